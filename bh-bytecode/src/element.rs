@@ -1,0 +1,310 @@
+//! The Rust types of array elements: their bytes, their conversions, and constants of them.
+
+use crate::batch::Constant;
+use crate::complex::{Complex, c64, c128};
+use crate::dtype::DType;
+use std::fmt::Debug;
+
+/// Conversion from another element type as IDENTITY does it: float to integer truncates and saturates with NaN giving 0,
+/// integers wrap, conversion to bool tests for non-zero, and real numbers become complex with a zero imaginary part.
+pub trait CastFrom<S>: Sized {
+    /// Converts one value.
+    fn cast_from(value: S) -> Self;
+}
+
+/// The Rust type of an array's elements. `bool` is stored as the byte 0 or 1.
+pub trait Element:
+    Copy
+    + PartialEq
+    + Debug
+    + Default
+    + Send
+    + Sync
+    + 'static
+    + CastFrom<bool>
+    + CastFrom<i8>
+    + CastFrom<i16>
+    + CastFrom<i32>
+    + CastFrom<i64>
+    + CastFrom<u8>
+    + CastFrom<u16>
+    + CastFrom<u32>
+    + CastFrom<u64>
+    + CastFrom<f32>
+    + CastFrom<f64>
+{
+    /// The type's discriminant.
+    const DTYPE: DType;
+
+    /// The value stored in the first bytes of `bytes`, in the machine's byte order. Panics when there are too few.
+    fn read(bytes: &[u8]) -> Self;
+
+    /// Stores the value in the first bytes of `bytes`. Panics when there are too few.
+    fn write(self, bytes: &mut [u8]);
+}
+
+/// Evaluates an expression with a type name bound to the Rust type of a [`DType`](crate::DType):
+/// `with_dtype!(dtype, T => cast_all::<T>(input))`.
+#[macro_export]
+macro_rules! with_dtype {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        $crate::with_dtype!(@ $dtype, $T, $body, [
+            (bool, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64),
+            (f32, F32), (f64, F64), ($crate::complex::c64, C64), ($crate::complex::c128, C128)
+        ])
+    };
+    (@ $dtype:expr, $T:ident, $body:expr, [$(($type:ty, $variant:ident)),*]) => {
+        match $dtype {
+            $($crate::DType::$variant => {
+                type $T = $type;
+                $body
+            })*
+        }
+    };
+}
+
+macro_rules! plain_elements {
+    ($(($type:ty, $variant:ident)),*) => {$(
+        impl Element for $type {
+            const DTYPE: DType = DType::$variant;
+
+            #[inline(always)]
+            fn read(bytes: &[u8]) -> $type {
+                let mut raw = [0; size_of::<$type>()];
+                raw.copy_from_slice(&bytes[..size_of::<$type>()]);
+                <$type>::from_ne_bytes(raw)
+            }
+
+            #[inline(always)]
+            fn write(self, bytes: &mut [u8]) {
+                bytes[..size_of::<$type>()].copy_from_slice(&self.to_ne_bytes());
+            }
+        }
+    )*};
+}
+
+plain_elements!(
+    (i8, I8),
+    (i16, I16),
+    (i32, I32),
+    (i64, I64),
+    (u8, U8),
+    (u16, U16),
+    (u32, U32),
+    (u64, U64),
+    (f32, F32),
+    (f64, F64)
+);
+
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> bool {
+        bytes[0] != 0
+    }
+
+    #[inline(always)]
+    fn write(self, bytes: &mut [u8]) {
+        bytes[0] = u8::from(self);
+    }
+}
+
+macro_rules! complex_elements {
+    ($(($type:ty, $part:ty, $variant:ident)),*) => {$(
+        impl Element for $type {
+            const DTYPE: DType = DType::$variant;
+
+            #[inline(always)]
+            fn read(bytes: &[u8]) -> $type {
+                Complex::new(<$part>::read(bytes), <$part>::read(&bytes[size_of::<$part>()..]))
+            }
+
+            #[inline(always)]
+            fn write(self, bytes: &mut [u8]) {
+                self.re.write(bytes);
+                self.im.write(&mut bytes[size_of::<$part>()..]);
+            }
+        }
+    )*};
+}
+
+complex_elements!((c64, f32, C64), (c128, f64, C128));
+
+macro_rules! cast_plain {
+    ($source:ty => $($target:ty),*) => {$(
+        impl CastFrom<$source> for $target {
+            #[inline(always)]
+            fn cast_from(value: $source) -> $target {
+                value as $target
+            }
+        }
+    )*};
+}
+
+macro_rules! cast_real {
+    ($($source:ty),*) => {$(
+        cast_plain!($source => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+
+        impl CastFrom<$source> for bool {
+            #[inline(always)]
+            fn cast_from(value: $source) -> bool {
+                value != 0 as $source
+            }
+        }
+
+        impl CastFrom<$source> for c64 {
+            #[inline(always)]
+            fn cast_from(value: $source) -> c64 {
+                Complex::new(value as f32, 0.0)
+            }
+        }
+
+        impl CastFrom<$source> for c128 {
+            #[inline(always)]
+            fn cast_from(value: $source) -> c128 {
+                Complex::new(value as f64, 0.0)
+            }
+        }
+    )*};
+}
+
+cast_real!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+cast_plain!(bool => bool, i8, i16, i32, i64, u8, u16, u32, u64);
+
+macro_rules! cast_from_bool {
+    ($($target:ty),*) => {$(
+        impl CastFrom<bool> for $target {
+            #[inline(always)]
+            fn cast_from(value: bool) -> $target {
+                <$target>::cast_from(u8::from(value))
+            }
+        }
+    )*};
+}
+
+cast_from_bool!(f32, f64, c64, c128);
+
+macro_rules! cast_complex {
+    ($($source:ty => $target:ty, $part:ty);*) => {$(
+        impl CastFrom<$source> for $target {
+            #[inline(always)]
+            fn cast_from(value: $source) -> $target {
+                Complex::new(value.re as $part, value.im as $part)
+            }
+        }
+    )*};
+}
+
+cast_complex!(c64 => c64, f32; c64 => c128, f64; c128 => c64, f32; c128 => c128, f64);
+
+impl Constant {
+    /// A constant of the value's type.
+    pub fn from_value<T: Element>(value: T) -> Constant {
+        let mut bytes = [0u8; 16];
+        value.write(&mut bytes);
+        Constant { bits: words(&bytes), dtype: T::DTYPE as u8, reserved: [0; 7] }
+    }
+
+    /// The constant of this type whose memory holds the first bytes of `bytes`. Panics when there are too few.
+    pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Constant {
+        let mut padded = [0u8; 16];
+        padded[..dtype.size()].copy_from_slice(&bytes[..dtype.size()]);
+        Constant { bits: words(&padded), dtype: dtype as u8, reserved: [0; 7] }
+    }
+
+    /// The element type. Validated batches hold only legal discriminants.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        DType::from_code(self.dtype).unwrap_or(DType::Bool)
+    }
+
+    /// The value's bytes, zero-padded.
+    pub fn bytes(&self) -> [u8; 16] {
+        let mut bytes = [0u8; 16];
+        bytes[..8].copy_from_slice(&self.bits[0].to_ne_bytes());
+        bytes[8..].copy_from_slice(&self.bits[1].to_ne_bytes());
+        bytes
+    }
+
+    /// The value if the constant is exactly of type `T`.
+    pub fn value<T: Element>(&self) -> Option<T> {
+        (self.dtype == T::DTYPE as u8).then(|| T::read(&self.bytes()))
+    }
+
+    /// The value converted to `T` as IDENTITY converts; of a complex constant and a real `T`, the real part.
+    pub fn to<T: Element>(&self) -> T {
+        let bytes = self.bytes();
+        match self.dtype() {
+            DType::Bool => T::cast_from(bool::read(&bytes)),
+            DType::I8 => T::cast_from(i8::read(&bytes)),
+            DType::I16 => T::cast_from(i16::read(&bytes)),
+            DType::I32 => T::cast_from(i32::read(&bytes)),
+            DType::I64 => T::cast_from(i64::read(&bytes)),
+            DType::U8 => T::cast_from(u8::read(&bytes)),
+            DType::U16 => T::cast_from(u16::read(&bytes)),
+            DType::U32 => T::cast_from(u32::read(&bytes)),
+            DType::U64 => T::cast_from(u64::read(&bytes)),
+            DType::F32 => T::cast_from(f32::read(&bytes)),
+            DType::F64 => T::cast_from(f64::read(&bytes)),
+            DType::C64 | DType::C128 => self.complex_to(),
+        }
+    }
+
+    /// [`Constant::to`] of a complex constant.
+    fn complex_to<T: Element>(&self) -> T {
+        let bytes = self.bytes();
+        let value = match self.dtype() {
+            DType::C64 => c128::cast_from(c64::read(&bytes)),
+            _ => c128::read(&bytes),
+        };
+        let mut target = [0u8; 16];
+        match T::DTYPE {
+            DType::C64 => c64::cast_from(value).write(&mut target),
+            DType::C128 => value.write(&mut target),
+            _ => return T::cast_from(value.re),
+        }
+        T::read(&target)
+    }
+
+    /// The constant converted to another type as [`Constant::to`] converts.
+    pub fn cast(&self, dtype: DType) -> Constant {
+        with_dtype!(dtype, T => Constant::from_value(self.to::<T>()))
+    }
+}
+
+/// Sixteen bytes as two words in the machine's order.
+fn words(bytes: &[u8; 16]) -> [u64; 2] {
+    [u64::read(bytes), u64::read(&bytes[8..])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn casts_saturate_wrap_and_test() {
+        assert_eq!(i8::cast_from(300.7f64), 127);
+        assert_eq!(u8::cast_from(-1.5f32), 0);
+        assert_eq!(i32::cast_from(f64::NAN), 0);
+        assert_eq!(i8::cast_from(300i64), 44);
+        assert_eq!(u64::cast_from(-1i8), u64::MAX);
+        assert!(bool::cast_from(f32::NAN) && bool::cast_from(-0.5f64) && !bool::cast_from(-0.0f64));
+        assert_eq!(c64::cast_from(true), Complex::new(1.0, 0.0));
+    }
+
+    #[test]
+    fn constants_keep_and_convert_values() {
+        let constant = Constant::from_value(Complex::new(2.5f32, -1.0));
+        assert_eq!(constant.value::<c64>(), Some(Complex::new(2.5, -1.0)));
+        assert_eq!(constant.value::<c128>(), None);
+        assert_eq!(constant.to::<i16>(), 2);
+        assert_eq!(constant.to::<c128>(), Complex::new(2.5, -1.0));
+        for dtype in DType::ALL {
+            let constant = Constant::from_value(1u8).cast(dtype);
+            assert_eq!(constant.dtype(), dtype);
+            assert_eq!(constant.to::<f64>(), 1.0);
+            assert_eq!(Constant::from_bytes(dtype, &constant.bytes()), constant);
+        }
+    }
+}

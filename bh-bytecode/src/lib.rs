@@ -1,0 +1,20 @@
+//! Vector bytecode: opcodes, element types, views, batches, validation, text form and the reference interpreter.
+//!
+//! This is the bottom layer of bh; it depends on no other bh crate.
+
+pub mod batch;
+pub mod complex;
+pub mod dtype;
+pub mod element;
+pub mod opcode;
+mod opcodes;
+pub mod philox;
+pub mod scalar;
+pub mod view;
+
+pub use batch::{Base, Batch, BatchRef, Block, Constant, Extension, Instr, Operand, Origin, Rename, ViewRec, base_flags};
+pub use complex::{Complex, c64, c128};
+pub use dtype::{DType, TypeSet};
+pub use element::{CastFrom, Element};
+pub use opcode::{Kind, Opcode};
+pub use view::{MAX_RANK, Overlap, View, ViewError};

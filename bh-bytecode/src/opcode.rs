@@ -1,0 +1,276 @@
+//! The opcode enum and all queries about opcodes, expanded from the table.
+
+use crate::dtype::{DType, TypeSet};
+use crate::for_each_opcode;
+use std::fmt;
+
+/// What family an opcode belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// One output element from the input elements at the same place.
+    Elementwise,
+    /// Folds the axes in `Instr::param` (a bit mask).
+    Reduction,
+    /// Running fold along the one axis in `Instr::param` (a bit mask with one bit).
+    Accumulate,
+    /// Output from an index view.
+    Generator,
+    /// Gather and scatter.
+    Index,
+    /// Data management; one operand, a view of the base.
+    System,
+    /// A method registered at run time.
+    Extension,
+}
+
+/// How the types of an opcode's operands relate; see the opcode table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signature {
+    /// T,… → T
+    Same,
+    /// T,… → bool
+    Test,
+    /// T → T; complex → its real type
+    Abs,
+    /// complex → its real type
+    Part,
+    /// any → any, but not complex → non-complex
+    Cast,
+    /// bool,T,T → T
+    Select,
+    /// T → T over fewer axes
+    Reduce,
+    /// index view → T
+    Index,
+    /// index view, key → T
+    Random,
+    /// T, index → T
+    Gather,
+    /// T, index → T (in place)
+    Scatter,
+    /// T, index, bool → T (in place)
+    ScatterMask,
+    /// no types
+    System,
+    /// decided by the method
+    Extension,
+}
+
+macro_rules! kind_of {
+    ($kind:ident) => {
+        Kind::$kind
+    };
+}
+
+macro_rules! signature_of {
+    (same) => { Signature::Same };
+    (test) => { Signature::Test };
+    (abs) => { Signature::Abs };
+    (part) => { Signature::Part };
+    (cast) => { Signature::Cast };
+    (select) => { Signature::Select };
+    (reduce) => { Signature::Reduce };
+    (index) => { Signature::Index };
+    (random) => { Signature::Random };
+    (gather) => { Signature::Gather };
+    (scatter) => { Signature::Scatter };
+    (scatter_mask) => { Signature::ScatterMask };
+    (system) => { Signature::System };
+}
+
+macro_rules! set_of {
+    (NONE) => {
+        TypeSet(0)
+    };
+    ($set:ident) => {
+        TypeSet::$set
+    };
+}
+
+macro_rules! define_opcodes {
+    ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:literal, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $expression:literal, $doc:literal)),* $(,)?) => {
+        /// An operation of the vector bytecode. Extension methods have numbers from [`Opcode::FIRST_EXTENSION`] on.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(transparent)]
+        pub struct Opcode(pub u16);
+
+        #[allow(non_upper_case_globals, reason = "opcodes read like enum variants")]
+        impl Opcode {
+            $(#[doc = $doc] pub const $variant: Opcode = Opcode($code);)*
+
+            /// All opcodes of the table, in its order.
+            pub const ALL: &[Opcode] = &[$(Opcode::$variant),*];
+        }
+
+        /// One row of the table, without its scalar function.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Info {
+            /// The opcode.
+            pub opcode: Opcode,
+            /// The name in lower case.
+            pub name: &'static str,
+            /// The family.
+            pub kind: Kind,
+            /// The number of inputs, index views and keys included.
+            pub inputs: u8,
+            /// How types relate.
+            pub signature: Signature,
+            /// The legal types.
+            pub types: TypeSet,
+            /// The name of the scalar function in [`crate::scalar`].
+            pub scalar: &'static str,
+            /// The name of the neutral element.
+            pub neutral: &'static str,
+            /// The C-like expression.
+            pub expression: &'static str,
+            /// What it does.
+            pub doc: &'static str,
+        }
+
+        static TABLE: &[Info] = &[$(Info {
+            opcode: Opcode::$variant,
+            name: $name,
+            kind: kind_of!($kind),
+            inputs: $inputs,
+            signature: signature_of!($signature),
+            types: set_of!($set),
+            scalar: stringify!($scalar),
+            neutral: stringify!($neutral),
+            expression: $expression,
+            doc: $doc,
+        }),*];
+
+        /// Row numbers by code, or `u8::MAX`.
+        static BY_CODE: [u8; 256] = {
+            let mut by_code = [u8::MAX; 256];
+            let mut row = 0u8;
+            $(
+                by_code[$code] = row;
+                row += 1;
+            )*
+            let _ = row;
+            by_code
+        };
+    };
+}
+for_each_opcode!(define_opcodes);
+
+static EXTENSION: Info = Info {
+    opcode: Opcode(Opcode::FIRST_EXTENSION),
+    name: "extension",
+    kind: Kind::Extension,
+    inputs: 0,
+    signature: Signature::Extension,
+    types: TypeSet::ALL,
+    scalar: "none",
+    neutral: "none",
+    expression: "",
+    doc: "A method registered at run time.",
+};
+
+impl Opcode {
+    /// The first number of the opcodes that are handed out to extension methods.
+    pub const FIRST_EXTENSION: u16 = 0x4000;
+
+    /// The opcode with this number, if it exists or may be an extension method's.
+    pub fn from_code(code: u16) -> Option<Opcode> {
+        let known = code >= Self::FIRST_EXTENSION || (code < 256 && BY_CODE[code as usize] != u8::MAX);
+        known.then_some(Opcode(code))
+    }
+
+    /// The opcode with this name in lower case.
+    pub fn from_name(name: &str) -> Option<Opcode> {
+        TABLE.iter().find(|info| info.name == name).map(|info| info.opcode)
+    }
+
+    /// The opcode's row of the table. Extension methods share one row.
+    #[inline]
+    pub fn info(self) -> &'static Info {
+        match BY_CODE.get(self.0 as usize) {
+            Some(&row) if row != u8::MAX => &TABLE[row as usize],
+            _ => &EXTENSION,
+        }
+    }
+
+    /// The name in lower case; `extension` for extension methods.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The family.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        self.info().kind
+    }
+
+    /// Is it a data-management instruction?
+    #[inline]
+    pub fn is_system(self) -> bool {
+        self.kind() == Kind::System
+    }
+
+    /// Is it an extension method's?
+    #[inline]
+    pub fn is_extension(self) -> bool {
+        self.0 >= Self::FIRST_EXTENSION
+    }
+
+    /// Does it read its output operand too (scatters)?
+    #[inline]
+    pub fn reads_output(self) -> bool {
+        matches!(self.info().signature, Signature::Scatter | Signature::ScatterMask)
+    }
+
+    /// For a reduction or an accumulate, the elementwise opcode that combines two elements: `Add` for `AddReduce`.
+    pub fn combiner(self) -> Option<Opcode> {
+        let info = self.info();
+        if !matches!(info.kind, Kind::Reduction | Kind::Accumulate) {
+            return None;
+        }
+        let covers = |row: &&Info| {
+            row.kind == Kind::Elementwise && row.scalar == info.scalar && row.types.0 & info.types.0 == info.types.0
+        };
+        TABLE.iter().find(covers).map(|row| row.opcode)
+    }
+
+    /// Are these operand types legal? Index views and keys have no type and are left out of `inputs`.
+    pub fn check_types(self, output: DType, inputs: &[DType]) -> bool {
+        let info = self.info();
+        let legal = |dtype: DType| info.types.contains(dtype);
+        match (info.signature, inputs) {
+            (Signature::Same, inputs) => {
+                inputs.len() == info.inputs as usize && legal(output) && inputs.iter().all(|&input| input == output)
+            }
+            (Signature::Test, inputs) => {
+                output == DType::Bool
+                    && inputs.len() == info.inputs as usize
+                    && inputs.iter().all(|&input| input == inputs[0] && legal(input))
+            }
+            (Signature::Abs | Signature::Part, &[input]) => legal(input) && output == input.real_part(),
+            (Signature::Cast, &[input]) => !input.is_complex() || output.is_complex(),
+            (Signature::Select, &[mask, a, b]) => mask == DType::Bool && a == output && b == output,
+            (Signature::Reduce, &[input]) => legal(input) && output == input,
+            (Signature::Index | Signature::Random, &[]) => legal(output),
+            (Signature::Gather | Signature::Scatter, &[value, index]) => {
+                value == output && TypeSet::INDEX.contains(index)
+            }
+            (Signature::ScatterMask, &[value, index, mask]) => {
+                value == output && TypeSet::INDEX.contains(index) && mask == DType::Bool
+            }
+            (Signature::System, &[]) | (Signature::Extension, _) => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_extension() { write!(f, "extension#{}", self.0) } else { f.write_str(self.name()) }
+    }
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}

@@ -1,0 +1,506 @@
+//! Views: regularly strided windows on a base, with checked arithmetic, and the question of how two views overlap.
+
+use std::fmt;
+
+/// The highest number of dimensions of a view.
+pub const MAX_RANK: usize = 16;
+
+/// Why a view could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewError(pub String);
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ViewError {}
+
+fn error<T>(text: impl Into<String>) -> Result<T, ViewError> {
+    Err(ViewError(text.into()))
+}
+
+/// A window on a base: element `i` lies at `start + Σ i[d]·stride[d]`, in elements of the base.
+///
+/// The value does not name its base: whoever holds a view knows which base it is on. Rank and extents are
+/// checked where views are made; the product of the extents fits `i64`.
+#[derive(Clone, Copy)]
+pub struct View {
+    start: i64,
+    rank: u8,
+    shape: [i64; MAX_RANK],
+    stride: [i64; MAX_RANK],
+}
+
+impl View {
+    /// A view with explicit strides. Fails when ranks differ or exceed [`MAX_RANK`], an extent is negative, or
+    /// the element count or a reachable offset overflows 64 bits.
+    pub fn new(start: i64, shape: &[i64], stride: &[i64]) -> Result<View, ViewError> {
+        if shape.len() != stride.len() {
+            return error(format!("shape has {} dimensions but stride has {}", shape.len(), stride.len()));
+        }
+        if shape.len() > MAX_RANK {
+            return error(format!("rank {} exceeds the limit of {MAX_RANK} dimensions", shape.len()));
+        }
+        let mut view = View { start, rank: shape.len() as u8, shape: [1; MAX_RANK], stride: [0; MAX_RANK] };
+        view.shape[..shape.len()].copy_from_slice(shape);
+        view.stride[..shape.len()].copy_from_slice(stride);
+        if let Some(dim) = shape.iter().position(|&extent| extent < 0) {
+            return error(format!("extent {} of dimension {dim} is negative", shape[dim]));
+        }
+        if element_count(shape).is_none() {
+            return error(format!("the number of elements of shape {shape:?} overflows 64 bits"));
+        }
+        if view.checked_extent().is_none() {
+            return error(format!("offsets of shape {shape:?} with strides {stride:?} overflow 64 bits"));
+        }
+        Ok(view)
+    }
+
+    /// A contiguous view in C order from element 0.
+    pub fn contiguous(shape: &[i64]) -> Result<View, ViewError> {
+        if shape.len() > MAX_RANK {
+            return error(format!("rank {} exceeds the limit of {MAX_RANK} dimensions", shape.len()));
+        }
+        if shape.iter().any(|&extent| extent < 0) || element_count(shape).is_none() {
+            return View::new(0, shape, &[0; MAX_RANK][..shape.len()]);
+        }
+        let mut stride = [0; MAX_RANK];
+        let mut step = 1i64;
+        for dim in (0..shape.len()).rev() {
+            stride[dim] = step;
+            step = step.saturating_mul(shape[dim].max(1));
+        }
+        View::new(0, shape, &stride[..shape.len()])
+    }
+
+    /// The offset of element (0, …, 0) in the base.
+    pub fn start(&self) -> i64 {
+        self.start
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.rank as usize
+    }
+
+    /// The extents, outermost first.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape[..self.rank as usize]
+    }
+
+    /// The strides in elements, outermost first.
+    pub fn stride(&self) -> &[i64] {
+        &self.stride[..self.rank as usize]
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> i64 {
+        self.shape().iter().product()
+    }
+
+    /// Has it no elements?
+    pub fn is_empty(&self) -> bool {
+        self.shape().contains(&0)
+    }
+
+    /// The canonical form: strides of extent-1 dimensions are 0; an empty view starts at 0 with strides 0.
+    /// Equal canonical views address the same elements in the same order.
+    pub fn canonical(mut self) -> View {
+        if self.is_empty() {
+            self.start = 0;
+            self.stride = [0; MAX_RANK];
+        } else {
+            for dim in 0..self.rank() {
+                if self.shape[dim] == 1 {
+                    self.stride[dim] = 0;
+                }
+            }
+        }
+        self
+    }
+
+    /// The lowest and highest offset reached, or `None` when empty.
+    pub fn extent(&self) -> Option<(i64, i64)> {
+        if self.is_empty() { None } else { self.checked_extent() }
+    }
+
+    fn checked_extent(&self) -> Option<(i64, i64)> {
+        let (mut low, mut high) = (self.start, self.start);
+        if self.is_empty() {
+            return Some((low, high));
+        }
+        for (&extent, &stride) in self.shape().iter().zip(self.stride()) {
+            let reach = (extent - 1).checked_mul(stride)?;
+            if reach < 0 {
+                low = low.checked_add(reach)?;
+            } else {
+                high = high.checked_add(reach)?;
+            }
+        }
+        Some((low, high))
+    }
+
+    /// Does every element lie inside a base of `length` elements?
+    pub fn fits(&self, length: i64) -> bool {
+        self.extent().is_none_or(|(low, high)| low >= 0 && high < length)
+    }
+
+    /// Is it one dense run of elements in C order?
+    pub fn is_contiguous(&self) -> bool {
+        let mut step = 1;
+        for dim in (0..self.rank()).rev() {
+            if self.shape[dim] != 1 && self.stride[dim] != step {
+                return self.is_empty();
+            }
+            step *= self.shape[dim];
+        }
+        true
+    }
+
+    /// Are all elements certainly at different offsets? Exact for sorted, nested strides; a view whose
+    /// dimensions interleave may be refused although it is injective.
+    ///
+    /// The rule is the corrected form of the one by Li (2010, §4.3.1): with dimensions sorted by |stride|,
+    /// each |stride| exceeds the reach of all smaller ones together.
+    pub fn is_injective(&self) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let mut reach = 0i64;
+        for (extent, stride) in self.sorted_dims() {
+            if stride <= reach {
+                return false;
+            }
+            reach += (extent - 1) * stride;
+        }
+        true
+    }
+
+    /// Dimensions of extent > 1 as (extent, |stride|), ascending by stride.
+    fn sorted_dims(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
+        let mut dims = [(0i64, 0i64); MAX_RANK];
+        let mut count = 0;
+        for dim in 0..self.rank() {
+            if self.shape[dim] > 1 {
+                dims[count] = (self.shape[dim], self.stride[dim].abs());
+                count += 1;
+            }
+        }
+        dims[..count].sort_unstable_by_key(|&(_, stride)| stride);
+        dims.into_iter().take(count)
+    }
+
+    /// Python's `[start:stop:step]` in one dimension; `None` bounds mean the end in the direction of `step`,
+    /// negative bounds count from the end, and bounds past the ends are clipped, as in NumPy.
+    pub fn slice(&self, dim: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<View, ViewError> {
+        if dim >= self.rank() {
+            return error(format!("dimension {dim} does not exist in a view of rank {}", self.rank()));
+        }
+        if step == 0 {
+            return error("slice step is zero");
+        }
+        let extent = self.shape[dim];
+        let clip = |bound: i64, low: i64, high: i64| -> i64 {
+            let bound = if bound < 0 { bound.saturating_add(extent) } else { bound };
+            bound.clamp(low, high)
+        };
+        let (first, end) = if step > 0 {
+            (start.map_or(0, |bound| clip(bound, 0, extent)), stop.map_or(extent, |bound| clip(bound, 0, extent)))
+        } else {
+            (
+                start.map_or(extent - 1, |bound| clip(bound, -1, extent - 1)),
+                stop.map_or(-1, |bound| clip(bound, -1, extent - 1)),
+            )
+        };
+        let span = if step > 0 { end - first } else { first - end };
+        let count = if span <= 0 { 0 } else { (span - 1) / step.saturating_abs() + 1 };
+        let mut view = *self;
+        if count > 0 {
+            view.start += first * self.stride[dim];
+        }
+        view.shape[dim] = count;
+        view.stride[dim] = if count > 1 { self.stride[dim] * step } else { self.stride[dim] };
+        Ok(view)
+    }
+
+    /// Removes one dimension by fixing its index; negative indices count from the end.
+    pub fn index(&self, dim: usize, index: i64) -> Result<View, ViewError> {
+        if dim >= self.rank() {
+            return error(format!("dimension {dim} does not exist in a view of rank {}", self.rank()));
+        }
+        let extent = self.shape[dim];
+        let at = if index < 0 { index.saturating_add(extent) } else { index };
+        if at < 0 || at >= extent {
+            return error(format!("index {index} is out of range for dimension {dim} of extent {extent}"));
+        }
+        let mut view = *self;
+        view.start += at * self.stride[dim];
+        view.remove_dim(dim);
+        Ok(view)
+    }
+
+    fn remove_dim(&mut self, dim: usize) {
+        let rank = self.rank();
+        self.shape.copy_within(dim + 1..rank, dim);
+        self.stride.copy_within(dim + 1..rank, dim);
+        self.shape[rank - 1] = 1;
+        self.stride[rank - 1] = 0;
+        self.rank -= 1;
+    }
+
+    /// Walks one dimension backwards.
+    pub fn reverse(&self, dim: usize) -> Result<View, ViewError> {
+        self.slice(dim, None, None, -1)
+    }
+
+    /// Reorders dimensions: dimension `d` of the result is dimension `axes[d]` of `self`.
+    pub fn transpose(&self, axes: &[usize]) -> Result<View, ViewError> {
+        let mut seen = 0u32;
+        if axes.len() != self.rank() || axes.iter().any(|&axis| axis >= self.rank()) {
+            return error(format!("{axes:?} is no permutation of {} dimensions", self.rank()));
+        }
+        let mut view = *self;
+        for (dim, &axis) in axes.iter().enumerate() {
+            if seen >> axis & 1 == 1 {
+                return error(format!("{axes:?} is no permutation of {} dimensions", self.rank()));
+            }
+            seen |= 1 << axis;
+            view.shape[dim] = self.shape[axis];
+            view.stride[dim] = self.stride[axis];
+        }
+        Ok(view)
+    }
+
+    /// Inserts a dimension of extent 1 before `dim`.
+    pub fn new_axis(&self, dim: usize) -> Result<View, ViewError> {
+        if self.rank() == MAX_RANK {
+            return error(format!("rank {} exceeds the limit of {MAX_RANK} dimensions", MAX_RANK + 1));
+        }
+        if dim > self.rank() {
+            return error(format!("cannot insert a dimension at {dim} in a view of rank {}", self.rank()));
+        }
+        let mut view = *self;
+        let rank = self.rank();
+        view.shape.copy_within(dim..rank, dim + 1);
+        view.stride.copy_within(dim..rank, dim + 1);
+        view.shape[dim] = 1;
+        view.stride[dim] = 0;
+        view.rank += 1;
+        Ok(view)
+    }
+
+    /// NumPy's broadcasting: extents of 1 are stretched with stride 0 and missing outer dimensions are added.
+    pub fn broadcast_to(&self, shape: &[i64]) -> Result<View, ViewError> {
+        let mut stride = [0i64; MAX_RANK];
+        let refuse = || error(format!("shape {:?} cannot be broadcast to {shape:?}", self.shape()));
+        if shape.len() > MAX_RANK || shape.len() < self.rank() {
+            return refuse();
+        }
+        let shift = shape.len() - self.rank();
+        for dim in 0..self.rank() {
+            if self.shape[dim] == shape[shift + dim] {
+                stride[shift + dim] = self.stride[dim];
+            } else if self.shape[dim] != 1 {
+                return refuse();
+            }
+        }
+        View::new(self.start, shape, &stride[..shape.len()])
+    }
+
+    /// The same elements in the same C order under another shape, without a copy; `None` when strides do not allow it.
+    /// Fails when the element counts differ.
+    pub fn reshape(&self, shape: &[i64]) -> Result<Option<View>, ViewError> {
+        let target = View::contiguous(shape)?;
+        if target.len() != self.len() {
+            return error(format!(
+                "cannot reshape {:?} ({} elements) to {shape:?} ({} elements)",
+                self.shape(),
+                self.len(),
+                target.len()
+            ));
+        }
+        if self.is_empty() {
+            return Ok(Some(View { start: self.start, ..target }));
+        }
+        // Match groups of old and new dimensions with equal products; each old group must be evenly strided.
+        let old: Vec<(i64, i64)> =
+            self.shape().iter().copied().zip(self.stride().iter().copied()).filter(|&(extent, _)| extent != 1).collect();
+        let mut stride = [0i64; MAX_RANK];
+        let (mut o, mut n) = (0, 0);
+        while o < old.len() {
+            let (o_first, n_first) = (o, n);
+            let (mut o_count, mut n_count) = (old[o].0, 1);
+            o += 1;
+            while n_count != o_count {
+                if n_count < o_count {
+                    if n == shape.len() {
+                        return Ok(None);
+                    }
+                    n_count *= shape[n];
+                    n += 1;
+                } else {
+                    if o == old.len() {
+                        return Ok(None);
+                    }
+                    o_count *= old[o].0;
+                    o += 1;
+                }
+            }
+            for pair in old[o_first..o].windows(2) {
+                if pair[0].1 != pair[1].1 * pair[1].0 {
+                    return Ok(None);
+                }
+            }
+            let mut step = old[o - 1].1;
+            for dim in (n_first..n).rev() {
+                stride[dim] = step;
+                step *= shape[dim];
+            }
+        }
+        View::new(self.start, shape, &stride[..shape.len()]).map(Some)
+    }
+
+    /// The main diagonal of dimensions `a` and `b` as a last dimension, shifted by `offset` towards `b`.
+    pub fn diagonal(&self, offset: i64, a: usize, b: usize) -> Result<View, ViewError> {
+        if a == b || a >= self.rank() || b >= self.rank() {
+            return error(format!("({a}, {b}) are no two dimensions of a view of rank {}", self.rank()));
+        }
+        let (skip_a, skip_b) = if offset < 0 { (offset.saturating_neg(), 0) } else { (0, offset) };
+        let length = (self.shape[a].saturating_sub(skip_a)).min(self.shape[b].saturating_sub(skip_b)).max(0);
+        let mut view = *self;
+        if length > 0 {
+            view.start += skip_a * self.stride[a] + skip_b * self.stride[b];
+        }
+        let stride = self.stride[a] + self.stride[b];
+        view.remove_dim(a.max(b));
+        view.remove_dim(a.min(b));
+        let rank = view.rank();
+        view.shape[rank] = length;
+        view.stride[rank] = stride;
+        view.rank += 1;
+        Ok(view)
+    }
+}
+
+impl PartialEq for View {
+    fn eq(&self, other: &View) -> bool {
+        self.start == other.start && self.shape() == other.shape() && self.stride() == other.stride()
+    }
+}
+
+impl Eq for View {}
+
+impl std::hash::Hash for View {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.start.hash(state);
+        self.shape().hash(state);
+        self.stride().hash(state);
+    }
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "View{{start {}, shape {:?}, stride {:?}}}", self.start, self.shape(), self.stride())
+    }
+}
+
+/// The number of elements of `shape`, or `None` when it overflows.
+///
+/// The product of the non-zero extents must fit, so that an empty shape cannot hide an absurd one.
+pub fn element_count(shape: &[i64]) -> Option<i64> {
+    let full = shape.iter().filter(|&&extent| extent != 0).try_fold(1i64, |count, &extent| count.checked_mul(extent))?;
+    Some(if shape.contains(&0) { 0 } else { full })
+}
+
+/// How the elements of two views on one base relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// The same elements in the same order under the same shape.
+    Identical,
+    /// Certainly no common element.
+    Disjoint,
+    /// Common elements, or not proved otherwise.
+    Overlapping,
+}
+
+/// How `a` and `b`, both on one base, overlap. Exact for identical views, for views in one grid whose boxes can be
+/// compared dimension by dimension, and for pairs separated by range or by a common divisor of their strides;
+/// otherwise it answers `Overlapping`.
+pub fn overlap(a: &View, b: &View) -> Overlap {
+    let (a, b) = (a.canonical(), b.canonical());
+    if a == b {
+        return Overlap::Identical;
+    }
+    let (Some((a_low, a_high)), Some((b_low, b_high))) = (a.extent(), b.extent()) else {
+        return Overlap::Disjoint;
+    };
+    if a_high < b_low || b_high < a_low || differ_by_gcd(&a, &b) || disjoint_boxes(&a, &b) {
+        return Overlap::Disjoint;
+    }
+    Overlap::Overlapping
+}
+
+fn gcd(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a.abs()
+}
+
+/// No common element because the starts differ modulo the common divisor of all strides.
+fn differ_by_gcd(a: &View, b: &View) -> bool {
+    let mut divisor = 0;
+    for view in [a, b] {
+        for dim in 0..view.rank() {
+            if view.shape[dim] > 1 {
+                divisor = gcd(divisor, view.stride[dim]);
+            }
+        }
+    }
+    divisor > 1 && (a.start - b.start) % divisor != 0
+}
+
+/// No common element because, in the mixed-radix grid spanned by the union of both views' strides, the boxes
+/// differ in some digit's range or residue. Applies when the strides form a divisibility chain and each view's
+/// box stays within one period of the next-larger stride.
+fn disjoint_boxes(a: &View, b: &View) -> bool {
+    let mut grid = [0i64; 2 * MAX_RANK];
+    let mut count = 0;
+    for view in [a, b] {
+        for dim in 0..view.rank() {
+            let stride = view.stride[dim].abs();
+            if view.shape[dim] > 1 && stride != 0 && !grid[..count].contains(&stride) {
+                grid[count] = stride;
+                count += 1;
+            }
+        }
+    }
+    let grid = &mut grid[..count];
+    grid.sort_unstable_by(|x, y| y.cmp(x));
+    // Low end of each view as digits, largest stride first; a digit's range is [low, low + Σ extent-1].
+    let (mut a_rest, mut b_rest) = (a.extent().map_or(0, |(low, _)| low), b.extent().map_or(0, |(low, _)| low));
+    let reach = |view: &View, stride: i64| -> i64 {
+        (0..view.rank()).filter(|&dim| view.stride[dim].abs() == stride).map(|dim| view.shape[dim] - 1).sum()
+    };
+    // Digits below stride `s` are unambiguous when everything below, for each view, stays inside [0, s).
+    let mut separated = false;
+    for (level, &stride) in grid.iter().enumerate() {
+        let (a_digit, b_digit) = (a_rest.div_euclid(stride), b_rest.div_euclid(stride));
+        a_rest = a_rest.rem_euclid(stride);
+        b_rest = b_rest.rem_euclid(stride);
+        let below = |view: &View, rest: i64| -> i64 {
+            rest + grid[level + 1..].iter().map(|&lower| reach(view, lower) * lower).sum::<i64>()
+        };
+        if below(a, a_rest) >= stride || below(b, b_rest) >= stride {
+            return false;
+        }
+        let (a_end, b_end) = (a_digit + reach(a, stride), b_digit + reach(b, stride));
+        separated |= a_end < b_digit || b_end < a_digit;
+        if separated {
+            return true;
+        }
+    }
+    a_rest != b_rest
+}

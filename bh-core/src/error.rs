@@ -1,0 +1,127 @@
+//! The error type of everything above the bytecode, and its form at the ABI.
+
+use crate::abi::{ErrorRecord, NO_BLOCK, Status, status};
+use bh_bytecode::BatchRef;
+use std::fmt;
+
+/// Shorthand used throughout.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error with its status and, as far as they are known, the failing block, instruction and source line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// A value of [`status`], never `OK`.
+    pub status: Status,
+    /// What is wrong, naming it.
+    pub text: String,
+    /// Index of the failing block of the batch.
+    pub block: Option<u32>,
+    /// Index of the failing instruction of the batch.
+    pub instr: Option<u32>,
+    /// File and line in the user's program.
+    pub origin: Option<(String, u32)>,
+    /// Rank of the failing process.
+    pub rank: Option<i32>,
+}
+
+impl Error {
+    /// An error of this status.
+    pub fn new(status: Status, text: impl Into<String>) -> Error {
+        Error { status, text: text.into(), block: None, instr: None, origin: None, rank: None }
+    }
+
+    /// Names the failing block.
+    pub fn in_block(mut self, block: u32) -> Error {
+        self.block = Some(block);
+        self
+    }
+
+    /// Names the failing instruction, and its source line if the batch has it. The first place named wins.
+    pub fn at_instr(mut self, batch: &BatchRef<'_>, instr: u32) -> Error {
+        if self.instr.is_none() && self.origin.is_none() {
+            self.instr = Some(instr);
+            self.locate(batch);
+        }
+        self
+    }
+
+    /// Turns the instruction index into file and line, while the batch is at hand.
+    pub fn locate(&mut self, batch: &BatchRef<'_>) {
+        if let (None, Some(instr)) = (&self.origin, self.instr.and_then(|index| batch.instrs.get(index as usize))) {
+            self.origin = batch.origin(instr).map(|(file, line)| (file.to_owned(), line));
+        }
+    }
+
+    /// Fills in the record for the ABI; texts are cut to fit. Returns the status.
+    pub fn write(&self, record: &mut ErrorRecord) -> Status {
+        record.status = self.status;
+        record.block = self.block.unwrap_or(NO_BLOCK);
+        record.instr = self.instr.map_or(0, |index| index + 1);
+        record.rank = self.rank.unwrap_or(-1);
+        let (file, line) = self.origin.as_ref().map_or(("", 0), |(file, line)| (file.as_str(), *line));
+        record.line = line;
+        copy_text(file, &mut record.file);
+        copy_text(&self.text, &mut record.text);
+        self.status
+    }
+
+    /// Reads a record that came with a failing status.
+    pub fn read(status: Status, record: &ErrorRecord) -> Error {
+        let status = if status == status::OK { status::EXECUTION } else { status };
+        let file = read_text(&record.file);
+        let text = read_text(&record.text);
+        Error {
+            status,
+            text: if text.is_empty() { format!("status {status} without a message") } else { text },
+            block: (record.block != NO_BLOCK).then_some(record.block),
+            instr: record.instr.checked_sub(1),
+            origin: (!file.is_empty()).then_some((file, record.line)),
+            rank: (record.rank >= 0).then_some(record.rank),
+        }
+    }
+}
+
+impl ErrorRecord {
+    /// A record without an error.
+    pub fn empty() -> ErrorRecord {
+        ErrorRecord {
+            status: status::OK,
+            block: NO_BLOCK,
+            instr: 0,
+            line: 0,
+            rank: -1,
+            reserved: 0,
+            file: [0; 256],
+            text: [0; 744],
+        }
+    }
+}
+
+fn copy_text(text: &str, into: &mut [u8]) {
+    let mut end = text.len().min(into.len() - 1);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    into[..end].copy_from_slice(&text.as_bytes()[..end]);
+    into[end] = 0;
+}
+
+fn read_text(from: &[u8]) -> String {
+    let end = from.iter().position(|&byte| byte == 0).unwrap_or(from.len());
+    String::from_utf8_lossy(&from[..end]).into_owned()
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((file, line)) = &self.origin {
+            write!(f, "{file}:{line}: ")?;
+        }
+        f.write_str(&self.text)?;
+        if let Some(rank) = self.rank {
+            write!(f, " (rank {rank})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

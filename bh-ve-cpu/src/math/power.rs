@@ -1,0 +1,40 @@
+//! Powers: exp(y log |x|) with a logarithm of about 66 bits.
+
+use super::dd::{Dd, two_prod};
+use super::exponential::{exp_of_sum, exp};
+use super::logarithm::{log, log_extended};
+use crate::simd::Vector;
+
+/// Beyond this exponent every power of a number other than 1 overflows or vanishes.
+const HUGE_EXPONENT: f64 = 1e25;
+
+/// x^y, with C's special cases.
+#[inline(always)]
+pub(crate) fn pow<V: Vector, const SINGLE: bool>(x: V, y: V) -> V {
+    let magnitude = x.abs();
+    let zero = V::splat(0.0);
+    let usable = V::mask_and(
+        V::mask_and(magnitude.ge(V::splat(f64::MIN_POSITIVE)), magnitude.lt(V::splat(f64::INFINITY))),
+        y.abs().lt(V::splat(HUGE_EXPONENT)),
+    );
+    let base = V::select(usable, magnitude, V::splat(1.0));
+    let mut result = if SINGLE {
+        exp::<V, false>(log::<V, false>(base) * y)
+    } else {
+        let logarithm = log_extended(base, zero);
+        let product = two_prod(logarithm.hi, y);
+        let low = logarithm.lo.mul_add(y, product.lo);
+        exp_of_sum(Dd { hi: product.hi, lo: low }, V::splat(1.0))
+    };
+    let negative = x.lt(zero);
+    if V::any(V::mask_or(negative, V::mask_not(usable))) {
+        let whole = y.trunc().eq(y);
+        let half = y * V::splat(0.5);
+        let odd = V::mask_and(whole, V::mask_not(half.trunc().eq(half)));
+        let signed = V::select(odd, -result, result);
+        let of_negative = V::select(whole, signed, V::splat(f64::NAN));
+        result = V::select(negative, of_negative, result);
+        result = result.map_lanes(V::mask_not(usable), x, y, f64::powf);
+    }
+    result
+}

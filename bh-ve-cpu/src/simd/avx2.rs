@@ -1,0 +1,81 @@
+//! Four `f64` lanes with AVX2 and FMA.
+
+use super::{Vector, intrinsics, operators};
+use std::arch::x86_64::*;
+
+/// Four lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(__m256d);
+
+operators!(Avx2, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd);
+
+impl Vector for Avx2 {
+    const LANES: usize = 4;
+    const FUSED: bool = true;
+    type Mask = __m256d;
+
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self {
+        // SAFETY: the caller vouches for `p`.
+        Self(unsafe { _mm256_loadu_pd(p) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, p: *mut f64) {
+        // SAFETY: the caller vouches for `p`.
+        unsafe { _mm256_storeu_pd(p, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f32(p: *const f32) -> Self {
+        // SAFETY: the caller vouches for `p`.
+        Self(unsafe { _mm256_cvtps_pd(_mm_loadu_ps(p)) })
+    }
+
+    #[inline(always)]
+    unsafe fn store_f32(self, p: *mut f32) {
+        // SAFETY: the caller vouches for `p`.
+        unsafe { _mm_storeu_ps(p, _mm256_cvtpd_ps(self.0)) }
+    }
+
+    intrinsics! {
+        splat(x: f64) -> Self = Self(_mm256_set1_pd(x));
+        splat_bits(bits: u64) -> Self = Self(_mm256_castsi256_pd(_mm256_set1_epi64x(bits as i64)));
+        mul_add(self: Self, b: Self, c: Self) -> Self = Self(_mm256_fmadd_pd(self.0, b.0, c.0));
+        neg_mul_add(self: Self, b: Self, c: Self) -> Self = Self(_mm256_fnmadd_pd(self.0, b.0, c.0));
+        sqrt(self: Self) -> Self = Self(_mm256_sqrt_pd(self.0));
+        rint(self: Self) -> Self = Self(_mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0));
+        floor(self: Self) -> Self = Self(_mm256_floor_pd(self.0));
+        ceil(self: Self) -> Self = Self(_mm256_ceil_pd(self.0));
+        trunc(self: Self) -> Self = Self(_mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(self.0));
+        at_most(self: Self, limit: Self) -> Self = Self(_mm256_min_pd(limit.0, self.0));
+        at_least(self: Self, limit: Self) -> Self = Self(_mm256_max_pd(limit.0, self.0));
+        bits_and(self: Self, b: Self) -> Self = Self(_mm256_and_pd(self.0, b.0));
+        bits_or(self: Self, b: Self) -> Self = Self(_mm256_or_pd(self.0, b.0));
+        bits_xor(self: Self, b: Self) -> Self = Self(_mm256_xor_pd(self.0, b.0));
+        lt(self: Self, b: Self) -> __m256d = _mm256_cmp_pd::<_CMP_LT_OQ>(self.0, b.0);
+        le(self: Self, b: Self) -> __m256d = _mm256_cmp_pd::<_CMP_LE_OQ>(self.0, b.0);
+        eq(self: Self, b: Self) -> __m256d = _mm256_cmp_pd::<_CMP_EQ_OQ>(self.0, b.0);
+        select(mask: __m256d, a: Self, b: Self) -> Self = Self(_mm256_blendv_pd(b.0, a.0, mask));
+        mask_and(a: __m256d, b: __m256d) -> __m256d = _mm256_and_pd(a, b);
+        mask_or(a: __m256d, b: __m256d) -> __m256d = _mm256_or_pd(a, b);
+        mask_not(a: __m256d) -> __m256d = _mm256_xor_pd(a, _mm256_castsi256_pd(_mm256_set1_epi64x(-1)));
+        mask_bits(a: __m256d) -> u32 = _mm256_movemask_pd(a) as u32;
+        bits_add(self: Self, b: Self) -> Self =
+            Self(_mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(self.0), _mm256_castpd_si256(b.0))));
+        bits_sub(self: Self, b: Self) -> Self =
+            Self(_mm256_castsi256_pd(_mm256_sub_epi64(_mm256_castpd_si256(self.0), _mm256_castpd_si256(b.0))));
+    }
+
+    #[inline(always)]
+    fn bits_shl<const N: i32>(self) -> Self {
+        // SAFETY: as for all intrinsics (module page of `simd`).
+        Self(unsafe { _mm256_castsi256_pd(_mm256_slli_epi64::<N>(_mm256_castpd_si256(self.0))) })
+    }
+
+    #[inline(always)]
+    fn bits_shr<const N: i32>(self) -> Self {
+        // SAFETY: as for all intrinsics (module page of `simd`).
+        Self(unsafe { _mm256_castsi256_pd(_mm256_srli_epi64::<N>(_mm256_castpd_si256(self.0))) })
+    }
+}

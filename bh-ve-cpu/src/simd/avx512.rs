@@ -1,0 +1,104 @@
+//! Eight `f64` lanes with AVX-512 F, DQ, BW and VL.
+
+use super::{Vector, intrinsics, operators};
+use std::arch::x86_64::*;
+
+/// Eight lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(__m512d);
+
+operators!(Avx512, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd);
+
+/// Rounding-mode immediates of `vrndscalepd`: no scaling, exceptions suppressed.
+const NEAREST: i32 = 0x08;
+const DOWN: i32 = 0x09;
+const UP: i32 = 0x0a;
+const ZERO: i32 = 0x0b;
+
+impl Vector for Avx512 {
+    const LANES: usize = 8;
+    const FUSED: bool = true;
+    type Mask = __mmask8;
+
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self {
+        // SAFETY: the caller vouches for `p`.
+        Self(unsafe { _mm512_loadu_pd(p) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, p: *mut f64) {
+        // SAFETY: the caller vouches for `p`.
+        unsafe { _mm512_storeu_pd(p, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f32(p: *const f32) -> Self {
+        // SAFETY: the caller vouches for `p`.
+        Self(unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(p)) })
+    }
+
+    #[inline(always)]
+    unsafe fn store_f32(self, p: *mut f32) {
+        // SAFETY: the caller vouches for `p`.
+        unsafe { _mm256_storeu_ps(p, _mm512_cvtpd_ps(self.0)) }
+    }
+
+    intrinsics! {
+        splat(x: f64) -> Self = Self(_mm512_set1_pd(x));
+        splat_bits(bits: u64) -> Self = Self(_mm512_castsi512_pd(_mm512_set1_epi64(bits as i64)));
+        mul_add(self: Self, b: Self, c: Self) -> Self = Self(_mm512_fmadd_pd(self.0, b.0, c.0));
+        neg_mul_add(self: Self, b: Self, c: Self) -> Self = Self(_mm512_fnmadd_pd(self.0, b.0, c.0));
+        sqrt(self: Self) -> Self = Self(_mm512_sqrt_pd(self.0));
+        rint(self: Self) -> Self = Self(_mm512_roundscale_pd::<NEAREST>(self.0));
+        floor(self: Self) -> Self = Self(_mm512_roundscale_pd::<DOWN>(self.0));
+        ceil(self: Self) -> Self = Self(_mm512_roundscale_pd::<UP>(self.0));
+        trunc(self: Self) -> Self = Self(_mm512_roundscale_pd::<ZERO>(self.0));
+        at_most(self: Self, limit: Self) -> Self = Self(_mm512_min_pd(limit.0, self.0));
+        at_least(self: Self, limit: Self) -> Self = Self(_mm512_max_pd(limit.0, self.0));
+        bits_and(self: Self, b: Self) -> Self = Self(_mm512_and_pd(self.0, b.0));
+        bits_or(self: Self, b: Self) -> Self = Self(_mm512_or_pd(self.0, b.0));
+        bits_xor(self: Self, b: Self) -> Self = Self(_mm512_xor_pd(self.0, b.0));
+        lt(self: Self, b: Self) -> __mmask8 = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(self.0, b.0);
+        le(self: Self, b: Self) -> __mmask8 = _mm512_cmp_pd_mask::<_CMP_LE_OQ>(self.0, b.0);
+        eq(self: Self, b: Self) -> __mmask8 = _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(self.0, b.0);
+        select(mask: __mmask8, a: Self, b: Self) -> Self = Self(_mm512_mask_blend_pd(mask, b.0, a.0));
+        scale(self: Self, k: Self) -> Self = Self(_mm512_scalef_pd(self.0, k.0));
+        bits_add(self: Self, b: Self) -> Self =
+            Self(_mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(self.0), _mm512_castpd_si512(b.0))));
+        bits_sub(self: Self, b: Self) -> Self =
+            Self(_mm512_castsi512_pd(_mm512_sub_epi64(_mm512_castpd_si512(self.0), _mm512_castpd_si512(b.0))));
+    }
+
+    #[inline(always)]
+    fn bits_shl<const N: i32>(self) -> Self {
+        // SAFETY: as for all intrinsics (module page of `simd`).
+        Self(unsafe { _mm512_castsi512_pd(_mm512_sll_epi64(_mm512_castpd_si512(self.0), _mm_cvtsi32_si128(N))) })
+    }
+
+    #[inline(always)]
+    fn bits_shr<const N: i32>(self) -> Self {
+        // SAFETY: as for all intrinsics (module page of `simd`).
+        Self(unsafe { _mm512_castsi512_pd(_mm512_srl_epi64(_mm512_castpd_si512(self.0), _mm_cvtsi32_si128(N))) })
+    }
+
+    #[inline(always)]
+    fn mask_and(a: __mmask8, b: __mmask8) -> __mmask8 {
+        a & b
+    }
+
+    #[inline(always)]
+    fn mask_or(a: __mmask8, b: __mmask8) -> __mmask8 {
+        a | b
+    }
+
+    #[inline(always)]
+    fn mask_not(a: __mmask8) -> __mmask8 {
+        !a
+    }
+
+    #[inline(always)]
+    fn mask_bits(a: __mmask8) -> u32 {
+        u32::from(a)
+    }
+}

@@ -1,0 +1,311 @@
+//! Vectors of `f64` lanes on every instruction-set level, behind one trait, and the run-time choice of the level.
+//!
+//! Algorithms are written once as `#[inline(always)]` functions over [`Vector`] and instantiated inside entry points
+//! that carry `#[target_feature]`. Being inlined there, the intrinsics become single instructions. Vector values never
+//! exist outside such entry points: that is the reason why every intrinsic call below is allowed.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512::Avx512;
+pub(crate) use portable::Portable;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use sse2::Sse2;
+
+use std::fmt;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// An instruction-set level. Results have the same bits for the same level, whatever the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Isa {
+    /// Plain Rust, one lane.
+    Portable,
+    /// The x86-64 baseline: two lanes, no fused multiply-add.
+    Sse2,
+    /// Four lanes with fused multiply-add.
+    Avx2,
+    /// Eight lanes with fused multiply-add and masks (F, DQ, BW and VL).
+    Avx512,
+}
+
+impl Isa {
+    /// All levels, the slowest first.
+    pub const ALL: [Isa; 4] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512];
+
+    /// Can this machine run the level?
+    pub fn is_available(self) -> bool {
+        match self {
+            Isa::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Sse2 => true,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => {
+                Isa::Avx2.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+
+    /// The best level of this machine.
+    pub fn detect() -> Isa {
+        Self::available().last().unwrap_or(Isa::Portable)
+    }
+
+    /// The levels this machine can run, the slowest first.
+    pub fn available() -> impl Iterator<Item = Isa> {
+        Self::ALL.into_iter().filter(|isa| isa.is_available())
+    }
+
+    /// The name used in settings and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Isa::Portable => "portable",
+            Isa::Sse2 => "sse2",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+        }
+    }
+
+    /// The level with this name.
+    pub fn from_name(name: &str) -> Option<Isa> {
+        Self::ALL.into_iter().find(|isa| isa.name() == name)
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The most lanes any level has.
+pub(crate) const MAX_LANES: usize = 8;
+
+/// Adding this to a number of magnitude below 2^51 rounds it to a whole number and leaves that in the low bits.
+pub(crate) const ROUND_MAGIC: f64 = 6_755_399_441_055_744.0;
+
+/// A vector of `f64` lanes. Operations whose names start with `bits` treat the lanes as 64-bit integers.
+pub(crate) trait Vector:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+{
+    /// The number of lanes.
+    const LANES: usize;
+    /// Does [`Vector::mul_add`] round once?
+    const FUSED: bool;
+    /// One truth value per lane.
+    type Mask: Copy;
+
+    /// All lanes equal.
+    fn splat(x: f64) -> Self;
+    /// All lanes with this bit pattern.
+    fn splat_bits(bits: u64) -> Self;
+    /// Reads `LANES` numbers, unaligned.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `LANES` numbers.
+    unsafe fn load(p: *const f64) -> Self;
+    /// Writes `LANES` numbers, unaligned.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `LANES` numbers.
+    unsafe fn store(self, p: *mut f64);
+    /// Reads and widens `LANES` numbers, unaligned.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `LANES` numbers.
+    unsafe fn load_f32(p: *const f32) -> Self;
+    /// Narrows and writes `LANES` numbers, unaligned.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `LANES` numbers.
+    unsafe fn store_f32(self, p: *mut f32);
+
+    /// `self * b + c`, rounded once where [`Vector::FUSED`] says so and twice elsewhere.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `c - self * b`, rounded like [`Vector::mul_add`].
+    fn neg_mul_add(self, b: Self, c: Self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Nearest whole number, halves to even; keeps the sign of zero.
+    fn rint(self) -> Self;
+    /// Largest whole number not above.
+    fn floor(self) -> Self;
+    /// Smallest whole number not below.
+    fn ceil(self) -> Self;
+    /// Nearest whole number towards zero.
+    fn trunc(self) -> Self;
+    /// The smaller of `self` and `limit`; NaN stays NaN.
+    fn at_most(self, limit: Self) -> Self;
+    /// The larger of `self` and `limit`; NaN stays NaN.
+    fn at_least(self, limit: Self) -> Self;
+
+    /// Bitwise and.
+    fn bits_and(self, b: Self) -> Self;
+    /// Bitwise or.
+    fn bits_or(self, b: Self) -> Self;
+    /// Bitwise exclusive or.
+    fn bits_xor(self, b: Self) -> Self;
+    /// 64-bit sum.
+    fn bits_add(self, b: Self) -> Self;
+    /// 64-bit difference.
+    fn bits_sub(self, b: Self) -> Self;
+    /// Left shift.
+    fn bits_shl<const N: i32>(self) -> Self;
+    /// Logical right shift.
+    fn bits_shr<const N: i32>(self) -> Self;
+
+    /// `self < b`, false for NaN.
+    fn lt(self, b: Self) -> Self::Mask;
+    /// `self <= b`, false for NaN.
+    fn le(self, b: Self) -> Self::Mask;
+    /// `self == b`, false for NaN.
+    fn eq(self, b: Self) -> Self::Mask;
+    /// `a` where the mask is true, else `b`.
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
+    /// Lane-wise and.
+    fn mask_and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// Lane-wise or.
+    fn mask_or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// Lane-wise not.
+    fn mask_not(a: Self::Mask) -> Self::Mask;
+    /// Is any lane true? One bit per lane.
+    fn mask_bits(a: Self::Mask) -> u32;
+
+    /// Is any lane true?
+    #[inline(always)]
+    fn any(a: Self::Mask) -> bool {
+        Self::mask_bits(a) != 0
+    }
+
+    /// `self > b`, false for NaN.
+    #[inline(always)]
+    fn gt(self, b: Self) -> Self::Mask {
+        b.lt(self)
+    }
+
+    /// `self >= b`, false for NaN.
+    #[inline(always)]
+    fn ge(self, b: Self) -> Self::Mask {
+        b.le(self)
+    }
+
+    /// Magnitude.
+    #[inline(always)]
+    fn abs(self) -> Self {
+        self.bits_and(Self::splat_bits(!SIGN))
+    }
+
+    /// The sign bit alone.
+    #[inline(always)]
+    fn sign_bit(self) -> Self {
+        self.bits_and(Self::splat_bits(SIGN))
+    }
+
+    /// The magnitude of `self` with the sign of `sign`.
+    #[inline(always)]
+    fn copysign(self, sign: Self) -> Self {
+        self.abs().bits_or(sign.sign_bit())
+    }
+
+    /// `self · 2^k` for a whole `k` in -2100..=2100 and a `self` in [2^-4, 2^4], rounded once.
+    #[inline(always)]
+    fn scale(self, k: Self) -> Self {
+        // Two factors, so that each is a normal number and only the last product can round.
+        let first = (k * Self::splat(0.5)).rint_small();
+        let second = k - first;
+        self * first.pow2() * second.pow2()
+    }
+
+    /// [`Vector::rint`] for magnitudes below 2^51, where the sign of zero does not matter.
+    #[inline(always)]
+    fn rint_small(self) -> Self {
+        let magic = Self::splat(ROUND_MAGIC);
+        (self + magic) - magic
+    }
+
+    /// `2^self` for a whole number in -1022..=1023.
+    #[inline(always)]
+    fn pow2(self) -> Self {
+        (self + Self::splat(ROUND_MAGIC)).bits_shl::<52>().bits_add(Self::splat(1.0))
+    }
+
+    /// Replaces the lanes that the mask names by a scalar function of them.
+    #[inline(always)]
+    fn map_lanes(self, mask: Self::Mask, x: Self, y: Self, f: fn(f64, f64) -> f64) -> Self {
+        let (mut xs, mut ys, mut out) = ([0.0; MAX_LANES], [0.0; MAX_LANES], [0.0; MAX_LANES]);
+        // SAFETY: the arrays hold at least LANES numbers.
+        unsafe {
+            x.store(xs.as_mut_ptr());
+            y.store(ys.as_mut_ptr());
+            self.store(out.as_mut_ptr());
+        }
+        let bits = Self::mask_bits(mask);
+        for lane in 0..Self::LANES {
+            if bits >> lane & 1 == 1 {
+                out[lane] = f(xs[lane], ys[lane]);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { Self::load(out.as_ptr()) }
+    }
+}
+
+/// The sign bit of an `f64`.
+pub(crate) const SIGN: u64 = 1 << 63;
+
+/// Implements methods as intrinsic calls.
+macro_rules! intrinsics {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)*) => {
+        $(
+            #[inline(always)]
+            fn $name($($arg: $ty),*) -> $out {
+                // SAFETY: vector values exist only inside entry points whose features were detected (module page).
+                unsafe { $body }
+            }
+        )*
+    };
+}
+pub(crate) use intrinsics;
+
+/// Implements the arithmetic operators of a vector type through four intrinsics.
+macro_rules! operators {
+    ($vector:ident, $add:ident, $sub:ident, $mul:ident, $div:ident) => {
+        operators!(@one $vector, Add, add, $add);
+        operators!(@one $vector, Sub, sub, $sub);
+        operators!(@one $vector, Mul, mul, $mul);
+        operators!(@one $vector, Div, div, $div);
+        impl std::ops::Neg for $vector {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                self.bits_xor(Self::splat_bits(crate::simd::SIGN))
+            }
+        }
+    };
+    (@one $vector:ident, $trait:ident, $method:ident, $intrinsic:ident) => {
+        impl std::ops::$trait for $vector {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                // SAFETY: vector values exist only inside entry points whose features were detected (module page).
+                Self(unsafe { $intrinsic(self.0, b.0) })
+            }
+        }
+    };
+}
+pub(crate) use operators;

@@ -1,0 +1,115 @@
+//! One `f64` lane in plain Rust, for every other architecture.
+
+use super::Vector;
+
+/// One lane.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable(f64);
+
+macro_rules! scalar_operator {
+    ($trait:ident, $method:ident) => {
+        impl std::ops::$trait for Portable {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                Self(std::ops::$trait::$method(self.0, b.0))
+            }
+        }
+    };
+}
+scalar_operator!(Add, add);
+scalar_operator!(Sub, sub);
+scalar_operator!(Mul, mul);
+scalar_operator!(Div, div);
+
+impl std::ops::Neg for Portable {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+
+/// Implements methods on the lane and its bit pattern.
+macro_rules! scalar_methods {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)*) => {
+        $(#[inline(always)] fn $name($($arg: $ty),*) -> $out { $body })*
+    };
+}
+
+#[inline(always)]
+fn bits(x: Portable) -> u64 {
+    x.0.to_bits()
+}
+
+#[inline(always)]
+fn from_bits(x: u64) -> Portable {
+    Portable(f64::from_bits(x))
+}
+
+impl Vector for Portable {
+    const LANES: usize = 1;
+    const FUSED: bool = false;
+    type Mask = bool;
+
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self {
+        // SAFETY: the caller vouches for `p`.
+        Self(unsafe { p.read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, p: *mut f64) {
+        // SAFETY: the caller vouches for `p`.
+        unsafe { p.write_unaligned(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f32(p: *const f32) -> Self {
+        // SAFETY: the caller vouches for `p`.
+        Self(f64::from(unsafe { p.read_unaligned() }))
+    }
+
+    #[inline(always)]
+    unsafe fn store_f32(self, p: *mut f32) {
+        // SAFETY: the caller vouches for `p`.
+        unsafe { p.write_unaligned(self.0 as f32) }
+    }
+
+    scalar_methods! {
+        splat(x: f64) -> Self = Self(x);
+        splat_bits(x: u64) -> Self = from_bits(x);
+        mul_add(self: Self, b: Self, c: Self) -> Self = self * b + c;
+        neg_mul_add(self: Self, b: Self, c: Self) -> Self = c - self * b;
+        sqrt(self: Self) -> Self = Self(self.0.sqrt());
+        rint(self: Self) -> Self = Self(self.0.round_ties_even());
+        floor(self: Self) -> Self = Self(self.0.floor());
+        ceil(self: Self) -> Self = Self(self.0.ceil());
+        trunc(self: Self) -> Self = Self(self.0.trunc());
+        at_most(self: Self, limit: Self) -> Self = if limit.0 < self.0 { limit } else { self };
+        at_least(self: Self, limit: Self) -> Self = if limit.0 > self.0 { limit } else { self };
+        bits_and(self: Self, b: Self) -> Self = from_bits(bits(self) & bits(b));
+        bits_or(self: Self, b: Self) -> Self = from_bits(bits(self) | bits(b));
+        bits_xor(self: Self, b: Self) -> Self = from_bits(bits(self) ^ bits(b));
+        bits_add(self: Self, b: Self) -> Self = from_bits(bits(self).wrapping_add(bits(b)));
+        bits_sub(self: Self, b: Self) -> Self = from_bits(bits(self).wrapping_sub(bits(b)));
+        lt(self: Self, b: Self) -> bool = self.0 < b.0;
+        le(self: Self, b: Self) -> bool = self.0 <= b.0;
+        eq(self: Self, b: Self) -> bool = self.0 == b.0;
+        select(mask: bool, a: Self, b: Self) -> Self = if mask { a } else { b };
+        mask_and(a: bool, b: bool) -> bool = a && b;
+        mask_or(a: bool, b: bool) -> bool = a || b;
+        mask_not(a: bool) -> bool = !a;
+        mask_bits(a: bool) -> u32 = u32::from(a);
+    }
+
+    #[inline(always)]
+    fn bits_shl<const N: i32>(self) -> Self {
+        from_bits(bits(self) << N)
+    }
+
+    #[inline(always)]
+    fn bits_shr<const N: i32>(self) -> Self {
+        from_bits(bits(self) >> N)
+    }
+}
