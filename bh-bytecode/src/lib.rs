@@ -12,7 +12,9 @@ pub mod philox;
 pub mod scalar;
 pub mod view;
 
-pub use batch::{Base, Batch, BatchRef, Block, Constant, Extension, Instr, Operand, Origin, Rename, ViewRec, base_flags};
+pub use batch::{
+    Base, Batch, BatchRef, Block, Constant, Extension, Instr, Operand, Origin, Rename, ViewRec, base_flags,
+};
 pub use complex::{Complex, c64, c128};
 pub use dtype::{DType, TypeSet};
 pub use element::{CastFrom, Element};

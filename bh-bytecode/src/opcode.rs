@@ -63,19 +63,45 @@ macro_rules! kind_of {
 }
 
 macro_rules! signature_of {
-    (same) => { Signature::Same };
-    (test) => { Signature::Test };
-    (abs) => { Signature::Abs };
-    (part) => { Signature::Part };
-    (cast) => { Signature::Cast };
-    (select) => { Signature::Select };
-    (reduce) => { Signature::Reduce };
-    (index) => { Signature::Index };
-    (random) => { Signature::Random };
-    (gather) => { Signature::Gather };
-    (scatter) => { Signature::Scatter };
-    (scatter_mask) => { Signature::ScatterMask };
-    (system) => { Signature::System };
+    (same) => {
+        Signature::Same
+    };
+    (test) => {
+        Signature::Test
+    };
+    (abs) => {
+        Signature::Abs
+    };
+    (part) => {
+        Signature::Part
+    };
+    (cast) => {
+        Signature::Cast
+    };
+    (select) => {
+        Signature::Select
+    };
+    (reduce) => {
+        Signature::Reduce
+    };
+    (index) => {
+        Signature::Index
+    };
+    (random) => {
+        Signature::Random
+    };
+    (gather) => {
+        Signature::Gather
+    };
+    (scatter) => {
+        Signature::Scatter
+    };
+    (scatter_mask) => {
+        Signature::ScatterMask
+    };
+    (system) => {
+        Signature::System
+    };
 }
 
 macro_rules! set_of {

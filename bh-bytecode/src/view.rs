@@ -325,8 +325,13 @@ impl View {
             return Ok(Some(View { start: self.start, ..target }));
         }
         // Match groups of old and new dimensions with equal products; each old group must be evenly strided.
-        let old: Vec<(i64, i64)> =
-            self.shape().iter().copied().zip(self.stride().iter().copied()).filter(|&(extent, _)| extent != 1).collect();
+        let old: Vec<(i64, i64)> = self
+            .shape()
+            .iter()
+            .copied()
+            .zip(self.stride().iter().copied())
+            .filter(|&(extent, _)| extent != 1)
+            .collect();
         let mut stride = [0i64; MAX_RANK];
         let (mut o, mut n) = (0, 0);
         while o < old.len() {
@@ -410,7 +415,8 @@ impl fmt::Debug for View {
 ///
 /// The product of the non-zero extents must fit, so that an empty shape cannot hide an absurd one.
 pub fn element_count(shape: &[i64]) -> Option<i64> {
-    let full = shape.iter().filter(|&&extent| extent != 0).try_fold(1i64, |count, &extent| count.checked_mul(extent))?;
+    let full =
+        shape.iter().filter(|&&extent| extent != 0).try_fold(1i64, |count, &extent| count.checked_mul(extent))?;
     Some(if shape.contains(&0) { 0 } else { full })
 }
 

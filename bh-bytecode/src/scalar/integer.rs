@@ -275,9 +275,14 @@ mod tests {
 
     #[test]
     fn division_floors_and_never_traps() {
-        for (a, b, quotient, rest, truncated) in
-            [(7, 2, 3, 1, 1), (-7, 2, -4, 1, -1), (7, -2, -4, -1, 1), (-7, -2, 3, -1, -1), (6, 3, 2, 0, 0), (5, 0, 0, 0, 0)]
-        {
+        for (a, b, quotient, rest, truncated) in [
+            (7, 2, 3, 1, 1),
+            (-7, 2, -4, 1, -1),
+            (7, -2, -4, -1, 1),
+            (-7, -2, 3, -1, -1),
+            (6, 3, 2, 0, 0),
+            (5, 0, 0, 0, 0),
+        ] {
             assert_eq!(floor_divide(a, b), quotient, "{a} // {b}");
             assert_eq!(divide(a, b), quotient);
             assert_eq!(remainder(a, b), rest, "{a} % {b}");
