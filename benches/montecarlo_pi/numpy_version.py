@@ -1,6 +1,7 @@
 """Pi from the share of n random points that fall into the quarter circle; each iteration draws new points.
 
-The coordinates of iteration t are the Philox streams with keys 2t and 2t + 1, so that every stack counts the same points."""
+The coordinates of iteration t are the Philox streams with keys 2t and 2t + 1, so that every stack counts the same points.
+"""
 
 import sys
 from pathlib import Path
