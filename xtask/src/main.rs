@@ -1,2 +1,51 @@
-//! Placeholder.
-fn main() {}
+//! Developer commands: `cargo xtask <command>`. Run without arguments for the list.
+
+mod bench;
+mod command;
+mod demo;
+mod header;
+mod install;
+mod packages;
+mod picture;
+mod test;
+mod validate;
+
+use command::Failure;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  demo                         build, install into target/prefix, compile examples/heat.c against it, run it
+  test                         install what the tests need and run all of them
+  validate                     cheapest checks first: format, clippy, generated files, then the tests
+  install --prefix DIR         build (release) and install
+  header [--check]             write bh-bridge-c/include/bh.h, or verify that it is current
+  bench overhead [--json FILE] cost of recording, of a tiny round trip, of a repeated batch, of start-up
+  bench [NAME...] [options]    benchmark programs against their C twins and NumPy (see benches/README.md)
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let outcome = match arguments.first().map(String::as_str) {
+        Some("demo") => demo::run(rest),
+        Some("test") => test::run(rest),
+        Some("validate") => validate::run(rest),
+        Some("install") => install::run(rest),
+        Some("header") => header::run(rest),
+        Some("bench") => bench::run(rest),
+        Some("help" | "--help" | "-h") | None => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        Some(other) => Err(Failure(format!("unknown command '{other}'\n\n{USAGE}"))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `cargo xtask install --prefix DIR`: a relocatable tree with libraries, components, headers, configuration and the
+//! `bh` program.
+
+use crate::command::{Failure, Outcome, cargo, option, root, target};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// The component libraries, by crate; each becomes `lib/bh/lib<crate with underscores>.so`.
+const COMPONENTS: &[&str] = &["bh-filter", "bh-fuser", "bh-vem-node", "bh-ve-cpu"];
+
+/// `major` of the shared library's name, and the full version.
+const SONAME_MAJOR: &str = "0";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs the command line `install --prefix DIR`.
+pub fn run(arguments: &[String]) -> Outcome {
+    let prefix = option(arguments, "--prefix")?.ok_or_else(|| Failure("install needs --prefix DIR".into()))?;
+    install(Path::new(prefix), "release")?;
+    println!("installed bh {VERSION} into {prefix}");
+    Ok(())
+}
+
+/// Builds all that is installed under a cargo profile and returns the directory of the results.
+pub fn build(profile: &str) -> Outcome<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--profile", profile, "-p", "bh-bridge-c", "-p", "bh-cli"]);
+    for component in COMPONENTS {
+        command.args(["-p", component]);
+    }
+    crate::command::run(&mut command)?;
+    Ok(target().join(profile))
+}
+
+
+/// Builds and installs into `prefix`.
+pub fn install(prefix: &Path, profile: &str) -> Outcome {
+    let built = build(profile)?;
+    for directory in ["lib/bh", "lib/pkgconfig", "lib/cmake/bh", "include", "share/bh", "share/man/man1", "bin"] {
+        fs::create_dir_all(prefix.join(directory))?;
+    }
+    let library = format!("libbh_bridge_c.so.{VERSION}");
+    copy(&built.join("libbh_bridge_c.so"), &prefix.join("lib").join(&library))?;
+    link(&library, &prefix.join(format!("lib/libbh_bridge_c.so.{SONAME_MAJOR}")))?;
+    link(&library, &prefix.join("lib/libbh_bridge_c.so"))?;
+    for component in COMPONENTS {
+        let name = format!("lib{}.so", component.replace('-', "_"));
+        copy(&built.join(&name), &prefix.join("lib/bh").join(&name))?;
+    }
+    copy(&built.join("bh"), &prefix.join("bin/bh"))?;
+    copy_tree(&root().join("bh-bridge-c/include"), &prefix.join("include"))?;
+    copy(&root().join("config/default.toml"), &prefix.join("share/bh/config.toml"))?;
+    copy(&root().join("docs/bh.1"), &prefix.join("share/man/man1/bh.1"))?;
+    fs::write(prefix.join("lib/pkgconfig/bh.pc"), pkg_config())?;
+    fs::write(prefix.join("lib/cmake/bh/bhConfig.cmake"), CMAKE_CONFIG)?;
+    fs::write(prefix.join("lib/cmake/bh/bhConfigVersion.cmake"), cmake_version())?;
+    Ok(())
+}
+
+/// Replaces `to`, so that a running program keeps the old file.
+fn copy(from: &Path, to: &Path) -> Outcome {
+    let _ = fs::remove_file(to);
+    fs::copy(from, to).map_err(|error| Failure(format!("copying {} to {}: {error}", from.display(), to.display())))?;
+    Ok(())
+}
+
+fn link(name: &str, at: &Path) -> Outcome {
+    let _ = fs::remove_file(at);
+    symlink(name, at).map_err(|error| Failure(format!("linking {}: {error}", at.display())))
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Outcome {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let destination = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &destination)?;
+        } else {
+            copy(&entry.path(), &destination)?;
+        }
+    }
+    Ok(())
+}
+
+fn pkg_config() -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         libdir=${{prefix}}/lib\n\
+         includedir=${{prefix}}/include\n\n\
+         Name: bh\n\
+         Description: Lazy, fused array programs on every core, GPU or cluster\n\
+         Version: {VERSION}\n\
+         Libs: -L${{libdir}} -lbh_bridge_c\n\
+         Cflags: -I${{includedir}}\n"
+    )
+}
+
+const CMAKE_CONFIG: &str = "\
+# find_package(bh) gives the imported target bh::bh.
+get_filename_component(_bh_prefix \"${CMAKE_CURRENT_LIST_DIR}/../../..\" ABSOLUTE)
+if(NOT TARGET bh::bh)
+  add_library(bh::bh SHARED IMPORTED)
+  set_target_properties(bh::bh PROPERTIES
+    IMPORTED_LOCATION \"${_bh_prefix}/lib/libbh_bridge_c.so\"
+    INTERFACE_INCLUDE_DIRECTORIES \"${_bh_prefix}/include\")
+endif()
+unset(_bh_prefix)
+";
+
+fn cmake_version() -> String {
+    format!(
+        "set(PACKAGE_VERSION \"{VERSION}\")\n\
+         if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n  set(PACKAGE_VERSION_COMPATIBLE FALSE)\n\
+         else()\n  set(PACKAGE_VERSION_COMPATIBLE TRUE)\n  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)\n    \
+         set(PACKAGE_VERSION_EXACT TRUE)\n  endif()\nendif()\n"
+    )
+}

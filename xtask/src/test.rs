@@ -1,0 +1,36 @@
+//! `cargo xtask test`: installs what the tests need and runs all of them.
+
+use crate::command::{Outcome, cargo, run as execute, target};
+use crate::{header, install, packages};
+
+/// The cargo profile of everything under test: optimised, with debug assertions and overflow checks.
+const PROFILE: &str = "checked";
+
+/// Programs the tests call, with the Debian packages that have them.
+const NEEDED: &[(&str, &str)] = &[
+    ("cc", "gcc"),
+    ("g++", "g++"),
+    ("clang++", "clang"),
+    ("cmake", "cmake"),
+    ("make", "make"),
+    ("pkg-config", "pkg-config"),
+    ("valgrind", "valgrind"),
+    ("python3", "python3"),
+];
+
+/// Runs the tests; further arguments go to `cargo test`.
+pub fn run(arguments: &[String]) -> Outcome {
+    packages::ensure(NEEDED)?;
+    let python = packages::python_with_numpy()?;
+    header::run(&["--check".into()])?;
+    let prefix = target().join("test-prefix");
+    install::install(&prefix, PROFILE)?;
+    let mut build = cargo();
+    build.args(["build", "--profile", PROFILE, "--workspace"]);
+    execute(&mut build)?;
+    let mut test = cargo();
+    test.args(["test", "--profile", PROFILE, "--workspace"]).args(arguments);
+    test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
+    test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
+    execute(&mut test)
+}
