@@ -4,12 +4,15 @@
 
 pub mod batch;
 pub mod complex;
+pub mod docs;
 pub mod dtype;
 pub mod element;
+pub mod hash;
 pub mod opcode;
 mod opcodes;
 pub mod philox;
 pub mod scalar;
+pub mod signature;
 pub mod view;
 
 pub use batch::{
@@ -19,4 +22,5 @@ pub use complex::{Complex, c64, c128};
 pub use dtype::{DType, TypeSet};
 pub use element::{CastFrom, Element};
 pub use opcode::{Kind, Opcode};
+pub use signature::Signer;
 pub use view::{MAX_RANK, Overlap, View, ViewError};

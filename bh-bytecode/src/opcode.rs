@@ -300,3 +300,66 @@ impl fmt::Display for Opcode {
         fmt::Debug::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn codes_and_names_are_unique_and_found() {
+        let mut codes = HashSet::new();
+        let mut names = HashSet::new();
+        for &opcode in Opcode::ALL {
+            let info = opcode.info();
+            assert_eq!(info.opcode, opcode);
+            assert!(codes.insert(opcode.0) && names.insert(info.name), "{opcode} occurs twice");
+            assert_eq!(Opcode::from_code(opcode.0), Some(opcode));
+            assert_eq!(Opcode::from_name(info.name), Some(opcode));
+        }
+        assert_eq!(Opcode::from_code(0), None);
+        assert!(Opcode(Opcode::FIRST_EXTENSION + 1).is_extension());
+    }
+
+    #[test]
+    fn reductions_and_accumulates_have_combiners_and_neutral_elements() {
+        for &opcode in Opcode::ALL {
+            let info = opcode.info();
+            let folds = matches!(info.kind, Kind::Reduction | Kind::Accumulate);
+            assert_eq!(opcode.combiner().is_some(), folds, "{opcode}");
+            assert_eq!(info.neutral != "none", folds, "{opcode}");
+            if let Some(combiner) = opcode.combiner() {
+                assert!(info.types.iter().all(|dtype| combiner.check_types(dtype, &[dtype, dtype])), "{opcode}");
+            }
+        }
+        assert_eq!(Opcode::AddReduce.combiner(), Some(Opcode::Add));
+        assert_eq!(Opcode::LogicalAndReduce.combiner(), Some(Opcode::LogicalAnd));
+        assert_eq!(Opcode::BitwiseXorReduce.combiner(), Some(Opcode::BitwiseXor));
+    }
+
+    #[test]
+    fn expressions_mention_every_input() {
+        for info in Opcode::ALL.iter().map(|opcode| opcode.info()) {
+            if info.kind == Kind::Elementwise {
+                for input in 0..info.inputs {
+                    assert!(info.expression.contains(&format!("{{{input}}}")), "{}", info.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn types_are_checked() {
+        use DType::*;
+        assert!(Opcode::Add.check_types(F32, &[F32, F32]));
+        assert!(!Opcode::Add.check_types(F32, &[F32, F64]) && !Opcode::Add.check_types(F32, &[F32]));
+        assert!(!Opcode::Subtract.check_types(Bool, &[Bool, Bool]));
+        assert!(Opcode::Less.check_types(Bool, &[I8, I8]) && !Opcode::Less.check_types(I8, &[I8, I8]));
+        assert!(Opcode::Absolute.check_types(F32, &[C64]) && Opcode::Absolute.check_types(U8, &[U8]));
+        assert!(Opcode::Identity.check_types(C64, &[F64]) && !Opcode::Identity.check_types(F64, &[C64]));
+        assert!(Opcode::Where.check_types(I8, &[Bool, I8, I8]) && !Opcode::Where.check_types(I8, &[I8, I8, I8]));
+        assert!(Opcode::Gather.check_types(C64, &[C64, U64]) && !Opcode::Gather.check_types(C64, &[C64, I32]));
+        assert!(Opcode::CondScatter.check_types(F32, &[F32, I64, Bool]));
+        assert!(Opcode::Range.check_types(I8, &[]) && !Opcode::Range.check_types(C64, &[]));
+    }
+}

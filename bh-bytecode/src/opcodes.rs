@@ -118,6 +118,7 @@ macro_rules! for_each_opcode {
 /// Calls `callback!(args…, [types])` with the Rust element types of a type set named as in the opcode table.
 #[macro_export]
 macro_rules! types_of {
+    (NONE, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* []) };
     (BOOL, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(bool, Bool)]) };
     (INT, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64)]) };
     (FLOAT, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(f32, F32), (f64, F64)]) };
