@@ -1,0 +1,148 @@
+//! What passes may know about a batch: who writes which base, and whether a value is still the same further down.
+
+use bh_bytecode::view::overlap;
+use bh_bytecode::{Batch, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, base_flags};
+
+/// Writers and droppers of every base, in program order.
+pub struct Facts {
+    writes: Vec<Vec<u32>>,
+    reads: Vec<Vec<u32>>,
+    drops: Vec<Vec<u32>>,
+}
+
+impl Facts {
+    /// Collects the facts of a batch. They stay right while instructions only change what they read.
+    pub fn of(batch: &Batch) -> Facts {
+        let empty = vec![Vec::new(); batch.bases.len()];
+        let mut facts = Facts { writes: empty.clone(), reads: empty.clone(), drops: empty };
+        for (index, instr) in batch.instrs.iter().enumerate() {
+            for &operand in instr.outputs() {
+                if let Some(base) = base_of(batch, operand) {
+                    facts.writes[base as usize].push(index as u32);
+                    if instr.opcode.reads_output() {
+                        facts.reads[base as usize].push(index as u32);
+                    }
+                }
+            }
+            for &operand in instr.inputs() {
+                if let Some(base) = base_of(batch, operand) {
+                    match instr.opcode {
+                        Opcode::Free | Opcode::Discard => facts.drops[base as usize].push(index as u32),
+                        _ => facts.reads[base as usize].push(index as u32),
+                    }
+                }
+            }
+        }
+        facts
+    }
+
+    /// Can the instructions `from..to` change the values under `view`? True as well when one of them drops the base.
+    pub fn changed(&self, batch: &Batch, view: u32, from: u32, to: u32) -> bool {
+        let base = batch.views[view as usize].base as usize;
+        let between = |list: &[u32]| -> std::ops::Range<usize> {
+            list.partition_point(|&at| at < from)..list.partition_point(|&at| at < to)
+        };
+        if !between(&self.drops[base]).is_empty() {
+            return true;
+        }
+        self.writes[base][between(&self.writes[base])].iter().any(|&at| {
+            let instr = &batch.instrs[at as usize];
+            outputs_on(batch, instr, base as u32).any(|output| relation(batch, output, view) != Overlap::Disjoint)
+        })
+    }
+
+    /// The instruction that gave the values under `view` as they are read by instruction `at`: the last one before it
+    /// that writes any of them, if it writes just them, in the same order, and nothing drops them since.
+    pub fn definition(&self, batch: &Batch, view: u32, at: u32) -> Option<u32> {
+        let base = batch.views[view as usize].base;
+        let writes = &self.writes[base as usize];
+        let before = writes.partition_point(|&write| write < at);
+        for &write in writes[..before].iter().rev() {
+            let instr = &batch.instrs[write as usize];
+            for output in outputs_on(batch, instr, base) {
+                match relation(batch, output, view) {
+                    Overlap::Disjoint => {}
+                    Overlap::Identical => return (!self.changed(batch, view, write + 1, at)).then_some(write),
+                    Overlap::Overlapping => return None,
+                }
+            }
+        }
+        None
+    }
+
+    /// Is the base of `view` a temporary of this batch that only instruction `at` reads?
+    pub fn is_read_only_by(&self, batch: &Batch, view: u32, at: u32) -> bool {
+        let base = batch.views[view as usize].base as usize;
+        let flags = base_flags::BORN | base_flags::DIES;
+        batch.bases[base].flags & flags == flags && self.reads[base].iter().all(|&read| read == at)
+    }
+}
+
+fn outputs_on<'a>(batch: &'a Batch, instr: &'a Instr, base: u32) -> impl Iterator<Item = u32> + 'a {
+    instr
+        .outputs()
+        .iter()
+        .filter_map(|operand| operand.as_view())
+        .filter(move |&view| batch.views[view as usize].base == base)
+}
+
+/// The base (index) of an operand that looks at one.
+pub fn base_of(batch: &Batch, operand: Operand) -> Option<u32> {
+    let base = batch.views[operand.as_view()? as usize].base;
+    ((base as usize) < batch.bases.len()).then_some(base)
+}
+
+/// How two views of one base (indices) overlap.
+pub fn relation(batch: &Batch, a: u32, b: u32) -> Overlap {
+    if a == b {
+        return if batch.views[a as usize].len == 0 { Overlap::Disjoint } else { Overlap::Identical };
+    }
+    let batch = batch.as_ref();
+    overlap(&batch.view(a), &batch.view(b))
+}
+
+/// May an instruction that writes `output` read `input` element by element: identical, disjoint, or another base?
+pub fn may_read_beside(batch: &Batch, output: u32, input: u32) -> bool {
+    batch.views[output as usize].base != batch.views[input as usize].base
+        || relation(batch, output, input) != Overlap::Overlapping
+}
+
+/// The output view of an instruction with exactly one output.
+pub fn output(instr: &Instr) -> Option<u32> {
+    match instr.outputs() {
+        &[operand] => operand.as_view(),
+        _ => None,
+    }
+}
+
+/// The element type of an instruction's one output.
+pub fn output_type(batch: &Batch, instr: &Instr) -> Option<DType> {
+    batch.as_ref().dtype(*instr.outputs().first()?)
+}
+
+/// The constant behind an operand.
+pub fn constant(batch: &Batch, operand: Operand) -> Option<Constant> {
+    batch.constants.get(operand.as_constant()? as usize).copied()
+}
+
+/// Turns an instruction into a copy (or a fill, if `source` is a constant) to its output.
+pub fn become_copy(instr: &mut Instr, source: Operand) {
+    let origin = instr.origin;
+    *instr = Instr::new(Opcode::Identity, &[instr.operands[0], source]);
+    instr.origin = origin;
+}
+
+/// Does each output element depend on the input elements at the same place only?
+pub fn is_elementwise(instr: &Instr) -> bool {
+    instr.opcode.kind() == Kind::Elementwise
+}
+
+/// Removes what passes turned into `nop`.
+pub fn sweep(batch: &mut Batch) {
+    batch.instrs.retain(|instr| instr.opcode != Opcode::Nop);
+}
+
+/// Turns an instruction into nothing, until [`sweep`].
+pub fn erase(instr: &mut Instr) {
+    *instr = Instr::new(Opcode::Nop, &[]);
+}

@@ -1,0 +1,84 @@
+//! Common subexpressions: an instruction that computes what an earlier one did becomes a copy of its result.
+//!
+//! *Proof.* Both have the same opcode, parameter, inputs (the same views and equal constants) and output type and shape;
+//! no input has changed since the earlier one read it, nor has its result, and the later output may stand beside that
+//! result. Then both compute the same values, bit for bit. Copies and fills themselves are left to `copies`; generators
+//! count as having no memory input.
+
+use super::Options;
+use crate::analysis::{Facts, base_of, become_copy, may_read_beside, output};
+use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand};
+use std::collections::HashMap;
+
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    opcode: Opcode,
+    param: u16,
+    dtype: u8,
+    shape: Vec<i64>,
+    inputs: Vec<Input>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Input {
+    View(u32),
+    Constant([u64; 2], u8),
+}
+
+/// Runs the pass.
+pub fn run(batch: &mut Batch, _: &Options) -> usize {
+    let facts = Facts::of(batch);
+    let mut seen: HashMap<Key, u32> = HashMap::new();
+    let mut changed = 0;
+    for index in 0..batch.instrs.len() as u32 {
+        let instr = batch.instrs[index as usize];
+        let Some(key) = key(batch, &instr) else { continue };
+        if let Some(result) = seen.get(&key).and_then(|&earlier| reusable(batch, &facts, earlier, index)) {
+            become_copy(&mut batch.instrs[index as usize], Operand::view(result));
+            changed += 1;
+        } else {
+            seen.insert(key, index);
+        }
+    }
+    changed
+}
+
+fn key(batch: &Batch, instr: &Instr) -> Option<Key> {
+    let kind = instr.opcode.kind();
+    let computes = matches!(kind, Kind::Elementwise | Kind::Reduction | Kind::Accumulate | Kind::Generator)
+        || instr.opcode == Opcode::Gather;
+    if !computes || instr.opcode == Opcode::Identity {
+        return None;
+    }
+    let result = output(instr)?;
+    let inputs = instr
+        .inputs()
+        .iter()
+        .map(|operand| match operand.as_view() {
+            Some(view) => Some(Input::View(view)),
+            None => {
+                let constant = batch.constants.get(operand.as_constant()? as usize)?;
+                Some(Input::Constant(constant.bits, constant.dtype))
+            }
+        })
+        .collect::<Option<Vec<_>>>()?;
+    let dtype = batch.bases[base_of(batch, Operand::view(result))? as usize].dtype;
+    let shape = batch.as_ref().shape(result).to_vec();
+    Some(Key { opcode: instr.opcode, param: instr.param, dtype, shape, inputs })
+}
+
+/// The result of instruction `earlier`, if `later` may take it over.
+fn reusable(batch: &Batch, facts: &Facts, earlier: u32, later: u32) -> Option<u32> {
+    let first = batch.instrs[earlier as usize];
+    let result = output(&first)?;
+    let unchanged = |operand: &Operand| match base_of(batch, *operand) {
+        Some(_) => operand.as_view().is_some_and(|view| !facts.changed(batch, view, earlier, later)),
+        None => true,
+    };
+    let target = output(&batch.instrs[later as usize])?;
+    let holds = target != result
+        && first.inputs().iter().all(unchanged)
+        && !facts.changed(batch, result, earlier + 1, later)
+        && may_read_beside(batch, target, result);
+    holds.then_some(result)
+}

@@ -1,0 +1,106 @@
+//! Copy and cast removal: who reads a copy reads the original instead; a cast there and back reads the start.
+//!
+//! *Proof.* A reader of `t`, where `t = x` (a copy without conversion, or a fill with a constant) is still `t`'s last
+//! definition, reads x instead if x is unchanged since the copy and may stand beside the reader's output. A cast back,
+//! `y = A(B(x))` with x of type A, becomes `y = x` if every A is exactly representable in B. Only what is read changes,
+//! and it has the same values; the copy stays for others until `dead_code` finds that nobody reads it. Instructions keep
+//! at least one array operand, and extension methods and scatters are left alone.
+
+use super::Options;
+use crate::analysis::{Facts, may_read_beside, output, output_type};
+use bh_bytecode::{Batch, DType, Kind, Opcode, Operand};
+
+/// Runs the pass.
+pub fn run(batch: &mut Batch, _: &Options) -> usize {
+    let facts = Facts::of(batch);
+    let mut changed = 0;
+    for index in 0..batch.instrs.len() as u32 {
+        let instr = batch.instrs[index as usize];
+        if matches!(instr.opcode.kind(), Kind::Extension | Kind::System | Kind::Generator)
+            || instr.opcode.reads_output()
+            || output(&instr).is_none()
+        {
+            continue;
+        }
+        for place in instr.outputs as usize..instr.count as usize {
+            let source = original(batch, &facts, index, place).or_else(|| uncast(batch, &facts, index, place));
+            if let Some(source) = source {
+                batch.instrs[index as usize].operands[place] = source;
+                changed += 1;
+            }
+        }
+    }
+    changed
+}
+
+/// What operand `place` of instruction `index` is a copy of.
+fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Operand> {
+    let instr = batch.instrs[index as usize];
+    let view = instr.operands[place].as_view()?;
+    if batch.views[view as usize].base as usize >= batch.bases.len() {
+        return None;
+    }
+    let copy_index = facts.definition(batch, view, index)?;
+    let copy = batch.instrs[copy_index as usize];
+    let source = copy.operands[1];
+    if copy.opcode != Opcode::Identity || batch.as_ref().dtype(source) != output_type(batch, &copy) {
+        return None;
+    }
+    match source.as_view() {
+        Some(original) => {
+            let holds = !facts.changed(batch, original, copy_index, index)
+                && may_read_beside(batch, output(&instr)?, original)
+                && !(instr.opcode == Opcode::Gather
+                    && batch.views[output(&instr)? as usize].base == batch.views[original as usize].base);
+            holds.then_some(source)
+        }
+        None => {
+            let takes_constants = instr.opcode.kind() == Kind::Elementwise;
+            let others = instr.inputs().iter().filter(|operand| operand.as_view().is_some()).count();
+            (takes_constants
+                && (others > 1 || instr.opcode == Opcode::Identity)
+                && !(instr.opcode == Opcode::Where && place == 1))
+                .then_some(source)
+        }
+    }
+}
+
+/// For a cast back, where the value came from.
+fn uncast(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Operand> {
+    let instr = batch.instrs[index as usize];
+    if instr.opcode != Opcode::Identity {
+        return None;
+    }
+    let view = instr.operands[place].as_view()?;
+    let there_index = facts.definition(batch, view, index)?;
+    let there = batch.instrs[there_index as usize];
+    let source = there.operands[1];
+    let original = source.as_view()?;
+    let (from, through) = (batch.as_ref().dtype(source)?, output_type(batch, &there)?);
+    let holds = there.opcode == Opcode::Identity
+        && output_type(batch, &instr) == Some(from)
+        && holds_exactly(through, from)
+        && !facts.changed(batch, original, there_index, index)
+        && may_read_beside(batch, output(&instr)?, original);
+    holds.then_some(source)
+}
+
+/// Is every value of type `value` exactly representable in `wider`, so that a cast there and back changes nothing?
+fn holds_exactly(wider: DType, value: DType) -> bool {
+    /// Significant bits of integers, or of a float's significand.
+    fn bits(dtype: DType) -> u32 {
+        match dtype {
+            DType::Bool => 1,
+            DType::F32 => 24,
+            DType::F64 => 53,
+            other => 8 * other.size() as u32 - u32::from(other.is_signed_int()),
+        }
+    }
+    if wider == value || wider.is_complex() || value.is_complex() || wider == DType::Bool {
+        return wider == value;
+    }
+    if value.is_float() {
+        return wider == DType::F64;
+    }
+    bits(wider) >= bits(value) && (!value.is_signed_int() || wider.is_signed_int() || wider.is_float())
+}

@@ -1,0 +1,36 @@
+//! The rewriting passes, one file each. A pass changes what an instruction computes or reads only when its output keeps
+//! its values; removing what nobody needs any more is `dead_code`'s job alone.
+
+mod collect;
+mod common;
+mod copies;
+mod dead_code;
+mod matmul;
+mod power;
+mod reduction_chain;
+mod simplify;
+
+use bh_bytecode::{Batch, Opcode};
+
+/// What passes are told besides the batch.
+pub struct Options {
+    /// May floating-point operations be regrouped?
+    pub reassociate: bool,
+    /// The opcode of the `matmul` extension method, if the stack below has it.
+    pub matmul: Option<Opcode>,
+}
+
+/// Rewrites a batch in place and returns how many instructions it changed or removed.
+pub type Pass = fn(&mut Batch, &Options) -> usize;
+
+/// All passes by name, in the order in which they run by default.
+pub const ALL: &[(&str, Pass)] = &[
+    ("simplify", simplify::run),
+    ("power", power::run),
+    ("collect", collect::run),
+    ("reduction-chain", reduction_chain::run),
+    ("matmul", matmul::run),
+    ("common", common::run),
+    ("copies", copies::run),
+    ("dead-code", dead_code::run),
+];

@@ -1,0 +1,74 @@
+//! A reduction of a reduction becomes one reduction over all their axes.
+//!
+//! *Proof.* The outer instruction alone changes. The inner result must be a temporary that nobody else reads (otherwise
+//! the merge would repeat its work), still unchanged when the outer instruction reads it, and the inner input unchanged
+//! since. Folding in another order gives the same bits for integers and bool under every reduction, and for floats under
+//! minimum and maximum, up to the sign of a zero and which NaN it is; float and complex sums and products are merged under
+//! `reassociate` only.
+
+use super::Options;
+use crate::analysis::{Facts, may_read_beside, output, output_type};
+use bh_bytecode::{Batch, DType, Instr, Kind, Opcode};
+
+/// Runs the pass.
+pub fn run(batch: &mut Batch, options: &Options) -> usize {
+    let mut changed = 0;
+    for index in 0..batch.instrs.len() as u32 {
+        // Each merge changes who reads what, and chains are short.
+        while let Some((source, axes)) = merged(batch, &Facts::of(batch), options, index) {
+            let instr = &mut batch.instrs[index as usize];
+            instr.operands[1] = source;
+            instr.param = axes;
+            changed += 1;
+        }
+    }
+    changed
+}
+
+fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option<(bh_bytecode::Operand, u16)> {
+    let outer = batch.instrs[index as usize];
+    if outer.opcode.kind() != Kind::Reduction || !order_is_free(&outer, output_type(batch, &outer)?, options) {
+        return None;
+    }
+    let between = outer.operands[1].as_view()?;
+    let inner_index = facts.definition(batch, between, index)?;
+    let inner = batch.instrs[inner_index as usize];
+    let source = inner.operands[1].as_view()?;
+    let holds = inner.opcode == outer.opcode
+        && facts.is_read_only_by(batch, between, index)
+        && !facts.changed(batch, source, inner_index, index)
+        && may_read_beside(batch, output(&outer)?, source);
+    let rank = batch.views[source as usize].rank;
+    holds.then(|| (inner.operands[1], combine_axes(inner.param, outer.param, rank)))
+}
+
+/// The axes of the inner input that are folded when `outer` numbers the axes that `inner` leaves.
+fn combine_axes(inner: u16, outer: u16, rank: u32) -> u16 {
+    let mut axes = inner;
+    let kept = (0..rank).filter(|axis| inner >> axis & 1 == 0);
+    for (position, axis) in kept.enumerate() {
+        if outer >> position & 1 == 1 {
+            axes |= 1 << axis;
+        }
+    }
+    axes
+}
+
+fn order_is_free(instr: &Instr, dtype: DType, options: &Options) -> bool {
+    let rounds = dtype.is_float() || dtype.is_complex();
+    let folds_exactly = !matches!(instr.opcode, Opcode::AddReduce | Opcode::MultiplyReduce);
+    !rounds || folds_exactly || options.reassociate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::combine_axes;
+
+    #[test]
+    fn axes_of_the_outer_reduction_are_renumbered() {
+        assert_eq!(combine_axes(0b001, 0b01, 3), 0b011);
+        assert_eq!(combine_axes(0b010, 0b10, 3), 0b110);
+        assert_eq!(combine_axes(0b010, 0b11, 3), 0b111);
+        assert_eq!(combine_axes(0b100, 0b01, 3), 0b101);
+    }
+}

@@ -1,0 +1,127 @@
+//! Operations that do nothing, or always give the same, become copies and fills; pairs of negations cancel.
+//!
+//! *Proof.* Each rule holds for every value of the types it is limited to:
+//! x·1, x/1 and x¹ are x for integers and floats (a NaN stays one); x+0 and x−0 are x for integers, x+(−0.0) and
+//! x−(+0.0) for floats (x+(+0.0) is not: it loses −0.0); x·0, x−x and x^x (exclusive or) are 0 for integers only, as
+//! floats have NaN, infinities and −0.0; x⁰ is 1, also for NaN; x∧x, x∨x, max(x,x), min(x,x) and where(m,x,x) are x.
+//! Complex numbers are left alone, as their products mix parts. For ¬¬x the inner value must still be what its
+//! definition gave, and so must x ([`Facts::definition`], [`Facts::changed`]). Only the instruction itself changes;
+//! its output keeps its values.
+
+use super::Options;
+use crate::analysis::{Facts, become_copy, constant, erase, may_read_beside, output, output_type};
+use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, TypeSet};
+
+/// What an instruction comes down to.
+enum Result {
+    Copy(Operand),
+    Fill(u8),
+}
+
+/// Runs the pass.
+pub fn run(batch: &mut Batch, _: &Options) -> usize {
+    let facts = Facts::of(batch);
+    let mut changed = 0;
+    for index in 0..batch.instrs.len() as u32 {
+        let instr = batch.instrs[index as usize];
+        let Some(dtype) = output_type(batch, &instr) else { continue };
+        let found = neutral(batch, &instr, dtype)
+            .or_else(|| same_operands(&instr, dtype))
+            .or_else(|| double_negation(batch, &facts, &instr, index));
+        match found {
+            Some(Result::Copy(source)) if is_self_copy(&instr, source) => erase(&mut batch.instrs[index as usize]),
+            Some(Result::Copy(source)) => become_copy(&mut batch.instrs[index as usize], source),
+            Some(Result::Fill(value)) => {
+                let fill = batch.push_constant(Constant::from_value(value).cast(dtype));
+                become_copy(&mut batch.instrs[index as usize], Operand::constant(fill));
+            }
+            None => continue,
+        }
+        changed += 1;
+    }
+    crate::analysis::sweep(batch);
+    changed
+}
+
+fn is_self_copy(instr: &Instr, source: Operand) -> bool {
+    source.as_view().is_some() && source == instr.operands[0]
+}
+
+/// Operations with a neutral or an absorbing constant.
+fn neutral(batch: &Batch, instr: &Instr, dtype: DType) -> Option<Result> {
+    let (left, right) = (instr.operands[1], instr.operands[2]);
+    if instr.opcode == Opcode::Identity {
+        return is_self_copy(instr, left).then_some(Result::Copy(left));
+    }
+    if instr.count != 3 || dtype.is_complex() {
+        return None;
+    }
+    let is = |operand: Operand, value: i8| {
+        constant(batch, operand).is_some_and(|found| found == Constant::from_value(value).cast(dtype))
+    };
+    let is_negative_zero = |operand: Operand| {
+        constant(batch, operand).is_some_and(|found| found == Constant::from_value(-0.0f64).cast(dtype))
+    };
+    let whole = TypeSet::BITS.contains(dtype);
+    let commutes = matches!(instr.opcode, Opcode::Add | Opcode::Multiply);
+    let mut sides = vec![(left, right)];
+    if commutes {
+        sides.push((right, left));
+    }
+    for (value, other) in sides {
+        if value.as_view().is_none() {
+            continue;
+        }
+        let found = match instr.opcode {
+            Opcode::Multiply if is(other, 1) => Result::Copy(value),
+            Opcode::Multiply if whole && is(other, 0) => Result::Fill(0),
+            Opcode::Add if whole && is(other, 0) => Result::Copy(value),
+            Opcode::Add if dtype.is_float() && is_negative_zero(other) => Result::Copy(value),
+            Opcode::Subtract if is(other, 0) => Result::Copy(value),
+            Opcode::Divide if is(other, 1) => Result::Copy(value),
+            Opcode::FloorDivide if dtype.is_int() && is(other, 1) => Result::Copy(value),
+            Opcode::Power if is(other, 1) => Result::Copy(value),
+            Opcode::Power if is(other, 0) => Result::Fill(1),
+            _ => continue,
+        };
+        return Some(found);
+    }
+    None
+}
+
+/// Operations on the same view twice.
+fn same_operands(instr: &Instr, dtype: DType) -> Option<Result> {
+    if dtype.is_complex() {
+        return None;
+    }
+    if instr.opcode == Opcode::Where {
+        let (a, b) = (instr.operands[2], instr.operands[3]);
+        return (a == b && a.as_view().is_some()).then_some(Result::Copy(a));
+    }
+    let operand = instr.operands[1];
+    if instr.count != 3 || operand.as_view().is_none() || operand != instr.operands[2] {
+        return None;
+    }
+    match instr.opcode {
+        Opcode::Subtract if dtype.is_int() => Some(Result::Fill(0)),
+        Opcode::BitwiseXor | Opcode::LogicalXor => Some(Result::Fill(0)),
+        Opcode::BitwiseAnd | Opcode::BitwiseOr | Opcode::LogicalAnd | Opcode::LogicalOr => Some(Result::Copy(operand)),
+        Opcode::Maximum | Opcode::Minimum => Some(Result::Copy(operand)),
+        _ => None,
+    }
+}
+
+/// ¬¬x, for negations that are their own inverse.
+fn double_negation(batch: &Batch, facts: &Facts, instr: &Instr, index: u32) -> Option<Result> {
+    if !matches!(instr.opcode, Opcode::LogicalNot | Opcode::Invert | Opcode::Conj) {
+        return None;
+    }
+    let inner = facts.definition(batch, instr.operands[1].as_view()?, index)?;
+    let definition = batch.instrs[inner as usize];
+    let source = definition.operands[1];
+    let view = source.as_view()?;
+    let holds = definition.opcode == instr.opcode
+        && !facts.changed(batch, view, inner, index)
+        && may_read_beside(batch, output(instr)?, view);
+    holds.then_some(Result::Copy(source))
+}
