@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the twins and compares every stack's checksums with NumPy's; with --size full it also shows the times.
 
-    benches/check.py [--size small|full] [--build DIR] [--dtype f64|f32] [--repeat N] [NAME...]
+    benches/check.py [--size small|full] [--build DIR] [--dtype f64|f32] [--repeat N] [--wide] [NAME...]
 """
 
 import argparse
@@ -16,22 +16,23 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def build_twin(program, settings, folder):
+def build_twin(program, settings, folder, wide):
     """Compiles a twin if its binary is missing or older than its sources; returns the binary."""
-    source, binary = HERE / program / "twin.c", folder / program / "twin"
+    source, binary = HERE / program / "twin.c", folder / program / ("twin-wide" if wide else "twin")
     inputs = [source, *(HERE / "common").glob("*.h")]
     if not binary.exists() or binary.stat().st_mtime < max(path.stat().st_mtime for path in inputs):
         binary.parent.mkdir(parents=True, exist_ok=True)
-        command = [settings["compiler"], *settings["flags"], source, "-o", binary, *settings["libraries"]]
+        flags = settings["flags"] + (settings["wide_flags"] if wide else [])
+        command = [settings["compiler"], *flags, source, "-o", binary, *settings["libraries"]]
         subprocess.run(command, check=True)
     return binary
 
 
-def stacks(program, settings, folder):
+def stacks(program, settings, folder, wide):
     """The command of each stack that this program has."""
     commands = {
         "numpy": [sys.executable, "-B", HERE / program / "numpy_version.py"],
-        "twin": [build_twin(program, settings, folder)],
+        "twin": [build_twin(program, settings, folder, wide)],
     }
     on_bh = folder / program / "bh"
     if on_bh.exists():
@@ -53,6 +54,7 @@ def main():
     parser.add_argument("--dtype", choices=["f64", "f32"], action="append")
     parser.add_argument("--build", type=Path, default=HERE.parent / "target" / "benches")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each, of which the median is shown")
+    parser.add_argument("--wide", action="store_true", help="build the twins for the widest vectors")
     args = parser.parse_args()
 
     with open(HERE / "catalog.toml", "rb") as file:
@@ -67,7 +69,7 @@ def main():
         name = program["name"]
         if args.names and name not in args.names:
             continue
-        commands = stacks(name, catalog["twin"], args.build)
+        commands = stacks(name, catalog["twin"], args.build, args.wide)
         for dtype in args.dtype or ["f64", "f32"]:
             n, iters = program[args.size]
             seconds, sums = {stack: [] for stack in commands}, {}

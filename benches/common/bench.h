@@ -81,6 +81,16 @@ static void *bench_alloc(size_t bytes) {
     return memory + skew;
 }
 
+/* A small block for the caller to free. */
+static inline void *bench_scratch(size_t bytes) {
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (memory == NULL) {
+        fprintf(stderr, "out of memory: %zu bytes\n", bytes);
+        exit(1);
+    }
+    return memory;
+}
+
 /* The formula for input data, a value in [0, 1) for element `index`: cubes modulo a prime for which cubing is a
  * permutation, in whole numbers that any language reproduces exactly. */
 #define BENCH_PRIME 100019

@@ -49,7 +49,7 @@ static inline void FN(row_flux)(const REAL *restrict h, const REAL *restrict u, 
     }
 }
 
-/* Fluxes through the faces between rows i and i + 1 at the half step. */
+/* Fluxes through the faces between a row and the next, n elements on, at the half step. */
 static inline void FN(row_face)(const REAL *restrict h, const REAL *restrict u, const REAL *restrict v, FN(lines) here,
                                 FN(lines) below, FN(lines) out, int64_t n, REAL half_dt, REAL half_g) {
 #pragma omp simd
@@ -88,60 +88,60 @@ static inline void FN(wall)(REAL *const *grids, int64_t from, int64_t wall, int6
     }
 }
 
-static void FN(run)(STATE *s, int64_t n, int64_t iters) {
+/* One step for the rows first..last; `memory` holds fifteen lines. */
+static inline void FN(sweep)(REAL *const *now, REAL *const *next, REAL *memory, int64_t first, int64_t last, int64_t n) {
     const REAL dt = R(0.02), half_dt = dt / 2, half_g = R(9.8 / 2); /* the grid spacing is 1 */
+    FN(lines) lines[5];
+    for (int k = 0; k < 5; k++)
+        lines[k] = (FN(lines)){memory + 3 * k * n, memory + (3 * k + 1) * n, memory + (3 * k + 2) * n};
+    FN(lines) here = lines[0], below = lines[1], above = lines[2], under = lines[3], side = lines[4], spare;
+    const REAL *h = now[0], *u = now[1], *v = now[2];
+    int64_t at = (first - 1) * n;
+    FN(row_flux)(h + at, u + at, v + at, here, n, half_g);
+    FN(row_flux)(h + at + n, u + at + n, v + at + n, below, n, half_g);
+    FN(row_face)(h + at, u + at, v + at, here, below, above, n, half_dt, half_g);
+    for (int64_t i = first; i < last; i++) {
+        at = i * n;
+        spare = here, here = below, below = spare;
+        FN(row_flux)(h + at + n, u + at + n, v + at + n, below, n, half_g);
+        FN(row_face)(h + at, u + at, v + at, here, below, under, n, half_dt, half_g);
+        FN(column_face)(h + at, u + at, v + at, here, side, n, half_dt, half_g);
+        REAL *restrict new_h = next[0] + at, *restrict new_u = next[1] + at, *restrict new_v = next[2] + at;
+#pragma omp simd
+        for (int64_t j = 1; j < n - 1; j++) {
+            new_h[j] = h[at + j] - dt * (under.a[j] - above.a[j] + side.a[j] - side.a[j - 1]);
+            new_u[j] = u[at + j] - dt * (under.b[j] - above.b[j] + side.b[j] - side.b[j - 1]);
+            new_v[j] = v[at + j] - dt * (under.c[j] - above.c[j] + side.c[j] - side.c[j - 1]);
+        }
+        new_h[0] = new_h[1], new_u[0] = new_u[1], new_v[0] = -new_v[1];
+        new_h[n - 1] = new_h[n - 2], new_u[n - 1] = new_u[n - 2], new_v[n - 1] = -new_v[n - 2];
+        if (i == 1)
+            FN(wall)(next, at, 0, n);
+        if (i == n - 2)
+            FN(wall)(next, at, at + n, n);
+        spare = above, above = under, under = spare;
+    }
+}
+
+static void FN(run)(STATE *s, int64_t n, int64_t iters) {
 #pragma omp parallel
     {
-        REAL *memory = aligned_alloc(64, ((size_t)n * 15 * sizeof(REAL) + 63) / 64 * 64);
-        FN(lines) here = {memory, memory + n, memory + 2 * n}, below = {memory + 3 * n, memory + 4 * n, memory + 5 * n};
-        FN(lines) above = {memory + 6 * n, memory + 7 * n, memory + 8 * n};
-        FN(lines) under = {memory + 9 * n, memory + 10 * n, memory + 11 * n};
-        FN(lines) side = {memory + 12 * n, memory + 13 * n, memory + 14 * n};
+        REAL *memory = bench_scratch((size_t)n * 15 * sizeof(REAL));
         int64_t first, last;
         twin_share(1, n - 1, &first, &last);
         for (int64_t step = 0; step < iters; step++) {
-            const REAL *h = s->now[0], *u = s->now[1], *v = s->now[2];
-            REAL *restrict new_h = s->next[0], *restrict new_u = s->next[1], *restrict new_v = s->next[2];
-            if (first < last) {
-                int64_t at = (first - 1) * n;
-                FN(row_flux)(h + at, u + at, v + at, here, n, half_g);
-                FN(row_flux)(h + at + n, u + at + n, v + at + n, below, n, half_g);
-                FN(row_face)(h + at, u + at, v + at, here, below, above, n, half_dt, half_g);
-            }
-            for (int64_t i = first; i < last; i++) {
-                int64_t at = i * n;
-                FN(lines) spare = here;
-                here = below;
-                below = spare;
-                FN(row_flux)(h + at + n, u + at + n, v + at + n, below, n, half_g);
-                FN(row_face)(h + at, u + at, v + at, here, below, under, n, half_dt, half_g);
-                FN(column_face)(h + at, u + at, v + at, here, side, n, half_dt, half_g);
-#pragma omp simd
-                for (int64_t j = 1; j < n - 1; j++) {
-                    new_h[at + j] = h[at + j] - dt * (under.a[j] - above.a[j] + side.a[j] - side.a[j - 1]);
-                    new_u[at + j] = u[at + j] - dt * (under.b[j] - above.b[j] + side.b[j] - side.b[j - 1]);
-                    new_v[at + j] = v[at + j] - dt * (under.c[j] - above.c[j] + side.c[j] - side.c[j - 1]);
-                }
-                new_h[at] = new_h[at + 1], new_h[at + n - 1] = new_h[at + n - 2];
-                new_u[at] = new_u[at + 1], new_u[at + n - 1] = new_u[at + n - 2];
-                new_v[at] = -new_v[at + 1], new_v[at + n - 1] = -new_v[at + n - 2];
-                if (i == 1)
-                    FN(wall)(s->next, at, 0, n);
-                if (i == n - 2)
-                    FN(wall)(s->next, at, at + n, n);
-                spare = above;
-                above = under;
-                under = spare;
-            }
+            /* Every thread swaps on its own: even steps read `now`, odd steps `next`. */
+            REAL *const *from = step % 2 ? s->next : s->now, *const *to = step % 2 ? s->now : s->next;
+            if (first < last)
+                FN(sweep)(from, to, memory, first, last, n);
 #pragma omp barrier
-#pragma omp single
-            for (int k = 0; k < 3; k++) {
-                REAL *swap = s->now[k];
-                s->now[k] = s->next[k];
-                s->next[k] = swap;
-            }
         }
         free(memory);
+    }
+    for (int k = 0; k < 3 && iters % 2; k++) {
+        REAL *swap = s->now[k];
+        s->now[k] = s->next[k];
+        s->next[k] = swap;
     }
 }
 

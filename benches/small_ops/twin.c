@@ -20,9 +20,15 @@ static void FN(fill)(STATE *s, int64_t n) {
 static void FN(run)(STATE *s, int64_t n, int64_t iters) {
     REAL *restrict x = s->x;
     for (int64_t step = 0; step < iters; step++) {
-#pragma omp parallel for simd schedule(static) if (n > 50000)
-        for (int64_t i = 0; i < n; i++)
-            x[i] = x[i] * R(0.999) + R(0.001);
+        if (n <= 50000) {
+#pragma omp simd
+            for (int64_t i = 0; i < n; i++)
+                x[i] = x[i] * R(0.999) + R(0.001);
+        } else {
+#pragma omp parallel for simd schedule(static)
+            for (int64_t i = 0; i < n; i++)
+                x[i] = x[i] * R(0.999) + R(0.001);
+        }
         TWIN_BARRIER();
     }
 }

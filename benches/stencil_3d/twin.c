@@ -30,7 +30,7 @@ static void FN(run)(STATE *s, int64_t n, int64_t iters) {
         double delta = 0;
 #pragma omp parallel reduction(+ : delta)
         {
-            REAL *restrict line = malloc((size_t)n * sizeof(REAL));
+            REAL *restrict line = bench_scratch((size_t)n * sizeof(REAL));
 #pragma omp for schedule(static)
             for (int64_t i = 1; i < n - 1; i++)
                 for (int64_t j = 1; j < n - 1; j++) {

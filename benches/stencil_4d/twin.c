@@ -1,5 +1,5 @@
 /* Dense 81-point stencil on an n x n x n x n grid: the mean of the neighbourhood, with delta = sum |new - old|.
- * Double-buffered; along a row the 27 rows around it are summed once into a cache-resident line. */
+ * Double-buffered; the nine planes around a plane are summed once into a cache-resident plane, then rows, then elements. */
 #define TWIN_NAME "stencil_4d"
 #define TWIN_SOURCE "../stencil_4d/twin.c"
 #define TWIN_SMALLEST 3
@@ -32,21 +32,22 @@ static void FN(run)(STATE *s, int64_t n, int64_t iters) {
         double delta = 0;
 #pragma omp parallel reduction(+ : delta)
         {
-            REAL *restrict line = malloc((size_t)n * sizeof(REAL));
+            REAL *restrict planes = bench_scratch((size_t)plane * sizeof(REAL));
+            REAL *restrict line = bench_scratch((size_t)n * sizeof(REAL));
 #pragma omp for schedule(static)
             for (int64_t i = 1; i < n - 1; i++)
-                for (int64_t j = 1; j < n - 1; j++)
+                for (int64_t j = 1; j < n - 1; j++) {
+                    const REAL *b = grid + i * slab + j * plane, *a = b - slab, *c = b + slab;
+#pragma omp simd
+                    for (int64_t k = 0; k < plane; k++)
+                        planes[k] = a[k - plane] + a[k] + a[k + plane] + b[k - plane] + b[k] + b[k + plane] + c[k - plane] + c[k] + c[k + plane];
                     for (int64_t k = 1; k < n - 1; k++) {
-                        const REAL *here = grid + i * slab + j * plane + k * n;
+                        const REAL *row = planes + k * n, *here = b + k * n;
                         REAL *out = next + i * slab + j * plane + k * n;
                         REAL change = 0;
-                        memset(line, 0, (size_t)n * sizeof(REAL));
-                        for (int64_t d = -1; d <= 1; d++) {
-                            const REAL *b = here + d * slab, *a = b - plane, *c = b + plane;
 #pragma omp simd
-                            for (int64_t l = 0; l < n; l++)
-                                line[l] += a[l - n] + a[l] + a[l + n] + b[l - n] + b[l] + b[l + n] + c[l - n] + c[l] + c[l + n];
-                        }
+                        for (int64_t l = 0; l < n; l++)
+                            line[l] = row[l - n] + row[l] + row[l + n];
 #pragma omp simd reduction(+ : change)
                         for (int64_t l = 1; l < n - 1; l++) {
                             REAL value = (line[l - 1] + line[l] + line[l + 1]) * R(1.0 / 81);
@@ -55,6 +56,8 @@ static void FN(run)(STATE *s, int64_t n, int64_t iters) {
                         }
                         delta += change;
                     }
+                }
+            free(planes);
             free(line);
         }
         s->delta = delta;
