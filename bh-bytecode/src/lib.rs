@@ -13,6 +13,7 @@ mod opcodes;
 pub mod philox;
 pub mod scalar;
 pub mod signature;
+pub mod validate;
 pub mod view;
 
 pub use batch::{
@@ -23,4 +24,5 @@ pub use dtype::{DType, TypeSet};
 pub use element::{CastFrom, Element};
 pub use opcode::{Kind, Opcode};
 pub use signature::Signer;
+pub use validate::{ValidateError, validate};
 pub use view::{MAX_RANK, Overlap, View, ViewError};
