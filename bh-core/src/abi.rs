@@ -17,7 +17,8 @@ use std::ffi::{c_char, c_void};
 /// Version of this ABI. A component states the version it was built for; the host accepts only equal versions.
 pub const ABI_VERSION: u32 = 1;
 
-/// The one exported symbol of a component: `const ComponentTable *bh_component_entry(uint32_t loader_version)`.
+/// The one exported symbol of a component: `const ComponentTable *bh_component_entry(uint32_t loader_version)`. A library
+/// that links other components' code may instead export it under its own file name, `<file stem>_component_entry`.
 pub const ENTRY_SYMBOL: &str = "bh_component_entry";
 
 /// Type of the entry function.
@@ -69,7 +70,8 @@ pub mod status {
 /// "No block" in [`ErrorRecord::block`].
 pub const NO_BLOCK: u32 = u32::MAX;
 
-/// What went wrong. The caller owns the record and zeroes it; texts are UTF-8 and NUL-terminated.
+/// What went wrong. The caller owns the record and sets it to "no error" (numbers as in `ErrorRecord::empty`, texts
+/// empty); the callee fills in what it knows. Texts are UTF-8 and NUL-terminated.
 #[derive(Clone)]
 #[repr(C)]
 pub struct ErrorRecord {
@@ -241,8 +243,9 @@ pub struct ComponentTable {
     /// Can it run this block of the partition (index)? 1 yes, 0 no. Null: yes, all. Refused blocks go to the next
     /// component; a refused block of several instructions is first split into the runs it accepts.
     pub supports: Option<unsafe extern "C" fn(context: *mut c_void, batch: *const BatchTables, block: u32) -> i32>,
-    /// Runs blocks of the partition in the given order, or the whole batch in stored order if it has none. The ticket is
-    /// 0 when the work is done.
+    /// Runs blocks of the partition in the given order (an empty list: all of them), or the whole batch in stored order
+    /// if it has none. The ticket is 0 when the work is done. Only engines that are ASYNCHRONOUS and RETIRES_BLOCKS
+    /// return other tickets; they poison what later fails themselves.
     pub execute: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -254,8 +257,7 @@ pub struct ComponentTable {
         ) -> Status,
     >,
     /// Waits until the work behind a ticket is done, and reports its first failure.
-    pub wait:
-        Option<unsafe extern "C" fn(context: *mut c_void, ticket: u64, error: *mut ErrorRecord) -> Status>,
+    pub wait: Option<unsafe extern "C" fn(context: *mut c_void, ticket: u64, error: *mut ErrorRecord) -> Status>,
     /// Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns the
     /// address of the base's element 0.
     pub map: Option<
@@ -269,8 +271,7 @@ pub struct ComponentTable {
         ) -> Status,
     >,
     /// Ends a `map`.
-    pub unmap:
-        Option<unsafe extern "C" fn(context: *mut c_void, base: *const Base, error: *mut ErrorRecord) -> Status>,
+    pub unmap: Option<unsafe extern "C" fn(context: *mut c_void, base: *const Base, error: *mut ErrorRecord) -> Status>,
     /// Takes the caller's memory as the base's data; the base is pinned to it.
     pub adopt: Option<
         unsafe extern "C" fn(
@@ -296,7 +297,8 @@ pub struct ComponentTable {
             error: *mut ErrorRecord,
         ) -> Status,
     >,
-    /// A text question or command. The answer is written to `reply` by the callee through `HostTable::reply`.
+    /// A text question or command. The answer is written to `reply`, a [`ReplySink`], by the callee through
+    /// `HostTable::reply`.
     pub message: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -315,6 +317,15 @@ pub struct ChildHandle {
     pub table: *const ComponentTable,
     /// First argument of the functions.
     pub context: *mut c_void,
+}
+
+/// Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
+#[repr(C)]
+pub struct ReplySink {
+    /// First argument of `append`.
+    pub context: *mut c_void,
+    /// Appends to the answer.
+    pub append: unsafe extern "C" fn(context: *mut c_void, text: *const c_char, bytes: usize),
 }
 
 /// Levels of `HostTable::log`.

@@ -2,12 +2,12 @@
 //! [`Registry`]).
 
 use crate::abi::{
-    AttachmentOps, BatchTables, Buffer, Capabilities, ChildHandle, ErrorRecord, HOST_SPACE, HostTable, RegistryTable,
-    ReleaseFn, Status, ViewSpec, access, status,
+    AttachmentOps, BatchTables, Buffer, Capabilities, ChildHandle, ComponentTable, ErrorRecord, HOST_SPACE, HostTable,
+    RegistryTable, ReleaseFn, ReplySink, ViewSpec, access, status,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, RecordSpace, Result};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -196,7 +196,10 @@ impl Host {
         // SAFETY: a plain call.
         let data = unsafe { (self.table().alloc)(self.table().context, bytes, i32::from(zeroed)) };
         if data.is_null() {
-            return Err(Error::new(status::MEMORY, format!("out of memory: {bytes} bytes of host memory are not to be had")));
+            return Err(Error::new(
+                status::MEMORY,
+                format!("out of memory: {bytes} bytes of host memory are not to be had"),
+            ));
         }
         Ok(data.cast())
     }
@@ -260,14 +263,8 @@ unsafe impl Send for Child {}
 
 macro_rules! slot {
     ($self:ident.$name:ident) => {
-        // SAFETY: the host's table has no null functions besides create and destroy, and outlives the component.
-        unsafe { (*$self.handle.table).$name.expect("the host fills every slot") }
+        $self.table().$name.expect("the host fills every slot")
     };
-}
-
-/// Turns a status and a record into a result.
-pub(crate) fn check(code: Status, record: &ErrorRecord) -> Result<()> {
-    if code == status::OK { Ok(()) } else { Err(Error::read(code, record)) }
 }
 
 /// Calls `f` with a view's description, or null.
@@ -292,6 +289,11 @@ impl Child {
         Child { handle }
     }
 
+    fn table(&self) -> &ComponentTable {
+        // SAFETY: the host's table outlives the component.
+        unsafe { &*self.handle.table }
+    }
+
     /// See [`Component::capabilities`].
     pub fn capabilities(&mut self) -> Capabilities {
         let mut capabilities = Capabilities::default();
@@ -302,9 +304,10 @@ impl Child {
 
     /// See [`Component::bind`].
     pub fn bind(&mut self, registry: Registry) -> Result<()> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: the registry outlives the components below it.
-        check(unsafe { slot!(self.bind)(self.handle.context, registry.table, &mut record) }, &record)
+        let code = unsafe { slot!(self.bind)(self.handle.context, registry.table, record.as_mut_ptr()) };
+        record.check(code)
     }
 
     /// See [`Component::supports`].
@@ -317,7 +320,7 @@ impl Child {
     /// See [`Component::execute`].
     pub fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
         let tables = BatchTables::new(batch);
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         let mut ticket = 0;
         // SAFETY: the tables live through the call.
         let code = unsafe {
@@ -327,10 +330,10 @@ impl Child {
                 blocks.as_ptr(),
                 blocks.len(),
                 &mut ticket,
-                &mut record,
+                record.as_mut_ptr(),
             )
         };
-        check(code, &record).map(|()| Ticket(ticket)).map_err(|mut error| {
+        record.check(code).map(|()| Ticket(ticket)).map_err(|mut error| {
             error.locate(batch);
             error
         })
@@ -341,27 +344,29 @@ impl Child {
         if ticket == Ticket::DONE {
             return Ok(());
         }
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: a plain call.
-        check(unsafe { slot!(self.wait)(self.handle.context, ticket.0, &mut record) }, &record)
+        let code = unsafe { slot!(self.wait)(self.handle.context, ticket.0, record.as_mut_ptr()) };
+        record.check(code)
     }
 
     /// See [`Component::map`].
     pub fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         let mut data = ptr::null_mut();
         let code = with_view_spec(view, |view| {
             // SAFETY: the pointers live through the call.
-            unsafe { slot!(self.map)(self.handle.context, base, view, access, &mut data, &mut record) }
+            unsafe { slot!(self.map)(self.handle.context, base, view, access, &mut data, record.as_mut_ptr()) }
         });
-        check(code, &record).map(|()| data.cast())
+        record.check(code).map(|()| data.cast())
     }
 
     /// See [`Component::unmap`].
     pub fn unmap(&mut self, base: &Base) -> Result<()> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
-        check(unsafe { slot!(self.unmap)(self.handle.context, base, &mut record) }, &record)
+        let code = unsafe { slot!(self.unmap)(self.handle.context, base, record.as_mut_ptr()) };
+        record.check(code)
     }
 
     /// See [`Component::adopt`].
@@ -375,42 +380,54 @@ impl Child {
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<()> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: promised by the caller.
-        let code =
-            unsafe { slot!(self.adopt)(self.handle.context, base, data.cast(), release, argument, &mut record) };
-        check(code, &record)
+        let code = unsafe {
+            slot!(self.adopt)(self.handle.context, base, data.cast(), release, argument, record.as_mut_ptr())
+        };
+        record.check(code)
     }
 
     /// See [`Component::pin`].
     pub fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
-        check(unsafe { slot!(self.pin)(self.handle.context, base, i32::from(pinned), &mut record) }, &record)
+        let code = unsafe { slot!(self.pin)(self.handle.context, base, i32::from(pinned), record.as_mut_ptr()) };
+        record.check(code)
     }
 
     /// See [`Component::extmethod`].
     pub fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
         let text = CString::new(name)
             .map_err(|_| Error::new(status::ARGUMENT, format!("method name {name:?} contains a NUL")))?;
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         let mut known = 0;
         // SAFETY: the pointers live through the call.
-        let code =
-            unsafe { slot!(self.extmethod)(self.handle.context, text.as_ptr(), opcode.0, &mut known, &mut record) };
-        check(code, &record).map(|()| known != 0)
+        let code = unsafe {
+            slot!(self.extmethod)(self.handle.context, text.as_ptr(), opcode.0, &mut known, record.as_mut_ptr())
+        };
+        record.check(code).map(|()| known != 0)
     }
 
     /// See [`Component::message`].
     pub fn message(&mut self, text: &str) -> Result<String> {
         let text = CString::new(text).map_err(|_| Error::new(status::ARGUMENT, "message contains a NUL"))?;
-        let mut record = ErrorRecord::empty();
-        let mut reply = String::new();
-        // SAFETY: the host writes the answer through `HostTable::reply`, which takes a `*mut String`.
+        let mut record = RecordSpace::new();
+        let mut answer = Vec::new();
+        let mut reply = ReplySink { context: (&raw mut answer).cast(), append: append_bytes };
+        // SAFETY: the sink and what it points to live through the call.
         let code = unsafe {
-            slot!(self.message)(self.handle.context, text.as_ptr(), (&raw mut reply).cast(), &mut record)
+            slot!(self.message)(self.handle.context, text.as_ptr(), (&raw mut reply).cast(), record.as_mut_ptr())
         };
-        check(code, &record).map(|()| reply)
+        record.check(code).map(|()| String::from_utf8_lossy(&answer).into_owned())
+    }
+}
+
+/// [`ReplySink::append`] for a `Vec<u8>`.
+unsafe extern "C" fn append_bytes(context: *mut c_void, text: *const c_char, bytes: usize) {
+    if bytes > 0 {
+        // SAFETY: the context is the vector given with the sink, and the text has this many bytes.
+        unsafe { (*context.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(text.cast(), bytes)) }
     }
 }
 
@@ -454,13 +471,13 @@ impl Registry {
     /// Lends the buffer of a base in a space; `data` is null if no valid copy is attached there.
     pub fn acquire_in(&self, base: &Base, space: u32, access: u32) -> Result<Buffer> {
         let mut buffer = Buffer { data: ptr::null_mut(), bytes: 0, token: 0 };
-        let mut record = std::mem::MaybeUninit::<ErrorRecord>::uninit();
-        // SAFETY: the pointers live through the call; the record is read only after a failure, which fills it.
-        unsafe {
-            let code =
-                (self.table().acquire)(self.table().context, base, space, access, &mut buffer, record.as_mut_ptr());
-            if code == status::OK { Ok(buffer) } else { Err(Error::read(code, record.assume_init_ref())) }
-        }
+        let mut record = RecordSpace::new();
+        // SAFETY: the pointers live through the call.
+        let code = unsafe {
+            (self.table().acquire)(self.table().context, base, space, access, &mut buffer, record.as_mut_ptr())
+        };
+        // A poisoned base's error comes from another batch, whose block and instruction numbers mean nothing here.
+        record.check(code).map(|()| buffer).map_err(Error::unplaced)
     }
 
     /// Ends a loan.
@@ -473,27 +490,28 @@ impl Registry {
     /// See [`RegistryTable::fresh`].
     pub fn fresh(&self, base: &Base) -> Result<Buffer> {
         let mut buffer = Buffer { data: ptr::null_mut(), bytes: 0, token: 0 };
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
-        let code = unsafe { (self.table().fresh)(self.table().context, base, &mut buffer, &mut record) };
-        check(code, &record).map(|()| buffer)
+        let code = unsafe { (self.table().fresh)(self.table().context, base, &mut buffer, record.as_mut_ptr()) };
+        record.check(code).map(|()| buffer)
     }
 
     /// See [`RegistryTable::commit_rename`].
     pub fn commit_rename(&self, base: &Base, buffer: &Buffer) -> Result<()> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
-        check(unsafe { (self.table().commit_rename)(self.table().context, base, buffer, &mut record) }, &record)
+        let code = unsafe { (self.table().commit_rename)(self.table().context, base, buffer, record.as_mut_ptr()) };
+        record.check(code)
     }
 
     /// See [`RegistryTable::alias`].
     pub fn alias(&self, alias: &Base, base: &Base, view: &View) -> Result<()> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         let code = with_view_spec(Some(view), |view| {
             // SAFETY: the pointers live through the call.
-            unsafe { (self.table().alias)(self.table().context, alias, base, view, &mut record) }
+            unsafe { (self.table().alias)(self.table().context, alias, base, view, record.as_mut_ptr()) }
         });
-        check(code, &record)
+        record.check(code)
     }
 
     /// See [`RegistryTable::attach`].
@@ -508,7 +526,7 @@ impl Registry {
         exclusive: bool,
         operations: &AttachmentOps,
     ) -> Result<()> {
-        let mut record = ErrorRecord::empty();
+        let mut record = RecordSpace::new();
         // SAFETY: promised by the caller.
         let code = unsafe {
             (self.table().attach)(
@@ -518,16 +536,16 @@ impl Registry {
                 handle,
                 i32::from(exclusive),
                 operations,
-                &mut record,
+                record.as_mut_ptr(),
             )
         };
-        check(code, &record)
+        record.check(code)
     }
 
     /// See [`RegistryTable::poison`].
     pub fn poison(&self, base: &Base, error: &Error) {
         let mut record = ErrorRecord::empty();
-        error.write(&mut record);
+        error.clone().unplaced().write(&mut record);
         // SAFETY: the pointers live through the call.
         unsafe { (self.table().poison)(self.table().context, base, &record) }
     }

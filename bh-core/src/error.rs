@@ -3,6 +3,7 @@
 use crate::abi::{ErrorRecord, NO_BLOCK, Status, status};
 use bh_bytecode::BatchRef;
 use std::fmt;
+use std::mem::MaybeUninit;
 
 /// Shorthand used throughout.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -52,6 +53,13 @@ impl Error {
         }
     }
 
+    /// Forgets the block and the instruction, which are numbers of one batch; the source line stays.
+    pub fn unplaced(mut self) -> Error {
+        self.block = None;
+        self.instr = None;
+        self
+    }
+
     /// Fills in the record for the ABI; texts are cut to fit. Returns the status.
     pub fn write(&self, record: &mut ErrorRecord) -> Status {
         record.status = self.status;
@@ -67,17 +75,73 @@ impl Error {
 
     /// Reads a record that came with a failing status.
     pub fn read(status: Status, record: &ErrorRecord) -> Error {
+        // SAFETY: the whole record is initialised.
+        unsafe { Error::read_raw(status, record) }
+    }
+
+    /// Reads a record whose texts may be uninitialised behind their terminators.
+    ///
+    /// # Safety
+    /// The numbers must be initialised, and so must the texts up to their NUL.
+    unsafe fn read_raw(status: Status, record: *const ErrorRecord) -> Error {
         let status = if status == status::OK { status::EXECUTION } else { status };
-        let file = read_text(&record.file);
-        let text = read_text(&record.text);
+        // SAFETY: promised by the caller.
+        let (block, instr, line, rank, file, text) = unsafe {
+            (
+                (*record).block,
+                (*record).instr,
+                (*record).line,
+                (*record).rank,
+                read_text((&raw const (*record).file).cast(), size_of_val(&(*record).file)),
+                read_text((&raw const (*record).text).cast(), size_of_val(&(*record).text)),
+            )
+        };
         Error {
             status,
             text: if text.is_empty() { format!("status {status} without a message") } else { text },
-            block: (record.block != NO_BLOCK).then_some(record.block),
-            instr: record.instr.checked_sub(1),
-            origin: (!file.is_empty()).then_some((file, record.line)),
-            rank: (record.rank >= 0).then_some(record.rank),
+            block: (block != NO_BLOCK).then_some(block),
+            instr: instr.checked_sub(1),
+            origin: (!file.is_empty()).then_some((file, line)),
+            rank: (rank >= 0).then_some(rank),
         }
+    }
+}
+
+/// Room for an [`ErrorRecord`]: only its numbers and the terminators of its texts are set before a call, because
+/// clearing a kilobyte costs more than many calls do.
+pub(crate) struct RecordSpace(MaybeUninit<ErrorRecord>);
+
+impl RecordSpace {
+    /// A record without an error.
+    #[inline]
+    pub(crate) fn new() -> RecordSpace {
+        let mut space = MaybeUninit::<ErrorRecord>::uninit();
+        let record = space.as_mut_ptr();
+        // SAFETY: the fields are in bounds of the space.
+        unsafe {
+            (*record).status = status::OK;
+            (*record).block = NO_BLOCK;
+            (*record).instr = 0;
+            (*record).line = 0;
+            (*record).rank = -1;
+            (*record).reserved = 0;
+            (&raw mut (*record).file).cast::<u8>().write(0);
+            (&raw mut (*record).text).cast::<u8>().write(0);
+        }
+        RecordSpace(space)
+    }
+
+    /// The record, for a call.
+    #[inline]
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut ErrorRecord {
+        self.0.as_mut_ptr()
+    }
+
+    /// The result of the call that returned this status.
+    #[inline]
+    pub(crate) fn check(&self, code: Status) -> Result<()> {
+        // SAFETY: `new` set the numbers and ended the texts, and callees write terminated texts only.
+        if code == status::OK { Ok(()) } else { Err(unsafe { Error::read_raw(code, self.0.as_ptr()) }) }
     }
 }
 
@@ -106,9 +170,16 @@ fn copy_text(text: &str, into: &mut [u8]) {
     into[end] = 0;
 }
 
-fn read_text(from: &[u8]) -> String {
-    let end = from.iter().position(|&byte| byte == 0).unwrap_or(from.len());
-    String::from_utf8_lossy(&from[..end]).into_owned()
+/// The text up to its NUL, or all of `capacity` bytes.
+///
+/// # Safety
+/// The bytes up to the first NUL, or all, must be initialised.
+unsafe fn read_text(from: *const u8, capacity: usize) -> String {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let end = (0..capacity).position(|index| *from.add(index) == 0).unwrap_or(capacity);
+        String::from_utf8_lossy(std::slice::from_raw_parts(from, end)).into_owned()
+    }
 }
 
 impl fmt::Display for Error {

@@ -2,7 +2,19 @@
 
 pub mod abi;
 pub mod component;
+pub mod environment;
 pub mod error;
+pub mod export;
+pub mod foreign;
+mod guard;
+mod host;
+mod link;
+pub mod log;
+pub mod memory;
+mod route;
+pub mod services;
+pub mod stats;
+pub mod trace;
 
 pub use component::{Child, Component, Counter, Host, Registry, Ticket};
 pub use error::{Error, Result};

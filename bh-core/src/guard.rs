@@ -1,0 +1,92 @@
+//! Turns panics into errors where calls cross the component boundary.
+
+use crate::abi::{ErrorRecord, Status, status};
+use crate::error::{Error, Result};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+thread_local! {
+    /// Guarded calls on this thread's stack.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// File and line of the last panic inside a guarded call.
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Notes where a guarded call panics instead of printing it; other panics go to the hook that was there before.
+fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    if std::thread::panicking() {
+        return;
+    }
+    INSTALLED.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if DEPTH.get() == 0 {
+                return previous(info);
+            }
+            let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
+            LOCATION.with(|location| location.replace(place));
+        }));
+    });
+}
+
+fn payload_text(payload: &(dyn Any + Send)) -> &str {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        text
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text
+    } else {
+        "panic without a message"
+    }
+}
+
+/// Runs `call`; a panic becomes its message and place.
+pub(crate) fn panic_text<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
+    install_hook();
+    DEPTH.set(DEPTH.get() + 1);
+    let outcome = catch_unwind(AssertUnwindSafe(call));
+    DEPTH.set(DEPTH.get() - 1);
+    outcome.map_err(|payload| {
+        let place = LOCATION.with(RefCell::take).map_or(String::new(), |place| format!(" at {place}"));
+        let text = format!("panicked{place}: {}", payload_text(&*payload));
+        // A payload whose own drop panics must not get out either.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        text
+    })
+}
+
+/// Runs `call` for a C caller: an error or a panic becomes a status and fills the record.
+pub(crate) fn guard(record: *mut ErrorRecord, call: impl FnOnce() -> Result<()>) -> Status {
+    let outcome = panic_text(call).unwrap_or_else(|text| Err(Error::new(status::PANIC, text)));
+    match outcome {
+        Ok(()) => status::OK,
+        // SAFETY: the caller gives null or its own record.
+        Err(error) => unsafe { record.as_mut() }.map_or(error.status, |record| error.write(record)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_status_with_message_and_place() {
+        let mut record = ErrorRecord::empty();
+        let code = guard(&mut record, || panic!("number {}", 7));
+        let error = Error::read(code, &record);
+        assert_eq!(error.status, status::PANIC);
+        assert!(error.text.starts_with("panicked at bh-core/src/guard.rs:"), "{}", error.text);
+        assert!(error.text.ends_with(": number 7"), "{}", error.text);
+    }
+
+    #[test]
+    fn errors_and_success_pass() {
+        let mut record = ErrorRecord::empty();
+        assert_eq!(guard(&mut record, || Ok(())), status::OK);
+        assert_eq!(guard(&mut record, || Err(Error::new(status::TYPE, "no"))), status::TYPE);
+        assert_eq!(guard(std::ptr::null_mut(), || Err(Error::new(status::TYPE, "no"))), status::TYPE);
+        assert_eq!(Error::read(status::TYPE, &record).text, "no");
+    }
+}

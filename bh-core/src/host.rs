@@ -1,0 +1,129 @@
+//! The host's services for one component instance, as the ABI presents them.
+
+use crate::abi::{HostTable, ReplySink};
+use crate::services::Services;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+/// The host side of one instance; its address is the `context` of the table.
+pub(crate) struct HostInstance {
+    table: HostTable,
+    services: Arc<Services>,
+    label: String,
+    values: HashMap<CString, CString>,
+}
+
+impl HostInstance {
+    /// Services for the instance `label` with these config values.
+    pub(crate) fn new(services: Arc<Services>, label: &str, values: &[(String, String)]) -> Box<HostInstance> {
+        let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
+        let values = values.iter().map(|(key, value)| (text(key), text(value))).collect();
+        let table = HostTable {
+            struct_size: size_of::<HostTable>(),
+            context: ptr::null_mut(),
+            config,
+            new_base_id,
+            alloc,
+            free,
+            log,
+            counter,
+            trace_clock,
+            trace,
+            reply,
+        };
+        let mut instance = Box::new(HostInstance { table, services, label: label.to_owned(), values });
+        instance.table.context = (&raw mut *instance).cast();
+        instance
+    }
+
+    /// The table for the component; valid as long as the box.
+    pub(crate) fn table(&self) -> *const HostTable {
+        &self.table
+    }
+
+    pub(crate) fn services(&self) -> &Services {
+        &self.services
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+/// # Safety
+/// `context` must be the context of a table made above, whose instance still lives.
+unsafe fn instance<'a>(context: *mut c_void) -> &'a HostInstance {
+    // SAFETY: promised by the caller.
+    unsafe { &*context.cast::<HostInstance>() }
+}
+
+/// # Safety
+/// `text` must be null or NUL-terminated and live through `'a`.
+unsafe fn text<'a>(text: *const c_char) -> std::borrow::Cow<'a, str> {
+    // SAFETY: promised by the caller.
+    if text.is_null() { "".into() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy() }
+}
+
+unsafe extern "C" fn config(context: *mut c_void, key: *const c_char) -> *const c_char {
+    if key.is_null() {
+        return ptr::null();
+    }
+    // SAFETY: our context; the key lives through the call.
+    unsafe { instance(context).values.get(CStr::from_ptr(key)) }.map_or(ptr::null(), |value| value.as_ptr())
+}
+
+unsafe extern "C" fn new_base_id(context: *mut c_void) -> u64 {
+    // SAFETY: our context.
+    unsafe { instance(context) }.services.new_base_id()
+}
+
+unsafe extern "C" fn alloc(context: *mut c_void, bytes: usize, zeroed: i32) -> *mut c_void {
+    // SAFETY: our context.
+    let memory = unsafe { instance(context) }.services.memory();
+    memory.alloc(bytes, zeroed != 0).map_or(ptr::null_mut(), <*mut u8>::cast)
+}
+
+unsafe extern "C" fn free(context: *mut c_void, data: *mut c_void, bytes: usize) {
+    if !data.is_null() {
+        // SAFETY: our context; the component gives back what `alloc` gave it.
+        unsafe { instance(context).services.memory().free(data.cast(), bytes) }
+    }
+}
+
+unsafe extern "C" fn log(context: *mut c_void, level: u32, line: *const c_char) {
+    // SAFETY: our context; the text lives through the call.
+    let (instance, line) = unsafe { (instance(context), text(line)) };
+    instance.services.log(level, &instance.label, &line);
+}
+
+unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
+    // SAFETY: our context; the name lives through the call.
+    let (instance, name) = unsafe { (instance(context), text(name)) };
+    instance.services.stats().counter(&format!("{}.{name}", instance.label)).as_ptr()
+}
+
+unsafe extern "C" fn trace_clock(context: *mut c_void) -> u64 {
+    // SAFETY: our context.
+    unsafe { instance(context) }.services.trace().map_or(0, |trace| trace.clock())
+}
+
+unsafe extern "C" fn trace(context: *mut c_void, name: *const c_char, begin: u64, detail: *const c_char) {
+    // SAFETY: our context; the texts live through the call.
+    let (instance, name, detail) = unsafe { (instance(context), text(name), text(detail)) };
+    if let Some(trace) = instance.services.trace() {
+        trace.record(&instance.label, &name, begin, &detail);
+    }
+}
+
+unsafe extern "C" fn reply(reply: *mut c_void, text: *const c_char, bytes: usize) {
+    if reply.is_null() || bytes == 0 {
+        return;
+    }
+    // SAFETY: `reply` is the sink that came with the `message` call, and the text has this many bytes.
+    unsafe {
+        let sink = &*reply.cast::<ReplySink>();
+        (sink.append)(sink.context, text, bytes);
+    }
+}

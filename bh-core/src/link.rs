@@ -1,0 +1,424 @@
+//! The host between a parent and a child: forwards what a component leaves out, keeps panics and bad batches from
+//! spreading, sends blocks past engines that refuse them, and measures.
+
+use crate::abi::{BatchTables, ErrorRecord, log_level};
+use crate::abi::{Capabilities, ChildHandle, RegistryTable, ReleaseFn, ReplySink, ViewSpec, kind, status};
+use crate::component::Registry;
+use crate::error::{Error, Result};
+use crate::foreign::{Foreign, ForeignTable};
+use crate::host::HostInstance;
+use bh_bytecode::{Base, BatchRef};
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// A component instance in a stack, and the host's half of every call into it. Lives at a fixed address.
+pub(crate) struct Link {
+    pub(crate) component: Arc<ForeignTable>,
+    context: *mut c_void,
+    host: Box<HostInstance>,
+    children: Vec<Box<Link>>,
+    capabilities: Capabilities,
+    registry: AtomicPtr<RegistryTable>,
+    bound: AtomicBool,
+    /// Does the parent's batches need no validation?
+    parent_trusted: AtomicBool,
+    /// Calls of `execute`, so that a parent can tell whether its component passed a batch on.
+    executions: AtomicU64,
+    pending: Mutex<Pending>,
+    counters: Counters,
+    alive: bool,
+}
+
+/// Where work went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The link's own component.
+    Own,
+    /// Its first child.
+    Child,
+}
+
+/// Tickets of calls whose work is under way, by the ticket given to the parent.
+#[derive(Default)]
+struct Pending {
+    last: u64,
+    tickets: HashMap<u64, Vec<(Target, u64)>>,
+}
+
+/// Pointers into the stack's statistics, which outlive the link.
+struct Counters {
+    batches: *const AtomicU64,
+    blocks: *const AtomicU64,
+    refused: *const AtomicU64,
+    failed: *const AtomicU64,
+    nanoseconds: *const AtomicU64,
+}
+
+fn add(counter: *const AtomicU64, value: u64) {
+    // SAFETY: the services, which the link's host keeps alive, own the counter.
+    unsafe { (*counter).fetch_add(value, Ordering::Relaxed) };
+}
+
+// SAFETY: calls into the component are serialised by the parent; what other threads may touch is atomic or locked.
+unsafe impl Send for Link {}
+// SAFETY: as above.
+unsafe impl Sync for Link {}
+
+impl Link {
+    /// Makes an instance above these children.
+    pub(crate) fn create(
+        component: Arc<ForeignTable>,
+        host: Box<HostInstance>,
+        children: Vec<Box<Link>>,
+    ) -> Result<Box<Link>> {
+        let handles: Vec<ChildHandle> = children.iter().map(|child| child.handle()).collect();
+        let label = host.label().to_owned();
+        let counter = |name: &str| ptr::from_ref(host.services().stats().counter(&format!("{label}.{name}")));
+        let counters = Counters {
+            batches: counter("batches"),
+            blocks: counter("blocks"),
+            refused: counter("refused_blocks"),
+            failed: counter("failed_blocks"),
+            nanoseconds: counter("execute_ns"),
+        };
+        for child in &children {
+            child.parent_trusted.store(component.trusted(), Ordering::Relaxed);
+        }
+        // SAFETY: the link owns host and children, and ends the instance before them.
+        let context = unsafe { component.create(host.table(), &handles) }.map_err(|mut error| {
+            error.text = format!("component '{label}' could not start: {}", error.text);
+            error
+        })?;
+        let mut link = Box::new(Link {
+            component,
+            context,
+            host,
+            children,
+            capabilities: Capabilities::default(),
+            registry: AtomicPtr::new(ptr::null_mut()),
+            bound: AtomicBool::new(false),
+            parent_trusted: AtomicBool::new(true),
+            executions: AtomicU64::new(0),
+            pending: Mutex::default(),
+            counters,
+            alive: true,
+        });
+        link.capabilities =
+            link.foreign().capabilities().or_else(|| link.child().map(|child| child.capabilities)).unwrap_or_default();
+        Ok(link)
+    }
+
+    /// What the parent gets.
+    pub(crate) fn handle(&self) -> ChildHandle {
+        ChildHandle { table: &LINK_TABLE.0, context: ptr::from_ref(self).cast_mut().cast() }
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        self.host.label()
+    }
+
+    pub(crate) fn children(&self) -> &[Box<Link>] {
+        &self.children
+    }
+
+    /// Nanoseconds spent in `execute`, here and below.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        // SAFETY: the host keeps the services alive.
+        unsafe { (*self.counters.nanoseconds).load(Ordering::Relaxed) }
+    }
+
+    /// Ends the instance and then those below it.
+    pub(crate) fn shutdown(&mut self) {
+        if std::mem::take(&mut self.alive) {
+            self.foreign().destroy();
+        }
+        for child in &mut self.children {
+            child.shutdown();
+        }
+    }
+
+    pub(crate) fn foreign(&self) -> Foreign<'_> {
+        Foreign { component: &self.component, context: self.context }
+    }
+
+    /// The child that null slots and refused blocks go to.
+    pub(crate) fn child(&self) -> Option<&Link> {
+        self.children.first().map(|child| &**child)
+    }
+
+    pub(crate) fn registry(&self) -> Option<Registry> {
+        let table = self.registry.load(Ordering::Acquire);
+        // SAFETY: the data manager keeps its registry alive as long as the components below it.
+        (!table.is_null()).then(|| unsafe { Registry::new(table) })
+    }
+
+    pub(crate) fn has(&self, flag: u64) -> bool {
+        self.capabilities.flags & flag != 0
+    }
+
+    pub(crate) fn count_refused(&self, blocks: u64) {
+        add(self.counters.refused, blocks);
+    }
+
+    pub(crate) fn count_failed(&self) {
+        add(self.counters.failed, 1);
+    }
+
+    fn unsupported(&self, what: &str) -> Error {
+        Error::new(status::UNSUPPORTED, format!("component '{}' {what} and has no child", self.label()))
+    }
+
+    fn bind(&self, registry: *const RegistryTable) -> Result<()> {
+        if self.bound.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.registry.store(registry.cast_mut(), Ordering::Release);
+        if let Some(result) = self.foreign().bind(registry) {
+            result?;
+        }
+        // A data manager has a registry of its own for what lies below it; others may have forgotten their children.
+        if self.component.kind() != kind::VEM {
+            for child in &self.children {
+                child.bind(registry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Can this component, or for engines one that it falls through to, run the block?
+    fn supports(&self, tables: &BatchTables, block: u32) -> bool {
+        let engine = self.component.kind() == kind::ENGINE;
+        match self.foreign().supports(tables, block) {
+            Some(true) => true,
+            None if engine => true,
+            Some(false) if !engine => false,
+            _ => self.child().map_or(!engine, |child| child.supports(tables, block)),
+        }
+    }
+
+    pub(crate) fn execute(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
+        let clock = self.host.services().timing().then(Instant::now);
+        let begin = self.host.services().trace().map_or(0, |trace| trace.clock());
+        self.executions.fetch_add(1, Ordering::Relaxed);
+        add(self.counters.batches, 1);
+        if let Err(error) = self.validate(batch) {
+            return (Err(error), 0);
+        }
+        let all: Vec<u32>;
+        let blocks = if blocks.is_empty() && !batch.blocks.is_empty() {
+            all = (0..batch.blocks.len() as u32).collect();
+            &all
+        } else {
+            blocks
+        };
+        add(self.counters.blocks, blocks.len() as u64);
+        let outcome = match self.component.kind() {
+            kind::ENGINE => {
+                let (result, tickets) = crate::route::execute(self, batch, blocks);
+                (result, self.file_tickets(tickets))
+            }
+            kind::FILTER | kind::FUSER => self.execute_rewriter(batch, blocks),
+            _ => self.execute_plain(batch, blocks),
+        };
+        if let Some(clock) = clock {
+            add(self.counters.nanoseconds, u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
+        if let Some(trace) = self.host.services().trace() {
+            let detail = format!("{} instructions, {} blocks", batch.instrs.len(), blocks.len());
+            trace.record(self.label(), "execute", begin, &detail);
+        }
+        outcome
+    }
+
+    /// Batches are validated where they enter the stack, and again behind components that are not bh's own.
+    fn validate(&self, batch: &BatchRef<'_>) -> Result<()> {
+        if self.parent_trusted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        bh_bytecode::validate::validate(batch).map_err(|error| {
+            let text = format!("the component above '{}' passed on a malformed batch: {error}", self.label());
+            Error::new(status::BATCH, text)
+        })
+    }
+
+    fn execute_plain(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
+        match self.foreign().execute(&BatchTables::new(batch), blocks) {
+            Some((result, ticket)) => (result.map_err(|error| self.named(error, batch)), ticket),
+            None => self.execute_child(batch, blocks),
+        }
+    }
+
+    fn execute_child(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
+        match self.child() {
+            Some(child) => child.execute(batch, blocks),
+            None => (Err(self.unsupported("cannot execute")), 0),
+        }
+    }
+
+    /// Filters and fusers only change how a batch is written down. One that fails before it has passed the batch on is
+    /// left out, so that no data is lost; its error is reported all the same.
+    fn execute_rewriter(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
+        let passed_on = || self.child().map_or(1, |child| child.executions.load(Ordering::Relaxed));
+        let before = passed_on();
+        let (result, ticket) = self.execute_plain(batch, blocks);
+        let Err(mut error) = result else { return (result, ticket) };
+        if self.child().is_none() || passed_on() != before {
+            return (Err(error), ticket);
+        }
+        if error.instr.is_none() && error.origin.is_none() {
+            error = error.at_instr(batch, 0);
+        }
+        self.host.services().log(log_level::ERROR, self.label(), &format!("{error}; the batch runs without it"));
+        let (result, ticket) = self.execute_child(batch, blocks);
+        // The caller gets the first error, which leaves no way to hand on a ticket.
+        if let Err(second) = result.and_then(|()| self.wait_target(Target::Child, ticket)) {
+            self.host.services().log(log_level::ERROR, self.label(), &second.to_string());
+        }
+        (Err(error), 0)
+    }
+
+    /// Names the component in errors that say nothing, and the place of those that know their instruction.
+    pub(crate) fn named(&self, mut error: Error, batch: &BatchRef<'_>) -> Error {
+        let blank = error.text.starts_with("status ") && error.text.ends_with(" without a message");
+        if blank || error.status == status::PANIC && !error.text.starts_with("component '") {
+            error.text =
+                format!("component '{}' {}", self.label(), error.text.replacen("status", "returned status", 1));
+        }
+        error.locate(batch);
+        error
+    }
+
+    /// Gives the parent one ticket for several.
+    fn file_tickets(&self, mut tickets: Vec<(Target, u64)>) -> u64 {
+        tickets.retain(|&(_, ticket)| ticket != 0);
+        if tickets.is_empty() {
+            return 0;
+        }
+        let mut pending = self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        pending.last += 1;
+        let last = pending.last;
+        pending.tickets.insert(last, tickets);
+        last
+    }
+
+    /// Waits for work that went to a target.
+    pub(crate) fn wait_target(&self, target: Target, ticket: u64) -> Result<()> {
+        match (target, self.child()) {
+            _ if ticket == 0 => Ok(()),
+            (Target::Own, _) => match self.foreign().wait(ticket) {
+                Some(result) => result,
+                None => Err(self.unsupported("gives tickets but cannot wait")),
+            },
+            (Target::Child, Some(child)) => child.wait(ticket),
+            (Target::Child, None) => Ok(()),
+        }
+    }
+
+    fn wait(&self, ticket: u64) -> Result<()> {
+        if self.component.kind() == kind::ENGINE {
+            let tickets = {
+                let mut pending = self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                pending.tickets.remove(&ticket).unwrap_or_default()
+            };
+            let mut first = Ok(());
+            for (target, ticket) in tickets {
+                first = first.and(self.wait_target(target, ticket));
+            }
+            return first;
+        }
+        match (self.foreign().wait(ticket), self.child()) {
+            (Some(result), _) => result,
+            (None, Some(child)) => child.wait(ticket),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn map(&self, base: &Base, view: *const ViewSpec, access: u32) -> Result<*mut c_void> {
+        match (self.foreign().map(base, view, access), self.child()) {
+            (Some(result), _) => result,
+            (None, Some(child)) => child.map(base, view, access),
+            (None, None) => Err(self.unsupported("holds no arrays")),
+        }
+    }
+
+    fn unmap(&self, base: &Base) -> Result<()> {
+        match (self.foreign().unmap(base), self.child()) {
+            (Some(result), _) => result,
+            (None, Some(child)) => child.unmap(base),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn adopt(&self, base: &Base, data: *mut c_void, release: Option<ReleaseFn>, argument: *mut c_void) -> Result<()> {
+        // SAFETY: the caller's promise about the memory is passed on.
+        match (unsafe { self.foreign().adopt(base, data, release, argument) }, self.child()) {
+            (Some(result), _) => result,
+            (None, Some(child)) => child.adopt(base, data, release, argument),
+            (None, None) => Err(self.unsupported("holds no arrays")),
+        }
+    }
+
+    fn pin(&self, base: &Base, pinned: i32) -> Result<()> {
+        match (self.foreign().pin(base, pinned), self.child()) {
+            (Some(result), _) => result,
+            (None, Some(child)) => child.pin(base, pinned),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Engines need not know what lies below them, so the host asks their children too.
+    fn extmethod(&self, name: &CStr, opcode: u16) -> Result<bool> {
+        let own = self.foreign().extmethod(name, opcode).transpose()?;
+        if own.is_some() && self.component.kind() != kind::ENGINE {
+            return Ok(own == Some(true));
+        }
+        let mut known = own == Some(true);
+        for child in &self.children {
+            known |= child.extmethod(name, opcode)?;
+        }
+        Ok(known)
+    }
+
+    /// As `extmethod`: what an engine has no answer to, its child may answer.
+    fn message(&self, text: &CStr, reply: *mut c_void) -> Result<()> {
+        let mut counted = CountedReply { reply, bytes: 0 };
+        let mut sink = ReplySink { context: (&raw mut counted).cast(), append: append_counted };
+        if let Some(result) = self.foreign().message(text, (&raw mut sink).cast()) {
+            result?;
+            if counted.bytes > 0 || self.component.kind() != kind::ENGINE {
+                return Ok(());
+            }
+        }
+        self.child().map_or(Ok(()), |child| child.message(text, reply))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+/// Passes an answer on and notes whether there was one.
+struct CountedReply {
+    reply: *mut c_void,
+    bytes: usize,
+}
+
+unsafe extern "C" fn append_counted(context: *mut c_void, text: *const c_char, bytes: usize) {
+    // SAFETY: the context is a `CountedReply` on the stack of `message`, and its reply the caller's sink or null.
+    unsafe {
+        let counted = &mut *context.cast::<CountedReply>();
+        counted.bytes += bytes;
+        if let Some(sink) = counted.reply.cast::<ReplySink>().as_ref() {
+            (sink.append)(sink.context, text, bytes);
+        }
+    }
+}
+
+mod table;
+use table::LINK_TABLE;

@@ -1,0 +1,16 @@
+//! Levels of the log on standard error, as `BH_LOG` names them.
+
+use crate::abi::log_level::{DEBUG, ERROR, INFO, WARN};
+
+const NAMES: [(&str, u32); 5] = [("off", 0), ("error", ERROR), ("warn", WARN), ("info", INFO), ("debug", DEBUG)];
+
+/// The level of this name, or the valid names.
+pub fn parse_level(name: &str) -> Result<u32, String> {
+    let found = NAMES.iter().find(|(known, _)| *known == name);
+    found.map(|&(_, level)| level).ok_or_else(|| NAMES.map(|(name, _)| name).join(", "))
+}
+
+/// The name of a level.
+pub fn level_name(level: u32) -> &'static str {
+    NAMES.iter().find(|&&(_, known)| known == level).map_or("debug", |&(name, _)| name)
+}

@@ -1,0 +1,336 @@
+//! Host memory of one stack: aligned buffers, a bounded cache of freed ones, and a cap on the total.
+//!
+//! Sizes are rounded up to classes (multiples of 64 bytes up to a page, then eight per doubling), so that programs whose
+//! arrays shrink slowly still meet freed buffers. Large buffers come straight from the system, on huge pages if wanted.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::collections::{BTreeMap, VecDeque};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard};
+
+const LINE: usize = 64;
+const PAGE: usize = 4096;
+/// From here on buffers are mapped, not taken from the C heap.
+const MAPPED: usize = 1 << 20;
+const HUGE_PAGE: usize = 2 << 20;
+/// From here on buffers begin on a huge page.
+const HUGE: usize = 2 * HUGE_PAGE;
+
+/// Limits of a [`Memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// Bytes in use and cached together that are never passed; `usize::MAX` for no limit.
+    pub limit: usize,
+    /// Bytes of freed buffers that are kept for reuse.
+    pub cache: usize,
+    /// Ask the system for huge pages.
+    pub huge_pages: bool,
+}
+
+impl Default for MemorySettings {
+    fn default() -> MemorySettings {
+        MemorySettings { limit: usize::MAX, cache: 1 << 30, huge_pages: true }
+    }
+}
+
+/// How much memory is used, in bytes of whole classes, and how often it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUsage {
+    /// Bytes lent now.
+    pub in_use: usize,
+    /// The most bytes lent at any time.
+    pub peak: usize,
+    /// Bytes kept for reuse.
+    pub cached: usize,
+    /// Allocations.
+    pub allocations: u64,
+    /// Allocations served from the cache.
+    pub cache_hits: u64,
+    /// Allocations refused because of the limit or the system.
+    pub refused: u64,
+}
+
+/// Allocator with a reuse cache. All methods may be called from any thread.
+pub struct Memory {
+    state: Mutex<State>,
+}
+
+struct State {
+    settings: MemorySettings,
+    usage: MemoryUsage,
+    /// Free buffers of up to a page, by class.
+    small: [Vec<Buffer>; PAGE / LINE + 1],
+    /// Larger free buffers by class, oldest first, with the time they were freed.
+    large: BTreeMap<usize, VecDeque<(u64, Buffer)>>,
+    clock: u64,
+}
+
+/// A free buffer.
+struct Buffer(*mut u8);
+
+// SAFETY: a free buffer belongs to whoever holds the pointer.
+unsafe impl Send for Buffer {}
+
+/// The class of a size; `None` if it is past all memory.
+fn class_of(bytes: usize) -> Option<usize> {
+    if bytes <= PAGE {
+        return Some(bytes.max(1).next_multiple_of(LINE));
+    }
+    let step = (1usize << (usize::BITS - 4 - bytes.leading_zeros())).max(PAGE);
+    bytes.checked_next_multiple_of(step).filter(|&class| isize::try_from(class).is_ok())
+}
+
+impl Memory {
+    /// An empty cache with these limits.
+    pub fn new(settings: MemorySettings) -> Memory {
+        Memory {
+            state: Mutex::new(State {
+                settings,
+                usage: MemoryUsage::default(),
+                small: [const { Vec::new() }; PAGE / LINE + 1],
+                large: BTreeMap::new(),
+                clock: 0,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// At least `bytes`, aligned to 64 (4096 from one page on), with undefined contents or zeroed. `None` if the limit
+    /// would be passed or the system has none. Give it back with [`Memory::free`].
+    pub fn alloc(&self, bytes: usize, zeroed: bool) -> Option<*mut u8> {
+        let Some(class) = class_of(bytes) else {
+            self.lock().usage.refused += 1;
+            return None;
+        };
+        let (cached, surplus, huge_pages) = {
+            let mut state = self.lock();
+            let cached = state.take(class);
+            // Cached bytes count against the limit, a reused buffer only once.
+            let surplus = match cached {
+                Some(_) => Vec::new(),
+                None => state.make_room(class),
+            };
+            if cached.is_none() && !state.fits(class) {
+                state.usage.refused += 1;
+                drop(state);
+                give_back(surplus);
+                return None;
+            }
+            let usage = &mut state.usage;
+            usage.allocations += 1;
+            usage.cache_hits += u64::from(cached.is_some());
+            usage.in_use += class;
+            usage.peak = usage.peak.max(usage.in_use);
+            (cached, surplus, state.settings.huge_pages)
+        };
+        give_back(surplus);
+        let (data, fresh) = match cached {
+            Some(Buffer(data)) => (data, false),
+            None => (self.system_alloc(class, huge_pages)?, true),
+        };
+        if zeroed && !(fresh && class >= MAPPED) {
+            // SAFETY: the buffer has at least `bytes` bytes.
+            unsafe { ptr::write_bytes(data, 0, bytes) };
+        }
+        Some(data)
+    }
+
+    /// A fresh buffer; if the system has none, once more without the cache. Undoes the accounting on failure.
+    fn system_alloc(&self, class: usize, huge_pages: bool) -> Option<*mut u8> {
+        let data = system_alloc(class, huge_pages).or_else(|| {
+            self.release_cache();
+            system_alloc(class, huge_pages)
+        });
+        if data.is_none() {
+            let mut state = self.lock();
+            state.usage.in_use -= class;
+            state.usage.refused += 1;
+        }
+        data
+    }
+
+    /// Takes a buffer back, into the cache if it has room.
+    ///
+    /// # Safety
+    /// `data` must come from [`Memory::alloc`] of this value with the same `bytes`, and be unused.
+    pub unsafe fn free(&self, data: *mut u8, bytes: usize) {
+        let Some(class) = class_of(bytes) else { return };
+        let surplus = {
+            let mut state = self.lock();
+            state.usage.in_use -= class;
+            state.put(class, Buffer(data))
+        };
+        give_back(surplus);
+    }
+
+    /// Gives all cached buffers back to the system; returns their bytes.
+    pub fn release_cache(&self) -> usize {
+        let surplus = self.lock().evict(0);
+        let bytes = surplus.iter().map(|(class, _)| class).sum();
+        give_back(surplus);
+        bytes
+    }
+
+    /// What is used now.
+    pub fn usage(&self) -> MemoryUsage {
+        self.lock().usage
+    }
+
+    /// The limits.
+    pub fn settings(&self) -> MemorySettings {
+        self.lock().settings
+    }
+
+    /// Changes the cap on the total; what is in use stays.
+    pub fn set_limit(&self, limit: usize) {
+        let surplus = {
+            let mut state = self.lock();
+            state.settings.limit = limit;
+            state.make_room(0)
+        };
+        give_back(surplus);
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.release_cache();
+    }
+}
+
+impl State {
+    /// A cached buffer of this class, the one freed last.
+    fn take(&mut self, class: usize) -> Option<Buffer> {
+        let buffer = if class <= PAGE {
+            self.small[class / LINE].pop()?
+        } else {
+            let list = self.large.get_mut(&class)?;
+            let (_, buffer) = list.pop_back()?;
+            buffer
+        };
+        self.usage.cached -= class;
+        Some(buffer)
+    }
+
+    /// Keeps a buffer; returns what has to go instead.
+    fn put(&mut self, class: usize, buffer: Buffer) -> Vec<(usize, Buffer)> {
+        if class > self.settings.cache {
+            return vec![(class, buffer)];
+        }
+        let surplus = match self.usage.cached + class > self.settings.cache {
+            true => self.evict(self.settings.cache - class),
+            false => Vec::new(),
+        };
+        self.clock += 1;
+        if class <= PAGE {
+            self.small[class / LINE].push(buffer);
+        } else {
+            self.large.entry(class).or_default().push_back((self.clock, buffer));
+        }
+        self.usage.cached += class;
+        surplus
+    }
+
+    fn fits(&self, class: usize) -> bool {
+        self.usage.in_use.checked_add(class).is_some_and(|total| total <= self.settings.limit)
+    }
+
+    /// Shrinks the cache so that `class` more bytes stay under the limit, if they can.
+    fn make_room(&mut self, class: usize) -> Vec<(usize, Buffer)> {
+        if !self.fits(class) {
+            return Vec::new();
+        }
+        let room = self.settings.limit - self.usage.in_use - class;
+        if self.usage.cached <= room { Vec::new() } else { self.evict(room) }
+    }
+
+    /// Takes buffers out of the cache until at most `bytes` stay: large ones first, the oldest first.
+    fn evict(&mut self, bytes: usize) -> Vec<(usize, Buffer)> {
+        let mut surplus = Vec::new();
+        while self.usage.cached > bytes {
+            let age = |list: &VecDeque<(u64, Buffer)>| list.front().map(|(time, _)| *time);
+            let oldest = self.large.iter().filter_map(|(&class, list)| Some((age(list)?, class))).min();
+            let Some((_, class)) = oldest else { break };
+            let list = self.large.get_mut(&class).expect("the class was just found");
+            surplus.extend(list.pop_front().map(|(_, buffer)| (class, buffer)));
+            if list.is_empty() {
+                self.large.remove(&class);
+            }
+            self.usage.cached -= class;
+        }
+        for (index, list) in self.small.iter_mut().enumerate().rev() {
+            while self.usage.cached > bytes {
+                let Some(buffer) = list.pop() else { break };
+                surplus.push((index * LINE, buffer));
+                self.usage.cached -= index * LINE;
+            }
+        }
+        surplus
+    }
+}
+
+fn give_back(surplus: Vec<(usize, Buffer)>) {
+    for (class, Buffer(data)) in surplus {
+        system_free(data, class);
+    }
+}
+
+fn layout(class: usize) -> Layout {
+    Layout::from_size_align(class, if class < PAGE { LINE } else { PAGE }).expect("classes fit isize")
+}
+
+fn system_alloc(class: usize, huge_pages: bool) -> Option<*mut u8> {
+    if class >= MAPPED {
+        return map_pages(class, huge_pages && class >= HUGE);
+    }
+    // SAFETY: classes are never empty.
+    let data = unsafe { alloc(layout(class)) };
+    (!data.is_null()).then_some(data)
+}
+
+fn system_free(data: *mut u8, class: usize) {
+    // SAFETY: the buffer came from `system_alloc` with this class.
+    unsafe {
+        if class >= MAPPED {
+            libc::munmap(data.cast(), class);
+        } else {
+            dealloc(data, layout(class));
+        }
+    }
+}
+
+/// Zeroed pages; on huge pages they begin at a multiple of their size.
+fn map_pages(bytes: usize, huge: bool) -> Option<*mut u8> {
+    let slack = if huge { HUGE_PAGE } else { 0 };
+    let total = bytes.checked_add(slack)?;
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh anonymous mapping touches nothing that exists.
+    let mapped = unsafe { libc::mmap(ptr::null_mut(), total, access, flags, -1, 0) };
+    if mapped == libc::MAP_FAILED {
+        return None;
+    }
+    if !huge {
+        return Some(mapped.cast());
+    }
+    let start: *mut u8 = mapped.cast();
+    let head = start.align_offset(HUGE_PAGE);
+    // SAFETY: head and tail are whole pages of the mapping above, outside the part that is returned.
+    unsafe {
+        if head > 0 {
+            libc::munmap(start.cast(), head);
+        }
+        let data = start.add(head);
+        if slack > head {
+            libc::munmap(data.add(bytes).cast(), slack - head);
+        }
+        // Advice only: a system without huge pages refuses, and small pages are right too.
+        libc::madvise(data.cast(), bytes, libc::MADV_HUGEPAGE);
+        Some(data)
+    }
+}
+
+#[cfg(test)]
+mod tests;

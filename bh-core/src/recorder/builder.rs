@@ -1,0 +1,160 @@
+//! The batch under construction: interned views and source lines, constants, and what the flush rules ask for.
+
+use super::Location;
+use super::intern::Index;
+use super::period::Period;
+use super::small_view::{SmallView, mix};
+use bh_bytecode::{Base, Batch, Constant, Extension, Instr, Opcode, Operand, Origin, ViewRec, base_flags};
+
+/// Fills one batch after the other.
+pub(super) struct Builder {
+    pub(super) batch: Batch,
+    /// Number of the batch, from 1. Cached view and base indices are good only in their own epoch.
+    pub(super) epoch: u64,
+    /// Bytes of the bases that came to life in this batch, or that it drops.
+    pub(super) held_bytes: u64,
+    /// Bytes that the instructions write: a measure of the work.
+    pub(super) work_bytes: u64,
+    pub(super) period: Period,
+    views: Index,
+    origins: Index,
+    last_origin: u32,
+    /// File names in the string pool: (offset, bytes).
+    files: Vec<(u32, u32)>,
+}
+
+impl Builder {
+    pub(super) fn new() -> Builder {
+        Builder {
+            batch: Batch::default(),
+            epoch: 1,
+            held_bytes: 0,
+            work_bytes: 0,
+            period: Period::new(),
+            views: Index::new(),
+            origins: Index::new(),
+            last_origin: 0,
+            files: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.instrs.is_empty()
+    }
+
+    /// Hands out the finished batch and goes on with `empty`.
+    pub(super) fn take(&mut self, empty: Batch) -> Batch {
+        for base in &mut self.batch.bases {
+            if !base.has(base_flags::DIES) {
+                base.flags |= base_flags::LIVE_OUT;
+            }
+        }
+        self.epoch += 1;
+        self.held_bytes = 0;
+        self.work_bytes = 0;
+        self.views.clear();
+        self.origins.clear();
+        self.last_origin = 0;
+        self.files.clear();
+        std::mem::replace(&mut self.batch, empty)
+    }
+
+    pub(super) fn push_base(&mut self, base: Base) -> u32 {
+        if base.has(base_flags::BORN) {
+            self.held_bytes = self.held_bytes.saturating_add(base.bytes());
+        }
+        self.batch.push_base(base)
+    }
+
+    /// The index of a view of a base of the batch.
+    #[inline]
+    pub(super) fn intern_view(&mut self, base: u32, view: &SmallView) -> u32 {
+        let next = self.batch.views.len() as u32;
+        let batch = &self.batch;
+        let equal = |row: u32| {
+            let record = &batch.views[row as usize];
+            record.base == base
+                && record.start == view.start
+                && record.rank as usize == view.rank()
+                && &batch.dims[record.dims as usize..][..2 * view.rank()] == view.dims()
+        };
+        let index = self.views.find_or_insert(mix(view.hash, u64::from(base)), next, equal);
+        if index == next {
+            let dims = self.batch.dims.len() as u32;
+            self.batch.dims.extend_from_slice(view.dims());
+            let (rank, start, len) = (view.rank() as u32, view.start, view.len);
+            self.batch.views.push(ViewRec { base, rank, start, len, dims, reserved: 0 });
+        }
+        index
+    }
+
+    pub(super) fn push_constant(&mut self, constant: Constant) -> Operand {
+        Operand::constant(self.batch.push_constant(constant))
+    }
+
+    /// Makes sure that the batch names an extension method.
+    pub(super) fn declare_extension(&mut self, opcode: Opcode, name: &str) {
+        if self.batch.extensions.iter().all(|extension| extension.opcode != opcode) {
+            let (offset, len) = self.batch.push_string(name);
+            self.batch.extensions.push(Extension { opcode, reserved: 0, name: offset, name_len: len });
+        }
+    }
+
+    /// The index of a source line plus one, or 0 for none.
+    #[inline]
+    pub(super) fn intern_origin(&mut self, location: Location<'_>) -> u32 {
+        if location.line == 0 || location.file.is_empty() {
+            return 0;
+        }
+        if let Some(last) = (self.last_origin as usize).checked_sub(1)
+            && self.batch.origins[last].line == location.line
+            && self.file(self.batch.origins[last]) == location.file
+        {
+            return self.last_origin;
+        }
+        if std::str::from_utf8(location.file).is_err() {
+            return 0;
+        }
+        self.last_origin = self.find_origin(location) + 1;
+        self.last_origin
+    }
+
+    fn file(&self, origin: Origin) -> &[u8] {
+        &self.batch.strings[origin.file as usize..][..origin.file_len as usize]
+    }
+
+    fn find_origin(&mut self, location: Location<'_>) -> u32 {
+        let next = self.batch.origins.len() as u32;
+        let batch = &self.batch;
+        let equal = |row: u32| {
+            let origin = &batch.origins[row as usize];
+            origin.line == location.line
+                && &batch.strings[origin.file as usize..][..origin.file_len as usize] == location.file
+        };
+        let hash = mix(location.file.len() as u64, u64::from(location.line));
+        let index = self.origins.find_or_insert(hash, next, equal);
+        if index == next {
+            let pool = &self.batch.strings;
+            let known = |&(offset, len): &(u32, u32)| &pool[offset as usize..][..len as usize] == location.file;
+            let (file, file_len) = match self.files.iter().copied().find(known) {
+                Some(file) => file,
+                None => {
+                    let file = (self.batch.strings.len() as u32, location.file.len() as u32);
+                    self.batch.strings.extend_from_slice(location.file);
+                    self.files.push(file);
+                    file
+                }
+            };
+            self.batch.origins.push(Origin { file, file_len, line: location.line });
+        }
+        index
+    }
+
+    /// Appends an instruction whose operands' structure has the hash `structure`.
+    #[inline]
+    pub(super) fn push_instr(&mut self, instr: Instr, structure: u64) {
+        let code = u64::from(instr.opcode.0) | u64::from(instr.param) << 16;
+        self.period.push(mix(structure, code));
+        self.batch.instrs.push(instr);
+    }
+}

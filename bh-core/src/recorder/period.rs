@@ -1,0 +1,102 @@
+//! Finds the period of a program's loop from the structure of the instructions as they are recorded, so that batches
+//! can be cut where they repeat.
+
+use super::small_view::mix;
+
+/// Places of the table of last positions; a power of two.
+const PLACES: usize = 1024;
+/// Loops of more instructions than this are not looked for.
+const LONGEST: u64 = 4096;
+
+/// Watches the stream of structural hashes. Positions count from the start of the program.
+pub(super) struct Period {
+    /// Ring of the last hashes.
+    ring: Vec<u64>,
+    /// For each hash value (by its low bits) the last position where it occurred, plus one.
+    last: Vec<u64>,
+    position: u64,
+    period: u64,
+    /// How many instructions in a row equalled the one `period` before.
+    run: u64,
+    /// Where the first repetition of this period began, minus `period`: the head of the loop.
+    head: u64,
+}
+
+impl Period {
+    pub(super) fn new() -> Period {
+        Period { ring: vec![0; LONGEST as usize], last: vec![0; PLACES], position: 0, period: 0, run: 0, head: 0 }
+    }
+
+    /// Takes the hash of the next instruction.
+    #[inline]
+    pub(super) fn push(&mut self, hash: u64) {
+        let at = self.position;
+        let place = (mix(hash, 0) >> 32) as usize % PLACES;
+        let repeats = self.period != 0 && self.ring[((at - self.period) % LONGEST) as usize] == hash;
+        if repeats {
+            self.run += 1;
+        } else {
+            let before = self.last[place];
+            self.period = match before.checked_sub(1) {
+                Some(position) if at - position < LONGEST && self.ring[(position % LONGEST) as usize] == hash => {
+                    at - position
+                }
+                _ => 0,
+            };
+            self.run = u64::from(self.period != 0);
+            self.head = at - self.period;
+        }
+        self.ring[(at % LONGEST) as usize] = hash;
+        self.last[place] = at + 1;
+        self.position = at + 1;
+    }
+
+    /// The period, once a whole repetition of it has been seen.
+    pub(super) fn found(&self) -> Option<u64> {
+        (self.period != 0 && self.run >= self.period).then_some(self.period)
+    }
+
+    /// Has the instruction taken last completed a turn of the loop?
+    pub(super) fn at_boundary(&self) -> bool {
+        self.found().is_some_and(|period| (self.position - self.head).is_multiple_of(period))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boundaries(stream: &[u64]) -> Vec<usize> {
+        let mut period = Period::new();
+        let push = |(index, &hash): (usize, &u64)| {
+            period.push(hash);
+            period.at_boundary().then_some(index + 1)
+        };
+        stream.iter().enumerate().filter_map(push).collect()
+    }
+
+    #[test]
+    fn finds_the_loop_after_a_prologue() {
+        let mut stream = vec![100, 101, 102];
+        for _ in 0..5 {
+            stream.extend([1, 2, 3, 4]);
+        }
+        assert_eq!(boundaries(&stream), [11, 15, 19, 23]);
+    }
+
+    #[test]
+    fn a_repeated_instruction_inside_the_body_settles_on_the_whole_body() {
+        let mut stream = Vec::new();
+        for _ in 0..6 {
+            stream.extend([1, 2, 2, 3]);
+        }
+        let found = boundaries(&stream);
+        let tail: Vec<usize> = found.iter().copied().filter(|&at| at > 12).collect();
+        assert!(tail.windows(2).all(|pair| pair[1] - pair[0] == 4) && tail.len() >= 2, "{found:?}");
+    }
+
+    #[test]
+    fn straight_code_has_no_period() {
+        assert_eq!(boundaries(&(0..500).collect::<Vec<u64>>()), []);
+    }
+}

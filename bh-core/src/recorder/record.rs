@@ -1,0 +1,506 @@
+//! Recording of operations: resolves operands, checks them, keeps NumPy's meaning where operands overlap, and appends
+//! to the batch.
+
+use super::check::{broadcast_error, broadcast_shapes, broadcasts, check_param, result_type, type_error};
+use super::small_view::{SmallView, mix};
+use super::state::{Followup, Shape, State};
+use super::{ArrayId, Location};
+use crate::abi::status;
+use crate::error::{Error, Result};
+use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
+use bh_bytecode::view::overlap;
+use bh_bytecode::{Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap, View};
+
+/// An operand of an operation that is recorded.
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    /// An array.
+    Array(ArrayId),
+    /// A number.
+    Constant(Constant),
+}
+
+/// A resolved [`Input`].
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Handle(u32),
+    Constant(Constant),
+}
+
+/// What is recorded, besides operands.
+#[derive(Clone, Copy)]
+pub(super) struct Operation<'a> {
+    pub(super) opcode: Opcode,
+    pub(super) param: u16,
+    pub(super) location: Location<'a>,
+}
+
+impl Operation<'_> {
+    fn error(&self, code: i32, text: impl std::fmt::Display) -> Error {
+        Error::new(code, format!("{}: {text}", self.opcode.name()))
+    }
+}
+
+/// Resolved inputs; at most [`MAX_OPERANDS`].
+#[derive(Clone, Copy)]
+pub(super) struct Sources {
+    count: usize,
+    all: [Source; MAX_OPERANDS],
+}
+
+impl Sources {
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[Source] {
+        &self.all[..self.count]
+    }
+}
+
+impl State {
+    /// Resolves handles and checks that they may be read.
+    #[inline]
+    pub(super) fn resolve(&self, opcode: Opcode, inputs: &[Input]) -> Result<Sources> {
+        let mut sources = Sources { count: inputs.len(), all: [Source::Handle(0); MAX_OPERANDS] };
+        if inputs.len() >= MAX_OPERANDS {
+            let text = format!("{}: {} inputs are more than an operation may have", opcode.name(), inputs.len());
+            return Err(Error::new(status::ARGUMENT, text));
+        }
+        for (position, input) in inputs.iter().enumerate() {
+            sources.all[position] = match *input {
+                Input::Constant(constant) => Source::Constant(constant),
+                Input::Array(array) => {
+                    let handle = self.find(array).map_err(|error| operand_error(opcode, position, error))?;
+                    if self.bases.at(self.handles.at(handle).base).mapped_for_writing {
+                        return Err(operand_error(opcode, position, mapped()));
+                    }
+                    Source::Handle(handle)
+                }
+            };
+        }
+        Ok(sources)
+    }
+
+    fn check_writable(&self, operation: Operation<'_>, out: u32) -> Result<()> {
+        let handle = self.handles.at(out);
+        if self.bases.at(handle.base).maps > 0 {
+            return Err(operation.error(status::ARGUMENT, format_args!("the output {}", mapped().text)));
+        }
+        if !handle.view.injective {
+            let text = format!("the output view maps several elements to one place: {:?}", handle.view.view());
+            return Err(operation.error(status::ARGUMENT, text));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn type_of(&self, source: &Source) -> DType {
+        match source {
+            Source::Handle(handle) => self.dtype(*handle),
+            Source::Constant(constant) => constant.dtype(),
+        }
+    }
+
+    #[inline]
+    fn types(&self, sources: &[Source]) -> [DType; MAX_OPERANDS] {
+        let mut types = [DType::Bool; MAX_OPERANDS];
+        for (dtype, source) in types.iter_mut().zip(sources) {
+            *dtype = self.type_of(source);
+        }
+        types
+    }
+
+    /// Records an operation of the opcode table into an array.
+    #[inline]
+    pub(super) fn record(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<Followup> {
+        let opcode = operation.opcode;
+        let types = self.types(sources);
+        let dtype = self.dtype(out);
+        if !opcode.check_types(dtype, &types[..sources.len()]) {
+            return Err(type_error(opcode, dtype, &types[..sources.len()]));
+        }
+        self.check_writable(operation, out)?;
+        match opcode.kind() {
+            Kind::Elementwise => {
+                check_param(opcode, operation.param, 0)?;
+                self.check_broadcast(operation, out, sources)?;
+                self.append(operation, out, sources, None)
+            }
+            Kind::Reduction | Kind::Accumulate => {
+                let input = self.only_array(operation, sources)?;
+                let expected = self.folded_shape(operation, input)?;
+                if self.handles.at(out).view.shape() != expected.extents() {
+                    let (shape, given) = (self.shape(input), self.shape(out));
+                    let text = format!(
+                        "an input of shape {:?} gives a result of shape {:?}, but the output has shape {:?}",
+                        shape.extents(),
+                        expected.extents(),
+                        given.extents()
+                    );
+                    return Err(operation.error(status::SHAPE, text));
+                }
+                self.append(operation, out, sources, None)
+            }
+            Kind::Index => self.record_index(operation, out, sources),
+            Kind::Generator | Kind::System | Kind::Extension => {
+                Err(operation.error(status::ARGUMENT, "is not recorded as a plain operation"))
+            }
+        }
+    }
+
+    /// Records an operation into a new array and returns it. `dtype` is needed where the inputs do not determine it.
+    #[inline]
+    pub(super) fn record_new(
+        &mut self,
+        operation: Operation<'_>,
+        dtype: Option<DType>,
+        sources: &[Source],
+    ) -> Result<(u32, Followup)> {
+        let opcode = operation.opcode;
+        let types = self.types(sources);
+        let types = &types[..sources.len()];
+        let Some(dtype) = dtype.or_else(|| result_type(opcode, types)) else {
+            return Err(operation.error(status::ARGUMENT, "does not determine the type of a new result"));
+        };
+        if !opcode.check_types(dtype, types) {
+            return Err(type_error(opcode, dtype, types));
+        }
+        let (shape, len) = self.result_shape(operation, sources)?;
+        let out = self.new_contiguous(dtype, shape.extents(), len)?;
+        match self.record(operation, out, sources) {
+            Ok(followup) => Ok((out, followup)),
+            Err(error) => {
+                self.release(out);
+                Err(error)
+            }
+        }
+    }
+
+    /// Shape and element count of a new result.
+    #[inline]
+    fn result_shape(&self, operation: Operation<'_>, sources: &[Source]) -> Result<(Shape, i64)> {
+        match operation.opcode.kind() {
+            Kind::Elementwise => {
+                let mut first: Option<&SmallView> = None;
+                let mut equal = true;
+                for source in sources {
+                    if let Source::Handle(handle) = *source {
+                        let view = &self.handles.at(handle).view;
+                        match first {
+                            None => first = Some(view),
+                            Some(first) => equal &= view.shape() == first.shape(),
+                        }
+                    }
+                }
+                match first {
+                    None => Ok((Shape::of(&[]), 1)),
+                    Some(view) if equal => Ok((Shape::of(view.shape()), view.len)),
+                    Some(_) => self.broadcast_all(operation, sources),
+                }
+            }
+            Kind::Reduction | Kind::Accumulate => {
+                let input = self.only_array(operation, sources)?;
+                let shape = self.folded_shape(operation, input)?;
+                Ok((shape, shape.extents().iter().product()))
+            }
+            _ => match (operation.opcode, sources) {
+                (Opcode::Gather, &[_, Source::Handle(index)]) => Ok((self.shape(index), self.handles.at(index).view.len)),
+                _ => Err(operation.error(status::ARGUMENT, "needs an output array")),
+            },
+        }
+    }
+
+    fn broadcast_all(&self, operation: Operation<'_>, sources: &[Source]) -> Result<(Shape, i64)> {
+        let mut shape = Vec::with_capacity(MAX_RANK);
+        for (position, source) in sources.iter().enumerate() {
+            if let Source::Handle(handle) = *source {
+                let other = self.handles.at(handle).view.shape();
+                let before = shape.clone();
+                if !broadcast_shapes(&mut shape, other) {
+                    return Err(broadcast_error(operation.opcode, position + 1, other, &before, "common"));
+                }
+            }
+        }
+        let len = bh_bytecode::view::element_count(&shape).ok_or_else(|| {
+            operation.error(status::SHAPE, format_args!("the number of elements of shape {shape:?} overflows 64 bits"))
+        })?;
+        Ok((Shape::of(&shape), len))
+    }
+
+    #[inline]
+    fn check_broadcast(&self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<()> {
+        let target = self.handles.at(out).view.shape();
+        for (position, source) in sources.iter().enumerate() {
+            if let Source::Handle(handle) = *source {
+                let shape = self.handles.at(handle).view.shape();
+                if shape != target && !broadcasts(shape, target) {
+                    return Err(broadcast_error(operation.opcode, position + 1, shape, target, "output's"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn only_array(&self, operation: Operation<'_>, sources: &[Source]) -> Result<u32> {
+        match sources {
+            &[Source::Handle(handle)] => Ok(handle),
+            _ => Err(operation.error(status::ARGUMENT, "the input must be an array, not a constant")),
+        }
+    }
+
+    /// The shape that a reduction or an accumulate of `input` has.
+    fn folded_shape(&self, operation: Operation<'_>, input: u32) -> Result<Shape> {
+        let shape = self.handles.at(input).view.shape();
+        check_param(operation.opcode, operation.param, shape.len())?;
+        if operation.opcode.kind() == Kind::Accumulate {
+            return Ok(Shape::of(shape));
+        }
+        let mut kept = Shape::of(&[]);
+        for (axis, &extent) in shape.iter().enumerate() {
+            if operation.param >> axis & 1 == 0 {
+                kept.push(extent);
+            }
+        }
+        Ok(kept)
+    }
+
+    fn record_index(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<Followup> {
+        let gather = operation.opcode == Opcode::Gather;
+        let arrays = if gather { sources } else { &sources[1..] };
+        if arrays.iter().any(|source| matches!(source, Source::Constant(_))) {
+            return Err(operation.error(status::ARGUMENT, "only the values to scatter may be a constant"));
+        }
+        let Some(&Source::Handle(index)) = sources.get(1) else {
+            return Err(operation.error(status::ARGUMENT, "the index array is missing"));
+        };
+        // Gather writes one element per index; scatters go through one value (and mask) per index.
+        let box_owner = if gather { out } else { index };
+        let target = self.shape(box_owner);
+        for (position, source) in sources.iter().enumerate() {
+            if let (Source::Handle(handle), false) = (*source, gather && position == 0) {
+                let shape = self.shape(handle);
+                if !broadcasts(shape.extents(), target.extents()) {
+                    let whose = if gather { "output's" } else { "index's" };
+                    let (from, to) = (shape.extents(), target.extents());
+                    return Err(broadcast_error(operation.opcode, position + 1, from, to, whose));
+                }
+            }
+        }
+        self.append(operation, out, sources, Some((box_owner, gather)))
+    }
+
+    /// Must `input` be copied before an operation that writes `out`? `strict`: even when the views are identical.
+    #[inline]
+    fn needs_copy(&self, out: u32, input: u32, strict: bool) -> bool {
+        let (out, input) = (self.handles.at(out), self.handles.at(input));
+        if out.base != input.base {
+            return false;
+        }
+        if out.view.same(&input.view) {
+            return strict && out.view.len > 0;
+        }
+        overlap(&out.view.view(), &input.view.view()) != Overlap::Disjoint
+    }
+
+    /// Records a copy of an array into a new temporary.
+    fn copy(&mut self, handle: u32, location: Location<'_>) -> Result<u32> {
+        let (shape, len) = (self.shape(handle), self.handles.at(handle).view.len);
+        let copy = self.new_contiguous(self.dtype(handle), shape.extents(), len)?;
+        let from = Operand::view(self.intern(handle));
+        let structure = self.handles.at(handle).view.hash;
+        let to = Operand::view(self.intern(copy));
+        self.mark_written(copy);
+        self.push_instr(Instr::new(Opcode::Identity, &[to, from]), location, structure);
+        Ok(copy)
+    }
+
+    /// Appends a checked operation. Inputs are broadcast to the output's box; `index_box` says for index operations whose
+    /// box it is instead, and whether the first input keeps its own shape (a gather source).
+    #[inline]
+    fn append(
+        &mut self,
+        operation: Operation<'_>,
+        out: u32,
+        sources: &[Source],
+        index_box: Option<(u32, bool)>,
+    ) -> Result<Followup> {
+        let opcode = operation.opcode;
+        let kind = opcode.kind();
+        let strict = kind != Kind::Elementwise;
+        let mut sources_now = [Source::Handle(0); MAX_OPERANDS];
+        sources_now[..sources.len()].copy_from_slice(sources);
+        let sources_now = &mut sources_now[..sources.len()];
+        let mut temporaries = [0u32; MAX_OPERANDS];
+        let mut temporary_count = 0;
+        for source in sources_now.iter_mut() {
+            if let Source::Handle(handle) = *source
+                && self.needs_copy(out, handle, strict)
+            {
+                let copy = self.copy(handle, operation.location)?;
+                *source = Source::Handle(copy);
+                temporaries[temporary_count] = copy;
+                temporary_count += 1;
+            }
+        }
+        let mut operands = [Operand::NONE; MAX_OPERANDS];
+        operands[0] = Operand::view(self.intern(out));
+        let mut structure = self.handles.at(out).view.hash ^ self.dtype(out) as u64;
+        let mut followup = self.followup(out);
+        let folds = matches!(kind, Kind::Reduction | Kind::Accumulate);
+        for (position, source) in sources_now.iter().enumerate() {
+            operands[position + 1] = match *source {
+                Source::Constant(constant) => self.builder.push_constant(constant),
+                Source::Handle(handle) => {
+                    followup = followup.max(self.followup(handle));
+                    structure = mix(structure, self.handles.at(handle).view.hash);
+                    let target = index_box.map_or(out, |(owner, _)| owner);
+                    let own_box = folds || matches!(index_box, Some((_, true)) if position == 0);
+                    let shape = self.handles.at(target).view.shape();
+                    if own_box || self.handles.at(handle).view.shape() == shape {
+                        Operand::view(self.intern(handle))
+                    } else {
+                        let view = self.handles.at(handle).view.broadcast_to(shape);
+                        let view = view.map_err(|error| operation.error(status::SHAPE, error))?;
+                        Operand::view(self.intern_other(handle, &view))
+                    }
+                }
+            };
+        }
+        self.mark_written(out);
+        let mut instr = Instr::new(opcode, &operands[..sources.len() + 1]);
+        instr.param = operation.param;
+        self.push_instr(instr, operation.location, structure);
+        let work = if folds { sources.first() } else { None };
+        let work = match work {
+            Some(&Source::Handle(input)) => input,
+            _ => index_box.map_or(out, |(owner, _)| owner),
+        };
+        self.count_work(work);
+        for &copy in &temporaries[..temporary_count] {
+            self.release(copy);
+        }
+        Ok(followup)
+    }
+
+    fn count_work(&mut self, handle: u32) {
+        let bytes = self.handles.at(handle).view.len as u64 * self.dtype(handle).size() as u64;
+        self.builder.work_bytes = self.builder.work_bytes.saturating_add(bytes);
+    }
+
+    #[inline]
+    fn followup(&self, handle: u32) -> Followup {
+        match self.bases.at(self.handles.at(handle).base).pins {
+            0 => Followup::Nothing,
+            _ => Followup::Complete,
+        }
+    }
+
+    /// Records RANGE (without key) or RANDOM into an array: element number i in C order is made from first + i·step.
+    pub(super) fn record_generator(
+        &mut self,
+        operation: Operation<'_>,
+        out: u32,
+        first: i64,
+        step: i64,
+        key: Option<Constant>,
+    ) -> Result<Followup> {
+        let opcode = operation.opcode;
+        let dtype = self.dtype(out);
+        if !opcode.check_types(dtype, &[]) {
+            let legal: Vec<&str> = opcode.info().types.iter().map(DType::name).collect();
+            let text = format!("cannot make elements of type {}; it is for {}", dtype.name(), legal.join(" "));
+            return Err(operation.error(status::TYPE, text));
+        }
+        self.check_writable(operation, out)?;
+        let shape = self.shape(out);
+        let overflow = || operation.error(status::ARGUMENT, "the indices overflow 64 bits");
+        let mut stride = [0i64; MAX_RANK];
+        let mut next = step;
+        for (dim, &extent) in shape.extents().iter().enumerate().rev() {
+            stride[dim] = if extent == 1 { 0 } else { next };
+            next = if extent > 1 { next.checked_mul(extent).ok_or_else(overflow)? } else { next };
+        }
+        let index = View::new(first, shape.extents(), &stride[..shape.extents().len()]).map_err(|_| overflow())?;
+        let index = SmallView::new(&index);
+        let to = Operand::view(self.intern(out));
+        let numbers = Operand::view(self.builder.intern_view(NO_BASE, &index));
+        let structure = mix(self.handles.at(out).view.hash, index.hash);
+        let mut instr = match key {
+            None => Instr::new(opcode, &[to, numbers]),
+            Some(key) => {
+                let key = self.builder.push_constant(key);
+                Instr::new(opcode, &[to, numbers, key])
+            }
+        };
+        instr.param = operation.param;
+        self.mark_written(out);
+        self.push_instr(instr, operation.location, structure);
+        self.count_work(out);
+        Ok(self.followup(out))
+    }
+
+    /// Records a call of an extension method. Its types and shapes are the method's own business.
+    pub(super) fn record_extension(
+        &mut self,
+        operation: Operation<'_>,
+        outs: &[u32],
+        sources: &[Source],
+    ) -> Result<Followup> {
+        let opcode = operation.opcode;
+        let name = self.extensions[(opcode.0 - Opcode::FIRST_EXTENSION) as usize].clone();
+        if outs.is_empty() || outs.len() + sources.len() > MAX_OPERANDS {
+            let text = format!("{name}: {} outputs and {} inputs given; there must be an output and at most {MAX_OPERANDS} operands", outs.len(), sources.len());
+            return Err(Error::new(status::ARGUMENT, text));
+        }
+        for (position, &out) in outs.iter().enumerate() {
+            self.check_writable(operation, out)?;
+            if outs[..position].iter().any(|&other| self.needs_copy(out, other, true)) {
+                return Err(Error::new(status::ARGUMENT, format!("{name}: two outputs overlap")));
+            }
+        }
+        let mut operands = [Operand::NONE; MAX_OPERANDS];
+        let mut structure = 0;
+        let mut followup = Followup::Nothing;
+        let mut temporaries = Vec::new();
+        for (position, source) in sources.iter().enumerate() {
+            operands[outs.len() + position] = match *source {
+                Source::Constant(constant) => self.builder.push_constant(constant),
+                Source::Handle(mut handle) => {
+                    followup = followup.max(self.followup(handle));
+                    if outs.iter().any(|&out| self.needs_copy(out, handle, true)) {
+                        handle = self.copy(handle, operation.location)?;
+                        temporaries.push(handle);
+                    }
+                    structure = mix(structure, self.handles.at(handle).view.hash);
+                    Operand::view(self.intern(handle))
+                }
+            };
+        }
+        for (operand, &out) in operands.iter_mut().zip(outs) {
+            followup = followup.max(self.followup(out));
+            structure = mix(structure, self.handles.at(out).view.hash);
+            *operand = Operand::view(self.intern(out));
+            self.mark_written(out);
+            // Methods do more work per element than arithmetic does.
+            self.builder.work_bytes = self.builder.work_bytes.saturating_add(1 << 20);
+            self.count_work(out);
+        }
+        self.builder.declare_extension(opcode, &name);
+        let mut instr = Instr::new(opcode, &operands[..outs.len() + sources.len()]);
+        instr.outputs = outs.len() as u8;
+        instr.param = operation.param;
+        self.push_instr(instr, operation.location, structure);
+        for copy in temporaries {
+            self.release(copy);
+        }
+        Ok(followup)
+    }
+}
+
+fn mapped() -> Error {
+    Error::new(status::ARGUMENT, "is mapped; unmap it first")
+}
+
+#[cold]
+fn operand_error(opcode: Opcode, position: usize, error: Error) -> Error {
+    let text = format!("{}: input {}: {}", opcode.name(), position + 1, error.text);
+    Error { text, ..error }
+}

@@ -1,0 +1,116 @@
+//! A slab whose keys carry a generation, so that a stale key is told from a live one.
+
+/// Bits of the index and of the generation in a key: together they fit beside a context number in one pointer.
+pub(crate) const INDEX_BITS: u32 = 26;
+const GENERATION_MASK: u32 = (1 << INDEX_BITS) - 1;
+const END: u32 = u32::MAX;
+
+/// A growing array of reusable places. Places freed last are used first.
+pub(crate) struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    free: u32,
+    live: usize,
+}
+
+struct Slot<T> {
+    generation: u32,
+    next_free: u32,
+    value: Option<T>,
+}
+
+impl<T> Slab<T> {
+    pub(crate) fn new() -> Slab<T> {
+        Slab { slots: Vec::new(), free: END, live: 0 }
+    }
+
+    /// Number of values.
+    pub(crate) fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Stores a value and returns its index, or gives it back when the slab is full.
+    #[inline]
+    pub(crate) fn insert(&mut self, value: T) -> Result<u32, T> {
+        self.live += 1;
+        if let Some(slot) = self.slots.get_mut(self.free as usize) {
+            let index = self.free;
+            self.free = slot.next_free;
+            slot.value = Some(value);
+            return Ok(index);
+        }
+        if self.slots.len() >= 1 << INDEX_BITS {
+            self.live -= 1;
+            return Err(value);
+        }
+        self.slots.push(Slot { generation: 1, next_free: END, value: Some(value) });
+        Ok((self.slots.len() - 1) as u32)
+    }
+
+    /// The generation of a place.
+    #[inline]
+    pub(crate) fn generation(&self, index: u32) -> u32 {
+        self.slots[index as usize].generation
+    }
+
+    /// The value at an index, if the place is in use in this generation.
+    #[inline]
+    pub(crate) fn find(&self, index: u32, generation: u32) -> Option<&T> {
+        let slot = self.slots.get(index as usize)?;
+        if slot.generation == generation { slot.value.as_ref() } else { None }
+    }
+
+    /// The value at an index that is known to be in use.
+    #[inline]
+    pub(crate) fn at(&self, index: u32) -> &T {
+        self.slots[index as usize].value.as_ref().expect("the place is in use")
+    }
+
+    /// The value at an index that is known to be in use.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, index: u32) -> &mut T {
+        self.slots[index as usize].value.as_mut().expect("the place is in use")
+    }
+
+    /// Takes the value out; keys of this generation become stale.
+    #[inline]
+    pub(crate) fn remove(&mut self, index: u32) -> T {
+        let slot = &mut self.slots[index as usize];
+        let value = slot.value.take().expect("the place is in use");
+        slot.generation = (slot.generation + 1) & GENERATION_MASK;
+        if slot.generation == 0 {
+            slot.generation = 1;
+        }
+        slot.next_free = self.free;
+        self.free = index;
+        self.live -= 1;
+        value
+    }
+
+    /// Removes everything; generations go on, so that old keys stay stale.
+    pub(crate) fn clear(&mut self) {
+        for index in 0..self.slots.len() as u32 {
+            if self.slots[index as usize].value.is_some() {
+                self.remove(index);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stale_keys_are_refused() {
+        let mut slab = Slab::new();
+        let a = slab.insert('a').unwrap();
+        let generation = slab.generation(a);
+        assert_eq!(slab.find(a, generation), Some(&'a'));
+        slab.remove(a);
+        assert_eq!(slab.find(a, generation), None);
+        let b = slab.insert('b').unwrap();
+        assert_eq!((a, slab.find(a, generation), slab.len()), (b, None, 1));
+        slab.clear();
+        assert_eq!((slab.len(), slab.find(b, generation + 1)), (0, None));
+    }
+}

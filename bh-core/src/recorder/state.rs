@@ -1,0 +1,346 @@
+//! What a context knows about its arrays, and how handles come to be views of the batch under construction.
+
+use super::builder::Builder;
+use super::executor::Executor;
+use super::slab::{INDEX_BITS, Slab};
+use super::small_view::SmallView;
+use super::{ArrayId, Location, Options, Statistics};
+use crate::abi::status;
+use crate::error::{Error, Result};
+use bh_bytecode::{Base, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An array handle: a view on a base.
+pub(super) struct Handle {
+    /// Place of the base in [`State::bases`].
+    pub(super) base: u32,
+    pub(super) view: SmallView,
+    /// The view's index in the batch of this epoch.
+    interned: u32,
+    interned_epoch: u64,
+}
+
+/// A base that at least one handle or running transfer refers to.
+pub(super) struct BaseEntry {
+    /// As it appears in batches; of the flags only PINNED is kept here.
+    pub(super) base: Base,
+    pub(super) references: u32,
+    /// The stack has heard of it.
+    pub(super) known: bool,
+    /// Index in the batch of `epoch`.
+    index: u32,
+    pub(super) epoch: u64,
+    /// The last batch that writes it.
+    pub(super) written: u64,
+    pub(super) pins: u32,
+    /// Exported: the user may look at the memory, and change it, between any two calls.
+    pub(super) exported: bool,
+    /// Open maps by the user.
+    pub(super) maps: u32,
+    pub(super) mapped_for_writing: bool,
+}
+
+/// Everything behind a context's lock.
+pub(super) struct State {
+    pub(super) handles: Slab<Handle>,
+    pub(super) bases: Slab<BaseEntry>,
+    pub(super) builder: Builder,
+    pub(super) running: Option<Running>,
+    pub(super) extensions: Vec<String>,
+    pub(super) recorded: u64,
+    /// Why the context ended, if not by a plain shutdown.
+    pub(super) ended: Option<Error>,
+}
+
+/// What exists between start and shutdown.
+pub(super) struct Running {
+    pub(super) executor: Arc<Executor>,
+    pub(super) ids: Arc<AtomicU64>,
+    pub(super) options: Options,
+}
+
+/// What has to follow after something was recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Followup {
+    Nothing,
+    /// Complete the batch before the call returns.
+    Complete,
+}
+
+impl State {
+    pub(super) fn new() -> State {
+        State {
+            handles: Slab::new(),
+            bases: Slab::new(),
+            builder: Builder::new(),
+            running: None,
+            extensions: Vec::new(),
+            recorded: 0,
+            ended: None,
+        }
+    }
+
+    pub(super) fn running(&self) -> Result<&Running> {
+        self.running.as_ref().ok_or_else(|| match &self.ended {
+            Some(error) => error.clone(),
+            None => Error::new(status::SHUTDOWN, "the context was shut down"),
+        })
+    }
+
+    pub(super) fn executor(&self) -> Result<Arc<Executor>> {
+        self.running().map(|running| running.executor.clone())
+    }
+
+    /// The place of a live handle.
+    #[inline]
+    pub(super) fn find(&self, array: ArrayId) -> Result<u32> {
+        let (index, generation) = array.parts();
+        match self.handles.find(index, generation) {
+            Some(_) => Ok(index),
+            None => Err(self.stale()),
+        }
+    }
+
+    #[cold]
+    fn stale(&self) -> Error {
+        match self.running() {
+            Ok(_) => Error::new(status::HANDLE, "the array handle is not valid: it was freed, or never made"),
+            Err(error) => error,
+        }
+    }
+
+    /// The public name of a place.
+    pub(super) fn name(&self, handle: u32) -> ArrayId {
+        ArrayId(u64::from(self.handles.generation(handle)) << INDEX_BITS | u64::from(handle))
+    }
+
+    #[inline]
+    pub(super) fn dtype(&self, handle: u32) -> DType {
+        self.bases.at(self.handles.at(handle).base).base.dtype()
+    }
+
+    /// A new array on a new base.
+    #[inline]
+    pub(super) fn new_array(&mut self, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
+        let id = self.running()?.ids.fetch_add(1, Ordering::Relaxed);
+        let entry = BaseEntry {
+            base: Base::new(id, dtype, base_len),
+            references: 0,
+            known: false,
+            index: 0,
+            epoch: 0,
+            written: 0,
+            pins: 0,
+            exported: false,
+            maps: 0,
+            mapped_for_writing: false,
+        };
+        let base = self.bases.insert(entry).map_err(|_| too_many())?;
+        self.new_handle(base, view).inspect_err(|_| drop(self.bases.remove(base)))
+    }
+
+    /// A new, contiguous array of a legal shape with `len` elements.
+    #[inline]
+    pub(super) fn new_contiguous(&mut self, dtype: DType, shape: &[i64], len: i64) -> Result<u32> {
+        self.new_array(dtype, SmallView::contiguous(shape, len), len)
+    }
+
+    /// One more handle on a base.
+    #[inline]
+    pub(super) fn new_handle(&mut self, base: u32, view: SmallView) -> Result<u32> {
+        let handle = Handle { base, view, interned: 0, interned_epoch: 0 };
+        let index = self.handles.insert(handle).map_err(|_| too_many())?;
+        self.bases.at_mut(base).references += 1;
+        Ok(index)
+    }
+
+    /// Drops a handle, and the base with its last one.
+    #[inline]
+    pub(super) fn release(&mut self, handle: u32) {
+        let base = self.handles.at(handle).base;
+        let entry = self.bases.at_mut(base);
+        if entry.references == 1 && entry.known {
+            self.push_discard(handle);
+        }
+        self.handles.remove(handle);
+        self.drop_reference(base);
+    }
+
+    /// Drops a reference that is not, or no longer, a handle.
+    fn drop_reference(&mut self, base: u32) {
+        let entry = self.bases.at_mut(base);
+        entry.references -= 1;
+        if entry.references == 0 {
+            self.bases.remove(base);
+        }
+    }
+
+    fn push_discard(&mut self, handle: u32) {
+        let view = self.intern(handle);
+        let entry = self.bases.at(self.handles.at(handle).base);
+        let (index, born) = (entry.index as usize, entry.epoch);
+        debug_assert_eq!(born, self.builder.epoch);
+        let bytes = entry.base.bytes();
+        let base = &mut self.builder.batch.bases[index];
+        base.flags |= base_flags::DIES;
+        if !base.has(base_flags::BORN) {
+            self.builder.held_bytes = self.builder.held_bytes.saturating_add(bytes);
+        }
+        let structure = self.handles.at(handle).view.hash;
+        self.builder.push_instr(Instr::new(Opcode::Discard, &[Operand::view(view)]), structure);
+    }
+
+    /// Asks for the base's data in the program's address space, if the pending batch writes it.
+    pub(super) fn push_sync(&mut self, handle: u32) {
+        let base = self.handles.at(handle).base;
+        if self.bases.at(base).written == self.builder.epoch {
+            let view = self.intern(handle);
+            let structure = self.handles.at(handle).view.hash;
+            self.builder.push_instr(Instr::new(Opcode::Sync, &[Operand::view(view)]), structure);
+        }
+    }
+
+    /// The index of a base in the batch.
+    #[inline]
+    fn enter_base(&mut self, base: u32) -> u32 {
+        let epoch = self.builder.epoch;
+        let entry = self.bases.at_mut(base);
+        if entry.epoch != epoch {
+            let mut record = entry.base;
+            if !entry.known {
+                record.flags |= base_flags::BORN;
+                entry.known = true;
+            }
+            entry.epoch = epoch;
+            entry.index = self.builder.push_base(record);
+        }
+        entry.index
+    }
+
+    /// The index of a handle's view in the batch.
+    #[inline]
+    pub(super) fn intern(&mut self, handle: u32) -> u32 {
+        let entry = self.handles.at(handle);
+        if entry.interned_epoch == self.builder.epoch {
+            return entry.interned;
+        }
+        let base = self.enter_base(entry.base);
+        let entry = self.handles.at_mut(handle);
+        entry.interned = self.builder.intern_view(base, &entry.view);
+        entry.interned_epoch = self.builder.epoch;
+        entry.interned
+    }
+
+    /// The index in the batch of another view on a handle's base.
+    pub(super) fn intern_other(&mut self, handle: u32, view: &SmallView) -> u32 {
+        let base = self.enter_base(self.handles.at(handle).base);
+        self.builder.intern_view(base, view)
+    }
+
+    /// Notes that the pending batch writes a handle's base. The first writing view gives the base its row hint.
+    #[inline]
+    pub(super) fn mark_written(&mut self, handle: u32) {
+        let handle = self.handles.at(handle);
+        let entry = self.bases.at_mut(handle.base);
+        entry.written = self.builder.epoch;
+        if entry.base.row_hint == 0 {
+            let row = handle.view.stride().first().map_or(0, |stride| stride.abs());
+            entry.base.row_hint = if row == 0 { entry.base.len.max(1) } else { row };
+            self.builder.batch.bases[entry.index as usize].row_hint = entry.base.row_hint;
+        }
+    }
+
+    /// Appends an instruction on `handle`'s view and does the accounts.
+    #[inline]
+    pub(super) fn push_instr(&mut self, instr: Instr, location: Location<'_>, structure: u64) {
+        let mut instr = instr;
+        instr.origin = self.builder.intern_origin(location);
+        self.recorded += 1;
+        self.builder.push_instr(instr, mix_line(structure, location.line));
+    }
+
+    /// Hands the pending batch to the executor, if there is one.
+    pub(super) fn submit(&mut self) -> Result<()> {
+        let running = self.running()?;
+        if self.builder.is_empty() {
+            return Ok(());
+        }
+        let executor = running.executor.clone();
+        let small = self.builder.work_bytes <= running.options.small_bytes;
+        let epoch = self.builder.epoch;
+        let batch = self.builder.take(executor.spare());
+        executor.submit(batch, epoch, small);
+        Ok(())
+    }
+
+    /// Submits when a limit is passed, at a turn of the program's loop if one is found.
+    #[inline]
+    pub(super) fn check_limits(&mut self) {
+        let Some(running) = &self.running else { return };
+        let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
+        let options = &running.options;
+        if instructions < options.max_instructions && bytes < options.max_bytes {
+            return;
+        }
+        let over = instructions >= 2 * options.max_instructions || bytes / 2 >= options.max_bytes;
+        let looping = self.builder.period.found().is_some_and(|period| period < options.max_instructions as u64);
+        if (over || !looping || self.builder.period.at_boundary()) && self.submit().is_err() {
+            // Only a context that was shut down refuses, and that one has no pending batch.
+            self.builder.take(Default::default());
+        }
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        let executor = self.running.as_ref().map(|running| running.executor.statistics()).unwrap_or_default();
+        Statistics {
+            arrays: self.handles.len() as u64,
+            bases: self.bases.len() as u64,
+            recorded: self.recorded,
+            pending: self.builder.batch.instrs.len() as u64,
+            batches: executor.batches,
+            instructions: executor.instructions,
+            batches_on_caller: executor.on_caller,
+        }
+    }
+
+    /// A handle's shape, copied.
+    pub(super) fn shape(&self, handle: u32) -> Shape {
+        Shape::of(self.handles.at(handle).view.shape())
+    }
+}
+
+#[inline]
+fn mix_line(structure: u64, line: u32) -> u64 {
+    super::small_view::mix(structure, u64::from(line))
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::new(status::MEMORY, format!("more than {} arrays at one time", 1u64 << INDEX_BITS))
+}
+
+/// Extents by value.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    rank: usize,
+    extents: [i64; MAX_RANK],
+}
+
+impl Shape {
+    /// A copy of at most [`MAX_RANK`] extents.
+    pub(super) fn of(extents: &[i64]) -> Shape {
+        let mut all = [0; MAX_RANK];
+        all[..extents.len()].copy_from_slice(extents);
+        Shape { rank: extents.len(), extents: all }
+    }
+
+    pub(super) fn push(&mut self, extent: i64) {
+        self.extents[self.rank] = extent;
+        self.rank += 1;
+    }
+
+    pub(super) fn extents(&self) -> &[i64] {
+        &self.extents[..self.rank]
+    }
+}

@@ -1,0 +1,127 @@
+//! Copies between strided memory of two layouts.
+
+use bh_bytecode::{DType, MAX_RANK};
+
+/// One side of a copy: the address of element (0, …, 0) and byte strides.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub(super) data: *mut u8,
+    pub(super) stride: &'a [i64],
+}
+
+/// A dimension of the copy: extent, byte strides of target and source.
+type Dim = (i64, i64, i64);
+
+/// Copies all elements of `shape`. Truth values that the user gives as other bytes than 0 and 1 become 1 if `normalise`.
+///
+/// # Safety
+/// Both sides must be valid for all elements, and must not overlap.
+pub(super) unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>, normalise: bool) {
+    if shape.contains(&0) {
+        return;
+    }
+    let size = dtype.size() as i64;
+    let mut dims = [(1, 0, 0); MAX_RANK + 1];
+    let count = merge(shape, to.stride, from.stride, &mut dims);
+    let (inner, outer) = match dims[..count].split_last() {
+        Some((&inner, outer)) => (inner, outer),
+        None => ((1, size, size), &[][..]),
+    };
+    let mut index = [0i64; MAX_RANK];
+    let (mut target, mut source) = (to.data, from.data);
+    loop {
+        // SAFETY: promised by the caller for every element; the offsets below reach elements only.
+        unsafe { copy_row(dtype, inner, target, source, normalise) };
+        let mut dim = outer.len();
+        loop {
+            let Some(next) = dim.checked_sub(1) else { return };
+            dim = next;
+            let (extent, to_stride, from_stride) = outer[dim];
+            index[dim] += 1;
+            let step = if index[dim] < extent { 1 } else { 1 - extent };
+            target = target.wrapping_offset((step * to_stride) as isize);
+            source = source.wrapping_offset((step * from_stride) as isize);
+            if index[dim] < extent {
+                break;
+            }
+            index[dim] = 0;
+        }
+    }
+}
+
+/// Fills `dims` with the dimensions of extent > 1, neighbours merged where both sides allow it.
+fn merge(shape: &[i64], to: &[i64], from: &[i64], dims: &mut [Dim]) -> usize {
+    let mut count = 0;
+    for ((&extent, &to), &from) in shape.iter().zip(to).zip(from) {
+        if extent == 1 {
+            continue;
+        }
+        match count.checked_sub(1).map(|last| &mut dims[last]) {
+            Some(last) if last.1 == extent * to && last.2 == extent * from => *last = (last.0 * extent, to, from),
+            _ => {
+                dims[count] = (extent, to, from);
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+/// # Safety
+/// As [`copy`], for one row.
+unsafe fn copy_row(dtype: DType, row: Dim, to: *mut u8, from: *const u8, normalise: bool) {
+    let (extent, to_stride, from_stride) = row;
+    let size = dtype.size();
+    let dense = to_stride == size as i64 && from_stride == size as i64;
+    // SAFETY: promised by the caller.
+    unsafe {
+        if dtype == DType::Bool && normalise {
+            for at in 0..extent {
+                let value = *from.offset((at * from_stride) as isize) != 0;
+                *to.offset((at * to_stride) as isize) = u8::from(value);
+            }
+        } else if dense {
+            std::ptr::copy_nonoverlapping(from, to, extent as usize * size);
+        } else {
+            for at in 0..extent {
+                let source = from.offset((at * from_stride) as isize);
+                std::ptr::copy_nonoverlapping(source, to.offset((at * to_stride) as isize), size);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copied(shape: &[i64], to_stride: &[i64], from_stride: &[i64], first: usize) -> Vec<u16> {
+        let mut source: Vec<u16> = (0..24).collect();
+        let mut target = vec![0u16; 24];
+        let bytes = |stride: &[i64]| stride.iter().map(|&stride| stride * 2).collect::<Vec<i64>>();
+        let (to_stride, from_stride) = (bytes(to_stride), bytes(from_stride));
+        let to = Side { data: target.as_mut_ptr().cast(), stride: &to_stride };
+        let from = Side { data: source[first..].as_mut_ptr().cast(), stride: &from_stride };
+        // SAFETY: the tests below stay inside 24 elements.
+        unsafe { copy(DType::U16, shape, to, from, false) };
+        target
+    }
+
+    #[test]
+    fn copies_any_layout() {
+        assert_eq!(copied(&[2, 3, 4], &[12, 4, 1], &[12, 4, 1], 0), (0..24).collect::<Vec<u16>>());
+        assert_eq!(copied(&[4, 3], &[3, 1], &[1, 4], 0)[..12], [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
+        assert_eq!(copied(&[3, 1, 2], &[2, 9, 1], &[-4, 7, 2], 20)[..6], [20, 22, 16, 18, 12, 14]);
+        assert_eq!(copied(&[], &[], &[], 5)[0], 5);
+        assert_eq!(copied(&[0, 3], &[3, 1], &[3, 1], 5), [0; 24]);
+    }
+
+    #[test]
+    fn truth_values_are_normalised() {
+        let (mut from, mut to) = ([0u8, 7, 1, 255], [9u8; 4]);
+        let (from, to_side) = (Side { data: from.as_mut_ptr(), stride: &[1] }, to.as_mut_ptr());
+        // SAFETY: four bytes each.
+        unsafe { copy(DType::Bool, &[4], Side { data: to_side, stride: &[1] }, from, true) };
+        assert_eq!(to, [0, 1, 1, 1]);
+    }
+}

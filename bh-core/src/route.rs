@@ -1,0 +1,323 @@
+//! Sends the blocks of a batch to an engine, what it refuses to its first child, and carries on after failures.
+
+use crate::abi::{BatchTables, capability, status};
+use crate::error::{Error, Result};
+use crate::link::{Link, Target};
+use bh_bytecode::{BatchRef, Block, Kind};
+use std::ops::Range;
+
+/// Runs blocks on the engine behind `link`. After a failure the rest still runs; the first error is returned. The
+/// tickets name work that is under way; there are none after an error.
+pub(crate) fn execute(link: &Link, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, Vec<(Target, u64)>) {
+    let mut run = Run { link, first: Ok(()), tickets: Vec::new() };
+    let singles;
+    let all: Vec<u32>;
+    let (mut batch, mut blocks) = (*batch, blocks);
+    if batch.blocks.is_empty() && !batch.instrs.is_empty() {
+        singles = Partition::singles(&batch);
+        batch = singles.apply(&batch);
+        all = (0..batch.blocks.len() as u32).collect();
+        blocks = &all;
+    }
+    match route(link, &batch, blocks) {
+        None => run.own(&batch, blocks),
+        Some(routed) => {
+            let batch = routed.partition.apply(&batch);
+            let mut rest = 0..routed.targets.len();
+            while let Some(&target) = routed.targets.get(rest.start) {
+                let same = routed.targets[rest.clone()].iter().take_while(|&&other| other == target).count();
+                let blocks: Vec<u32> = (rest.start as u32..(rest.start + same) as u32).collect();
+                match target {
+                    Target::Own => run.own(&batch, &blocks),
+                    Target::Child => run.child(&batch, &blocks),
+                }
+                rest.start += same;
+            }
+        }
+    }
+    run.finish()
+}
+
+/// The tables of a kernel partition, owned.
+#[derive(Default)]
+struct Partition {
+    blocks: Vec<Block>,
+    block_instrs: Vec<u32>,
+    contracted: Vec<u32>,
+}
+
+impl Partition {
+    /// One block per instruction, in stored order.
+    fn singles(batch: &BatchRef<'_>) -> Partition {
+        let mut partition = Partition::default();
+        for instr in 0..batch.instrs.len() as u32 {
+            partition.push(&[instr], &[]);
+        }
+        partition
+    }
+
+    /// Adds a block without renames.
+    fn push(&mut self, instrs: &[u32], contracted: &[u32]) {
+        self.blocks.push(Block {
+            instrs: self.block_instrs.len() as u32,
+            instr_count: instrs.len() as u32,
+            contracted: self.contracted.len() as u32,
+            contracted_count: contracted.len() as u32,
+            ..Block::default()
+        });
+        self.block_instrs.extend_from_slice(instrs);
+        self.contracted.extend_from_slice(contracted);
+    }
+
+    /// Adds a block of the batch as it is; the renames stay where they are.
+    fn push_whole(&mut self, batch: &BatchRef<'_>, block: &Block) {
+        self.push(batch.block_instrs(block), batch.contracted(block));
+        if let Some(copy) = self.blocks.last_mut() {
+            (copy.renames, copy.rename_count) = (block.renames, block.rename_count);
+        }
+    }
+
+    /// The batch with this partition.
+    fn apply<'a>(&'a self, batch: &BatchRef<'a>) -> BatchRef<'a> {
+        let mut batch = *batch;
+        batch.blocks = &self.blocks;
+        batch.block_instrs = &self.block_instrs;
+        batch.contracted = &self.contracted;
+        batch
+    }
+}
+
+/// A partition whose blocks go to different places.
+struct Routed {
+    partition: Partition,
+    targets: Vec<Target>,
+}
+
+/// Where each block goes; `None` if the engine takes them all.
+fn route(link: &Link, batch: &BatchRef<'_>, blocks: &[u32]) -> Option<Routed> {
+    let engine = link.foreign();
+    if !engine.has_supports() {
+        return None;
+    }
+    let tables = BatchTables::new(batch);
+    let takes = |block: u32| engine.supports(&tables, block).unwrap_or(true);
+    let first_refused = blocks.iter().position(|&block| !takes(block))?;
+    let child_renames = link.child().is_some_and(|child| child.has(capability::RENAMES));
+    let mut routed = Routed { partition: Partition::default(), targets: Vec::new() };
+    for (position, &index) in blocks.iter().enumerate() {
+        let block = &batch.blocks[index as usize];
+        if position < first_refused || position > first_refused && takes(index) {
+            routed.partition.push_whole(batch, block);
+            routed.targets.push(Target::Own);
+            continue;
+        }
+        link.count_refused(1);
+        let work = batch.block_instrs(block).iter().filter(|&&instr| !is_system(batch, instr)).count();
+        if work <= 1 && (block.rename_count == 0 || child_renames) {
+            routed.partition.push_whole(batch, block);
+            routed.targets.push(Target::Child);
+        } else {
+            split(link, batch, block, &mut routed);
+        }
+    }
+    Some(routed)
+}
+
+fn is_system(batch: &BatchRef<'_>, instr: u32) -> bool {
+    batch.instrs[instr as usize].opcode.is_system()
+}
+
+/// Splits a refused block into the longest runs that the engine accepts and those that it does not.
+fn split(link: &Link, batch: &BatchRef<'_>, block: &Block, routed: &mut Routed) {
+    let engine = link.foreign();
+    let instrs = batch.block_instrs(block);
+    let mut singles = Partition::default();
+    for &instr in instrs {
+        singles.push(&[instr], &[]);
+    }
+    let probe = singles.apply(batch);
+    let tables = BatchTables::new(&probe);
+    let target = |position: usize| match engine.supports(&tables, position as u32) {
+        Some(false) => Target::Child,
+        _ => Target::Own,
+    };
+    // What a rename or a reduction allows to stand together need not be legal in a part of the block.
+    let runs_are_legal = block.rename_count == 0
+        && !instrs.iter().any(|&instr| batch.instrs[instr as usize].opcode.kind() == Kind::Reduction);
+    let mut runs: Vec<(Target, Range<usize>)> = Vec::new();
+    for (position, &instr) in instrs.iter().enumerate() {
+        let here = position..position + 1;
+        // Data management goes wherever the work before it went.
+        let next = if is_system(batch, instr) { runs.last().map(|(last, _)| *last) } else { None };
+        match (next, runs.last_mut()) {
+            (Some(_), Some((_, run))) => run.end += 1,
+            (_, last) => {
+                let next = if is_system(batch, instr) { Target::Own } else { target(position) };
+                match last {
+                    Some((last, run)) if *last == next && runs_are_legal => run.end += 1,
+                    _ => runs.push((next, here)),
+                }
+            }
+        }
+    }
+    for (target, run) in runs {
+        let run = &instrs[run];
+        let contracted = inner_contracted(batch, block, run);
+        let whole = target == Target::Child || accepts(link, batch, run, &contracted);
+        for part in if whole { vec![run] } else { run.chunks(1).collect() } {
+            let contracted = if whole { &contracted[..] } else { &[] };
+            routed.partition.push(part, contracted);
+            routed.targets.push(target);
+        }
+    }
+}
+
+/// Does the engine take this run of instructions, each of which it takes alone?
+fn accepts(link: &Link, batch: &BatchRef<'_>, run: &[u32], contracted: &[u32]) -> bool {
+    if run.len() == 1 {
+        return true;
+    }
+    let mut partition = Partition::default();
+    partition.push(run, contracted);
+    link.foreign().supports(&BatchTables::new(&partition.apply(batch)), 0).unwrap_or(true)
+}
+
+/// The contracted bases of a block that none of its work outside of `run` touches.
+fn inner_contracted(batch: &BatchRef<'_>, block: &Block, run: &[u32]) -> Vec<u32> {
+    let outside = |base: u32| {
+        let touches = |&&instr: &&u32| !run.contains(&instr) && !is_system(batch, instr) && uses(batch, instr, base);
+        batch.block_instrs(block).iter().any(|instr| touches(&instr))
+    };
+    batch.contracted(block).iter().copied().filter(|&base| !outside(base)).collect()
+}
+
+fn uses(batch: &BatchRef<'_>, instr: u32, base: u32) -> bool {
+    let operands = batch.instrs[instr as usize].operands();
+    operands.iter().filter_map(|operand| operand.as_view()).any(|view| batch.views[view as usize].base == base)
+}
+
+/// The calls for one batch.
+struct Run<'a> {
+    link: &'a Link,
+    first: Result<()>,
+    tickets: Vec<(Target, u64)>,
+}
+
+impl Run<'_> {
+    fn keep(&mut self, error: Error) {
+        if self.first.is_ok() {
+            self.first = Err(error);
+        }
+    }
+
+    /// Runs blocks on the link's own engine.
+    fn own(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) {
+        let retires = self.link.has(capability::RETIRES_BLOCKS);
+        let tables = BatchTables::new(batch);
+        let mut rest = blocks;
+        while !rest.is_empty() {
+            let Some((mut result, ticket)) = self.link.foreign().execute(&tables, rest) else {
+                return self.child(batch, rest);
+            };
+            if ticket != 0 && (!retires || result.is_err()) {
+                // The batch is lent until the call returns, so the host can only retire blocks that are done by then.
+                result = result.and(self.link.wait_target(Target::Own, ticket));
+            } else {
+                self.tickets.push((Target::Own, ticket));
+            }
+            let Err(error) = result else {
+                self.retire(batch, if retires { &[] } else { rest });
+                return;
+            };
+            let error = self.link.named(error, batch);
+            let failed = error.block.and_then(|block| rest.iter().position(|&other| other == block));
+            // An engine that does not say where it stopped may have done anything.
+            let (done, lost, next) = match failed {
+                Some(position) => (&rest[..position], &rest[position..=position], &rest[position + 1..]),
+                None => (&rest[..0], rest, &rest[..0]),
+            };
+            self.retire(batch, if retires { &[] } else { done });
+            for &block in lost {
+                self.fail(batch, block, error.clone());
+            }
+            rest = next;
+        }
+    }
+
+    /// Runs blocks on the next component.
+    fn child(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) {
+        let Some(child) = self.link.child() else {
+            for &block in blocks {
+                self.fail(batch, block, nobody(self.link, batch, block));
+            }
+            return;
+        };
+        let (result, ticket) = child.execute(batch, blocks);
+        self.tickets.push((Target::Child, ticket));
+        if let Err(error) = result {
+            self.keep(error);
+        }
+    }
+
+    fn retire(&self, batch: &BatchRef<'_>, blocks: &[u32]) {
+        if let Some(registry) = self.link.registry() {
+            for &block in blocks {
+                registry.block_done(batch, block);
+            }
+        }
+    }
+
+    /// Poisons what a failed block would have written, and retires it, as its engine cannot.
+    fn fail(&mut self, batch: &BatchRef<'_>, index: u32, error: Error) {
+        self.link.count_failed();
+        let block = &batch.blocks[index as usize];
+        let first = batch.block_instrs(block).iter().find(|&&instr| !is_system(batch, instr));
+        let error = match first {
+            Some(&instr) => error.at_instr(batch, instr),
+            None => error,
+        };
+        if let Some(registry) = self.link.registry() {
+            for &instr in batch.block_instrs(block) {
+                for view in batch.instrs[instr as usize].outputs().iter().filter_map(|operand| operand.as_view()) {
+                    let base = batch.views[view as usize].base;
+                    if let Some(record) = batch.bases.get(base as usize)
+                        && !batch.contracted(block).contains(&base)
+                    {
+                        registry.poison(record, &error);
+                    }
+                }
+            }
+            registry.block_done(batch, index);
+        }
+        self.keep(error);
+    }
+
+    /// The result; after an error, waits for what is under way, because the parent gets no ticket.
+    fn finish(mut self) -> (Result<()>, Vec<(Target, u64)>) {
+        if self.first.is_err() {
+            for (target, ticket) in std::mem::take(&mut self.tickets) {
+                // Engines with tickets poison what failed; the first error is the one to report.
+                let _ = self.link.wait_target(target, ticket);
+            }
+        }
+        (self.first, self.tickets)
+    }
+}
+
+/// The error of a block that no engine takes.
+fn nobody(link: &Link, batch: &BatchRef<'_>, block: u32) -> Error {
+    let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+    let Some(&instr) = instrs.iter().find(|&&instr| !is_system(batch, instr)) else {
+        return Error::new(status::UNSUPPORTED, format!("component '{}' refuses data management", link.label()));
+    };
+    let instr = &batch.instrs[instr as usize];
+    let types: Vec<&str> =
+        instr.operands().iter().filter_map(|&operand| batch.dtype(operand)).map(|dtype| dtype.name()).collect();
+    let text = format!(
+        "no engine of the stack runs {} on ({}); the last one asked was '{}'",
+        batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name()),
+        types.join(", "),
+        link.label()
+    );
+    Error::new(status::UNSUPPORTED, text)
+}

@@ -1,0 +1,135 @@
+//! A trace of events in the format of Chrome's trace viewer, kept in a bounded buffer and written at the end.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// The most events that are kept; later ones are counted only.
+const LIMIT: usize = 1 << 20;
+
+/// One event.
+struct Event {
+    name: String,
+    component: String,
+    detail: String,
+    thread: u64,
+    begin: u64,
+    duration: u64,
+}
+
+/// What is kept.
+#[derive(Default)]
+struct Events {
+    kept: Vec<Event>,
+    dropped: u64,
+}
+
+/// Collects events. All methods may be called from any thread.
+pub struct Trace {
+    path: PathBuf,
+    start: Instant,
+    limit: usize,
+    events: Mutex<Events>,
+}
+
+impl Trace {
+    /// A trace that will be written to this file; `%p` in its name stands for the process id.
+    pub fn new(path: &str) -> Trace {
+        let path = PathBuf::from(path.replace("%p", &std::process::id().to_string()));
+        Trace { path, start: Instant::now(), limit: LIMIT, events: Mutex::default() }
+    }
+
+    /// Nanoseconds since the start, never 0.
+    pub fn clock(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Records an event from `begin` until now.
+    pub fn record(&self, component: &str, name: &str, begin: u64, detail: &str) {
+        let duration = self.clock().saturating_sub(begin);
+        // SAFETY: a plain system query.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
+        let mut events = self.lock();
+        if events.kept.len() >= self.limit {
+            events.dropped += 1;
+            return;
+        }
+        events.kept.push(Event {
+            name: name.to_owned(),
+            component: component.to_owned(),
+            detail: detail.to_owned(),
+            thread,
+            begin,
+            duration,
+        });
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The events as JSON.
+    pub fn to_json(&self) -> String {
+        let events = self.lock();
+        let process = std::process::id();
+        let mut json = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+        for (index, event) in events.kept.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            let quoted = |text: &str| serde_json::Value::from(text).to_string();
+            let _ = write!(
+                json,
+                "{separator}\n{{\"name\":{},\"cat\":{},\"ph\":\"X\",\"pid\":{process},\"tid\":{},\"ts\":{},\"dur\":{}",
+                quoted(&event.name),
+                quoted(&event.component),
+                event.thread,
+                microseconds(event.begin),
+                microseconds(event.duration),
+            );
+            if !event.detail.is_empty() {
+                let _ = write!(json, ",\"args\":{{\"detail\":{}}}", quoted(&event.detail));
+            }
+            json.push('}');
+        }
+        let _ = write!(json, "\n],\"otherData\":{{\"dropped\":\"{}\"}}}}\n", events.dropped);
+        json
+    }
+
+    /// Writes the file.
+    pub fn write(&self) -> std::io::Result<()> {
+        std::fs::write(&self.path, self.to_json())
+    }
+
+    /// The file it is written to.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+}
+
+/// Nanoseconds as microseconds with all digits.
+fn microseconds(nanoseconds: u64) -> String {
+    format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_json_with_one_event_per_record_and_drops_are_counted() {
+        let mut trace = Trace::new("unused-%p.json");
+        trace.limit = 2;
+        let begin = trace.clock();
+        trace.record("ve-cpu", "kernel \"a\"", begin, "12 elements");
+        trace.record("node", "sync", begin, "");
+        trace.record("node", "sync", begin, "");
+        let json: serde_json::Value = serde_json::from_str(&trace.to_json()).unwrap();
+        let events = json["traceEvents"].as_array().unwrap();
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[0]["name"], "kernel \"a\"");
+        assert_eq!(events[0]["args"]["detail"], "12 elements");
+        assert_eq!(events[1]["cat"], "node");
+        assert_eq!(json["otherData"]["dropped"], "1");
+        assert_eq!(trace.path().to_str().unwrap(), format!("unused-{}.json", std::process::id()));
+    }
+}
