@@ -1,1 +1,16 @@
-//! Placeholder.
+//! The node manager: owns the arrays of one address space. It decides which copy of an array is valid, hands out host
+//! memory on first use, and carries out the data management that batches ask for.
+
+mod arrays;
+mod buffer;
+mod copy;
+mod node;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+pub use arrays::Leak;
+pub use node::Node;
+pub use registry::ArrayRegistry;
+
+bh_core::export_component!(Node);

@@ -1,0 +1,199 @@
+//! Host buffers and device copies, both reference-counted apart from the bases that use them.
+
+use bh_core::abi::{AttachmentOps, ReleaseFn};
+use bh_core::component::{Counter, Host};
+use bh_core::error::Result;
+use std::ffi::c_void;
+
+/// No buffer or attachment.
+pub const NONE: u32 = u32::MAX;
+
+/// Where the memory of a host buffer comes from.
+enum Origin {
+    Host,
+    Adopted(Option<ReleaseFn>, *mut c_void),
+}
+
+/// A version of a base's data in host memory.
+pub struct HostBuffer {
+    pub data: *mut u8,
+    pub bytes: usize,
+    /// One for the base it belongs to, one per alias made from it, one per loan.
+    pub refs: u32,
+    /// Ids of the bases that are aliases of a part of it.
+    pub aliases: Vec<u64>,
+    origin: Origin,
+}
+
+/// A copy of a base in an engine's own space.
+struct Attachment {
+    handle: *mut c_void,
+    operations: AttachmentOps,
+    refs: u32,
+}
+
+/// Calls of engines and users that must wait until the registry is unlocked.
+#[derive(Default)]
+pub struct Later {
+    drops: Vec<(AttachmentOps, *mut c_void)>,
+    releases: Vec<(ReleaseFn, *mut c_void, *mut c_void)>,
+}
+
+impl Later {
+    /// Is there nothing to call?
+    pub fn is_empty(&self) -> bool {
+        self.drops.is_empty() && self.releases.is_empty()
+    }
+
+    /// Makes the calls. The registry must be unlocked.
+    pub fn run(self) {
+        for (operations, handle) in self.drops {
+            // SAFETY: whoever attached promised that its functions work until `drop` is called, which is now.
+            unsafe { (operations.drop)(operations.context, handle) };
+        }
+        for (release, argument, data) in self.releases {
+            // SAFETY: whoever lent the memory promised that the function works with this argument.
+            unsafe { release(argument, data) };
+        }
+    }
+}
+
+/// All host buffers and attachments.
+pub struct Buffers {
+    host: Host,
+    buffers: Vec<HostBuffer>,
+    free_buffers: Vec<u32>,
+    attachments: Vec<Attachment>,
+    free_attachments: Vec<u32>,
+    bytes: u64,
+    allocations: Counter,
+    allocated_bytes: Counter,
+    peak_bytes: Counter,
+    pub later: Later,
+}
+
+// SAFETY: the pointers lead to memory that the registry's lock guards, or are only passed back to the engines and
+// users they came from, whose functions may be called from any thread.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// Empty; memory and counters come from the host.
+    pub fn new(host: Host) -> Buffers {
+        Buffers {
+            host,
+            buffers: Vec::new(),
+            free_buffers: Vec::new(),
+            attachments: Vec::new(),
+            free_attachments: Vec::new(),
+            bytes: 0,
+            allocations: host.counter("node.allocations"),
+            allocated_bytes: host.counter("node.allocated_bytes"),
+            peak_bytes: host.counter("node.peak_bytes"),
+            later: Later::default(),
+        }
+    }
+
+    /// Bytes of host memory in use, adopted memory included.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A new host buffer with one reference.
+    pub fn allocate(&mut self, bytes: usize, zeroed: bool) -> Result<u32> {
+        // An empty base still has an address.
+        let data = self.host.alloc(bytes.max(1), zeroed)?;
+        self.allocations.add(1);
+        self.allocated_bytes.add(bytes as u64);
+        Ok(self.insert(data, bytes, Origin::Host))
+    }
+
+    /// A buffer in the user's memory, with one reference.
+    pub fn adopt(&mut self, data: *mut u8, bytes: usize, release: Option<ReleaseFn>, argument: *mut c_void) -> u32 {
+        self.insert(data, bytes, Origin::Adopted(release, argument))
+    }
+
+    fn insert(&mut self, data: *mut u8, bytes: usize, origin: Origin) -> u32 {
+        self.bytes += bytes as u64;
+        self.peak_bytes.raise(self.bytes);
+        if let Some(index) = self.free_buffers.pop() {
+            let buffer = &mut self.buffers[index as usize];
+            (buffer.data, buffer.bytes, buffer.refs, buffer.origin) = (data, bytes, 1, origin);
+            return index;
+        }
+        self.buffers.push(HostBuffer { data, bytes, refs: 1, aliases: Vec::new(), origin });
+        (self.buffers.len() - 1) as u32
+    }
+
+    /// A buffer in use.
+    #[inline]
+    pub fn get(&mut self, index: u32) -> &mut HostBuffer {
+        &mut self.buffers[index as usize]
+    }
+
+    /// Is a loan of the buffer outstanding, besides the references of its base and its aliases?
+    pub fn is_lent(&self, index: u32) -> bool {
+        let buffer = &self.buffers[index as usize];
+        buffer.refs as usize > 1 + buffer.aliases.len()
+    }
+
+    /// Is this the index of a buffer in use?
+    pub fn exists(&self, index: u32) -> bool {
+        self.buffers.get(index as usize).is_some_and(|buffer| buffer.refs > 0)
+    }
+
+    /// Gives up a reference to a buffer; the last one frees it. Nothing for [`NONE`].
+    #[inline]
+    pub fn unref(&mut self, index: u32) {
+        if index == NONE {
+            return;
+        }
+        let buffer = &mut self.buffers[index as usize];
+        buffer.refs -= 1;
+        if buffer.refs > 0 {
+            return;
+        }
+        self.bytes -= buffer.bytes as u64;
+        match buffer.origin {
+            // SAFETY: allocated with this size, and nobody refers to it any more.
+            Origin::Host => unsafe { self.host.free(buffer.data, buffer.bytes.max(1)) },
+            Origin::Adopted(Some(release), argument) => {
+                self.later.releases.push((release, argument, buffer.data.cast()));
+            }
+            Origin::Adopted(None, _) => {}
+        }
+        self.free_buffers.push(index);
+    }
+
+    /// Registers a copy in an engine's space, with one reference.
+    pub fn attach(&mut self, handle: *mut c_void, operations: AttachmentOps) -> u32 {
+        let attachment = Attachment { handle, operations, refs: 1 };
+        if let Some(index) = self.free_attachments.pop() {
+            self.attachments[index as usize] = attachment;
+            return index;
+        }
+        self.attachments.push(attachment);
+        (self.attachments.len() - 1) as u32
+    }
+
+    /// One more reference to an attachment; returns its handle and operations.
+    pub fn ref_attachment(&mut self, index: u32) -> (*mut c_void, AttachmentOps) {
+        let attachment = &mut self.attachments[index as usize];
+        attachment.refs += 1;
+        (attachment.handle, attachment.operations)
+    }
+
+    /// The handle of an attachment.
+    pub fn handle(&self, index: u32) -> *mut c_void {
+        self.attachments[index as usize].handle
+    }
+
+    /// Gives up a reference to an attachment; the last one drops it once the registry is unlocked.
+    pub fn unref_attachment(&mut self, index: u32) {
+        let attachment = &mut self.attachments[index as usize];
+        attachment.refs -= 1;
+        if attachment.refs == 0 {
+            self.later.drops.push((attachment.operations, attachment.handle));
+            self.free_attachments.push(index);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The component: gives every batch a partition, passes it to the engines below, and answers for their arrays.
+
+use crate::arrays::Leak;
+use crate::registry::ArrayRegistry;
+use bh_bytecode::{Base, BatchRef, Block, View};
+use bh_core::abi::{HOST_SPACE, RegistryTable, ReleaseFn, kind, log_level, status};
+use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::error::{Error, Result};
+use std::ffi::c_void;
+
+/// What the engines were given: the registry and its table, at a fixed address.
+struct Service {
+    registry: ArrayRegistry,
+    table: RegistryTable,
+}
+
+/// The manager of one address space.
+pub struct Node {
+    host: Host,
+    children: Vec<Child>,
+    /// Boxed, because the engines hold the table's address. The table holds the registry's.
+    service: Box<Service>,
+    leak_report: bool,
+    /// Work that the only child has not finished yet.
+    pending: Vec<Ticket>,
+    /// The partition of batches that came without one.
+    blocks: Vec<Block>,
+    block_instrs: Vec<u32>,
+}
+
+// SAFETY: the table's pointer leads to the registry in the same box, which may be used from any thread.
+unsafe impl Send for Service {}
+
+impl Component for Node {
+    const NAME: &'static str = "vem-node";
+    const KIND: u32 = kind::VEM;
+    const KEYS: &'static [&'static str] = &["leak_report"];
+
+    fn create(host: Host, mut children: Vec<Child>) -> Result<Node> {
+        if children.is_empty() {
+            return Err(Error::new(status::INIT, "vem-node needs an engine below it in the stack"));
+        }
+        let leak_report = host.config_or("leak_report", false)?;
+        let registry = ArrayRegistry::new(host);
+        let table = registry.table();
+        let mut service = Box::new(Service { registry, table });
+        service.table.context = (&raw mut service.registry).cast();
+        for child in &mut children {
+            // SAFETY: the box lives as long as this value, and nothing below calls the registry after it.
+            child.bind(unsafe { Registry::new(&raw const service.table) })?;
+        }
+        let (pending, blocks, block_instrs) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Node { host, children, service, leak_report, pending, blocks, block_instrs })
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        self.children.first_mut()
+    }
+
+    /// The engines below are bound to this manager's own registry.
+    fn bind(&mut self, _registry: Registry) -> Result<()> {
+        Ok(())
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        if !batch.blocks.is_empty() || batch.instrs.is_empty() {
+            return dispatch(&mut self.children, &mut self.pending, batch, blocks);
+        }
+        let count = batch.instrs.len() as u32;
+        self.block_instrs.clear();
+        self.block_instrs.extend(0..count);
+        self.blocks.clear();
+        self.blocks.extend((0..count).map(|index| Block { instrs: index, instr_count: 1, ..Block::default() }));
+        let batch = BatchRef { blocks: &self.blocks, block_instrs: &self.block_instrs, ..*batch };
+        // One entry per instruction, and the instructions are numbered like the blocks.
+        dispatch(&mut self.children, &mut self.pending, &batch, batch.block_instrs)
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        self.pending.retain(|&other| other != ticket);
+        self.children.first_mut().map_or(Ok(()), |child| child.wait(ticket))
+    }
+
+    fn map(&mut self, base: &Base, _view: Option<&View>, access: u32) -> Result<*mut u8> {
+        let registry = &self.service.registry;
+        let buffer = registry.acquire(base, HOST_SPACE, access)?;
+        // The loan lasts until unmap.
+        registry.with(|arrays| arrays.mapped(base.id));
+        Ok(buffer.data.cast())
+    }
+
+    fn unmap(&mut self, base: &Base) -> Result<()> {
+        self.service.registry.with(|arrays| arrays.unmap(base))
+    }
+
+    unsafe fn adopt(
+        &mut self,
+        base: &Base,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        self.service.registry.with(|arrays| arrays.adopt(base, data, release, argument))
+    }
+
+    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        self.service.registry.with(|arrays| arrays.pin(base, pinned))
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        match text {
+            "leaks" => Ok(self.leak_text()),
+            _ => self.children.first_mut().map_or(Ok(String::new()), |child| child.message(text)),
+        }
+    }
+}
+
+impl Node {
+    /// One line per array that still has data, and a closing line.
+    fn leak_text(&self) -> String {
+        let (leaks, bytes) = self.service.registry.with(|arrays| (arrays.leaks(), arrays.buffers.bytes()));
+        let line = |leak: &Leak| format!("base {}: {}[{}]\n", leak.id, leak.dtype, leak.len);
+        let lines: String = leaks.iter().map(line).collect();
+        format!("{lines}{} arrays alive, {bytes} bytes of host memory", leaks.len())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        for ticket in std::mem::take(&mut self.pending) {
+            if let Some(Err(error)) = self.children.first_mut().map(|child| child.wait(ticket)) {
+                self.host.log(log_level::ERROR, &error.to_string());
+            }
+        }
+        if self.leak_report {
+            for line in self.leak_text().lines() {
+                self.host.log(log_level::WARN, &format!("vem-node: {line}"));
+            }
+        }
+        self.service.registry.with(|arrays| arrays.clear());
+    }
+}
+
+/// Passes blocks on. With several children, each run of blocks goes to the first child that takes it, in turn.
+fn dispatch(children: &mut [Child], pending: &mut Vec<Ticket>, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    if let [child] = children {
+        let ticket = child.execute(batch, blocks)?;
+        if ticket != Ticket::DONE {
+            pending.push(ticket);
+        }
+        return Ok(ticket);
+    }
+    let all: Vec<u32>;
+    let mut rest = blocks;
+    if blocks.is_empty() {
+        all = (0..batch.blocks.len() as u32).collect();
+        rest = &all;
+    }
+    let mut first_error = Ok(());
+    while let Some(&block) = rest.first() {
+        // The last child gets what no one takes, and reports it.
+        let takes = |children: &mut [Child], block: u32| {
+            let taker = children.iter_mut().position(|child| child.supports(batch, block));
+            taker.unwrap_or(children.len() - 1)
+        };
+        let taker = takes(children, block);
+        let count = 1 + rest[1..].iter().take_while(|&&block| takes(children, block) == taker).count();
+        let (run, tail) = rest.split_at(count);
+        let child = &mut children[taker];
+        let outcome = child.execute(batch, run).and_then(|ticket| child.wait(ticket));
+        first_error = first_error.and(outcome);
+        rest = tail;
+    }
+    first_error.map(|()| Ticket::DONE)
+}
