@@ -3,11 +3,13 @@
 //! This is the bottom layer of bh; it depends on no other bh crate.
 
 pub mod batch;
+pub mod compare;
 pub mod complex;
 pub mod docs;
 pub mod dtype;
 pub mod element;
 pub mod hash;
+pub mod interp;
 pub mod opcode;
 mod opcodes;
 pub mod philox;

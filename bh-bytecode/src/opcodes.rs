@@ -105,7 +105,7 @@ macro_rules! for_each_opcode {
             (Gather, "gather", 120, Index, 2, gather ALL, none, none, "", "out[i] = source.flat[index[i]]; negative i64 indices count from the end; out of range is an error."),
             (Scatter, "scatter", 121, Index, 2, scatter ALL, none, none, "", "out.flat[index[i]] = value[i]; the last of duplicate indices in C order wins."),
             (ScatterAdd, "scatter_add", 122, Index, 2, scatter ALL, add, none, "", "out.flat[index[i]] += value[i]; duplicates accumulate in C order."),
-            (CondScatter, "cond_scatter", 123, Index, 3, scatter_mask ALL, none, none, "", "out.flat[index[i]] = value[i] where mask[i]."),
+            (CondScatter, "cond_scatter", 123, Index, 3, scatter_mask ALL, none, none, "", "out.flat[index[i]] = value[i] where mask[i]; other indices are not looked at."),
 
             (Nop, "nop", 140, System, 0, system NONE, none, none, "", "Nothing."),
             (Sync, "sync", 141, System, 0, system NONE, none, none, "", "The base's data must be in the parent's address space when the batch is done."),
