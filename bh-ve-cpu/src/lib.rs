@@ -1,1 +1,5 @@
-//! Placeholder.
+//! The CPU vector engine.
+
+pub mod math;
+mod portable;
+pub mod simd;

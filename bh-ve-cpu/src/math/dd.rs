@@ -63,13 +63,15 @@ impl<V: Vector> Dd<V> {
         fast_two_sum(product.hi, product.lo + cross)
     }
 
-    /// Quotient of two sums as a quotient and its correction, to about 2^-100.
+    /// Quotient of two sums as a quotient and its correction, to about 2^-100; the divisor's inverse must be normal.
     #[inline(always)]
     pub(crate) fn div(self, b: Self) -> Self {
-        let hi = self.hi / b.hi;
+        // One division: its error and that of the product below are both in the correction.
+        let inverse = V::splat(1.0) / b.hi;
+        let hi = self.hi * inverse;
         let product = two_prod(hi, b.hi);
         let rest = ((self.hi - product.hi) - product.lo) + hi.neg_mul_add(b.lo, self.lo);
-        Dd { hi, lo: rest / b.hi }
+        Dd { hi, lo: rest * inverse }
     }
 
     /// Square root, to about 2^-100; the value must be positive and normal.

@@ -33,9 +33,9 @@ fn scale<V: Vector, const SINGLE: bool>(x: V, k: V) -> V {
     if SINGLE { x * k.pow2() } else { x.scale(k) }
 }
 
-/// The exponent k and e^r - 1 (as r and a smaller term) for x = k ln 2 + r.
+/// The exponent k and e^r - 1 (as r and a smaller term) for x = k ln 2 + r; `CAREFUL` keeps the rounding error of r.
 #[inline(always)]
-fn reduced<V: Vector, const SINGLE: bool>(x: V) -> (V, Dd<V>) {
+fn reduced<V: Vector, const SINGLE: bool, const CAREFUL: bool>(x: V) -> (V, Dd<V>) {
     let k = nearest_multiple(x, LOG2_E);
     if SINGLE {
         let r = k.neg_mul_add(V::splat(LN_2), x);
@@ -43,13 +43,18 @@ fn reduced<V: Vector, const SINGLE: bool>(x: V) -> (V, Dd<V>) {
     }
     let coarse = k.neg_mul_add(V::splat(LN2_HI), x);
     let r = k.neg_mul_add(V::splat(LN2_LO), coarse);
-    (k, Dd { hi: r, lo: r * r * polynomial(r, &c::EXP) })
+    let square = r * r;
+    if CAREFUL {
+        let r_lo = k.neg_mul_add(V::splat(LN2_LO), coarse - r);
+        return (k, Dd { hi: r, lo: square.mul_add(polynomial(r, &c::EXPM1), r_lo.mul_add(r, r_lo)) });
+    }
+    (k, Dd { hi: r, lo: square * polynomial(r, &c::EXP) })
 }
 
 /// e^x.
 #[inline(always)]
 pub(crate) fn exp<V: Vector, const SINGLE: bool>(x: V) -> V {
-    let (k, tail) = reduced::<V, SINGLE>(confine::<V, SINGLE>(x));
+    let (k, tail) = reduced::<V, SINGLE, false>(confine::<V, SINGLE>(x));
     scale::<V, SINGLE>(V::splat(1.0) + tail.value(), k)
 }
 
@@ -60,11 +65,11 @@ pub(crate) fn exp_of_sum<V: Vector>(x: Dd<V>, factor: V) -> V {
     let k = nearest_multiple(hi, LOG2_E);
     let coarse = k.neg_mul_add(V::splat(LN2_HI), hi);
     let low = two_prod(k, V::splat(LN2_LO));
-    let r = two_sum(coarse, -low.hi);
+    let near = two_sum(coarse, -low.hi);
     // Out of range the low part may be infinite or NaN; the result is settled by `hi` alone then.
     let lo = V::select(x.lo.abs().lt(V::splat(1.0)), x.lo, V::splat(0.0));
-    let rest = r.lo + (lo - low.lo);
-    let tail = (r.hi * r.hi).mul_add(polynomial(r.hi, &c::EXP), rest.mul_add(r.hi, rest));
+    let r = fast_two_sum(near.hi, near.lo + (lo - low.lo));
+    let tail = (r.hi * r.hi).mul_add(polynomial(r.hi, &c::EXP), r.lo.mul_add(r.hi, r.lo));
     let one = fast_two_sum(V::splat(1.0), r.hi);
     ((one.hi + (one.lo + tail)) * factor).scale(k)
 }
@@ -87,14 +92,14 @@ pub(crate) fn exp2<V: Vector, const SINGLE: bool>(x: V) -> V {
 /// e^x - 1 as (hi + lo) · 2^k.
 #[inline(always)]
 fn expm1_parts<V: Vector, const SINGLE: bool>(x: V) -> (Dd<V>, V) {
-    let (k, tail) = reduced::<V, SINGLE>(x);
+    let (k, tail) = reduced::<V, SINGLE, true>(x);
     // (e^r - 1) · 2^k + 2^k - 1, divided by 2^k. From 2^-60 on the power is lost in rounding.
     let inverse = (-k).at_least(V::splat(-60.0)).pow2();
     let shift = V::splat(1.0) - inverse;
-    let head = two_sum(shift, tail.hi);
     if SINGLE {
-        return (Dd { hi: head.hi, lo: tail.lo }, k);
+        return (Dd { hi: shift + tail.value(), lo: V::splat(0.0) }, k);
     }
+    let head = two_sum(shift, tail.hi);
     (fast_two_sum(head.hi, head.lo + tail.lo), k)
 }
 
@@ -113,8 +118,13 @@ pub(crate) fn sinh<V: Vector, const SINGLE: bool>(x: V) -> V {
     let (m, k) = expm1_parts::<V, SINGLE>(confine::<V, SINGLE>(x.abs()));
     // With t = m 2^k and t + 1 = (m + 2^-k) 2^k: sinh = (m + m / (m + 2^-k) · 2^-k) 2^(k-1).
     let inverse = (-k).at_least(V::splat(-200.0)).pow2();
-    let quotient = m.hi / (m.hi + inverse);
-    let sum = quotient.mul_add(inverse, m.lo) + m.hi;
+    let sum = if SINGLE {
+        m.hi + m.hi / (m.hi + inverse) * inverse
+    } else {
+        let divisor = two_sum(inverse, m.hi);
+        let quotient = m.div(Dd { hi: divisor.hi, lo: divisor.lo + m.lo });
+        m.hi + quotient.hi.mul_add(inverse, quotient.lo.mul_add(inverse, m.lo))
+    };
     scale::<V, SINGLE>(sum, k - one).copysign(x)
 }
 
@@ -122,7 +132,7 @@ pub(crate) fn sinh<V: Vector, const SINGLE: bool>(x: V) -> V {
 #[inline(always)]
 pub(crate) fn cosh<V: Vector, const SINGLE: bool>(x: V) -> V {
     let one = V::splat(1.0);
-    let (k, tail) = reduced::<V, SINGLE>(confine::<V, SINGLE>(x.abs()));
+    let (k, tail) = reduced::<V, SINGLE, false>(confine::<V, SINGLE>(x.abs()));
     let head = fast_two_sum(one, tail.hi);
     let low = head.lo + tail.lo;
     let power = head.hi + low;
@@ -139,7 +149,10 @@ pub(crate) fn tanh<V: Vector, const SINGLE: bool>(x: V) -> V {
     let doubled = x.abs().at_most(V::splat(20.0)) * V::splat(2.0);
     let (m, k) = expm1_parts::<V, SINGLE>(doubled);
     let divisor = two_sum((-k + V::splat(1.0)).pow2(), m.hi);
-    let quotient =
-        if SINGLE { m.value() / (divisor.hi + m.lo) } else { m.div(Dd { hi: divisor.hi, lo: divisor.lo + m.lo }).value() };
+    let quotient = if SINGLE {
+        m.value() / (divisor.hi + m.lo)
+    } else {
+        m.div(Dd { hi: divisor.hi, lo: divisor.lo + m.lo }).value()
+    };
     quotient.copysign(x)
 }

@@ -1,7 +1,7 @@
 //! Powers: exp(y log |x|) with a logarithm of about 66 bits.
 
 use super::dd::{Dd, two_prod};
-use super::exponential::{exp_of_sum, exp};
+use super::exponential::{exp, exp_of_sum};
 use super::logarithm::{log, log_extended};
 use crate::simd::Vector;
 

@@ -9,7 +9,7 @@ use std::f64::consts::FRAC_2_PI;
 /// π/2 in parts of 33 bits, whose products with a 20-bit multiple are exact, and the rest.
 const HALF_PI: [f64; 4] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
 /// π/2 beyond its first part.
-const HALF_PI_REST: f64 = 6.077100506506193e-11;
+const HALF_PI_REST: f64 = 6.077100506506192e-11;
 
 /// From here on the reduction needs more digits of π.
 const LARGE: f64 = 1_000_000.0;
@@ -62,10 +62,7 @@ fn reduce_large<V: Vector>(x: V, near: V::Mask, angle: Angle<V>) -> Angle<V> {
     }
     // SAFETY: as above.
     unsafe {
-        Angle {
-            quadrant: V::load(quadrants.as_ptr()),
-            r: Dd { hi: V::load(his.as_ptr()), lo: V::load(los.as_ptr()) },
-        }
+        Angle { quadrant: V::load(quadrants.as_ptr()), r: Dd { hi: V::load(his.as_ptr()), lo: V::load(los.as_ptr()) } }
     }
 }
 

@@ -48,6 +48,7 @@ impl Vector for Avx2 {
         floor(self: Self) -> Self = Self(_mm256_floor_pd(self.0));
         ceil(self: Self) -> Self = Self(_mm256_ceil_pd(self.0));
         trunc(self: Self) -> Self = Self(_mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(self.0));
+        round_f32(self: Self) -> Self = Self(_mm256_cvtps_pd(_mm256_cvtpd_ps(self.0)));
         at_most(self: Self, limit: Self) -> Self = Self(_mm256_min_pd(limit.0, self.0));
         at_least(self: Self, limit: Self) -> Self = Self(_mm256_max_pd(limit.0, self.0));
         bits_and(self: Self, b: Self) -> Self = Self(_mm256_and_pd(self.0, b.0));
@@ -63,8 +64,6 @@ impl Vector for Avx2 {
         mask_bits(a: __m256d) -> u32 = _mm256_movemask_pd(a) as u32;
         bits_add(self: Self, b: Self) -> Self =
             Self(_mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(self.0), _mm256_castpd_si256(b.0))));
-        bits_sub(self: Self, b: Self) -> Self =
-            Self(_mm256_castsi256_pd(_mm256_sub_epi64(_mm256_castpd_si256(self.0), _mm256_castpd_si256(b.0))));
     }
 
     #[inline(always)]

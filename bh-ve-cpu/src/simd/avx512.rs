@@ -54,6 +54,7 @@ impl Vector for Avx512 {
         floor(self: Self) -> Self = Self(_mm512_roundscale_pd::<DOWN>(self.0));
         ceil(self: Self) -> Self = Self(_mm512_roundscale_pd::<UP>(self.0));
         trunc(self: Self) -> Self = Self(_mm512_roundscale_pd::<ZERO>(self.0));
+        round_f32(self: Self) -> Self = Self(_mm512_cvtps_pd(_mm512_cvtpd_ps(self.0)));
         at_most(self: Self, limit: Self) -> Self = Self(_mm512_min_pd(limit.0, self.0));
         at_least(self: Self, limit: Self) -> Self = Self(_mm512_max_pd(limit.0, self.0));
         bits_and(self: Self, b: Self) -> Self = Self(_mm512_and_pd(self.0, b.0));
@@ -66,8 +67,6 @@ impl Vector for Avx512 {
         scale(self: Self, k: Self) -> Self = Self(_mm512_scalef_pd(self.0, k.0));
         bits_add(self: Self, b: Self) -> Self =
             Self(_mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(self.0), _mm512_castpd_si512(b.0))));
-        bits_sub(self: Self, b: Self) -> Self =
-            Self(_mm512_castsi512_pd(_mm512_sub_epi64(_mm512_castpd_si512(self.0), _mm512_castpd_si512(b.0))));
     }
 
     #[inline(always)]

@@ -149,6 +149,8 @@ pub(crate) trait Vector:
     fn ceil(self) -> Self;
     /// Nearest whole number towards zero.
     fn trunc(self) -> Self;
+    /// The nearest `f32` value.
+    fn round_f32(self) -> Self;
     /// The smaller of `self` and `limit`; NaN stays NaN.
     fn at_most(self, limit: Self) -> Self;
     /// The larger of `self` and `limit`; NaN stays NaN.
@@ -162,8 +164,6 @@ pub(crate) trait Vector:
     fn bits_xor(self, b: Self) -> Self;
     /// 64-bit sum.
     fn bits_add(self, b: Self) -> Self;
-    /// 64-bit difference.
-    fn bits_sub(self, b: Self) -> Self;
     /// Left shift.
     fn bits_shl<const N: i32>(self) -> Self;
     /// Logical right shift.

@@ -86,13 +86,13 @@ impl Vector for Portable {
         floor(self: Self) -> Self = Self(self.0.floor());
         ceil(self: Self) -> Self = Self(self.0.ceil());
         trunc(self: Self) -> Self = Self(self.0.trunc());
+        round_f32(self: Self) -> Self = Self(f64::from(self.0 as f32));
         at_most(self: Self, limit: Self) -> Self = if limit.0 < self.0 { limit } else { self };
         at_least(self: Self, limit: Self) -> Self = if limit.0 > self.0 { limit } else { self };
         bits_and(self: Self, b: Self) -> Self = from_bits(bits(self) & bits(b));
         bits_or(self: Self, b: Self) -> Self = from_bits(bits(self) | bits(b));
         bits_xor(self: Self, b: Self) -> Self = from_bits(bits(self) ^ bits(b));
         bits_add(self: Self, b: Self) -> Self = from_bits(bits(self).wrapping_add(bits(b)));
-        bits_sub(self: Self, b: Self) -> Self = from_bits(bits(self).wrapping_sub(bits(b)));
         lt(self: Self, b: Self) -> bool = self.0 < b.0;
         le(self: Self, b: Self) -> bool = self.0 <= b.0;
         eq(self: Self, b: Self) -> bool = self.0 == b.0;

@@ -45,6 +45,7 @@ impl Vector for Sse2 {
         splat(x: f64) -> Self = Self(_mm_set1_pd(x));
         splat_bits(bits: u64) -> Self = Self(_mm_castsi128_pd(_mm_set1_epi64x(bits as i64)));
         sqrt(self: Self) -> Self = Self(_mm_sqrt_pd(self.0));
+        round_f32(self: Self) -> Self = Self(_mm_cvtps_pd(_mm_cvtpd_ps(self.0)));
         at_most(self: Self, limit: Self) -> Self = Self(_mm_min_pd(limit.0, self.0));
         at_least(self: Self, limit: Self) -> Self = Self(_mm_max_pd(limit.0, self.0));
         bits_and(self: Self, b: Self) -> Self = Self(_mm_and_pd(self.0, b.0));
@@ -61,8 +62,6 @@ impl Vector for Sse2 {
         mask_bits(a: __m128d) -> u32 = _mm_movemask_pd(a) as u32;
         bits_add(self: Self, b: Self) -> Self =
             Self(_mm_castsi128_pd(_mm_add_epi64(_mm_castpd_si128(self.0), _mm_castpd_si128(b.0))));
-        bits_sub(self: Self, b: Self) -> Self =
-            Self(_mm_castsi128_pd(_mm_sub_epi64(_mm_castpd_si128(self.0), _mm_castpd_si128(b.0))));
     }
 
     #[inline(always)]
