@@ -1,1 +1,25 @@
-//! Placeholder.
+//! Partitions bytecode into kernels, and lowers kernels to loop nests.
+//!
+//! The component ([`Fuser`]) sits between the filter and the data manager. Its library half is also of use alone:
+//! [`Partitioner`] for tools, [`lower`] for engines.
+
+mod assign;
+mod component;
+pub mod cost;
+mod deps;
+mod emit;
+mod facts;
+mod fuse;
+mod legality;
+pub mod lower;
+pub mod options;
+mod relation;
+mod rename;
+
+pub use component::Fuser;
+pub use emit::Partition;
+pub use fuse::Partitioner;
+pub use legality::Reason;
+pub use options::{Algorithm, Legality, Options};
+
+bh_core::export_component!(Fuser);

@@ -1,0 +1,271 @@
+//! How two views of one base relate, with containment, fast for views in one grid.
+//!
+//! Views whose strides form a chain of divisors are boxes of digits in a mixed-radix grid, and boxes compare digit by
+//! digit. Everything else is asked of [`bh_bytecode::view::overlap`].
+
+use bh_bytecode::view::overlap;
+use bh_bytecode::{BatchRef, MAX_RANK, Overlap};
+
+/// How view `a` relates to view `b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The same elements in the same order under the same shape.
+    Identical,
+    /// No common element.
+    Disjoint,
+    /// Common elements, or not proved otherwise; `a` contains all of `b`.
+    Contains,
+    /// Common elements, or not proved otherwise; `b` contains all of `a`.
+    Inside,
+    /// Common elements, or not proved otherwise.
+    Overlapping,
+}
+
+impl Relation {
+    /// Do the views share elements, for all that is known?
+    #[inline]
+    pub fn touches(self) -> bool {
+        self != Relation::Disjoint
+    }
+
+    /// The relation seen from the other side.
+    pub fn reversed(self) -> Relation {
+        match self {
+            Relation::Contains => Relation::Inside,
+            Relation::Inside => Relation::Contains,
+            other => other,
+        }
+    }
+}
+
+/// A view as digits: (stride, extent), largest stride first, above its lowest offset.
+#[derive(Clone, Copy)]
+pub(crate) struct Digits {
+    pub low: i64,
+    pub dims: [(i64, i64); MAX_RANK],
+    pub count: usize,
+}
+
+impl Digits {
+    /// The digits of a view, or `None` if it is empty or two dimensions have one stride.
+    pub fn of(batch: &BatchRef<'_>, view: u32) -> Option<Digits> {
+        let mut digits = Digits { low: batch.views[view as usize].start, dims: [(0, 0); MAX_RANK], count: 0 };
+        for (&extent, &stride) in batch.shape(view).iter().zip(batch.stride(view)) {
+            if extent == 0 {
+                return None;
+            }
+            if extent == 1 || stride == 0 {
+                continue;
+            }
+            if stride < 0 {
+                digits.low += stride * (extent - 1);
+            }
+            let stride = stride.abs();
+            let mut at = digits.count;
+            while at > 0 && digits.dims[at - 1].0 <= stride {
+                if digits.dims[at - 1].0 == stride {
+                    return None;
+                }
+                digits.dims[at] = digits.dims[at - 1];
+                at -= 1;
+            }
+            digits.dims[at] = (stride, extent);
+            digits.count += 1;
+        }
+        Some(digits)
+    }
+
+    pub fn dims(&self) -> &[(i64, i64)] {
+        &self.dims[..self.count]
+    }
+}
+
+/// The relation of two views (indices) on one base of a validated batch.
+pub fn relation(batch: &BatchRef<'_>, a: u32, b: u32) -> Relation {
+    if batch.views[a as usize].len == 0 || batch.views[b as usize].len == 0 {
+        return Relation::Disjoint;
+    }
+    if a == b {
+        return Relation::Identical;
+    }
+    if let (Some(left), Some(right)) = (Digits::of(batch, a), Digits::of(batch, b))
+        && let Some(found) = compare_boxes(&left, &right)
+    {
+        // Equal boxes may still be walked in different orders; only the general test knows.
+        return if found == Relation::Identical { whole_test(batch, a, b, Relation::Contains) } else { found };
+    }
+    whole_test(batch, a, b, Relation::Overlapping)
+}
+
+fn whole_test(batch: &BatchRef<'_>, a: u32, b: u32, otherwise: Relation) -> Relation {
+    match overlap(&batch.view(a), &batch.view(b)) {
+        Overlap::Identical => Relation::Identical,
+        Overlap::Disjoint => Relation::Disjoint,
+        Overlap::Overlapping => otherwise,
+    }
+}
+
+/// Compares two boxes in the grid of both views' strides; `None` if the strides are no chain of divisors or a box
+/// crosses a period of the grid. `Identical` means equal sets of elements.
+fn compare_boxes(a: &Digits, b: &Digits) -> Option<Relation> {
+    let (mut a_rest, mut b_rest) = (a.low, b.low);
+    let (mut a_at, mut b_at) = (0, 0);
+    let mut previous = 0i64;
+    // Reach of all smaller digits together.
+    let reach = |digits: &Digits, from: usize| -> i64 {
+        digits.dims[from..digits.count].iter().map(|&(stride, extent)| stride * (extent - 1)).sum()
+    };
+    let (mut contains, mut inside, mut disjoint) = (true, true, false);
+    while a_at < a.count || b_at < b.count {
+        let stride = a.dims[a_at].0.max(b.dims[b_at].0);
+        if previous % stride != 0 {
+            return None;
+        }
+        previous = stride;
+        let digit = |digits: &Digits, at: &mut usize, rest: &mut i64| {
+            let first = rest.div_euclid(stride);
+            *rest = rest.rem_euclid(stride);
+            let mut last = first;
+            if *at < digits.count && digits.dims[*at].0 == stride {
+                last += digits.dims[*at].1 - 1;
+                *at += 1;
+            }
+            (*rest + reach(digits, *at) < stride).then_some((first, last))
+        };
+        let (a_first, a_last) = digit(a, &mut a_at, &mut a_rest)?;
+        let (b_first, b_last) = digit(b, &mut b_at, &mut b_rest)?;
+        disjoint |= a_last < b_first || b_last < a_first;
+        contains &= a_first <= b_first && b_last <= a_last;
+        inside &= b_first <= a_first && a_last <= b_last;
+    }
+    Some(match (disjoint || a_rest != b_rest, contains, inside) {
+        (true, ..) => Relation::Disjoint,
+        (_, true, true) => Relation::Identical,
+        (_, true, _) => Relation::Contains,
+        (_, _, true) => Relation::Inside,
+        _ => Relation::Overlapping,
+    })
+}
+
+/// Remembers relations within one batch.
+#[derive(Default)]
+pub struct RelationCache {
+    table: Vec<(u64, Relation)>,
+    used: usize,
+}
+
+const EMPTY: u64 = u64::MAX;
+
+impl RelationCache {
+    /// Forgets everything; `views` is the number of views of the next batch.
+    pub fn reset(&mut self, views: usize) {
+        let wanted = (4 * views).next_power_of_two().max(64);
+        self.table.clear();
+        self.table.resize(wanted, (EMPTY, Relation::Disjoint));
+        self.used = 0;
+    }
+
+    /// The relation of two views on one base.
+    #[inline]
+    pub fn get(&mut self, batch: &BatchRef<'_>, a: u32, b: u32) -> Relation {
+        if a == b {
+            return if batch.views[a as usize].len == 0 { Relation::Disjoint } else { Relation::Identical };
+        }
+        if a > b {
+            return self.ordered(batch, b, a).reversed();
+        }
+        self.ordered(batch, a, b)
+    }
+
+    fn ordered(&mut self, batch: &BatchRef<'_>, a: u32, b: u32) -> Relation {
+        let key = (a as u64) << 32 | b as u64;
+        let mask = self.table.len() - 1;
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.table[at].0 != EMPTY {
+            if self.table[at].0 == key {
+                return self.table[at].1;
+            }
+            at = (at + 1) & mask;
+        }
+        let found = relation(batch, a, b);
+        // A table that fills up only stops remembering.
+        if 4 * self.used < 3 * self.table.len() {
+            self.table[at] = (key, found);
+            self.used += 1;
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::{Base, Batch, DType, View};
+
+    fn batch(views: &[(i64, &[i64], &[i64])]) -> Batch {
+        let mut batch = Batch::default();
+        batch.push_base(Base::new(1, DType::F64, 1000));
+        for (start, shape, stride) in views {
+            batch.push_view(0, &View::new(*start, shape, stride).unwrap());
+        }
+        batch
+    }
+
+    fn check(a: (i64, &[i64], &[i64]), b: (i64, &[i64], &[i64]), expected: Relation) {
+        let batch = batch(&[a, b]);
+        assert_eq!(relation(&batch.as_ref(), 0, 1), expected);
+        assert_eq!(relation(&batch.as_ref(), 1, 0), expected.reversed());
+    }
+
+    #[test]
+    fn windows_of_a_grid() {
+        let grid: (i64, &[i64], &[i64]) = (0, &[10, 10], &[10, 1]);
+        let center: (i64, &[i64], &[i64]) = (11, &[8, 8], &[10, 1]);
+        let north: (i64, &[i64], &[i64]) = (1, &[8, 8], &[10, 1]);
+        check(grid, center, Relation::Contains);
+        check(center, north, Relation::Overlapping);
+        check(center, (0, &[10], &[1]), Relation::Disjoint);
+        check(center, (19, &[10], &[10]), Relation::Disjoint);
+        check(center, (15, &[], &[]), Relation::Contains);
+        check(grid, (0, &[100], &[1]), Relation::Contains);
+        check((0, &[5], &[2]), (1, &[5], &[2]), Relation::Disjoint);
+    }
+
+    #[test]
+    fn never_more_permissive_than_the_bytecode() {
+        let mut state = 12345u64;
+        let mut next = |bound: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        for _ in 0..20_000 {
+            let mut make = || {
+                let (rows, cols) = (next(4) as i64 + 1, next(4) as i64 + 1);
+                let strides = [[12, 1], [12, 2], [1, 12], [6, 1], [24, 3], [12, -1], [0, 1], [5, 2]][next(8) as usize];
+                let view = View::new(next(40) as i64 + 60, &[rows, cols], &strides).unwrap();
+                let elements: Vec<i64> = (0..rows)
+                    .flat_map(|r| (0..cols).map(move |c| view.start() + r * strides[0] + c * strides[1]))
+                    .collect();
+                (view, elements)
+            };
+            let (a, a_elements) = make();
+            let (b, b_elements) = make();
+            let mut batch = Batch::default();
+            batch.push_base(Base::new(1, DType::F64, 1000));
+            batch.push_view(0, &a);
+            batch.push_view(0, &b);
+            let touches = a_elements.iter().any(|element| b_elements.contains(element));
+            let found = relation(&batch.as_ref(), 0, 1);
+            match found {
+                Relation::Disjoint => assert!(!touches, "{a:?} {b:?}"),
+                Relation::Contains => assert!(b_elements.iter().all(|e| a_elements.contains(e)), "{a:?} {b:?}"),
+                Relation::Inside => assert!(a_elements.iter().all(|e| b_elements.contains(e)), "{a:?} {b:?}"),
+                Relation::Identical => assert_eq!(a_elements, b_elements),
+                Relation::Overlapping => {}
+            }
+            if found == Relation::Disjoint {
+                assert_eq!(overlap(&batch.as_ref().view(0), &batch.as_ref().view(1)), Overlap::Disjoint);
+            }
+        }
+    }
+}
