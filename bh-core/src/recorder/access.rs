@@ -1,6 +1,6 @@
 //! Access to data: reading, writing, mapping, adopting and pinning.
 
-use super::executor::Executor;
+use super::executor::{Executor, Runner};
 use super::state::{Followup, State};
 use super::transfer::{self, Side};
 use super::{ArrayId, Recorder, SendPtr, lock};
@@ -13,7 +13,7 @@ use std::sync::{Arc, MutexGuard};
 
 /// A base that is being accessed: kept alive by a handle of its own.
 struct Held {
-    handle: u32,
+    handle: ArrayId,
     base: Base,
     view: View,
     executor: Arc<Executor>,
@@ -29,14 +29,13 @@ impl Recorder {
         let result = check_stride(&held, stride).and_then(|stride| {
             let target = SendPtr(data);
             held.executor.with_backend(|backend| {
-                let target = target;
                 let mapped = backend.map(&held.base, Some(&held.view), access::READ)?;
                 let from = byte_stride(&held);
                 let dtype = held.base.dtype();
                 let source = element_address(mapped, &held);
                 // SAFETY: the stack maps the view; the caller vouches for its own memory.
                 unsafe {
-                    let to = Side { data: target.0, stride: &stride };
+                    let to = Side { data: target.get(), stride: &stride };
                     transfer::copy(dtype, held.view.shape(), to, Side { data: source, stride: &from }, false);
                 }
                 backend.unmap(&held.base)
@@ -60,14 +59,13 @@ impl Recorder {
             let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
             let source = SendPtr(data.cast_mut());
             held.executor.with_backend(|backend| {
-                let source = source;
                 let mapped = backend.map(&held.base, Some(&held.view), mode)?;
                 let to = byte_stride(&held);
                 let dtype = held.base.dtype();
                 let target = element_address(mapped, &held);
                 // SAFETY: the stack maps the view; the caller vouches for its own memory.
                 unsafe {
-                    let from = Side { data: source.0, stride: &stride };
+                    let from = Side { data: source.get(), stride: &stride };
                     transfer::copy(dtype, held.view.shape(), Side { data: target, stride: &to }, from, true);
                 }
                 backend.unmap(&held.base)
@@ -108,15 +106,16 @@ impl Recorder {
                 Err(error)
             }
             Ok(data) => {
-                let address = element_address(data.0, &held);
+                let address = element_address(data.get(), &held);
                 let mut state = lock(&self.state);
-                let base = state.handles.at(held.handle).base;
+                let handle = state.find(held.handle)?;
+                let base = state.handles.at(handle).base;
                 let entry = state.bases.at_mut(base);
                 entry.maps += 1;
                 entry.mapped_for_writing |= writes;
                 // The map keeps its own reference to the base until `unmap`.
                 entry.references += 1;
-                state.release(held.handle);
+                state.release(handle);
                 Ok(address)
             }
         }
@@ -173,11 +172,10 @@ impl Recorder {
         entry.base.flags |= base_flags::PINNED;
         entry.pins = 1;
         let base = entry.base;
-        let pointers = (SendPtr(data), SendPtr(argument.cast()));
+        let (data, argument) = (SendPtr(data), SendPtr(argument.cast()));
         let adopted = executor.with_backend(|backend| {
-            let pointers = pointers;
             // SAFETY: promised by the caller.
-            unsafe { backend.adopt(&base, pointers.0.0, release, pointers.1.0.cast()) }
+            unsafe { backend.adopt(&base, data.get(), release, argument.get().cast()) }
         });
         match adopted {
             Ok(()) => {
@@ -197,7 +195,8 @@ impl Recorder {
         let held = self.hold(array, access::WRITE)?;
         let result = held.executor.with_backend(|backend| backend.pin(&held.base, pinned));
         let mut state = lock(&self.state);
-        let place = state.handles.at(held.handle).base;
+        let handle = state.find(held.handle)?;
+        let place = state.handles.at(handle).base;
         let entry = state.bases.at_mut(place);
         let result = match result {
             Ok(()) if pinned => {
@@ -216,7 +215,7 @@ impl Recorder {
         };
         let flag = if entry.pins > 0 { base_flags::PINNED } else { 0 };
         entry.base.flags = entry.base.flags & !base_flags::PINNED | flag;
-        state.release(held.handle);
+        state.release(handle);
         result
     }
 
@@ -227,45 +226,44 @@ impl Recorder {
         let entry = state.handles.at(handle);
         let (place, small) = (entry.base, entry.view.clone());
         let view = small.view();
-        let base = state.bases.at(place);
-        if base.mapped_for_writing || (mode == access::WRITE && base.maps > 0) {
+        let entry = state.bases.at(place);
+        if entry.mapped_for_writing || (mode == access::WRITE && entry.maps > 0) {
             return Err(Error::new(status::ARGUMENT, "the array is mapped; unmap it first"));
         }
-        let pending = if mode == access::READ { base.written } else { base.epoch } == state.builder.epoch;
-        if pending {
+        // A reader waits for the last writer, a writer for every user.
+        let needed = if mode == access::READ { entry.written } else { entry.epoch };
+        let pending = needed == state.builder.epoch;
+        if pending && mode == access::READ {
             state.push_sync(handle);
         }
-        // A reader waits for the last writer, a writer for every user.
-        let needed = if mode == access::READ { state.bases.at(place).written } else { state.bases.at(place).epoch };
         let own = state.new_handle(place, small)?;
-        let executor = match self.finish(state, pending, needed) {
-            Ok(executor) => executor,
-            Err(error) => {
-                let mut state = lock(&self.state);
-                // After a shutdown meanwhile, the handle is gone.
-                if state.running.is_some() {
-                    state.release(own);
-                }
-                return Err(error);
-            }
-        };
+        let own = state.name(own);
+        let finished = self.finish(state, pending, needed);
         let mut state = lock(&self.state);
-        state.running()?;
-        let place = state.handles.at(own).base;
-        let entry = state.bases.at_mut(place);
-        // The stack hears of the base through the map that follows.
-        entry.known = true;
-        let base = entry.base;
-        drop(state);
-        Ok(Held { handle: own, base, view, executor })
+        // After a shutdown meanwhile, the handle is gone.
+        let handle = state.find(own)?;
+        match finished {
+            Err(error) => {
+                state.release(handle);
+                Err(error)
+            }
+            Ok(executor) => {
+                let place = state.handles.at(handle).base;
+                let entry = state.bases.at_mut(place);
+                // The stack hears of the base through the access that follows.
+                entry.known = true;
+                Ok(Held { handle: own, base: entry.base, view, executor })
+            }
+        }
     }
 
     /// Submits the pending batch if asked to, waits for `epoch`, and reports a deferred error.
     fn finish(&self, mut state: MutexGuard<'_, State>, submit: bool, epoch: u64) -> Result<Arc<Executor>> {
         let executor = state.executor()?;
         if submit {
-            state.submit_now()?;
+            state.submit(Runner::Waiter)?;
         }
+        let epoch = epoch.min(state.builder.epoch - 1);
         drop(state);
         executor.complete(epoch);
         match executor.take_error() {
@@ -276,9 +274,23 @@ impl Recorder {
 
     fn let_go(&self, held: Held) {
         let mut state = lock(&self.state);
-        if state.running.is_some() {
-            state.release(held.handle);
+        if let Ok(handle) = state.find(held.handle) {
+            state.release(handle);
         }
+    }
+
+    /// Waits for everything recorded so far and reports the first failure since the last report.
+    pub fn sync(&self) -> Result<()> {
+        self.finish(lock(&self.state), true, u64::MAX).map(drop)
+    }
+
+    /// Hands everything recorded so far to the executor, and reports the first failure since the last report.
+    pub fn flush(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        let executor = state.executor()?;
+        state.submit_asynchronously()?;
+        drop(state);
+        executor.take_error().map_or(Ok(()), Err)
     }
 
     /// Completes everything recorded so far before it returns, as operations on pinned memory and eager mode ask.
@@ -289,8 +301,7 @@ impl Recorder {
             state.check_limits();
             return Ok(());
         }
-        let epoch = state.builder.epoch;
-        self.finish(state, true, epoch).map(drop)
+        self.finish(state, true, u64::MAX).map(drop)
     }
 }
 

@@ -71,6 +71,17 @@ struct Job {
     epoch: u64,
 }
 
+/// Who is to run a batch, if the executor is idle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// The executor thread.
+    Thread,
+    /// The submitting thread, at once.
+    Here,
+    /// The submitting thread, which calls `complete` next.
+    Waiter,
+}
+
 /// How batches were run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExecutorStatistics {
@@ -138,8 +149,8 @@ impl Executor {
         Ok(())
     }
 
-    /// Appends a batch. Waits, helping, while too many are in flight; runs it here if it is `small` and nobody is busy.
-    pub(super) fn submit(&self, batch: Batch, epoch: u64, small: bool) {
+    /// Appends a batch. Waits, helping, while too many are in flight.
+    pub(super) fn submit(&self, batch: Batch, epoch: u64, runner: Runner) {
         let mut queue = lock(&self.shared.queue);
         while queue.submitted - queue.completed >= IN_FLIGHT {
             queue = self.shared.advance(queue);
@@ -148,10 +159,11 @@ impl Executor {
         queue.submitted = epoch;
         queue.jobs.push_back(Job { batch, epoch });
         let idle = !queue.running && queue.jobs.len() == 1 && queue.outstanding == 0;
-        if small && idle && !queue.affine {
-            drop(self.shared.run_next(queue, true));
-        } else if queue.sleeping {
-            self.shared.work.notify_one();
+        match runner {
+            Runner::Here if idle && !queue.affine => drop(self.shared.run_next(queue, true)),
+            Runner::Waiter if idle && !queue.affine => {}
+            _ if queue.sleeping => self.shared.work.notify_one(),
+            _ => {}
         }
     }
 
@@ -166,12 +178,6 @@ impl Executor {
         while queue.completed < epoch {
             queue = self.shared.advance(queue);
         }
-    }
-
-    /// Submits a batch and returns when it is done.
-    pub(super) fn run(&self, batch: Batch, epoch: u64) {
-        self.submit(batch, epoch, true);
-        self.complete(epoch);
     }
 
     /// Takes the failure that was not reported yet.
@@ -235,6 +241,11 @@ impl Executor {
     /// After `fork`, in the child: starts a new executor thread, and tells the stack that its threads are gone. A stack
     /// that cannot live on is dropped from view, not destroyed: its resources belong to the parent.
     pub(super) fn restart_in_child(&self) -> Result<()> {
+        {
+            let mut queue = lock(&self.shared.queue);
+            queue.waiting = 0;
+            queue.sleeping = false;
+        }
         {
             // The parent's thread does not exist here; its handle must be neither joined nor dropped.
             std::mem::forget(lock(&self.thread).take());
@@ -311,21 +322,20 @@ impl Shared {
         queue.running = true;
         let job = queue.jobs.pop_front();
         drop(queue);
-        let mut failure = None;
         let mut completed = 0;
-        let outstanding = {
+        let (failure, outstanding) = {
             let mut engine = lock(&self.engine);
             let _state = DefaultFloatState::enter();
-            let work = || engine.step(job.as_ref(), self.dump.as_deref(), &mut completed);
-            match catch_unwind(AssertUnwindSafe(work)) {
-                Ok(result) => failure = result.err(),
+            let work = || engine.step(job.as_ref(), &mut completed);
+            let failure = match catch_unwind(AssertUnwindSafe(work)) {
+                Ok(result) => result.err(),
                 Err(panic) => {
-                    failure = Some(panic_error(&*panic));
                     completed = job.as_ref().map_or(completed, |job| job.epoch);
                     engine.outstanding.clear();
+                    Some(panic_error(&*panic))
                 }
-            }
-            engine.outstanding.len()
+            };
+            (failure, engine.outstanding.len())
         };
         let mut queue = lock(&self.queue);
         queue.running = false;
@@ -363,7 +373,7 @@ impl Queue {
 
 impl Engine {
     /// Runs a batch, or waits for the oldest ticket. Keeps at most one ticket open behind a batch.
-    fn step(&mut self, job: Option<&Job>, dump: Option<&std::path::Path>, completed: &mut u64) -> Result<()> {
+    fn step(&mut self, job: Option<&Job>, completed: &mut u64) -> Result<()> {
         let Some(backend) = self.backend.as_deref_mut() else {
             *completed = job.map_or(*completed, |job| job.epoch);
             return Ok(());
@@ -377,9 +387,6 @@ impl Engine {
         let mut open = 0;
         if let Some(job) = job {
             let batch = job.batch.as_ref();
-            if let Some(directory) = dump {
-                keep(super::dump::write(directory, job.epoch, &batch));
-            }
             match backend.execute(&batch, &[]) {
                 Ok(ticket) => {
                     self.outstanding.push_back((ticket, job.epoch));

@@ -5,11 +5,11 @@ use super::check::{broadcast_error, broadcast_shapes, broadcasts, check_param, r
 use super::small_view::{SmallView, mix};
 use super::state::{Followup, Shape, State};
 use super::{ArrayId, Location};
-use crate::abi::status;
+use crate::abi::{access, status};
 use crate::error::{Error, Result};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap, View};
+use bh_bytecode::{Base, Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap, View};
 
 /// An operand of an operation that is recorded.
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +202,9 @@ impl State {
                 Ok((shape, shape.extents().iter().product()))
             }
             _ => match (operation.opcode, sources) {
-                (Opcode::Gather, &[_, Source::Handle(index)]) => Ok((self.shape(index), self.handles.at(index).view.len)),
+                (Opcode::Gather, &[_, Source::Handle(index)]) => {
+                    Ok((self.shape(index), self.handles.at(index).view.len))
+                }
                 _ => Err(operation.error(status::ARGUMENT, "needs an output array")),
             },
         }
@@ -343,13 +345,13 @@ impl State {
         let mut operands = [Operand::NONE; MAX_OPERANDS];
         operands[0] = Operand::view(self.intern(out));
         let mut structure = self.handles.at(out).view.hash ^ self.dtype(out) as u64;
-        let mut followup = self.followup(out);
+        let mut followup = self.followup(out)?;
         let folds = matches!(kind, Kind::Reduction | Kind::Accumulate);
         for (position, source) in sources_now.iter().enumerate() {
             operands[position + 1] = match *source {
                 Source::Constant(constant) => self.builder.push_constant(constant),
                 Source::Handle(handle) => {
-                    followup = followup.max(self.followup(handle));
+                    followup = followup.max(self.followup(handle)?);
                     structure = mix(structure, self.handles.at(handle).view.hash);
                     let target = index_box.map_or(out, |(owner, _)| owner);
                     let own_box = folds || matches!(index_box, Some((_, true)) if position == 0);
@@ -377,6 +379,7 @@ impl State {
         for &copy in &temporaries[..temporary_count] {
             self.release(copy);
         }
+        self.sync_pinned(out, followup);
         Ok(followup)
     }
 
@@ -385,11 +388,31 @@ impl State {
         self.builder.work_bytes = self.builder.work_bytes.saturating_add(bytes);
     }
 
+    /// What an operation on this operand asks for. Before it works on exported memory, the stack is told that the user
+    /// may have changed it.
     #[inline]
-    fn followup(&self, handle: u32) -> Followup {
-        match self.bases.at(self.handles.at(handle).base).pins {
-            0 => Followup::Nothing,
-            _ => Followup::Complete,
+    fn followup(&self, handle: u32) -> Result<Followup> {
+        let entry = self.bases.at(self.handles.at(handle).base);
+        match entry.pins {
+            0 => Ok(Followup::Nothing),
+            _ if entry.exported => self.refresh_exported(entry.base).map(|()| Followup::Complete),
+            _ => Ok(Followup::Complete),
+        }
+    }
+
+    #[cold]
+    fn refresh_exported(&self, base: Base) -> Result<()> {
+        self.executor()?.with_backend(|backend| {
+            backend.map(&base, None, access::READ | access::WRITE)?;
+            backend.unmap(&base)
+        })
+    }
+
+    /// Asks for pinned results in host memory.
+    #[inline]
+    fn sync_pinned(&mut self, out: u32, followup: Followup) {
+        if followup == Followup::Complete && self.bases.at(self.handles.at(out).base).pins > 0 {
+            self.push_sync(out);
         }
     }
 
@@ -420,6 +443,7 @@ impl State {
         }
         let index = View::new(first, shape.extents(), &stride[..shape.extents().len()]).map_err(|_| overflow())?;
         let index = SmallView::new(&index);
+        let followup = self.followup(out)?;
         let to = Operand::view(self.intern(out));
         let numbers = Operand::view(self.builder.intern_view(NO_BASE, &index));
         let structure = mix(self.handles.at(out).view.hash, index.hash);
@@ -434,7 +458,8 @@ impl State {
         self.mark_written(out);
         self.push_instr(instr, operation.location, structure);
         self.count_work(out);
-        Ok(self.followup(out))
+        self.sync_pinned(out, followup);
+        Ok(followup)
     }
 
     /// Records a call of an extension method. Its types and shapes are the method's own business.
@@ -447,7 +472,11 @@ impl State {
         let opcode = operation.opcode;
         let name = self.extensions[(opcode.0 - Opcode::FIRST_EXTENSION) as usize].clone();
         if outs.is_empty() || outs.len() + sources.len() > MAX_OPERANDS {
-            let text = format!("{name}: {} outputs and {} inputs given; there must be an output and at most {MAX_OPERANDS} operands", outs.len(), sources.len());
+            let text = format!(
+                "{name}: {} outputs and {} inputs given; there must be an output and at most {MAX_OPERANDS} operands",
+                outs.len(),
+                sources.len()
+            );
             return Err(Error::new(status::ARGUMENT, text));
         }
         for (position, &out) in outs.iter().enumerate() {
@@ -464,7 +493,7 @@ impl State {
             operands[outs.len() + position] = match *source {
                 Source::Constant(constant) => self.builder.push_constant(constant),
                 Source::Handle(mut handle) => {
-                    followup = followup.max(self.followup(handle));
+                    followup = followup.max(self.followup(handle)?);
                     if outs.iter().any(|&out| self.needs_copy(out, handle, true)) {
                         handle = self.copy(handle, operation.location)?;
                         temporaries.push(handle);
@@ -475,7 +504,7 @@ impl State {
             };
         }
         for (operand, &out) in operands.iter_mut().zip(outs) {
-            followup = followup.max(self.followup(out));
+            followup = followup.max(self.followup(out)?);
             structure = mix(structure, self.handles.at(out).view.hash);
             *operand = Operand::view(self.intern(out));
             self.mark_written(out);
@@ -490,6 +519,9 @@ impl State {
         self.push_instr(instr, operation.location, structure);
         for copy in temporaries {
             self.release(copy);
+        }
+        for &out in outs {
+            self.sync_pinned(out, followup);
         }
         Ok(followup)
     }

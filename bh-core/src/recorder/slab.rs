@@ -86,12 +86,15 @@ impl<T> Slab<T> {
         value
     }
 
+    /// The indices in use.
+    pub(crate) fn live(&self) -> Vec<u32> {
+        (0..self.slots.len() as u32).filter(|&index| self.slots[index as usize].value.is_some()).collect()
+    }
+
     /// Removes everything; generations go on, so that old keys stay stale.
     pub(crate) fn clear(&mut self) {
-        for index in 0..self.slots.len() as u32 {
-            if self.slots[index as usize].value.is_some() {
-                self.remove(index);
-            }
+        for index in self.live() {
+            self.remove(index);
         }
     }
 }

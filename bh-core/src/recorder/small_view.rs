@@ -40,14 +40,7 @@ impl SmallView {
         SmallView::from_parts(view.start(), view.len(), view.shape(), view.stride(), contiguous, injective)
     }
 
-    fn from_parts(
-        start: i64,
-        len: i64,
-        shape: &[i64],
-        stride: &[i64],
-        contiguous: bool,
-        injective: bool,
-    ) -> SmallView {
+    fn from_parts(start: i64, len: i64, shape: &[i64], stride: &[i64], contiguous: bool, injective: bool) -> SmallView {
         let rank = shape.len();
         let dims = if rank <= INLINE {
             let mut dims = [0; 2 * INLINE];
@@ -112,10 +105,7 @@ impl SmallView {
 
     #[inline]
     pub(super) fn same(&self, other: &SmallView) -> bool {
-        self.hash == other.hash
-            && self.start == other.start
-            && self.rank == other.rank
-            && self.dims() == other.dims()
+        self.hash == other.hash && self.start == other.start && self.rank == other.rank && self.dims() == other.dims()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a context knows about its arrays, and how handles come to be views of the batch under construction.
 
 use super::builder::Builder;
-use super::executor::Executor;
+use super::executor::{Executor, Runner};
 use super::slab::{INDEX_BITS, Slab};
 use super::small_view::SmallView;
 use super::{ArrayId, Location, Options, Statistics};
@@ -61,7 +61,7 @@ pub(super) struct Running {
 }
 
 /// What has to follow after something was recorded.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Followup {
     Nothing,
     /// Complete the batch before the call returns.
@@ -260,18 +260,22 @@ impl State {
         self.builder.push_instr(instr, mix_line(structure, location.line));
     }
 
-    /// Hands the pending batch to the executor, if there is one.
-    pub(super) fn submit(&mut self) -> Result<()> {
-        let running = self.running()?;
-        if self.builder.is_empty() {
-            return Ok(());
+    /// Hands the pending batch, if there is one, to the executor. Returns the epoch to wait for to see everything done.
+    pub(super) fn submit(&mut self, runner: Runner) -> Result<u64> {
+        let executor = self.executor()?;
+        if !self.builder.is_empty() {
+            let epoch = self.builder.epoch;
+            let batch = self.builder.take(executor.spare());
+            executor.submit(batch, epoch, runner);
         }
-        let executor = running.executor.clone();
-        let small = self.builder.work_bytes <= running.options.small_bytes;
-        let epoch = self.builder.epoch;
-        let batch = self.builder.take(executor.spare());
-        executor.submit(batch, epoch, small);
-        Ok(())
+        Ok(self.builder.epoch - 1)
+    }
+
+    /// Hands the pending batch over without waiting for it: a small one is run here, as that is quicker than waking the
+    /// executor.
+    pub(super) fn submit_asynchronously(&mut self) -> Result<u64> {
+        let small = self.builder.work_bytes <= self.running()?.options.small_bytes;
+        self.submit(if small { Runner::Here } else { Runner::Thread })
     }
 
     /// Submits when a limit is passed, at a turn of the program's loop if one is found.
@@ -285,10 +289,37 @@ impl State {
         }
         let over = instructions >= 2 * options.max_instructions || bytes / 2 >= options.max_bytes;
         let looping = self.builder.period.found().is_some_and(|period| period < options.max_instructions as u64);
-        if (over || !looping || self.builder.period.at_boundary()) && self.submit().is_err() {
-            // Only a context that was shut down refuses, and that one has no pending batch.
-            self.builder.take(Default::default());
+        if over || !looping || self.builder.period.at_boundary() {
+            // Only a context without an executor refuses, and that was ruled out above.
+            let _ = self.submit_asynchronously();
         }
+    }
+
+    /// Frees all arrays, with their DISCARDs.
+    pub(super) fn release_all(&mut self) {
+        for handle in self.handles.live() {
+            self.release(handle);
+        }
+    }
+
+    /// Forgets everything but the generations of handles.
+    pub(super) fn reset(&mut self) {
+        self.handles.clear();
+        self.bases.clear();
+        self.builder = Builder::new();
+        self.extensions.clear();
+        self.recorded = 0;
+        self.ended = None;
+    }
+
+    /// Ends the context for a reason that every later call reports.
+    pub(super) fn end(&mut self, error: Error) {
+        if let Some(running) = self.running.take() {
+            // The executor belongs to another process; it must not be stopped from here.
+            std::mem::forget(running);
+        }
+        self.reset();
+        self.ended = Some(error);
     }
 
     pub(super) fn statistics(&self) -> Statistics {

@@ -51,7 +51,7 @@ pub(super) unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<
 
 /// Fills `dims` with the dimensions of extent > 1, neighbours merged where both sides allow it.
 fn merge(shape: &[i64], to: &[i64], from: &[i64], dims: &mut [Dim]) -> usize {
-    let mut count = 0;
+    let mut count = 0usize;
     for ((&extent, &to), &from) in shape.iter().zip(to).zip(from) {
         if extent == 1 {
             continue;

@@ -1,0 +1,136 @@
+//! Making, viewing and freeing arrays.
+
+use super::record::{Input, Operation, Source};
+use super::small_view::SmallView;
+use super::{ArrayId, ArrayInfo, Location, Recorder, lock};
+use crate::abi::status;
+use crate::error::{Error, Result};
+use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
+
+impl Recorder {
+    /// A new array whose elements are undefined until they are written.
+    pub fn empty(&self, dtype: DType, shape: &[i64]) -> Result<ArrayId> {
+        let view = View::contiguous(shape).map_err(shape_error)?;
+        let len = view.len();
+        if len.checked_mul(dtype.size() as i64).is_none() {
+            let text = format!("an array of shape {shape:?} and type {} overflows 64 bits", dtype.name());
+            return Err(Error::new(status::SHAPE, text));
+        }
+        let mut state = lock(&self.state);
+        let handle = state.new_contiguous(dtype, shape, len)?;
+        Ok(state.name(handle))
+    }
+
+    /// A new array with all elements equal.
+    pub fn full(&self, value: Constant, shape: &[i64], location: Location<'_>) -> Result<ArrayId> {
+        let array = self.empty(value.dtype(), shape)?;
+        match self.operate(Opcode::Identity, 0, array, &[Input::Constant(value)], location) {
+            Ok(()) => Ok(array),
+            Err(error) => {
+                // The caller gets no handle, so this one must go; it fails only if a shutdown came first.
+                let _ = self.free(array);
+                Err(error)
+            }
+        }
+    }
+
+    /// Another view on the array's base, as a new handle. `derive` gets the array's view.
+    pub fn derive(
+        &self,
+        array: ArrayId,
+        derive: impl FnOnce(&View) -> std::result::Result<View, ViewError>,
+    ) -> Result<ArrayId> {
+        let mut state = lock(&self.state);
+        let handle = state.find(array)?;
+        let entry = state.handles.at(handle);
+        let base = entry.base;
+        let view = derive(&entry.view.view()).map_err(|error| Error::new(status::ARGUMENT, error.0))?;
+        let len = state.bases.at(base).base.len;
+        if !view.fits(len) {
+            let text = format!("{view:?} leaves the base of {len} elements");
+            return Err(Error::new(status::BOUNDS, text));
+        }
+        let derived = state.new_handle(base, SmallView::new(&view))?;
+        Ok(state.name(derived))
+    }
+
+    /// A second handle on the same view.
+    pub fn duplicate(&self, array: ArrayId) -> Result<ArrayId> {
+        let mut state = lock(&self.state);
+        let handle = state.find(array)?;
+        let entry = state.handles.at(handle);
+        let (base, view) = (entry.base, entry.view.clone());
+        let second = state.new_handle(base, view)?;
+        Ok(state.name(second))
+    }
+
+    /// The elements in C order under another shape: a view where strides allow it, else a copy.
+    pub fn reshape(&self, array: ArrayId, shape: &[i64], location: Location<'_>) -> Result<ArrayId> {
+        let mut state = lock(&self.state);
+        let handle = state.find(array)?;
+        let entry = state.handles.at(handle);
+        let base = entry.base;
+        match entry.view.view().reshape(shape).map_err(shape_error)? {
+            Some(view) => {
+                let reshaped = state.new_handle(base, SmallView::new(&view))?;
+                Ok(state.name(reshaped))
+            }
+            None => {
+                let operation = Operation { opcode: Opcode::Identity, param: 0, location };
+                let dtype = state.dtype(handle);
+                let (copy, followup) = state.record_new(operation, Some(dtype), &[Source::Handle(handle)])?;
+                let flat = state.handles.at(copy).base;
+                let len = state.handles.at(copy).view.len;
+                let reshaped = state.new_handle(flat, SmallView::contiguous(shape, len));
+                state.release(copy);
+                let array = state.name(reshaped?);
+                self.follow(state, followup)?;
+                Ok(array)
+            }
+        }
+    }
+
+    /// Type and view of an array.
+    pub fn info(&self, array: ArrayId) -> Result<ArrayInfo> {
+        let state = lock(&self.state);
+        let entry = state.handles.at(state.find(array)?);
+        let base = state.bases.at(entry.base);
+        Ok(ArrayInfo {
+            dtype: base.base.dtype(),
+            view: entry.view.view(),
+            base: base.base.id,
+            base_len: base.base.len,
+            pinned: base.pins > 0,
+        })
+    }
+
+    /// Frees a handle. The base goes with its last handle, after the operations recorded so far.
+    pub fn free(&self, array: ArrayId) -> Result<()> {
+        let mut state = lock(&self.state);
+        let handle = state.find(array)?;
+        let place = state.handles.at(handle).base;
+        let entry = state.bases.at_mut(place);
+        let mut unmapped = Ok(());
+        if entry.maps > 0 && entry.references == entry.maps + 1 {
+            // The last handle goes while the memory is mapped: nobody could end the maps later.
+            let (base, maps) = (entry.base, entry.maps);
+            entry.references -= maps;
+            entry.maps = 0;
+            let executor = state.executor()?;
+            unmapped = executor.with_backend(|backend| (0..maps).try_for_each(|_| backend.unmap(&base)));
+        }
+        let pinned = state.bases.at(place).pins > 0 && state.bases.at(place).references == 1;
+        state.release(handle);
+        if pinned {
+            // The owner of adopted memory wants it back now, not at some later flush.
+            state.submit_asynchronously()?;
+        } else {
+            state.check_limits();
+        }
+        unmapped
+    }
+}
+
+fn shape_error(error: ViewError) -> Error {
+    Error::new(status::SHAPE, error.0)
+}

@@ -1,0 +1,50 @@
+//! Extension methods: names get opcodes, calls are recorded like any other operation.
+
+use super::record::{Input, Operation, Source};
+use super::{ArrayId, Location, Recorder, lock};
+use crate::abi::status;
+use crate::error::{Error, Result};
+use bh_bytecode::Opcode;
+
+impl Recorder {
+    /// The opcode of an extension method; an error if no component of the stack has it.
+    pub fn extension(&self, name: &str) -> Result<Opcode> {
+        let mut state = lock(&self.state);
+        let executor = state.executor()?;
+        if let Some(position) = state.extensions.iter().position(|known| known == name) {
+            return Ok(Opcode(Opcode::FIRST_EXTENSION + position as u16));
+        }
+        if name.is_empty() {
+            return Err(Error::new(status::ARGUMENT, "extension method: the name is empty"));
+        }
+        let number =
+            u16::try_from(state.extensions.len()).ok().and_then(|count| Opcode::FIRST_EXTENSION.checked_add(count));
+        let opcode = Opcode(number.ok_or_else(|| Error::new(status::ARGUMENT, "too many extension methods"))?);
+        if !executor.with_backend(|backend| backend.extmethod(name, opcode))? {
+            let text = format!("extension method '{name}': no component of this stack has it");
+            return Err(Error::new(status::UNSUPPORTED, text));
+        }
+        state.extensions.push(name.to_owned());
+        Ok(opcode)
+    }
+
+    /// Records a call of an extension method.
+    pub fn call_extension(
+        &self,
+        opcode: Opcode,
+        outs: &[ArrayId],
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.running()?;
+        let known = opcode.0.checked_sub(Opcode::FIRST_EXTENSION).map(usize::from);
+        if known.is_none_or(|number| number >= state.extensions.len()) {
+            return Err(Error::new(status::ARGUMENT, format!("opcode {} is no registered extension method", opcode.0)));
+        }
+        let outs = outs.iter().map(|&out| state.find(out)).collect::<Result<Vec<u32>>>()?;
+        let sources: Vec<Source> = state.resolve(opcode, inputs)?.as_slice().to_vec();
+        let followup = state.record_extension(Operation { opcode, param: 0, location }, &outs, &sources)?;
+        self.follow(state, followup)
+    }
+}

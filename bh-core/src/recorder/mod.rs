@@ -1,0 +1,228 @@
+//! The lazy recorder behind every bridge: array handles, the batch under construction, when it is flushed, and who
+//! runs it.
+//!
+//! A [`Recorder`] is one context. Handles ([`ArrayId`]) carry a generation, so that stale ones are refused. Operations
+//! append to a batch; access to data flushes it. Batches run in order on the executor thread, or on the thread of a
+//! caller that has to wait anyway. One lock guards the recorded state, another all calls into the stack; the second is
+//! taken under the first, never the other way round.
+
+mod access;
+mod backend;
+mod builder;
+mod check;
+mod create;
+mod executor;
+mod extension;
+mod floating;
+mod intern;
+mod operate;
+mod period;
+mod process;
+mod record;
+mod slab;
+mod small_view;
+mod state;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use backend::Backend;
+pub use check::result_type;
+pub use record::Input;
+
+use crate::abi::status;
+use crate::environment;
+use crate::error::{Error, Result};
+use bh_bytecode::{DType, View};
+use executor::Executor;
+use state::{Running, State};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The name of an array within its context. Fits 52 bits, so that a bridge can add the number of the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ArrayId(pub u64);
+
+impl ArrayId {
+    fn parts(self) -> (u32, u32) {
+        let index = self.0 & ((1 << slab::INDEX_BITS) - 1);
+        let generation = u32::try_from(self.0 >> slab::INDEX_BITS).unwrap_or(u32::MAX);
+        (index as u32, generation)
+    }
+}
+
+/// A place in the user's program, to be named in errors.
+#[derive(Clone, Copy, Debug)]
+pub struct Location<'a> {
+    /// File name, UTF-8.
+    pub file: &'a [u8],
+    /// Line from 1; 0 if unknown.
+    pub line: u32,
+}
+
+impl Location<'_> {
+    /// An unknown place.
+    pub const UNKNOWN: Location<'static> = Location { file: &[], line: 0 };
+}
+
+/// When batches are flushed, and how they are run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Instructions in a batch.
+    pub max_instructions: usize,
+    /// Bytes of arrays that come to life in a batch or wait to be dropped.
+    pub max_bytes: u64,
+    /// A batch that writes no more than this is run by the flushing thread itself.
+    pub small_bytes: u64,
+    /// Each operation completes before it returns.
+    pub eager: bool,
+    /// Directory that each batch is written to before it runs.
+    pub dump: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { max_instructions: 1000, max_bytes: 1 << 31, small_bytes: 1 << 18, eager: false, dump: None }
+    }
+}
+
+impl Options {
+    /// The defaults changed by the environment: `BH_EAGER` and `BH_DUMP`.
+    pub fn from_environment() -> Options {
+        Options {
+            eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0"),
+            dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
+            ..Options::default()
+        }
+    }
+}
+
+/// What a bridge asks about an array.
+#[derive(Clone, Debug)]
+pub struct ArrayInfo {
+    /// Element type.
+    pub dtype: DType,
+    /// Window on the base.
+    pub view: View,
+    /// Identity of the base.
+    pub base: u64,
+    /// Elements of the base.
+    pub base_len: i64,
+    /// Its memory never moves.
+    pub pinned: bool,
+}
+
+/// Counts since the start of the context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Array handles alive.
+    pub arrays: u64,
+    /// Bases alive.
+    pub bases: u64,
+    /// Operations recorded.
+    pub recorded: u64,
+    /// Instructions recorded and not yet flushed.
+    pub pending: u64,
+    /// Batches run.
+    pub batches: u64,
+    /// Instructions run.
+    pub instructions: u64,
+    /// Batches run on the thread of a caller.
+    pub batches_on_caller: u64,
+}
+
+/// A context. It can be started again after a shutdown; handles from before stay invalid.
+pub struct Recorder {
+    state: Mutex<State>,
+}
+
+/// A pointer that may be sent to the executor thread, whose use the sender waits for.
+#[derive(Clone, Copy)]
+struct SendPtr(*mut u8);
+
+// SAFETY: see above.
+unsafe impl Send for SendPtr {}
+// SAFETY: see above.
+unsafe impl Sync for SendPtr {}
+
+impl SendPtr {
+    fn get(self) -> *mut u8 {
+        self.0
+    }
+}
+
+/// Locks even if a thread panicked while it held the lock: the state is kept consistent at every call that can panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recorder {
+    /// A context that is not started: everything but [`Recorder::start`] fails.
+    pub fn new() -> Arc<Recorder> {
+        let recorder = Arc::new(Recorder { state: Mutex::new(State::new()) });
+        process::enroll(&recorder);
+        recorder
+    }
+
+    /// Starts the executor, whose thread makes the stack.
+    pub fn start<F>(&self, options: Options, make: F) -> Result<()>
+    where
+        F: FnOnce() -> Result<Box<dyn Backend>> + Send + 'static,
+    {
+        let mut state = lock(&self.state);
+        if state.running.is_some() {
+            return Err(Error::new(status::ARGUMENT, "the context is started already"));
+        }
+        let executor = Executor::start(make, options.dump.clone())?;
+        let ids = executor.with_backend(|backend| Ok(backend.base_ids()))?;
+        state.reset();
+        state.running = Some(Running { executor: Arc::new(executor), ids, options });
+        // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
+        process::shut_down_at_exit();
+        Ok(())
+    }
+
+    /// Finishes all work, frees all arrays and ends the stack. Returns the first failure that was not reported yet.
+    pub fn shutdown(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        let executor = state.executor()?;
+        state.release_all();
+        let epoch = state.submit(executor::Runner::Waiter);
+        let running = state.running.take();
+        state.reset();
+        drop(state);
+        if let Ok(epoch) = epoch {
+            executor.complete(epoch);
+        }
+        executor.stop();
+        drop(running);
+        executor.take_error().map_or(Ok(()), Err)
+    }
+
+    /// Is the context started and not shut down?
+    pub fn is_running(&self) -> bool {
+        lock(&self.state).running.is_some()
+    }
+
+    /// Sends a text question or command down the stack, after all work.
+    pub fn message(&self, text: &str) -> Result<String> {
+        self.sync()?;
+        let executor = lock(&self.state).executor()?;
+        executor.with_backend(|backend| backend.message(text))
+    }
+
+    /// Counts since the start.
+    pub fn statistics(&self) -> Statistics {
+        lock(&self.state).statistics()
+    }
+
+    /// Switches between lazy and eager recording.
+    pub fn set_eager(&self, eager: bool) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.running()?;
+        if let Some(running) = &mut state.running {
+            running.options.eager = eager;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! The public side of recording operations.
+
+use super::record::{Input, Operation};
+use super::{ArrayId, Location, Recorder, lock};
+use crate::error::Result;
+use bh_bytecode::{Constant, DType, Opcode};
+
+impl Recorder {
+    /// Records an elementwise, reduction, accumulate or index operation into an existing array. `param`: the axes of a
+    /// reduction or an accumulate as a bit mask, the exponent of POWI, else 0.
+    pub fn operate(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        out: ArrayId,
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = lock(&self.state);
+        let target = state.find(out)?;
+        let sources = state.resolve(opcode, inputs)?;
+        let followup = state.record(Operation { opcode, param, location }, target, sources.as_slice())?;
+        self.follow(state, followup)
+    }
+
+    /// Records an operation into a new array. `dtype`: the type of the result where the inputs leave it open (IDENTITY).
+    pub fn operate_new(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        dtype: Option<DType>,
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<ArrayId> {
+        let mut state = lock(&self.state);
+        state.running()?;
+        let sources = state.resolve(opcode, inputs)?;
+        let operation = Operation { opcode, param, location };
+        let (handle, followup) = state.record_new(operation, dtype, sources.as_slice())?;
+        let array = state.name(handle);
+        match self.follow(state, followup) {
+            Ok(()) => Ok(array),
+            Err(error) => {
+                // The caller gets no handle, so this one must go; it fails only if a shutdown came first.
+                let _ = self.free(array);
+                Err(error)
+            }
+        }
+    }
+
+    /// Records RANGE: element number i in C order becomes first + i·step, computed as 64-bit integers.
+    pub fn range(&self, out: ArrayId, first: i64, step: i64, location: Location<'_>) -> Result<()> {
+        self.generate(Opcode::Range, out, first, step, None, location)
+    }
+
+    /// Records RANDOM: element number i in C order becomes number first + i of the stream of this key.
+    pub fn random(&self, out: ArrayId, key: u64, first: i64, location: Location<'_>) -> Result<()> {
+        self.generate(Opcode::Random, out, first, 1, Some(Constant::from_value(key)), location)
+    }
+
+    fn generate(
+        &self,
+        opcode: Opcode,
+        out: ArrayId,
+        first: i64,
+        step: i64,
+        key: Option<Constant>,
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = lock(&self.state);
+        let target = state.find(out)?;
+        let operation = Operation { opcode, param: 0, location };
+        let followup = state.record_generator(operation, target, first, step, key)?;
+        self.follow(state, followup)
+    }
+}

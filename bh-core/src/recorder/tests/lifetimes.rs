@@ -1,0 +1,194 @@
+//! Handles, DISCARD, base flags, limits, mapping, adoption, shutdown.
+
+use super::*;
+use crate::abi::{access, status};
+use bh_bytecode::base_flags;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[test]
+fn the_last_handle_discards_the_base() {
+    let (recorder, log) = context(Options::default());
+    let a = array(&recorder, &[2], &[1.0, 2.0]);
+    let temporary = add(&recorder, a, a);
+    let view = recorder.derive(temporary, |view| view.reverse(0)).unwrap();
+    recorder.free(temporary).unwrap();
+    let kept = add(&recorder, view, a);
+    recorder.free(view).unwrap();
+    assert_eq!(recorder.free(view).unwrap_err().status, status::HANDLE);
+    assert_eq!(values(&recorder, kept), [5.0, 4.0]);
+    let batches = lock(&log.batches);
+    let opcodes: Vec<Opcode> = batches[0].instrs.iter().map(|instr| instr.opcode).collect();
+    assert_eq!(opcodes, [Opcode::Add, Opcode::Add, Opcode::Discard, Opcode::Sync]);
+    let flags: Vec<u32> = batches[0].bases.iter().map(|base| base.flags).collect();
+    let (born, dies, live) = (base_flags::BORN, base_flags::DIES, base_flags::LIVE_OUT);
+    assert_eq!(flags, [born | dies, live, born | live]);
+    assert_eq!(recorder.statistics().arrays, 2);
+}
+
+#[test]
+fn arrays_never_used_leave_no_trace() {
+    let (recorder, log) = context(Options::default());
+    for _ in 0..10 {
+        let a = recorder.empty(DType::F64, &[1 << 30]).unwrap();
+        recorder.free(a).unwrap();
+    }
+    recorder.sync().unwrap();
+    assert!(lock(&log.batches).is_empty());
+    assert_eq!(recorder.statistics().bases, 0);
+}
+
+#[test]
+fn row_hints_come_from_the_first_writing_view() {
+    let (recorder, log) = context(Options::default());
+    let grid = recorder.empty(DType::F64, &[6, 5]).unwrap();
+    let inner = |view: &View| view.slice(0, Some(1), Some(-1), 1)?.slice(1, Some(1), Some(-1), 1);
+    let inner = recorder.derive(grid, inner).unwrap();
+    recorder.operate(Opcode::Identity, 0, inner, &[number(1.0)], HERE).unwrap();
+    recorder.sync().unwrap();
+    assert_eq!(lock(&log.batches)[0].bases[0].row_hint, 5);
+}
+
+#[test]
+fn long_programs_are_cut_where_they_repeat() {
+    let (recorder, log) = context(Options { max_instructions: 40, ..Options::default() });
+    let mut a = array(&recorder, &[4], &[0.0; 4]);
+    let one = array(&recorder, &[4], &[1.0; 4]);
+    for _ in 0..5 {
+        recorder.operate(Opcode::Sqrt, 0, one, &[Input::Array(one)], HERE).unwrap();
+    }
+    for _ in 0..100 {
+        let b = add(&recorder, a, one);
+        recorder.free(a).unwrap();
+        let line = Location { file: b"program.c", line: 8 };
+        a = recorder.operate_new(Opcode::Add, 0, None, &[Input::Array(b), Input::Array(one)], line).unwrap();
+        recorder.free(b).unwrap();
+    }
+    assert_eq!(values(&recorder, a), [200.0; 4]);
+    let batches = lock(&log.batches);
+    assert!(batches.len() >= 9, "{}", batches.len());
+    let shapes: Vec<Vec<Opcode>> =
+        batches.iter().map(|batch| batch.instrs.iter().map(|instr| instr.opcode).collect()).collect();
+    for pair in shapes[1..shapes.len() - 1].windows(2) {
+        assert_eq!(pair[0], pair[1]);
+    }
+    assert_eq!(shapes[1].len() % 4, 0);
+    assert_eq!(shapes[1][..2], [Opcode::Add, Opcode::Discard]);
+}
+
+#[test]
+fn a_memory_limit_flushes() {
+    let (recorder, log) = context(Options { max_bytes: 1 << 20, ..Options::default() });
+    for _ in 0..40 {
+        let a = recorder.full(Constant::from_value(1.0f64), &[1 << 14], HERE).unwrap();
+        recorder.free(a).unwrap();
+    }
+    recorder.sync().unwrap();
+    assert!(lock(&log.batches).len() >= 3);
+}
+
+#[test]
+fn mapped_arrays_are_left_alone() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let tail = recorder.derive(a, |view| view.slice(0, Some(1), None, 1)).unwrap();
+    let data = recorder.map(tail, access::READ | access::WRITE).unwrap().cast::<f64>();
+    // SAFETY: two elements are mapped.
+    unsafe {
+        assert_eq!(*data, 2.0);
+        *data.add(1) = 30.0;
+    }
+    let refused = recorder.operate(Opcode::Sqrt, 0, a, &[Input::Array(a)], HERE).unwrap_err();
+    assert!(refused.text.contains("mapped"), "{refused}");
+    assert!(recorder.read_scalar(a).is_err());
+    recorder.unmap(tail).unwrap();
+    assert!(recorder.unmap(tail).is_err());
+    assert_eq!(values(&recorder, a), [1.0, 2.0, 30.0]);
+    recorder.map(a, access::READ).unwrap();
+    // Reading is fine while it is mapped for reading.
+    assert_eq!(values(&recorder, add(&recorder, a, a)), [2.0, 4.0, 60.0]);
+    recorder.free(tail).unwrap();
+    recorder.free(a).unwrap();
+    recorder.sync().unwrap();
+    assert_eq!(recorder.map(a, access::READ).unwrap_err().status, status::HANDLE);
+    assert!(recorder.map(add_one(&recorder), 0).is_err());
+}
+
+fn add_one(recorder: &Recorder) -> ArrayId {
+    recorder.full(Constant::from_value(1.0f64), &[1], HERE).unwrap()
+}
+
+static RELEASED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn released(argument: *mut c_void, _data: *mut c_void) {
+    RELEASED.fetch_add(argument as usize, Ordering::SeqCst);
+}
+
+#[test]
+fn operations_on_adopted_memory_complete_at_once() {
+    let (recorder, _) = context(Options::default());
+    let mut memory = [1.0f64, 2.0, 3.0];
+    let data = memory.as_mut_ptr().cast::<u8>();
+    let argument = 5 as *mut c_void;
+    // SAFETY: the memory outlives the context.
+    let a = unsafe { recorder.adopt(DType::F64, &[3], data, Some(released), argument).unwrap() };
+    recorder.operate(Opcode::Add, 0, a, &[Input::Array(a), number(1.0)], HERE).unwrap();
+    assert_eq!(recorder.statistics().pending, 0);
+    // SAFETY: as above; read past the optimiser, which knows nothing of the adopted pointer.
+    assert_eq!(unsafe { std::ptr::read_volatile(data.cast::<[f64; 3]>()) }, [2.0, 3.0, 4.0]);
+    recorder.free(a).unwrap();
+    recorder.sync().unwrap();
+    assert_eq!(RELEASED.load(Ordering::SeqCst), 5);
+    // SAFETY: refused before use.
+    unsafe {
+        assert!(recorder.adopt(DType::F64, &[3], std::ptr::null_mut(), None, argument).is_err());
+        assert!(recorder.adopt(DType::F64, &[3], data.add(1), None, argument).is_err());
+    }
+}
+
+#[test]
+fn eager_mode_runs_each_operation() {
+    let (recorder, log) = context(Options { eager: true, ..Options::default() });
+    let a = array(&recorder, &[2], &[1.0, 2.0]);
+    add(&recorder, a, a);
+    add(&recorder, a, a);
+    assert_eq!(lock(&log.batches).len(), 2);
+    recorder.set_eager(false).unwrap();
+    add(&recorder, a, a);
+    assert_eq!(lock(&log.batches).len(), 2);
+}
+
+#[test]
+fn after_shutdown_everything_is_refused_until_a_new_start() {
+    let (recorder, log) = context(Options::default());
+    let a = array(&recorder, &[2], &[1.0, 2.0]);
+    let b = add(&recorder, a, a);
+    recorder.shutdown().unwrap();
+    assert_eq!(lock(&log.batches).len(), 1, "pending work is done first");
+    for error in [
+        recorder.free(b).unwrap_err(),
+        recorder.empty(DType::F64, &[1]).unwrap_err(),
+        recorder.sync().unwrap_err(),
+        recorder.flush().unwrap_err(),
+        recorder.shutdown().unwrap_err(),
+        recorder.message("?").unwrap_err(),
+        recorder.operate(Opcode::Add, 0, a, &[Input::Array(a), Input::Array(a)], HERE).unwrap_err(),
+    ] {
+        assert_eq!(error.status, status::SHUTDOWN, "{error}");
+    }
+    recorder.start(Options::default(), || Ok(Box::new(Fake::new(Log::default())))).unwrap();
+    assert_eq!(recorder.free(b).unwrap_err().status, status::HANDLE);
+    assert_eq!(recorder.message("hi").unwrap(), "you said hi");
+    let fresh = array(&recorder, &[2], &[1.0, 2.0]);
+    assert_eq!(values(&recorder, add(&recorder, fresh, fresh)), [2.0, 4.0]);
+}
+
+#[test]
+fn a_stack_that_does_not_start_is_an_error() {
+    let recorder = Recorder::new();
+    let error = recorder.start(Options::default(), || Err(Error::new(status::INIT, "no device"))).unwrap_err();
+    assert_eq!(error.text, "no device");
+    let error = recorder.start(Options::default(), || panic!("oops")).unwrap_err();
+    assert_eq!(error.status, status::PANIC);
+    assert!(!recorder.is_running());
+}
