@@ -13,6 +13,7 @@ pub mod interp;
 pub mod opcode;
 mod opcodes;
 pub mod philox;
+pub mod random;
 pub mod scalar;
 pub mod signature;
 pub mod validate;

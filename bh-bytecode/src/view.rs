@@ -389,6 +389,13 @@ impl View {
     }
 }
 
+impl Default for View {
+    /// The view of rank 0 on element 0.
+    fn default() -> View {
+        View { start: 0, rank: 0, shape: [1; MAX_RANK], stride: [0; MAX_RANK] }
+    }
+}
+
 impl PartialEq for View {
     fn eq(&self, other: &View) -> bool {
         self.start == other.start && self.shape() == other.shape() && self.stride() == other.stride()
