@@ -208,6 +208,7 @@ pub mod access {
 pub type ReleaseFn = unsafe extern "C" fn(argument: *mut c_void, data: *mut c_void);
 
 /// The functions and facts of a component. Null functions forward to the first child.
+#[derive(Debug)]
 #[repr(C)]
 pub struct ComponentTable {
     /// Bytes of this struct, for growth.

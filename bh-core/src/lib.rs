@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod component;
+pub mod config;
 pub mod environment;
 pub mod error;
 pub mod export;
@@ -9,12 +10,17 @@ pub mod foreign;
 mod guard;
 mod host;
 mod link;
+pub mod loader;
 pub mod log;
 pub mod memory;
+pub mod recorder;
 mod route;
 pub mod services;
+pub mod stack;
 pub mod stats;
 pub mod trace;
 
 pub use component::{Child, Component, Counter, Host, Registry, Ticket};
+pub use config::Config;
 pub use error::{Error, Result};
+pub use stack::Stack;

@@ -12,7 +12,7 @@ pub struct Services {
     stats: Stats,
     trace: Option<Trace>,
     log_level: u32,
-    next_base: AtomicU64,
+    next_base: Arc<AtomicU64>,
     timing: bool,
 }
 
@@ -21,7 +21,7 @@ impl Services {
     pub fn new(memory: Memory, trace: Option<Trace>, log_level: u32, timing: bool) -> Arc<Services> {
         let timing = timing || trace.is_some();
         let stats = Stats::default();
-        Arc::new(Services { memory, stats, trace, log_level, next_base: AtomicU64::new(1), timing })
+        Arc::new(Services { memory, stats, trace, log_level, next_base: Arc::new(AtomicU64::new(1)), timing })
     }
 
     /// Host memory.
@@ -48,6 +48,11 @@ impl Services {
     #[inline]
     pub fn new_base_id(&self) -> u64 {
         self.next_base.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The counter that base ids come from.
+    pub fn base_ids(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.next_base)
     }
 
     /// Writes a line to the log if the level is wanted; see [`crate::abi::log_level`].

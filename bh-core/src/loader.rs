@@ -1,0 +1,238 @@
+//! Finds, loads and chains the components of a stack. Libraries are never unloaded.
+
+use crate::abi::{ENTRY_SYMBOL, EntryFn, status};
+use crate::config::{ChosenStack, Config, Item, Name, Section};
+use crate::environment;
+use crate::error::{Error, Result};
+use crate::foreign::ForeignTable;
+use crate::host::HostInstance;
+use crate::link::Link;
+use crate::services::Services;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The directory of the library (or program) that this code is part of.
+pub fn own_directory() -> Option<PathBuf> {
+    // SAFETY: `dladdr` fills the record for an address of ours; the name it gives stays valid.
+    let file = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let found = libc::dladdr(own_directory as *const libc::c_void, &mut info) != 0 && !info.dli_fname.is_null();
+        found.then(|| PathBuf::from(CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned()))
+    };
+    // For the program itself the name may be relative to a directory that was left since.
+    let file = file.and_then(|file| file.canonicalize().ok()).or_else(|| std::env::current_exe().ok())?;
+    file.parent().map(Path::to_path_buf)
+}
+
+/// Where libraries are looked for, in this order.
+pub fn library_directories(config: &Config) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> =
+        environment::variable_os("BH_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
+    directories.extend(config.library_path().iter().cloned());
+    if let Some(own) = own_directory() {
+        directories.extend([own.join("bh"), own.join("../lib/bh"), own.join("../lib")]);
+        directories.insert(directories.len() - 3, own);
+    }
+    directories
+}
+
+/// The library names that a component without a `library` key may have, the likeliest first.
+fn default_libraries(component: &str) -> [String; 3] {
+    let name = component.replace('-', "_");
+    [format!("bh_{name}"), format!("bh_vem_{name}"), format!("bh_ve_{name}")]
+}
+
+/// Loads the libraries that components name.
+pub struct Libraries<'a> {
+    config: &'a Config,
+    directories: Vec<PathBuf>,
+    loaded: HashMap<PathBuf, Arc<ForeignTable>>,
+}
+
+impl<'a> Libraries<'a> {
+    /// Nothing loaded yet.
+    pub fn new(config: &'a Config) -> Libraries<'a> {
+        Libraries { config, directories: library_directories(config), loaded: HashMap::new() }
+    }
+
+    /// The component of this name, loaded if it is not yet. The error says where the config named it.
+    pub fn component(&mut self, name: &Name) -> Result<Arc<ForeignTable>> {
+        let (place, library) = match self.config.component_library(&name.text) {
+            Some(library) => (library.place, Some(library.value)),
+            None => (self.config.place(name.line), None),
+        };
+        let located = |error: Error| Error::new(error.status, format!("{place}: {}", error.text));
+        let candidates = match &library {
+            Some(library) => vec![library.clone()],
+            None => default_libraries(&name.text).to_vec(),
+        };
+        for candidate in &candidates {
+            if let Some(table) = self.find(candidate).map_err(located)? {
+                return Ok(table);
+            }
+        }
+        let text = format!(
+            "component '{}': no library '{}' in {}{}",
+            name.text,
+            file_name(&candidates[0]),
+            self.directories.iter().map(|directory| directory.display().to_string()).collect::<Vec<_>>().join(", "),
+            self.config.component_hint(&name.text),
+        );
+        Err(located(Error::new(status::LIBRARY, text)))
+    }
+
+    fn find(&mut self, library: &str) -> Result<Option<Arc<ForeignTable>>> {
+        if let Some(table) = self.config.linked_component(library) {
+            // SAFETY: linked tables are static.
+            return unsafe { ForeignTable::read(library, table) }.map(|table| Some(Arc::new(table)));
+        }
+        let files: Vec<PathBuf> = if is_path(library) {
+            vec![self.config.directory().join(library)]
+        } else {
+            self.directories.iter().map(|directory| directory.join(file_name(library))).collect()
+        };
+        match files.into_iter().find(|file| file.is_file()) {
+            Some(file) => self.open(&file).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn open(&mut self, file: &Path) -> Result<Arc<ForeignTable>> {
+        if let Some(table) = self.loaded.get(file) {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(open_component(file)?);
+        self.loaded.insert(file.to_owned(), Arc::clone(&table));
+        Ok(table)
+    }
+}
+
+/// Does a library's name say where it lies?
+fn is_path(library: &str) -> bool {
+    library.contains('/')
+}
+
+/// The file of a library: names come without the platform's prefix and suffix.
+fn file_name(library: &str) -> String {
+    if is_path(library) { library.to_owned() } else { format!("lib{library}.so") }
+}
+
+/// Loads a library for good and negotiates with its component.
+pub fn open_component(file: &Path) -> Result<ForeignTable> {
+    let shown = file.display();
+    // SAFETY: the config names libraries that may run code when they are loaded.
+    let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }
+        .map_err(|error| Error::new(status::LIBRARY, format!("library '{shown}' cannot be loaded: {error}")))?;
+    let stem = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = stem.strip_prefix("lib").unwrap_or(stem).split('.').next().unwrap_or_default();
+    let own_symbol = format!("{stem}_component_entry");
+    // SAFETY: what exports this name is an entry function.
+    let entry = unsafe {
+        library.get::<EntryFn>(ENTRY_SYMBOL).or_else(|_| library.get::<EntryFn>(&own_symbol)).map(|symbol| *symbol)
+    };
+    let entry = entry.map_err(|_| {
+        let text = format!("library '{shown}' is no component: it exports neither '{ENTRY_SYMBOL}' nor '{own_symbol}'");
+        Error::new(status::LIBRARY, text)
+    })?;
+    std::mem::forget(library);
+    // SAFETY: the symbol is the entry function.
+    unsafe { ForeignTable::negotiate(&shown.to_string(), entry) }
+}
+
+/// Builds the instances of one stack.
+pub(crate) struct Loader<'a> {
+    config: &'a Config,
+    libraries: Libraries<'a>,
+    services: Arc<Services>,
+    instances: HashMap<String, usize>,
+}
+
+impl<'a> Loader<'a> {
+    pub(crate) fn new(config: &'a Config, services: Arc<Services>) -> Loader<'a> {
+        Loader { config, libraries: Libraries::new(config), services, instances: HashMap::new() }
+    }
+
+    /// Makes the instances from the bottom up; returns the top one.
+    pub(crate) fn build(mut self, stack: &ChosenStack) -> Result<Box<Link>> {
+        let mut tables = HashMap::new();
+        self.load(&stack.items, &mut tables)?;
+        self.config.check_environment(
+            tables.iter().map(|(name, table): (&String, &Arc<ForeignTable>)| (name.as_str(), table.keys.as_slice())),
+        )?;
+        let mut top = self.chain(&stack.items, &tables)?;
+        match (top.pop(), top.is_empty()) {
+            (Some(link), true) => Ok(link),
+            _ => Err(Error::new(
+                status::CONFIG,
+                format!("{}: stack '{}' must begin with one component", self.config.place(stack.line), stack.name),
+            )),
+        }
+    }
+
+    /// Loads all libraries and checks all keys before any instance is made.
+    fn load(&mut self, items: &[Item], tables: &mut HashMap<String, Arc<ForeignTable>>) -> Result<()> {
+        for item in items {
+            match item {
+                Item::One(name) => {
+                    if !tables.contains_key(&name.text) {
+                        let table = self.libraries.component(name)?;
+                        self.config.check_keys(&name.text, &table.keys)?;
+                        tables.insert(name.text.clone(), table);
+                    }
+                }
+                Item::Siblings(chains) => {
+                    for chain in chains {
+                        self.load(chain, tables)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The instances of a chain: one at the top, or several siblings, each with its own instances of what follows.
+    fn chain(&mut self, items: &[Item], tables: &HashMap<String, Arc<ForeignTable>>) -> Result<Vec<Box<Link>>> {
+        let Some((first, rest)) = items.split_first() else { return Ok(Vec::new()) };
+        match first {
+            Item::One(name) => {
+                let children = self.chain(rest, tables)?;
+                let table = &tables[&name.text];
+                let host = self.host(&name.text, &table.keys);
+                Ok(vec![Link::create(Arc::clone(table), host, children)?])
+            }
+            Item::Siblings(chains) => {
+                let mut links = Vec::new();
+                for chain in chains {
+                    let items: Vec<Item> = chain.iter().chain(rest).cloned().collect();
+                    links.extend(self.chain(&items, tables)?);
+                }
+                Ok(links)
+            }
+        }
+    }
+
+    fn host(&mut self, component: &str, keys: &[String]) -> Box<HostInstance> {
+        let number = self.instances.entry(component.to_owned()).or_default();
+        *number += 1;
+        let label = if *number == 1 { component.to_owned() } else { format!("{component}#{number}") };
+        let values: Vec<(String, String)> = keys
+            .iter()
+            .filter_map(|key| Some((key.clone(), self.config.value(Section::Component(component), key)?.value)))
+            .collect();
+        HostInstance::new(Arc::clone(&self.services), &label, &values)
+    }
+}
+
+/// Loads every component that any stack of the config names and checks its keys; returns all errors.
+pub fn check(config: &Config) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let mut libraries = Libraries::new(config);
+    for name in config.component_names() {
+        let checked = libraries.component(&name).and_then(|table| config.check_keys(&name.text, &table.keys));
+        errors.extend(checked.err());
+    }
+    errors
+}
