@@ -478,23 +478,19 @@ impl Arrays {
         let state = state_of(&mut self.bases, base)?;
         if exclusive {
             state.poison = None;
-        }
-        let held = state.attachments.iter().position(|(at, _)| *at == space);
-        match held.map(|place| state.attachments[place].1) {
-            Some(index) if self.buffers.handle(index) == handle => {}
-            other => {
-                let index = self.buffers.attach(handle, operations);
-                if let (Some(old), Some(place)) = (other, held) {
-                    state.attachments[place].1 = index;
-                    self.buffers.unref_attachment(old);
-                } else {
-                    state.attachments.push((space, index));
-                }
-            }
-        }
-        if exclusive {
-            self.drop_attachments(base.id, Some(space));
+            // This may fail, so it comes before the registry takes the handle.
             self.make_host_stale(base.id)?;
+            self.drop_attachments(base.id, Some(space));
+        }
+        let state = state_of(&mut self.bases, base)?;
+        let held = state.attachments.iter_mut().find(|(at, _)| *at == space);
+        match held {
+            Some((_, index)) if self.buffers.handle(*index) == handle => {}
+            Some((_, index)) => {
+                let old = std::mem::replace(index, self.buffers.attach(handle, operations));
+                self.buffers.unref_attachment(old);
+            }
+            None => state.attachments.push((space, self.buffers.attach(handle, operations))),
         }
         Ok(())
     }

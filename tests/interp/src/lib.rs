@@ -1,0 +1,120 @@
+//! The reference interpreter as an engine: slow, obviously right, and the smallest example of a component in Rust.
+//! Its [`usage`] tells the other test components what a block does to each base.
+
+pub mod usage;
+
+use bh_bytecode::interp::{Interpreter, Memory};
+use bh_bytecode::{Base, BatchRef, Opcode};
+use bh_core::abi::{Capabilities, capability, kind, status};
+use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::error::{Error, Result};
+use usage::{Use, block_usage};
+
+/// The engine: copies a block's arrays into the interpreter's memory, runs it there, and copies the results back.
+pub struct Interp {
+    child: Option<Child>,
+    registry: Option<Registry>,
+}
+
+impl Component for Interp {
+    const NAME: &'static str = "ve-interp";
+    const KIND: u32 = kind::ENGINE;
+    const KEYS: &'static [&'static str] = &[];
+
+    fn create(_host: Host, children: Vec<Child>) -> Result<Interp> {
+        Ok(Interp { child: children.into_iter().next(), registry: None })
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        self.child.as_mut()
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        Capabilities { flags: capability::RENAMES, parallelism: 1, bandwidth: 1e8, ..Capabilities::default() }
+    }
+
+    fn bind(&mut self, registry: Registry) -> Result<()> {
+        self.registry = Some(registry);
+        Ok(())
+    }
+
+    fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let block = &batch.blocks[block as usize];
+        !batch.block_instrs(block).iter().any(|&instr| batch.instrs[instr as usize].opcode.is_extension())
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        let registry =
+            self.registry.ok_or_else(|| Error::new(status::INIT, "ve-interp has no data manager above it"))?;
+        for &block in blocks {
+            run_block(&registry, batch, block).map_err(|error| error.in_block(block))?;
+        }
+        Ok(Ticket::DONE)
+    }
+
+    fn extmethod(&mut self, _name: &str, _opcode: Opcode) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// Runs one block. Loans are taken before and ended after the work, so that a failure changes nothing.
+fn run_block(registry: &Registry, batch: &BatchRef<'_>, block: u32) -> Result<()> {
+    let uses = block_usage(batch, block);
+    let mut memory = Memory::new();
+    for wanted in &uses {
+        let base = &batch.bases[wanted.base as usize];
+        memory.insert(base.id, load(registry, base, wanted)?);
+    }
+    interpret(batch, block, &mut memory)?;
+    for written in uses.iter().filter(|wanted| wanted.writes) {
+        let base = &batch.bases[written.base as usize];
+        store(registry, base, written, memory.get(base.id).unwrap_or_default())?;
+    }
+    carry_out_renames(registry, batch, block)
+}
+
+/// Runs the instructions of a block, system instructions aside, on data that was brought into `memory`.
+pub fn interpret(batch: &BatchRef<'_>, block: u32, memory: &mut Memory) -> Result<()> {
+    let mut interpreter = Interpreter { memory, extensions: None, magnitudes: None };
+    for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
+        let opcode = batch.instrs[instr as usize].opcode;
+        if opcode.is_system() {
+            continue;
+        }
+        interpreter.execute_instr(batch, instr as usize).map_err(|text| {
+            Error::new(status::EXECUTION, format!("{}: {text}", opcode.name())).at_instr(batch, instr)
+        })?;
+    }
+    Ok(())
+}
+
+/// The bytes of a base as a block needs them: its values, or zeros if the block overwrites them all.
+fn load(registry: &Registry, base: &Base, wanted: &Use) -> Result<Vec<u8>> {
+    if !wanted.needs_old {
+        return Ok(vec![0; base.bytes() as usize]);
+    }
+    let loan = registry.acquire(base, bh_core::abi::access::READ)?;
+    // SAFETY: the loan holds the whole base until it is released.
+    let bytes = unsafe { std::slice::from_raw_parts(loan.data.cast::<u8>(), base.bytes() as usize) }.to_vec();
+    registry.release(&loan);
+    Ok(bytes)
+}
+
+fn store(registry: &Registry, base: &Base, written: &Use, bytes: &[u8]) -> Result<()> {
+    let loan = registry.acquire(base, written.access())?;
+    // SAFETY: the loan has room for the whole base, and the interpreter's copy has its size.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), loan.data.cast::<u8>(), bytes.len()) };
+    registry.release(&loan);
+    Ok(())
+}
+
+/// The interpreter needs no second buffer, but a rename may promise an alias; its content is stored.
+fn carry_out_renames(registry: &Registry, batch: &BatchRef<'_>, block: u32) -> Result<()> {
+    for rename in batch.renames(&batch.blocks[block as usize]) {
+        let Some(alias) = batch.bases.get(rename.alias as usize) else { continue };
+        registry.alias(alias, &batch.bases[rename.base as usize], &batch.view(rename.alias_view))?;
+    }
+    Ok(())
+}
+
+bh_core::export_component!(Interp);

@@ -1,0 +1,63 @@
+//! What a block does to each base.
+
+use bh_bytecode::{BatchRef, Operand};
+use bh_core::abi::access;
+
+/// How a block uses a base that is not contracted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Index of the base in the batch.
+    pub base: u32,
+    /// Does the block need the values from before, because it reads them or leaves some of them?
+    pub needs_old: bool,
+    /// Does the block change it?
+    pub writes: bool,
+}
+
+impl Use {
+    /// The mode to acquire the base with.
+    pub fn access(&self) -> u32 {
+        match (self.needs_old, self.writes) {
+            (false, true) => access::WRITE | access::DISCARD,
+            (true, true) => access::READ | access::WRITE,
+            _ => access::READ,
+        }
+    }
+}
+
+/// The bases that a block touches, in order of first use; without its contracted bases.
+pub fn block_usage(batch: &BatchRef<'_>, block: u32) -> Vec<Use> {
+    let block = &batch.blocks[block as usize];
+    let mut uses = Vec::new();
+    for &instr in batch.block_instrs(block) {
+        instr_usage(batch, instr, &mut uses);
+    }
+    uses.retain(|found| !batch.contracted(block).contains(&found.base));
+    uses
+}
+
+/// Adds what an instruction does. Empty views touch nothing, and neither does data management.
+pub fn instr_usage(batch: &BatchRef<'_>, instr: u32, uses: &mut Vec<Use>) {
+    let instr = &batch.instrs[instr as usize];
+    if instr.opcode.is_system() {
+        return;
+    }
+    let place = |operand: &Operand| {
+        let view = operand.as_view()?;
+        let record = &batch.views[view as usize];
+        let base = batch.base_of(view)?;
+        (record.len > 0).then_some((record.base, record.len == base.len))
+    };
+    for (base, _) in instr.inputs().iter().filter_map(place) {
+        if !uses.iter().any(|found| found.base == base) {
+            uses.push(Use { base, needs_old: true, writes: false });
+        }
+    }
+    for (base, whole) in instr.outputs().iter().filter_map(place) {
+        match uses.iter_mut().find(|found| found.base == base) {
+            Some(found) => found.writes = true,
+            // A view that reaches no element twice and has as many as the base covers it.
+            None => uses.push(Use { base, needs_old: !whole || instr.opcode.reads_output(), writes: true }),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What goes wrong on purpose: refusals by seed, failures by opcode, delays.
+
+use bh_bytecode::hash::hash_words;
+use bh_bytecode::{BatchRef, Opcode};
+use bh_core::abi::status;
+use bh_core::component::Host;
+use bh_core::error::{Error, Result};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The settings of one instance.
+pub struct Script {
+    seed: u64,
+    refuse: f64,
+    delay: Duration,
+    /// For each opcode, the number of the execution that fails, from 1.
+    fail: Vec<(Opcode, u64)>,
+    executed: HashMap<u16, u64>,
+}
+
+/// The config keys.
+pub const KEYS: &[&str] = &["seed", "refuse", "delay_us", "fail"];
+
+impl Script {
+    /// Reads the config. `fail` lists `opcode:n`: the n-th execution of the opcode fails.
+    pub fn new(host: &Host) -> Result<Script> {
+        let refuse: f64 = host.config_or("refuse", 0.0)?;
+        if !(0.0..=1.0).contains(&refuse) {
+            let text = format!("config key 'refuse': {refuse} is not between 0 and 1");
+            return Err(Error::new(status::CONFIG, text));
+        }
+        let list = host.config("fail").unwrap_or_default();
+        let fail = list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(parse_failure);
+        Ok(Script {
+            seed: host.config_or("seed", 1)?,
+            refuse,
+            delay: Duration::from_micros(host.config_or("delay_us", 20)?),
+            fail: fail.collect::<Result<_>>()?,
+            executed: HashMap::new(),
+        })
+    }
+
+    /// Does the script ever refuse a block?
+    pub fn refuses(&self) -> bool {
+        self.refuse > 0.0
+    }
+
+    /// Is this block refused? The answer depends on nothing but the seed and what the block's instructions do, so that
+    /// the same question gets the same answer.
+    pub fn is_refused(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let mut words = vec![self.seed];
+        for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
+            let instr = &batch.instrs[instr as usize];
+            if instr.opcode.is_extension() {
+                return true;
+            }
+            if !instr.opcode.is_system() {
+                words.push(u64::from(instr.opcode.0) << 32 | u64::from(instr.param));
+                let views = instr.operands().iter().filter_map(|operand| operand.as_view());
+                words.extend(views.map(|view| batch.views[view as usize].len as u64));
+            }
+        }
+        // The upper 53 bits of the hash as a number in [0, 1).
+        words.len() > 1 && ((hash_words(&words) as u64) >> 11) as f64 * 2f64.powi(-53) < self.refuse
+    }
+
+    /// Counts the executions in a block; the instruction that is to fail, if any.
+    pub fn failing_instr(&mut self, batch: &BatchRef<'_>, block: u32) -> Option<u32> {
+        let mut failing = None;
+        for &index in batch.block_instrs(&batch.blocks[block as usize]) {
+            let opcode = batch.instrs[index as usize].opcode;
+            let count = self.executed.entry(opcode.0).or_default();
+            *count += 1;
+            if failing.is_none() && self.fail.contains(&(opcode, *count)) {
+                failing = Some(index);
+            }
+        }
+        failing
+    }
+
+    /// How long the job with this number takes on top: three of four none at all, so that both orders of completion
+    /// and waiting occur.
+    pub fn delay(&self, job: u64) -> Duration {
+        if job % 4 == 3 { self.delay } else { Duration::ZERO }
+    }
+}
+
+fn parse_failure(item: &str) -> Result<(Opcode, u64)> {
+    let parsed = item.split_once(':').and_then(|(name, count)| {
+        let count = count.trim().parse().ok().filter(|&count| count > 0)?;
+        Some((Opcode::from_name(name.trim())?, count))
+    });
+    parsed.ok_or_else(|| {
+        Error::new(
+            status::CONFIG,
+            format!("config key 'fail': '{item}' is not of the form 'opcode:number', as in 'exp:2'"),
+        )
+    })
+}
