@@ -1,0 +1,61 @@
+//! `bh run`: a program under the profiler.
+
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// Runs the program with statistics and trace switched on through the environment; its exit status is ours.
+pub fn run(profile: bool, trace: Option<PathBuf>, stack: Option<String>, line: &[OsString]) -> Result<ExitCode> {
+    let Some((program, arguments)) = line.split_first() else {
+        return Err(Error::new(status::ARGUMENT, "run needs a program after --"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(stack) = stack {
+        command.env("BH_STACK", stack);
+    }
+    if let Some(trace) = &trace {
+        command.env("BH_TRACE", trace);
+    }
+    let statistics = std::env::temp_dir().join(format!("bh-profile-{}.json", std::process::id()));
+    if profile {
+        command.env("BH_STATS", &statistics);
+    }
+    let begin = Instant::now();
+    let ended = command.status().map_err(|error| {
+        Error::new(status::FILE, format!("'{}' cannot be started: {error}", program.to_string_lossy()))
+    })?;
+    let seconds = begin.elapsed().as_secs_f64();
+    if profile {
+        print(&statistics, seconds)?;
+    }
+    if let Some(trace) = trace {
+        eprintln!("trace: {}", trace.display());
+    }
+    Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+fn print(file: &Path, seconds: f64) -> Result<()> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Error::new(status::FILE, format!("the program left no statistics ({error}); does it use bh, and does it end normally?"))
+    })?;
+    // Best effort: the file lies in the temporary directory.
+    let _ = std::fs::remove_file(file);
+    let counters: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text)
+        .map_err(|error| Error::new(status::FILE, format!("the statistics are damaged: {error}")))?;
+    eprintln!("{:<40} {seconds:>16.3} s", "wall clock");
+    for (name, value) in &counters {
+        let value = value.as_u64().unwrap_or(0);
+        if let Some(name) = name.strip_suffix("_ns") {
+            eprintln!("{name:<40} {:>16.6} s", value as f64 * 1e-9);
+        } else if name.ends_with("bytes") {
+            eprintln!("{name:<40} {:>16.3} MB", value as f64 * 1e-6);
+        } else {
+            eprintln!("{name:<40} {value:>16}");
+        }
+    }
+    Ok(())
+}
