@@ -3,6 +3,7 @@
 use crate::abi::{Capabilities, ReleaseFn};
 use crate::component::Ticket;
 use crate::error::Result;
+use crate::stack::Stack;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -48,4 +49,62 @@ pub trait Backend: Send {
 
     /// A text question or command.
     fn message(&mut self, text: &str) -> Result<String>;
+
+    /// The loaded stack, if it is one.
+    fn stack(&mut self) -> Option<&mut Stack> {
+        None
+    }
+}
+
+impl Backend for Stack {
+    fn base_ids(&self) -> Arc<AtomicU64> {
+        self.services().base_ids()
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        Stack::capabilities(self)
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        Stack::execute(self, batch, blocks)
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        Stack::wait(self, ticket)
+    }
+
+    fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
+        Stack::map(self, base, view, access)
+    }
+
+    fn unmap(&mut self, base: &Base) -> Result<()> {
+        Stack::unmap(self, base)
+    }
+
+    unsafe fn adopt(
+        &mut self,
+        base: &Base,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: promised by the caller.
+        unsafe { Stack::adopt(self, base, data, release, argument) }
+    }
+
+    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        Stack::pin(self, base, pinned)
+    }
+
+    fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        Stack::extmethod(self, name, opcode)
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        Stack::message(self, text)
+    }
+
+    fn stack(&mut self) -> Option<&mut Stack> {
+        Some(self)
+    }
 }

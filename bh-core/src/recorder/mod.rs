@@ -31,8 +31,10 @@ pub use check::result_type;
 pub use record::Input;
 
 use crate::abi::status;
+use crate::config::Config;
 use crate::environment;
 use crate::error::{Error, Result};
+use crate::stack::Stack;
 use bh_bytecode::{DType, View};
 use executor::Executor;
 use state::{Running, State};
@@ -87,13 +89,17 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The defaults changed by the environment: `BH_EAGER` and `BH_DUMP`.
-    pub fn from_environment() -> Options {
-        Options {
+    /// The defaults changed by the config's section `recorder` and by the environment: `BH_EAGER` and `BH_DUMP`.
+    pub fn from_config(config: &Config) -> Result<Options> {
+        let default = Options::default();
+        let number = |key: &str, default: u64| Ok(config.core_number("recorder", key)?.unwrap_or(default));
+        Ok(Options {
+            max_instructions: number("max_instructions", default.max_instructions as u64)?.max(1) as usize,
+            max_bytes: number("max_bytes", default.max_bytes)?,
+            small_bytes: number("small_bytes", default.small_bytes)?,
             eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0"),
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
-            ..Options::default()
-        }
+        })
     }
 }
 
@@ -180,6 +186,23 @@ impl Recorder {
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
         Ok(())
+    }
+
+    /// Starts on a stack of the configuration that applies here: `name`, or else the one that the user picked.
+    pub fn open(&self, name: Option<&str>) -> Result<()> {
+        let config = Config::find()?;
+        let options = Options::from_config(&config)?;
+        let name = name.map(str::to_owned);
+        self.start(options, move || Ok(Box::new(Stack::load(&config, name.as_deref())?)))
+    }
+
+    /// Calls `f` with the loaded stack, after all work that runs now.
+    pub fn with_stack<R: Send>(&self, f: impl FnOnce(&mut Stack) -> Result<R> + Send) -> Result<R> {
+        let executor = lock(&self.state).executor()?;
+        executor.with_backend(|backend| {
+            let stack = backend.stack();
+            f(stack.ok_or_else(|| Error::new(status::UNSUPPORTED, "this context has no stack of components"))?)
+        })
     }
 
     /// Finishes all work, frees all arrays and ends the stack. Returns the first failure that was not reported yet.
