@@ -16,6 +16,7 @@ pub mod philox;
 pub mod random;
 pub mod scalar;
 pub mod signature;
+pub mod text;
 pub mod validate;
 pub mod view;
 

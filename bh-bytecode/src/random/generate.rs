@@ -34,7 +34,7 @@ struct Generator<'a> {
 /// A random valid program. The same seed and options give the same program everywhere.
 pub fn program(seed: u64, options: &Options) -> Program {
     let mut rng = Rng::new(seed);
-    let first_id = 1 + (rng.next() >> 40);
+    let first_id = 1 + (rng.bits() >> 40);
     let mut generator = Generator {
         rng,
         options,
@@ -146,11 +146,11 @@ impl Generator<'_> {
                 _ if special => specials[self.rng.below(specials.len())],
                 0 => self.rng.between(-4, 10) as f64,
                 1 => self.rng.between(-40, 100) as f64 / 8.0,
-                _ => (self.rng.next() >> 11) as f64 / (1u64 << 50) as f64 - 3.0,
+                _ => (self.rng.bits() >> 11) as f64 / (1u64 << 50) as f64 - 3.0,
             };
             return Constant::from_value(value).cast(dtype);
         }
-        let value = if special { self.rng.next() as i64 } else { self.rng.between(-4, 10) };
+        let value = if special { self.rng.bits() as i64 } else { self.rng.between(-4, 10) };
         if dtype == DType::Bool {
             return Constant::from_value(value & 1 == 1);
         }
@@ -295,7 +295,7 @@ impl Generator<'_> {
         } else if rank == 0 || self.rng.chance(30) {
             all
         } else {
-            match self.rng.next() as u16 & all {
+            match self.rng.bits() as u16 & all {
                 0 => 1,
                 mask => mask,
             }
@@ -322,7 +322,7 @@ impl Generator<'_> {
         let mut operands = vec![self.operand(output.0, &output.1)];
         operands.push(Operand::view(self.batch.intern_view(NO_BASE, &index)));
         if opcode == Opcode::Random {
-            let key = Constant::from_value(self.rng.next());
+            let key = Constant::from_value(self.rng.bits());
             operands.push(Operand::constant(self.batch.push_constant(key)));
         }
         self.push(opcode, 0, &operands);
