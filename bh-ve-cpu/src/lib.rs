@@ -1,5 +1,18 @@
-//! The CPU vector engine.
+//! The CPU vector engine: runs fused kernels block by block on all cores.
 
+mod cache;
+mod engine;
 pub mod math;
+mod neutral;
+mod plan;
 mod portable;
+mod primitives;
+mod program;
+mod run;
+mod settings;
 pub mod simd;
+mod special;
+
+pub use engine::Engine;
+
+bh_core::export_component!(Engine);

@@ -1,0 +1,487 @@
+//! From a block of the partition to stages: forwarding of values, loads, stores, reductions and the epilogue.
+
+use super::kernel::{
+    Arg, BufferRef, ConstantRef, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
+    StrideClass, Temporary,
+};
+use super::nest::{self, Access};
+use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
+
+/// Lowers a block of a validated batch whose partition is legal.
+pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
+    let block = &batch.blocks[block as usize];
+    let work = |&&index: &&u32| {
+        let opcode = batch.instrs[index as usize].opcode;
+        !opcode.is_system()
+    };
+    let indices: Vec<u32> = batch.block_instrs(block).iter().filter(work).copied().collect();
+    let Some(&first) = indices.first() else {
+        return Lowered::Nothing;
+    };
+    let instr = &batch.instrs[first as usize];
+    match instr.opcode.kind() {
+        Kind::Accumulate => return Lowered::Special(Special::Accumulate(first)),
+        Kind::Index if instr.opcode != Opcode::Gather => return Lowered::Special(Special::Scatter(first)),
+        Kind::Extension => return Lowered::Special(Special::Extension(first)),
+        _ => {}
+    }
+    let mut builder = Builder {
+        batch,
+        canonical: canonical_views(batch, &indices),
+        contracted: batch.contracted(block),
+        renamed: batch.renames(block).iter().map(|rename| rename.base).collect(),
+        results: Vec::new(),
+        temporaries: Vec::new(),
+    };
+    builder.build(&indices)
+}
+
+/// A stage that copies the elements of a view from one buffer to another: what a rename leaves uncovered.
+pub fn copy_stage(batch: &BatchRef<'_>, view: u32, from: BufferRef, to: BufferRef) -> Stage {
+    let dtype = batch.base_of(view).map_or(DType::Bool, |base| base.dtype());
+    let mut draft = Draft::default();
+    let access = Access { start: batch.views[view as usize].start, strides: batch.stride(view).to_vec(), memory: true };
+    let source = draft.slot(dtype, SlotMode::Read, from, access.clone());
+    let target = draft.slot(dtype, SlotMode::Write, to, access);
+    let arg = draft.value(Step::Load { slot: source }, 0);
+    draft.steps.push(Step::Store { slot: target, arg });
+    draft.instrs.push(0);
+    draft.finish(batch.shape(view), 0)
+}
+
+/// The result of a reduction: its view, and where it lies until the epilogue reads it.
+struct ReductionResult {
+    view: u32,
+    buffer: BufferRef,
+    access: Access,
+}
+
+struct Builder<'a> {
+    batch: &'a BatchRef<'a>,
+    /// The first view of the block that equals each of its views.
+    canonical: Vec<(u32, u32)>,
+    contracted: &'a [u32],
+    renamed: Vec<u32>,
+    results: Vec<ReductionResult>,
+    temporaries: Vec<Temporary>,
+}
+
+/// A stage under construction.
+#[derive(Default)]
+struct Draft {
+    slots: Vec<(Slot, BufferRef, Access)>,
+    steps: Vec<Step>,
+    instrs: Vec<u32>,
+    values: u16,
+    constants: Vec<(DType, ConstantRef)>,
+    gathers: Vec<GatherSource>,
+    /// What each view holds at this point of the block.
+    current: Vec<(u32, Arg)>,
+    /// What must be written at the end: view, value, instruction.
+    stores: Vec<(u32, Arg, u32)>,
+}
+
+impl Draft {
+    fn value(&mut self, step: Step, instr: u32) -> Arg {
+        self.steps.push(step);
+        self.instrs.push(instr);
+        self.values += 1;
+        Arg::Value(self.values - 1)
+    }
+
+    fn constant(&mut self, dtype: DType, constant: ConstantRef) -> Arg {
+        let at = self.constants.iter().position(|known| *known == (dtype, constant)).unwrap_or_else(|| {
+            self.constants.push((dtype, constant));
+            self.constants.len() - 1
+        });
+        Arg::Constant(at as u16)
+    }
+
+    fn slot(&mut self, dtype: DType, mode: SlotMode, buffer: BufferRef, access: Access) -> u16 {
+        let slot = Slot { dtype, mode, inner: StrideClass::Other, same_as: 0 };
+        self.slots.push((slot, buffer, access));
+        (self.slots.len() - 1) as u16
+    }
+
+    fn set(&mut self, view: u32, arg: Arg) {
+        match self.current.iter_mut().find(|(known, _)| *known == view) {
+            Some(entry) => entry.1 = arg,
+            None => self.current.push((view, arg)),
+        }
+    }
+
+    /// Orders and merges the nest, and closes the stage.
+    fn finish(self, shape: &[i64], reduced: u16) -> Stage {
+        let (slots, mut rest): (Vec<_>, Vec<_>) =
+            self.slots.into_iter().map(|(slot, buffer, access)| ((slot, buffer), access)).unzip();
+        let (extents, dims) = nest::build(shape, reduced, &mut rest);
+        let rank = extents.len();
+        let mut kernel = Kernel { dims, steps: self.steps, ..Kernel::default() };
+        let mut parameters =
+            Parameters { extents, gathers: self.gathers, instrs: self.instrs, ..Parameters::default() };
+        for (index, ((mut slot, buffer), access)) in slots.into_iter().zip(rest).enumerate() {
+            slot.inner = match access.strides[rank - 1] {
+                _ if parameters.extents[rank - 1] == 1 && slot.mode != SlotMode::Index => StrideClass::Unit,
+                0 => StrideClass::Zero,
+                1 => StrideClass::Unit,
+                _ => StrideClass::Other,
+            };
+            let same = |other: usize| {
+                parameters.buffers[other] == buffer
+                    && buffer != BufferRef::None
+                    && parameters.starts[other] == access.start
+                    && parameters.strides[other * rank..][..rank] == access.strides
+            };
+            slot.same_as = (0..index).find(|&other| same(other)).unwrap_or(index) as u16;
+            kernel.slots.push(slot);
+            parameters.buffers.push(buffer);
+            parameters.starts.push(access.start);
+            parameters.strides.extend_from_slice(&access.strides);
+        }
+        for (dtype, constant) in self.constants {
+            kernel.constants.push(dtype);
+            parameters.constants.push(constant);
+        }
+        Stage { kernel, parameters }
+    }
+}
+
+impl Builder<'_> {
+    fn build(&mut self, indices: &[u32]) -> Lowered {
+        let batch = self.batch;
+        let reduction = indices.iter().map(|&index| &batch.instrs[index as usize]).find(|instr| is_fold(instr, batch));
+        let (shape, mask) = match reduction {
+            Some(instr) => {
+                let input = instr.inputs().first().and_then(|operand| operand.as_view());
+                let shape = input.map_or(&[][..], |view| batch.shape(view));
+                (shape, instr.param & low_bits(shape.len()))
+            }
+            None => (output_view(&batch.instrs[indices[0] as usize]).map_or(&[][..], |view| batch.shape(view)), 0),
+        };
+        let kept: Vec<i64> = (0..shape.len()).filter(|&axis| mask >> axis & 1 == 0).map(|axis| shape[axis]).collect();
+        let mut main = Draft::default();
+        let mut epilogue = Draft::default();
+        for &index in indices {
+            let instr = &batch.instrs[index as usize];
+            let Some(out) = output_view(instr).map(|view| self.canonical(view)) else {
+                continue;
+            };
+            if is_fold(instr, batch) {
+                self.reduce(&mut main, index, out, mask);
+            } else if mask != 0 && (batch.shape(out) != shape || self.reads_result(instr, &epilogue)) {
+                self.compute(&mut epilogue, index, out);
+            } else {
+                self.compute(&mut main, index, out);
+            }
+        }
+        let mut stages = Vec::with_capacity(2);
+        for (mut draft, shape, mask) in [(main, shape, mask), (epilogue, kept.as_slice(), 0)] {
+            self.store(&mut draft);
+            if !draft.steps.iter().any(|step| matches!(step, Step::Store { .. } | Step::Reduce { .. })) {
+                continue;
+            }
+            stages.push(draft.finish(shape, mask));
+        }
+        if stages.is_empty() { Lowered::Nothing } else { Lowered::Loops(stages, std::mem::take(&mut self.temporaries)) }
+    }
+
+    fn canonical(&self, view: u32) -> u32 {
+        self.canonical.iter().find(|(known, _)| *known == view).map_or(view, |&(_, first)| first)
+    }
+
+    fn is_contracted(&self, base: u32) -> bool {
+        self.contracted.contains(&base)
+    }
+
+    /// Does the instruction need a reduction's result, or what the epilogue made of one?
+    fn reads_result(&self, instr: &Instr, epilogue: &Draft) -> bool {
+        instr.inputs().iter().filter_map(|operand| operand.as_view()).any(|view| {
+            let view = self.canonical(view);
+            self.results.iter().any(|result| result.view == view)
+                || epilogue.stores.iter().any(|&(stored, ..)| stored == view)
+        })
+    }
+
+    fn access(&self, view: u32) -> Access {
+        let memory = self.batch.base_of(view).is_some();
+        Access { start: self.batch.views[view as usize].start, strides: self.batch.stride(view).to_vec(), memory }
+    }
+
+    fn write_buffer(&self, base: u32) -> BufferRef {
+        if self.renamed.contains(&base) { BufferRef::Fresh(base) } else { BufferRef::Base(base) }
+    }
+
+    fn read(&self, draft: &mut Draft, operand: Operand, instr: u32) -> Arg {
+        let dtype = self.batch.dtype(operand).unwrap_or(DType::I64);
+        let Some(view) = operand.as_view() else {
+            return draft.constant(dtype, ConstantRef::Batch(operand.as_constant().unwrap_or(0)));
+        };
+        let view = self.canonical(view);
+        if let Some(&(_, arg)) = draft.current.iter().find(|(known, _)| *known == view) {
+            return arg;
+        }
+        let base = self.batch.views[view as usize].base;
+        let arg = if let Some(result) = self.results.iter().find(|result| result.view == view) {
+            let slot = draft.slot(dtype, SlotMode::Read, result.buffer, result.access.clone());
+            draft.value(Step::Load { slot }, instr)
+        } else if self.is_contracted(base) {
+            draft.constant(dtype, ConstantRef::Zero(dtype))
+        } else {
+            let slot = draft.slot(dtype, SlotMode::Read, BufferRef::Base(base), self.access(view));
+            draft.value(Step::Load { slot }, instr)
+        };
+        draft.set(view, arg);
+        arg
+    }
+
+    fn compute(&self, draft: &mut Draft, index: u32, out: u32) {
+        let instr = &self.batch.instrs[index as usize];
+        let output = self.batch.base_of(out).map_or(DType::Bool, |base| base.dtype());
+        let inputs = instr.inputs();
+        let index_slot = |draft: &mut Draft| {
+            let view = inputs[0].as_view().unwrap_or(0);
+            draft.slot(DType::I64, SlotMode::Index, BufferRef::None, self.access(view))
+        };
+        let arg = match instr.opcode {
+            Opcode::Range => {
+                let slot = index_slot(draft);
+                draft.value(Step::Range { slot, output }, index)
+            }
+            Opcode::Random => {
+                let slot = index_slot(draft);
+                let key = match inputs[1].as_constant() {
+                    Some(constant) => draft.constant(DType::U64, ConstantRef::Batch(constant)),
+                    None => self.read(draft, inputs[1], index),
+                };
+                draft.value(Step::Random { slot, key, output }, index)
+            }
+            Opcode::Gather => {
+                let source = inputs[0].as_view().unwrap_or(0);
+                let input = self.batch.dtype(inputs[1]).unwrap_or(DType::I64);
+                let arg = self.read(draft, inputs[1], index);
+                draft.gathers.push(self.gather_source(source));
+                let source = (draft.gathers.len() - 1) as u16;
+                draft.value(Step::Gather { source, index: arg, input, output }, index)
+            }
+            opcode => {
+                let count = inputs.len().min(3);
+                let mut args = [Arg::Constant(0); 3];
+                for (arg, &operand) in args.iter_mut().zip(inputs) {
+                    *arg = self.read(draft, operand, index);
+                }
+                for at in count..3 {
+                    args[at] = args[count.max(1) - 1];
+                }
+                let input = inputs.last().and_then(|&operand| self.batch.dtype(operand)).unwrap_or(output);
+                // A fold over no axes is a copy.
+                let opcode = if opcode.kind() == Kind::Reduction { Opcode::Identity } else { opcode };
+                let param = if opcode == Opcode::Powi { instr.param } else { 0 };
+                if opcode == Opcode::Identity && input == output {
+                    args[0]
+                } else {
+                    let step = Step::Compute { opcode, param, input, output, args, count: count as u8 };
+                    draft.value(step, index)
+                }
+            }
+        };
+        draft.set(out, arg);
+        draft.stores.retain(|&(stored, ..)| stored != out);
+        draft.stores.push((out, arg, index));
+    }
+
+    fn gather_source(&self, view: u32) -> GatherSource {
+        let batch = self.batch;
+        let mut shape: Vec<i64> = Vec::new();
+        let mut stride: Vec<i64> = Vec::new();
+        for (&extent, &step) in batch.shape(view).iter().zip(batch.stride(view)).filter(|(extent, _)| **extent != 1) {
+            match (shape.last_mut(), stride.last_mut()) {
+                (Some(outer), Some(outer_step)) if *outer_step == step.wrapping_mul(extent) => {
+                    *outer *= extent;
+                    *outer_step = step;
+                }
+                _ => {
+                    shape.push(extent);
+                    stride.push(step);
+                }
+            }
+        }
+        let record = &batch.views[view as usize];
+        GatherSource { buffer: BufferRef::Base(record.base), start: record.start, shape, stride, len: record.len }
+    }
+
+    fn reduce(&mut self, draft: &mut Draft, index: u32, out: u32, mask: u16) {
+        let batch = self.batch;
+        let instr = &batch.instrs[index as usize];
+        let arg = self.read(draft, instr.inputs()[0], index);
+        let record = &batch.views[out as usize];
+        let base = record.base;
+        let dtype = batch.bases[base as usize].dtype();
+        let rank = instr.inputs()[0].as_view().map_or(0, |view| batch.shape(view).len());
+        let (buffer, access) = if self.is_contracted(base) {
+            self.temporaries.push(Temporary { dtype, len: record.len });
+            let mut strides = batch.shape(out).to_vec();
+            let mut step = 1;
+            for stride in strides.iter_mut().rev() {
+                (*stride, step) = (step, step * *stride);
+            }
+            let buffer = BufferRef::Temporary((self.temporaries.len() - 1) as u16);
+            (buffer, Access { start: 0, strides, memory: true })
+        } else {
+            (self.write_buffer(base), self.access(out))
+        };
+        // Over the box the result has stride 0 along reduced axes.
+        let mut kept = access.strides.iter();
+        let strides =
+            (0..rank).map(|axis| if mask >> axis & 1 == 1 { 0 } else { kept.next().copied().unwrap_or(0) }).collect();
+        let slot = draft.slot(dtype, SlotMode::Result, buffer, Access { start: access.start, strides, memory: true });
+        draft.steps.push(Step::Reduce { opcode: instr.opcode, slot, arg });
+        draft.instrs.push(index);
+        self.results.push(ReductionResult { view: out, buffer, access });
+    }
+
+    /// Adds the stores that somebody outside the block can see, and moves reductions behind them.
+    fn store(&self, draft: &mut Draft) {
+        for (view, arg, instr) in std::mem::take(&mut draft.stores) {
+            let base = self.batch.views[view as usize].base;
+            if self.is_contracted(base) {
+                continue;
+            }
+            let dtype = self.batch.bases[base as usize].dtype();
+            // A value that was only loaded from this very view need not be written back, unless into a fresh buffer.
+            let slot = draft.slot(dtype, SlotMode::Write, self.write_buffer(base), self.access(view));
+            draft.steps.push(Step::Store { slot, arg });
+            draft.instrs.push(instr);
+        }
+        let is_end = |step: &Step| matches!(step, Step::Store { .. } | Step::Reduce { .. });
+        let mut pairs: Vec<(Step, u32)> = draft.steps.drain(..).zip(draft.instrs.drain(..)).collect();
+        pairs.sort_by_key(|(step, _)| is_end(step));
+        (draft.steps, draft.instrs) = pairs.into_iter().unzip();
+        remove_unused(draft);
+    }
+}
+
+/// Drops steps whose values nobody uses, and renumbers values and slots.
+fn remove_unused(draft: &mut Draft) {
+    let makes_value = |step: &Step| !matches!(step, Step::Store { .. } | Step::Reduce { .. });
+    let mut used = vec![false; draft.values as usize];
+    let mut value = draft.values as usize;
+    for step in draft.steps.iter().rev() {
+        // Gathers may fail, and a failure must be reported.
+        let needed = if makes_value(step) {
+            value -= 1;
+            let needed = used[value] || matches!(step, Step::Gather { .. });
+            used[value] = needed;
+            needed
+        } else {
+            true
+        };
+        if needed {
+            for arg in step.args() {
+                if let Arg::Value(value) = arg {
+                    used[*value as usize] = true;
+                }
+            }
+        }
+    }
+    if used.iter().all(|&used| used) {
+        return;
+    }
+    let mut values = vec![0u16; used.len()];
+    let mut next = 0;
+    for (number, &used) in values.iter_mut().zip(&used) {
+        *number = next;
+        next += u16::from(used);
+    }
+    let mut slots = vec![u16::MAX; draft.slots.len()];
+    let mut kept_slots = 0u16;
+    let (mut steps, mut instrs) = (Vec::with_capacity(draft.steps.len()), Vec::with_capacity(draft.steps.len()));
+    let mut value = 0;
+    for (&step, &instr) in draft.steps.iter().zip(&draft.instrs) {
+        if makes_value(&step) {
+            value += 1;
+            if !used[value - 1] {
+                continue;
+            }
+        }
+        let mut step = step;
+        match &mut step {
+            Step::Compute { args, .. } => args.iter_mut().for_each(|arg| renumber(arg, &values)),
+            Step::Random { key: arg, .. }
+            | Step::Gather { index: arg, .. }
+            | Step::Store { arg, .. }
+            | Step::Reduce { arg, .. } => renumber(arg, &values),
+            Step::Load { .. } | Step::Range { .. } => {}
+        }
+        match &mut step {
+            Step::Load { slot }
+            | Step::Range { slot, .. }
+            | Step::Random { slot, .. }
+            | Step::Store { slot, .. }
+            | Step::Reduce { slot, .. } => {
+                let number = &mut slots[*slot as usize];
+                if *number == u16::MAX {
+                    *number = kept_slots;
+                    kept_slots += 1;
+                }
+                *slot = *number;
+            }
+            Step::Compute { .. } | Step::Gather { .. } => {}
+        }
+        steps.push(step);
+        instrs.push(instr);
+    }
+    let mut old: Vec<_> = draft.slots.drain(..).zip(slots).filter(|(_, number)| *number != u16::MAX).collect();
+    old.sort_by_key(|(_, number)| *number);
+    draft.slots = old.into_iter().map(|(slot, _)| slot).collect();
+    draft.values = next;
+    draft.steps = steps;
+    draft.instrs = instrs;
+}
+
+fn renumber(arg: &mut Arg, values: &[u16]) {
+    if let Arg::Value(value) = arg {
+        *value = values[*value as usize];
+    }
+}
+
+fn low_bits(count: usize) -> u16 {
+    if count >= 16 { u16::MAX } else { (1 << count) - 1 }
+}
+
+fn output_view(instr: &Instr) -> Option<u32> {
+    instr.outputs().first()?.as_view()
+}
+
+/// Is it a reduction over at least one axis?
+fn is_fold(instr: &Instr, batch: &BatchRef<'_>) -> bool {
+    if instr.opcode.kind() != Kind::Reduction {
+        return false;
+    }
+    let rank = instr.inputs()[0].as_view().map_or(0, |view| batch.shape(view).len());
+    instr.param & low_bits(rank) != 0
+}
+
+/// For each view that the instructions use, the first of them that equals it: interned batches have one entry per view,
+/// but a foreign batch may repeat entries.
+fn canonical_views(batch: &BatchRef<'_>, instrs: &[u32]) -> Vec<(u32, u32)> {
+    let mut views: Vec<(u32, u32)> = Vec::with_capacity(3 * instrs.len());
+    for &instr in instrs {
+        for view in batch.instrs[instr as usize].operands().iter().filter_map(|operand| operand.as_view()) {
+            if views.iter().any(|&(known, _)| known == view) {
+                continue;
+            }
+            let record = &batch.views[view as usize];
+            let same = |other: u32| {
+                let candidate = &batch.views[other as usize];
+                candidate.base == record.base
+                    && candidate.start == record.start
+                    && candidate.rank == record.rank
+                    && batch.shape(other) == batch.shape(view)
+                    && batch.stride(other) == batch.stride(view)
+            };
+            let first = views.iter().map(|&(_, first)| first).find(|&other| same(other)).unwrap_or(view);
+            views.push((view, first));
+        }
+    }
+    views
+}

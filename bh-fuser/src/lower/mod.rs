@@ -1,0 +1,22 @@
+//! Lowering: a block of the kernel partition becomes loop nests that an engine can run or generate code from.
+//!
+//! [`lower`] turns one block into [`Lowered`]: nothing, one operation that has an algorithm of its own, or one or two
+//! [`Stage`]s. A stage is a [`Kernel`] (structure: loads, operations, stores and reductions over a loop nest whose
+//! dimensions are merged and in memory order) and its [`Parameters`] (extents, strides, offsets, buffers and constants).
+//! Kernels hold no sizes, so a changed shape or scalar gives an equal kernel and different parameters. The second stage
+//! is the epilogue over the kept axes of the first stage's reductions.
+//!
+//! All loads of a stage come before all its stores in meaning: identical loads are made once, a read of what the block
+//! has written takes the value itself, and writes to contracted bases vanish.
+
+mod build;
+mod kernel;
+mod nest;
+mod text;
+
+pub use build::{copy_stage, lower};
+pub use kernel::{
+    Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
+    StrideClass, Temporary,
+};
+pub use text::describe;

@@ -1,0 +1,275 @@
+//! The component: it plans blocks, lends their memory from the registry, runs them, and retires them.
+
+use crate::cache::PlanCache;
+use crate::plan::{BlockPlan, Work};
+use crate::primitives::Primitives;
+use crate::program::Program;
+use crate::run::{self, Aligned, Binding, Workers};
+use crate::settings::{KEYS, Settings};
+use crate::special::{self, Strided};
+use bh_bytecode::{Batch, BatchRef};
+use bh_core::abi::{Buffer, Capabilities, capability, kind, status};
+use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
+use bh_fuser::lower::{BufferRef, Special, Temporary};
+
+/// The CPU engine.
+pub struct Engine {
+    child: Option<Child>,
+    registry: Option<Registry>,
+    cache: PlanCache,
+    machine: Machine,
+    kernels: Counter,
+    plan_hits: Counter,
+    plan_misses: Counter,
+}
+
+/// What runs kernels: threads, scratch and lent memory.
+struct Machine {
+    primitives: Primitives,
+    workers: Workers,
+    binding: Binding,
+    partials: Aligned,
+    temporaries: Aligned,
+    lent: Vec<Buffer>,
+    fresh: Vec<Buffer>,
+}
+
+// SAFETY: the pointers are to memory that the registry lends while a block runs, whatever the thread.
+unsafe impl Send for Machine {}
+
+impl Component for Engine {
+    const NAME: &'static str = "ve-cpu";
+    const KIND: u32 = kind::ENGINE;
+    const KEYS: &'static [&'static str] = KEYS;
+
+    fn create(host: Host, children: Vec<Child>) -> Result<Engine> {
+        let settings = Settings::read(&host)?;
+        let affinity = settings.affinity.clone();
+        let workers = Workers::new(settings.threads, move |thread| affinity.bind(thread))
+            .map_err(|text| Error::new(status::INIT, format!("cannot start {} threads: {text}", settings.threads)))?;
+        Ok(Engine {
+            child: children.into_iter().next(),
+            registry: None,
+            cache: PlanCache::default(),
+            machine: Machine {
+                primitives: Primitives { isa: settings.isa },
+                workers,
+                binding: Binding::default(),
+                partials: Aligned::empty(),
+                temporaries: Aligned::empty(),
+                lent: Vec::new(),
+                fresh: Vec::new(),
+            },
+            kernels: host.counter("kernels"),
+            plan_hits: host.counter("plan hits"),
+            plan_misses: host.counter("plan misses"),
+        })
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        self.child.as_mut()
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        Capabilities {
+            flags: capability::RENAMES | capability::RETIRES_BLOCKS,
+            parallelism: self.machine.workers.threads() as u32,
+            reserved: 0,
+            bandwidth: 10e9,
+            launch_seconds: 1e-6,
+        }
+    }
+
+    fn bind(&mut self, registry: Registry) -> Result<()> {
+        self.registry = Some(registry);
+        self.child.as_mut().map_or(Ok(()), |child| child.bind(registry))
+    }
+
+    fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let Some(block) = batch.blocks.get(block as usize) else { return false };
+        batch.block_instrs(block).iter().all(|&index| !batch.instrs[index as usize].opcode.is_extension())
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        if batch.blocks.is_empty() && !batch.instrs.is_empty() {
+            let whole = with_blocks(batch);
+            return self.execute(&whole.as_ref(), &[]);
+        }
+        let registry = self.registry.ok_or_else(|| Error::new(status::INIT, "the CPU engine has no array registry"))?;
+        let (plans, known) = self.cache.plans(batch);
+        if known {
+            self.plan_hits.add(1)
+        } else {
+            self.plan_misses.add(1)
+        }
+        let all = if blocks.is_empty() { batch.blocks.len() } else { 0 };
+        for block in (0..all as u32).chain(blocks.iter().copied()) {
+            let plan = &mut plans[block as usize];
+            let planned = match plan {
+                Some(plan) => Ok(plan),
+                None => BlockPlan::new(batch, block, self.machine.primitives).map(|new| plan.insert(new)),
+            };
+            let result = planned.and_then(|plan| self.machine.block(&registry, batch, plan));
+            result.map_err(|error| error.in_block(block))?;
+            self.kernels.add(1);
+            registry.block_done(batch, block);
+        }
+        Ok(Ticket::DONE)
+    }
+}
+
+/// The batch with one block per instruction.
+fn with_blocks(batch: &BatchRef<'_>) -> Batch {
+    let mut whole = batch.to_owned();
+    for index in 0..batch.instrs.len() as u32 {
+        whole.push_block(&[index], &[]);
+    }
+    whole
+}
+
+impl Machine {
+    /// Runs a block on memory lent by the registry.
+    fn block(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
+        if matches!(plan.work, Work::Nothing) {
+            return Ok(());
+        }
+        self.lent.clear();
+        self.fresh.clear();
+        let result = self.lend(registry, batch, plan).and_then(|()| self.work(batch, plan));
+        self.lent.iter().for_each(|buffer| registry.release(buffer));
+        if let Err(error) = result {
+            self.fresh.iter().for_each(|buffer| registry.release(buffer));
+            return Err(error);
+        }
+        for (rename, buffer) in plan.renames.iter().zip(&self.fresh) {
+            let base = &batch.bases[rename.base as usize];
+            registry.commit_rename(base, buffer)?;
+            if let Some((alias, view)) = rename.alias {
+                registry.alias(&batch.bases[alias as usize], base, &batch.view(view))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lend(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
+        for lent in &plan.bases {
+            self.lent.push(registry.acquire(&batch.bases[lent.base as usize], lent.access)?);
+        }
+        for rename in &plan.renames {
+            self.fresh.push(registry.fresh(&batch.bases[rename.base as usize])?);
+        }
+        Ok(())
+    }
+
+    fn work(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
+        match &plan.work {
+            Work::Nothing => {}
+            Work::Programs(programs, temporaries) => {
+                self.reserve(temporaries);
+                for program in programs {
+                    self.program(batch, plan, program, temporaries);
+                }
+            }
+            Work::Special(special) => self.special(batch, plan, *special)?,
+        }
+        for copy in plan.renames.iter().flat_map(|rename| &rename.copies) {
+            self.program(batch, plan, copy, &[]);
+        }
+        self.binding.failure.take().map_or(Ok(()), |error| match error.instr {
+            Some(instr) => {
+                let located = Error { instr: None, ..error };
+                Err(located.at_instr(batch, instr))
+            }
+            None => Err(error),
+        })
+    }
+
+    fn reserve(&mut self, temporaries: &[Temporary]) {
+        let bytes = temporaries.iter().map(temporary_bytes).sum();
+        self.temporaries.reserve(bytes);
+    }
+
+    /// The memory of a buffer.
+    fn data(&mut self, plan: &BlockPlan, buffer: BufferRef, temporaries: &[Temporary]) -> *mut u8 {
+        let lent = |base: u32| plan.bases.iter().position(|lent| lent.base == base);
+        let data = match buffer {
+            BufferRef::Base(base) => lent(base).map(|at| self.lent[at].data.cast()),
+            BufferRef::Fresh(base) => {
+                let at = plan.renames.iter().position(|rename| rename.base == base);
+                at.map(|at| self.fresh[at].data.cast())
+            }
+            BufferRef::Temporary(number) => {
+                let before: usize = temporaries[..number as usize].iter().map(temporary_bytes).sum();
+                Some(self.temporaries.reserve(0).wrapping_add(before))
+            }
+            BufferRef::None => None,
+        };
+        data.unwrap_or(std::ptr::null_mut())
+    }
+
+    fn program(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, program: &Program, temporaries: &[Temporary]) {
+        self.binding.slots.clear();
+        self.binding.gathers.clear();
+        self.binding.constants.clear();
+        for slot in &program.slots {
+            let data = self.data(plan, slot.buffer, temporaries).wrapping_offset(slot.start);
+            self.binding.slots.push(data);
+        }
+        for source in &program.gathers {
+            let data = self.data(plan, source.buffer, temporaries);
+            let size = gather_size(batch, source.buffer);
+            self.binding.gathers.push(data.wrapping_offset(source.start as isize * size as isize));
+        }
+        for (dtype, constant) in &program.constants {
+            self.binding.constants.push(constant.value(batch, *dtype).bytes());
+        }
+        // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
+        unsafe { run::run(program, &self.binding, self.primitives, &mut self.workers, &mut self.partials) };
+    }
+
+    fn special(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, special: Special) -> Result<()> {
+        let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
+        let instr = &batch.instrs[index as usize];
+        let shape =
+            instr.inputs().iter().find_map(|operand| operand.as_view()).map_or(&[][..], |view| batch.shape(view));
+        let mut views = Vec::with_capacity(4);
+        for operand in instr.operands() {
+            views.push(match operand.as_view() {
+                Some(view) => {
+                    let base = batch.views[view as usize].base;
+                    Strided::new(batch, view, self.data(plan, BufferRef::Base(base), &[]))
+                }
+                None => Strided::constant(&batch.constants[operand.as_constant().unwrap_or(0) as usize], shape),
+            });
+        }
+        match (special, views.as_slice()) {
+            (Special::Accumulate(_), [out, input]) => {
+                let axis = instr.param.trailing_zeros() as usize;
+                // SAFETY: the views lie inside their bases; validation checked types, shapes and the axis.
+                unsafe { special::accumulate(instr.opcode, out, input, axis, &mut self.workers) };
+            }
+            (Special::Scatter(_), [out, value, index_view, mask @ ..]) => {
+                let failure = (&self.binding.failure, index);
+                // SAFETY: as above.
+                unsafe { special::scatter(instr.opcode, out, value, index_view, mask.first(), failure) };
+            }
+            _ => {
+                let text = format!("the CPU engine does not know {}", instr.opcode);
+                return Err(Error::new(status::UNSUPPORTED, text).at_instr(batch, index));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn temporary_bytes(temporary: &Temporary) -> usize {
+    (temporary.len as usize * temporary.dtype.size()).next_multiple_of(64)
+}
+
+/// Bytes per element of a gather's source.
+fn gather_size(batch: &BatchRef<'_>, buffer: BufferRef) -> usize {
+    match buffer {
+        BufferRef::Base(base) | BufferRef::Fresh(base) => batch.bases[base as usize].dtype().size(),
+        BufferRef::Temporary(_) | BufferRef::None => 1,
+    }
+}

@@ -1,0 +1,152 @@
+//! What a block needs to run: its programs, the bases it uses and how, and its renames.
+
+use crate::primitives::Primitives;
+use crate::program::{self, Program};
+use bh_bytecode::{BatchRef, Operand};
+use bh_core::abi::access;
+use bh_core::{Error, Result};
+use bh_fuser::lower::{self, BufferRef, Lowered, SlotMode, Special, Stage, Temporary};
+
+/// A base in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BaseUse {
+    /// Index in the batch.
+    pub(crate) base: u32,
+    /// How it is acquired.
+    pub(crate) access: u32,
+}
+
+/// A rename: the base gets a fresh buffer.
+#[derive(Debug)]
+pub(crate) struct RenamePlan {
+    /// Index of the base in the batch.
+    pub(crate) base: u32,
+    /// Copies of what the block leaves uncovered.
+    pub(crate) copies: Vec<Program>,
+    /// The base that becomes an alias of a view of the fresh buffer.
+    pub(crate) alias: Option<(u32, u32)>,
+}
+
+/// The work of a block.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Nothing,
+    Programs(Vec<Program>, Vec<Temporary>),
+    Special(Special),
+}
+
+/// A planned block.
+#[derive(Debug)]
+pub(crate) struct BlockPlan {
+    pub(crate) work: Work,
+    pub(crate) bases: Vec<BaseUse>,
+    pub(crate) renames: Vec<RenamePlan>,
+}
+
+impl BlockPlan {
+    /// Plans a block.
+    pub(crate) fn new(batch: &BatchRef<'_>, block: u32, primitives: Primitives) -> Result<BlockPlan> {
+        let mut uses = Uses(Vec::new());
+        let work = match lower::lower(batch, block) {
+            Lowered::Nothing => Work::Nothing,
+            Lowered::Special(special) => {
+                uses.special(batch, special);
+                Work::Special(special)
+            }
+            Lowered::Loops(stages, temporaries) => {
+                let mut programs = Vec::with_capacity(stages.len());
+                for stage in &stages {
+                    uses.stage(batch, stage);
+                    let first = stage.parameters.instrs.last().copied().unwrap_or(0);
+                    let compiled = program::compile(stage, primitives);
+                    programs.push(compiled.map_err(|error: Error| error.at_instr(batch, first))?);
+                }
+                Work::Programs(programs, temporaries)
+            }
+        };
+        let mut renames = Vec::new();
+        for rename in batch.renames(&batch.blocks[block as usize]) {
+            let mut copies = Vec::new();
+            for &view in batch.uncovered(rename) {
+                let stage = lower::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
+                uses.add(rename.base, access::READ);
+                copies.push(program::compile(&stage, primitives)?);
+            }
+            let alias = (rename.alias != bh_bytecode::batch::NO_BASE).then_some((rename.alias, rename.alias_view));
+            renames.push(RenamePlan { base: rename.base, copies, alias });
+        }
+        Ok(BlockPlan { work, bases: uses.0, renames })
+    }
+}
+
+/// Collects the bases in use, and how.
+struct Uses(Vec<BaseUse>);
+
+impl Uses {
+    fn add(&mut self, base: u32, mode: u32) {
+        match self.0.iter_mut().find(|known| known.base == base) {
+            Some(known) => {
+                // Some of the old values are needed if any use needs them: DISCARD only while nothing reads, and
+                // a partial write beside a full one loses nothing.
+                known.access |= mode;
+                if known.access & access::READ != 0 {
+                    known.access &= !access::DISCARD;
+                }
+            }
+            None => self.0.push(BaseUse { base, access: mode }),
+        }
+    }
+
+    fn stage(&mut self, batch: &BatchRef<'_>, stage: &Stage) {
+        // What an earlier stage writes completely is not needed from before the block.
+        let written: Vec<u32> =
+            self.0.iter().filter(|known| known.access & access::DISCARD != 0).map(|known| known.base).collect();
+        for (index, slot) in stage.kernel.slots.iter().enumerate() {
+            let BufferRef::Base(base) = stage.parameters.buffers[index] else { continue };
+            let kept = |(_, dim): &(&i64, &lower::Dim)| slot.mode == SlotMode::Write || **dim == lower::Dim::Kept;
+            let mode = match slot.mode {
+                SlotMode::Read | SlotMode::Index if written.contains(&base) => continue,
+                SlotMode::Read | SlotMode::Index => access::READ,
+                SlotMode::Write | SlotMode::Result => {
+                    let written: i64 = stage
+                        .parameters
+                        .extents
+                        .iter()
+                        .zip(&stage.kernel.dims)
+                        .filter(kept)
+                        .map(|(extent, _)| extent)
+                        .product();
+                    let whole = written == batch.bases[base as usize].len;
+                    if whole { access::WRITE | access::DISCARD } else { access::WRITE }
+                }
+            };
+            self.add(base, mode);
+        }
+        for gather in &stage.parameters.gathers {
+            if let BufferRef::Base(base) = gather.buffer {
+                self.add(base, access::READ);
+            }
+        }
+    }
+
+    fn special(&mut self, batch: &BatchRef<'_>, special: Special) {
+        let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
+        let instr = &batch.instrs[index as usize];
+        let base = |operand: &Operand| operand.as_view().map(|view| (view, batch.views[view as usize].base));
+        for (_, base) in instr.inputs().iter().filter_map(base) {
+            self.add(base, access::READ);
+        }
+        for (view, base) in instr.outputs().iter().filter_map(base) {
+            let whole = batch.views[view as usize].len == batch.bases[base as usize].len;
+            let reads = matches!(special, Special::Scatter(_));
+            self.add(
+                base,
+                match (reads, whole) {
+                    (true, _) => access::READ | access::WRITE,
+                    (false, true) => access::WRITE | access::DISCARD,
+                    (false, false) => access::WRITE,
+                },
+            );
+        }
+    }
+}

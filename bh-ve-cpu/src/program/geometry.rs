@@ -1,0 +1,80 @@
+//! How a stage's loop nest is cut into lines and blocks. It depends on the shape alone, so that folds have one tree.
+
+use bh_fuser::lower::{Dim, Kernel, Parameters};
+
+/// Rows shorter than this are gathered into blocks of several rows.
+const SHORT_ROW: i64 = 48;
+/// Elements of a block that spans rows.
+const SPAN: i64 = 512;
+
+/// Lines, blocks, and the loops around them.
+#[derive(Clone, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) extents: Vec<i64>,
+    pub(crate) dims: Vec<Dim>,
+    /// The dimension that lines run along: the last, or the last but one when blocks span rows.
+    pub(crate) line_dim: usize,
+    /// Steps of a line: elements, or rows when blocks span rows.
+    pub(crate) line: i64,
+    /// Elements of a step.
+    pub(crate) row: i64,
+    /// Steps of a block.
+    pub(crate) step: i64,
+}
+
+impl Geometry {
+    /// Chooses lines for a stage; [`Geometry::set_block`] completes it.
+    pub(crate) fn new(kernel: &Kernel, parameters: &Parameters) -> Geometry {
+        let (extents, dims) = (parameters.extents.clone(), kernel.dims.clone());
+        let last = extents.len() - 1;
+        let spans = last > 0
+            && extents[last] < SHORT_ROW
+            && extents[last] > 0
+            && extents[last - 1] > 1
+            && dims[last] == dims[last - 1];
+        if spans {
+            let (line, row) = (extents[last - 1], extents[last]);
+            Geometry { line_dim: last - 1, line, row, step: (SPAN / row).min(line), extents, dims }
+        } else {
+            let line = extents[last];
+            Geometry { line_dim: last, line, row: 1, step: line, extents, dims }
+        }
+    }
+
+    /// Do blocks span rows?
+    pub(crate) fn spans(&self) -> bool {
+        self.line_dim + 1 != self.extents.len()
+    }
+
+    /// Sets the most elements of a block, where blocks are parts of rows.
+    pub(crate) fn set_block(&mut self, elements: i64) {
+        if !self.spans() {
+            self.step = elements.min(self.line).max(1);
+        }
+    }
+
+    /// The most elements of a block.
+    pub(crate) fn block(&self) -> usize {
+        (self.step * self.row) as usize
+    }
+
+    /// Blocks of a line.
+    pub(crate) fn blocks(&self) -> i64 {
+        (self.line + self.step - 1) / self.step
+    }
+
+    /// The number of lines.
+    pub(crate) fn lines(&self) -> i64 {
+        self.extents[..self.line_dim].iter().product()
+    }
+
+    /// The role of the dimension that lines run along.
+    pub(crate) fn line_role(&self) -> Dim {
+        self.dims[self.line_dim]
+    }
+
+    /// All iterations.
+    pub(crate) fn iterations(&self) -> i64 {
+        self.extents.iter().product()
+    }
+}

@@ -1,0 +1,126 @@
+//! Tier 0 programs: a lowered stage as a list of block operations on a table of pointers.
+//!
+//! The table holds, in this order, the scratch registers, the constants (splat over a block), and the slots' positions in
+//! memory. A block operation is a primitive and the table entries it works on. The innermost loop of the nest is the
+//! *line*; a block is a part of it. When the innermost dimension is short, the line is the next dimension and a block
+//! spans several rows.
+
+mod compile;
+mod geometry;
+mod registers;
+
+pub(crate) use compile::compile;
+pub(crate) use geometry::Geometry;
+
+use crate::primitives::{FillFn, IotaFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};
+
+/// An entry of the pointer table.
+pub(crate) type Place = u16;
+
+/// How rows of a slot lie in memory, in bytes (or in numbers, for index views).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowStride {
+    /// From element to element.
+    pub(crate) inner: isize,
+    /// From row to row, when a block spans rows.
+    pub(crate) outer: isize,
+}
+
+/// A block operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// An element-wise primitive.
+    Prim { run: PrimFn, dst: Place, args: [Place; 3] },
+    /// A dense copy.
+    Copy { dst: Place, src: Place, size: usize },
+    /// A copy from strided memory to a register.
+    Load { run: StridedFn, dst: Place, slot: Place, stride: RowStride, size: usize },
+    /// A copy to strided memory.
+    Store { run: StridedFn, slot: Place, src: Place, stride: RowStride, size: usize },
+    /// All elements become the slot's one element.
+    Fill { run: FillFn, dst: Place, slot: Place },
+    /// RANGE.
+    Range { run: IotaFn, dst: Place, slot: Place, stride: RowStride, size: usize },
+    /// RANDOM; the key is the first element of `key`.
+    Random { run: PhiloxFn, dst: Place, slot: Place, key: Place, stride: RowStride, size: usize },
+    /// GATHER; `gather` numbers the source.
+    Gather { dst: Place, index: Place, gather: u16, size: usize, signed: bool, instr: u32 },
+}
+
+/// A slot, with strides in bytes (in numbers for index views).
+#[derive(Clone, Debug)]
+pub(crate) struct SlotPlan {
+    pub(crate) buffer: BufferRef,
+    pub(crate) start: isize,
+    /// One for each dimension of the nest.
+    pub(crate) strides: Vec<isize>,
+}
+
+/// A reduction.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    /// Combines two blocks element by element.
+    pub(crate) combine: PrimFn,
+    /// Folds a block into lanes; made of `combine` if there is none.
+    pub(crate) lanes: Option<LanesFn>,
+    /// The neutral element.
+    pub(crate) neutral: [u8; 16],
+    /// Bytes per element.
+    pub(crate) size: usize,
+    /// The value that is folded.
+    pub(crate) arg: Place,
+    /// The slot (counted from the first slot) that receives the result.
+    pub(crate) slot: usize,
+}
+
+/// A program for one stage with given sizes.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) geometry: Geometry,
+    pub(crate) slots: Vec<SlotPlan>,
+    pub(crate) constants: Vec<(DType, ConstantRef)>,
+    pub(crate) gathers: Vec<GatherSource>,
+    /// Run at the start of each line: loads of what stays the same along it.
+    pub(crate) line_ops: Vec<Op>,
+    /// Run for each block.
+    pub(crate) ops: Vec<Op>,
+    /// Run for each block, then.
+    pub(crate) folds: Vec<Fold>,
+    /// Run for each block, at its end: writes of what could not be computed in place.
+    pub(crate) stores: Vec<Op>,
+    /// Number of scratch registers.
+    pub(crate) registers: usize,
+    /// Bytes of a register.
+    pub(crate) register_bytes: usize,
+    /// Rough cost of an element, in units of one vectorised addition.
+    pub(crate) weight: u32,
+}
+
+impl Program {
+    /// Entries of the pointer table.
+    pub(crate) fn places(&self) -> usize {
+        self.first_slot() + self.slots.len()
+    }
+
+    /// The first slot's place.
+    #[inline]
+    pub(crate) fn first_slot(&self) -> usize {
+        self.registers + self.constants.len()
+    }
+}
+
+/// Roughly how many vectorised additions an operation costs.
+pub(crate) fn weight(opcode: Opcode, dtype: DType) -> u32 {
+    let scale = if dtype.is_complex() { 4 } else { 1 };
+    scale
+        * match opcode {
+            Opcode::Divide | Opcode::Sqrt => 5,
+            Opcode::FloorDivide | Opcode::Mod | Opcode::Remainder => 20,
+            Opcode::Power => 40,
+            opcode if (Opcode::Cos.0..=Opcode::Log1p.0).contains(&opcode.0) => 15,
+            Opcode::Erf | Opcode::Erfc => 25,
+            _ => 1,
+        }
+}

@@ -1,0 +1,366 @@
+//! Stages with folds. The tree is fixed by the shape: the reduced iterations are cut into chunks, each chunk is folded in
+//! order (into 32 lanes where lines are reduced, element by element where they are kept), and the chunks' results are
+//! folded by halving. Which participant folds which chunk has no influence.
+
+use super::cursor::Level;
+use super::frame::{Frame, frame_parts};
+use super::scratch::Aligned;
+use super::{Binding, Workers};
+use crate::primitives::{LANES, Primitives};
+use crate::program::{Fold, Program};
+use bh_fuser::lower::Dim;
+
+/// Elements of a chunk, about, where lines are reduced.
+const CHUNK: i64 = 32_768;
+/// Kept elements that are folded together, about.
+const TILE: i64 = 4096;
+/// The most elements of partial results, about, where lines are kept.
+const PARTIALS: i64 = 1 << 20;
+
+/// How the iterations are divided.
+struct Division {
+    /// The kept loops around lines.
+    kept: Level,
+    /// The reduced loops around lines.
+    reduced: Level,
+    /// Are lines reduced?
+    line_reduced: bool,
+    /// Kept elements in all.
+    kept_elements: i64,
+    /// Kept elements of a line: 1 if it is reduced.
+    line_elements: i64,
+    /// Steps of a line that belong together, and how many such parts a line has.
+    part_steps: i64,
+    parts: i64,
+    /// Lines of a chunk; chunks of one (kept) result.
+    rows: i64,
+    chunks: i64,
+    /// Do reduced loops surround all kept ones?
+    chunks_outside: bool,
+}
+
+impl Division {
+    fn new(program: &Program) -> Division {
+        let geometry = &program.geometry;
+        let level = |role: Dim| {
+            let dims = (0..geometry.line_dim).filter(|&dim| geometry.dims[dim] == role);
+            Level(dims.map(|dim| (dim, geometry.extents[dim])).collect())
+        };
+        let (kept, reduced) = (level(Dim::Kept), level(Dim::Reduced));
+        let (line, rows) = (geometry.line * geometry.row, reduced.count());
+        let ceil = |a: i64, b: i64| (a + b - 1) / b;
+        let chunks_outside = geometry.dims[0] == Dim::Reduced;
+        if geometry.line_role() == Dim::Reduced {
+            let kept_elements = kept.count();
+            let shared = Division {
+                kept,
+                reduced,
+                line_reduced: true,
+                kept_elements,
+                line_elements: 1,
+                part_steps: 0,
+                parts: 1,
+                rows: 1,
+                chunks: 1,
+                chunks_outside,
+            };
+            if line > CHUNK {
+                // A part is a whole number of blocks, whatever their length.
+                let unit = if geometry.spans() { geometry.step } else { 1 };
+                let part_steps = (CHUNK / geometry.row / unit * unit).max(unit);
+                let parts = ceil(geometry.line, part_steps);
+                return Division { part_steps, parts, chunks: (parts * rows).max(1), ..shared };
+            }
+            let per_chunk = (CHUNK / line.max(1)).max(1);
+            Division { part_steps: geometry.line, rows: per_chunk, chunks: ceil(rows, per_chunk).max(1), ..shared }
+        } else {
+            let kept_elements = kept.count() * line;
+            let most = (PARTIALS / kept_elements.max(1)).max(1);
+            let per_chunk = ceil(rows, most).max(CHUNK / line.max(1)).max(1);
+            let part_steps = (TILE / geometry.row / geometry.step * geometry.step).max(geometry.step);
+            Division {
+                kept,
+                reduced,
+                line_reduced: false,
+                kept_elements,
+                line_elements: line,
+                part_steps,
+                parts: ceil(geometry.line, part_steps),
+                rows: per_chunk,
+                chunks: ceil(rows, per_chunk).max(1),
+                chunks_outside,
+            }
+        }
+    }
+
+    /// The number of units of work: each gives one partial result for one kept element or one part of a line.
+    fn units(&self) -> i64 {
+        self.kept.count() * self.chunks * if self.line_reduced { 1 } else { self.parts }
+    }
+
+    /// The kept iteration, the part of the line and the chunk of a unit.
+    fn unit(&self, unit: i64) -> (i64, i64, i64) {
+        let parts = if self.line_reduced { 1 } else { self.parts };
+        let kept = self.kept.count();
+        if self.chunks_outside {
+            let inside = unit % (kept * parts);
+            (inside / parts, inside % parts, unit / (kept * parts))
+        } else {
+            let inside = unit % (self.chunks * parts);
+            (unit / (self.chunks * parts), inside % parts, inside / parts)
+        }
+    }
+}
+
+/// # Safety
+/// As [`super::run`].
+pub(super) unsafe fn run(
+    program: &Program,
+    binding: &Binding,
+    primitives: Primitives,
+    workers: &mut Workers,
+    partials: &mut Aligned,
+) {
+    let division = Division::new(program);
+    let units = division.units();
+    if units == 0 || division.kept_elements == 0 {
+        return;
+    }
+    let mut stored = Vec::with_capacity(program.folds.len());
+    if division.chunks > 1 {
+        let elements = (division.chunks * division.kept_elements) as usize;
+        let bytes: usize = program.folds.iter().map(|fold| (elements * fold.size).next_multiple_of(64)).sum();
+        let mut at = partials.reserve(bytes);
+        for fold in &program.folds {
+            stored.push(Shared(at));
+            at = at.wrapping_add((elements * fold.size).next_multiple_of(64));
+        }
+    }
+    let geometry = &program.geometry;
+    let participants = workers.participants(geometry.iterations() as u64 * u64::from(program.weight));
+    let tasks = if participants == 1 { 1 } else { units.min(participants as i64 * 8) };
+    let per_task = (units + tasks - 1) / tasks;
+    workers.run(participants, tasks as usize, |scratch, tasks| {
+        let (parts, lanes, positions, indices) = frame_parts(scratch);
+        positions.iter_mut().for_each(|list| list.resize(program.slots.len(), std::ptr::null_mut()));
+        let [kept, line, _] = positions;
+        let [kept_index, line_index] = indices;
+        let mut folder = Folder {
+            frame: Frame::new(program, binding, primitives, parts, geometry.block()),
+            division: &division,
+            accumulators: Vec::with_capacity(program.folds.len()),
+            stored: &stored,
+            line,
+            line_index,
+            primitives,
+        };
+        folder.reserve(lanes);
+        let mut kept_at = -1;
+        while let Some(task) = tasks.take() {
+            let (from, to) = (task as i64 * per_task, ((task as i64 + 1) * per_task).min(units));
+            for unit in from..to {
+                let (kept_iteration, part, chunk) = division.unit(unit);
+                if kept_iteration != kept_at {
+                    if kept_at >= 0 && kept_iteration == kept_at + 1 {
+                        division.kept.next(&program.slots, kept, kept_index);
+                    } else {
+                        division.kept.seek(kept_iteration, &program.slots, &binding.slots, kept, kept_index);
+                    }
+                    kept_at = kept_iteration;
+                }
+                // SAFETY: units are inside the nest.
+                unsafe { folder.unit(kept, kept_iteration, part, chunk) };
+            }
+        }
+    });
+    if division.chunks > 1 {
+        // SAFETY: all units have stored their partial results.
+        unsafe { finish(program, binding, primitives, &division, &stored) };
+    }
+}
+
+/// Memory that several participants write, each its own part.
+#[derive(Clone, Copy)]
+struct Shared(*mut u8);
+
+// SAFETY: every unit has its own part.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+/// One participant folding units.
+struct Folder<'a> {
+    frame: Frame<'a>,
+    division: &'a Division,
+    /// Lanes, or a part of a line, for each fold.
+    accumulators: Vec<*mut u8>,
+    stored: &'a [Shared],
+    line: &'a mut Vec<*mut u8>,
+    line_index: &'a mut Vec<i64>,
+    primitives: Primitives,
+}
+
+impl Folder<'_> {
+    fn reserve(&mut self, memory: &mut Aligned) {
+        let row = self.frame.program.geometry.row;
+        let elements = if self.division.line_reduced { LANES } else { (self.division.part_steps * row) as usize };
+        let folds = &self.frame.program.folds;
+        let bytes = |fold: &Fold| (elements * fold.size).next_multiple_of(64);
+        let mut at = memory.reserve(folds.iter().map(bytes).sum());
+        for fold in folds {
+            self.accumulators.push(at);
+            at = at.wrapping_add(bytes(fold));
+        }
+    }
+
+    /// # Safety
+    /// The unit must be inside the nest, and `kept` its position.
+    unsafe fn unit(&mut self, kept: &[*mut u8], kept_iteration: i64, part: i64, chunk: i64) {
+        let (program, division) = (self.frame.program, self.division);
+        let geometry = &program.geometry;
+        // Which steps of which lines.
+        let (first_row, rows, first_step) = if !division.line_reduced {
+            (chunk * division.rows, division.rows, part * division.part_steps)
+        } else if division.parts > 1 {
+            (chunk / division.parts, 1, chunk % division.parts * division.part_steps)
+        } else {
+            (chunk * division.rows, division.rows, 0)
+        };
+        let rows = rows.min(division.reduced.count() - first_row);
+        let steps = division.part_steps.min(geometry.line - first_step);
+        let elements = if division.line_reduced { LANES } else { (steps * geometry.row) as usize };
+        // SAFETY: the accumulators have room for these elements, and positions stay inside the nest.
+        unsafe {
+            for (fold, &accumulator) in program.folds.iter().zip(&self.accumulators) {
+                self.primitives.fill(fold.size)(elements, accumulator, fold.neutral.as_ptr());
+            }
+            if rows > 0 {
+                division.reduced.seek(first_row, &program.slots, kept, self.line, self.line_index);
+            }
+            for row in 0..rows {
+                if row > 0 {
+                    division.reduced.next(&program.slots, self.line, self.line_index);
+                }
+                self.frame.start_line(self.line, first_step);
+                let mut at = 0;
+                while at < steps {
+                    let block = geometry.step.min(steps - at);
+                    self.frame.compute(block);
+                    self.fold((at * geometry.row) as usize, (block * geometry.row) as usize);
+                    self.frame.store(block);
+                    self.frame.advance(block);
+                    at += block;
+                }
+            }
+            for (index, fold) in program.folds.iter().enumerate() {
+                let accumulator = self.accumulators[index];
+                if division.line_reduced {
+                    let mut half = LANES / 2;
+                    while half > 0 {
+                        let upper = accumulator.wrapping_add(half * fold.size);
+                        (fold.combine)(half, accumulator, accumulator, upper, upper);
+                        half /= 2;
+                    }
+                }
+                let count = if division.line_reduced { 1 } else { elements };
+                match self.stored.get(index) {
+                    Some(stored) => {
+                        let at = chunk * division.kept_elements
+                            + kept_iteration * division.line_elements
+                            + if division.line_reduced { 0 } else { first_step * geometry.row };
+                        let to = stored.0.wrapping_add(at as usize * fold.size);
+                        std::ptr::copy_nonoverlapping(accumulator, to, count * fold.size);
+                    }
+                    None => write(program, fold, self.primitives, kept[fold.slot], first_step, count, accumulator),
+                }
+            }
+        }
+    }
+
+    /// Folds a block that lies `offset` elements into the part.
+    ///
+    /// # Safety
+    /// The block must have been computed.
+    #[inline]
+    unsafe fn fold(&self, offset: usize, count: usize) {
+        for (fold, &accumulator) in self.frame.program.folds.iter().zip(&self.accumulators) {
+            let value = self.frame.at(fold.arg);
+            // SAFETY: promised by the caller; the accumulators have room.
+            unsafe {
+                if !self.division.line_reduced {
+                    let accumulator = accumulator.wrapping_add(offset * fold.size);
+                    (fold.combine)(count, accumulator, accumulator, value, value);
+                } else if let Some(lanes) = fold.lanes {
+                    lanes(count, accumulator, value);
+                } else {
+                    for at in (0..count).step_by(LANES) {
+                        let value = value.wrapping_add(at * fold.size);
+                        (fold.combine)(LANES.min(count - at), accumulator, accumulator, value, value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Writes `count` results of a line, from step `first_step` on, to where the reduction's output has them.
+///
+/// # Safety
+/// `position` must be the output's position at the line.
+unsafe fn write(
+    program: &Program,
+    fold: &Fold,
+    primitives: Primitives,
+    position: *mut u8,
+    first_step: i64,
+    count: usize,
+    results: *const u8,
+) {
+    let geometry = &program.geometry;
+    let strides = &program.slots[fold.slot].strides;
+    let line = strides[geometry.line_dim];
+    let position = position.wrapping_offset(first_step as isize * line);
+    let scatter = primitives.scatter_strided(fold.size);
+    // SAFETY: promised by the caller.
+    unsafe {
+        if count == 1 {
+            std::ptr::copy_nonoverlapping(results, position, fold.size);
+        } else if !geometry.spans() {
+            scatter(count, position, results, line);
+        } else {
+            let row = geometry.row as usize;
+            for step in 0..count / row {
+                let to = position.wrapping_offset(step as isize * line);
+                scatter(row, to, results.wrapping_add(step * row * fold.size), strides[geometry.line_dim + 1]);
+            }
+        }
+    }
+}
+
+/// Folds the chunks' partial results by halving, and writes the results.
+///
+/// # Safety
+/// All partial results must be there.
+unsafe fn finish(program: &Program, binding: &Binding, primitives: Primitives, division: &Division, stored: &[Shared]) {
+    let kept = division.kept_elements as usize;
+    let mut positions = vec![std::ptr::null_mut(); program.slots.len()];
+    let mut index = Vec::new();
+    for (fold, stored) in program.folds.iter().zip(stored) {
+        let mut left = division.chunks as usize;
+        while left > 1 {
+            let half = left.div_ceil(2);
+            let upper = stored.0.wrapping_add(half * kept * fold.size);
+            // SAFETY: both halves are inside the partial results and disjoint.
+            unsafe { (fold.combine)((left - half) * kept, stored.0, stored.0, upper, upper) };
+            left = half;
+        }
+        let line = division.line_elements as usize;
+        division.kept.seek(0, &program.slots, &binding.slots, &mut positions, &mut index);
+        for iteration in 0..division.kept.count() as usize {
+            let results = stored.0.wrapping_add(iteration * line * fold.size);
+            // SAFETY: the position is the output's at this iteration.
+            unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
+            division.kept.next(&program.slots, &mut positions, &mut index);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Running the block operations of a program on one participant.
+
+use super::Binding;
+use super::scratch::Scratch;
+use crate::primitives::Primitives;
+use crate::program::{Op, Place, Program, RowStride};
+
+/// One participant's view of a running program.
+pub(crate) struct Frame<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) binding: &'a Binding,
+    pub(crate) table: &'a mut Vec<*mut u8>,
+    line_marks: &'a mut Vec<*mut u8>,
+    first_slot: usize,
+}
+
+impl<'a> Frame<'a> {
+    /// Lays out registers, and fills constants over `elements` elements.
+    pub(crate) fn new(
+        program: &'a Program,
+        binding: &'a Binding,
+        primitives: Primitives,
+        scratch: (&mut super::scratch::Aligned, &'a mut Vec<*mut u8>, &'a mut Vec<*mut u8>),
+        elements: usize,
+    ) -> Frame<'a> {
+        let (registers, table, line_marks) = scratch;
+        let first_slot = program.first_slot();
+        let memory = registers.reserve(first_slot * program.register_bytes);
+        table.clear();
+        for place in 0..first_slot {
+            table.push(memory.wrapping_add(place * program.register_bytes));
+        }
+        for (place, (value, (dtype, _))) in binding.constants.iter().zip(&program.constants).enumerate() {
+            // SAFETY: the register holds a block of elements of this size.
+            unsafe { primitives.fill(dtype.size())(elements, table[program.registers + place], value.as_ptr()) };
+        }
+        table.resize(program.places(), std::ptr::null_mut());
+        line_marks.clear();
+        line_marks.resize(program.line_ops.len(), std::ptr::null_mut());
+        Frame { program, binding, table, line_marks, first_slot }
+    }
+
+    /// Goes to a line: `positions` are those of its first step.
+    ///
+    /// # Safety
+    /// The positions must be inside the buffers.
+    #[inline]
+    pub(crate) unsafe fn start_line(&mut self, positions: &[*mut u8], step: i64) {
+        let geometry = &self.program.geometry;
+        self.table[self.first_slot..].copy_from_slice(positions);
+        for (index, op) in self.program.line_ops.iter().enumerate() {
+            let slot = match *op {
+                Op::Fill { slot, .. } | Op::Load { slot, .. } => slot,
+                _ => continue,
+            };
+            let position = self.table[slot as usize];
+            if self.line_marks[index] != position {
+                self.line_marks[index] = position;
+                // SAFETY: promised by the caller.
+                unsafe { self.op(op, geometry.step as usize, geometry.block()) };
+            }
+        }
+        if step > 0 {
+            self.advance(step);
+        }
+    }
+
+    /// Moves all slots along the line.
+    #[inline]
+    pub(crate) fn advance(&mut self, steps: i64) {
+        let line_dim = self.program.geometry.line_dim;
+        for (position, slot) in self.table[self.first_slot..].iter_mut().zip(&self.program.slots) {
+            *position = position.wrapping_offset((steps as isize).wrapping_mul(slot.strides[line_dim]));
+        }
+    }
+
+    /// Runs the operations that make values for a block of `steps` steps.
+    ///
+    /// # Safety
+    /// The block must be inside the line.
+    #[inline]
+    pub(crate) unsafe fn compute(&mut self, steps: i64) {
+        let count = (steps * self.program.geometry.row) as usize;
+        for op in &self.program.ops {
+            // SAFETY: promised by the caller.
+            unsafe { self.op(op, steps as usize, count) };
+        }
+    }
+
+    /// Runs the copies at the end of a block.
+    ///
+    /// # Safety
+    /// As [`Frame::compute`].
+    #[inline]
+    pub(crate) unsafe fn store(&mut self, steps: i64) {
+        let count = (steps * self.program.geometry.row) as usize;
+        for op in &self.program.stores {
+            // SAFETY: promised by the caller.
+            unsafe { self.op(op, steps as usize, count) };
+        }
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, place: Place) -> *mut u8 {
+        self.table[place as usize]
+    }
+
+    /// # Safety
+    /// All places must be valid for `count` elements in `steps` steps.
+    #[inline]
+    unsafe fn op(&self, op: &Op, steps: usize, count: usize) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match *op {
+                Op::Prim { run, dst, args } => {
+                    run(count, self.at(dst), self.at(args[0]), self.at(args[1]), self.at(args[2]));
+                }
+                Op::Copy { dst, src, size } => std::ptr::copy(self.at(src), self.at(dst), count * size),
+                Op::Load { run, dst, slot, stride, size } => {
+                    let (mut dst, row) = (self.at(dst), count / steps);
+                    self.rows(slot, stride, steps, count, |src, elements| {
+                        run(elements, dst, src, stride.inner);
+                        dst = dst.wrapping_add(row * size);
+                    });
+                }
+                Op::Store { run, slot, src, stride, size } => {
+                    let (mut src, row) = (self.at(src), count / steps);
+                    self.rows(slot, stride, steps, count, |dst, elements| {
+                        run(elements, dst, src, stride.inner);
+                        src = src.wrapping_add(row * size);
+                    });
+                }
+                Op::Fill { run, dst, slot } => run(count, self.at(dst), self.at(slot)),
+                Op::Range { run, dst, slot, stride, size } => {
+                    let (mut dst, row) = (self.at(dst), count / steps);
+                    self.rows(slot, stride, steps, count, |number, elements| {
+                        run(elements, dst, number.addr() as i64, stride.inner as i64);
+                        dst = dst.wrapping_add(row * size);
+                    });
+                }
+                Op::Random { run, dst, slot, key, stride, size } => {
+                    let key = self.at(key).cast::<u64>().read_unaligned() as u32;
+                    let (mut dst, row) = (self.at(dst), count / steps);
+                    self.rows(slot, stride, steps, count, |number, elements| {
+                        run(elements, dst, number.addr() as i64, stride.inner as i64, key);
+                        dst = dst.wrapping_add(row * size);
+                    });
+                }
+                Op::Gather { dst, index, gather, size, signed, instr } => {
+                    let source = &self.program.gathers[gather as usize];
+                    let data = self.binding.gathers[gather as usize];
+                    let result = super::gather::gather(source, data, size, signed, count, self.at(index), self.at(dst));
+                    if let Err(index) = result {
+                        self.binding.failure.index(instr, index, source.len);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `f` with the position and length of each run of elements with one stride: once, or once per row.
+    #[inline]
+    fn rows(&self, slot: Place, stride: RowStride, steps: usize, count: usize, mut f: impl FnMut(*mut u8, usize)) {
+        let mut position = self.at(slot);
+        if !self.program.geometry.spans() {
+            return f(position, count);
+        }
+        for _ in 0..steps {
+            f(position, count / steps);
+            position = position.wrapping_offset(stride.outer);
+        }
+    }
+}
+
+/// The parts of a scratch that a frame takes.
+pub(crate) fn frame_parts(
+    scratch: &mut Scratch,
+) -> (
+    (&mut super::scratch::Aligned, &mut Vec<*mut u8>, &mut Vec<*mut u8>),
+    &mut super::scratch::Aligned,
+    &mut [Vec<*mut u8>; 3],
+    &mut [Vec<i64>; 2],
+) {
+    let Scratch { registers, lanes, table, positions, line_marks, indices } = scratch;
+    ((registers, table, line_marks), lanes, positions, indices)
+}

@@ -1,0 +1,53 @@
+//! Stages without folds: the blocks of all lines, shared out in runs.
+
+use super::cursor::Level;
+use super::frame::{Frame, frame_parts};
+use super::{Binding, Workers};
+use crate::primitives::Primitives;
+use crate::program::Program;
+
+/// # Safety
+/// As [`super::run`].
+pub(super) unsafe fn run(program: &Program, binding: &Binding, primitives: Primitives, workers: &mut Workers) {
+    let geometry = &program.geometry;
+    if geometry.iterations() == 0 {
+        return;
+    }
+    let level = Level((0..geometry.line_dim).map(|dim| (dim, geometry.extents[dim])).collect());
+    let blocks = geometry.blocks();
+    let total = blocks * level.count();
+    let participants = workers.participants(geometry.iterations() as u64 * u64::from(program.weight));
+    let tasks = if participants == 1 { 1 } else { total.min(participants as i64 * 8) };
+    let per_task = (total + tasks - 1) / tasks;
+    workers.run(participants, tasks as usize, |scratch, tasks| {
+        let (parts, _, positions, indices) = frame_parts(scratch);
+        let mut frame = Frame::new(program, binding, primitives, parts, geometry.block());
+        let (line, index) = (&mut positions[0], &mut indices[0]);
+        line.resize(program.slots.len(), std::ptr::null_mut());
+        while let Some(task) = tasks.take() {
+            let (mut at, end) = (task as i64 * per_task, ((task as i64 + 1) * per_task).min(total));
+            if at >= end {
+                continue;
+            }
+            level.seek(at / blocks, &program.slots, &binding.slots, line, index);
+            // SAFETY: blocks are inside their lines, and lines inside the nest.
+            unsafe {
+                while at < end {
+                    let block = at % blocks;
+                    let last = (block + end - at).min(blocks);
+                    frame.start_line(line, block * geometry.step);
+                    for block in block..last {
+                        let steps = geometry.step.min(geometry.line - block * geometry.step);
+                        frame.compute(steps);
+                        frame.store(steps);
+                        frame.advance(steps);
+                    }
+                    at += last - block;
+                    if at < end {
+                        level.next(&program.slots, line, index);
+                    }
+                }
+            }
+        }
+    });
+}

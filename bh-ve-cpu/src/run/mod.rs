@@ -1,0 +1,57 @@
+//! Running programs: binding them to memory, and driving their blocks on the participants.
+
+mod cursor;
+mod failure;
+mod fold;
+mod frame;
+mod gather;
+mod map;
+mod scratch;
+mod workers;
+
+pub(crate) use failure::Failure;
+pub(crate) use gather::{BadIndex, offset, resolve};
+pub(crate) use scratch::Aligned;
+pub(crate) use workers::{Tasks, Workers};
+
+use crate::primitives::Primitives;
+use crate::program::Program;
+
+/// The memory and values that a program runs on.
+#[derive(Default)]
+pub(crate) struct Binding {
+    /// The first element of each slot; the first number of index views, as an address.
+    pub(crate) slots: Vec<*mut u8>,
+    /// The first element of each gather's source.
+    pub(crate) gathers: Vec<*const u8>,
+    /// The constants' bytes.
+    pub(crate) constants: Vec<[u8; 16]>,
+    /// Where failures go.
+    pub(crate) failure: Failure,
+}
+
+// SAFETY: the memory behind the pointers is divided among the participants by the drivers.
+unsafe impl Send for Binding {}
+// SAFETY: as above.
+unsafe impl Sync for Binding {}
+
+/// Runs a program on its memory.
+///
+/// # Safety
+/// The binding must give valid memory for every slot and source of the program.
+pub(crate) unsafe fn run(
+    program: &Program,
+    binding: &Binding,
+    primitives: Primitives,
+    workers: &mut Workers,
+    partials: &mut Aligned,
+) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        if program.folds.is_empty() {
+            map::run(program, binding, primitives, workers);
+        } else {
+            fold::run(program, binding, primitives, workers, partials);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The engine's config keys.
+
+use crate::simd::Isa;
+use bh_core::abi::status;
+use bh_core::{Error, Host, Result};
+
+/// The keys of the section `ve-cpu`.
+pub(crate) const KEYS: &[&str] = &["threads", "isa", "affinity"];
+
+/// Which processors the pool's threads may run on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Affinity {
+    /// Left to the system.
+    None,
+    /// Thread `i` runs on the `i`-th of these processors.
+    Pinned(Vec<usize>),
+}
+
+/// Values of the keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Participants of a kernel, the calling thread among them.
+    pub(crate) threads: usize,
+    /// Instruction set.
+    pub(crate) isa: Isa,
+    pub(crate) affinity: Affinity,
+}
+
+impl Settings {
+    /// Reads and checks the keys.
+    pub(crate) fn read(host: &Host) -> Result<Settings> {
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match host.config("threads").as_deref() {
+            None | Some("" | "auto" | "0") => available,
+            Some(text) => match text.parse() {
+                Ok(threads @ 1..=1024) => threads,
+                _ => return wrong("threads", text, "a number of threads from 1 to 1024, or 'auto'"),
+            },
+        };
+        let isa = match host.config("isa").as_deref() {
+            None | Some("" | "auto") => Isa::detect(),
+            Some(text) => match Isa::from_name(text) {
+                Some(isa) if isa.is_available() => isa,
+                Some(_) => return wrong("isa", text, "an instruction set that this processor has"),
+                None => return wrong("isa", text, "one of auto, avx512, avx2, sse2, portable"),
+            },
+        };
+        let affinity = match host.config("affinity").as_deref() {
+            None | Some("" | "none") => Affinity::None,
+            // Threads of one kernel share its data; on few processors the system places them well enough.
+            Some("auto") if threads < 4 || threads != available => Affinity::None,
+            Some("auto") => Affinity::Pinned((0..threads).collect()),
+            Some(list) => {
+                let processors: Option<Vec<usize>> = list.split(',').map(|item| item.trim().parse().ok()).collect();
+                match processors {
+                    Some(processors) if processors.iter().all(|&processor| processor < 1024) => {
+                        Affinity::Pinned(processors)
+                    }
+                    _ => return wrong("affinity", list, "auto, none, or a list of processor numbers"),
+                }
+            }
+        };
+        Ok(Settings { threads, isa, affinity })
+    }
+}
+
+fn wrong<T>(key: &str, value: &str, expected: &str) -> Result<T> {
+    Err(Error::new(status::CONFIG, format!("config key '{key}': '{value}' is not {expected}")))
+}
+
+impl Affinity {
+    /// Binds the calling thread, the pool's thread number `thread`; does nothing where the system cannot.
+    pub(crate) fn bind(&self, thread: usize) {
+        #[cfg(target_os = "linux")]
+        if let Affinity::Pinned(processors) = self
+            && !processors.is_empty()
+        {
+            // SAFETY: the set is a plain bit mask, and processor numbers were checked against its size.
+            unsafe {
+                let mut set: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(processors[thread % processors.len()], &mut set);
+                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = thread;
+    }
+}
