@@ -115,6 +115,11 @@ pub trait Component: Sized + Send + 'static {
     }
 }
 
+/// Notes that an engine begins with this block, so that a panic is reported at its place and only this block is lost.
+pub fn enter_block(block: u32) {
+    crate::guard::BLOCK.set(Some(block));
+}
+
 /// Services of the host.
 #[derive(Clone, Copy)]
 pub struct Host {

@@ -6,7 +6,7 @@ use crate::abi::{
 };
 use crate::component::{Child, Component, Host, Registry, Ticket};
 use crate::error::{Error, Result};
-use crate::guard::{guard, panic_text};
+use crate::guard::{BLOCK, guard, panic_text};
 use bh_bytecode::{Base, Opcode, View};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -182,14 +182,17 @@ unsafe extern "C" fn execute<C: Component>(
     ticket: *mut u64,
     error: *mut ErrorRecord,
 ) -> Status {
-    guard(error, || {
+    BLOCK.set(None);
+    let code = guard(error, || {
         // SAFETY: serialised calls with our context; the tables and the list live through the call.
         unsafe {
             let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
             *ticket = instance::<C>(context).component.execute(&(*batch).as_ref(), blocks)?.0;
         }
         Ok(())
-    })
+    });
+    BLOCK.set(None);
+    code
 }
 
 unsafe extern "C" fn wait<C: Component>(context: *mut c_void, ticket: u64, error: *mut ErrorRecord) -> Status {

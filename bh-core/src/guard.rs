@@ -10,6 +10,8 @@ use std::sync::Once;
 thread_local! {
     /// Guarded calls on this thread's stack.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// The block that the component works on, for the error if it panics.
+    pub(crate) static BLOCK: Cell<Option<u32>> = const { Cell::new(None) };
     /// File and line of the last panic inside a guarded call.
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -59,7 +61,11 @@ pub(crate) fn panic_text<T>(call: impl FnOnce() -> T) -> std::result::Result<T, 
 
 /// Runs `call` for a C caller: an error or a panic becomes a status and fills the record.
 pub(crate) fn guard(record: *mut ErrorRecord, call: impl FnOnce() -> Result<()>) -> Status {
-    let outcome = panic_text(call).unwrap_or_else(|text| Err(Error::new(status::PANIC, text)));
+    let outcome = panic_text(call).unwrap_or_else(|text| {
+        let mut error = Error::new(status::PANIC, text);
+        error.block = BLOCK.get();
+        Err(error)
+    });
     match outcome {
         Ok(()) => status::OK,
         // SAFETY: the caller gives null or its own record.

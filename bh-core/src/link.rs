@@ -239,9 +239,12 @@ impl Link {
         if self.parent_trusted.load(Ordering::Relaxed) {
             return Ok(());
         }
-        bh_bytecode::validate::validate(batch).map_err(|error| {
-            let text = format!("the component above '{}' passed on a malformed batch: {error}", self.label());
-            Error::new(status::BATCH, text)
+        bh_bytecode::validate::validate(batch).map_err(|found| {
+            let text = format!("the component above '{}' passed on a malformed batch: {}", self.label(), found.message);
+            let mut error = Error::new(status::BATCH, text);
+            error.instr = found.instr.and_then(|instr| u32::try_from(instr).ok());
+            error.origin = found.origin;
+            error
         })
     }
 

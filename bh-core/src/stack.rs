@@ -1,5 +1,10 @@
 //! A stack of components, ready to run: what the recorder talks to.
 
+#[cfg(test)]
+mod fakes;
+#[cfg(test)]
+mod tests;
+
 use crate::abi::{Capabilities, ReleaseFn, log_level};
 use crate::component::{Child, Ticket};
 use crate::config::Config;

@@ -1,0 +1,271 @@
+//! Components with scripted behaviour, for the tests of the stack.
+
+use crate::abi::{AttachmentOps, BatchTables, Buffer, ErrorRecord, RegistryTable, Status, ViewSpec, kind, status};
+use crate::component::enter_block;
+use crate::export::LazyTable;
+use crate::{Child, Component, Error, Host, Registry, Result, Ticket};
+use bh_bytecode::{Base, Batch, BatchRef, Opcode, View};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::fmt::Write;
+use std::ptr;
+use std::sync::Mutex;
+
+pub(super) static NODE: LazyTable = LazyTable::new();
+pub(super) static ENGINE: LazyTable = LazyTable::new();
+pub(super) static FILTER: LazyTable = LazyTable::new();
+pub(super) static STRANGE_FILTER: LazyTable = LazyTable::new();
+
+/// What the fake registry was told.
+#[derive(Default)]
+struct Book {
+    poisoned: BTreeMap<u64, Error>,
+    log: String,
+}
+
+/// A data manager without data: it keeps poison and notes retired blocks.
+pub(super) struct FakeNode {
+    child: Child,
+    /// Boxed, because the components below hold its address.
+    _registry: Box<RegistryTable>,
+    book: Box<Mutex<Book>>,
+}
+
+// SAFETY: the registry's context points to the locked book, which moves with the node only by its box.
+unsafe impl Send for FakeNode {}
+
+/// The names of a block's instructions.
+fn names(batch: &BatchRef<'_>, block: u32) -> String {
+    let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+    let names: Vec<&str> = instrs.iter().map(|&instr| batch.instrs[instr as usize].opcode.name()).collect();
+    names.join(" ")
+}
+
+fn book<'a>(context: *mut c_void) -> std::sync::MutexGuard<'a, Book> {
+    // SAFETY: the context is the node's book.
+    unsafe { &*context.cast::<Mutex<Book>>() }.lock().unwrap()
+}
+
+unsafe extern "C" fn poison(context: *mut c_void, base: *const Base, error: *const ErrorRecord) {
+    // SAFETY: the pointers live through the call.
+    let (base, error) = unsafe { (&*base, Error::read((*error).status, &*error)) };
+    book(context).poisoned.insert(base.id, error);
+}
+
+unsafe extern "C" fn block_done(context: *mut c_void, batch: *const BatchTables, block: u32) {
+    // SAFETY: the pointers live through the call.
+    let batch = unsafe { (*batch).as_ref() };
+    let _ = write!(book(context).log, "done[{}] ", names(&batch, block));
+}
+
+unsafe extern "C" fn new_space(_: *mut c_void) -> u32 {
+    1
+}
+
+unsafe extern "C" fn acquire(
+    context: *mut c_void,
+    base: *const Base,
+    _: u32,
+    _: u32,
+    _: *mut Buffer,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: the pointers live through the call.
+    let (base, record) = unsafe { (&*base, &mut *error) };
+    book(context).poisoned.get(&base.id).map_or(status::OK, |error| error.write(record))
+}
+
+unsafe extern "C" fn release(_: *mut c_void, _: *const Buffer) {}
+
+unsafe extern "C" fn fresh(_: *mut c_void, _: *const Base, _: *mut Buffer, _: *mut ErrorRecord) -> Status {
+    status::UNSUPPORTED
+}
+
+unsafe extern "C" fn commit_rename(_: *mut c_void, _: *const Base, _: *const Buffer, _: *mut ErrorRecord) -> Status {
+    status::UNSUPPORTED
+}
+
+unsafe extern "C" fn alias(
+    _: *mut c_void,
+    _: *const Base,
+    _: *const Base,
+    _: *const ViewSpec,
+    _: *mut ErrorRecord,
+) -> Status {
+    status::UNSUPPORTED
+}
+
+unsafe extern "C" fn attach(
+    _: *mut c_void,
+    _: *const Base,
+    _: u32,
+    _: *mut c_void,
+    _: i32,
+    _: *const AttachmentOps,
+    _: *mut ErrorRecord,
+) -> Status {
+    status::UNSUPPORTED
+}
+
+impl Component for FakeNode {
+    const NAME: &'static str = "fake-node";
+    const KIND: u32 = kind::VEM;
+    const KEYS: &'static [&'static str] = &[];
+
+    fn create(_: Host, children: Vec<Child>) -> Result<FakeNode> {
+        let mut children = children.into_iter();
+        let mut child = children.next().ok_or_else(|| Error::new(status::INIT, "no engine"))?;
+        let book = Box::new(Mutex::new(Book::default()));
+        let registry = Box::new(RegistryTable {
+            struct_size: size_of::<RegistryTable>(),
+            context: ptr::from_ref(&*book).cast_mut().cast(),
+            new_space,
+            acquire,
+            release,
+            fresh,
+            commit_rename,
+            alias,
+            attach,
+            poison,
+            block_done,
+        });
+        // SAFETY: the node outlives the engines below it.
+        child.bind(unsafe { Registry::new(&*registry) })?;
+        for mut sibling in children {
+            // SAFETY: as above.
+            sibling.bind(unsafe { Registry::new(&*registry) })?;
+        }
+        Ok(FakeNode { child, _registry: registry, book })
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        Some(&mut self.child)
+    }
+
+    fn map(&mut self, base: &Base, _: Option<&View>, _: u32) -> Result<*mut u8> {
+        match self.book.lock().unwrap().poisoned.get(&base.id) {
+            Some(error) => Err(error.clone()),
+            None => Ok(ptr::without_provenance_mut(64)),
+        }
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        if text == "registry" {
+            return Ok(self.book.lock().unwrap().log.trim_end().to_owned());
+        }
+        self.child.message(text)
+    }
+}
+
+/// An engine that computes nothing. Its keys name the operations that it refuses, fails at, or panics at.
+pub(super) struct FakeEngine {
+    host: Host,
+    registry: Option<Registry>,
+    log: String,
+}
+
+impl FakeEngine {
+    fn listed(&self, key: &str, name: &str) -> bool {
+        self.host.config(key).is_some_and(|list| list.split(',').any(|entry| entry == name))
+    }
+}
+
+impl Component for FakeEngine {
+    const NAME: &'static str = "fake-engine";
+    const KIND: u32 = kind::ENGINE;
+    const KEYS: &'static [&'static str] = &["refuse", "largest", "fail", "panic", "unnamed", "init"];
+
+    fn create(host: Host, _: Vec<Child>) -> Result<FakeEngine> {
+        match host.config("init").as_deref() {
+            Some("fail") => Err(Error::new(status::DEVICE, "no device found")),
+            Some("panic") => panic!("no luck"),
+            _ => Ok(FakeEngine { host, registry: None, log: String::new() }),
+        }
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        None
+    }
+
+    fn bind(&mut self, registry: Registry) -> Result<()> {
+        self.registry = Some(registry);
+        Ok(())
+    }
+
+    fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let largest = self.host.config_or("largest", usize::MAX).unwrap();
+        let refused = |&instr: &u32| self.listed("refuse", batch.instrs[instr as usize].opcode.name());
+        instrs.len() <= largest && !instrs.iter().any(refused)
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        for &block in blocks {
+            enter_block(block);
+            let contracted = batch.contracted(&batch.blocks[block as usize]).len();
+            let mark = if contracted > 0 { format!("-{contracted}") } else { String::new() };
+            let _ = write!(self.log, "[{}{mark}] ", names(batch, block));
+            for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
+                let instruction = &batch.instrs[instr as usize];
+                let name = instruction.opcode.name();
+                if instruction.opcode.is_system() {
+                    continue;
+                }
+                for view in instruction.inputs().iter().filter_map(|operand| operand.as_view()) {
+                    if let (Some(registry), Some(base)) = (self.registry, batch.base_of(view)) {
+                        registry.acquire(base, crate::abi::access::READ).map_err(|error| error.in_block(block))?;
+                    }
+                }
+                assert!(!self.listed("panic", name), "cannot stand {name}");
+                if self.listed("fail", name) {
+                    let mut error = Error::new(status::EXECUTION, format!("{name} failed"));
+                    error.instr = Some(instr);
+                    return Err(if self.host.config("unnamed").is_some() { error } else { error.in_block(block) });
+                }
+            }
+        }
+        Ok(Ticket::DONE)
+    }
+
+    fn extmethod(&mut self, name: &str, _: Opcode) -> Result<bool> {
+        Ok(self.listed("fail", name))
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        Ok(if text == "engine" && !self.log.is_empty() { std::mem::take(&mut self.log) } else { String::new() })
+    }
+}
+
+/// A filter that panics, fails, or spoils the batch on demand.
+pub(super) struct FakeFilter {
+    child: Child,
+    mode: String,
+}
+
+impl Component for FakeFilter {
+    const NAME: &'static str = "fake-filter";
+    const KIND: u32 = kind::FILTER;
+    const KEYS: &'static [&'static str] = &["mode"];
+
+    fn create(host: Host, children: Vec<Child>) -> Result<FakeFilter> {
+        let child = children.into_iter().next().ok_or_else(|| Error::new(status::INIT, "no child"))?;
+        Ok(FakeFilter { child, mode: host.config("mode").unwrap_or_default() })
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        Some(&mut self.child)
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        match self.mode.as_str() {
+            "panic" => panic!("index out of luck"),
+            "fail" => Err(Error::new(status::FILE, "no patience")),
+            "spoil" => {
+                let mut batch: Batch = batch.to_owned();
+                batch.views[0].start = 1000;
+                self.child.execute(&batch.as_ref(), blocks)
+            }
+            _ => self.child.execute(batch, blocks),
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Tests of stacks made of fake components.
+
+use super::fakes::{ENGINE, FILTER, FakeEngine, FakeFilter, FakeNode, NODE, STRANGE_FILTER};
+use super::*;
+use crate::abi::{ABI_VERSION, ComponentTable, access, kind, status};
+use bh_bytecode::{Base, Batch, DType, Instr, Operand, View};
+use std::ptr;
+
+/// A config with the fake components and these stacks and sections.
+fn config(text: &str) -> Config {
+    Config::from_text("test.toml", text)
+        .unwrap()
+        .with_component("bh_node", NODE.get::<FakeNode>("bh-test", "1"))
+        .with_component("bh_first", ENGINE.get::<FakeEngine>("bh-test", "1"))
+        .with_component("bh_second", ENGINE.get::<FakeEngine>("bh-test", "1"))
+        .with_component("bh_filter", FILTER.get::<FakeFilter>("bh-test", "1"))
+        .with_component("bh_strange", STRANGE_FILTER.get::<FakeFilter>("strange", "1"))
+}
+
+fn load(text: &str) -> Stack {
+    Stack::load(&config(text), None).unwrap()
+}
+
+fn load_error(text: &str) -> Error {
+    Stack::load(&config(text), None).map(|_| ()).unwrap_err()
+}
+
+/// b1 = b0 + b0; b2 = b1 * b1; b3 = b2 - b0; b4 = sqrt(b0), recorded at a.c:10 and so on, and drop b1.
+fn batch() -> Batch {
+    let mut batch = Batch::default();
+    let view = View::contiguous(&[8]).unwrap();
+    for id in 0..5 {
+        let base = batch.push_base(Base::new(100 + id, DType::F64, 8));
+        batch.push_view(base, &view);
+    }
+    let (file, file_len) = batch.push_string("a.c");
+    let rows: [(Opcode, &[u32]); 5] = [
+        (Opcode::Add, &[1, 0, 0]),
+        (Opcode::Multiply, &[2, 1, 1]),
+        (Opcode::Subtract, &[3, 2, 0]),
+        (Opcode::Sqrt, &[4, 0]),
+        (Opcode::Discard, &[1]),
+    ];
+    for (index, (opcode, operands)) in rows.into_iter().enumerate() {
+        let operands: Vec<Operand> = operands.iter().map(|&view| Operand::view(view)).collect();
+        batch.origins.push(bh_bytecode::Origin { file, file_len, line: 10 + index as u32 });
+        let mut instr = Instr::new(opcode, &operands);
+        instr.origin = index as u32 + 1;
+        batch.push_instr(instr);
+    }
+    batch
+}
+
+/// The batch with add, multiply, subtract and discard in one block that contracts b1 and b2, and the root in another.
+fn fused() -> Batch {
+    let mut batch = batch();
+    batch.push_block(&[0, 1, 2, 4], &[1, 2]);
+    batch.push_block(&[3], &[]);
+    batch
+}
+
+fn read(stack: &mut Stack, base: u64) -> Result<()> {
+    stack.map(&Base::new(base, DType::F64, 8), None, access::READ).map(|_| ())
+}
+
+#[test]
+fn engines_always_see_blocks_and_finished_ones_retire() {
+    let mut stack = load("[stacks]\ndefault = ['node', 'first']");
+    assert_eq!(stack.execute(&batch().as_ref(), &[]), Ok(Ticket::DONE));
+    assert_eq!(stack.message("engine").unwrap(), "[add] [multiply] [subtract] [sqrt] [discard] ");
+    assert_eq!(stack.message("registry").unwrap(), "done[add] done[multiply] done[subtract] done[sqrt] done[discard]");
+    assert_eq!(stack.stats().get("first.blocks"), Some(0));
+    assert_eq!(stack.stats().get("node.batches"), Some(1));
+}
+
+#[test]
+fn an_empty_list_means_all_blocks() {
+    let mut stack = load("[stacks]\ndefault = ['node', 'first']");
+    stack.execute(&fused().as_ref(), &[]).unwrap();
+    assert_eq!(stack.message("engine").unwrap(), "[add multiply subtract discard-2] [sqrt] ");
+    assert_eq!(stack.stats().get("first.blocks"), Some(2));
+}
+
+#[test]
+fn null_slots_forward_to_the_child() {
+    unsafe extern "C" fn create(
+        _: *const crate::abi::HostTable,
+        _: *const crate::abi::ChildHandle,
+        _: usize,
+        _: *mut *mut c_void,
+        _: *mut crate::abi::ErrorRecord,
+    ) -> i32 {
+        0
+    }
+    let empty: &'static ComponentTable = Box::leak(Box::new(ComponentTable { create: Some(create), ..nothing() }));
+    for above in ["'empty', 'node'", "'node', 'empty'"] {
+        let text = format!("[stacks]\ndefault = [{above}, 'first']\n[components.first]\nfail = 'fft'");
+        let config = config(&text).with_component("bh_empty", empty);
+        let mut stack = Stack::load(&config, None).unwrap();
+        assert_eq!(stack.execute(&fused().as_ref(), &[0, 1]), Ok(Ticket::DONE), "{above}");
+        assert_eq!(stack.message("engine").unwrap(), "[add multiply subtract discard-2] [sqrt] ", "{above}");
+        assert_eq!(stack.message("registry").unwrap(), "done[add multiply subtract discard] done[sqrt]", "{above}");
+        assert_eq!(read(&mut stack, 100), Ok(()));
+        stack.unmap(&Base::new(100, DType::F64, 8)).unwrap();
+        stack.pin(&Base::new(100, DType::F64, 8), true).unwrap();
+        stack.wait(Ticket(7)).unwrap();
+        assert_eq!(stack.extmethod("fft", Opcode(0x4000)), Ok(true), "{above}");
+        assert_eq!(stack.extmethod("other", Opcode(0x4001)), Ok(false), "{above}");
+    }
+    let alone = config("[stacks]\ndefault = ['empty']").with_component("bh_empty", empty);
+    let mut stack = Stack::load(&alone, None).unwrap();
+    let error = stack.execute(&batch().as_ref(), &[]).unwrap_err();
+    assert_eq!(
+        (error.status, error.text.as_str()),
+        (status::UNSUPPORTED, "no engine of the stack runs add on (f64, f64, f64); the last one asked was 'empty'")
+    );
+}
+
+/// An engine's table without functions.
+fn nothing() -> ComponentTable {
+    ComponentTable {
+        struct_size: size_of::<ComponentTable>(),
+        abi_version: ABI_VERSION,
+        kind: kind::ENGINE,
+        name: c"empty".as_ptr(),
+        version: c"1".as_ptr(),
+        keys: ptr::null(),
+        create: None,
+        destroy: None,
+        capabilities: None,
+        bind: None,
+        supports: None,
+        execute: None,
+        wait: None,
+        map: None,
+        unmap: None,
+        adopt: None,
+        pin: None,
+        extmethod: None,
+        message: None,
+    }
+}
+
+#[test]
+fn tables_of_other_versions_and_damaged_ones_are_refused() {
+    let refuse = |table: ComponentTable| {
+        let config = config("[stacks]\ndefault = ['node', 'odd']").with_component("bh_odd", Box::leak(Box::new(table)));
+        let error = Stack::load(&config, None).map(|_| ()).unwrap_err();
+        (error.status, error.text)
+    };
+    assert_eq!(
+        refuse(ComponentTable { abi_version: 99, ..nothing() }),
+        (
+            status::VERSION,
+            "test.toml:2: library 'bh_odd' was built for ABI version 99, but this bh has ABI version 1; rebuild one of \
+             them"
+                .to_owned()
+        )
+    );
+    assert_eq!(
+        refuse(ComponentTable { struct_size: 8, ..nothing() }),
+        (
+            status::VERSION,
+            "test.toml:2: library 'bh_odd' is damaged: its component table states a size of 8 bytes".to_owned()
+        )
+    );
+    assert_eq!(
+        refuse(nothing()),
+        (
+            status::LIBRARY,
+            "test.toml:2: library 'bh_odd' is no component: its table has no 'create' function".to_owned()
+        )
+    );
+    assert!(crate::export::negotiate(99, || NODE.get::<FakeNode>("bh-test", "1")).is_null());
+    assert!(!crate::export::negotiate(ABI_VERSION, || NODE.get::<FakeNode>("bh-test", "1")).is_null());
+}
+
+#[test]
+fn a_component_that_cannot_start_is_named() {
+    let stack = "[stacks]\ndefault = ['node', 'first']\n[components.first]\n";
+    let error = load_error(&format!("{stack}init = 'fail'"));
+    assert_eq!(
+        (error.status, error.text.as_str()),
+        (status::DEVICE, "component 'first' could not start: no device found")
+    );
+    let error = load_error(&format!("{stack}init = 'panic'"));
+    assert_eq!(error.status, status::PANIC);
+    let text = error.text;
+    assert!(text.starts_with("component 'first' could not start: panicked at bh-core/src/stack/fakes.rs:"), "{text}");
+    assert!(text.ends_with(": no luck"), "{text}");
+    let error = load_error("[stacks]\ndefault = ['node']");
+    assert_eq!(error.text, "component 'node' could not start: no engine");
+}
+
+#[test]
+fn a_failed_block_poisons_what_it_writes_and_the_rest_runs() {
+    for (key, code) in [("fail", status::EXECUTION), ("panic", status::PANIC)] {
+        let text = format!("[stacks]\ndefault = ['node', 'first']\n[components.first]\n{key} = 'add'");
+        let mut stack = load(&text);
+        let error = stack.execute(&batch().as_ref(), &[]).unwrap_err();
+        assert_eq!((error.status, error.origin.clone()), (code, Some(("a.c".to_owned(), 10))));
+        if key == "fail" {
+            assert_eq!(error.to_string(), "a.c:10: add failed");
+        } else {
+            assert!(error.text.starts_with("component 'first' panicked at "), "{}", error.text);
+            assert!(error.text.ends_with(": cannot stand add"), "{}", error.text);
+        }
+        assert_eq!(stack.message("engine").unwrap(), "[add] [multiply] [subtract] [sqrt] [discard] ");
+        let first = Err(error.unplaced());
+        for base in [101, 102, 103] {
+            assert_eq!(read(&mut stack, base), first, "what depends on the failed one reports its error");
+        }
+        assert_eq!((read(&mut stack, 100), read(&mut stack, 104)), (Ok(()), Ok(())));
+        assert_eq!(stack.stats().get("first.failed_blocks"), Some(3));
+        let retired = "done[add] done[multiply] done[subtract] done[sqrt] done[discard]";
+        assert_eq!(stack.message("registry").unwrap(), retired, "arrays are dropped even after failures");
+    }
+}
+
+#[test]
+fn contracted_bases_of_a_failed_block_are_not_poisoned() {
+    let mut stack = load("[stacks]\ndefault = ['node', 'first']\n[components.first]\nfail = 'multiply'");
+    let error = stack.execute(&fused().as_ref(), &[0, 1]).unwrap_err();
+    assert_eq!(error.to_string(), "a.c:11: multiply failed");
+    assert_eq!((read(&mut stack, 101), read(&mut stack, 102)), (Ok(()), Ok(())));
+    assert_eq!(read(&mut stack, 103).unwrap_err().to_string(), "a.c:11: multiply failed");
+    assert_eq!(read(&mut stack, 104), Ok(()));
+}
+
+#[test]
+fn an_engine_that_does_not_name_the_block_loses_all_of_the_call() {
+    let sections = "[components.first]\nfail = 'sqrt'\nunnamed = true";
+    let mut stack = load(&format!("[stacks]\ndefault = ['node', 'first']\n{sections}"));
+    let error = stack.execute(&fused().as_ref(), &[0, 1]).unwrap_err();
+    assert_eq!(error.to_string(), "a.c:13: sqrt failed");
+    assert!(read(&mut stack, 103).is_err() && read(&mut stack, 104).is_err());
+}
+
+#[test]
+fn refused_blocks_are_split_and_go_to_the_next_engine() {
+    let two = "[stacks]\ndefault = ['node', 'first', 'second']\n[components.first]\n";
+    let cases = [
+        // The cut is crossed by b2, so only b1 stays contracted.
+        ("refuse = 'subtract'", fused(), "[add multiply-1] [sqrt] ", "[subtract discard] "),
+        ("refuse = 'multiply'", fused(), "[add] [subtract discard] [sqrt] ", "[multiply] "),
+        ("refuse = 'add,multiply,subtract'", fused(), "[sqrt] ", "[add multiply subtract discard-2] "),
+        ("refuse = 'sqrt'", fused(), "[add multiply subtract discard-2] ", "[sqrt] "),
+        ("largest = 1", fused(), "[add] [multiply] [subtract] [discard] [sqrt] ", ""),
+        ("refuse = 'add,sqrt'", batch(), "[multiply] [subtract] [discard] ", "[add] [sqrt] "),
+    ];
+    for (keys, batch, first, second) in cases {
+        let mut stack = load(&format!("{two}{keys}"));
+        assert_eq!(stack.execute(&batch.as_ref(), &[]), Ok(Ticket::DONE), "{keys}");
+        // The first engine's log is empty once it was read, so that the question reaches the second.
+        assert_eq!(stack.message("engine").unwrap(), first, "{keys}");
+        assert_eq!(stack.message("engine").unwrap(), second, "{keys}");
+    }
+}
+
+#[test]
+fn blocks_with_reductions_or_renames_are_split_into_single_operations() {
+    let two = "[stacks]\ndefault = ['node', 'first', 'second']\n[components.first]\nrefuse = 'sqrt'";
+    let mut renamed = batch();
+    renamed.push_block(&[0, 1, 2, 3, 4], &[1, 2]);
+    renamed.push_rename(3, &[], None);
+    let mut reduced = batch();
+    let rank0 = View::contiguous(&[]).unwrap();
+    let base = reduced.push_base(Base::new(105, DType::F64, 1));
+    let result = reduced.push_view(base, &rank0);
+    let mut sum = Instr::new(Opcode::AddReduce, &[Operand::view(result), Operand::view(2)]);
+    sum.param = u16::MAX;
+    reduced.push_instr(sum);
+    reduced.push_block(&[0, 1, 5, 2, 3], &[]);
+    for (batch, first) in
+        [(renamed, "[add] [multiply] [subtract] "), (reduced, "[add] [multiply] [add_reduce] [subtract] ")]
+    {
+        let mut stack = load(two);
+        stack.execute(&batch.as_ref(), &[]).unwrap();
+        assert_eq!(stack.message("engine").unwrap(), first);
+        assert!(stack.message("engine").unwrap().starts_with("[sqrt"));
+    }
+}
+
+#[test]
+fn what_no_engine_takes_is_an_error_of_that_operation() {
+    let mut stack = load("[stacks]\ndefault = ['node', 'first']\n[components.first]\nrefuse = 'multiply'");
+    let error = stack.execute(&batch().as_ref(), &[]).unwrap_err();
+    assert_eq!(
+        (error.status, error.to_string().as_str()),
+        (
+            status::UNSUPPORTED,
+            "a.c:11: no engine of the stack runs multiply on (f64, f64, f64); the last one asked was 'first'"
+        )
+    );
+    assert_eq!(read(&mut stack, 103).unwrap_err().status, status::UNSUPPORTED);
+    assert_eq!((read(&mut stack, 101), read(&mut stack, 104)), (Ok(()), Ok(())));
+}
+
+#[test]
+fn a_failing_filter_is_left_out_and_reported() {
+    for (mode, code) in [("fail", status::FILE), ("panic", status::PANIC)] {
+        let text = format!("[stacks]\ndefault = ['filter', 'node', 'first']\n[components.filter]\nmode = '{mode}'");
+        let quiet = vec![("BH_LOG".to_owned(), "off".to_owned())];
+        let mut stack = Stack::load(&config(&text).with_environment(quiet), None).unwrap();
+        let error = stack.execute(&fused().as_ref(), &[]).unwrap_err();
+        assert_eq!((error.status, error.origin.clone()), (code, Some(("a.c".to_owned(), 10))));
+        assert_eq!(stack.message("engine").unwrap(), "[add multiply subtract discard-2] [sqrt] ");
+        assert_eq!(read(&mut stack, 103), Ok(()));
+    }
+    let failing = "[stacks]\ndefault = ['filter', 'node', 'first']\n[components.first]\nfail = 'add'";
+    let mut stack = load(failing);
+    assert!(stack.execute(&fused().as_ref(), &[]).is_err());
+    assert_eq!(stack.message("engine").unwrap(), "[add multiply subtract discard-2] [sqrt] ", "runs once");
+}
+
+#[test]
+fn batches_from_strange_components_are_validated() {
+    let text = "[stacks]\ndefault = ['strange', 'node', 'first']\n[components.strange]\nmode = ";
+    let quiet = vec![("BH_LOG".to_owned(), "off".to_owned())];
+    let mut stack = Stack::load(&config(&format!("{text}'spoil'")).with_environment(quiet), None).unwrap();
+    let error = stack.execute(&batch().as_ref(), &[]).unwrap_err();
+    assert_eq!(error.status, status::BATCH);
+    assert!(error.text.starts_with("the component above 'node' passed on a malformed batch: "), "{}", error.text);
+    assert_eq!(stack.message("engine").unwrap(), "");
+    let mut stack = load(&format!("{text}'pass'"));
+    assert_eq!(stack.execute(&batch().as_ref(), &[]), Ok(Ticket::DONE));
+}
+
+#[test]
+fn siblings_have_instances_and_counters_of_their_own() {
+    let text = "[stacks]\ndefault = ['filter', 'node', ['first', ['second', 'third']]]\n\
+                [components.third]\nlibrary = 'bh_first'\nfail = 'sqrt'";
+    let stack = load(text);
+    let shown: Vec<String> =
+        stack.components().iter().map(|c| format!("{}{} {}", " ".repeat(c.depth), c.label, c.name)).collect();
+    assert_eq!(
+        shown,
+        [
+            "filter fake-filter",
+            " node fake-node",
+            "  first fake-engine",
+            "  second fake-engine",
+            "   third fake-engine"
+        ]
+    );
+    let twice = load("[stacks]\ndefault = ['filter', ['node', 'node'], 'first']");
+    let labels: Vec<String> = twice.components().into_iter().map(|component| component.label).collect();
+    assert_eq!(labels, ["filter", "node", "first", "node#2", "first#2"]);
+}
+
+#[test]
+fn the_time_of_each_component_is_its_own() {
+    let config = config("[stacks]\ndefault = ['filter', 'node', 'first']");
+    let mut stack = Stack::load(&config, None).unwrap();
+    stack.execute(&batch().as_ref(), &[]).unwrap();
+    assert_eq!(stack.stats().get("filter.own_ns"), Some(0), "nobody asked for times");
+    stack.shutdown().unwrap();
+    stack.shutdown().unwrap();
+}
