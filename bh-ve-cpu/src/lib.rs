@@ -7,6 +7,7 @@ mod neutral;
 mod plan;
 mod portable;
 mod primitives;
+pub mod prims;
 mod program;
 mod run;
 mod settings;

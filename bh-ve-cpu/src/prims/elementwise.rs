@@ -1,0 +1,136 @@
+//! Element-wise primitives for every opcode and legal type, expanded from the opcode table.
+
+use super::PrimFn;
+use super::block::{self, SCALAR};
+use crate::math;
+use crate::simd::Isa;
+use bh_bytecode::{DType, Opcode, c64, c128, for_each_opcode, scalar, types_of};
+
+/// Primitives of a generic scalar function for each type of a set.
+macro_rules! by_type {
+    ($builder:ident, $isa:expr, $dtype:expr, $scalar:ident, [$(($type:ty, $variant:ident)),*]) => {
+        match $dtype {
+            $(DType::$variant => block::$builder($isa, scalar::$scalar::<$type>),)*
+            #[allow(unreachable_patterns, reason = "some sets hold every type")]
+            _ => None,
+        }
+    };
+}
+
+macro_rules! powi_by_type {
+    ($isa:expr, $dtype:expr, $exponent:expr, [$(($type:ty, $variant:ident)),*]) => {
+        match ($dtype, $exponent) {
+            $(
+                (DType::$variant, 2) => block::unary($isa, |x: $type| scalar::powi(x, 2)),
+                (DType::$variant, 3) => block::unary($isa, |x: $type| scalar::powi(x, 3)),
+                (DType::$variant, 4) => block::unary($isa, |x: $type| scalar::powi(x, 4)),
+                (DType::$variant, 5) => block::unary($isa, |x: $type| scalar::powi(x, 5)),
+            )*
+            _ => None,
+        }
+    };
+}
+
+macro_rules! cast_to {
+    ($isa:expr, $source:ty, $output:expr, [$(($type:ty, $variant:ident)),*]) => {
+        match $output {
+            $(DType::$variant => block::unary($isa, scalar::cast::<$source, $type>),)*
+            #[allow(unreachable_patterns, reason = "real numbers convert to every type")]
+            _ => None,
+        }
+    };
+}
+
+macro_rules! cast_from_real {
+    ($isa:expr, $input:expr, $output:expr, [$(($type:ty, $variant:ident)),*]) => {
+        match $input {
+            $(DType::$variant => types_of!(ALL, cast_to, $isa, $type, $output),)*
+            DType::C64 => types_of!(COMPLEX, cast_to, $isa, c64, $output),
+            DType::C128 => types_of!(COMPLEX, cast_to, $isa, c128, $output),
+        }
+    };
+}
+
+/// One row of the opcode table.
+macro_rules! row {
+    // Vector mathematics has the floats; here are the complex numbers.
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 1 same INEXACT $scalar:ident) => {
+        types_of!(COMPLEX, by_type, unary, SCALAR, $input, $scalar)
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise $inputs:tt same FLOAT $scalar:ident) => {
+        None
+    };
+    // Neither the divisions of integers nor powers have vector instructions.
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 2 same REAL $scalar:ident) => {
+        types_of!(INT, by_type, binary, SCALAR, $input, $scalar)
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 2 same NUMERIC power) => {
+        match $input {
+            DType::C64 | DType::C128 => types_of!(COMPLEX, by_type, binary, SCALAR, $input, power),
+            _ => types_of!(INT, by_type, binary, SCALAR, $input, power),
+        }
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 2 same NUMERIC divide) => {
+        match $input {
+            DType::F32 | DType::F64 => types_of!(FLOAT, by_type, binary, $isa, $input, divide),
+            DType::C64 | DType::C128 => types_of!(COMPLEX, by_type, binary, $isa, $input, divide),
+            _ => types_of!(INT, by_type, binary, SCALAR, $input, divide),
+        }
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 1 same NUMERIC powi) => {
+        types_of!(NUMERIC, powi_by_type, $isa, $input, $param)
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 1 cast ALL $scalar:ident) => {
+        types_of!(ORDERED, cast_from_real, $isa, $input, $output)
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 1 $signature:ident $set:ident $scalar:ident) => {
+        types_of!($set, by_type, unary, $isa, $input, $scalar)
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 2 $signature:ident $set:ident $scalar:ident) => {
+        types_of!($set, by_type, binary, $isa, $input, $scalar)
+    };
+    ($isa:ident $param:ident $input:ident $output:ident, Elementwise 3 $signature:ident $set:ident $scalar:ident) => {
+        types_of!($set, by_type, ternary, $isa, $input, $scalar)
+    };
+    ($($other:tt)*) => {
+        None
+    };
+}
+
+macro_rules! define_lookup {
+    ($(($variant:ident, $name:tt, $code:tt, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $expression:tt, $doc:tt)),* $(,)?) => {
+        /// The primitive of an opcode in plain loops.
+        fn by_table(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType) -> Option<PrimFn> {
+            match opcode {
+                $(Opcode::$variant => row!(isa param input output, $kind $inputs $signature $set $scalar),)*
+                _ => None,
+            }
+        }
+    };
+}
+for_each_opcode!(define_lookup);
+
+/// Single instructions of `f32` need no detour through `f64` lanes.
+fn native_f32(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
+    // Without the rounding instructions of SSE4.1 the compiler would call a library.
+    let rounds = matches!(isa, Isa::Avx2 | Isa::Avx512);
+    match opcode {
+        Opcode::Sqrt => block::unary(isa, f32::sqrt),
+        Opcode::Floor if rounds => block::unary(isa, f32::floor),
+        Opcode::Ceil if rounds => block::unary(isa, f32::ceil),
+        Opcode::Trunc if rounds => block::unary(isa, f32::trunc),
+        Opcode::Rint if rounds => block::unary(isa, f32::round_ties_even),
+        _ => None,
+    }
+}
+
+/// The primitive of an element-wise opcode, by the type of its last operand and of its result; `param` is the exponent of
+/// POWI and nothing otherwise. None if the opcode is not element-wise or the types are not legal for it.
+pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType) -> Option<PrimFn> {
+    if input == DType::F32
+        && let Some(found) = native_f32(isa, opcode)
+    {
+        return Some(found);
+    }
+    math::lookup(isa, opcode, input).or_else(|| by_table(isa, opcode, param, input, output))
+}

@@ -1,0 +1,160 @@
+//! Reductions of blocks into virtual lanes. The lanes and the order in which they are joined are part of the result's
+//! definition: neither the instruction set nor the thread count may change them.
+
+use crate::simd::Isa;
+use bh_bytecode::{DType, Opcode, scalar, types_of};
+use std::marker::PhantomData;
+
+/// Lanes of a fold. Element `i` of a block goes to lane `i % LANES`.
+pub const LANES: usize = 32;
+
+/// `lanes[i % LANES] = op(lanes[i % LANES], a[i])` for each of the `n` elements at `a`.
+///
+/// # Safety
+/// `lanes` must be valid for `LANES` and `a` for `n` elements; the level must be available.
+pub type LanesFn = unsafe extern "C" fn(n: usize, lanes: *mut u8, a: *const u8);
+
+/// Joins `LANES` lanes into one element at `out`, which may be the first lane.
+///
+/// # Safety
+/// `lanes` must be valid for `LANES` elements and `out` for one.
+pub type JoinFn = unsafe extern "C" fn(lanes: *const u8, out: *mut u8);
+
+/// A function of two elements.
+trait Combine: 'static {
+    type Element: Copy + 'static;
+    fn combine(a: Self::Element, b: Self::Element) -> Self::Element;
+}
+
+/// # Safety
+/// As [`LanesFn`].
+#[inline(always)]
+unsafe fn fold<C: Combine>(n: usize, lanes: *mut u8, a: *const u8) {
+    // SAFETY: the caller vouches for both; the lanes are copied, so that they can live in registers.
+    unsafe {
+        let lanes = lanes.cast::<[C::Element; LANES]>();
+        let elements = std::slice::from_raw_parts(a.cast::<C::Element>(), n);
+        let mut sums = lanes.read_unaligned();
+        let (chunks, rest) = elements.as_chunks::<LANES>();
+        for chunk in chunks {
+            for lane in 0..LANES {
+                sums[lane] = C::combine(sums[lane], chunk[lane]);
+            }
+        }
+        for (sum, &element) in sums.iter_mut().zip(rest) {
+            *sum = C::combine(*sum, element);
+        }
+        lanes.write_unaligned(sums);
+    }
+}
+
+/// Lane `i` takes lane `i + 16`, then `i + 8`, 4, 2 and 1.
+unsafe extern "C" fn join<C: Combine>(lanes: *const u8, out: *mut u8) {
+    // SAFETY: the caller vouches for both.
+    unsafe {
+        let mut sums = lanes.cast::<[C::Element; LANES]>().read_unaligned();
+        let mut width = LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                sums[lane] = C::combine(sums[lane], sums[lane + width]);
+            }
+            width /= 2;
+        }
+        out.cast::<C::Element>().write_unaligned(sums[0]);
+    }
+}
+
+macro_rules! level {
+    ($module:ident $(, $feature:literal)?) => {
+        mod $module {
+            use super::*;
+
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn entry<C: Combine>(n: usize, lanes: *mut u8, a: *const u8) {
+                // SAFETY: the contract of LanesFn.
+                unsafe { fold::<C>(n, lanes, a) }
+            }
+        }
+    };
+}
+level!(baseline);
+#[cfg(target_arch = "x86_64")]
+level!(avx2, "avx2,fma");
+#[cfg(target_arch = "x86_64")]
+level!(avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+
+fn lanes_at<C: Combine>(isa: Isa) -> LanesFn {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => avx2::entry::<C>,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => avx512::entry::<C>,
+        _ => baseline::entry::<C>,
+    }
+}
+
+macro_rules! combiners {
+    ($($name:ident = $scalar:ident: $trait:ident $set:ident, $($opcode:ident)|+;)*) => {
+        $(
+            struct $name<T>(PhantomData<fn() -> T>);
+            impl<T: scalar::$trait> Combine for $name<T> {
+                type Element = T;
+                #[inline(always)]
+                fn combine(a: T, b: T) -> T {
+                    scalar::$scalar(a, b)
+                }
+            }
+        )*
+
+        /// The fold of a combining opcode (ADD, MULTIPLY, MINIMUM, MAXIMUM or one of the logical and bitwise three), or of
+        /// the reduction or accumulate that uses it, on a type.
+        pub fn reduce_lanes(isa: Isa, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
+            match combiner {
+                $($(Opcode::$opcode)|+ => types_of!($set, pick_lanes, isa, $name, dtype),)*
+                _ => None,
+            }
+        }
+
+        /// The join that belongs to [`reduce_lanes`].
+        pub fn fold_lanes(combiner: Opcode, dtype: DType) -> Option<JoinFn> {
+            match combiner {
+                $($(Opcode::$opcode)|+ => types_of!($set, pick_join, $name, dtype),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+macro_rules! pick_lanes {
+    ($isa:expr, $name:ident, $dtype:expr, [$(($type:ty, $variant:ident)),*]) => {{
+        #[allow(unused_imports, reason = "only some sets hold complex types")]
+        use bh_bytecode::{c64, c128};
+        match $dtype {
+            $(DType::$variant => Some(lanes_at::<$name<$type>>($isa)),)*
+            #[allow(unreachable_patterns, reason = "some sets hold every type")]
+            _ => None,
+        }
+    }};
+}
+
+macro_rules! pick_join {
+    ($name:ident, $dtype:expr, [$(($type:ty, $variant:ident)),*]) => {{
+        #[allow(unused_imports, reason = "only some sets hold complex types")]
+        use bh_bytecode::{c64, c128};
+        match $dtype {
+            $(DType::$variant => Some(join::<$name<$type>> as JoinFn),)*
+            #[allow(unreachable_patterns, reason = "some sets hold every type")]
+            _ => None,
+        }
+    }};
+}
+
+combiners! {
+    Sum = add: Arithmetic ALL, Add | AddReduce | AddAccumulate;
+    Product = multiply: Arithmetic ALL, Multiply | MultiplyReduce | MultiplyAccumulate;
+    Smallest = minimum: Ordered ORDERED, Minimum | MinimumReduce;
+    Largest = maximum: Ordered ORDERED, Maximum | MaximumReduce;
+    And = bit_and: Bits BITS, BitwiseAnd | BitwiseAndReduce | LogicalAnd | LogicalAndReduce;
+    Or = bit_or: Bits BITS, BitwiseOr | BitwiseOrReduce | LogicalOr | LogicalOrReduce;
+    Xor = bit_xor: Bits BITS, BitwiseXor | BitwiseXorReduce | LogicalXor | LogicalXorReduce;
+}

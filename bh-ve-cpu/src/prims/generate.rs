@@ -1,0 +1,95 @@
+//! Generators: index sequences and random numbers.
+
+use crate::simd::Isa;
+use bh_bytecode::philox::Random;
+use bh_bytecode::{CastFrom, DType, types_of};
+use std::mem::MaybeUninit;
+
+/// Element `i` of the `n` at `dst` becomes the number `start + i · stride`, computed with wrapping and converted.
+///
+/// # Safety
+/// `dst` must be valid for `n` elements; the level must be available.
+pub type IotaFn = unsafe extern "C" fn(n: usize, dst: *mut u8, start: i64, stride: i64);
+
+/// Element `i` of the `n` at `dst` becomes the random number that belongs to `start + i · stride` under a key.
+///
+/// # Safety
+/// `dst` must be valid for `n` elements; the level must be available.
+pub type PhiloxFn = unsafe extern "C" fn(n: usize, dst: *mut u8, start: i64, stride: i64, key: u32);
+
+/// # Safety
+/// As [`IotaFn`].
+#[inline(always)]
+unsafe fn iota_block<T: Copy + CastFrom<i64>>(n: usize, dst: *mut u8, start: i64, stride: i64) {
+    // SAFETY: the caller vouches for `dst`; MaybeUninit takes any memory.
+    let out = unsafe { std::slice::from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
+    for (i, out) in out.iter_mut().enumerate() {
+        out.write(T::cast_from(start.wrapping_add((i as i64).wrapping_mul(stride))));
+    }
+}
+
+/// # Safety
+/// As [`PhiloxFn`].
+#[inline(always)]
+unsafe fn philox_block<T: Random>(n: usize, dst: *mut u8, start: i64, stride: i64, key: u32) {
+    // SAFETY: the caller vouches for `dst`; MaybeUninit takes any memory.
+    let out = unsafe { std::slice::from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
+    for (i, out) in out.iter_mut().enumerate() {
+        let index = start.wrapping_add((i as i64).wrapping_mul(stride));
+        out.write(T::random(index as u64, key));
+    }
+}
+
+macro_rules! level {
+    ($module:ident $(, $feature:literal)?) => {
+        mod $module {
+            use super::*;
+
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn iota<T: Copy + CastFrom<i64>>(
+                n: usize, dst: *mut u8, start: i64, stride: i64,
+            ) {
+                // SAFETY: the contract of IotaFn.
+                unsafe { iota_block::<T>(n, dst, start, stride) }
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn philox<T: Random>(
+                n: usize, dst: *mut u8, start: i64, stride: i64, key: u32,
+            ) {
+                // SAFETY: the contract of PhiloxFn.
+                unsafe { philox_block::<T>(n, dst, start, stride, key) }
+            }
+        }
+    };
+}
+level!(baseline);
+#[cfg(target_arch = "x86_64")]
+level!(avx2, "avx2,fma");
+#[cfg(target_arch = "x86_64")]
+level!(avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+
+macro_rules! pick {
+    ($isa:expr, $function:ident, $as:ty, $dtype:expr, [$(($type:ty, $variant:ident)),*]) => {
+        match ($dtype, $isa) {
+            $(
+                #[cfg(target_arch = "x86_64")]
+                (DType::$variant, Isa::Avx2) => Some(avx2::$function::<$type> as $as),
+                #[cfg(target_arch = "x86_64")]
+                (DType::$variant, Isa::Avx512) => Some(avx512::$function::<$type> as $as),
+                (DType::$variant, _) => Some(baseline::$function::<$type> as $as),
+            )*
+            _ => None,
+        }
+    };
+}
+
+/// The primitive of RANGE for a type.
+pub fn iota(isa: Isa, dtype: DType) -> Option<IotaFn> {
+    types_of!(REAL, pick, isa, iota, IotaFn, dtype)
+}
+
+/// The primitive of RANDOM for a type.
+pub fn philox(isa: Isa, dtype: DType) -> Option<PhiloxFn> {
+    types_of!(RANDOM, pick, isa, philox, PhiloxFn, dtype)
+}

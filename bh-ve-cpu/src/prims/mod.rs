@@ -1,0 +1,24 @@
+//! Block primitives: what tier 0 runs a kernel with, operation by operation, on blocks that stay in the first-level cache.
+//!
+//! Every primitive exists for each instruction-set level where wider vectors help; the bits are those of the scalar
+//! functions of the opcode table, except for the functions of [`crate::math`], which have error bounds and the same bits
+//! on one level. Blocks need the alignment of their elements and nothing more.
+
+mod block;
+mod constant;
+mod elementwise;
+mod fold;
+mod fused;
+mod generate;
+mod moves;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::math::PrimFn;
+pub use constant::{Side, lookup_const};
+pub use elementwise::lookup;
+pub use fold::{JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes};
+pub use fused::lookup_fused;
+pub use generate::{IotaFn, PhiloxFn, iota, philox};
+pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
