@@ -393,9 +393,14 @@ impl Config {
             let matching = || sections.iter().filter(|(prefix, _)| variable.starts_with(prefix.as_str()));
             let known = matching().any(|(_, variables)| variables.contains(variable));
             let section = matching().max_by_key(|(prefix, _)| prefix.len());
-            if let (false, Some((_, variables))) = (known, section) {
-                let valid = variables.iter().map(String::as_str);
-                let text = format!("unknown environment variable {variable}{}", hint(variable, "valid", valid));
+            if let (false, Some((prefix, variables))) = (known, section) {
+                let keys = variables.iter().map(|variable| &variable[prefix.len()..]);
+                let nearest = names::nearest(&variable[prefix.len()..], keys);
+                let hint = match nearest {
+                    Some(key) => format!("; did you mean '{prefix}{key}'?"),
+                    None => format!("; valid: {}", variables.join(", ")),
+                };
+                let text = format!("unknown environment variable {variable}{hint}");
                 return Err(Error::new(status::CONFIG, text));
             }
         }

@@ -1,6 +1,9 @@
 //! The host between a parent and a child: forwards what a component leaves out, keeps panics and bad batches from
 //! spreading, sends blocks past engines that refuse them, and measures.
 
+// Parents hold the addresses of their children.
+#![allow(clippy::vec_box)]
+
 use crate::abi::{BatchTables, ErrorRecord, log_level};
 use crate::abi::{Capabilities, ChildHandle, RegistryTable, ReleaseFn, ReplySink, ViewSpec, kind, status};
 use crate::component::Registry;

@@ -194,6 +194,7 @@ impl<'a> Loader<'a> {
     }
 
     /// The instances of a chain: one at the top, or several siblings, each with its own instances of what follows.
+    #[allow(clippy::vec_box)] // links stay at their addresses
     fn chain(&mut self, items: &[Item], tables: &HashMap<String, Arc<ForeignTable>>) -> Result<Vec<Box<Link>>> {
         let Some((first, rest)) = items.split_first() else { return Ok(Vec::new()) };
         match first {
@@ -201,7 +202,8 @@ impl<'a> Loader<'a> {
                 let children = self.chain(rest, tables)?;
                 let table = &tables[&name.text];
                 let host = self.host(&name.text, &table.keys);
-                Ok(vec![Link::create(Arc::clone(table), host, children)?])
+                let link = Link::create(Arc::clone(table), host, children);
+                Ok(vec![link.map_err(|error| self.placed(&name.text, &table.keys, error))?])
             }
             Item::Siblings(chains) => {
                 let mut links = Vec::new();
@@ -212,6 +214,15 @@ impl<'a> Loader<'a> {
                 Ok(links)
             }
         }
+    }
+
+    /// A component's error about one of its keys, with the place where that was set.
+    fn placed(&self, component: &str, keys: &[String], mut error: Error) -> Error {
+        let key = keys.iter().find(|key| error.status == status::CONFIG && error.text.contains(&format!("'{key}'")));
+        if let Some(value) = key.and_then(|key| self.config.value(Section::Component(component), key)) {
+            error.text = format!("{}: {}", value.place, error.text);
+        }
+        error
     }
 
     fn host(&mut self, component: &str, keys: &[String]) -> Box<HostInstance> {

@@ -179,6 +179,7 @@ impl Component for FakeEngine {
         match host.config("init").as_deref() {
             Some("fail") => Err(Error::new(status::DEVICE, "no device found")),
             Some("panic") => panic!("no luck"),
+            Some("largest") => Err(Error::new(status::CONFIG, "config key 'largest': 3 is not to its taste")),
             _ => Ok(FakeEngine { host, registry: None, log: String::new() }),
         }
     }

@@ -188,6 +188,11 @@ fn a_component_that_cannot_start_is_named() {
     let text = error.text;
     assert!(text.starts_with("component 'first' could not start: panicked at bh-core/src/stack/fakes.rs:"), "{text}");
     assert!(text.ends_with(": no luck"), "{text}");
+    let error = load_error(&format!("{stack}largest = 3\ninit = 'largest'"));
+    assert_eq!(
+        error.text,
+        "test.toml:4: component 'first' could not start: config key 'largest': 3 is not to its taste"
+    );
     let error = load_error("[stacks]\ndefault = ['node']");
     assert_eq!(error.text, "component 'node' could not start: no engine");
 }
