@@ -3,15 +3,18 @@
 //! This is the bottom layer of bh; it depends on no other bh crate.
 
 pub mod batch;
+mod batch_ref;
 pub mod compare;
 pub mod complex;
 pub mod docs;
 pub mod dtype;
+pub mod dump;
 pub mod element;
 pub mod hash;
 pub mod interp;
 pub mod opcode;
 mod opcodes;
+mod overlap;
 pub mod philox;
 pub mod random;
 pub mod scalar;

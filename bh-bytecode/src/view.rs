@@ -1,5 +1,6 @@
-//! Views: regularly strided windows on a base, with checked arithmetic, and the question of how two views overlap.
+//! Views: regularly strided windows on a base, with checked arithmetic.
 
+pub use crate::overlap::{Overlap, overlap};
 use std::fmt;
 
 /// The highest number of dimensions of a view.
@@ -128,11 +129,8 @@ impl View {
 
     fn checked_extent(&self) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.start, self.start);
-        if self.is_empty() {
-            return Some((low, high));
-        }
         for (&extent, &stride) in self.shape().iter().zip(self.stride()) {
-            let reach = (extent - 1).checked_mul(stride)?;
+            let reach = (extent - 1).max(0).checked_mul(stride)?;
             if reach < 0 {
                 low = low.checked_add(reach)?;
             } else {
@@ -173,7 +171,7 @@ impl View {
             if stride <= reach {
                 return false;
             }
-            reach += (extent - 1) * stride;
+            reach = reach.saturating_add((extent - 1).saturating_mul(stride));
         }
         true
     }
@@ -184,7 +182,7 @@ impl View {
         let mut count = 0;
         for dim in 0..self.rank() {
             if self.shape[dim] > 1 {
-                dims[count] = (self.shape[dim], self.stride[dim].abs());
+                dims[count] = (self.shape[dim], self.stride[dim].saturating_abs());
                 count += 1;
             }
         }
@@ -354,14 +352,15 @@ impl View {
                 }
             }
             for pair in old[o_first..o].windows(2) {
-                if pair[0].1 != pair[1].1 * pair[1].0 {
+                if Some(pair[0].1) != pair[1].1.checked_mul(pair[1].0) {
                     return Ok(None);
                 }
             }
             let mut step = old[o - 1].1;
             for dim in (n_first..n).rev() {
                 stride[dim] = step;
-                step *= shape[dim];
+                // What overflows is the stride of a dimension that does not follow.
+                step = step.wrapping_mul(shape[dim]);
             }
         }
         View::new(self.start, shape, &stride[..shape.len()]).map(Some)
@@ -378,7 +377,7 @@ impl View {
         if length > 0 {
             view.start += skip_a * self.stride[a] + skip_b * self.stride[b];
         }
-        let stride = self.stride[a] + self.stride[b];
+        let stride = if length > 1 { self.stride[a] + self.stride[b] } else { 0 };
         view.remove_dim(a.max(b));
         view.remove_dim(a.min(b));
         let rank = view.rank();
@@ -425,95 +424,4 @@ pub fn element_count(shape: &[i64]) -> Option<i64> {
     let full =
         shape.iter().filter(|&&extent| extent != 0).try_fold(1i64, |count, &extent| count.checked_mul(extent))?;
     Some(if shape.contains(&0) { 0 } else { full })
-}
-
-/// How the elements of two views on one base relate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overlap {
-    /// The same elements in the same order under the same shape.
-    Identical,
-    /// Certainly no common element.
-    Disjoint,
-    /// Common elements, or not proved otherwise.
-    Overlapping,
-}
-
-/// How `a` and `b`, both on one base, overlap. Exact for identical views, for views in one grid whose boxes can be
-/// compared dimension by dimension, and for pairs separated by range or by a common divisor of their strides;
-/// otherwise it answers `Overlapping`.
-pub fn overlap(a: &View, b: &View) -> Overlap {
-    let (a, b) = (a.canonical(), b.canonical());
-    if a == b {
-        return Overlap::Identical;
-    }
-    let (Some((a_low, a_high)), Some((b_low, b_high))) = (a.extent(), b.extent()) else {
-        return Overlap::Disjoint;
-    };
-    if a_high < b_low || b_high < a_low || differ_by_gcd(&a, &b) || disjoint_boxes(&a, &b) {
-        return Overlap::Disjoint;
-    }
-    Overlap::Overlapping
-}
-
-fn gcd(mut a: i64, mut b: i64) -> i64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a.abs()
-}
-
-/// No common element because the starts differ modulo the common divisor of all strides.
-fn differ_by_gcd(a: &View, b: &View) -> bool {
-    let mut divisor = 0;
-    for view in [a, b] {
-        for dim in 0..view.rank() {
-            if view.shape[dim] > 1 {
-                divisor = gcd(divisor, view.stride[dim]);
-            }
-        }
-    }
-    divisor > 1 && (a.start - b.start) % divisor != 0
-}
-
-/// No common element because, in the mixed-radix grid spanned by the union of both views' strides, the boxes
-/// differ in some digit's range or residue. Applies when the strides form a divisibility chain and each view's
-/// box stays within one period of the next-larger stride.
-fn disjoint_boxes(a: &View, b: &View) -> bool {
-    let mut grid = [0i64; 2 * MAX_RANK];
-    let mut count = 0;
-    for view in [a, b] {
-        for dim in 0..view.rank() {
-            let stride = view.stride[dim].abs();
-            if view.shape[dim] > 1 && stride != 0 && !grid[..count].contains(&stride) {
-                grid[count] = stride;
-                count += 1;
-            }
-        }
-    }
-    let grid = &mut grid[..count];
-    grid.sort_unstable_by(|x, y| y.cmp(x));
-    // Low end of each view as digits, largest stride first; a digit's range is [low, low + Σ extent-1].
-    let (mut a_rest, mut b_rest) = (a.extent().map_or(0, |(low, _)| low), b.extent().map_or(0, |(low, _)| low));
-    let reach = |view: &View, stride: i64| -> i64 {
-        (0..view.rank()).filter(|&dim| view.stride[dim].abs() == stride).map(|dim| view.shape[dim] - 1).sum()
-    };
-    // Digits below stride `s` are unambiguous when everything below, for each view, stays inside [0, s).
-    let mut separated = false;
-    for (level, &stride) in grid.iter().enumerate() {
-        let (a_digit, b_digit) = (a_rest.div_euclid(stride), b_rest.div_euclid(stride));
-        a_rest = a_rest.rem_euclid(stride);
-        b_rest = b_rest.rem_euclid(stride);
-        let below = |view: &View, rest: i64| -> i64 {
-            rest + grid[level + 1..].iter().map(|&lower| reach(view, lower) * lower).sum::<i64>()
-        };
-        if below(a, a_rest) >= stride || below(b, b_rest) >= stride {
-            return false;
-        }
-        let (a_end, b_end) = (a_digit + reach(a, stride), b_digit + reach(b, stride));
-        separated |= a_end < b_digit || b_end < a_digit;
-        if separated {
-            return true;
-        }
-    }
-    a_rest != b_rest
 }
