@@ -1,1 +1,32 @@
-//! Placeholder.
+//! The C bridge: `libbh_bridge_c`, whose functions `include/bh.h` declares.
+//!
+//! Every function returns a status, out-parameters come first, handles are opaque and never dereferenced: a handle that
+//! is null, freed or of an ended context gives an error. No panic leaves a function.
+//!
+//! The header is generated from this crate by `bh-header`; documentation comments of exported items are written for C.
+
+#![allow(non_camel_case_types, reason = "names as C has them")]
+
+mod access;
+mod constant;
+mod context;
+mod create;
+mod error;
+mod extension;
+mod handle;
+mod operation;
+mod print;
+mod query;
+mod view;
+
+pub use access::*;
+pub use constant::*;
+pub use context::*;
+pub use create::*;
+pub use error::*;
+pub use extension::*;
+pub use handle::{bh_array, bh_context};
+pub use operation::*;
+pub use print::*;
+pub use query::*;
+pub use view::*;

@@ -1,0 +1,168 @@
+//! Access to the data of arrays.
+
+use crate::context::store;
+use crate::error::{bh_status, frame, frame_out, null};
+use crate::handle::{self, bh_array};
+use bh_bytecode::{Constant, c128};
+use bh_core::Result;
+use std::ffi::c_void;
+
+/// Copies all elements to `data` in C order. Waits for them.
+///
+/// # Safety
+/// `data` must have place for all elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_read(data: *mut c_void, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    unsafe { bh_read_strided(data, a, std::ptr::null()) }
+}
+
+/// Copies all elements to `data` with these strides in bytes, one per dimension. Waits for them.
+///
+/// # Safety
+/// `data` must have place for all elements; `stride` must be null or as long as `a` has dimensions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_read_strided(data: *mut c_void, a: *const bh_array, stride: *const i64) -> bh_status {
+    frame(|| {
+        let array = handle::array(a, "a")?;
+        let view = array.recorder.info(array.id)?.view;
+        if data.is_null() && !view.is_empty() {
+            return Err(null("data"));
+        }
+        // SAFETY: promised by the caller.
+        unsafe { array.recorder.read(array.id, data.cast(), strides(stride, view.rank())) }
+    })
+}
+
+/// Overwrites all elements with those at `data`, in C order.
+///
+/// # Safety
+/// `data` must hold all elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_write(a: *mut bh_array, data: *const c_void) -> bh_status {
+    // SAFETY: promised by the caller.
+    unsafe { bh_write_strided(a, data, std::ptr::null()) }
+}
+
+/// Overwrites all elements with those at `data`, which has these strides in bytes, one per dimension.
+///
+/// # Safety
+/// `data` must hold all elements; `stride` must be null or as long as `a` has dimensions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_write_strided(a: *mut bh_array, data: *const c_void, stride: *const i64) -> bh_status {
+    frame(|| {
+        let array = handle::array(a, "a")?;
+        let view = array.recorder.info(array.id)?.view;
+        if data.is_null() && !view.is_empty() {
+            return Err(null("data"));
+        }
+        // SAFETY: promised by the caller.
+        unsafe { array.recorder.write(array.id, data.cast(), strides(stride, view.rank())) }
+    })
+}
+
+/// # Safety
+/// `stride` must be null or `rank` numbers that live as long as the result.
+unsafe fn strides<'a>(stride: *const i64, rank: usize) -> Option<&'a [i64]> {
+    // SAFETY: not null, and as long as the caller promises.
+    (!stride.is_null()).then(|| unsafe { std::slice::from_raw_parts(stride, rank) })
+}
+
+/// Gives direct access to the memory of an array until `bh_unmap`: the address of its first element; further elements lie
+/// `bh_stride` apart. `access`: `BH_ACCESS_READ`, `BH_ACCESS_WRITE`, or both, with `BH_ACCESS_DISCARD` if all elements will be
+/// overwritten. Meanwhile no operation may change the data, nor, if it is mapped for writing, use it.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_map(out: *mut *mut c_void, a: *mut bh_array, access: u32) -> bh_status {
+    frame_out(out, || {
+        let array = handle::array(a, "a")?;
+        array.recorder.map(array.id, access).map(|data| data.cast())
+    })
+}
+
+/// Ends a `bh_map`.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_unmap(a: *mut bh_array) -> bh_status {
+    frame(|| {
+        let array = handle::array(a, "a")?;
+        array.recorder.unmap(array.id)
+    })
+}
+
+/// Forbids that the memory of an array moves, until `bh_unpin`. Every operation on it completes before it returns.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_pin(a: *mut bh_array) -> bh_status {
+    frame(|| {
+        let array = handle::array(a, "a")?;
+        array.recorder.pin(array.id, true, false)
+    })
+}
+
+/// Ends a `bh_pin`.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_unpin(a: *mut bh_array) -> bh_status {
+    frame(|| {
+        let array = handle::array(a, "a")?;
+        array.recorder.pin(array.id, false, false)
+    })
+}
+
+fn element(a: *const bh_array) -> Result<Constant> {
+    let array = handle::array(a, "a")?;
+    array.recorder.read_scalar(array.id)
+}
+
+/// The one element of an array of one element, converted to double (of a complex number, the real part). Waits for it.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_scalar_f64(out: *mut f64, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, element(a)?.to()) })
+}
+
+/// As `bh_scalar_f64`, converted to a signed integer.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_scalar_i64(out: *mut i64, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, element(a)?.to()) })
+}
+
+/// As `bh_scalar_f64`, converted to an unsigned integer.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_scalar_u64(out: *mut u64, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, element(a)?.to()) })
+}
+
+/// As `bh_scalar_f64`, tested for non-zero.
+///
+/// # Safety
+/// `out` must be null or the address of a truth value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_scalar_bool(out: *mut bool, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, element(a)?.to()) })
+}
+
+/// As `bh_scalar_f64`, for complex numbers: real and imaginary part.
+///
+/// # Safety
+/// `out` must be null or have place for two numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_scalar_c128(out: *mut f64, a: *const bh_array) -> bh_status {
+    frame(|| {
+        let value: c128 = element(a)?.to();
+        // SAFETY: promised by the caller.
+        unsafe { store(out.cast::<[f64; 2]>(), [value.re, value.im]) }
+    })
+}

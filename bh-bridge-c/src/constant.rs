@@ -1,0 +1,113 @@
+//! Constants as operands: short-lived handles into a ring that each thread has.
+
+use crate::handle::{CONSTANT_SLOT, bh_array, pack, payload_of, slot_of};
+use bh_bytecode::{Complex, Constant, DType};
+use bh_core::abi::status;
+use bh_core::recorder::Input;
+use bh_core::{Error, Result};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Constants of a thread that are good at one time.
+const RING: u64 = 64;
+const SEQUENCE_BITS: u32 = 36;
+
+struct Ring {
+    /// Number of the thread, from 1, 16 bits.
+    thread: u64,
+    next: Cell<u64>,
+    values: RefCell<[Constant; RING as usize]>,
+}
+
+static THREADS: AtomicU64 = AtomicU64::new(1);
+const NOTHING: Constant = Constant { bits: [0; 2], dtype: DType::Bool as u8, reserved: [0; 7] };
+
+thread_local! {
+    static VALUES: Ring = Ring {
+        thread: THREADS.fetch_add(1, Ordering::Relaxed) & 0xFFFF,
+        next: const { Cell::new(0) },
+        values: const { RefCell::new([NOTHING; RING as usize]) },
+    };
+}
+
+/// Keeps a constant and returns its handle. Threads that are ending get null.
+pub(crate) fn constant(value: Constant) -> *mut bh_array {
+    let keep = |ring: &Ring| {
+        let sequence = ring.next.get();
+        ring.next.set(sequence + 1);
+        ring.values.borrow_mut()[(sequence % RING) as usize] = value;
+        pack(CONSTANT_SLOT, ring.thread << SEQUENCE_BITS | (sequence & ((1 << SEQUENCE_BITS) - 1)))
+    };
+    VALUES.try_with(keep).unwrap_or(std::ptr::null_mut())
+}
+
+/// The constant of a handle, if it is one.
+fn find(handle: *const bh_array) -> Option<Result<Constant>> {
+    if slot_of(handle) != CONSTANT_SLOT {
+        return None;
+    }
+    let payload = payload_of(handle);
+    let look = |ring: &Ring| {
+        let sequence = payload & ((1 << SEQUENCE_BITS) - 1);
+        let age = ring.next.get().wrapping_sub(sequence) & ((1 << SEQUENCE_BITS) - 1);
+        let good = payload >> SEQUENCE_BITS == ring.thread && (1..=RING).contains(&age);
+        good.then(|| ring.values.borrow()[(sequence % RING) as usize])
+    };
+    let stale = "the constant is not valid: it is good for the operation that follows, in the thread that made it";
+    let found = VALUES.try_with(look).ok().flatten();
+    Some(found.ok_or_else(|| Error::new(status::HANDLE, stale)))
+}
+
+/// An operand: a constant's value, or an array's number and context slot.
+#[inline]
+pub(crate) fn operand(handle: *const bh_array, home: &mut Option<crate::handle::Array>, name: &str) -> Result<Input> {
+    if let Some(constant) = find(handle) {
+        return constant.map(Input::Constant);
+    }
+    let array = crate::handle::array(handle, name)?;
+    match home {
+        None => *home = Some(array),
+        Some(first) if first.slot != array.slot => {
+            let text = format!("array '{name}' belongs to another context than the operands before it");
+            return Err(Error::new(status::HANDLE, text));
+        }
+        Some(_) => {}
+    }
+    Ok(Input::Array(array.id))
+}
+
+macro_rules! constants {
+    ($($name:ident, $type:ty, $text:literal;)*) => {$(
+        #[doc = concat!("A constant of type ", $text, " as an operand of the operation that follows in this thread. It needs no freeing.")]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(value: $type) -> *mut bh_array {
+            constant(Constant::from_value(value))
+        }
+    )*};
+}
+
+constants! {
+    bh_bool, bool, "bool";
+    bh_i8, i8, "i8";
+    bh_i16, i16, "i16";
+    bh_i32, i32, "i32";
+    bh_i64, i64, "i64";
+    bh_u8, u8, "u8";
+    bh_u16, u16, "u16";
+    bh_u32, u32, "u32";
+    bh_u64, u64, "u64";
+    bh_f32, f32, "f32";
+    bh_f64, f64, "f64";
+}
+
+/// A constant of type c64 as an operand of the operation that follows in this thread. It needs no freeing.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_c64(real: f32, imaginary: f32) -> *mut bh_array {
+    constant(Constant::from_value(Complex::new(real, imaginary)))
+}
+
+/// A constant of type c128 as an operand of the operation that follows in this thread. It needs no freeing.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_c128(real: f64, imaginary: f64) -> *mut bh_array {
+    constant(Constant::from_value(Complex::new(real, imaginary)))
+}

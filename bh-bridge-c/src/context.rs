@@ -1,0 +1,264 @@
+//! Contexts: making and ending them, flushing, and what runs in them.
+
+use crate::error::{argument, bh_status, frame, frame_out, give_text, null, read_text};
+use crate::handle::{self, bh_context, context};
+use bh_core::abi::status;
+use bh_core::Error;
+use std::ffi::{CStr, c_char};
+use std::fmt::Write;
+
+/// Counts of a context.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct bh_statistics {
+    /// Array handles alive.
+    pub arrays: u64,
+    /// Arrays' data blocks alive (several views may share one).
+    pub bases: u64,
+    /// Operations recorded.
+    pub recorded: u64,
+    /// Instructions recorded and not yet flushed.
+    pub pending: u64,
+    /// Batches run.
+    pub batches: u64,
+    /// Instructions run.
+    pub instructions: u64,
+    /// Batches that the program's own threads ran.
+    pub batches_on_caller: u64,
+}
+
+/// Use of host memory by a context, in bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct bh_memory {
+    /// In use by arrays.
+    pub in_use: u64,
+    /// The most that was ever in use.
+    pub peak: u64,
+    /// Freed and kept for reuse.
+    pub cached: u64,
+    /// The most that may be in use.
+    pub limit: u64,
+}
+
+
+/// Version of the library, as "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_version() -> *const c_char {
+    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => panic!("a version has no NUL inside"),
+    };
+    VERSION.as_ptr()
+}
+
+/// Makes a context on a stack of the configuration; null for the stack that the user picked (`BH_STACK`, or the
+/// configuration's default).
+///
+/// # Safety
+/// `stack` must be null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_context_create(out: *mut *mut bh_context, stack: *const c_char) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
+        handle::create(stack)
+    })
+}
+
+/// Finishes all work of a context and ends it with all its arrays. Null ends the default context; a later use of null
+/// makes a new one. Returns the first failure that was not reported before; the context is gone in any case.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_context_destroy(context: *mut bh_context) -> bh_status {
+    frame(|| handle::destroy(context))
+}
+
+/// Hands everything recorded to the engine, without waiting for it. Reports a failure of earlier work.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_flush(context: *mut bh_context) -> bh_status {
+    frame(|| self::context(context)?.recorder.flush())
+}
+
+/// Waits until everything recorded is done. Reports a failure of earlier work.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_sync(context: *mut bh_context) -> bh_status {
+    frame(|| self::context(context)?.recorder.sync())
+}
+
+/// Makes each operation complete before it returns (`eager` not 0), or go back to recording (0).
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_eager(context: *mut bh_context, eager: i32) -> bh_status {
+    frame(|| self::context(context)?.recorder.set_eager(eager != 0))
+}
+
+/// The name of the context's stack. The text is valid until the next call of this thread that returns one.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_stack_name(out: *mut *const c_char, context: *mut bh_context) -> bh_status {
+    frame(|| {
+        let name = self::context(context)?.recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
+        give_text(out, &name)
+    })
+}
+
+/// The stack and its components with their versions, one line each. The text is valid until the next call of this thread
+/// that returns one.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_info(out: *mut *const c_char, context: *mut bh_context) -> bh_status {
+    frame(|| {
+        let describe = |stack: &mut bh_core::Stack| {
+            let mut text = format!("bh {}, stack {}\n", env!("CARGO_PKG_VERSION"), stack.name());
+            for component in stack.components() {
+                let indent = "  ".repeat(component.depth + 1);
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{indent}{} ({}, {})", component.label, component.name, component.version);
+            }
+            Ok(text)
+        };
+        give_text(out, &self::context(context)?.recorder.with_stack(describe)?)
+    })
+}
+
+/// Sends a text question or command down the stack; the answer of the first component that knows it, else an empty text,
+/// which is valid until the next call of this thread that returns one.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer, `text` a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_message(
+    out: *mut *const c_char,
+    context: *mut bh_context,
+    text: *const c_char,
+) -> bh_status {
+    frame(|| {
+        // SAFETY: promised by the caller.
+        let text = unsafe { read_text(text, "text") }?;
+        give_text(out, &self::context(context)?.recorder.message(text)?)
+    })
+}
+
+/// Counts since the context was made.
+///
+/// # Safety
+/// `out` must be null or the address of a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_statistics_get(out: *mut bh_statistics, context: *mut bh_context) -> bh_status {
+    frame(|| {
+        let counts = self::context(context)?.recorder.statistics();
+        let counts = bh_statistics {
+            arrays: counts.arrays,
+            bases: counts.bases,
+            recorded: counts.recorded,
+            pending: counts.pending,
+            batches: counts.batches,
+            instructions: counts.instructions,
+            batches_on_caller: counts.batches_on_caller,
+        };
+        // SAFETY: promised by the caller.
+        unsafe { store(out, counts) }
+    })
+}
+
+/// A counter of the stack by its name, such as "memory.allocations"; 0 if nothing was counted under it.
+///
+/// # Safety
+/// `out` must be null or the address of a number, `name` a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_counter(out: *mut u64, context: *mut bh_context, name: *const c_char) -> bh_status {
+    frame(|| {
+        // SAFETY: promised by the caller.
+        let name = unsafe { read_text(name, "name") }?;
+        let value = self::context(context)?.recorder.with_stack(|stack| Ok(stack.stats().get(name)))?;
+        // SAFETY: promised by the caller.
+        unsafe { store(out, value.unwrap_or(0)) }
+    })
+}
+
+/// Host memory in use, its peak, what is kept for reuse, and the limit.
+///
+/// # Safety
+/// `out` must be null or the address of a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_memory_get(out: *mut bh_memory, context: *mut bh_context) -> bh_status {
+    frame(|| {
+        let memory = self::context(context)?.recorder.with_stack(|stack| {
+            let memory = stack.services().memory();
+            let (usage, settings) = (memory.usage(), memory.settings());
+            let [in_use, peak, cached, limit] =
+                [usage.in_use, usage.peak, usage.cached, settings.limit].map(|bytes| bytes as u64);
+            Ok(bh_memory { in_use, peak, cached, limit })
+        })?;
+        // SAFETY: promised by the caller.
+        unsafe { store(out, memory) }
+    })
+}
+
+/// Sets the most bytes of host memory that arrays may use; what would pass it fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_memory_limit(context: *mut bh_context, bytes: u64) -> bh_status {
+    frame(|| {
+        self::context(context)?.recorder.with_stack(|stack| {
+            stack.services().memory().set_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+            Ok(())
+        })
+    })
+}
+
+/// Gives the memory that is kept for reuse back to the system.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_memory_release(context: *mut bh_context) -> bh_status {
+    frame(|| {
+        self::context(context)?.recorder.with_stack(|stack| {
+            stack.services().memory().release_cache();
+            Ok(())
+        })
+    })
+}
+
+/// The number of threads that the engine uses.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_threads_get(out: *mut i32, context: *mut bh_context) -> bh_status {
+    frame(|| {
+        let answer = self::context(context)?.recorder.message("threads")?;
+        let threads = answer.trim().parse().map_err(|_| no_threads())?;
+        // SAFETY: promised by the caller.
+        unsafe { store(out, threads) }
+    })
+}
+
+/// Sets the number of threads that the engine uses.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_threads_set(context: *mut bh_context, threads: i32) -> bh_status {
+    frame(|| {
+        if threads < 1 {
+            return Err(argument(format!("threads: {threads} is no number of threads")));
+        }
+        let answer = self::context(context)?.recorder.message(&format!("threads {threads}"))?;
+        if answer.is_empty() { Err(no_threads()) } else { Ok(()) }
+    })
+}
+
+fn no_threads() -> Error {
+    Error::new(status::UNSUPPORTED, "no component of this stack says how many threads it has")
+}
+
+/// Writes a result.
+///
+/// # Safety
+/// `out` must be null or valid.
+pub(crate) unsafe fn store<T>(out: *mut T, value: T) -> bh_core::Result<()> {
+    if out.is_null() {
+        return Err(null("out"));
+    }
+    // SAFETY: not null, and valid as the caller promises.
+    unsafe { out.write(value) };
+    Ok(())
+}

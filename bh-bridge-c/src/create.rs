@@ -1,0 +1,405 @@
+//! Making and freeing arrays.
+
+use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
+use crate::handle::{self, Context, bh_array, bh_context, context};
+use bh_bytecode::{Constant, DType, MAX_RANK, Opcode};
+use bh_core::abi::status;
+use bh_core::recorder::{ArrayId, Input, Recorder};
+use bh_core::{Error, Result};
+use std::ffi::c_void;
+
+/// An element type: one of the `BH_TYPE_*` numbers.
+pub type bh_dtype = i32;
+
+/// Called with the two pointers when adopted memory is no longer used. It must not call this library.
+pub type bh_release = Option<unsafe extern "C" fn(argument: *mut c_void, data: *mut c_void)>;
+
+/// Checks an element type.
+pub(crate) fn dtype(code: bh_dtype) -> Result<DType> {
+    let found = u8::try_from(code).ok().and_then(DType::from_code);
+    found.ok_or_else(|| Error::new(status::TYPE, format!("argument 'dtype': there is no element type {code}")))
+}
+
+/// Borrows `rank` numbers.
+///
+/// # Safety
+/// `numbers` must be null or point to `rank` numbers that live as long as the result.
+pub(crate) unsafe fn numbers<'a>(rank: i32, numbers: *const i64, name: &str) -> Result<&'a [i64]> {
+    let count = match usize::try_from(rank) {
+        Ok(count) if count <= MAX_RANK => count,
+        _ => {
+            let text = format!("argument 'rank' is {rank}, but must be 0 to {MAX_RANK}");
+            return Err(Error::new(status::SHAPE, text));
+        }
+    };
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if numbers.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not null, and as long as the caller promises.
+    Ok(unsafe { std::slice::from_raw_parts(numbers, count) })
+}
+
+/// Makes an array, fills it, and returns its handle; frees it when filling fails.
+pub(crate) fn filled(
+    context: Context,
+    dtype: DType,
+    shape: &[i64],
+    fill: impl FnOnce(&Recorder, ArrayId) -> Result<()>,
+) -> Result<*mut bh_array> {
+    let array = context.recorder.empty(dtype, shape)?;
+    match fill(context.recorder, array) {
+        Ok(()) => Ok(context.array(array)),
+        Err(error) => {
+            // The caller gets no handle; freeing fails only if a shutdown came first.
+            let _ = context.recorder.free(array);
+            Err(error)
+        }
+    }
+}
+
+fn full(context: *mut bh_context, value: Constant, shape: &[i64]) -> Result<*mut bh_array> {
+    let context = self::context(context)?;
+    with_place(|place| context.recorder.full(value, shape, place)).map(|array| context.array(array))
+}
+
+/// A new array whose elements are undefined until they are written.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer, `shape` null or `rank` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_empty(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+) -> bh_status {
+    frame_out(out, || {
+        let context = self::context(context)?;
+        // SAFETY: promised by the caller.
+        let shape = unsafe { numbers(rank, shape, "shape") }?;
+        context.recorder.empty(self::dtype(dtype)?, shape).map(|array| context.array(array))
+    })
+}
+
+/// A new array of zeros (false, for bool).
+///
+/// # Safety
+/// As `bh_empty`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_zeros(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+) -> bh_status {
+    frame_out(out, || {
+        let value = Constant::from_value(0u8).cast(self::dtype(dtype)?);
+        // SAFETY: promised by the caller.
+        full(context, value, unsafe { numbers(rank, shape, "shape") }?)
+    })
+}
+
+/// A new array of ones (true, for bool).
+///
+/// # Safety
+/// As `bh_empty`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_ones(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+) -> bh_status {
+    frame_out(out, || {
+        let value = Constant::from_value(1u8).cast(self::dtype(dtype)?);
+        // SAFETY: promised by the caller.
+        full(context, value, unsafe { numbers(rank, shape, "shape") }?)
+    })
+}
+
+/// A new array with all elements equal to a constant, whose type it has: `bh_full(&a, NULL, bh_f64(1.5), 2, shape)`.
+///
+/// # Safety
+/// As `bh_empty`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_full(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    value: *const bh_array,
+    rank: i32,
+    shape: *const i64,
+) -> bh_status {
+    frame_out(out, || match crate::constant::operand(value, &mut None, "value")? {
+        // SAFETY: promised by the caller.
+        Input::Constant(value) => full(context, value, unsafe { numbers(rank, shape, "shape") }?),
+        Input::Array(_) => Err(argument("full: 'value' is an array, but must be a constant as of bh_f64".into())),
+    })
+}
+
+/// A new one-dimensional array of start, start + step, … below (for negative steps: above) stop. Integer types take
+/// whole numbers only.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_arange(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    start: f64,
+    stop: f64,
+    step: f64,
+) -> bh_status {
+    frame_out(out, || {
+        let dtype = self::dtype(dtype)?;
+        if step == 0.0 || !(start.is_finite() && stop.is_finite() && step.is_finite()) {
+            return Err(argument(format!("arange: start {start}, stop {stop} and step {step} make no range")));
+        }
+        let count = ((stop - start) / step).ceil().max(0.0);
+        if count >= 9.0e18 {
+            return Err(Error::new(status::SHAPE, format!("arange: {count} elements are too many")));
+        }
+        let whole = |number: f64| number == number.trunc() && number.abs() <= 9.0e18;
+        if dtype.is_int() {
+            if !whole(start) || !whole(step) {
+                let text = format!("arange: start {start} and step {step} must be whole numbers for type {dtype}");
+                return Err(argument(text));
+            }
+            return filled(self::context(context)?, dtype, &[count as i64], |recorder, array| {
+                with_place(|place| recorder.range(array, start as i64, step as i64, place))
+            });
+        }
+        line(self::context(context)?, dtype, count as i64, start, step)
+    })
+}
+
+/// A new one-dimensional array of `count` evenly spaced numbers from start to stop, both included. Floating-point types
+/// only.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_linspace(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    start: f64,
+    stop: f64,
+    count: i64,
+) -> bh_status {
+    frame_out(out, || {
+        let context = self::context(context)?;
+        let dtype = self::dtype(dtype)?;
+        let step = if count > 1 { (stop - start) / (count - 1) as f64 } else { 0.0 };
+        let array = line(context, dtype, count, start, step)?;
+        if count > 1 {
+            // The last element is exact, as in NumPy.
+            let looked_up = handle::array(array, "out")?;
+            let last = context.recorder.derive(looked_up.id, |view| view.slice(0, Some(-1), None, 1))?;
+            let stop = Input::Constant(Constant::from_value(stop).cast(dtype));
+            with_place(|place| context.recorder.operate(Opcode::Identity, 0, last, &[stop], place))?;
+            context.recorder.free(last)?;
+        }
+        Ok(array)
+    })
+}
+
+/// start + i·step in a floating-point type.
+fn line(context: Context, dtype: DType, count: i64, start: f64, step: f64) -> Result<*mut bh_array> {
+    if !dtype.is_float() {
+        let text = format!("a range of fractions has a floating-point type, not {dtype}");
+        return Err(Error::new(status::TYPE, text));
+    }
+    let number = |value: f64| Input::Constant(Constant::from_value(value).cast(dtype));
+    filled(context, dtype, &[count], |recorder, array| {
+        with_place(|place| {
+            recorder.range(array, 0, 1, place)?;
+            recorder.operate(Opcode::Multiply, 0, array, &[Input::Array(array), number(step)], place)?;
+            recorder.operate(Opcode::Add, 0, array, &[Input::Array(array), number(start)], place)
+        })
+    })
+}
+
+/// A new array of random numbers: uniform in [0, 1) for f32 and f64, raw bits for u32 and u64. The same key gives the
+/// same numbers everywhere.
+///
+/// # Safety
+/// As `bh_empty`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_random_uniform(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+    key: u64,
+) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let shape = unsafe { numbers(rank, shape, "shape") }?;
+        filled(self::context(context)?, self::dtype(dtype)?, shape, |recorder, array| {
+            with_place(|place| recorder.random(array, key, 0, place))
+        })
+    })
+}
+
+/// A new array of normally distributed random numbers with mean 0 and variance 1 (f32 or f64), by the method of Box and
+/// Muller.
+///
+/// # Safety
+/// As `bh_empty`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_random_normal(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+    key: u64,
+) -> bh_status {
+    frame_out(out, || {
+        let context = self::context(context)?;
+        let dtype = self::dtype(dtype)?;
+        if !dtype.is_float() {
+            return Err(Error::new(status::TYPE, format!("random_normal: type {dtype} is no floating-point type")));
+        }
+        // SAFETY: promised by the caller.
+        let shape = unsafe { numbers(rank, shape, "shape") }?;
+        filled(context, dtype, shape, |recorder, radius| box_muller(recorder, dtype, shape, radius, key))
+    })
+}
+
+/// √(−2·ln(1 − u))·cos(2π·v), with u and v from halves of the key's stream that do not meet.
+fn box_muller(recorder: &Recorder, dtype: DType, shape: &[i64], radius: ArrayId, key: u64) -> Result<()> {
+    let number = |value: f64| Input::Constant(Constant::from_value(value).cast(dtype));
+    let angle = recorder.empty(dtype, shape)?;
+    let recorded = with_place(|place| {
+        let on = |opcode, out, inputs: &[Input]| recorder.operate(opcode, 0, out, inputs, place);
+        let (r, a) = (Input::Array(radius), Input::Array(angle));
+        recorder.random(radius, key, 0, place)?;
+        on(Opcode::Subtract, radius, &[number(1.0), r])?;
+        on(Opcode::Log, radius, &[r])?;
+        on(Opcode::Multiply, radius, &[r, number(-2.0)])?;
+        on(Opcode::Sqrt, radius, &[r])?;
+        recorder.random(angle, key, i64::MAX / 2, place)?;
+        on(Opcode::Multiply, angle, &[a, number(std::f64::consts::TAU)])?;
+        on(Opcode::Cos, angle, &[a])?;
+        on(Opcode::Multiply, radius, &[r, a])
+    });
+    recorded.and(recorder.free(angle))
+}
+
+/// A new array with a copy of the data at `data`, in C order.
+///
+/// # Safety
+/// As `bh_empty`; `data` must hold all elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_from_data(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+    data: *const c_void,
+) -> bh_status {
+    frame_out(out, || {
+        let context = self::context(context)?;
+        // SAFETY: promised by the caller.
+        let shape = unsafe { numbers(rank, shape, "shape") }?;
+        if data.is_null() && !shape.contains(&0) {
+            return Err(null("data"));
+        }
+        filled(context, self::dtype(dtype)?, shape, |recorder, array| {
+            // SAFETY: promised by the caller.
+            unsafe { recorder.write(array, data.cast(), None) }
+        })
+    })
+}
+
+/// A new array that uses the memory at `data` (in C order) without a copy. `release`, if not null, is called with
+/// `argument` and `data` when the memory is no longer used, at the latest when the context ends. Look at the memory only
+/// between `bh_map` and `bh_unmap`. Every operation on such an array completes before it returns.
+///
+/// # Safety
+/// As `bh_empty`; `data` must hold all elements until `release` is called.
+#[unsafe(no_mangle)]
+#[expect(clippy::too_many_arguments, reason = "what an array and its memory are takes this many")]
+pub unsafe extern "C" fn bh_adopt(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+    data: *mut c_void,
+    release: bh_release,
+    argument: *mut c_void,
+) -> bh_status {
+    frame_out(out, || {
+        let context = self::context(context)?;
+        // SAFETY: promised by the caller.
+        let shape = unsafe { numbers(rank, shape, "shape") }?;
+        // SAFETY: promised by the caller.
+        let array = unsafe { context.recorder.adopt(self::dtype(dtype)?, shape, data.cast(), release, argument) }?;
+        Ok(context.array(array))
+    })
+}
+
+/// A new array with a copy of the elements of `a`.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_copy(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    frame_out(out, || {
+        let array = handle::array(a, "a")?;
+        let dtype = array.recorder.info(array.id)?.dtype;
+        converted(array, dtype)
+    })
+}
+
+/// A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
+/// to bool tests for non-zero. Complex numbers go to complex types only; see `bh_real` and `bh_imag`.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_cast(out: *mut *mut bh_array, a: *const bh_array, dtype: bh_dtype) -> bh_status {
+    frame_out(out, || converted(handle::array(a, "a")?, self::dtype(dtype)?))
+}
+
+fn converted(array: handle::Array, dtype: DType) -> Result<*mut bh_array> {
+    let input = [Input::Array(array.id)];
+    let copy =
+        with_place(|place| array.recorder.operate_new(Opcode::Identity, 0, Some(dtype), &input, place))?;
+    Ok(array.sibling(copy))
+}
+
+/// A second handle for the same array, to be freed on its own.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_retain(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    frame_out(out, || {
+        let array = handle::array(a, "a")?;
+        array.recorder.duplicate(array.id).map(|id| array.sibling(id))
+    })
+}
+
+/// Frees a handle. The data goes with the last handle on it, once recorded operations have used it. Null is allowed.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_free(a: *mut bh_array) -> bh_status {
+    frame(|| {
+        if a.is_null() {
+            return Ok(());
+        }
+        let array = handle::array(a, "a")?;
+        array.recorder.free(array.id)
+    })
+}

@@ -1,0 +1,101 @@
+//! Extension methods: operations that components add at run time.
+
+use crate::constant::operand;
+use crate::error::{argument, bh_status, frame, null, read_text, with_place};
+use crate::handle::{self, bh_array, bh_context, context};
+use bh_bytecode::batch::MAX_OPERANDS;
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use std::ffi::c_char;
+
+/// Makes an extension method known to a context. With `library` (a path), the component named `component` first loads the
+/// method from it; else both are null, and some component must have it already.
+///
+/// # Safety
+/// The texts must be C strings, `component` and `library` may be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_extmethod_register(
+    context: *mut bh_context,
+    name: *const c_char,
+    component: *const c_char,
+    library: *const c_char,
+) -> bh_status {
+    frame(|| {
+        let context = self::context(context)?;
+        // SAFETY: promised by the caller.
+        let name = unsafe { read_text(name, "name") }?;
+        if !library.is_null() {
+            // SAFETY: promised by the caller.
+            let (component, library) = unsafe { (read_text(component, "component")?, read_text(library, "library")?) };
+            if [name, component].iter().any(|word| word.is_empty() || word.contains(char::is_whitespace)) {
+                return Err(argument(format!("extension method '{name}' of component '{component}': names have no spaces")));
+            }
+            let answer = context.recorder.message(&format!("extmethod-library {component} {name} {library}"))?;
+            if answer.is_empty() {
+                let text = format!("component '{component}' does not take libraries of extension methods, or is not there");
+                return Err(Error::new(status::UNSUPPORTED, text));
+            }
+        }
+        context.recorder.extension(name).map(drop)
+    })
+}
+
+/// Calls an extension method on outputs and inputs (arrays or constants), of which there are at most 8 together.
+///
+/// # Safety
+/// `name` must be a C string; `outs` and `inputs` must be as many handles as the counts say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_extmethod(
+    name: *const c_char,
+    out_count: usize,
+    outs: *const *mut bh_array,
+    input_count: usize,
+    inputs: *const *const bh_array,
+) -> bh_status {
+    frame(|| {
+        // SAFETY: promised by the caller.
+        let (name, outs, inputs) = unsafe {
+            (read_text(name, "name")?, handles(out_count, outs, "outs")?, handles(input_count, inputs, "inputs")?)
+        };
+        call(name, outs, inputs)
+    })
+}
+
+/// # Safety
+/// `handles` must be null or `count` handles that live as long as the result.
+unsafe fn handles<'a, T>(count: usize, handles: *const T, name: &str) -> Result<&'a [T]> {
+    if count > MAX_OPERANDS {
+        return Err(argument(format!("{count} '{name}' are more than the {MAX_OPERANDS} operands of a call")));
+    }
+    if handles.is_null() && count > 0 {
+        return Err(null(name));
+    }
+    // SAFETY: not null, and as long as the caller promises.
+    Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(handles, count) } })
+}
+
+fn call(name: &str, outs: &[*mut bh_array], inputs: &[*const bh_array]) -> Result<()> {
+    let first = *outs.first().ok_or_else(|| argument(format!("{name}: there must be an output")))?;
+    let mut home = Some(handle::array(first, "out")?);
+    let mut targets = Vec::with_capacity(outs.len());
+    for &out in outs {
+        operand(out, &mut home, "out")?;
+        targets.push(handle::array(out, "out")?.id);
+    }
+    let inputs = inputs.iter().map(|&input| operand(input, &mut home, "input")).collect::<Result<Vec<_>>>()?;
+    let recorder = handle::array(first, "out")?.recorder;
+    let opcode = recorder.extension(name)?;
+    with_place(|place| recorder.call_extension(opcode, &targets, &inputs, place))
+}
+
+/// The matrix product of `a` and `b` into `out`, all of rank 2 and of one type (f32, f64, c64, c128).
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_matmul(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
+    frame(|| call("matmul", &[out], &[a, b]))
+}
+
+/// The solution x of a·x = b into `out`, for a square matrix `a`.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_solve(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
+    frame(|| call("solve", &[out], &[a, b]))
+}

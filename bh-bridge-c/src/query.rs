@@ -1,0 +1,105 @@
+//! What an array is: type, shape, strides, context.
+
+use crate::context::store;
+use crate::create::bh_dtype;
+use crate::error::{bh_status, frame, frame_out, null};
+use crate::handle::{self, bh_array, bh_context};
+use bh_core::Result;
+use bh_core::recorder::ArrayInfo;
+
+fn info(a: *const bh_array) -> Result<ArrayInfo> {
+    let array = handle::array(a, "a")?;
+    array.recorder.info(array.id)
+}
+
+/// The number of dimensions.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_rank(out: *mut i32, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, info(a)?.view.rank() as i32) })
+}
+
+/// The extents, as many as the array has dimensions.
+///
+/// # Safety
+/// `out` must be null or have place for them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_shape(out: *mut i64, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store_all(out, info(a)?.view.shape()) })
+}
+
+/// The strides in elements, as many as the array has dimensions.
+///
+/// # Safety
+/// `out` must be null or have place for them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_stride(out: *mut i64, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store_all(out, info(a)?.view.stride()) })
+}
+
+/// The offset of the first element in the data behind the array, in elements.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_offset(out: *mut i64, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, info(a)?.view.start()) })
+}
+
+/// The number of elements.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_size(out: *mut i64, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, info(a)?.view.len()) })
+}
+
+/// The element type.
+///
+/// # Safety
+/// `out` must be null or the address of a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_dtype_of(out: *mut bh_dtype, a: *const bh_array) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { store(out, info(a)?.dtype as bh_dtype) })
+}
+
+/// The context that the array belongs to.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_context_of(out: *mut *mut bh_context, a: *const bh_array) -> bh_status {
+    frame_out(out, || {
+        info(a)?;
+        handle::context_of(handle::array(a, "a")?)
+    })
+}
+
+/// Bytes per element of a type; 0 if there is no such type.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_dtype_size(dtype: bh_dtype) -> usize {
+    crate::create::dtype(dtype).map_or(0, |dtype| dtype.size())
+}
+
+/// # Safety
+/// `out` must be null or have place for all numbers.
+unsafe fn store_all(out: *mut i64, numbers: &[i64]) -> Result<()> {
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    if out.is_null() {
+        return Err(null("out"));
+    }
+    // SAFETY: not null, and large enough as the caller promises.
+    unsafe { std::ptr::copy_nonoverlapping(numbers.as_ptr(), out, numbers.len()) };
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Views: new handles on the same data.
+
+use crate::create::numbers;
+use crate::error::{argument, bh_status, frame_out, with_place};
+use crate::handle::{self, bh_array};
+use bh_bytecode::{MAX_RANK, View, ViewError};
+use bh_core::Result;
+
+/// An omitted bound of a slice.
+const NONE: i64 = i64::MIN;
+
+fn derive(a: *const bh_array, f: impl FnOnce(&View) -> std::result::Result<View, ViewError>) -> Result<*mut bh_array> {
+    let array = handle::array(a, "a")?;
+    array.recorder.derive(array.id, f).map(|id| array.sibling(id))
+}
+
+/// A dimension, counted from the end if negative.
+pub(crate) fn dimension(dim: i32, rank: usize) -> std::result::Result<usize, ViewError> {
+    let at = if dim < 0 { i64::from(dim) + rank as i64 } else { i64::from(dim) };
+    match usize::try_from(at) {
+        Ok(at) if at < rank => Ok(at),
+        _ => Err(ViewError(format!("dimension {dim} does not exist in an array of rank {rank}"))),
+    }
+}
+
+fn bound(bound: i64) -> Option<i64> {
+    (bound != NONE).then_some(bound)
+}
+
+/// The elements start, start + step, … before stop along one dimension, as Python's `a[start:stop:step]`: negative bounds
+/// count from the end, `BH_NONE` stands for an omitted one.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_slice(
+    out: *mut *mut bh_array,
+    a: *const bh_array,
+    dim: i32,
+    start: i64,
+    stop: i64,
+    step: i64,
+) -> bh_status {
+    frame_out(out, || {
+        derive(a, |view| view.slice(dimension(dim, view.rank())?, bound(start), bound(stop), step))
+    })
+}
+
+/// A slice of every dimension at once: `start`, `stop` and `step` have an entry per dimension. Null stands for all entries
+/// omitted, steps for 1.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer; the arrays must be null or as long as `a` has dimensions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_window(
+    out: *mut *mut bh_array,
+    a: *const bh_array,
+    start: *const i64,
+    stop: *const i64,
+    step: *const i64,
+) -> bh_status {
+    frame_out(out, || {
+        derive(a, |view| {
+            (0..view.rank()).try_fold(*view, |window, dim| {
+                // SAFETY: not null, and as long as the caller promises.
+                let entry = |from: *const i64| (!from.is_null()).then(|| unsafe { *from.add(dim) });
+                let limit = |from| entry(from).and_then(bound);
+                window.slice(dim, limit(start), limit(stop), entry(step).unwrap_or(1))
+            })
+        })
+    })
+}
+
+/// The part at one index of a dimension, which is removed. Negative indices count from the end.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_index(out: *mut *mut bh_array, a: *const bh_array, dim: i32, index: i64) -> bh_status {
+    frame_out(out, || derive(a, |view| view.index(dimension(dim, view.rank())?, index)))
+}
+
+/// With a new dimension of extent 1 before dimension `dim` (after the last one, if `dim` is the rank).
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_new_axis(out: *mut *mut bh_array, a: *const bh_array, dim: i32) -> bh_status {
+    frame_out(out, || derive(a, |view| view.new_axis(dimension(dim, view.rank() + 1)?)))
+}
+
+/// With its dimensions reordered: dimension d of the result is dimension `axes[d]` of `a`. Null reverses their order.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer; `axes` must be null or as long as `a` has dimensions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_transpose(out: *mut *mut bh_array, a: *const bh_array, axes: *const i32) -> bh_status {
+    frame_out(out, || {
+        derive(a, |view| {
+            let rank = view.rank();
+            let mut order = [0usize; MAX_RANK];
+            for (dim, place) in order[..rank].iter_mut().enumerate() {
+                // SAFETY: not null, and as long as the caller promises.
+                *place = if axes.is_null() { rank - 1 - dim } else { dimension(unsafe { *axes.add(dim) }, rank)? };
+            }
+            view.transpose(&order[..rank])
+        })
+    })
+}
+
+/// The elements in C order under another shape; one extent may be -1 and is worked out. A view where the strides allow it,
+/// else a copy.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer; `shape` must be null or `rank` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_reshape(
+    out: *mut *mut bh_array,
+    a: *const bh_array,
+    rank: i32,
+    shape: *const i64,
+) -> bh_status {
+    frame_out(out, || {
+        let array = handle::array(a, "a")?;
+        // SAFETY: promised by the caller.
+        let mut shape = unsafe { numbers(rank, shape, "shape") }?.to_vec();
+        if let Some(open) = shape.iter().position(|&extent| extent == -1) {
+            let len = array.recorder.info(array.id)?.view.len();
+            shape[open] = 1;
+            let rest = bh_bytecode::view::element_count(&shape).unwrap_or(0);
+            if rest <= 0 || len % rest != 0 {
+                let text = format!("reshape: {len} elements cannot be divided into a shape of {rest} elements and one more dimension");
+                return Err(argument(text));
+            }
+            shape[open] = len / rest;
+        }
+        let reshaped = with_place(|place| array.recorder.reshape(array.id, &shape, place))?;
+        Ok(array.sibling(reshaped))
+    })
+}
+
+/// Stretched to a larger shape by NumPy's broadcasting. The result can be read only.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer; `shape` must be null or `rank` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_broadcast(
+    out: *mut *mut bh_array,
+    a: *const bh_array,
+    rank: i32,
+    shape: *const i64,
+) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let shape = unsafe { numbers(rank, shape, "shape") }?;
+        derive(a, |view| view.broadcast_to(shape))
+    })
+}
+
+/// The diagonal of two dimensions as a last dimension, shifted by `offset` towards the second.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_diagonal(
+    out: *mut *mut bh_array,
+    a: *const bh_array,
+    offset: i64,
+    first: i32,
+    second: i32,
+) -> bh_status {
+    frame_out(out, || {
+        derive(a, |view| {
+            view.diagonal(offset, dimension(first, view.rank())?, dimension(second, view.rank())?)
+        })
+    })
+}
+
+/// With one dimension walked backwards.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_reverse(out: *mut *mut bh_array, a: *const bh_array, dim: i32) -> bh_status {
+    frame_out(out, || derive(a, |view| view.reverse(dimension(dim, view.rank())?)))
+}
+
+/// Any window on the data behind `a`: `start` and `stride` in elements of it, counted from its first element. It must not
+/// leave the data.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer; `shape` and `stride` must be null or `rank` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_view(
+    out: *mut *mut bh_array,
+    a: *const bh_array,
+    start: i64,
+    rank: i32,
+    shape: *const i64,
+    stride: *const i64,
+) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let (shape, stride) = unsafe { (numbers(rank, shape, "shape")?, numbers(rank, stride, "stride")?) };
+        derive(a, |_| View::new(start, shape, stride))
+    })
+}
