@@ -258,6 +258,12 @@ impl Facts {
                 op.class = Class::Alone;
             }
         }
+        let accesses = &self.accesses[first as usize..];
+        let source = accesses.iter().find(|access| access.flags & access::SOURCE != 0);
+        if source.is_some_and(|source| accesses.iter().any(|a| a.base == source.base && a.flags & access::WRITE != 0)) {
+            // It writes another part of its own source.
+            op.class = Class::Alone;
+        }
         op.end = self.accesses.len() as u32;
         for access in &mut self.accesses[first as usize..] {
             let base = &mut self.bases[access.base as usize];

@@ -4,9 +4,12 @@ use crate::assign;
 use crate::deps::Dependencies;
 use crate::emit::{Emitter, Partition};
 use crate::facts::Facts;
+use crate::greedy::Greedy;
 use crate::legality::Rules;
+use crate::optimal;
 use crate::options::{Algorithm, Options};
 use crate::relation::RelationCache;
+use crate::unintrusive;
 use bh_bytecode::BatchRef;
 
 /// Partitions batches, reusing its memory from one to the next.
@@ -17,6 +20,7 @@ pub struct Partitioner {
     relations: RelationCache,
     labels: Vec<u32>,
     emitter: Emitter,
+    greedy: Greedy,
 }
 
 impl Partitioner {
@@ -30,7 +34,13 @@ impl Partitioner {
         let mut rules = Rules::new(batch, &self.facts, options, &mut self.relations);
         match options.algorithm {
             Algorithm::Singleton => assign::singleton(&rules, &mut self.labels),
-            _ => assign::naive(&mut rules, &mut self.labels),
+            Algorithm::Greedy => self.greedy.run(&mut rules, &self.dependencies, &mut self.labels),
+            Algorithm::Naive => assign::naive(&mut rules, &mut self.labels),
+            Algorithm::Unintrusive => unintrusive::run(&mut rules, &self.dependencies, &mut self.labels),
+            Algorithm::Optimal => {
+                self.greedy.run(&mut rules, &self.dependencies, &mut self.labels);
+                optimal::run(batch, &self.facts, options, &self.dependencies, &mut self.labels);
+            }
         }
         if let Some(partition) = self.emitter.emit(&mut rules, &self.dependencies, &self.labels) {
             return partition;

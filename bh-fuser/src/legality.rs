@@ -193,10 +193,20 @@ impl<'a> Rules<'a> {
     /// May these blocks share a kernel, as far as their own instructions tell, and what does it save? Dependencies
     /// through other blocks are not looked at.
     pub fn check(&mut self, a: (&Summary, &[Entry]), b: (&Summary, &[Entry])) -> Result<Join, Reason> {
-        let mut summary = combine(a.0, b.0, self.options.max_block)?;
+        let summary = self.combine(a.0, b.0)?;
+        self.check_accesses(summary, a.1, b.1)
+    }
+
+    /// The joined block's summary, or why there is none.
+    pub fn combine(&self, a: &Summary, b: &Summary) -> Result<Summary, Reason> {
+        combine(a, b, self.options.max_block)
+    }
+
+    /// As [`Rules::check`], for blocks whose joint summary is known.
+    pub fn check_accesses(&mut self, mut summary: Summary, a: &[Entry], b: &[Entry]) -> Result<Join, Reason> {
         let mut saving = (self.cost().kernel)(self.options);
         self.renames.clear();
-        let (small, large) = if a.1.len() <= b.1.len() { (a.1, b.1) } else { (b.1, a.1) };
+        let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
         let (mut at, mut from) = (0, 0);
         while at < small.len() {
             let base = small[at].base;
@@ -317,6 +327,11 @@ impl<'a> Rules<'a> {
     /// The cost of a block's accesses to one base.
     pub fn base_cost(&self, base: u32, group: &[Entry], renamed: bool) -> i64 {
         (self.cost().base)(self.facts, self.batch, base, group, is_contracted(self.facts, base, group), renamed)
+    }
+
+    /// The cost of a block's accesses to one base without a rename, if it is contracted or not.
+    pub fn base_cost_if(&self, base: u32, group: &[Entry], contracted: bool) -> i64 {
+        (self.cost().base)(self.facts, self.batch, base, group, contracted, false)
     }
 }
 

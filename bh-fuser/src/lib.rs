@@ -5,16 +5,25 @@
 
 mod assign;
 mod component;
+mod components;
 pub mod cost;
 mod deps;
 mod emit;
 mod facts;
 mod fuse;
+mod greedy;
 mod legality;
 pub mod lower;
+mod optimal;
 pub mod options;
 mod relation;
 mod rename;
+#[cfg(test)]
+mod simulate;
+#[cfg(test)]
+mod tests;
+mod unintrusive;
+pub mod verify;
 
 pub use component::Fuser;
 pub use emit::Partition;

@@ -3,7 +3,7 @@
 use crate::facts::{Facts, NONE};
 use crate::legality::Entry;
 use crate::options::Options;
-use crate::relation::Digits;
+use crate::relation::{Digits, Walk};
 use bh_bytecode::{BatchRef, View};
 
 /// The most views that a rename may copy.
@@ -66,25 +66,8 @@ fn whole(len: i64, strides: &[i64]) -> Vec<Ranges> {
 
 /// A view's digits in the grid; `None` if it crosses a period.
 fn ranges(digits: &Digits, strides: &[i64]) -> Option<Ranges> {
-    let (mut rest, mut at) = (digits.low, 0);
-    let mut found = Ranges::with_capacity(strides.len());
-    for &stride in strides {
-        let first = rest / stride;
-        rest %= stride;
-        let mut last = first;
-        if let Some(&(own, extent)) = digits.dims().get(at)
-            && own == stride
-        {
-            last += extent - 1;
-            at += 1;
-        }
-        let reach: i64 = digits.dims()[at..].iter().map(|&(stride, extent)| stride * (extent - 1)).sum();
-        if rest + reach >= stride {
-            return None;
-        }
-        found.push((first, last));
-    }
-    Some(found)
+    let mut walk = Walk::new(digits);
+    strides.iter().map(|&stride| walk.digit(stride)).collect()
 }
 
 /// Adds `piece` without `hole` to `into`.
