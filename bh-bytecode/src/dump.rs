@@ -61,6 +61,11 @@ macro_rules! for_each_table {
     };
 }
 
+/// Does a file with these first bytes claim to be a dump?
+pub fn is_dump(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
 /// The bytes of a dump file.
 pub fn write(dump: &Dump) -> Vec<u8> {
     let mut bytes = Vec::new();

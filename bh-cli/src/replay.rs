@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Runs the batch; arrays that it only reads hold zeros, as a dump has no data. Prints what it leaves.
+/// Runs the batch; arrays without data in the file hold zeros. Prints what it leaves.
 pub fn run(file: &Path, stack: Option<&str>, text: bool, elements: usize) -> Result<ExitCode> {
-    let batch = batch_file::read(file)?;
+    let bh_bytecode::dump::Dump { batch, contents } = batch_file::read(file)?;
     if text {
         print!("{}", bh_bytecode::text::print(&batch.as_ref()));
         return Ok(ExitCode::SUCCESS);
@@ -20,6 +20,13 @@ pub fn run(file: &Path, stack: Option<&str>, text: bool, elements: usize) -> Res
         if let Some(name) = batch.as_ref().extension_name(extension.opcode) {
             stack.extmethod(name, extension.opcode)?;
         }
+    }
+    for (base, bytes) in &contents {
+        let base = &batch.bases[*base as usize];
+        let data = stack.map(base, None, access::WRITE | access::DISCARD)?;
+        // SAFETY: a mapped base holds all its bytes, and the file was checked to have just as many.
+        unsafe { std::slice::from_raw_parts_mut(data, base.bytes() as usize) }.copy_from_slice(bytes);
+        stack.unmap(base)?;
     }
     let begin = Instant::now();
     let ticket = stack.execute(&batch.as_ref(), &all_blocks(batch.blocks.len()))?;
@@ -41,12 +48,18 @@ pub fn run(file: &Path, stack: Option<&str>, text: bool, elements: usize) -> Res
         // SAFETY: a mapped base holds all its elements.
         let bytes = unsafe { std::slice::from_raw_parts(data, shown * size) };
         let values: Vec<String> =
-            bytes.chunks_exact(size).map(|bytes| Constant::from_bytes(base.dtype(), bytes).to_string()).collect();
+            bytes.chunks_exact(size).map(|bytes| value_text(&Constant::from_bytes(base.dtype(), bytes))).collect();
         let more = if base.len as usize > shown { " …" } else { "" };
         println!("array {index}: {} {} elements: {}{more}", base.dtype(), base.len, values.join(" "));
         stack.unmap(base)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The value without its type.
+fn value_text(constant: &Constant) -> String {
+    let text = constant.to_string();
+    text.split_once(' ').map_or(text.clone(), |(_, value)| value.replace(' ', "+i"))
 }
 
 fn all_blocks(count: usize) -> Vec<u32> {

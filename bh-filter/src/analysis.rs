@@ -1,7 +1,7 @@
 //! What passes may know about a batch: who writes which base, and whether a value is still the same further down.
 
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Batch, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, base_flags};
+use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, Overlap, base_flags};
 
 /// Writers and droppers of every base, in program order.
 pub struct Facts {
@@ -130,11 +130,6 @@ pub fn become_copy(instr: &mut Instr, source: Operand) {
     let origin = instr.origin;
     *instr = Instr::new(Opcode::Identity, &[instr.operands[0], source]);
     instr.origin = origin;
-}
-
-/// Does each output element depend on the input elements at the same place only?
-pub fn is_elementwise(instr: &Instr) -> bool {
-    instr.opcode.kind() == Kind::Elementwise
 }
 
 /// Removes what passes turned into `nop`.

@@ -30,7 +30,7 @@ fn sprinkled(seed: u64) -> Program {
     program
 }
 
-/// Repeats instruction `index` right after itself into a new array, or negates its result twice.
+/// Repeats instruction `index` right after itself into a new array, or negates its result twice, or adds twice.
 fn repeat(batch: &mut Batch, index: usize, next_id: &mut u64, random: &mut Rng) {
     let instr = batch.instrs[index];
     let repeatable = matches!(instr.opcode.kind(), Kind::Elementwise | Kind::Reduction);
@@ -47,7 +47,16 @@ fn repeat(batch: &mut Batch, index: usize, next_id: &mut u64, random: &mut Rng) 
     twin.operands[0] = output;
     // In place, the result is an input of its twin: then only what it gave may be read again.
     let reads_itself = instr.inputs().contains(&instr.operands[0]);
-    if reads_itself || random.chance(40) {
+    if dtype.is_int() && random.chance(40) {
+        let opcode = [Opcode::Add, Opcode::Subtract, Opcode::Multiply][random.below(3)];
+        let mut step = |input: Operand| {
+            let value = Constant::from_value(random.between(-1000, 1000)).cast(dtype);
+            bh_bytecode::Instr::new(opcode, &[output, input, Operand::constant(batch.push_constant(value))])
+        };
+        twin = step(instr.operands[0]);
+        let further = step(output);
+        batch.instrs.insert(index + 1, further);
+    } else if reads_itself || random.chance(40) {
         let involution = match dtype {
             bh_bytecode::DType::Bool => Opcode::LogicalNot,
             other if other.is_int() => Opcode::Invert,

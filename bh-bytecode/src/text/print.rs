@@ -30,7 +30,7 @@ impl Display for BatchRef<'_> {
             print_view(f, self, index, view)?;
         }
         for (index, constant) in self.constants.iter().enumerate() {
-            writeln!(f, "const c{index} = {}", ConstantText(constant))?;
+            writeln!(f, "const c{index} = {}", constant)?;
         }
         for (index, origin) in self.origins.iter().enumerate() {
             writeln!(f, "origin o{} = {:?}:{}", index + 1, self.text(origin.file, origin.file_len), origin.line)?;
@@ -103,12 +103,10 @@ impl Display for TypeText {
     }
 }
 
-/// A constant: its type and its value.
-struct ConstantText<'a>(&'a Constant);
-
-impl Display for ConstantText<'_> {
+/// Its type and its value.
+impl Display for Constant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        TypeText(self.0.dtype).fmt(f)?;
+        TypeText(self.dtype).fmt(f)?;
         f.write_char(' ')?;
         let single = |f: &mut fmt::Formatter<'_>, value: f32| match value.is_nan() {
             true => write!(f, "{:#x}", value.to_bits()),
@@ -118,23 +116,23 @@ impl Display for ConstantText<'_> {
             true => write!(f, "{:#x}", value.to_bits()),
             false => write!(f, "{value:?}"),
         };
-        match DType::from_code(self.0.dtype) {
+        match DType::from_code(self.dtype) {
             None => f.write_char('?'),
-            Some(DType::F32) => single(f, self.0.value().unwrap_or_default()),
-            Some(DType::F64) => double(f, self.0.value().unwrap_or_default()),
+            Some(DType::F32) => single(f, self.value().unwrap_or_default()),
+            Some(DType::F64) => double(f, self.value().unwrap_or_default()),
             Some(DType::C64) => {
-                let value: c64 = self.0.value().unwrap_or_default();
+                let value: c64 = self.value().unwrap_or_default();
                 single(f, value.re)?;
                 f.write_char(' ')?;
                 single(f, value.im)
             }
             Some(DType::C128) => {
-                let value: c128 = self.0.value().unwrap_or_default();
+                let value: c128 = self.value().unwrap_or_default();
                 double(f, value.re)?;
                 f.write_char(' ')?;
                 double(f, value.im)
             }
-            Some(dtype) => with_dtype!(dtype, T => write!(f, "{:?}", self.0.value::<T>().unwrap_or_default())),
+            Some(dtype) => with_dtype!(dtype, T => write!(f, "{:?}", self.value::<T>().unwrap_or_default())),
         }
     }
 }

@@ -59,7 +59,7 @@ fn is_dead(batch: &Batch, instr: &Instr, needed: &[Needed]) -> bool {
         && !instr.outputs().is_empty()
         && instr.outputs().iter().all(|&output| match (output.as_view(), base_of(batch, output)) {
             (Some(view), Some(base)) => match &needed[base as usize] {
-                Needed::All => batch.views[view as usize].len == 0,
+                Needed::All => false,
                 Needed::Views(views) => views.iter().all(|&read| relation(batch, read, view) == Overlap::Disjoint),
             },
             _ => false,
