@@ -16,6 +16,7 @@ mod legality;
 pub mod lower;
 mod optimal;
 pub mod options;
+mod price;
 mod relation;
 mod rename;
 #[cfg(test)]
@@ -30,5 +31,6 @@ pub use emit::Partition;
 pub use fuse::Partitioner;
 pub use legality::Reason;
 pub use options::{Algorithm, Legality, Options};
+pub use price::{Price, price};
 
 bh_core::export_component!(Fuser);

@@ -7,6 +7,9 @@ use crate::{Partitioner, cost};
 use bh_bytecode::random::{self, Rng};
 use bh_bytecode::{Batch, BatchRef, base_flags};
 
+mod paper;
+mod programs;
+
 fn small_programs() -> random::Options {
     random::Options { max_elements: 40, max_rank: 4, max_instrs: 16, ..random::Options::default() }
 }

@@ -1,0 +1,71 @@
+//! What a finished partition costs, kernel by kernel.
+
+use crate::facts::{Facts, NONE};
+use crate::legality::{Entry, Rules, merge_group};
+use crate::options::Options;
+use crate::relation::RelationCache;
+use bh_bytecode::BatchRef;
+
+/// The cost of a partition by a cost model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Price {
+    /// The cost of each block, in bytes.
+    pub blocks: Vec<i64>,
+    /// What each block's instructions would cost one by one.
+    pub unfused: Vec<i64>,
+}
+
+impl Price {
+    /// The cost of the whole partition.
+    pub fn total(&self) -> i64 {
+        self.blocks.iter().sum()
+    }
+
+    /// The cost without fusion.
+    pub fn total_unfused(&self) -> i64 {
+        self.unfused.iter().sum()
+    }
+}
+
+/// The cost of a batch's partition.
+pub fn price(batch: &BatchRef<'_>, options: &Options) -> Price {
+    let (mut facts, mut relations) = (Facts::default(), RelationCache::default());
+    facts.gather(batch);
+    relations.reset(batch.views.len());
+    let rules = Rules::new(batch, &facts, options, &mut relations);
+    let kernel = (options.cost.kernel)(options);
+    let mut price = Price::default();
+    for block in batch.blocks {
+        let work = || batch.block_instrs(block).iter().filter(|&&instr| facts.ops[instr as usize].shape != NONE);
+        let mut entries: Vec<Entry> = Vec::new();
+        work().for_each(|&instr| rules.entries(instr, &mut entries));
+        entries.sort_by_key(|entry| (entry.base, entry.view));
+        let renamed = |base| batch.renames(block).iter().any(|rename| rename.base == base);
+        let contracted = |base| batch.contracted(block).contains(&base);
+        let cost: i64 = entries
+            .chunk_by(|a, b| a.base == b.base)
+            .map(|all| {
+                let mut group: Vec<Entry> = Vec::new();
+                for same in all.chunk_by(|a, b| a.view == b.view) {
+                    let mut one = vec![same[0]];
+                    for entry in &same[1..] {
+                        let before = std::mem::take(&mut one);
+                        merge_group(&before, std::slice::from_ref(entry), &mut one);
+                    }
+                    group.extend(one);
+                }
+                let base = group[0].base;
+                (options.cost.base)(&facts, batch, base, &group, contracted(base), renamed(base))
+            })
+            .sum();
+        let alone = |&instr: &u32| -> i64 {
+            let mut own = Vec::new();
+            rules.entries(instr, &mut own);
+            let bases = own.chunk_by(|a, b| a.base == b.base);
+            kernel + bases.map(|group| rules.base_cost_if(group[0].base, group, false)).sum::<i64>()
+        };
+        price.blocks.push(if work().next().is_some() { cost + kernel } else { 0 });
+        price.unfused.push(work().map(alone).sum());
+    }
+    price
+}
