@@ -6,9 +6,9 @@
 //! distance between the `f32` bit patterns tried (1 by default: all of them; 0 leaves `f32` out). The exit status is 1 if a
 //! bound is exceeded.
 
-#[path = "../tests/support/accuracy.rs"]
+#[path = "../tests/reference/accuracy.rs"]
 mod accuracy;
-#[path = "../tests/support/mpfr.rs"]
+#[path = "../tests/reference/mpfr.rs"]
 mod mpfr;
 
 use accuracy::{SUBJECTS, Worst, hard_cases, measure_f32, measure_f64, samples, scalar_reference};

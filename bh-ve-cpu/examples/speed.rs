@@ -1,10 +1,12 @@
-//! Times the vector functions on blocks that stay in the first-level cache; prints nanoseconds per element.
+//! Times block primitives on blocks that stay in the first-level cache; prints nanoseconds per element.
 //!
-//! `cargo run --release -p bh-ve-cpu --example speed -- [FUNCTION…]`
+//! `cargo run --release -p bh-ve-cpu --example speed -- [--prims] [FUNCTION…]`: the functions of `math`, or with `--prims` every
+//! element-wise opcode and type, the folds and the generators.
 
-use bh_bytecode::{DType, Opcode};
-use bh_ve_cpu::math::{self, PrimFn};
+use bh_bytecode::opcode::Signature;
+use bh_bytecode::{DType, Kind, Opcode};
 use bh_ve_cpu::simd::Isa;
+use bh_ve_cpu::{math, prims};
 use std::time::Instant;
 
 /// Elements per block, as the engine runs them.
@@ -12,49 +14,121 @@ const BLOCK: usize = 512;
 const REPEATS: usize = 400;
 
 /// The best of several runs, in nanoseconds per element.
-fn time(function: PrimFn, out: &mut [u8], a: &[u8], b: &[u8]) -> f64 {
+fn time(mut run: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..7 {
         let start = Instant::now();
         for _ in 0..REPEATS {
-            // SAFETY: the buffers hold BLOCK elements of the largest type; the level is available.
-            unsafe { function(BLOCK, out.as_mut_ptr(), a.as_ptr(), b.as_ptr(), std::ptr::null()) };
+            run();
         }
         best = best.min(start.elapsed().as_secs_f64() * 1e9 / (REPEATS * BLOCK) as f64);
     }
     best
 }
 
-fn bytes<T: Copy>(values: &[T], to_bytes: impl Fn(T) -> Vec<u8>) -> Vec<u8> {
-    values.iter().flat_map(|&value| to_bytes(value)).collect()
+/// A block of numbers near 1 as bytes of a type, with zeros left out so that divisions are ordinary.
+fn operand(dtype: DType, offset: f64, step: usize) -> Vec<u8> {
+    let numbers = (0..BLOCK).map(|i| offset + ((i * step) % BLOCK) as f64 / BLOCK as f64 + 0.5 / BLOCK as f64);
+    let mut bytes = Vec::new();
+    for x in numbers {
+        let whole = (x * 40.0) as u8 + 1;
+        match dtype {
+            DType::F64 => bytes.extend(x.to_ne_bytes()),
+            DType::F32 => bytes.extend((x as f32).to_ne_bytes()),
+            DType::C128 => bytes.extend([x, 1.5 - x].map(f64::to_ne_bytes).concat()),
+            DType::C64 => bytes.extend([x as f32, 1.5 - x as f32].map(f32::to_ne_bytes).concat()),
+            DType::Bool => bytes.push(whole & 1),
+            _ => {
+                bytes.push(whole);
+                bytes.resize(bytes.len() + dtype.size() - 1, 0);
+            }
+        }
+    }
+    bytes
+}
+
+/// Prints one line: a time for each level.
+fn line(name: &str, isas: &[Isa], mut measure: impl FnMut(Isa) -> Option<f64>) {
+    print!("| {name} |");
+    for &isa in isas {
+        match measure(isa) {
+            Some(time) => print!(" {time:.3} |"),
+            None => print!(" |"),
+        }
+    }
+    println!();
+}
+
+fn elementwise(isas: &[Isa], opcode: Opcode, input: DType, output: DType) {
+    let offset = if opcode == Opcode::Arccosh { 1.0 } else { 0.0 };
+    let mask = opcode.info().signature == Signature::Select;
+    let a = operand(if mask { DType::Bool } else { input }, offset, 1);
+    let (b, c) = (operand(input, 0.3, 7), operand(input, 0.6, 3));
+    let mut out = vec![0u128; BLOCK];
+    let param = if opcode == Opcode::Powi { 3 } else { 0 };
+    let name = if input == output {
+        format!("{} | {input}", opcode.name())
+    } else {
+        format!("{} | {input} to {output}", opcode.name())
+    };
+    line(&name, isas, |isa| {
+        let run = prims::lookup(isa, opcode, param, input, output)?;
+        // SAFETY: blocks of BLOCK elements; the level is available.
+        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr(), b.as_ptr(), c.as_ptr()) }))
+    });
+}
+
+fn all_primitives(isas: &[Isa], wanted: impl Fn(Opcode) -> bool) {
+    let mut out = vec![0u128; BLOCK];
+    for &opcode in Opcode::ALL.iter().filter(|&&opcode| wanted(opcode)) {
+        let info = opcode.info();
+        for dtype in info.types.iter() {
+            match (info.kind, info.signature) {
+                (Kind::Elementwise, Signature::Cast) => {
+                    DType::ALL.into_iter().for_each(|to| elementwise(isas, opcode, dtype, to));
+                }
+                (Kind::Elementwise, Signature::Test) => elementwise(isas, opcode, dtype, DType::Bool),
+                (Kind::Elementwise, Signature::Abs | Signature::Part) => {
+                    elementwise(isas, opcode, dtype, dtype.real_part());
+                }
+                (Kind::Elementwise, _) => elementwise(isas, opcode, dtype, dtype),
+                (Kind::Reduction, _) => {
+                    let a = operand(dtype, 0.0, 1);
+                    line(&format!("{} | {dtype}", info.name), isas, |isa| {
+                        let run = prims::reduce_lanes(isa, opcode, dtype)?;
+                        // SAFETY: lanes and a block; the level is available.
+                        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr()) }))
+                    });
+                }
+                (Kind::Generator, Signature::Index) => line(&format!("range | {dtype}"), isas, |isa| {
+                    let run = prims::iota(isa, dtype)?;
+                    // SAFETY: a block; the level is available.
+                    Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), 3, 7) }))
+                }),
+                (Kind::Generator, _) => line(&format!("random | {dtype}"), isas, |isa| {
+                    let run = prims::philox(isa, dtype)?;
+                    // SAFETY: a block; the level is available.
+                    Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), 3, 1, 7) }))
+                }),
+                _ => {}
+            }
+        }
+    }
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let (options, wanted): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.starts_with("--"));
+    let wanted = |opcode: Opcode| wanted.is_empty() || wanted.iter().any(|name| name == opcode.name());
     let isas: Vec<Isa> = Isa::available().collect();
     print!("| function | type |");
     isas.iter().for_each(|isa| print!(" {isa} |"));
     println!("\n|---|---|{}", "---|".repeat(isas.len()));
-    let all = math::UNARY.iter().chain(math::BINARY);
-    for &opcode in all.filter(|opcode| wanted.is_empty() || wanted.iter().any(|name| name == opcode.name())) {
-        let offset = if opcode == Opcode::Arccosh { 1.0 } else { 0.0 };
-        let a: Vec<f64> = (0..BLOCK).map(|i| offset + (i as f64 + 0.5) / BLOCK as f64).collect();
-        let b: Vec<f64> = (0..BLOCK).map(|i| 0.3 + (i * 7 % BLOCK) as f64 / BLOCK as f64 * 3.0).collect();
-        for dtype in [DType::F64, DType::F32] {
-            print!("| {} | {dtype} |", opcode.name());
-            let store = |x: f64| match dtype {
-                DType::F64 => x.to_ne_bytes().to_vec(),
-                _ => (x as f32).to_ne_bytes().to_vec(),
-            };
-            let (a, b) = (bytes(&a, store), bytes(&b, store));
-            let mut out = vec![0; BLOCK * 8];
-            for &isa in &isas {
-                match math::lookup(isa, opcode, dtype) {
-                    Some(function) => print!(" {:.2} |", time(function, &mut out, &a, &b)),
-                    None => print!(" |"),
-                }
-            }
-            println!();
-        }
+    if options.iter().any(|option| option == "--prims") {
+        return all_primitives(&isas, wanted);
+    }
+    for &opcode in math::UNARY.iter().chain(math::BINARY).filter(|&&opcode| wanted(opcode)) {
+        elementwise(&isas, opcode, DType::F64, DType::F64);
+        elementwise(&isas, opcode, DType::F32, DType::F32);
     }
 }

@@ -110,6 +110,39 @@ macro_rules! define_lookup {
 }
 for_each_opcode!(define_lookup);
 
+/// Conversions of floats to the integers that `f64` holds exactly, without the branches of the saturating `as`: NaN is
+/// taken out first, then the range is confined, and the rest truncates.
+fn float_to_integer(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
+    macro_rules! convert {
+        ($x:expr, $type:ty) => {{
+            let x: f64 = $x;
+            let number = if x.is_nan() { 0.0 } else { x };
+            let (low, high) = (<$type>::MIN as f64, <$type>::MAX as f64);
+            let above = if number < low { low } else { number };
+            let confined = if above > high { high } else { above };
+            // SAFETY: truncated, the number is in the range of the type and so in that of i32.
+            unsafe { confined.to_int_unchecked::<i32>() as $type }
+        }};
+    }
+    macro_rules! to {
+        ($source:ty) => {
+            match output {
+                DType::I8 => block::unary(isa, |x: $source| convert!(f64::from(x), i8)),
+                DType::I16 => block::unary(isa, |x: $source| convert!(f64::from(x), i16)),
+                DType::I32 => block::unary(isa, |x: $source| convert!(f64::from(x), i32)),
+                DType::U8 => block::unary(isa, |x: $source| convert!(f64::from(x), u8)),
+                DType::U16 => block::unary(isa, |x: $source| convert!(f64::from(x), u16)),
+                _ => None,
+            }
+        };
+    }
+    match input {
+        DType::F32 => to!(f32),
+        DType::F64 => to!(f64),
+        _ => None,
+    }
+}
+
 /// Single instructions of `f32` need no detour through `f64` lanes.
 fn native_f32(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
     // Without the rounding instructions of SSE4.1 the compiler would call a library.
@@ -129,6 +162,11 @@ fn native_f32(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
 pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType) -> Option<PrimFn> {
     if input == DType::F32
         && let Some(found) = native_f32(isa, opcode)
+    {
+        return Some(found);
+    }
+    if opcode == Opcode::Identity
+        && let Some(found) = float_to_integer(isa, input, output)
     {
         return Some(found);
     }

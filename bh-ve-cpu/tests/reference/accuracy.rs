@@ -73,6 +73,12 @@ pub struct Worst {
     pub got: f64,
 }
 
+impl std::fmt::Display for Worst {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3} ULP at {:e}, {:e}, where it is {:e}", self.ulp, self.at.0, self.at.1, self.got)
+    }
+}
+
 impl Worst {
     fn note(&mut self, ulp: f64, at: (f64, f64), got: f64) {
         // A NaN error is the worst of all.

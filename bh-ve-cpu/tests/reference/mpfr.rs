@@ -33,10 +33,11 @@ pub struct Mpfr {
 
 /// A function of the reference.
 #[derive(Clone, Copy)]
-pub enum Function {
-    /// Of one number.
+pub struct Function(Arity);
+
+#[derive(Clone, Copy)]
+enum Arity {
     Unary(UnaryFn),
-    /// Of two numbers.
     Binary(BinaryFn),
 }
 
@@ -71,9 +72,9 @@ impl Mpfr {
         // SAFETY: the mathematical functions of mpfr.h have these signatures by their number of arguments.
         unsafe {
             if inputs == 2 {
-                self.library.get(symbol.as_bytes()).map(|function| Function::Binary(*function))
+                self.library.get(symbol.as_bytes()).map(|function| Function(Arity::Binary(*function)))
             } else {
-                self.library.get(symbol.as_bytes()).map(|function| Function::Unary(*function))
+                self.library.get(symbol.as_bytes()).map(|function| Function(Arity::Unary(*function)))
             }
         }
         .map_err(|error| error.to_string())
@@ -85,9 +86,9 @@ impl Mpfr {
         // SAFETY: the registers were initialised by mpfr_init2 and are distinct.
         unsafe {
             (self.set)(&mut **left, x, NEAREST);
-            match function {
-                Function::Unary(f) => f(&mut **result, &**left, NEAREST),
-                Function::Binary(f) => {
+            match function.0 {
+                Arity::Unary(f) => f(&mut **result, &**left, NEAREST),
+                Arity::Binary(f) => {
                     (self.set)(&mut **right, y, NEAREST);
                     f(&mut **result, &**left, &**right, NEAREST)
                 }
