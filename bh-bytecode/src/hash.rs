@@ -33,15 +33,19 @@ impl Lanes {
 /// The hash of a sequence of words.
 #[inline]
 pub fn hash_words(words: &[u64]) -> u128 {
-    let mut lanes = Lanes(SECRETS[2], SECRETS[0]);
-    let (pairs, rest) = words.as_chunks::<2>();
-    for &[first, second] in pairs {
-        lanes.mix(first, second);
+    // Two pairs of lanes take turns, so that one multiplies while the other waits for its product.
+    let (mut even, mut odd) = (Lanes(SECRETS[2], SECRETS[0]), Lanes(SECRETS[1], SECRETS[3]));
+    let (chunks, rest) = words.as_chunks::<4>();
+    for &[first, second, third, fourth] in chunks {
+        even.mix(first, second);
+        odd.mix(third, fourth);
     }
-    if let [last] = rest {
-        lanes.mix(*last, SECRETS[1]);
-    }
-    lanes.finish(words.len() as u64)
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    even.mix(last[0], last[1]);
+    odd.mix(last[2], last[3]);
+    even.mix(odd.0, odd.1);
+    even.finish(words.len() as u64)
 }
 
 /// The hash of a sequence of bytes, equal on all machines.

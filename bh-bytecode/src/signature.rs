@@ -4,7 +4,7 @@
 //! identity of their arrays have one signature. Values of constants and source locations are left out.
 //! The key is self-delimiting: each instruction is followed by what it uses for the first time.
 
-use crate::batch::{BatchRef, Constant, Instr, NO_BASE};
+use crate::batch::{BatchRef, Constant, Instr, MAX_OPERANDS, NO_BASE, Operand};
 use crate::complex::c128;
 use crate::dtype::DType;
 use crate::hash::hash_words;
@@ -98,10 +98,32 @@ impl Numbering {
     }
 }
 
+/// A key that grows inside memory which is there already, so that appending a word is one store.
+#[derive(Default)]
+struct Key {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Key {
+    /// Makes room for so many words more.
+    fn reserve(&mut self, count: usize) {
+        if self.words.len() < self.len + count {
+            self.words.resize(self.len + count, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, word: u64) {
+        self.words[self.len] = word;
+        self.len += 1;
+    }
+}
+
 /// Computes signatures, reusing its memory from batch to batch.
 #[derive(Default)]
 pub struct Signer {
-    key: Vec<u64>,
+    key: Key,
     bases: Numbering,
     views: Numbering,
     constants: Numbering,
@@ -115,23 +137,24 @@ impl Signer {
 
     /// The hash of a validated batch's key, which afterwards is in [`Signer::key`]; `with` combines bits of [`parts`].
     pub fn sign(&mut self, batch: &BatchRef, with: u8) -> u128 {
-        self.key.clear();
+        self.key.len = 0;
         self.bases.reset(batch.bases.len());
         self.views.reset(batch.views.len());
         self.constants.reset(batch.constants.len());
-        // Room for everything at once, so that the loop does not grow the key step by step.
-        let definitions = 4 * batch.views.len() + batch.dims.len() + 4 * batch.bases.len() + batch.constants.len();
-        self.key.reserve(2 + 5 * batch.instrs.len() + definitions);
+        // Room for all but the names of extension methods.
+        let definitions = 2 * batch.views.len() + 3 * batch.bases.len() + batch.constants.len();
+        let dims: usize = batch.views.iter().map(|view| 2 * view.rank as usize).sum();
+        self.key.reserve(1 + (1 + MAX_OPERANDS / 2) * batch.instrs.len() + definitions + dims);
         self.key.push(with as u64 | (batch.instrs.len() as u64) << 8);
         for instr in batch.instrs {
             self.add_instr(batch, instr, with);
         }
-        hash_words(&self.key)
+        hash_words(self.key())
     }
 
     /// The key of the batch signed last. Equal keys mean equal structure.
     pub fn key(&self) -> &[u64] {
-        &self.key
+        &self.key.words[..self.key.len]
     }
 
     /// The bases (indices) of the batch signed last in the order of first use.
@@ -156,41 +179,49 @@ impl Signer {
             | (instr.count as u64) << 32
             | (instr.outputs as u64) << 40;
         self.key.push(head);
-        // Two operands share a word; room is made before the definitions of the operands follow.
-        let place = self.key.len();
+        // Two operands share a word; their place is before the definitions that the operands bring.
+        let place = self.key.len;
         let words = (instr.count as usize).div_ceil(2);
-        self.key.resize(place + words, 0);
-        for (at, operand) in instr.operands().iter().enumerate() {
-            let number = if let Some(view) = operand.as_view() {
-                let (number, new) = self.views.number(view);
-                if new {
-                    self.add_view(batch, view, with);
-                }
-                number
-            } else if let Some(constant) = operand.as_constant() {
-                let (number, new) = self.constants.number(constant);
-                if new {
-                    self.add_constant(&batch.constants[constant as usize], with);
-                }
-                number | 1 << 31
-            } else {
-                u32::MAX
-            };
-            self.key[place + at / 2] |= (number as u64) << (32 * (at & 1));
+        self.key.len += words;
+        let mut numbers = [0u64; MAX_OPERANDS / 2];
+        for (at, &operand) in instr.operands().iter().enumerate() {
+            numbers[at / 2] |= (self.number(batch, operand, with) as u64) << (32 * (at & 1));
         }
+        self.key.words[place..][..words].copy_from_slice(&numbers[..words]);
         if instr.opcode.is_extension() {
             self.add_name(batch.extension_name(instr.opcode).unwrap_or(""));
         }
     }
 
+    /// The number of an operand, whose definition is appended if it is new.
     #[inline(always)]
+    fn number(&mut self, batch: &BatchRef, operand: Operand, with: u8) -> u32 {
+        if let Some(view) = operand.as_view() {
+            let (number, new) = self.views.number(view);
+            if new {
+                self.add_view(batch, view, with);
+            }
+            number
+        } else if let Some(constant) = operand.as_constant() {
+            let (number, new) = self.constants.number(constant);
+            if new {
+                self.add_constant(&batch.constants[constant as usize], with);
+            }
+            Operand::constant(number).0
+        } else {
+            operand.0
+        }
+    }
+
+    #[inline]
     fn add_view(&mut self, batch: &BatchRef, view: u32, with: u8) {
         let record = &batch.views[view as usize];
-        let place = self.key.len();
+        let place = self.key.len;
         self.key.push(0);
         self.key.push(record.start as u64);
-        let dims = &batch.dims[record.dims as usize..][..2 * record.rank as usize];
-        self.key.extend(dims.iter().map(|&dim| dim as u64));
+        for &dim in &batch.dims[record.dims as usize..][..2 * record.rank as usize] {
+            self.key.push(dim as u64);
+        }
         let number = if record.base == NO_BASE {
             NO_BASE
         } else {
@@ -206,17 +237,21 @@ impl Signer {
             }
             number
         };
-        self.key[place] = number as u64 | (record.rank as u64) << 32;
+        self.key.words[place] = number as u64 | (record.rank as u64) << 32;
     }
 
-    #[inline(always)]
+    #[inline]
     fn add_constant(&mut self, constant: &Constant, with: u8) {
         let class = if with & parts::CONSTANT_CLASSES != 0 { ConstantClass::of(constant).code() } else { 0 };
         self.key.push(constant.dtype as u64 | class << 8);
     }
 
     /// Extension methods by name, since their numbers differ from context to context.
+    #[cold]
     fn add_name(&mut self, name: &str) {
+        // The words of the instructions that follow must keep their room.
+        let words = 1 + name.len().div_ceil(8);
+        self.key.words.resize(self.key.words.len() + words, 0);
         self.key.push(name.len() as u64);
         for chunk in name.as_bytes().chunks(8) {
             let mut word = [0; 8];
@@ -229,7 +264,7 @@ impl Signer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Base, Batch, Operand, base_flags};
+    use crate::batch::{Base, Batch, base_flags};
     use crate::opcode::Opcode;
     use crate::view::View;
 
