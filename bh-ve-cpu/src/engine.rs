@@ -9,6 +9,7 @@ use crate::settings::{KEYS, Settings};
 use crate::special::{self, Strided};
 use bh_bytecode::{Batch, BatchRef};
 use bh_core::abi::{Buffer, Capabilities, capability, kind, status};
+use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
 use bh_fuser::lower::{BufferRef, Special, Temporary};
 
@@ -104,6 +105,7 @@ impl Component for Engine {
         }
         let all = if blocks.is_empty() { batch.blocks.len() } else { 0 };
         for block in (0..all as u32).chain(blocks.iter().copied()) {
+            enter_block(block);
             let plan = &mut plans[block as usize];
             let planned = match plan {
                 Some(plan) => Ok(plan),

@@ -5,7 +5,6 @@ mod engine;
 pub mod math;
 mod neutral;
 mod plan;
-mod portable;
 mod primitives;
 pub mod prims;
 mod program;

@@ -1,7 +1,7 @@
 //! The block primitives of the chosen instruction set.
 
-use crate::portable;
-pub(crate) use crate::portable::{FillFn, IotaFn, LANES, LanesFn, PhiloxFn, PrimFn, StridedFn};
+use crate::prims;
+pub(crate) use crate::prims::{FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, Side, StridedFn};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 
@@ -14,31 +14,31 @@ pub(crate) struct Primitives {
 impl Primitives {
     /// An element-wise operation, by the type of its last operand and of its result.
     pub(crate) fn elementwise(&self, opcode: Opcode, param: u16, input: DType, output: DType) -> Option<PrimFn> {
-        portable::lookup(opcode, param, input, output)
+        prims::lookup(self.isa, opcode, param, input, output)
     }
 
-    /// A fold into lanes, where there is a special one.
-    pub(crate) fn lanes(&self, _combiner: Opcode, _dtype: DType) -> Option<LanesFn> {
-        None
+    /// A fold into lanes, and the join of the lanes.
+    pub(crate) fn lanes(&self, combiner: Opcode, dtype: DType) -> Option<(LanesFn, JoinFn)> {
+        Some((prims::reduce_lanes(self.isa, combiner, dtype)?, prims::fold_lanes(combiner, dtype)?))
     }
 
     pub(crate) fn gather_strided(&self, size: usize) -> StridedFn {
-        portable::gather_strided(size)
+        prims::gather_strided(size)
     }
 
     pub(crate) fn scatter_strided(&self, size: usize) -> StridedFn {
-        portable::scatter_strided(size)
+        prims::scatter_strided(size)
     }
 
     pub(crate) fn fill(&self, size: usize) -> FillFn {
-        portable::fill(size)
+        prims::fill(size)
     }
 
     pub(crate) fn iota(&self, dtype: DType) -> Option<IotaFn> {
-        portable::iota(dtype)
+        prims::iota(self.isa, dtype)
     }
 
     pub(crate) fn philox(&self, dtype: DType) -> Option<PhiloxFn> {
-        portable::philox(dtype)
+        prims::philox(self.isa, dtype)
     }
 }

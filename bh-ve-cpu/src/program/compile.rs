@@ -293,9 +293,11 @@ impl Compiler<'_> {
                 Step::Reduce { opcode, slot, arg } => {
                     let dtype = kernel.slots[slot as usize].dtype;
                     let combiner = opcode.combiner().ok_or_else(|| missing(opcode, dtype))?;
+                    let (lanes, join) = self.primitives.lanes(combiner, dtype).ok_or_else(|| missing(opcode, dtype))?;
                     program.folds.push(Fold {
                         combine: self.elementwise(combiner, 0, dtype, dtype)?,
-                        lanes: self.primitives.lanes(combiner, dtype),
+                        lanes,
+                        join,
                         neutral: neutral(opcode, dtype),
                         size: dtype.size(),
                         arg: place(arg),

@@ -63,11 +63,6 @@ impl Geometry {
         (self.line + self.step - 1) / self.step
     }
 
-    /// The number of lines.
-    pub(crate) fn lines(&self) -> i64 {
-        self.extents[..self.line_dim].iter().product()
-    }
-
     /// The role of the dimension that lines run along.
     pub(crate) fn line_role(&self) -> Dim {
         self.dims[self.line_dim]

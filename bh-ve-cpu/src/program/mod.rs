@@ -12,7 +12,7 @@ mod registers;
 pub(crate) use compile::compile;
 pub(crate) use geometry::Geometry;
 
-use crate::primitives::{FillFn, IotaFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
+use crate::primitives::{FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};
 
@@ -63,8 +63,10 @@ pub(crate) struct SlotPlan {
 pub(crate) struct Fold {
     /// Combines two blocks element by element.
     pub(crate) combine: PrimFn,
-    /// Folds a block into lanes; made of `combine` if there is none.
-    pub(crate) lanes: Option<LanesFn>,
+    /// Folds a block into lanes.
+    pub(crate) lanes: LanesFn,
+    /// Folds the lanes into the first.
+    pub(crate) join: JoinFn,
     /// The neutral element.
     pub(crate) neutral: [u8; 16],
     /// Bytes per element.

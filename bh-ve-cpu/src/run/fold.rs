@@ -255,12 +255,7 @@ impl Folder<'_> {
             for (index, fold) in program.folds.iter().enumerate() {
                 let accumulator = self.accumulators[index];
                 if division.line_reduced {
-                    let mut half = LANES / 2;
-                    while half > 0 {
-                        let upper = accumulator.wrapping_add(half * fold.size);
-                        (fold.combine)(half, accumulator, accumulator, upper, upper);
-                        half /= 2;
-                    }
+                    (fold.join)(accumulator, accumulator);
                 }
                 let count = if division.line_reduced { 1 } else { elements };
                 match self.stored.get(index) {
@@ -290,13 +285,8 @@ impl Folder<'_> {
                 if !self.division.line_reduced {
                     let accumulator = accumulator.wrapping_add(offset * fold.size);
                     (fold.combine)(count, accumulator, accumulator, value, value);
-                } else if let Some(lanes) = fold.lanes {
-                    lanes(count, accumulator, value);
                 } else {
-                    for at in (0..count).step_by(LANES) {
-                        let value = value.wrapping_add(at * fold.size);
-                        (fold.combine)(LANES.min(count - at), accumulator, accumulator, value, value);
-                    }
+                    (fold.lanes)(count, accumulator, value);
                 }
             }
         }

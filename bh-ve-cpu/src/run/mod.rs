@@ -10,9 +10,9 @@ mod scratch;
 mod workers;
 
 pub(crate) use failure::Failure;
-pub(crate) use gather::{BadIndex, offset, resolve};
+pub(crate) use gather::resolve;
 pub(crate) use scratch::Aligned;
-pub(crate) use workers::{Tasks, Workers};
+pub(crate) use workers::Workers;
 
 use crate::primitives::Primitives;
 use crate::program::Program;

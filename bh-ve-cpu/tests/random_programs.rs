@@ -1,0 +1,56 @@
+//! Random programs against the reference interpreter, with and without fusion, on several thread counts and instruction
+//! sets.
+
+mod support;
+
+use bh_bytecode::random::{self, Program, program};
+use bh_bytecode::text;
+use bh_fuser::{Algorithm, Partitioner};
+use support::{Driver, singletons};
+
+/// Runs a program in one partition and compares it with the oracle.
+fn check(driver: &mut Driver, program: &Program, algorithm: Option<Algorithm>) -> Result<(), String> {
+    let oracle = program.oracle().map_err(|error| error.to_string())?;
+    let actual = match algorithm {
+        None => driver.run_on(&singletons(&program.batch).as_ref(), &program.memory),
+        Some(algorithm) => {
+            let options = bh_fuser::Options { algorithm, ..bh_fuser::Options::default() };
+            let batch = program.batch.as_ref();
+            let partition = Partitioner::default().partition(&batch, &options);
+            driver.run_on(&partition.apply(&batch), &program.memory)
+        }
+    };
+    oracle.check(&program.batch, &actual.map_err(|error| error.to_string())?)
+}
+
+fn sweep(driver: &mut Driver, seeds: std::ops::Range<u64>, options: &random::Options, algorithm: Option<Algorithm>) {
+    for seed in seeds {
+        let program = program(seed, options);
+        if let Err(difference) = check(driver, &program, algorithm) {
+            let small = random::shrink(&program, |candidate| check(driver, candidate, algorithm).is_err());
+            let reason = check(driver, &small, algorithm).err().unwrap_or(difference);
+            panic!("seed {seed}, {algorithm:?}: {reason}\n{}", text::print(&small.batch.as_ref()));
+        }
+    }
+}
+
+#[test]
+fn singletons_equal_the_oracle() {
+    let mut driver = Driver::new(&[("threads", "2")]).unwrap();
+    sweep(&mut driver, 0..1500, &random::Options::default(), None);
+}
+
+#[test]
+fn fused_programs_equal_the_oracle() {
+    let mut driver = Driver::new(&[("threads", "2")]).unwrap();
+    sweep(&mut driver, 0..1500, &random::Options::default(), Some(Algorithm::Naive));
+    sweep(&mut driver, 1500..3000, &random::Options::default(), Some(Algorithm::Greedy));
+}
+
+#[test]
+fn larger_arrays_equal_the_oracle() {
+    let mut driver = Driver::new(&[("threads", "3")]).unwrap();
+    let options = random::Options { max_elements: 20_000, max_instrs: 12, max_rank: 4, ..random::Options::default() };
+    sweep(&mut driver, 0..60, &options, None);
+    sweep(&mut driver, 60..200, &options, Some(Algorithm::Greedy));
+}

@@ -1,0 +1,300 @@
+//! A host and an array registry without a stack around them: just enough to drive the engine alone.
+
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+
+use bh_bytecode::interp::Memory;
+use bh_bytecode::{Base, Batch, BatchRef};
+use bh_core::abi::{
+    AttachmentOps, BatchTables, Buffer, ErrorRecord, HostTable, RegistryTable, Status, ViewSpec, status,
+};
+use bh_core::{Component, Host, Registry, Result};
+use bh_ve_cpu::Engine;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr;
+
+/// Memory of a base, on a page boundary like the real registry's.
+struct Block {
+    data: *mut u8,
+    bytes: usize,
+}
+
+impl Block {
+    fn layout(bytes: usize) -> std::alloc::Layout {
+        std::alloc::Layout::from_size_align(bytes.max(1), 4096).unwrap()
+    }
+
+    fn new(bytes: usize) -> Block {
+        // SAFETY: the layout has a size.
+        let data = unsafe { std::alloc::alloc_zeroed(Block::layout(bytes)) };
+        assert!(!data.is_null());
+        Block { data, bytes }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: allocated with this size, zeroed.
+        unsafe { std::slice::from_raw_parts(self.data, self.bytes) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { std::alloc::dealloc(self.data, Block::layout(self.bytes)) };
+    }
+}
+
+/// What the tables point to.
+#[derive(Default)]
+struct State {
+    config: HashMap<CString, CString>,
+    counters: HashMap<CString, Box<u64>>,
+    bases: HashMap<u64, Block>,
+    fresh: HashMap<u64, Block>,
+    /// Freed blocks, for use again, as the real registry has them.
+    free: Vec<Block>,
+    aliases: Vec<(u64, Vec<u8>)>,
+    next: u64,
+}
+
+/// An engine with a host and a registry of its own.
+pub struct Driver {
+    pub engine: Engine,
+    state: Box<State>,
+    _host: Box<HostTable>,
+    _registry: Box<RegistryTable>,
+}
+
+unsafe fn state<'a>(context: *mut c_void) -> &'a mut State {
+    // SAFETY: the context of both tables is the driver's state, used from one thread.
+    unsafe { &mut *context.cast::<State>() }
+}
+
+unsafe extern "C" fn config(context: *mut c_void, key: *const c_char) -> *const c_char {
+    // SAFETY: the key lives through the call.
+    unsafe { state(context).config.get(CStr::from_ptr(key)) }.map_or(ptr::null(), |value| value.as_ptr())
+}
+
+unsafe extern "C" fn new_base_id(context: *mut c_void) -> u64 {
+    // SAFETY: our context.
+    unsafe {
+        state(context).next += 1;
+        state(context).next
+    }
+}
+
+unsafe extern "C" fn alloc(_: *mut c_void, _: usize, _: i32) -> *mut c_void {
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn free(_: *mut c_void, _: *mut c_void, _: usize) {}
+
+unsafe extern "C" fn log(_: *mut c_void, _: u32, _: *const c_char) {}
+
+unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
+    // SAFETY: the name lives through the call, and boxes do not move.
+    unsafe { &mut **state(context).counters.entry(CStr::from_ptr(name).to_owned()).or_default() }
+}
+
+unsafe extern "C" fn trace_clock(_: *mut c_void) -> u64 {
+    0
+}
+
+unsafe extern "C" fn trace(_: *mut c_void, _: *const c_char, _: u64, _: *const c_char) {}
+
+unsafe extern "C" fn new_space(_: *mut c_void) -> u32 {
+    1
+}
+
+unsafe extern "C" fn acquire(
+    context: *mut c_void,
+    base: *const Base,
+    _: u32,
+    _: u32,
+    buffer: *mut Buffer,
+    _: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: valid for the call.
+    unsafe {
+        let (state, base) = (state(context), &*base);
+        let bytes = base.bytes() as usize;
+        let free = &mut state.free;
+        let block = state.bases.entry(base.id).or_insert_with(|| take(free, bytes));
+        *buffer = Buffer { data: block.data.cast(), bytes, token: base.id };
+    }
+    status::OK
+}
+
+fn take(free: &mut Vec<Block>, bytes: usize) -> Block {
+    match free.iter().position(|block| block.bytes == bytes) {
+        Some(at) => free.swap_remove(at),
+        None => Block::new(bytes),
+    }
+}
+
+unsafe extern "C" fn release(_: *mut c_void, _: *const Buffer) {}
+
+unsafe extern "C" fn fresh(
+    context: *mut c_void,
+    base: *const Base,
+    buffer: *mut Buffer,
+    _: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: valid for the call.
+    unsafe {
+        let (state, base) = (state(context), &*base);
+        let bytes = base.bytes() as usize;
+        let block = take(&mut state.free, bytes);
+        *buffer = Buffer { data: block.data.cast(), bytes, token: base.id };
+        state.fresh.insert(base.id, block);
+    }
+    status::OK
+}
+
+unsafe extern "C" fn commit_rename(
+    context: *mut c_void,
+    base: *const Base,
+    _: *const Buffer,
+    _: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: valid for the call.
+    unsafe {
+        let (state, id) = (state(context), (*base).id);
+        let block = state.fresh.remove(&id).unwrap();
+        if let Some(old) = state.bases.insert(id, block) {
+            state.free.push(old);
+        }
+    }
+    status::OK
+}
+
+unsafe extern "C" fn alias(
+    context: *mut c_void,
+    alias: *const Base,
+    base: *const Base,
+    view: *const ViewSpec,
+    _: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: valid for the call.
+    unsafe {
+        let (state, alias, base, view) = (state(context), &*alias, &*base, &*view);
+        let rank = view.rank as usize;
+        let shape = std::slice::from_raw_parts(view.shape, rank);
+        let stride = std::slice::from_raw_parts(view.stride, rank);
+        let (size, source) = (base.dtype().size(), state.bases[&base.id].bytes());
+        let block = Block::new(alias.bytes() as usize);
+        for (at, offset) in bh_bytecode::interp::offsets(view.start, shape, stride).enumerate() {
+            ptr::copy_nonoverlapping(source[offset as usize * size..].as_ptr(), block.data.add(at * size), size);
+        }
+        state.bases.insert(alias.id, block);
+    }
+    status::OK
+}
+
+unsafe extern "C" fn attach(
+    _: *mut c_void,
+    _: *const Base,
+    _: u32,
+    _: *mut c_void,
+    _: i32,
+    _: *const AttachmentOps,
+    _: *mut ErrorRecord,
+) -> Status {
+    status::UNSUPPORTED
+}
+
+unsafe extern "C" fn poison(_: *mut c_void, _: *const Base, _: *const ErrorRecord) {}
+
+unsafe extern "C" fn block_done(_: *mut c_void, _: *const BatchTables, _: u32) {}
+
+unsafe extern "C" fn reply(_: *mut c_void, _: *const c_char, _: usize) {}
+
+impl Driver {
+    /// An engine with these config values.
+    pub fn new(config_values: &[(&str, &str)]) -> Result<Driver> {
+        let mut state = Box::<State>::default();
+        for (key, value) in config_values {
+            state.config.insert(CString::new(*key).unwrap(), CString::new(*value).unwrap());
+        }
+        let context: *mut c_void = (&raw mut *state).cast();
+        let host = Box::new(HostTable {
+            struct_size: size_of::<HostTable>(),
+            context,
+            config,
+            new_base_id,
+            alloc,
+            free,
+            log,
+            counter,
+            trace_clock,
+            trace,
+            reply,
+        });
+        let registry = Box::new(RegistryTable {
+            struct_size: size_of::<RegistryTable>(),
+            context,
+            new_space,
+            acquire,
+            release,
+            fresh,
+            commit_rename,
+            alias,
+            attach,
+            poison,
+            block_done,
+        });
+        // SAFETY: the tables live as long as the engine.
+        let (host_ref, registry_ref) = unsafe { (Host::new(&*host), Registry::new(&*registry)) };
+        let mut engine = Engine::create(host_ref, Vec::new())?;
+        engine.bind(registry_ref)?;
+        Ok(Driver { engine, state, _host: host, _registry: registry })
+    }
+
+    /// Gives a base its data.
+    pub fn put(&mut self, id: u64, bytes: &[u8]) {
+        let block = Block::new(bytes.len());
+        // SAFETY: the block has this size.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), block.data, bytes.len()) };
+        self.state.bases.insert(id, block);
+    }
+
+    /// The data of a base.
+    pub fn get(&self, id: u64) -> Option<&[u8]> {
+        self.state.bases.get(&id).map(Block::bytes)
+    }
+
+    /// Forgets a base.
+    pub fn drop_base(&mut self, id: u64) {
+        if let Some(block) = self.state.bases.remove(&id) {
+            self.state.free.push(block);
+        }
+    }
+
+    /// Runs all blocks.
+    pub fn run(&mut self, batch: &BatchRef<'_>) -> Result<()> {
+        self.engine.execute(batch, &[]).map(|_| ())
+    }
+
+    /// Runs a batch, with this partition, on a memory, and returns what the memory has then.
+    pub fn run_on(&mut self, batch: &BatchRef<'_>, memory: &Memory) -> Result<Memory> {
+        self.state.bases.clear();
+        for id in memory.ids() {
+            self.put(id, memory.get(id).unwrap());
+        }
+        self.run(batch)?;
+        let mut result = Memory::new();
+        for (&id, block) in &self.state.bases {
+            result.insert(id, block.bytes().to_vec());
+        }
+        Ok(result)
+    }
+}
+
+/// The batch with one block for each instruction.
+pub fn singletons(batch: &Batch) -> Batch {
+    let mut whole = batch.clone();
+    for index in 0..batch.instrs.len() as u32 {
+        whole.push_block(&[index], &[]);
+    }
+    whole
+}
