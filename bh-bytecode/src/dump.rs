@@ -8,6 +8,7 @@ mod records;
 
 use crate::batch::Batch;
 use crate::hash::hash_bytes;
+use crate::interp::Memory;
 use records::Record;
 use std::fmt;
 
@@ -21,6 +22,26 @@ pub struct Dump {
     pub batch: Batch,
     /// Bases (indices) and their bytes, in the byte order of the machine that wrote the file, which the head records.
     pub contents: Vec<(u32, Vec<u8>)>,
+}
+
+impl Dump {
+    /// A batch with what the memory holds of its bases.
+    pub fn new(batch: Batch, memory: &Memory) -> Dump {
+        let bases = batch.bases.iter().enumerate();
+        let contents = bases.filter_map(|(index, base)| Some((index as u32, memory.get(base.id)?.to_vec()))).collect();
+        Dump { batch, contents }
+    }
+
+    /// The contents by the identity of their bases.
+    pub fn memory(&self) -> Memory {
+        let mut memory = Memory::new();
+        for (index, bytes) in &self.contents {
+            if let Some(base) = self.batch.bases.get(*index as usize) {
+                memory.insert(base.id, bytes.clone());
+            }
+        }
+        memory
+    }
 }
 
 /// Why and where a file is no dump.
@@ -131,6 +152,9 @@ pub fn read(bytes: &[u8]) -> Result<Dump, DumpError> {
         let length: u64 = reader.get()?;
         Ok((base, reader.take(usize::try_from(length).unwrap_or(usize::MAX))?.to_vec()))
     })?;
+    if let Some((base, _)) = dump.contents.iter().find(|(base, _)| *base as usize >= dump.batch.bases.len()) {
+        return reader.fault(format!("base {base} does not exist; there are {}", dump.batch.bases.len()));
+    }
     if reader.at != bytes.len() {
         return reader.fault(format!("{} bytes follow the last section", bytes.len() - reader.at));
     }
@@ -204,16 +228,15 @@ mod tests {
         let name = batch.push_string("m");
         let opcode = crate::Opcode(crate::Opcode::FIRST_EXTENSION);
         batch.extensions.push(crate::Extension { opcode, reserved: 0, name: name.0, name_len: name.1 });
-        let contents = program.memory.ids().into_iter().enumerate();
-        let contents = contents.map(|(at, id)| (at as u32, program.memory.get(id).unwrap().to_vec())).collect();
-        Dump { batch, contents }
+        Dump::new(batch, &program.memory)
     }
 
     #[test]
     fn dumps_come_back() {
         let dump = sample();
         assert!(!dump.contents.is_empty());
-        assert_eq!(read(&write(&dump)).unwrap(), dump);
+        let back = read(&write(&dump)).unwrap();
+        assert_eq!((back.memory(), &back), (dump.memory(), &dump));
         assert_eq!(read(&write(&Dump::default())).unwrap(), Dump::default());
     }
 
@@ -243,6 +266,8 @@ mod tests {
         let message = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
         assert_eq!(message(b"ELF"), "dump file, head at byte 0: the file is cut: 8 bytes are needed, 3 are there");
         assert_eq!(message(b"NOTBATCHxxxx"), "dump file, head at byte 0: this is no bh batch");
+        let wild = Dump { contents: vec![(3, vec![1])], ..Dump::default() };
+        assert!(message(&write(&wild)).contains("contents at byte") && message(&write(&wild)).contains("base 3"));
         assert!(message(b"BHBATCH\n\x07\0\0\0").contains("version 7 is not 1"));
     }
 }

@@ -11,6 +11,7 @@ pub use shrink::shrink;
 use crate::batch::Batch;
 use crate::compare::{Tolerance, compare, may_differ, tolerance};
 use crate::dtype::{DType, TypeSet};
+use crate::dump::Dump;
 use crate::interp::{InterpError, Interpreter, Magnitudes, Memory};
 use crate::opcode::{Kind, Opcode};
 
@@ -74,6 +75,11 @@ pub struct Oracle {
 }
 
 impl Program {
+    /// The program as a dump file, for a bug report.
+    pub fn dump(&self) -> Vec<u8> {
+        crate::dump::write(&Dump::new(self.batch.clone(), &self.memory))
+    }
+
     /// Runs the program on the reference interpreter.
     pub fn oracle(&self) -> Result<Oracle, InterpError> {
         let mut memory = self.memory.clone();

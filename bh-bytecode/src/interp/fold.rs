@@ -32,7 +32,8 @@ pub(super) fn sum<T: Widened>() -> Accumulator<T, T::Wide> {
 
 /// A product in extended precision.
 pub(super) fn product<T: Widened>() -> Accumulator<T, T::Wide> {
-    let magnitude = Magnitude { start: 1.0, step: |a, b| a * b, of: T::magnitude };
+    // Small factors are left out: another order of the products may overflow, or lose digits, before they come.
+    let magnitude = Magnitude { start: 1.0, step: |a, b| if b < 1.0 { a } else { a * b }, of: T::magnitude };
     Accumulator {
         start: T::ONE.widen(),
         step: |product, value| value.multiply_to(product),
