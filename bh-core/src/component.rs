@@ -115,7 +115,8 @@ pub trait Component: Sized + Send + 'static {
     }
 }
 
-/// Notes that an engine begins with this block, so that a panic is reported at its place and only this block is lost.
+/// Notes that an engine begins with this block, so that an error or a panic is reported at its place and only this block
+/// is lost.
 pub fn enter_block(block: u32) {
     crate::guard::BLOCK.set(Some(block));
 }

@@ -316,7 +316,8 @@ impl Config {
         Some(Value { value: entry.value.clone(), place: self.place(entry.key.line) })
     }
 
-    fn variable(&self, name: &str) -> Option<&str> {
+    /// An environment variable, if it is set.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let found = self.environment.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| value.as_str())
     }

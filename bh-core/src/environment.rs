@@ -29,3 +29,43 @@ pub fn bh_variables() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     std::env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with("BH_")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::process::Command;
+
+    /// Run by the test below in a process with more rights than its user.
+    #[test]
+    fn reports_what_it_sees() {
+        println!(
+            "privileged: {}, seen: {}",
+            privileged(),
+            variable("BH_CONFIG").is_some() || !bh_variables().is_empty()
+        );
+    }
+
+    #[test]
+    fn privileged_processes_ignore_the_environment() {
+        // SAFETY: a plain system query.
+        if unsafe { libc::geteuid() } != 0 {
+            println!("skipped: only root can give a program to another user");
+            return;
+        }
+        let program = std::env::temp_dir().join(format!("bh-privileged-{}", std::process::id()));
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let run = || {
+            let arguments = ["environment::tests::reports_what_it_sees", "--exact", "--nocapture"];
+            let output = Command::new(&program).args(arguments).env("BH_CONFIG", "/tmp/x.toml").output().unwrap();
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let plain = run();
+        chown(&program, Some(65534), Some(65534)).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
+        let privileged = run();
+        std::fs::remove_file(&program).unwrap();
+        assert!(plain.contains("privileged: false, seen: true"), "{plain}");
+        assert!(privileged.contains("privileged: true, seen: false"), "{privileged}");
+    }
+}

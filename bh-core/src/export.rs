@@ -187,7 +187,12 @@ unsafe extern "C" fn execute<C: Component>(
         // SAFETY: serialised calls with our context; the tables and the list live through the call.
         unsafe {
             let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
-            *ticket = instance::<C>(context).component.execute(&(*batch).as_ref(), blocks)?.0;
+            let outcome = instance::<C>(context).component.execute(&(*batch).as_ref(), blocks);
+            let placed = outcome.map_err(|mut error| {
+                error.block = error.block.or(BLOCK.get());
+                error
+            });
+            *ticket = placed?.0;
         }
         Ok(())
     });

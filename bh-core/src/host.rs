@@ -12,12 +12,19 @@ pub(crate) struct HostInstance {
     table: HostTable,
     services: Arc<Services>,
     label: String,
+    /// Name that the component gives itself.
+    component: String,
     values: HashMap<CString, CString>,
 }
 
 impl HostInstance {
-    /// Services for the instance `label` with these config values.
-    pub(crate) fn new(services: Arc<Services>, label: &str, values: &[(String, String)]) -> Box<HostInstance> {
+    /// Services for the instance `label` of `component` with these config values.
+    pub(crate) fn new(
+        services: Arc<Services>,
+        label: &str,
+        component: &str,
+        values: &[(String, String)],
+    ) -> Box<HostInstance> {
         let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
         let values = values.iter().map(|(key, value)| (text(key), text(value))).collect();
         let table = HostTable {
@@ -33,7 +40,13 @@ impl HostInstance {
             trace,
             reply,
         };
-        let mut instance = Box::new(HostInstance { table, services, label: label.to_owned(), values });
+        let mut instance = Box::new(HostInstance {
+            table,
+            services,
+            label: label.to_owned(),
+            component: component.to_owned(),
+            values,
+        });
         instance.table.context = (&raw mut *instance).cast();
         instance
     }
@@ -101,6 +114,11 @@ unsafe extern "C" fn log(context: *mut c_void, level: u32, line: *const c_char) 
 unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
     // SAFETY: our context; the name lives through the call.
     let (instance, name) = unsafe { (instance(context), text(name)) };
+    // The label comes first in any case; names that begin with it too need it only once.
+    let name = match name.split_once('.') {
+        Some((first, rest)) if first == instance.label || first == instance.component => rest,
+        _ => &name,
+    };
     instance.services.stats().counter(&format!("{}.{name}", instance.label)).as_ptr()
 }
 

@@ -2,7 +2,6 @@
 
 use crate::abi::{ENTRY_SYMBOL, EntryFn, status};
 use crate::config::{ChosenStack, Config, Item, Name, Section};
-use crate::environment;
 use crate::error::{Error, Result};
 use crate::foreign::ForeignTable;
 use crate::host::HostInstance;
@@ -30,7 +29,7 @@ pub fn own_directory() -> Option<PathBuf> {
 /// Where libraries are looked for, in this order.
 pub fn library_directories(config: &Config) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> =
-        environment::variable_os("BH_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
+        config.variable("BH_LIBRARY_PATH").iter().flat_map(|paths| std::env::split_paths(paths)).collect();
     directories.extend(config.library_path().iter().cloned());
     if let Some(own) = own_directory() {
         directories.extend([own.join("bh"), own.join("../lib/bh"), own.join("../lib")]);
@@ -201,7 +200,7 @@ impl<'a> Loader<'a> {
             Item::One(name) => {
                 let children = self.chain(rest, tables)?;
                 let table = &tables[&name.text];
-                let host = self.host(&name.text, &table.keys);
+                let host = self.host(&name.text, table);
                 let link = Link::create(Arc::clone(table), host, children);
                 Ok(vec![link.map_err(|error| self.placed(&name.text, &table.keys, error))?])
             }
@@ -225,15 +224,16 @@ impl<'a> Loader<'a> {
         error
     }
 
-    fn host(&mut self, component: &str, keys: &[String]) -> Box<HostInstance> {
+    fn host(&mut self, component: &str, table: &ForeignTable) -> Box<HostInstance> {
         let number = self.instances.entry(component.to_owned()).or_default();
         *number += 1;
         let label = if *number == 1 { component.to_owned() } else { format!("{component}#{number}") };
-        let values: Vec<(String, String)> = keys
+        let values: Vec<(String, String)> = table
+            .keys
             .iter()
             .filter_map(|key| Some((key.clone(), self.config.value(Section::Component(component), key)?.value)))
             .collect();
-        HostInstance::new(Arc::clone(&self.services), &label, &values)
+        HostInstance::new(Arc::clone(&self.services), &label, &table.name, &values)
     }
 }
 

@@ -8,7 +8,6 @@ mod tests;
 use crate::abi::{Capabilities, ReleaseFn, log_level};
 use crate::component::{Child, Ticket};
 use crate::config::Config;
-use crate::environment;
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::loader::Loader;
@@ -49,10 +48,11 @@ pub struct Stack {
 
 impl Stack {
     /// Loads the components of a stack, and only those: `name`, or else `BH_STACK`, or else the config's default.
+    /// `BH_TRACE` names a file for a trace, `BH_STATS` one for the statistics (as JSON if it ends in `.json`).
     pub fn load(config: &Config, name: Option<&str>) -> Result<Stack> {
         let memory = Memory::new(config.memory_settings()?);
-        let trace = environment::variable("BH_TRACE").map(|path| Trace::new(&path));
-        let statistics = environment::variable_os("BH_STATS").map(PathBuf::from);
+        let trace = config.variable("BH_TRACE").map(Trace::new);
+        let statistics = config.variable("BH_STATS").map(PathBuf::from);
         let services = Services::new(memory, trace, config.log_level()?, statistics.is_some());
         let chosen = config.choose_stack(name)?;
         let links = Loader::new(config, Arc::clone(&services)).build(&chosen)?;

@@ -202,7 +202,9 @@ impl Component for FakeEngine {
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
         for &block in blocks {
-            enter_block(block);
+            if self.host.config("unnamed").is_none() {
+                enter_block(block);
+            }
             let contracted = batch.contracted(&batch.blocks[block as usize]).len();
             let mark = if contracted > 0 { format!("-{contracted}") } else { String::new() };
             let _ = write!(self.log, "[{}{mark}] ", names(batch, block));
@@ -221,7 +223,7 @@ impl Component for FakeEngine {
                 if self.listed("fail", name) {
                     let mut error = Error::new(status::EXECUTION, format!("{name} failed"));
                     error.instr = Some(instr);
-                    return Err(if self.host.config("unnamed").is_some() { error } else { error.in_block(block) });
+                    return Err(error);
                 }
             }
         }

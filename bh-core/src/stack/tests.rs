@@ -354,11 +354,40 @@ fn siblings_have_instances_and_counters_of_their_own() {
 }
 
 #[test]
-fn the_time_of_each_component_is_its_own() {
-    let config = config("[stacks]\ndefault = ['filter', 'node', 'first']");
+fn statistics_and_trace_are_written_at_the_end() {
+    let directory = std::env::temp_dir().join(format!("bh-stack-test-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let variables = vec![("BH_TRACE".to_owned(), file("t-%p.json")), ("BH_STATS".to_owned(), file("s.json"))];
+    let config = config("[stacks]\ndefault = ['filter', 'node', 'first']").with_environment(variables);
     let mut stack = Stack::load(&config, None).unwrap();
     stack.execute(&batch().as_ref(), &[]).unwrap();
-    assert_eq!(stack.stats().get("filter.own_ns"), Some(0), "nobody asked for times");
+    let stats = stack.stats();
+    let own: u64 = ["filter", "node", "first"].iter().map(|name| stats.get(&format!("{name}.own_ns")).unwrap()).sum();
+    assert_eq!(stats.get("filter.execute_ns"), Some(own), "times add up");
+    assert!(own > 0);
     stack.shutdown().unwrap();
     stack.shutdown().unwrap();
+    let json =
+        |name: String| -> serde_json::Value { serde_json::from_str(&std::fs::read_to_string(name).unwrap()).unwrap() };
+    assert_eq!(json(file("s.json"))["node.batches"], 1);
+    let trace = json(file(&format!("t-{}.json", std::process::id())));
+    let events = trace["traceEvents"].as_array().unwrap();
+    let categories: Vec<&str> = events.iter().map(|event| event["cat"].as_str().unwrap()).collect();
+    assert_eq!(categories, ["first", "node", "filter"], "inner events end first");
+    std::fs::remove_dir_all(&directory).unwrap();
+
+    let nowhere = vec![("BH_STATS".to_owned(), "/no/such/place/s.txt".to_owned())];
+    let config = config_of_one().with_environment(nowhere);
+    assert_eq!(
+        Stack::load(&config, None).unwrap().shutdown().unwrap_err().text,
+        "the statistics cannot be written to '/no/such/place/s.txt': No such file or directory (os error 2)"
+    );
+    let mut stack = Stack::load(&config_of_one(), None).unwrap();
+    stack.execute(&batch().as_ref(), &[]).unwrap();
+    assert_eq!(stack.stats().get("node.own_ns"), Some(0), "nobody asked for times");
+}
+
+fn config_of_one() -> Config {
+    config("[stacks]\ndefault = ['node', 'first']")
 }
