@@ -1,6 +1,6 @@
 //! What a block does to each base.
 
-use bh_bytecode::{BatchRef, Operand};
+use bh_bytecode::{BatchRef, Instr, Operand};
 use bh_core::abi::access;
 
 /// How a block uses a base that is not contracted.
@@ -30,15 +30,14 @@ pub fn block_usage(batch: &BatchRef<'_>, block: u32) -> Vec<Use> {
     let block = &batch.blocks[block as usize];
     let mut uses = Vec::new();
     for &instr in batch.block_instrs(block) {
-        instr_usage(batch, instr, &mut uses);
+        instr_usage(batch, &batch.instrs[instr as usize], &mut uses);
     }
     uses.retain(|found| !batch.contracted(block).contains(&found.base));
     uses
 }
 
 /// Adds what an instruction does. Empty views touch nothing, and neither does data management.
-pub fn instr_usage(batch: &BatchRef<'_>, instr: u32, uses: &mut Vec<Use>) {
-    let instr = &batch.instrs[instr as usize];
+pub fn instr_usage(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<Use>) {
     if instr.opcode.is_system() {
         return;
     }

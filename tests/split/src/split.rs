@@ -1,0 +1,455 @@
+//! The component: takes batches apart, moves arrays between the ranks, and puts them together for the program.
+
+use crate::cut::{can_be_cut, part, rows_before};
+use crate::local::Rank;
+use crate::pieces::{Entry, Layout, Staging};
+use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
+use bh_core::abi::{Capabilities, ReleaseFn, access, capability, kind, status};
+use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::error::{Error, Result};
+use bh_ve_interp::usage::{Use, instr_usage};
+use std::collections::HashMap;
+use std::ffi::c_void;
+
+/// The manager of two ranks.
+pub struct Split {
+    host: Host,
+    ranks: [Rank; 2],
+    entries: HashMap<u64, Entry>,
+    /// The first error of the batch that runs.
+    first_error: Option<Error>,
+}
+
+impl Component for Split {
+    const NAME: &'static str = "vem-split";
+    const KIND: u32 = kind::VEM;
+    const KEYS: &'static [&'static str] = &[];
+
+    fn create(host: Host, children: Vec<Child>) -> Result<Split> {
+        let found = children.len();
+        let children: [Child; 2] = children.try_into().map_err(|_| {
+            let text = format!("vem-split needs two stacks below it (a list of siblings), not {found}");
+            Error::new(status::INIT, text)
+        })?;
+        Ok(Split { host, ranks: children.map(Rank::new), entries: HashMap::new(), first_error: None })
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        Some(&mut self.ranks[0].child)
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        let mut capabilities = self.ranks[0].child.capabilities();
+        capabilities.flags &= !(capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS);
+        capabilities.parallelism *= 2;
+        capabilities
+    }
+
+    fn bind(&mut self, _registry: Registry) -> Result<()> {
+        Ok(())
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        self.ranks.iter_mut().for_each(|rank| rank.begin(batch));
+        let all: Vec<u32> = (0..batch.blocks.len() as u32).collect();
+        if batch.blocks.is_empty() {
+            for instr in batch.instrs {
+                self.run(batch, instr);
+            }
+        }
+        for &block in if blocks.is_empty() { &all } else { blocks } {
+            for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
+                self.run(batch, &batch.instrs[instr as usize]);
+            }
+        }
+        self.flush();
+        self.first_error.take().map_or(Ok(Ticket::DONE), Err)
+    }
+
+    fn map(&mut self, base: &Base, _view: Option<&View>, mode: u32) -> Result<*mut u8> {
+        self.ensure(base, base.row_hint);
+        let outcome = self.map_entry(base, mode);
+        self.flush();
+        // Errors of earlier work were reported when it ran.
+        self.first_error = None;
+        outcome
+    }
+
+    fn unmap(&mut self, base: &Base) -> Result<()> {
+        let entry = entry_of(&mut self.entries, base)?;
+        let Layout::Whole { piece, .. } = entry.layout else { return self.unmap_staging(base) };
+        if entry.fixed && entry.staging.is_none() {
+            return self.ranks[0].child.unmap(&piece);
+        }
+        self.unmap_staging(base)
+    }
+
+    unsafe fn adopt(
+        &mut self,
+        base: &Base,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        self.ensure(base, 0);
+        self.drop_pieces(base.id);
+        let entry = entry_of(&mut self.entries, base)?;
+        let piece = Base { id: self.host.new_base_id(), ..*base };
+        entry.layout = Layout::Whole { rank: 0, piece };
+        (entry.fixed, entry.written, entry.poison) = (true, true, None);
+        self.flush();
+        // SAFETY: passed on as promised by the caller.
+        let outcome = unsafe { self.ranks[0].child.adopt(&piece, data, release, argument) };
+        if outcome.is_err() {
+            self.entries.remove(&base.id);
+        }
+        outcome
+    }
+
+    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        self.ensure(base, 0);
+        if pinned {
+            self.bring_to(base, 0, true)?;
+        }
+        let entry = entry_of(&mut self.entries, base)?;
+        let Layout::Whole { piece, .. } = entry.layout else {
+            return Err(Error::new(status::ARGUMENT, format!("base {} is not pinned", base.id)));
+        };
+        entry.fixed = true;
+        self.ranks[0].child.pin(&piece, pinned)
+    }
+
+    fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        let known = [self.ranks[0].child.extmethod(name, opcode)?, self.ranks[1].child.extmethod(name, opcode)?];
+        Ok(known == [true, true])
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        let answers = [self.ranks[0].child.message(text)?, self.ranks[1].child.message(text)?];
+        Ok(if answers[0] == answers[1] { answers[0].clone() } else { answers.join("\n") })
+    }
+}
+
+/// The entry of a base that is known to have one.
+fn entry_of<'a>(entries: &'a mut HashMap<u64, Entry>, base: &Base) -> Result<&'a mut Entry> {
+    entries.get_mut(&base.id).ok_or_else(|| Error::new(status::HANDLE, format!("base {} is unknown", base.id)))
+}
+
+impl Split {
+    fn keep(&mut self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.first_error.get_or_insert(error);
+        }
+    }
+
+    fn flush(&mut self) {
+        for rank in 0..2 {
+            let outcome = self.ranks[rank].flush();
+            self.keep(outcome);
+        }
+    }
+
+    /// Makes an entry for a base that has none.
+    fn ensure(&mut self, base: &Base, row_hint: i64) {
+        if !self.entries.contains_key(&base.id) {
+            let entry = Entry::new(&self.host, base, row_hint);
+            for (rank, _, piece) in entry.layout.pieces() {
+                self.ranks[rank].set_born(&piece, true);
+            }
+            self.entries.insert(base.id, entry);
+        }
+    }
+
+    /// Runs one instruction on the ranks that it concerns; a failure poisons its outputs.
+    fn run(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
+        if instr.opcode.is_system() {
+            return self.manage(batch, instr);
+        }
+        let empty = |operand: &Operand| operand.as_view().is_some_and(|view| batch.views[view as usize].len == 0);
+        if instr.outputs().iter().all(empty) {
+            return;
+        }
+        let mut uses = Vec::new();
+        instr_usage(batch, instr, &mut uses);
+        if let Err(mut error) = self.compute(batch, instr, &uses) {
+            if error.origin.is_none() {
+                error.origin = batch.origin(instr).map(|(file, line)| (file.to_owned(), line));
+            }
+            for lost in uses.iter().filter(|found| found.writes) {
+                if let Some(entry) = self.entries.get_mut(&batch.bases[lost.base as usize].id) {
+                    entry.poison.get_or_insert_with(|| error.clone());
+                }
+            }
+            self.keep(Err(error));
+        }
+    }
+
+    fn compute(&mut self, batch: &BatchRef<'_>, instr: &Instr, uses: &[Use]) -> Result<()> {
+        for found in uses {
+            let base = &batch.bases[found.base as usize];
+            self.ensure(base, row_of(batch, instr, found.base).unwrap_or(base.row_hint));
+            let entry = entry_of(&mut self.entries, base)?;
+            match &entry.poison {
+                Some(error) if found.needs_old => return Err(error.clone()),
+                _ => {}
+            }
+        }
+        let rows = self.common_rows(batch, instr);
+        let target = if rows.is_none() { self.bring_together(batch, instr, uses)? } else { 0 };
+        for found in uses.iter().filter(|found| found.writes) {
+            let entry = entry_of(&mut self.entries, &batch.bases[found.base as usize])?;
+            (entry.written, entry.poison) = (true, None);
+        }
+        match rows {
+            Some(rows) => self.emit_parts(batch, instr, rows),
+            None => self.emit_whole(batch, instr, target),
+        }
+    }
+
+    /// At which row all operands change from rank 0 to rank 1, if they agree and the instruction can be cut.
+    fn common_rows(&self, batch: &BatchRef<'_>, instr: &Instr) -> Option<i64> {
+        if !can_be_cut(batch, instr) {
+            return None;
+        }
+        let views = instr.operands().iter().filter_map(|operand| operand.as_view());
+        let mut common = None;
+        for view in views {
+            let Some(base) = batch.base_of(view) else { continue };
+            let view = batch.view(view);
+            let before = match self.entries.get(&base.id)?.layout {
+                Layout::Rows { cut, .. } => rows_before(&view, cut)?,
+                // An array on one rank suits an instruction that stays there.
+                Layout::Whole { rank: 0, .. } => *view.shape().first()?,
+                Layout::Whole { .. } => view.shape().first().map(|_| 0)?,
+            };
+            if *common.get_or_insert(before) != before {
+                return None;
+            }
+        }
+        common
+    }
+
+    /// Appends the instruction's rows before and after the cut to the ranks' batches.
+    fn emit_parts(&mut self, batch: &BatchRef<'_>, instr: &Instr, rows: i64) -> Result<()> {
+        let output = instr.operands()[0].as_view().map_or(&[][..], |view| batch.shape(view));
+        let all = output.first().copied().unwrap_or(0);
+        for (rank, first, count) in [(0, 0, rows), (1, rows, all - rows)] {
+            if count == 0 {
+                continue;
+            }
+            let mut operands = Vec::with_capacity(instr.count as usize);
+            for &operand in instr.operands() {
+                let Some(view) = operand.as_view() else {
+                    operands.push(operand);
+                    continue;
+                };
+                let whole = batch.view(view);
+                let (piece, origin) = match batch.base_of(view) {
+                    None => (None, 0),
+                    Some(base) => {
+                        let pieces = entry_of(&mut self.entries, base)?.layout.pieces();
+                        let found = pieces.into_iter().find(|&(at, _, _)| at == rank);
+                        let (_, origin, piece) = found.ok_or_else(|| lost_piece(base))?;
+                        (Some(piece), origin)
+                    }
+                };
+                let part = part(&whole, first, count, origin).ok_or_else(|| {
+                    Error::new(status::BATCH, format!("rows {first} to {} of {whole:?} are no view", first + count))
+                })?;
+                operands.push(self.ranks[rank].operand(piece.as_ref(), &part));
+            }
+            self.ranks[rank].push(instr, &operands);
+        }
+        Ok(())
+    }
+
+    /// Appends the instruction as it is to the batch of the rank that has all operands.
+    fn emit_whole(&mut self, batch: &BatchRef<'_>, instr: &Instr, target: usize) -> Result<()> {
+        let mut operands = Vec::with_capacity(instr.count as usize);
+        for &operand in instr.operands() {
+            let Some(view) = operand.as_view() else {
+                operands.push(operand);
+                continue;
+            };
+            let piece = match batch.base_of(view) {
+                None => None,
+                Some(base) => match entry_of(&mut self.entries, base)?.layout {
+                    Layout::Whole { rank, piece } if rank == target => Some(piece),
+                    _ => return Err(lost_piece(base)),
+                },
+            };
+            operands.push(self.ranks[target].operand(piece.as_ref(), &batch.view(view)));
+        }
+        self.ranks[target].push(instr, &operands);
+        Ok(())
+    }
+
+    /// Brings all arrays of an instruction to one rank, which is returned.
+    fn bring_together(&mut self, batch: &BatchRef<'_>, instr: &Instr, uses: &[Use]) -> Result<usize> {
+        let mut uses = uses.to_vec();
+        // Views without elements use nothing, but their bases must be there all the same.
+        for view in instr.operands().iter().filter_map(|operand| operand.as_view()) {
+            let base = batch.views[view as usize].base;
+            if batch.base_of(view).is_some() && !uses.iter().any(|found| found.base == base) {
+                uses.push(Use { base, needs_old: true, writes: false });
+                self.ensure(&batch.bases[base as usize], 0);
+            }
+        }
+        let mut target = None;
+        for found in &uses {
+            let entry = entry_of(&mut self.entries, &batch.bases[found.base as usize])?;
+            match entry.layout {
+                Layout::Whole { .. } if entry.fixed => {
+                    target = Some(0);
+                    break;
+                }
+                Layout::Whole { rank, .. } => target = target.or(Some(rank)),
+                Layout::Rows { .. } => {}
+            }
+        }
+        let parity = uses.first().map_or(0, |found| batch.bases[found.base as usize].id as usize % 2);
+        let target = target.unwrap_or(parity);
+        for found in &uses {
+            self.bring_to(&batch.bases[found.base as usize], target, found.needs_old)?;
+        }
+        Ok(target)
+    }
+
+    /// Makes a base whole on a rank, with its data if it is needed. A failure to read the data is the base's.
+    fn bring_to(&mut self, base: &Base, rank: usize, needed: bool) -> Result<()> {
+        let entry = entry_of(&mut self.entries, base)?;
+        if matches!(entry.layout, Layout::Whole { rank: at, .. } if at == rank) || entry.fixed {
+            return Ok(());
+        }
+        let copy = needed && entry.written;
+        let piece = Base { id: self.host.new_base_id(), flags: 0, ..*base };
+        if copy {
+            let mut staging = Staging::new(self.host, base)?;
+            self.flush();
+            if let Err(error) = self.collect(base, &mut staging) {
+                entry_of(&mut self.entries, base)?.poison = Some(error.clone());
+                return Err(error);
+            }
+            copy_in(&mut self.ranks[rank], &piece, staging.part(0, &piece))?;
+        } else {
+            self.ranks[rank].set_born(&piece, true);
+        }
+        self.drop_pieces(base.id);
+        entry_of(&mut self.entries, base)?.layout = Layout::Whole { rank, piece };
+        Ok(())
+    }
+
+    /// Copies the pieces of a base together.
+    fn collect(&mut self, base: &Base, staging: &mut Staging) -> Result<()> {
+        for (rank, first, piece) in entry_of(&mut self.entries, base)?.layout.pieces() {
+            let child = &mut self.ranks[rank].child;
+            let data = child.map(&piece, None, access::READ)?;
+            // SAFETY: the map gives the whole piece until `unmap`.
+            let bytes = unsafe { std::slice::from_raw_parts(data.cast_const(), piece.bytes() as usize) };
+            staging.part(first, &piece).copy_from_slice(bytes);
+            child.unmap(&piece)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the data of a base on the ranks, when what was appended before has run.
+    fn drop_pieces(&mut self, id: u64) {
+        if let Some(entry) = self.entries.get(&id) {
+            for (rank, _, piece) in entry.layout.pieces() {
+                self.ranks[rank].push_system(Opcode::Discard, &piece);
+            }
+        }
+    }
+
+    /// SYNC, FREE and DISCARD go to all pieces.
+    fn manage(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
+        let view = instr.operands().first().and_then(|operand| operand.as_view());
+        let Some(base) = view.and_then(|view| batch.base_of(view)) else { return };
+        let Some(entry) = self.entries.get_mut(&base.id) else { return };
+        match instr.opcode {
+            Opcode::Discard if entry.staging.is_some() => entry.discarded = true,
+            Opcode::Discard => {
+                self.drop_pieces(base.id);
+                self.entries.remove(&base.id);
+            }
+            opcode => {
+                if opcode == Opcode::Free {
+                    (entry.poison, entry.written) = (None, false);
+                }
+                for (rank, _, piece) in entry.layout.pieces() {
+                    self.ranks[rank].push_system(opcode, &piece);
+                }
+            }
+        }
+    }
+
+    fn map_entry(&mut self, base: &Base, mode: u32) -> Result<*mut u8> {
+        let entry = entry_of(&mut self.entries, base)?;
+        match &entry.poison {
+            Some(error) if mode & access::DISCARD == 0 => return Err(error.clone()),
+            _ => entry.poison = None,
+        }
+        let changes = mode & (access::WRITE | access::DISCARD) != 0;
+        entry.written |= changes;
+        if let (true, Layout::Whole { piece, .. }) = (entry.fixed, entry.layout) {
+            return self.ranks[0].child.map(&piece, None, mode);
+        }
+        if entry.staging.is_none() {
+            let mut staging = Staging::new(self.host, base)?;
+            if mode & access::DISCARD == 0 {
+                self.collect(base, &mut staging)?;
+            }
+            entry_of(&mut self.entries, base)?.staging = Some(staging);
+        }
+        let entry = entry_of(&mut self.entries, base)?;
+        let Some(staging) = &mut entry.staging else { return Err(lost_piece(base)) };
+        staging.maps += 1;
+        staging.access |= mode;
+        Ok(staging.data)
+    }
+
+    /// Ends a map of staged memory; the last one copies changes back to the ranks.
+    fn unmap_staging(&mut self, base: &Base) -> Result<()> {
+        let entry = entry_of(&mut self.entries, base)?;
+        let Some(mut staging) = entry.staging.take() else {
+            return Err(Error::new(status::ARGUMENT, format!("unmap: base {} is not mapped", base.id)));
+        };
+        staging.maps -= 1;
+        if staging.maps > 0 {
+            entry.staging = Some(staging);
+            return Ok(());
+        }
+        if entry.discarded {
+            self.drop_pieces(base.id);
+            self.entries.remove(&base.id);
+            return self.ranks.iter_mut().try_for_each(Rank::flush);
+        }
+        if staging.access & (access::WRITE | access::DISCARD) != 0 {
+            for (rank, first, piece) in entry.layout.pieces() {
+                copy_in(&mut self.ranks[rank], &piece, staging.part(first, &piece))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives a local base its data.
+fn copy_in(rank: &mut Rank, piece: &Base, bytes: &[u8]) -> Result<()> {
+    rank.set_born(piece, false);
+    let data = rank.child.map(piece, None, access::WRITE | access::DISCARD)?;
+    // SAFETY: the map gives the whole piece until `unmap`.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
+    rank.child.unmap(piece)
+}
+
+/// Elements per outermost index of the instruction's output, if it is a view of this base.
+fn row_of(batch: &BatchRef<'_>, instr: &Instr, base: u32) -> Option<i64> {
+    let views = instr.outputs().iter().filter_map(|operand| operand.as_view());
+    let view = views.into_iter().find(|&view| batch.views[view as usize].base == base)?;
+    batch.stride(view).first().copied().filter(|&step| step > 0)
+}
+
+#[cold]
+fn lost_piece(base: &Base) -> Error {
+    Error::new(status::EXECUTION, format!("base {} is not where it was expected", base.id))
+}

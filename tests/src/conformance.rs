@@ -1,0 +1,144 @@
+//! The conformance suite: every opcode × legal type × memory layout on a stack, compared with the oracle.
+
+use crate::cases::{self, Case};
+use crate::run;
+use bh_bytecode::compare::{Tolerance, compare, may_differ, tolerance};
+use bh_bytecode::interp::{Memory, offsets};
+use bh_bytecode::random::Oracle;
+use bh_bytecode::{DType, Kind, Opcode};
+use bh_core::abi::status;
+use bh_core::error::Error;
+use bh_core::stack::Stack;
+use std::fmt;
+
+/// What came out.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Name of the stack.
+    pub stack: String,
+    /// Cases that ran.
+    pub cases: usize,
+    /// Cases whose operation no engine of the stack takes.
+    pub unsupported: usize,
+    /// Opcodes with at least one case.
+    pub opcodes: usize,
+    /// A line for each case that failed.
+    pub failures: Vec<String>,
+}
+
+impl Summary {
+    /// Did every case give what the oracle gives?
+    pub fn passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { stack, cases, unsupported, opcodes, failures } = self;
+        let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
+        write!(f, "{stack}: {verdict}, {cases} cases of {opcodes} opcodes, {} failed", failures.len())?;
+        if *unsupported > 0 {
+            write!(f, ", {unsupported} unsupported")?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the suite on a stack, opcode by opcode; `report` gets a line for each failure as it happens.
+pub fn run(stack: &mut Stack, report: &mut dyn FnMut(&str)) -> Summary {
+    run_opcodes(stack, Opcode::ALL, report)
+}
+
+/// Runs the suite's cases of some opcodes.
+pub fn run_opcodes(stack: &mut Stack, opcodes: &[Opcode], report: &mut dyn FnMut(&str)) -> Summary {
+    let mut summary = Summary { stack: stack.name().to_owned(), ..Summary::default() };
+    for &opcode in opcodes {
+        let cases = cases::cases(opcode);
+        summary.opcodes += usize::from(!cases.is_empty());
+        for case in &cases {
+            summary.cases += 1;
+            match check(stack, case) {
+                Ok(()) => {}
+                Err(Problem::Unsupported) => summary.unsupported += 1,
+                Err(Problem::Wrong(text)) => {
+                    let line = format!("{}: {text}", case.title);
+                    report(&line);
+                    summary.failures.push(line);
+                }
+            }
+        }
+    }
+    summary
+}
+
+enum Problem {
+    Unsupported,
+    Wrong(String),
+}
+
+fn check(stack: &mut Stack, case: &Case) -> Result<(), Problem> {
+    let oracle = case.program.oracle().map_err(|error| Problem::Wrong(format!("the oracle fails: {error}")))?;
+    match run::run(stack, &case.program) {
+        Ok(memory) => compare_case(case, &oracle, &memory).map_err(Problem::Wrong),
+        Err(Error { status: status::UNSUPPORTED, .. }) => Err(Problem::Unsupported),
+        Err(error) => Err(Problem::Wrong(error.to_string())),
+    }
+}
+
+/// Compares the output's elements within the operation's tolerance, and everything else bit by bit.
+fn compare_case(case: &Case, oracle: &Oracle, actual: &Memory) -> Result<(), String> {
+    let batch = case.program.batch.as_ref();
+    let instr = case.instr();
+    let view = instr.operands()[0].as_view().ok_or("the output is a constant")?;
+    let target = batch.views[view as usize].base;
+    for (index, base) in batch.bases.iter().enumerate() {
+        let Some(expected) = oracle.memory.get(base.id) else { continue };
+        let found = actual.get(base.id).ok_or_else(|| format!("base {index} has no data"))?;
+        if index as u32 != target {
+            let difference = |error| format!("input base {index} changed: {error}");
+            compare(base.dtype(), expected, found, &Tolerance::Exact).map_err(difference)?;
+            continue;
+        }
+        let places: Vec<i64> =
+            offsets(batch.views[view as usize].start, batch.shape(view), batch.stride(view)).collect();
+        let elements = |bytes: &[u8]| pick(bytes, base.dtype().size(), &places);
+        let tolerance = tolerance_of(case, oracle);
+        compare(base.dtype(), &elements(expected), &elements(found), &tolerance).map_err(|error| error.to_string())?;
+        let around = |bytes: &[u8]| blank(bytes, base.dtype().size(), &places);
+        let difference = |error| format!("outside of the output view, {error}");
+        compare(base.dtype(), &around(expected), &around(found), &Tolerance::Exact).map_err(difference)?;
+    }
+    Ok(())
+}
+
+/// How far the operation's results may be from the oracle's.
+pub(crate) fn tolerance_of(case: &Case, oracle: &Oracle) -> Tolerance {
+    let batch = case.program.batch.as_ref();
+    let instr = case.instr();
+    let input = instr.inputs().first().and_then(|&operand| batch.dtype(operand)).unwrap_or(DType::Bool);
+    let fold = matches!(instr.opcode.kind(), Kind::Reduction | Kind::Accumulate);
+    if !fold || !may_differ(instr.opcode, input) {
+        return tolerance(instr.opcode, input);
+    }
+    let shape = instr.inputs()[0].as_view().map_or(&[][..], |view| batch.shape(view));
+    let count: i64 = (0..shape.len()).filter(|axis| instr.param >> axis & 1 == 1).map(|axis| shape[axis]).product();
+    let products = matches!(instr.opcode, Opcode::MultiplyReduce | Opcode::MultiplyAccumulate);
+    // Each complex product rounds four times.
+    let factor = if products && input.is_complex() { 4 } else { 1 };
+    Tolerance::Sum { count: count as u64 * factor, magnitudes: oracle.magnitudes.get(&0).cloned().unwrap_or_default() }
+}
+
+/// The elements at these places.
+pub(crate) fn pick(bytes: &[u8], size: usize, places: &[i64]) -> Vec<u8> {
+    places.iter().flat_map(|&place| &bytes[place as usize * size..][..size]).copied().collect()
+}
+
+/// All elements, with zeros at these places.
+fn blank(bytes: &[u8], size: usize, places: &[i64]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for &place in places {
+        bytes[place as usize * size..][..size].fill(0);
+    }
+    bytes
+}

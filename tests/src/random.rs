@@ -1,0 +1,69 @@
+//! Random programs on stacks: every stack gives what the oracle gives.
+
+use crate::run;
+use bh_bytecode::DType;
+use bh_bytecode::random::{Options, Program, program, shrink};
+use bh_core::stack::Stack;
+
+/// The kinds of programs, by seed: everything, exact operations only in long chains, and small floating-point programs.
+pub fn options(seed: u64) -> Options {
+    match seed % 4 {
+        0 => Options { allow_inexact: false, max_rank: 3, ..Options::default() },
+        1 => Options { max_rank: 3, max_instrs: 12, ..Options::default() },
+        2 => Options { types: floats(), max_rank: 2, max_instrs: 40, ..Options::default() },
+        _ => Options::default(),
+    }
+}
+
+fn floats() -> bh_bytecode::TypeSet {
+    let bit = |dtype: DType| 1 << dtype as u16;
+    bh_bytecode::TypeSet(bit(DType::F64) | bit(DType::F32) | bit(DType::Bool) | bit(DType::I64))
+}
+
+/// Runs the program of a seed on each stack. The error shows the smallest program that still fails.
+pub fn check_seed(stacks: &mut [Stack], seed: u64) -> Result<(), String> {
+    let program = program(seed, &options(seed));
+    for stack in stacks {
+        if let Err(error) = check(stack, &program) {
+            let small = shrink(&program, |smaller| check(stack, smaller).is_err());
+            let cause = check(stack, &small).err().unwrap_or_else(|| format!("{error} (vanished while shrinking)"));
+            return Err(format!("stack {}, seed {seed}: {cause}\n{}", stack.name(), describe(&small)));
+        }
+    }
+    Ok(())
+}
+
+fn check(stack: &mut Stack, program: &Program) -> Result<(), String> {
+    let oracle = program.oracle();
+    match (oracle, run::run(stack, program)) {
+        (Ok(oracle), Ok(memory)) => oracle.check(&program.batch, &memory),
+        (Ok(_), Err(error)) => Err(format!("the stack fails: {error}")),
+        (Err(_), Err(_)) => Ok(()),
+        (Err(error), Ok(_)) => Err(format!("only the oracle fails: {error}")),
+    }
+}
+
+/// A program for a message.
+fn describe(program: &Program) -> String {
+    let batch = program.batch.as_ref();
+    let mut text = String::new();
+    for (index, base) in batch.bases.iter().enumerate() {
+        let data = if program.memory.get(base.id).is_some() { "with data" } else { "without data" };
+        text += &format!("  base {index}: {}[{}] {data}, flags {:#x}\n", base.dtype(), base.len, base.flags);
+    }
+    for instr in batch.instrs {
+        text += &format!("  {} param {:#x}", instr.opcode, instr.param);
+        for operand in instr.operands() {
+            text += &match (operand.as_view(), operand.as_constant()) {
+                (Some(view), _) => {
+                    let base = batch.views[view as usize].base as i32;
+                    format!(", base {base} {:?}", batch.view(view))
+                }
+                (_, Some(constant)) => format!(", constant {:?}", batch.constants[constant as usize]),
+                _ => ", nothing".to_owned(),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}

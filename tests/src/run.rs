@@ -1,0 +1,110 @@
+//! Runs programs on a stack: data in through maps, the batch through the components, data out again.
+
+use bh_bytecode::interp::Memory;
+use bh_bytecode::random::Program;
+use bh_bytecode::{Base, Batch, Instr, Opcode, Operand, View};
+use bh_core::abi::{access, status};
+use bh_core::error::{Error, Result};
+use bh_core::stack::Stack;
+use std::sync::atomic::Ordering;
+
+/// A batch whose bases have identities of their own in a stack.
+pub struct Bound {
+    /// The batch.
+    pub batch: Batch,
+    /// The identities that the program gave.
+    ids: Vec<u64>,
+}
+
+/// Gives a program's bases fresh identities. `first` must be higher than any identity used in the stack before.
+pub fn bind(batch: &Batch, first: u64) -> Bound {
+    let mut batch = batch.clone();
+    let ids = batch.bases.iter().map(|base| base.id).collect();
+    for (base, id) in batch.bases.iter_mut().zip(first..) {
+        base.id = id;
+    }
+    Bound { batch, ids }
+}
+
+/// Runs a program and returns the contents of the bases that still have data afterwards. Whatever happens, the stack
+/// holds none of its arrays afterwards.
+pub fn run(stack: &mut Stack, program: &Program) -> Result<Memory> {
+    let count = program.batch.bases.len() as u64;
+    let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
+    let bound = bind(&program.batch, first);
+    let outcome = run_bound(stack, program, &bound);
+    let cleaned = discard(stack, &bound.batch);
+    let memory = outcome?;
+    cleaned.map(|()| memory)
+}
+
+fn run_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Memory> {
+    let tables = bound.batch.as_ref();
+    bh_bytecode::validate(&tables).map_err(|error| Error::new(status::BATCH, error.to_string()))?;
+    for (base, &id) in bound.batch.bases.iter().zip(&bound.ids) {
+        if let Some(bytes) = program.memory.get(id) {
+            write(stack, base, bytes)?;
+        }
+    }
+    let ticket = stack.execute(&tables, &[])?;
+    stack.wait(ticket)?;
+    let mut memory = Memory::new();
+    for (index, base) in bound.batch.bases.iter().enumerate() {
+        if !is_dropped(&bound.batch, index as u32) {
+            memory.insert(bound.ids[index], read(stack, base)?);
+        }
+    }
+    Ok(memory)
+}
+
+/// Is the base's data dropped by the batch, and not written again?
+fn is_dropped(batch: &Batch, base: u32) -> bool {
+    let touches = |instr: &&Instr| {
+        instr
+            .operands()
+            .iter()
+            .any(|operand| operand.as_view().is_some_and(|view| batch.views[view as usize].base == base))
+    };
+    let last = batch.instrs.iter().rfind(touches);
+    last.is_some_and(|instr| matches!(instr.opcode, Opcode::Free | Opcode::Discard))
+}
+
+/// Copies the data of a base out of a stack.
+pub fn read(stack: &mut Stack, base: &Base) -> Result<Vec<u8>> {
+    let data = stack.map(base, None, access::READ)?;
+    // SAFETY: a map makes the whole base readable until `unmap`.
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast_const(), base.bytes() as usize) }.to_vec();
+    stack.unmap(base)?;
+    Ok(bytes)
+}
+
+/// Copies the data of a base into a stack.
+pub fn write(stack: &mut Stack, base: &Base, bytes: &[u8]) -> Result<()> {
+    if bytes.len() as u64 != base.bytes() {
+        let text = format!("{} bytes do not fill base {} of {} bytes", bytes.len(), base.id, base.bytes());
+        return Err(Error::new(status::ARGUMENT, text));
+    }
+    let data = stack.map(base, None, access::WRITE | access::DISCARD)?;
+    // SAFETY: a map makes the whole base writable until `unmap`.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
+    stack.unmap(base)
+}
+
+/// Drops all bases of a batch that it does not drop itself.
+fn discard(stack: &mut Stack, batch: &Batch) -> Result<()> {
+    let mut cleanup = Batch::default();
+    for (index, base) in batch.bases.iter().enumerate() {
+        let discarded = batch.instrs.iter().any(|instr| {
+            instr.opcode == Opcode::Discard
+                && instr.operands()[0].as_view().is_some_and(|view| batch.views[view as usize].base == index as u32)
+        });
+        if !discarded {
+            let place = cleanup.push_base(Base { flags: bh_bytecode::base_flags::DIES, ..*base });
+            let whole = View::contiguous(&[base.len]).map_err(|error| Error::new(status::ARGUMENT, error.0))?;
+            let view = cleanup.push_view(place, &whole);
+            cleanup.push_instr(Instr::new(Opcode::Discard, &[Operand::view(view)]));
+        }
+    }
+    let ticket = stack.execute(&cleanup.as_ref(), &[])?;
+    stack.wait(ticket)
+}
