@@ -1,6 +1,9 @@
 //! Components with scripted behaviour, for the tests of the stack.
 
-use crate::abi::{AttachmentOps, BatchTables, Buffer, ErrorRecord, RegistryTable, Status, ViewSpec, kind, status};
+use crate::abi::{
+    AttachmentOps, BatchTables, Buffer, Capabilities, ErrorRecord, RegistryTable, Status, ViewSpec, capability, kind,
+    status,
+};
 use crate::component::enter_block;
 use crate::export::LazyTable;
 use crate::{Child, Component, Error, Host, Registry, Result, Ticket};
@@ -173,7 +176,7 @@ impl FakeEngine {
 impl Component for FakeEngine {
     const NAME: &'static str = "fake-engine";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = &["refuse", "largest", "fail", "panic", "unnamed", "init"];
+    const KEYS: &'static [&'static str] = &["refuse", "largest", "fail", "panic", "unnamed", "init", "ticket"];
 
     fn create(host: Host, _: Vec<Child>) -> Result<FakeEngine> {
         match host.config("init").as_deref() {
@@ -227,7 +230,22 @@ impl Component for FakeEngine {
                 }
             }
         }
-        Ok(Ticket::DONE)
+        Ok(Ticket(self.host.config_or("ticket", 0)?))
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        let flags = match self.host.config("ticket").as_deref() {
+            None => 0,
+            Some("7") => capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS,
+            Some(_) => capability::ASYNCHRONOUS,
+        };
+        Capabilities { flags, ..Capabilities::default() }
+    }
+
+    /// Ticket 9 is of work that failed.
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        let _ = write!(self.log, "wait{} ", ticket.0);
+        if ticket.0 == 9 { Err(Error::new(status::DEVICE, "lost the device")) } else { Ok(()) }
     }
 
     fn extmethod(&mut self, name: &str, _: Opcode) -> Result<bool> {

@@ -391,3 +391,29 @@ fn statistics_and_trace_are_written_at_the_end() {
 fn config_of_one() -> Config {
     config("[stacks]\ndefault = ['node', 'first']")
 }
+
+#[test]
+fn tickets_of_several_engines_become_one() {
+    let text = "[stacks]\ndefault = ['node', 'first', 'second']\n[components.first]\nrefuse = 'multiply'\nticket = 7\n\
+                [components.second]\nticket = 7";
+    let mut stack = load(text);
+    let ticket = stack.execute(&batch().as_ref(), &[]).unwrap();
+    assert_ne!(ticket, Ticket::DONE);
+    assert_eq!(stack.message("registry").unwrap(), "", "such engines retire blocks themselves");
+    assert_eq!(stack.wait(ticket), Ok(()));
+    assert_eq!(stack.message("engine").unwrap(), "[add] [subtract] [sqrt] [discard] wait7 wait7 ");
+    assert_eq!(stack.message("engine").unwrap(), "[multiply] wait7 ");
+    assert_eq!(stack.wait(ticket), Ok(()), "a ticket counts once");
+}
+
+#[test]
+fn work_of_engines_that_do_not_retire_blocks_is_waited_for() {
+    let text = "[stacks]\ndefault = ['node', 'first']\n[components.first]\nticket = ";
+    let mut stack = load(&format!("{text}8"));
+    assert_eq!(stack.execute(&fused().as_ref(), &[]), Ok(Ticket::DONE));
+    assert_eq!(stack.message("engine").unwrap(), "[add multiply subtract discard-2] [sqrt] wait8 ");
+    assert_eq!(stack.message("registry").unwrap(), "done[add multiply subtract discard] done[sqrt]");
+    let mut stack = load(&format!("{text}9"));
+    assert_eq!(stack.execute(&fused().as_ref(), &[]).unwrap_err().to_string(), "a.c:10: lost the device");
+    assert!(read(&mut stack, 103).is_err() && read(&mut stack, 104).is_err());
+}
