@@ -121,6 +121,7 @@ macro_rules! define_opcodes {
         pub struct Opcode(pub u16);
 
         #[allow(non_upper_case_globals, reason = "opcodes read like enum variants")]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "the table writes out[i] for elements")]
         impl Opcode {
             $(#[doc = $doc] pub const $variant: Opcode = Opcode($code);)*
 
