@@ -92,6 +92,13 @@ TABLE = [
      "(1 + 2x) e^(x²) erfc(x) as a polynomial in (x - 4)/(x + 4), for 1 ≤ x ≤ 28"),
 ]
 
+SINGLE_TABLE = [
+    ("EXP_F32", lambda r: (exp(r) - 1 - r) / r**2, lambda r: r * r, "-0.3475", "0.3475", 4,
+     "(e^r - 1 - r) / r² for |r| ≤ ln 2 / 2 in `f32` lanes"),
+    ("LOG_F32", lambda f: (log(1 + f) - f + f * f / 2) / f**3, lambda f: f * f, "-0.29290", "0.41422", 8,
+     "(log(1 + f) - f + f²/2) / f³ for 1 + f in [√½, √2] in `f32` lanes"),
+]
+
 if __name__ == "__main__":
     for name, f, weight, low, high, degrees, text in TABLE:
         for degree, suffix in zip(degrees, ("", "_SINGLE")):
@@ -100,3 +107,8 @@ if __name__ == "__main__":
             print(f"/// {text}; error 2^{float(mpmath.log(largest, 2)):.1f}.")
             print(f"pub(crate) const {name}{suffix}: [f64; {degree + 1}] = [")
             print("".join(f"    {float(c)!r},\n" for c in found) + "];\n")
+    for name, f, weight, low, high, degree, text in SINGLE_TABLE:
+        found, largest = remez(away_from_zero(f), away_from_zero(weight), low, high, degree)
+        print(f"/// {text}; error 2^{float(mpmath.log(largest, 2)):.1f}.")
+        print(f"pub(crate) const {name}: [f32; {degree + 1}] = [")
+        print("".join(f"    {mpmath.nstr(c, 9)},\n" for c in found) + "];\n")

@@ -3,7 +3,7 @@
 //! time.
 //!
 //! `f32` is computed in `f64` lanes with shorter polynomials: half the lanes, but no error analysis for a format without
-//! room for one, and nearly always correctly rounded. Special values are found by vector comparisons; where they need
+//! room for one, and nearly always correctly rounded; only exp and log have `f32` lanes of their own (`single`). Special values are found by vector comparisons; where they need
 //! more than a blend, a branch that is taken only if some lane asks for it replaces those lanes and no others, so that a
 //! result never depends on its neighbours.
 
@@ -18,6 +18,8 @@ mod logarithm;
 mod payne_hanek;
 mod power;
 mod rounding;
+#[cfg(target_arch = "x86_64")]
+mod single;
 mod trigonometric;
 
 use crate::simd::{Isa, Vector};
@@ -77,6 +79,12 @@ macro_rules! functions {
 
         /// The block primitive of an opcode on `f32` or `f64` at a level, if the opcode is one of this module's.
         pub fn lookup(isa: Isa, opcode: Opcode, dtype: DType) -> Option<PrimFn> {
+            #[cfg(target_arch = "x86_64")]
+            if dtype == DType::F32
+                && let Some(found) = single::lookup(isa, opcode)
+            {
+                return Some(found);
+            }
             match (opcode, dtype) {
                 $((Opcode::$unary, DType::F64) => Some(entry::unary::<kernels::$unary, f64>(isa)),
                 (Opcode::$unary, DType::F32) => Some(entry::unary::<kernels::$unary, f32>(isa)),)*
