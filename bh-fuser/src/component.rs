@@ -1,10 +1,19 @@
 //! The fuser as a component of the stack.
 
+use crate::cache::{AssignmentCache, PartitionCache};
+use crate::draw;
+use crate::emit::Partition;
+use crate::explain;
 use crate::fuse::Partitioner;
 use crate::options::Options;
+use crate::persist;
 use bh_bytecode::BatchRef;
-use bh_core::abi::{kind, status};
+use bh_core::abi::{kind, log_level, status};
 use bh_core::{Child, Component, Counter, Error, Host, Result, Ticket};
+use std::path::{Path, PathBuf};
+
+/// The most memory that remembered partitions take.
+const CACHE_BYTES: usize = 64 << 20;
 
 /// The component.
 pub struct Fuser {
@@ -13,27 +22,66 @@ pub struct Fuser {
     options: Options,
     adapted: bool,
     partitioner: Partitioner,
+    cache: PartitionCache,
+    assignments: AssignmentCache,
+    file: Option<PathBuf>,
+    graphs: Option<PathBuf>,
+    graph_count: usize,
+    counters: Counters,
+}
+
+struct Counters {
     batches: Counter,
     kernels: Counter,
+    contracted: Counter,
+    renames: Counter,
+    hits: Counter,
+    misses: Counter,
+    assignment_hits: Counter,
 }
 
 impl Component for Fuser {
     const NAME: &'static str = "fuser";
     const KIND: u32 = kind::FUSER;
-    const KEYS: &'static [&'static str] = Options::KEYS;
+    const KEYS: &'static [&'static str] = &[
+        "algorithm",
+        "cost_model",
+        "legality",
+        "renames",
+        "rename_percent",
+        "max_block",
+        "optimal_budget_ms",
+        "cache_entries",
+        "cache_dir",
+        "graph_dir",
+    ];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Fuser> {
         let child = children
             .into_iter()
             .next()
             .ok_or_else(|| Error::new(status::CONFIG, "fuser needs a component below it"))?;
+        let entries = host.config_or("cache_entries", 1024)?;
+        let directory = |key| host.config(key).filter(|path| !path.is_empty()).map(PathBuf::from);
         Ok(Fuser {
             options: Options::read(&host)?,
             adapted: false,
             child,
             partitioner: Partitioner::default(),
-            batches: host.counter("fuser.batches"),
-            kernels: host.counter("fuser.kernels"),
+            cache: PartitionCache::new(entries, CACHE_BYTES),
+            assignments: AssignmentCache::new(entries),
+            file: directory("cache_dir"),
+            graphs: directory("graph_dir"),
+            graph_count: 0,
+            counters: Counters {
+                batches: host.counter("fuser.batches"),
+                kernels: host.counter("fuser.kernels"),
+                contracted: host.counter("fuser.contracted"),
+                renames: host.counter("fuser.renames"),
+                hits: host.counter("fuser.cache_hits"),
+                misses: host.counter("fuser.cache_misses"),
+                assignment_hits: host.counter("fuser.assignment_hits"),
+            },
             host,
         })
     }
@@ -48,19 +96,90 @@ impl Component for Fuser {
             return self.child.execute(batch, blocks);
         }
         if !self.adapted {
-            let capabilities = self.child.capabilities();
-            self.options.adapt(&capabilities);
-            self.adapted = true;
+            self.adapt();
         }
         let begin = self.host.trace_clock();
-        let partition = self.partitioner.partition(batch, &self.options);
-        self.host.trace("fuse", begin, self.options.cost.name);
-        self.batches.add(1);
-        self.kernels.add(partition.blocks.len() as u64);
+        if self.cache.look_up(batch) {
+            self.counters.hits.add(1);
+            self.host.trace("fuse", begin, "remembered");
+        } else {
+            self.counters.misses.add(1);
+            let (partition, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments);
+            self.counters.assignment_hits.add(u64::from(hit));
+            self.host.trace("fuse", begin, if hit { "assignment remembered" } else { "new" });
+            self.draw(batch, &partition);
+            self.cache.insert(partition);
+        }
+        let Some(partition) = self.cache.found() else {
+            return self.child.execute(batch, blocks);
+        };
+        self.counters.batches.add(1);
+        self.counters.kernels.add(partition.blocks.len() as u64);
+        self.counters.contracted.add(partition.contracted.len() as u64);
+        self.counters.renames.add(partition.renames.len() as u64);
         self.child.execute(&partition.apply(batch), &partition.all).map_err(|mut error| {
             // Block numbers mean nothing above; the instruction still does.
             error.block = None;
             error
         })
+    }
+
+    /// `fuser graph DIR` draws the partition of each new batch into files there; `fuser graph` stops that.
+    fn message(&mut self, text: &str) -> Result<String> {
+        match text.strip_prefix("fuser graph") {
+            Some(directory) if directory.is_empty() || directory.starts_with(' ') => {
+                let directory = directory.trim();
+                self.graphs = (!directory.is_empty()).then(|| PathBuf::from(directory));
+                Ok("ok".into())
+            }
+            _ => self.child.message(text),
+        }
+    }
+}
+
+impl Fuser {
+    /// Learns what the components below can do, and reads the partitions that fit it from disk.
+    fn adapt(&mut self) {
+        self.adapted = true;
+        let capabilities = self.child.capabilities();
+        self.options.adapt(&capabilities);
+        if let Some(directory) = self.file.take() {
+            let file = persist::file_name(&directory, self.options.key());
+            if let Err(text) = persist::load(&file, &mut self.cache) {
+                self.warn(&format!("partition cache {} is ignored and will be rebuilt: {text}", file.display()));
+            }
+            self.file = Some(file);
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        self.host.log(log_level::WARN, text);
+    }
+
+    /// Draws a new partition if graphs are wanted.
+    fn draw(&mut self, batch: &BatchRef<'_>, partition: &Partition) {
+        let Some(directory) = &self.graphs else { return };
+        let batch = partition.apply(batch);
+        let write = |directory: &Path, number: usize| -> std::io::Result<()> {
+            std::fs::create_dir_all(directory)?;
+            let file = |kind: &str| directory.join(format!("partition-{number:04}.{kind}"));
+            std::fs::write(file("dot"), draw::dot(&batch, &self.options))?;
+            std::fs::write(file("svg"), draw::svg(&batch, &self.options))?;
+            std::fs::write(file("txt"), explain::explain(&batch, &self.options))
+        };
+        if let Err(error) = write(directory, self.graph_count) {
+            self.warn(&format!("cannot draw the partition into {}: {error}", directory.display()));
+        }
+        self.graph_count += 1;
+    }
+}
+
+impl Drop for Fuser {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.as_ref().filter(|_| self.adapted && self.cache.is_changed())
+            && let Err(text) = persist::save(file, &self.cache)
+        {
+            self.warn(&format!("partition cache {} was not written: {text}", file.display()));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The fuser without its surroundings: a batch and options in, a partition out.
 
 use crate::assign;
+use crate::cache::AssignmentCache;
 use crate::deps::Dependencies;
 use crate::emit::{Emitter, Partition};
 use crate::facts::Facts;
@@ -9,6 +10,7 @@ use crate::legality::Rules;
 use crate::optimal;
 use crate::options::{Algorithm, Options};
 use crate::relation::RelationCache;
+use crate::relations_key::relations_key;
 use crate::unintrusive;
 use bh_bytecode::BatchRef;
 
@@ -21,27 +23,76 @@ pub struct Partitioner {
     labels: Vec<u32>,
     emitter: Emitter,
     greedy: Greedy,
+    key: Vec<u64>,
+    complete: bool,
 }
 
 impl Partitioner {
     /// The partition of a validated batch that has none.
     pub fn partition(&mut self, batch: &BatchRef<'_>, options: &Options) -> Partition {
+        self.gather(batch);
+        self.assign(batch, options);
+        self.emit(batch, options)
+    }
+
+    /// As [`Partitioner::partition`], with assignments to blocks remembered by the relations between views. True if this
+    /// one was.
+    pub fn partition_with(
+        &mut self,
+        batch: &BatchRef<'_>,
+        options: &Options,
+        assignments: &mut AssignmentCache,
+    ) -> (Partition, bool) {
+        self.gather(batch);
+        let mut key = std::mem::take(&mut self.key);
+        let mut hit = false;
+        let usable = relations_key(batch, &self.facts, &mut self.relations, &mut key);
+        if usable && let Some(labels) = assignments.get(&key) {
+            self.labels.clear();
+            self.labels.extend_from_slice(labels);
+            hit = true;
+        } else {
+            self.assign(batch, options);
+        }
+        let partition = self.emit(batch, options);
+        // Whether a rename pays depends on extents.
+        if usable && !hit && partition.renames.is_empty() {
+            assignments.insert(&key, &self.labels);
+        }
+        self.key = key;
+        (partition, hit)
+    }
+
+    /// Was the last search of `optimal` complete? True for other algorithms.
+    pub fn was_complete(&self) -> bool {
+        self.complete
+    }
+
+    fn gather(&mut self, batch: &BatchRef<'_>) {
         self.facts.gather(batch);
         self.relations.reset(batch.views.len());
         self.dependencies.gather(batch, &self.facts, &mut self.relations);
+    }
+
+    fn assign(&mut self, batch: &BatchRef<'_>, options: &Options) {
         self.labels.clear();
         self.labels.resize(self.facts.ops.len(), 0);
+        self.complete = true;
         let mut rules = Rules::new(batch, &self.facts, options, &mut self.relations);
         match options.algorithm {
             Algorithm::Singleton => assign::singleton(&rules, &mut self.labels),
-            Algorithm::Greedy => self.greedy.run(&mut rules, &self.dependencies, &mut self.labels),
             Algorithm::Naive => assign::naive(&mut rules, &mut self.labels),
+            Algorithm::Greedy => self.greedy.run(&mut rules, &self.dependencies, &mut self.labels),
             Algorithm::Unintrusive => unintrusive::run(&mut rules, &self.dependencies, &mut self.labels),
             Algorithm::Optimal => {
                 self.greedy.run(&mut rules, &self.dependencies, &mut self.labels);
-                optimal::run(batch, &self.facts, options, &self.dependencies, &mut self.labels);
+                self.complete = optimal::run(batch, &self.facts, options, &self.dependencies, &mut self.labels);
             }
         }
+    }
+
+    fn emit(&mut self, batch: &BatchRef<'_>, options: &Options) -> Partition {
+        let mut rules = Rules::new(batch, &self.facts, options, &mut self.relations);
         if let Some(partition) = self.emitter.emit(&mut rules, &self.dependencies, &self.labels) {
             return partition;
         }

@@ -1,14 +1,17 @@
 //! Partitions bytecode into kernels, and lowers kernels to loop nests.
 //!
 //! The component ([`Fuser`]) sits between the filter and the data manager. Its library half is also of use alone:
-//! [`Partitioner`] for tools, [`lower`] for engines.
+//! [`Partitioner`], [`draw`] and [`explain`] for tools, [`lower`] for engines.
 
 mod assign;
+pub mod cache;
 mod component;
 mod components;
 pub mod cost;
 mod deps;
+pub mod draw;
 mod emit;
+pub mod explain;
 mod facts;
 mod fuse;
 mod greedy;
@@ -16,8 +19,10 @@ mod legality;
 pub mod lower;
 mod optimal;
 pub mod options;
+mod persist;
 mod price;
 mod relation;
+mod relations_key;
 mod rename;
 #[cfg(test)]
 mod simulate;

@@ -81,10 +81,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The config keys that [`Options::read`] knows.
-    pub const KEYS: &'static [&'static str] =
-        &["algorithm", "cost_model", "legality", "renames", "rename_percent", "max_block", "optimal_budget_ms"];
-
     /// Settings from a component's configuration.
     pub fn read(host: &Host) -> Result<Options> {
         let defaults = Options::default();

@@ -1,0 +1,193 @@
+//! Why operations are in different kernels, in words.
+
+use crate::deps::Dependencies;
+use crate::facts::{Class, Facts};
+use crate::legality::{Entry, Reason, Rules, Summary};
+use crate::options::Options;
+use crate::price::price;
+use crate::relation::RelationCache;
+use bh_bytecode::{BatchRef, DType};
+use std::fmt::Write;
+
+impl Reason {
+    /// The reason in words; bases by the names of the text form.
+    pub fn text(&self) -> String {
+        match self {
+            Reason::Alone => "one of them is of a kind that always runs alone".into(),
+            Reason::Shape => "they run over different shapes".into(),
+            Reason::Axes => "their reductions fold different axes".into(),
+            Reason::TooLarge => "together they pass the limit of instructions in a kernel".into(),
+            Reason::Lifetime { base } => format!("b{base} is dropped or handed over between them"),
+            Reason::Source { base } => format!("b{base} is gathered from and written"),
+            Reason::ReadAfterWrite { base } => {
+                format!("one reads b{base} through a view that overlaps what the other writes")
+            }
+            Reason::WriteAfterWrite { base } => format!("both write b{base} through overlapping views"),
+            Reason::WriteAfterRead { base } => {
+                format!("one overwrites what the other reads of b{base}, and a rename is not possible there")
+            }
+            Reason::Pinned { base } => {
+                format!("one overwrites what the other reads of b{base}, and b{base} is pinned: it cannot be renamed")
+            }
+            Reason::TooMuchToCopy { base } => {
+                format!(
+                    "one overwrites what the other reads of b{base}, and a rename would have to copy too much of it"
+                )
+            }
+            Reason::Result { base } => format!("the reduction into b{base} would come too late"),
+            Reason::Between => "something between them depends on one and feeds the other".into(),
+        }
+    }
+}
+
+/// The blocks of a partition with all that the rules want to know of them.
+struct Blocks {
+    members: Vec<Vec<u32>>,
+    described: Vec<(Summary, Vec<Entry>)>,
+    /// The blocks that each block leads to, as sorted lists.
+    successors: Vec<Vec<usize>>,
+}
+
+fn blocks(rules: &mut Rules<'_>, dependencies: &Dependencies) -> Blocks {
+    let (batch, facts) = (rules.batch, rules.facts);
+    let mut found = Blocks { members: vec![], described: vec![], successors: vec![] };
+    let mut block_of = vec![usize::MAX; batch.instrs.len()];
+    for block in batch.blocks {
+        let work = |op: &u32| facts.ops[*op as usize].class != Class::System;
+        let mut members: Vec<u32> = batch.block_instrs(block).iter().copied().filter(work).collect();
+        if members.is_empty() {
+            continue;
+        }
+        // Reductions first: they decide what is box and what is epilogue.
+        members.sort_by_key(|&op| (facts.ops[op as usize].class != Class::Reduction, op));
+        members.iter().for_each(|&op| block_of[op as usize] = found.members.len());
+        let mut described: Option<(Summary, Vec<Entry>)> = None;
+        for &op in &members {
+            let mut own = Vec::new();
+            rules.entries(op, &mut own);
+            let summary = rules.summary(op);
+            described = Some(match described {
+                None => (summary, own),
+                Some((before, entries)) => {
+                    let joined = rules.check((&before, &entries), (&summary, &own));
+                    let mut all = Vec::new();
+                    rules.join(&entries, &own, &mut all);
+                    (joined.map_or(before, |join| join.summary), all)
+                }
+            });
+        }
+        found.described.extend(described);
+        members.sort_unstable();
+        found.members.push(members);
+    }
+    found.successors = vec![Vec::new(); found.members.len()];
+    for &(earlier, later) in &dependencies.edges {
+        let (from, to) = (block_of[earlier as usize], block_of[later as usize]);
+        if from != to && !found.successors[from].contains(&to) {
+            found.successors[from].push(to);
+        }
+    }
+    found
+}
+
+impl Blocks {
+    /// Does a path lead from `a` to `b` through a third block?
+    fn path_between(&self, a: usize, b: usize) -> bool {
+        let mut stack: Vec<usize> = self.successors[a].iter().copied().filter(|&next| next != b).collect();
+        let mut seen = vec![false; self.members.len()];
+        while let Some(block) = stack.pop() {
+            if block == b {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[block], true) {
+                stack.extend(&self.successors[block]);
+            }
+        }
+        false
+    }
+
+    fn why_apart(&self, rules: &mut Rules<'_>, a: usize, b: usize) -> Result<i64, Reason> {
+        let (x, y) = (&self.described[a], &self.described[b]);
+        let join = rules.check((&x.0, &x.1), (&y.0, &y.1))?;
+        if self.path_between(a, b) || self.path_between(b, a) { Err(Reason::Between) } else { Ok(join.saving) }
+    }
+}
+
+/// Runs `f` with the rules and dependencies of a batch.
+fn with_rules<T>(batch: &BatchRef<'_>, options: &Options, f: impl FnOnce(&mut Rules<'_>, &Dependencies) -> T) -> T {
+    let (mut facts, mut relations) = (Facts::default(), RelationCache::default());
+    let mut dependencies = Dependencies::default();
+    facts.gather(batch);
+    relations.reset(batch.views.len());
+    dependencies.gather(batch, &facts, &mut relations);
+    f(&mut Rules::new(batch, &facts, options, &mut relations), &dependencies)
+}
+
+/// Why two instructions may not share a kernel, looking at the two alone; what fusing them saves in bytes if they may.
+pub fn why(batch: &BatchRef<'_>, options: &Options, a: u32, b: u32) -> Result<i64, Reason> {
+    with_rules(batch, options, |rules, _| {
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        rules.entries(a, &mut x);
+        rules.entries(b, &mut y);
+        let (a, b) = (rules.summary(a), rules.summary(b));
+        rules.check((&a, &x), (&b, &y)).map(|join| join.saving)
+    })
+}
+
+/// One instruction as text.
+pub(crate) fn describe(batch: &BatchRef<'_>, instr: u32) -> String {
+    let record = &batch.instrs[instr as usize];
+    let name = batch.extension_name(record.opcode).unwrap_or(record.opcode.name());
+    let operand = |operand: &bh_bytecode::Operand| match operand.as_view() {
+        Some(view) => match batch.base_of(view) {
+            Some(base) => {
+                let extents: Vec<String> = batch.shape(view).iter().map(i64::to_string).collect();
+                format!("b{}:{}[{}]", batch.views[view as usize].base, dtype_name(base.dtype()), extents.join(","))
+            }
+            None => "index".into(),
+        },
+        None => "constant".into(),
+    };
+    let operands: Vec<String> = record.operands().iter().map(operand).collect();
+    let place = batch.origin(record).map_or(String::new(), |(file, line)| format!("  ({file}:{line})"));
+    format!("i{instr} {name} {}{place}", operands.join(", "))
+}
+
+fn dtype_name(dtype: DType) -> &'static str {
+    dtype.name()
+}
+
+/// The kernels of a partitioned batch, and for each pair of neighbours why they are two.
+pub fn explain(batch: &BatchRef<'_>, options: &Options) -> String {
+    let price = price(batch, options);
+    let mut text = String::new();
+    with_rules(batch, options, |rules, dependencies| {
+        let blocks = blocks(rules, dependencies);
+        let total = (price.total(), price.total_unfused());
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{} kernels for {} operations; {} bytes instead of {} by cost model {}",
+            blocks.members.len(),
+            rules.facts.work,
+            total.0,
+            total.1,
+            options.cost.name
+        );
+        for (number, members) in blocks.members.iter().enumerate() {
+            let _ = writeln!(text, "kernel {number}");
+            for &instr in members {
+                let _ = writeln!(text, "  {}", describe(batch, instr));
+            }
+            if number + 1 < blocks.members.len() {
+                let reason = match blocks.why_apart(rules, number, number + 1) {
+                    Err(reason) => reason.text(),
+                    Ok(saving) if saving <= 0 => "fusing them would save nothing".into(),
+                    Ok(saving) => format!("they may be fused, which would save {saving} bytes; the algorithm did not"),
+                };
+                let _ = writeln!(text, "  not fused with kernel {}: {reason}", number + 1);
+            }
+        }
+    });
+    text
+}

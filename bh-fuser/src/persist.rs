@@ -1,0 +1,261 @@
+//! Partitions on disk: one file per set of options, checked by a hash over all of it, replaced in one step.
+
+use crate::cache::{Entry, PartitionCache};
+use crate::emit::Partition;
+use bh_bytecode::hash::hash_bytes;
+use bh_bytecode::{Block, Rename, ViewRec};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"bhfuse 1";
+
+/// The file of these options in a directory.
+pub fn file_name(directory: &Path, options: [u64; 4]) -> PathBuf {
+    let mut bytes = Vec::new();
+    options.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    bytes.extend(env!("CARGO_PKG_VERSION").bytes());
+    directory.join(format!("partitions-{:016x}.bin", hash_bytes(&bytes) as u64))
+}
+
+/// Reads the file into the cache; a missing file is no error. Returns how many partitions it held.
+pub fn load(path: &Path, cache: &mut PartitionCache) -> Result<usize, String> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error.to_string()),
+    };
+    check_owner(path)?;
+    let split = bytes.len().checked_sub(16).ok_or("the file is cut off")?;
+    let (content, sum) = bytes.split_at(split);
+    if hash_bytes(content).to_le_bytes() != sum {
+        return Err("its checksum is wrong".into());
+    }
+    let entries = read_entries(content).ok_or("its content is malformed")?;
+    let count = entries.len();
+    for (hash, entry) in entries.into_iter().rev() {
+        cache.adopt(hash, entry);
+    }
+    Ok(count)
+}
+
+/// Writes the cache to the file, through a temporary file beside it. The directory is made if need be, for the user alone.
+pub fn save(path: &Path, cache: &PartitionCache) -> Result<(), String> {
+    let text = |error: io::Error| error.to_string();
+    let directory = path.parent().ok_or("the file has no directory")?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(text)?;
+    check_owner(directory)?;
+    let mut content = Vec::from(MAGIC);
+    let entries = cache.entries();
+    put(&mut content, entries.len() as u64);
+    for (hash, entry) in entries {
+        write_entry(&mut content, hash, entry);
+    }
+    let sum = hash_bytes(&content).to_le_bytes();
+    content.extend(sum);
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(&content))
+        .and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // The temporary file is of no use any more; that it stays is no second error.
+        let _ = fs::remove_file(&temporary);
+        error.to_string()
+    })
+}
+
+/// Refuses what another user could have written.
+fn check_owner(path: &Path) -> Result<(), String> {
+    let found = fs::metadata(path).map_err(|error| error.to_string())?;
+    let own = fs::metadata("/proc/self").map_or(found.uid(), |process| process.uid());
+    if found.uid() != own || found.mode() & 0o022 != 0 {
+        return Err(format!("{} is not the user's alone", path.display()));
+    }
+    Ok(())
+}
+
+fn put(bytes: &mut Vec<u8>, word: u64) {
+    bytes.extend(word.to_le_bytes());
+}
+
+fn put_all(bytes: &mut Vec<u8>, words: impl ExactSizeIterator<Item = u64>) {
+    put(bytes, words.len() as u64);
+    words.for_each(|word| put(bytes, word));
+}
+
+fn write_entry(bytes: &mut Vec<u8>, hash: u128, entry: &Entry) {
+    let partition = &entry.partition;
+    put(bytes, hash as u64);
+    put(bytes, (hash >> 64) as u64);
+    put_all(bytes, entry.key.iter().copied());
+    for table in [&*entry.bases, &*entry.views, &partition.block_instrs, &partition.contracted, &partition.rename_views]
+    {
+        put_all(bytes, table.iter().map(|&word| word as u64));
+    }
+    put_all(bytes, partition.dims.iter().map(|&word| word as u64));
+    let records = |records: Vec<[u64; 6]>| records.into_iter().flatten().collect::<Vec<u64>>();
+    let blocks = partition
+        .blocks
+        .iter()
+        .map(|b| [b.instrs, b.instr_count, b.contracted, b.contracted_count, b.renames, b.rename_count].map(u64::from));
+    let renames = partition
+        .renames
+        .iter()
+        .map(|r| [r.base, r.uncovered, r.uncovered_count, r.alias, r.alias_view, 0].map(u64::from));
+    let views =
+        partition.views.iter().map(|v| [v.base as u64, v.rank as u64, v.start as u64, v.len as u64, v.dims as u64, 0]);
+    for table in [blocks.collect(), renames.collect(), views.collect()] {
+        put_all(bytes, records(table).into_iter());
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn word(&mut self) -> Option<u64> {
+        let (word, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*word))
+    }
+
+    fn words(&mut self) -> Option<Vec<u64>> {
+        let count = usize::try_from(self.word()?).ok()?;
+        if count > self.0.len() / 8 {
+            return None;
+        }
+        (0..count).map(|_| self.word()).collect()
+    }
+
+    fn numbers(&mut self) -> Option<Vec<u32>> {
+        self.words()?.into_iter().map(|word| u32::try_from(word).ok()).collect()
+    }
+
+    fn records(&mut self) -> Option<Vec<[u64; 6]>> {
+        let words = self.words()?;
+        let (records, rest) = words.as_chunks::<6>();
+        rest.is_empty().then(|| records.to_vec())
+    }
+}
+
+fn read_entries(content: &[u8]) -> Option<Vec<(u128, Entry)>> {
+    let mut reader = Reader(content.strip_prefix(MAGIC)?);
+    let count = reader.word()?;
+    let mut entries = Vec::new();
+    for _ in 0..count {
+        entries.push(read_entry(&mut reader)?);
+    }
+    reader.0.is_empty().then_some(entries)
+}
+
+fn read_entry(reader: &mut Reader<'_>) -> Option<(u128, Entry)> {
+    let hash = reader.word()? as u128 | (reader.word()? as u128) << 64;
+    let key = reader.words()?;
+    let (bases, views) = (reader.numbers()?, reader.numbers()?);
+    let mut partition = Partition {
+        block_instrs: reader.numbers()?,
+        contracted: reader.numbers()?,
+        rename_views: reader.numbers()?,
+        dims: reader.words()?.into_iter().map(|word| word as i64).collect(),
+        ..Partition::default()
+    };
+    for record in reader.records()? {
+        let [instrs, instr_count, contracted, contracted_count, renames, rename_count] = small(record)?;
+        partition.blocks.push(Block { instrs, instr_count, contracted, contracted_count, renames, rename_count });
+    }
+    for record in reader.records()? {
+        let [base, uncovered, uncovered_count, alias, alias_view, _] = small(record)?;
+        partition.renames.push(Rename { base, uncovered, uncovered_count, alias, alias_view });
+    }
+    for [base, rank, start, len, dims, _] in reader.records()? {
+        let [base, rank, dims, ..] = small([base, rank, dims, 0, 0, 0])?;
+        partition.views.push(ViewRec { base, rank, start: start as i64, len: len as i64, dims, reserved: 0 });
+    }
+    partition.all = (0..partition.blocks.len() as u32).collect();
+    let entry = Entry { key: key.into(), bases: bases.into(), views: views.into(), partition, used: 0, foreign: true };
+    Some((hash, entry))
+}
+
+fn small(record: [u64; 6]) -> Option<[u32; 6]> {
+    let mut numbers = [0; 6];
+    for (number, word) in numbers.iter_mut().zip(record) {
+        *number = u32::try_from(word).ok()?;
+    }
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Partitioner};
+    use bh_bytecode::random;
+
+    fn filled() -> (PartitionCache, Vec<bh_bytecode::Batch>) {
+        let mut cache = PartitionCache::new(100, 1 << 20);
+        let mut partitioner = Partitioner::default();
+        let batches: Vec<_> = (0..20).map(|seed| random::program(seed, &random::Options::default()).batch).collect();
+        for batch in &batches {
+            if !cache.look_up(&batch.as_ref()) {
+                cache.insert(
+                    partitioner.partition(&batch.as_ref(), &Options { rename_percent: 400, ..Options::default() }),
+                );
+            }
+        }
+        (cache, batches)
+    }
+
+    fn directory(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("bh-fuser-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn what_is_saved_is_found_again() {
+        let (cache, batches) = filled();
+        let directory = directory("saved");
+        let path = file_name(&directory, Options::default().key());
+        assert_eq!(load(&path, &mut PartitionCache::new(100, 1 << 20)), Ok(0));
+        save(&path, &cache).unwrap();
+        let mut loaded = PartitionCache::new(100, 1 << 20);
+        assert_eq!(load(&path, &mut loaded), Ok(cache.entries().len()));
+        assert!(!loaded.is_changed());
+        let mut original = filled().0;
+        for batch in &batches {
+            assert!(loaded.look_up(&batch.as_ref()) && original.look_up(&batch.as_ref()));
+            assert_eq!(loaded.found(), original.found());
+        }
+        assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn damaged_files_are_refused() {
+        let (cache, _) = filled();
+        let directory = directory("damaged");
+        let path = file_name(&directory, Options::default().key());
+        save(&path, &cache).unwrap();
+        let good = fs::read(&path).unwrap();
+        for at in [0, 8, 20, good.len() / 2, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 4;
+            fs::write(&path, &bad).unwrap();
+            assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).unwrap_err().contains("checksum"));
+        }
+        for len in [0, 7, 15, 16, good.len() - 1] {
+            fs::write(&path, &good[..len]).unwrap();
+            assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).is_err());
+        }
+        // A right checksum over nonsense.
+        let mut nonsense = good[..good.len() - 24].to_vec();
+        nonsense.extend(hash_bytes(&nonsense).to_le_bytes());
+        fs::write(&path, &nonsense).unwrap();
+        assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).unwrap_err().contains("malformed"));
+        save(&path, &cache).unwrap();
+        assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).is_ok());
+        fs::remove_dir_all(directory).unwrap();
+    }
+}
