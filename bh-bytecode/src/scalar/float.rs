@@ -176,7 +176,7 @@ macro_rules! all_float_functions {
                 arccos = f64::acos,
                 arctan = f64::atan,
                 arcsinh = libm::asinh,
-                arccosh = libm::acosh,
+                arccosh = arccosh,
                 arctanh = libm::atanh,
                 exp2 = f64::exp2,
                 expm1 = f64::exp_m1,
@@ -195,6 +195,11 @@ macro_rules! all_float_functions {
 
 all_float_functions!(f32, f64);
 
+/// libm's function gives numbers for most arguments below its domain.
+fn arccosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::scalar::*;
@@ -204,6 +209,12 @@ mod tests {
         assert!(maximum(f64::NAN, 1.0).is_nan() && maximum(1.0, f64::NAN).is_nan());
         assert!(minimum(f32::NAN, 1.0).is_nan() && minimum(1.0, f32::NAN).is_nan());
         assert!(maximum(-0.0, 0.0f64).is_sign_negative() && minimum(0.0, -0.0f64).is_sign_positive());
+    }
+
+    #[test]
+    fn arccosh_has_a_domain() {
+        assert!([-580.0, -7.0, -1.0, 0.999].iter().all(|&x| arccosh(x).is_nan() && arccosh(x as f32).is_nan()));
+        assert_eq!(arccosh(1.0), 0.0);
     }
 
     #[test]
