@@ -187,9 +187,12 @@ fn is_plausible(batch: &BatchRef<'_>, partition: &Partition) -> bool {
         && partition.all.iter().copied().eq(0..partition.blocks.len() as u32)
 }
 
+/// A key of relations and the assignment that belongs to it.
+type Assignment = (Box<[u64]>, Box<[u32]>);
+
 /// The second level: assignments of instructions to blocks by the relations between views.
 pub struct AssignmentCache {
-    table: Table<(Box<[u64]>, Box<[u32]>)>,
+    table: Table<Assignment>,
     most_entries: usize,
 }
 

@@ -270,6 +270,8 @@ impl Facts {
             base.accesses += 1;
             let writes = access.flags & access::WRITE != 0;
             base.written |= writes;
+            // What runs alone has no registers to keep a base in.
+            base.contractible &= op.class != Class::Alone;
             if base.pending & PENDING_ANY != 0 || (writes && base.pending & PENDING_WRITE != 0) {
                 base.pending = 0;
                 base.epoch += 1;
