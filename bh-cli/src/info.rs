@@ -88,9 +88,7 @@ fn features() -> Vec<&'static str> {
 
 fn print(info: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = |value: &Value| {
-        value.as_array().into_iter().flatten().map(&text).collect::<Vec<_>>().join(" ")
-    };
+    let list = |value: &Value| value.as_array().into_iter().flatten().map(&text).collect::<Vec<_>>().join(" ");
     println!("bh {} (component ABI {})", text(&info["version"]), info["abi_version"]);
     println!("configuration  {}", text(&info["config"]));
     println!("libraries      {}", list(&info["library_directories"]));
@@ -104,7 +102,8 @@ fn print(info: &Value) {
         }
         for component in stack["components"].as_array().into_iter().flatten() {
             let indent = 2 * component["depth"].as_u64().unwrap_or(0) as usize;
-            let (name, kind, version) = (text(&component["name"]), text(&component["kind"]), text(&component["version"]));
+            let (name, kind, version) =
+                (text(&component["name"]), text(&component["kind"]), text(&component["version"]));
             println!("     {:indent$}{name} ({kind}, {version})", "");
         }
         for line in text(&stack["details"]).lines() {

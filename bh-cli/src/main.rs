@@ -2,6 +2,7 @@
 
 mod batch_file;
 mod check;
+mod graph;
 mod info;
 mod replay;
 mod run;
@@ -31,6 +32,39 @@ enum Command {
     CheckConfig {
         /// The configuration file
         file: PathBuf,
+    },
+    /// Runs the conformance suite on an engine's shared library
+    CheckEngine {
+        /// The library
+        library: PathBuf,
+    },
+    /// Draws the kernel partition of a dumped batch, or of the largest batch of a program
+    Graph {
+        /// A file written through BH_DUMP, or a batch in text form
+        file: Option<PathBuf>,
+        /// singleton, naive, greedy, unintrusive or optimal
+        #[arg(long)]
+        algorithm: Option<String>,
+        /// Write Graphviz dot here
+        #[arg(long)]
+        dot: Option<PathBuf>,
+        /// Write an SVG picture here
+        #[arg(long)]
+        svg: Option<PathBuf>,
+        /// A program with its arguments
+        #[arg(last = true)]
+        command: Vec<OsString>,
+    },
+    /// Says why neighbouring operations of a batch are in different kernels
+    Explain {
+        /// A file written through BH_DUMP, or a batch in text form
+        file: Option<PathBuf>,
+        /// singleton, naive, greedy, unintrusive or optimal
+        #[arg(long)]
+        algorithm: Option<String>,
+        /// A program with its arguments
+        #[arg(last = true)]
+        command: Vec<OsString>,
     },
     /// Runs a dumped batch and prints what it computes
     Replay {
@@ -63,10 +97,19 @@ enum Command {
     },
 }
 
+fn source<'a>(file: &'a Option<PathBuf>, command: &'a [OsString]) -> graph::Source<'a> {
+    file.as_deref().map_or(graph::Source::Program(command), graph::Source::File)
+}
+
 fn main() -> ExitCode {
     let outcome: Result<ExitCode> = match Arguments::parse().command {
         Command::Info { json } => info::run(json),
         Command::CheckConfig { file } => check::config(&file),
+        Command::CheckEngine { library } => check::engine(&library),
+        Command::Graph { file, algorithm, dot, svg, command } => {
+            graph::draw(&source(&file, &command), algorithm.as_deref(), dot, svg)
+        }
+        Command::Explain { file, algorithm, command } => graph::explain(&source(&file, &command), algorithm.as_deref()),
         Command::Replay { file, stack, text, elements } => replay::run(&file, stack.as_deref(), text, elements),
         Command::Run { profile, trace, stack, command } => run::run(profile, trace, stack, &command),
     };

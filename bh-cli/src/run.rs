@@ -40,7 +40,10 @@ pub fn run(profile: bool, trace: Option<PathBuf>, stack: Option<String>, line: &
 
 fn print(file: &Path, seconds: f64) -> Result<()> {
     let text = std::fs::read_to_string(file).map_err(|error| {
-        Error::new(status::FILE, format!("the program left no statistics ({error}); does it use bh, and does it end normally?"))
+        Error::new(
+            status::FILE,
+            format!("the program left no statistics ({error}); does it use bh, and does it end normally?"),
+        )
     })?;
     // Best effort: the file lies in the temporary directory.
     let _ = std::fs::remove_file(file);

@@ -1,3 +1,35 @@
-//! Placeholder.
-use crate::command::Outcome;
-pub fn run(_: &[String]) -> Outcome { Ok(()) }
+//! `cargo xtask bench`: what the machinery costs, what fusion gains, and programs against their twins.
+
+use crate::command::{Failure, Outcome, option, output, root, run as execute, target};
+use crate::{demo, install, packages};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs `bench overhead`, or benchmark programs.
+pub fn run(arguments: &[String]) -> Outcome {
+    packages::ensure(&[("cc", "gcc"), ("g++", "g++"), ("pkg-config", "pkg-config")])?;
+    let prefix = target().join("prefix");
+    install::install(&prefix, "release")?;
+    if arguments.first().is_some_and(|name| name == "overhead") {
+        return overhead(&prefix, arguments);
+    }
+    let python = packages::python_with_numpy()?;
+    let mut command = Command::new(python);
+    command.arg(root().join("benches/run.py")).args(arguments);
+    command.env("BH_PREFIX", &prefix).env("BH_BENCH_BUILD", target().join("benches"));
+    execute(&mut command)
+}
+
+/// The cost of recording, of a tiny round trip, of a repeated batch, and of start-up.
+fn overhead(prefix: &PathBuf, arguments: &[String]) -> Outcome {
+    let program = target().join("overhead");
+    demo::compile(prefix, &root().join("benches/overhead/bh.c"), &program)?;
+    let text = output(&mut Command::new(program))?;
+    print!("{text}");
+    let figures: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| Failure(format!("the benchmark printed no JSON: {error}")))?;
+    match option(arguments, "--json")? {
+        Some(file) => Ok(std::fs::write(file, format!("{figures:#}\n"))?),
+        None => Ok(()),
+    }
+}

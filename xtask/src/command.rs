@@ -48,10 +48,8 @@ pub fn run(command: &mut Command) -> Outcome {
 
 /// Runs a command and returns what it printed on standard output.
 pub fn output(command: &mut Command) -> Outcome<String> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| Failure(format!("{}: {error}", line(command))))?;
+    let output =
+        command.stderr(Stdio::inherit()).output().map_err(|error| Failure(format!("{}: {error}", line(command))))?;
     if !output.status.success() {
         return Err(Failure(format!("{} failed: {}", line(command), output.status)));
     }

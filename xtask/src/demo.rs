@@ -17,7 +17,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     let field = target().join("heat.f64");
     execute(Command::new(&program).arg(size).arg(iterations).arg(&field))?;
     let bytes = std::fs::read(&field)?;
-    let values: Vec<f64> = bytes.chunks_exact(8).map(|chunk| f64::from_ne_bytes(chunk.try_into().unwrap_or_default())).collect();
+    let values: Vec<f64> =
+        bytes.chunks_exact(8).map(|chunk| f64::from_ne_bytes(chunk.try_into().unwrap_or_default())).collect();
     let side = (values.len() as f64).sqrt() as usize;
     let png = target().join("heat.png");
     picture::write_png(&png, &values, side, side)?;

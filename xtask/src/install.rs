@@ -32,7 +32,6 @@ pub fn build(profile: &str) -> Outcome<PathBuf> {
     Ok(target().join(profile))
 }
 
-
 /// Builds and installs into `prefix`.
 pub fn install(prefix: &Path, profile: &str) -> Outcome {
     let built = build(profile)?;

@@ -21,9 +21,8 @@ pub fn write_png(path: &Path, values: &[f64], rows: usize, columns: usize) -> Ou
     }
     let step = rows.max(columns).div_ceil(800);
     let (height, width) = (rows.div_ceil(step), columns.div_ceil(step));
-    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
-        (low.min(value), high.max(value))
-    });
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
     let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
     let mut pixels = Vec::with_capacity(3 * width * height);
     for row in 0..height {

@@ -1,0 +1,92 @@
+//! `bh graph` and `bh explain`: the kernel partition of a dumped batch, or of the batches of a program.
+
+use crate::batch_file;
+use bh_bytecode::Batch;
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_fuser::options::{ALGORITHMS, by_name};
+use bh_fuser::{Options, draw, explain};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Where a batch comes from.
+pub enum Source<'a> {
+    /// A file.
+    File(&'a Path),
+    /// A program, of whose batches the largest is taken.
+    Program(&'a [OsString]),
+}
+
+/// Draws the partition that an algorithm gives, as dot on standard output or to the files given.
+pub fn draw(
+    source: &Source<'_>,
+    algorithm: Option<&str>,
+    dot: Option<PathBuf>,
+    svg: Option<PathBuf>,
+) -> Result<ExitCode> {
+    let (batch, options) = prepare(source, algorithm)?;
+    let text = draw::dot(&batch.as_ref(), &options);
+    match (&dot, &svg) {
+        (None, None) => print!("{text}"),
+        _ => {
+            if let Some(file) = dot {
+                write(&file, &text)?;
+            }
+            if let Some(file) = svg {
+                write(&file, &draw::svg(&batch.as_ref(), &options))?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says why neighbouring operations are in different kernels.
+pub fn explain(source: &Source<'_>, algorithm: Option<&str>) -> Result<ExitCode> {
+    let (batch, options) = prepare(source, algorithm)?;
+    print!("{}", explain::explain(&batch.as_ref(), &options));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn prepare(source: &Source<'_>, algorithm: Option<&str>) -> Result<(Batch, Options)> {
+    let mut options = Options::default();
+    if let Some(name) = algorithm {
+        options.algorithm = by_name("algorithm", name, ALGORITHMS)?;
+        if options.algorithm == bh_fuser::Algorithm::Optimal {
+            options.cost = by_name("cost_model", "unique-views", bh_fuser::cost::MODELS)?;
+        }
+    }
+    let mut batch = match source {
+        Source::File(file) => batch_file::read(file)?.batch,
+        Source::Program(line) => largest_batch(line)?,
+    };
+    // The partition is made anew with the options asked for.
+    batch.blocks.clear();
+    batch.block_instrs.clear();
+    batch.contracted.clear();
+    batch.renames.clear();
+    batch.rename_views.clear();
+    Ok((batch, options))
+}
+
+/// Runs a program with its batches dumped, and returns the one with the most instructions.
+fn largest_batch(line: &[OsString]) -> Result<Batch> {
+    let fail = |text: String| Error::new(status::FILE, text);
+    let Some((program, arguments)) = line.split_first() else {
+        return Err(Error::new(status::ARGUMENT, "name a file, or a program after --"));
+    };
+    let directory = std::env::temp_dir().join(format!("bh-graph-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).map_err(|error| fail(format!("{}: {error}", directory.display())))?;
+    let ended = Command::new(program).args(arguments).env("BH_DUMP", &directory).status();
+    let entries = std::fs::read_dir(&directory).map_err(|error| fail(format!("{}: {error}", directory.display())))?;
+    let batches = entries.filter_map(|entry| batch_file::read(&entry.ok()?.path()).ok());
+    let largest = batches.map(|dump| dump.batch).max_by_key(|batch| batch.instrs.len());
+    // Best effort: the files lie in the temporary directory.
+    let _ = std::fs::remove_dir_all(&directory);
+    ended.map_err(|error| fail(format!("'{}' cannot be started: {error}", program.to_string_lossy())))?;
+    largest.ok_or_else(|| fail("the program ran no batch".into()))
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    std::fs::write(file, text).map_err(|error| Error::new(status::FILE, format!("{}: {error}", file.display())))
+}
