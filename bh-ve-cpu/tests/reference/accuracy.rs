@@ -241,14 +241,8 @@ pub fn measure_f64(
     Ok(worst)
 }
 
-/// The largest errors of a function of `f32` on these arguments, against a reference in `f64`.
-pub fn measure_f32(
-    opcode: Opcode,
-    reference: impl Fn(f64, f64) -> f64,
-    isas: &[Isa],
-    xs: &[f32],
-    ys: &[f32],
-) -> Result<Vec<Worst>, String> {
+/// The largest errors of a function of `f32` on these arguments, against its values in `f64`.
+pub fn measure_f32(opcode: Opcode, wanted: &[f64], isas: &[Isa], xs: &[f32], ys: &[f32]) -> Result<Vec<Worst>, String> {
     let mut results = Vec::new();
     for &isa in isas {
         let function = math::lookup(isa, opcode, DType::F32).ok_or("no such function")?;
@@ -256,8 +250,7 @@ pub fn measure_f32(
     }
     let mut worst = vec![Worst::default(); isas.len()];
     for i in 0..xs.len() {
-        let (x, y) = (f64::from(xs[i]), f64::from(ys[i]));
-        let wanted = reference(x, y);
+        let wanted = wanted[i];
         let rounded = wanted as f32;
         for (level, result) in results.iter().enumerate() {
             let got = result[i];
@@ -272,7 +265,7 @@ pub fn measure_f32(
                 let wanted = wanted.clamp(-(2f64.powi(128)), 2f64.powi(128));
                 (value - wanted).abs() * 2f64.powi(-unit_exponent(wanted, 24, -149).min(104))
             };
-            worst[level].note(error, (x, y), f64::from(got));
+            worst[level].note(error, (f64::from(xs[i]), f64::from(ys[i])), f64::from(got));
         }
     }
     Ok(worst)

@@ -19,7 +19,7 @@ type BinaryFn = unsafe extern "C" fn(*mut Number, *const Number, *const Number, 
 /// Round to nearest.
 const NEAREST: c_int = 0;
 /// Enough bits that the reference's own error is invisible.
-const PRECISION: isize = 140;
+const PRECISION: isize = 110;
 
 /// The reference library and registers to compute in.
 pub struct Mpfr {
