@@ -4,6 +4,7 @@
 
 use bh_bytecode::random::{self, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
+use bh_fuser::cache::PartitionCache;
 use bh_fuser::{Algorithm, Options, Partitioner, cost};
 use std::time::Instant;
 
@@ -123,7 +124,11 @@ fn main() {
     type Maker = fn(usize) -> Batch;
     let programs: [(&str, Maker); 4] =
         [("heat", heat), ("expressions", expressions), ("shrinking", shrinking), ("mixed", mixed)];
+    let wanted = std::env::args().nth(1).filter(|name| !name.starts_with('-')).unwrap_or_default();
     for (name, make) in programs {
+        if !name.contains(&wanted) {
+            continue;
+        }
         for size in [30, 100, 300, 1000, 3000] {
             let batch = make(size);
             let reference = batch.as_ref();
@@ -142,6 +147,17 @@ fn main() {
             }
             lines.push(format!("\"{name}_{size}\":{{\"ops\":{count},{}}}", fields.join(",")));
         }
+    }
+    for ops in [30, 300] {
+        let batch = heat(ops);
+        let batch = batch.as_ref();
+        let mut cache = PartitionCache::new(10, 1 << 20);
+        cache.look_up(&batch);
+        cache.insert(partitioner.partition(&batch, &Options::default()));
+        let rounds = 1000;
+        let run = || (0..rounds).for_each(|_| assert!(cache.look_up(&batch) && cache.found().is_some()));
+        let time = best(run, 20) / rounds as f64;
+        lines.push(format!("\"cache_hit_{ops}\":{{\"ops\":{},\"us\":{time:.3}}}", batch.instrs.len()));
     }
     println!("{{{}}}", lines.join(",\n"));
 }

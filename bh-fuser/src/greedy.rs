@@ -89,6 +89,7 @@ pub struct Greedy {
     parent: Vec<u32>,
     summaries: Vec<Summary>,
     ranges: Vec<(u32, u32)>,
+    room: Vec<u32>,
     pool: Vec<Entry>,
     successors: Lists,
     partners: Lists,
@@ -129,8 +130,8 @@ impl Greedy {
             if self.path_between(a, b) {
                 continue;
             }
-            let root = self.fuse(rules, a, b, join.summary);
-            self.renew_candidates(rules, root);
+            let (root, brought) = self.fuse(rules, a, b, join.summary);
+            self.renew_candidates(rules, root, brought);
         }
         if (rules.options.cost.kernel)(rules.options) > 0 {
             self.fuse_small(rules);
@@ -154,11 +155,13 @@ impl Greedy {
         self.heap.clear();
         self.pool.clear();
         self.ranges.clear();
+        self.room.clear();
         self.summaries.clear();
         for op in 0..count as u32 {
             let first = self.pool.len() as u32;
             rules.entries(op, &mut self.pool);
             self.ranges.push((first, self.pool.len() as u32));
+            self.room.push(self.pool.len() as u32 - first);
             self.summaries.push(rules.summary(op));
         }
         self.successors.reset(count);
@@ -283,26 +286,47 @@ impl Greedy {
         false
     }
 
-    /// Joins two blocks after [`Rules::check`] and [`Greedy::path_between`] allowed it.
-    fn fuse(&mut self, rules: &mut Rules<'_>, a: u32, b: u32, summary: Summary) -> u32 {
+    /// Joins two blocks after [`Rules::check`] and [`Greedy::path_between`] allowed it. Returns the joined block and the
+    /// stretch (first and last item) of its partners that came from the smaller one.
+    fn fuse(&mut self, rules: &mut Rules<'_>, a: u32, b: u32, summary: Summary) -> (u32, (u32, u32)) {
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
         rules.join(self.block(a).1, self.block(b).1, &mut joined);
         let (root, other) =
             if self.summaries[a as usize].ops >= self.summaries[b as usize].ops { (a, b) } else { (b, a) };
-        self.ranges[root as usize] = (self.pool.len() as u32, (self.pool.len() + joined.len()) as u32);
-        self.pool.extend_from_slice(&joined);
+        self.put_entries(root, &joined);
         self.joined = joined;
         self.parent[other as usize] = root;
         self.summaries[root as usize] = summary;
         self.successors.append(root, other);
+        let brought = (self.partners.head[other as usize], self.partners.tail[other as usize]);
         self.partners.append(root, other);
         let (low, high) = {
             let (x, y) = (self.place[a as usize], self.place[b as usize]);
             (x.min(y), x.max(y))
         };
         self.move_to(root, low, high);
-        root
+        (root, brought)
+    }
+
+    /// Writes a block's entries over its old ones, or behind all others if they grew.
+    fn put_entries(&mut self, block: u32, entries: &[Entry]) {
+        let (first, _) = self.ranges[block as usize];
+        let room = &mut self.room[block as usize];
+        let first = if entries.len() as u32 <= *room {
+            self.pool[first as usize..][..entries.len()].copy_from_slice(entries);
+            first
+        } else {
+            let first = self.pool.len() as u32;
+            self.pool.extend_from_slice(entries);
+            // Some room to grow in.
+            *room = entries.len() as u32 * 3 / 2;
+            if let Some(last) = entries.last() {
+                self.pool.resize((first + *room) as usize, *last);
+            }
+            first
+        };
+        self.ranges[block as usize] = (first, first + entries.len() as u32);
     }
 
     /// Gives the joined block of places `low` and `high` a place behind everything that leads to it, and moves what it
@@ -336,31 +360,20 @@ impl Greedy {
         self.shifted = behind;
     }
 
-    /// Evaluates the candidates of a new block, and drops those that it swallowed from its list.
-    fn renew_candidates(&mut self, rules: &mut Rules<'_>, root: u32) {
+    /// Evaluates the candidates that the smaller part of a new block brought; for the others nothing changed.
+    fn renew_candidates(&mut self, rules: &mut Rules<'_>, root: u32, brought: (u32, u32)) {
         self.visit += 1;
-        let mut item = self.partners.head[root as usize];
-        let (mut previous, mut renewed) = (NONE, 0);
-        while item != NONE {
+        let (mut item, last) = brought;
+        let mut renewed = 0;
+        while item != NONE && renewed < RENEWED {
             let (partner, next) = self.partners.items[item as usize];
             let partner = self.find(partner);
-            if partner == root || self.visited[partner as usize] == self.visit {
-                match previous {
-                    NONE => self.partners.head[root as usize] = next,
-                    previous => self.partners.items[previous as usize].1 = next,
-                }
-                if next == NONE {
-                    self.partners.tail[root as usize] = previous;
-                }
-            } else {
+            if partner != root && self.visited[partner as usize] != self.visit {
                 self.visited[partner as usize] = self.visit;
-                if renewed < RENEWED {
-                    self.consider(rules, root, partner);
-                    renewed += 1;
-                }
-                previous = item;
+                self.consider(rules, root, partner);
+                renewed += 1;
             }
-            item = next;
+            item = if item == last { NONE } else { next };
         }
     }
 
@@ -386,7 +399,7 @@ impl Greedy {
                 let earlier = recent[at];
                 let Ok(join) = rules.check(self.block(earlier), self.block(current)) else { continue };
                 if join.saving > 0 && !self.path_between(earlier, current) {
-                    current = self.fuse(rules, earlier, current, join.summary);
+                    current = self.fuse(rules, earlier, current, join.summary).0;
                     recent.remove(at);
                     break;
                 }
