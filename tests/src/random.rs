@@ -2,7 +2,8 @@
 
 use crate::run;
 use bh_bytecode::DType;
-use bh_bytecode::random::{Options, Program, program, shrink};
+use bh_bytecode::interp::InterpError;
+use bh_bytecode::random::{Options, Oracle, Program, program, shrink};
 use bh_core::stack::Stack;
 
 /// The kinds of programs, by seed: everything, exact operations only in long chains, and small floating-point programs.
@@ -23,18 +24,29 @@ fn floats() -> bh_bytecode::TypeSet {
 /// Runs the program of a seed on each stack. The error shows the smallest program that still fails.
 pub fn check_seed(stacks: &mut [Stack], seed: u64) -> Result<(), String> {
     let program = program(seed, &options(seed));
+    let oracle = program.oracle();
     for stack in stacks {
-        if let Err(error) = check(stack, &program) {
-            let small = shrink(&program, |smaller| check(stack, smaller).is_err());
-            let cause = check(stack, &small).err().unwrap_or_else(|| format!("{error} (vanished while shrinking)"));
-            return Err(format!("stack {}, seed {seed}: {cause}\n{}", stack.name(), describe(&small)));
+        if let Err(error) = check(stack, &program, &oracle) {
+            let fails = |smaller: &Program| check(stack, smaller, &smaller.oracle());
+            return Err(minimised(seed, &program, &error, fails).replacen("?", stack.name(), 1));
         }
     }
     Ok(())
 }
 
-fn check(stack: &mut Stack, program: &Program) -> Result<(), String> {
-    let oracle = program.oracle();
+/// The message for a failing program: what goes wrong in the smallest one that still fails.
+fn minimised(
+    seed: u64,
+    program: &Program,
+    error: &str,
+    mut check: impl FnMut(&Program) -> Result<(), String>,
+) -> String {
+    let small = shrink(program, |smaller| check(smaller).is_err());
+    let cause = check(&small).err().unwrap_or_else(|| format!("{error} (vanished while shrinking)"));
+    format!("stack ?, seed {seed}: {cause}\n{}", describe(&small))
+}
+
+fn check(stack: &mut Stack, program: &Program, oracle: &Result<Oracle, InterpError>) -> Result<(), String> {
     match (oracle, run::run(stack, program)) {
         (Ok(oracle), Ok(memory)) => oracle.check(&program.batch, &memory),
         (Ok(_), Err(error)) => Err(format!("the stack fails: {error}")),
