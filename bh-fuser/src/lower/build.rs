@@ -29,6 +29,7 @@ pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
         batch,
         canonical: canonical_views(batch, &indices),
         contracted: batch.contracted(block),
+        aliased: batch.renames(block).iter().map(|rename| rename.alias).collect(),
         renamed: batch.renames(block).iter().map(|rename| rename.base).collect(),
         results: Vec::new(),
         temporaries: Vec::new(),
@@ -61,6 +62,8 @@ struct Builder<'a> {
     /// The first view of the block that equals each of its views.
     canonical: Vec<(u32, u32)>,
     contracted: &'a [u32],
+    /// Bases that become aliases of a fresh buffer, so that writing them would be wasted.
+    aliased: Vec<u32>,
     renamed: Vec<u32>,
     results: Vec<ReductionResult>,
     temporaries: Vec<Temporary>,
@@ -343,7 +346,7 @@ impl Builder<'_> {
     fn store(&self, draft: &mut Draft) {
         for (view, arg, instr) in std::mem::take(&mut draft.stores) {
             let base = self.batch.views[view as usize].base;
-            if self.is_contracted(base) {
+            if self.is_contracted(base) || self.aliased.contains(&base) {
                 continue;
             }
             let dtype = self.batch.bases[base as usize].dtype();
