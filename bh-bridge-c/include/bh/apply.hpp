@@ -1,0 +1,248 @@
+// Recording of one operation: which type it is computed in, and its operands as the C interface takes them.
+#pragma once
+
+#include "shape.hpp"
+
+namespace bh {
+
+/// Axes of a reduction: one, several, or all (the default). Negative ones count from the end.
+class axes {
+    int list_[max_rank] = {};
+    int count_ = -1;
+
+public:
+    axes() noexcept = default;
+    axes(int axis) noexcept : count_(1) { list_[0] = axis; }
+    axes(std::initializer_list<int> list, place at = place::here()) : count_(0) {
+        for (int axis : list) {
+            if (count_ == max_rank) detail::fail(BH_STATUS_ARGUMENT, "more than 16 axes are given", at);
+            list_[count_++] = axis;
+        }
+    }
+    bool all() const noexcept { return count_ < 0; }
+    const int *begin() const noexcept { return list_; }
+    const int *end() const noexcept { return list_ + (count_ < 0 ? 0 : count_); }
+};
+
+/// Whether a reduction leaves dimensions of extent 1 in place of the axes.
+enum keep : bool { dropdims = false, keepdims = true };
+
+namespace detail {
+
+/// An operand of an operator: an array, or a number that fits its element type, with the line that it was written in.
+template <class T> struct operand {
+    const bh_array *handle;
+    T value;
+    place at;
+
+    operand(const array<T> &a, place at = place::here()) noexcept : handle(a.handle()), value(), at(at) {}
+    template <class S, class = std::enable_if_t<fits<S, T>>>
+    operand(S number, place at = place::here()) : handle(nullptr), value(convert_scalar<T>(number, at)), at(at), number_(true) {}
+    bool is_number() const noexcept { return number_; }
+
+private:
+    bool number_ = false;
+};
+
+/// What a type is as an operand: its element type, whether it is a plain number, whether it is traced.
+template <class A> struct info {
+    static constexpr bool is = is_scalar<A>, weak = true, traced = false;
+    static constexpr int code = detail::code<A>;
+};
+template <class T> struct info<array<T>> {
+    static constexpr bool is = true, weak = false, traced = false;
+    static constexpr int code = detail::code<T>;
+};
+template <class T> struct info<operand<T>> : info<array<T>> {};
+template <class T> struct info<traced<T>> {
+    static constexpr bool is = true, weak = false, traced = true;
+    static constexpr int code = detail::code<T>;
+};
+
+/// Are these operands of one operation, at least one of them an array?
+template <class... A> inline constexpr bool are_operands = (info<A>::is && ...) && (!info<A>::weak || ...);
+template <class... A> using if_operands = std::enable_if_t<are_operands<A...>, int>;
+
+/// The common type of operands.
+template <class... A> constexpr int promoted() {
+    int common = -1;
+    ((common = info<A>::weak ? common : common < 0 ? info<A>::code : promote(common, info<A>::code)), ...);
+    if (common < 0) common = BH_TYPE_BOOL;
+    ((common = info<A>::weak ? promote_scalar(common, info<A>::code) : common), ...);
+    return common;
+}
+
+/// How the types of an operation relate; see the documentation of each function.
+enum class rule { same, test, absolute, part, quotient, rounding, logical };
+
+constexpr bool in_set(unsigned set, int code) { return (set >> code & 1) != 0; }
+
+/// The type that an operation on the set of types `set` computes in; -1 if there is none.
+constexpr int computed(rule r, unsigned set, int common) {
+    if (r == rule::logical) return BH_TYPE_BOOL;
+    if (r == rule::quotient && kind_of(common) < 2) return BH_TYPE_F64;
+    if (in_set(set, common)) return common;
+    // Functions of real numbers take integers as the floating-point type that NumPy would take.
+    if (kind_of(common) < 2 && in_set(set, BH_TYPE_F64) && !in_set(set, BH_TYPE_I64)) return real_of(common);
+    return -1;
+}
+
+/// An operand as a handle of element type T; a conversion makes a temporary array.
+template <class T> class source {
+    const bh_array *handle_ = nullptr;
+    owner temporary_;
+
+    void convert(const bh_array *handle, int from, place at) {
+        handle_ = handle;
+        if (from == code<T>) return;
+        bh_array *converted = nullptr;
+        (bh_at)(at.file, at.line);
+        check((bh_cast)(&converted, handle, code<T>), at);
+        temporary_ = owner(converted);
+        handle_ = converted;
+    }
+
+public:
+    template <class U> source(const array<U> &a, place at) { convert(a.handle(), code<U>, at); }
+    template <class U> source(const traced<U> &a, place at) { convert(a.value().handle(), code<U>, at); }
+    template <class U> source(const operand<U> &a, place at) {
+        if (a.is_number()) {
+            handle_ = constant(convert_scalar<T>(a.value, at));
+        } else {
+            convert(a.handle, code<U>, at);
+        }
+    }
+    template <class S, class = std::enable_if_t<is_scalar<S>>>
+    source(S number, place at) : handle_(constant(convert_scalar<T>(number, at))) {}
+
+    const bh_array *get() const noexcept { return handle_; }
+};
+
+/// T, where it is not to be deduced.
+template <class T> struct same { using type = T; };
+
+inline bh_array *record(int opcode, int param, int dtype, std::size_t count, const bh_array *const *inputs, place at) {
+    bh_array *out = nullptr;
+    (bh_at)(at.file, at.line);
+    check((bh_op_new)(&out, static_cast<bh_opcode>(opcode), static_cast<std::uint16_t>(param), dtype, count, inputs), at);
+    return out;
+}
+
+inline void record_into(bh_array *out, int opcode, int param, std::size_t count, const bh_array *const *inputs, place at) {
+    (bh_at)(at.file, at.line);
+    check((bh_op)(out, static_cast<bh_opcode>(opcode), static_cast<std::uint16_t>(param), count, inputs), at);
+}
+
+/// The C++ type of element type `Code`; of several with one code, the one that an operand has.
+template <int Code, class... A> struct element;
+template <int Code> struct element<Code> { using type = typename type_of<Code>::type; };
+template <int Code, class T, class... A> struct element<Code, array<T>, A...> {
+    using type = typename std::conditional_t<code<T> == Code, std::enable_if<true, T>, element<Code, A...>>::type;
+};
+template <int Code, class T, class... A> struct element<Code, operand<T>, A...> : element<Code, array<T>, A...> {};
+template <int Code, class T, class... A> struct element<Code, traced<T>, A...> : element<Code, array<T>, A...> {};
+template <int Code, class S, class... A> struct element<Code, S, A...> : element<Code, A...> {};
+template <int Code, class... A> using element_t = typename element<Code, A...>::type;
+
+/// An array, or a traced value if an operand is one.
+template <class T, class... A>
+using result_of = std::conditional_t<(info<A>::traced || ...), traced<T>, array<T>>;
+
+template <class A> int trace_leaf(const A &) { return 0; }
+template <class T> int trace_leaf(const traced<T> &value) { return value.leaf(); }
+
+/// Wraps a new handle as the result of an operation; traced results remember which operation on which leaves they are.
+template <class T, class... A> result_of<T, A...> wrap(int opcode, bh_array *handle, const A &...a) {
+    array<T> made = array<T>::from_handle(handle);
+    if constexpr ((info<A>::traced || ...)) {
+        int product = sizeof...(A) == 2 ? 1 : 0;
+        ((product *= trace_leaf(a)), ...);
+        // The product of the numbers of both parameters.
+        return traced<T>(static_cast<array<T> &&>(made), product == 2 ? opcode : 0);
+    } else {
+        return made;
+    }
+}
+
+template <class A> const A &unchanged(const A &a) { return a; }
+
+/// As `apply`, with a parameter of the operation.
+template <int Opcode, rule Rule, unsigned Set, class... A> auto apply_with(place at, int param, const A &...a) {
+    constexpr int common = promoted<A...>();
+    constexpr int compute = computed(Rule, Set, common);
+    static_assert(compute >= 0, "this operation does not exist for these element types: see its documentation, or convert with bh::cast<T>");
+    if constexpr (Rule == rule::rounding && kind_of(common) < 2) {
+        // Whole numbers are rounded already.
+        return unchanged(a...);
+    } else if constexpr (compute >= 0) {
+        using C = element_t<compute, A...>;
+        constexpr bool real = (Rule == rule::absolute || Rule == rule::part) && is_complex(compute);
+        using R = element_t<Rule == rule::test ? int(BH_TYPE_BOOL) : real ? real_of(compute) : compute, A...>;
+        const source<C> sources[] = {source<C>(a, at)...};
+        const bh_array *inputs[sizeof...(A)];
+        for (std::size_t i = 0; i < sizeof...(A); ++i) inputs[i] = sources[i].get();
+        return wrap<R>(Opcode, record(Opcode, param, -1, sizeof...(A), inputs, at), a...);
+    }
+}
+
+/// Records an elementwise operation of the table and returns its result.
+template <int Opcode, rule Rule, unsigned Set, class... A> auto apply(place at, const A &...a) {
+    return apply_with<Opcode, Rule, Set>(at, 0, a...);
+}
+
+/// A bit mask of axes.
+inline int axis_mask(const axes &list, int rank, place at) {
+    if (list.all()) return (1 << rank) - 1;
+    int mask = 0;
+    for (int axis : list) {
+        const int dim = axis < 0 ? axis + rank : axis;
+        if (dim < 0 || dim >= rank) {
+            fail(BH_STATUS_ARGUMENT,
+                 "axis " + std::to_string(axis) + " does not exist in an array of rank " + std::to_string(rank), at);
+        }
+        mask |= 1 << dim;
+    }
+    return mask;
+}
+
+inline int rank_of(const bh_array *array, place at) {
+    std::int32_t rank = 0;
+    check((bh_rank)(&rank, array), at);
+    return rank;
+}
+
+inline bh_dtype dtype_of(const bh_array *array, place at) {
+    bh_dtype dtype = 0;
+    check((bh_dtype_of)(&dtype, array), at);
+    return dtype;
+}
+
+/// Records a reduction and returns its result.
+inline bh_array *fold(int opcode, const bh_array *a, const axes &list, bool keep, place at) {
+    const int rank = rank_of(a, at);
+    const int mask = axis_mask(list, rank, at);
+    // A reduction over no axis is a copy.
+    const bool none_at_all = mask == 0 && rank > 0;
+    owner result(record(none_at_all ? int(BH_OP_IDENTITY) : opcode, mask, none_at_all ? dtype_of(a, at) : -1, 1, &a, at));
+    for (int dim = 0; keep && dim < rank; ++dim) {
+        if ((mask >> dim & 1) == 0) continue;
+        bh_array *next = nullptr;
+        check((bh_new_axis)(&next, result.get(), dim), at);
+        result = owner(next);
+    }
+    return result.give();
+}
+
+template <int Opcode, unsigned Set, class T> array<T> reduction(place at, const array<T> &a, const axes &list, bool keep) {
+    static_assert(in_set(Set, code<T>), "this reduction does not exist for this element type: see its documentation");
+    return array<T>::from_handle(fold(Opcode, a.handle(), list, keep, at));
+}
+
+template <int Opcode, unsigned Set, class T> array<T> accumulation(place at, const array<T> &a, int axis) {
+    static_assert(in_set(Set, code<T>), "this operation does not exist for this element type: see its documentation");
+    const bh_array *input = a.handle();
+    return array<T>::from_handle(record(Opcode, axis_mask(axis, rank_of(input, at), at), -1, 1, &input, at));
+}
+
+} // namespace detail
+} // namespace bh

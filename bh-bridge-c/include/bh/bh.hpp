@@ -1,0 +1,4 @@
+// What the programs of the Bohrium papers include.
+#pragma once
+
+#include "paper.hpp"

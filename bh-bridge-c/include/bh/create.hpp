@@ -1,0 +1,149 @@
+// Arrays from nothing: constants, ranges, random numbers; conversions and joining.
+#pragma once
+
+#include "operators.hpp"
+
+namespace bh {
+namespace detail {
+
+template <class T, class Make> array<T> made(place at, Make make) {
+    bh_array *handle = nullptr;
+    (bh_at)(at.file, at.line);
+    check(make(&handle), at);
+    return array<T>::from_handle(handle);
+}
+
+} // namespace detail
+
+/// Elements that are undefined until they are written.
+template <class T = double> array<T> empty(const shape &extents, place at = place::here()) {
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_empty)(out, nullptr, detail::code<T>, extents.rank(), extents.data()); });
+}
+template <class T = double> array<T> zeros(const shape &extents, place at = place::here()) { return array<T>(extents, at); }
+template <class T = double> array<T> ones(const shape &extents, place at = place::here()) {
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_ones)(out, nullptr, detail::code<T>, extents.rank(), extents.data()); });
+}
+/// All elements equal to `value`, whose type they have.
+template <class T> array<T> full(const shape &extents, T value, place at = place::here()) {
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_full)(out, nullptr, detail::constant(value), extents.rank(), extents.data()); });
+}
+template <class T> array<T> zeros_like(const array<T> &a, place at = place::here()) { return zeros<T>(a.extents(at), at); }
+template <class T> array<T> ones_like(const array<T> &a, place at = place::here()) { return ones<T>(a.extents(at), at); }
+template <class T> array<T> full_like(const array<T> &a, T value, place at = place::here()) { return full<T>(a.extents(at), value, at); }
+template <class T> array<T> empty_like(const array<T> &a, place at = place::here()) { return empty<T>(a.extents(at), at); }
+
+/// start, start + step, … before stop.
+template <class T = std::int64_t> array<T> arange(double start, double stop, double step = 1, place at = place::here()) {
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_arange)(out, nullptr, detail::code<T>, start, stop, step); });
+}
+/// 0, 1, … below stop.
+template <class T = std::int64_t> array<T> arange(double stop, place at = place::here()) { return arange<T>(0, stop, 1, at); }
+/// `count` evenly spaced numbers from start to stop, both included.
+template <class T = double> array<T> linspace(double start, double stop, std::int64_t count = 50, place at = place::here()) {
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_linspace)(out, nullptr, detail::code<T>, start, stop, count); });
+}
+/// Ones on a diagonal of a matrix, zeros elsewhere. `columns` is by default `rows`.
+template <class T = double> array<T> eye(std::int64_t rows, std::int64_t columns = -1, std::int64_t diagonal = 0, place at = place::here()) {
+    array<T> result = zeros<T>({rows, columns < 0 ? rows : columns}, at);
+    result.diagonal(diagonal, 0, 1, at).fill(detail::operand<T>(true, at));
+    return result;
+}
+
+/// Random numbers. The same seed gives the same numbers on every engine and number of threads.
+namespace random {
+
+/// Uniform in [0, 1) for float and double; all bits for 32 and 64-bit unsigned integers.
+template <class T = double> array<T> uniform(const shape &extents, std::uint64_t seed, place at = place::here()) {
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_random_uniform)(out, nullptr, detail::code<T>, extents.rank(), extents.data(), seed); });
+}
+/// Normally distributed with mean 0 and variance 1.
+template <class T = double> array<T> normal(const shape &extents, std::uint64_t seed, place at = place::here()) {
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_random_normal)(out, nullptr, detail::code<T>, extents.rank(), extents.data(), seed); });
+}
+
+} // namespace random
+
+/// The elements converted to another type. Float to integer truncates and saturates.
+template <class U, class T> array<U> cast(const array<T> &a, place at = place::here()) {
+    if constexpr (std::is_same_v<U, T>) {
+        return a.copy(at);
+    } else {
+        return array<U>(a, at);
+    }
+}
+template <class U, class T> traced<U> cast(const traced<T> &a, place at = place::here()) {
+    return traced<U>(cast<U>(a.value(), at));
+}
+
+/// An array of its own with the same elements.
+template <class T> array<T> copy(const array<T> &a, place at = place::here()) { return a.copy(at); }
+template <class T> array<T> transpose(const array<T> &a, place at = place::here()) { return a.transpose(at); }
+template <class T> array<T> reshape(const array<T> &a, const shape &extents, place at = place::here()) { return a.reshape(extents, at); }
+template <class T> array<T> broadcast_to(const array<T> &a, const shape &extents, place at = place::here()) { return a.broadcast_to(extents, at); }
+template <class T> array<T> diagonal(const array<T> &a, std::int64_t offset = 0, place at = place::here()) { return a.diagonal(offset, 0, 1, at); }
+template <class T> array<T> flip(const array<T> &a, int dim, place at = place::here()) { return a.flip(dim, at); }
+
+namespace detail {
+
+/// The part from `start` to `stop` along a dimension.
+template <class T> array<T> along(const array<T> &a, int dim, std::int64_t start, std::int64_t stop, place at) {
+    bh_array *handle = nullptr;
+    check((bh_slice)(&handle, a.handle(), dim, start, stop, 1), at);
+    return array<T>::from_handle(handle);
+}
+
+inline int counted_dim(int dim, int rank, place at) {
+    const int counted = dim < 0 ? dim + rank : dim;
+    if (counted < 0 || counted >= rank) {
+        fail(BH_STATUS_ARGUMENT, "axis " + std::to_string(dim) + " does not exist in an array of rank " + std::to_string(rank), at);
+    }
+    return counted;
+}
+
+} // namespace detail
+
+/// Arrays put one after the other along a dimension.
+template <class T> array<T> concatenate(std::initializer_list<array<T>> parts, int dim = 0, place at = place::here()) {
+    if (parts.size() == 0) detail::fail(BH_STATUS_ARGUMENT, "concatenate: no arrays are given", at);
+    shape extents = parts.begin()->extents(at);
+    const int axis = detail::counted_dim(dim, extents.rank(), at);
+    extents[axis] = 0;
+    for (const array<T> &part : parts) {
+        const shape one = part.extents(at);
+        bool fits = one.rank() == extents.rank();
+        for (int d = 0; fits && d < one.rank(); ++d) fits = d == axis || one[d] == extents[d];
+        if (!fits) detail::fail(BH_STATUS_SHAPE, "concatenate: shape " + one.text() + " does not fit " + parts.begin()->extents(at).text() + " along axis " + std::to_string(axis), at);
+        extents[axis] += one[axis];
+    }
+    array<T> whole = empty<T>(extents, at);
+    std::int64_t start = 0;
+    for (const array<T> &part : parts) {
+        const std::int64_t stop = start + part.extent(axis, at);
+        detail::along(whole, axis, start, stop, at).fill(detail::operand<T>(part, at));
+        start = stop;
+    }
+    return whole;
+}
+
+/// Arrays of one shape along a new dimension.
+template <class T> array<T> stack(std::initializer_list<array<T>> parts, int dim = 0, place at = place::here()) {
+    if (parts.size() == 0) detail::fail(BH_STATUS_ARGUMENT, "stack: no arrays are given", at);
+    const shape one = parts.begin()->extents(at);
+    const int axis = detail::counted_dim(dim, one.rank() + 1, at);
+    shape extents;
+    for (int d = 0; d <= one.rank(); ++d) {
+        if (d == axis) extents.push_back(static_cast<std::int64_t>(parts.size()), at);
+        if (d < one.rank()) extents.push_back(one[d], at);
+    }
+    array<T> whole = empty<T>(extents, at);
+    std::int64_t i = 0;
+    for (const array<T> &part : parts) {
+        if (part.extents(at) != one) detail::fail(BH_STATUS_SHAPE, "stack: shape " + part.extents(at).text() + " differs from " + one.text(), at);
+        bh_array *handle = nullptr;
+        detail::check((bh_index)(&handle, whole.handle(), axis, i++), at);
+        array<T>::from_handle(handle).fill(detail::operand<T>(part, at));
+    }
+    return whole;
+}
+
+} // namespace bh

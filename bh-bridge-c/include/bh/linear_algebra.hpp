@@ -1,0 +1,165 @@
+// Products of matrices, systems of equations, factorizations and Fourier transforms.
+#pragma once
+
+#include "reductions.hpp"
+
+namespace bh {
+namespace detail {
+
+/// The type that an extension method on these element types computes in.
+template <class... T> using inexact = element_t<computed(rule::same, 0x1e00, promoted<array<T>...>()), array<T>...>;
+
+inline void extension(const char *name, std::size_t out_count, bh_array *const *outs, std::size_t count, const bh_array *const *inputs, place at) {
+    (bh_at)(at.file, at.line);
+    check((bh_extmethod)(name, out_count, outs, count, inputs), at);
+}
+
+/// Calls an extension method that has one result.
+template <class T> array<T> extension_new(const char *name, const shape &extents, std::initializer_list<const bh_array *> inputs, place at) {
+    array<T> out = empty<T>(extents, at);
+    bh_array *const outs[] = {out.handle()};
+    extension(name, 1, outs, inputs.size(), inputs.begin(), at);
+    return out;
+}
+
+template <class T> std::int64_t square_order(const char *name, const array<T> &a, place at) {
+    const shape extents = a.extents(at);
+    if (extents.rank() != 2 || extents[0] != extents[1]) {
+        fail(BH_STATUS_SHAPE, std::string(name) + ": a square matrix is needed, not shape " + extents.text(), at);
+    }
+    return extents[0];
+}
+
+} // namespace detail
+
+/// Calls an extension method by its name, as `extmethod("name", {&out}, {&a, &b})` on arrays of one element type.
+template <class T>
+void extmethod(const char *name, std::initializer_list<array<T> *> outs, std::initializer_list<const array<T> *> inputs, place at = place::here()) {
+    bh_array *out[BH_MAX_OPERANDS] = {};
+    const bh_array *in[BH_MAX_OPERANDS] = {};
+    if (outs.size() + inputs.size() > BH_MAX_OPERANDS) detail::fail(BH_STATUS_ARGUMENT, std::string(name) + ": at most 8 arrays can be given", at);
+    std::size_t o = 0, i = 0;
+    for (array<T> *array : outs) out[o++] = array->handle();
+    for (const array<T> *array : inputs) in[i++] = array->handle();
+    detail::extension(name, o, out, i, in, at);
+}
+
+/// Sum of the products of all elements of two arrays.
+template <class A, class B> auto dot(const array<A> &a, const array<B> &b, place at = place::here()) {
+    return bh::sum(bh::multiply(a, b, at), {}, dropdims, at);
+}
+/// All products of an element of `a` and an element of `b`, both flattened.
+template <class A, class B> auto outer(const array<A> &a, const array<B> &b, place at = place::here()) {
+    return bh::multiply(a.reshape({-1, 1}, at), b.reshape({1, -1}, at), at);
+}
+template <class T> auto trace(const array<T> &a, std::int64_t offset = 0, place at = place::here()) {
+    return bh::sum(a.diagonal(offset, 0, 1, at), -1, dropdims, at);
+}
+
+/// The matrix product. Vectors stand for a row on the left and a column on the right; further dimensions are broadcast.
+template <class A, class B> auto matmul(const array<A> &a, const array<B> &b, place at = place::here()) {
+    using T = detail::element_t<detail::promoted<array<A>, array<B>>(), array<A>, array<B>>;
+    shape left = a.extents(at), right = b.extents(at);
+    const bool row = left.rank() == 1, column = right.rank() == 1;
+    if (left.rank() == 0 || right.rank() == 0) detail::fail(BH_STATUS_SHAPE, "matmul: an operand has no dimensions", at);
+    const std::int64_t inner = left[left.rank() - 1], matching = right[column ? 0 : right.rank() - 2];
+    if (inner != matching) {
+        detail::fail(BH_STATUS_SHAPE, "matmul: shapes " + left.text() + " and " + right.text() + " do not fit: " + std::to_string(inner) + " columns meet " + std::to_string(matching) + " rows", at);
+    }
+    if constexpr (detail::kind_of(detail::code<T>) >= 2) {
+        if (left.rank() <= 2 && right.rank() <= 2) {
+            const array<T> l = detail::as<T>(row ? a.reshape({1, inner}, at) : a, at);
+            const array<T> r = detail::as<T>(column ? b.reshape({inner, 1}, at) : b, at);
+            const shape whole{row ? 1 : left[0], column ? 1 : right[1]};
+            array<T> out = empty<T>(whole, at);
+            (bh_at)(at.file, at.line);
+            detail::check((bh_matmul)(out.handle(), l.handle(), r.handle()), at);
+            if (row && column) return out.reshape(shape{}, at);
+            return row || column ? out.reshape({-1}, at) : out;
+        }
+    }
+    // Integers, truth values and stacks of matrices: products expanded and summed, which fuse.
+    const array<A> l = row ? a.reshape({1, inner}, at) : a;
+    const array<B> r = column ? b.reshape({inner, 1}, at) : b;
+    const auto products = bh::multiply(l(ellipsis, newaxis), r(ellipsis, newaxis, all, all), at);
+    const array<T> out = bh::add_reduce(products, -2, dropdims, at);
+    if (!row && !column) return out;
+    shape rest;
+    const shape full = out.extents(at);
+    for (int dim = 0; dim < full.rank(); ++dim) {
+        if (!(row && dim == full.rank() - 2) && !(column && dim == full.rank() - 1)) rest.push_back(full[dim], at);
+    }
+    return out.reshape(rest, at);
+}
+
+/// The solution x of a·x = b for a square matrix and one right side, or several as columns.
+template <class A, class B> auto solve(const array<A> &a, const array<B> &b, place at = place::here()) {
+    using T = detail::inexact<A, B>;
+    const std::int64_t order = detail::square_order("solve", a, at);
+    const shape right = b.extents(at);
+    if (right.rank() < 1 || right.rank() > 2 || right[0] != order) {
+        detail::fail(BH_STATUS_SHAPE, "solve: a right side of shape " + right.text() + " does not fit a matrix of order " + std::to_string(order), at);
+    }
+    const array<T> matrix = detail::as<T>(a, at), sides = detail::as<T>(b, at);
+    array<T> x = empty<T>(right, at);
+    (bh_at)(at.file, at.line);
+    detail::check((bh_solve)(x.handle(), matrix.handle(), sides.handle()), at);
+    return x;
+}
+
+/// The factors of a matrix with rows permuted.
+template <class T> struct lu_factors {
+    /// U with, below its diagonal, L without its diagonal of ones.
+    array<T> factors;
+    /// Row i of L·U is row `permutation[i]` of the matrix.
+    array<std::int64_t> permutation;
+
+    array<T> lower(place at = place::here()) const {
+        const std::int64_t order = factors.extent(0, at);
+        const array<std::int64_t> rows = arange(static_cast<double>(order), at);
+        const array<bool> below = bh::less(rows(newaxis), rows(all, newaxis), at);
+        return bh::add(bh::where(below, factors, T(0), at), eye<T>(order, order, 0, at), at);
+    }
+    array<T> upper(place at = place::here()) const {
+        const array<std::int64_t> rows = arange(static_cast<double>(factors.extent(0, at)), at);
+        return bh::where(bh::greater_equal(rows(newaxis), rows(all, newaxis), at), factors, T(0), at);
+    }
+};
+
+/// Factors a square matrix into triangular ones, with pivoting of rows.
+template <class A> auto lu(const array<A> &a, place at = place::here()) {
+    using T = detail::inexact<A>;
+    const std::int64_t order = detail::square_order("lu", a, at);
+    const array<T> matrix = detail::as<T>(a, at);
+    lu_factors<T> result{empty<T>({order, order}, at), empty<std::int64_t>({order}, at)};
+    bh_array *const outs[] = {result.factors.handle(), result.permutation.handle()};
+    const bh_array *const inputs[] = {matrix.handle()};
+    detail::extension("lu", 2, outs, 1, inputs, at);
+    return result;
+}
+
+/// The lower triangular matrix L of a symmetric (Hermitian) positive definite matrix L·Lᴴ.
+template <class A> auto cholesky(const array<A> &a, place at = place::here()) {
+    using T = detail::inexact<A>;
+    detail::square_order("cholesky", a, at);
+    const array<T> matrix = detail::as<T>(a, at);
+    return detail::extension_new<T>("cholesky", a.extents(at), {matrix.handle()}, at);
+}
+
+namespace detail {
+
+template <class A> auto fourier(const char *name, const array<A> &a, place at) {
+    using T = inexact<A>;
+    using R = typename type_of<promote(code<T>, BH_TYPE_C64)>::type;
+    const array<T> input = as<T>(a, at);
+    return extension_new<R>(name, a.extents(at), {input.handle()}, at);
+}
+
+} // namespace detail
+
+/// The discrete Fourier transform along the last axis.
+template <class A> auto fft(const array<A> &a, place at = place::here()) { return detail::fourier("fft", a, at); }
+/// Its inverse.
+template <class A> auto ifft(const array<A> &a, place at = place::here()) { return detail::fourier("ifft", a, at); }
+
+} // namespace bh

@@ -1,0 +1,251 @@
+// Shapes, slices and indices.
+#pragma once
+
+#include "types.hpp"
+
+#include <cstddef>
+#include <initializer_list>
+
+namespace bh {
+
+/// Dimensions of an array, at most.
+inline constexpr int max_rank = BH_MAX_RANK;
+
+/// The extents of an array, outermost first.
+class shape {
+    std::int64_t extents_[max_rank] = {};
+    int rank_ = 0;
+
+public:
+    using value_type = std::int64_t;
+
+    shape() noexcept = default;
+    shape(std::initializer_list<std::int64_t> extents, place at = place::here()) {
+        for (std::int64_t extent : extents) push_back(extent, at);
+    }
+    /// From a container or other range of integers.
+    template <class Range, class = std::enable_if_t<!detail::is_scalar<Range> && !std::is_pointer_v<Range>>,
+              class = decltype(std::declval<const Range &>().begin())>
+    shape(const Range &extents, place at = place::here()) {
+        for (auto extent : extents) push_back(static_cast<std::int64_t>(extent), at);
+    }
+
+    void push_back(std::int64_t extent, place at = place::here()) {
+        if (rank_ == max_rank) detail::fail(BH_STATUS_SHAPE, "arrays have at most 16 dimensions", at);
+        extents_[rank_++] = extent;
+    }
+    int rank() const noexcept { return rank_; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(rank_); }
+    const std::int64_t *data() const noexcept { return extents_; }
+    std::int64_t *data() noexcept { return extents_; }
+    std::int64_t operator[](int dim) const noexcept { return extents_[dim]; }
+    std::int64_t &operator[](int dim) noexcept { return extents_[dim]; }
+    const std::int64_t *begin() const noexcept { return extents_; }
+    const std::int64_t *end() const noexcept { return extents_ + rank_; }
+
+    /// The number of elements.
+    std::int64_t count() const noexcept {
+        std::int64_t count = 1;
+        for (std::int64_t extent : *this) count *= extent;
+        return count;
+    }
+
+    friend bool operator==(const shape &a, const shape &b) noexcept {
+        if (a.rank_ != b.rank_) return false;
+        for (int dim = 0; dim < a.rank_; ++dim) {
+            if (a.extents_[dim] != b.extents_[dim]) return false;
+        }
+        return true;
+    }
+    friend bool operator!=(const shape &a, const shape &b) noexcept { return !(a == b); }
+
+    /// "(3, 4)".
+    std::string text() const {
+        std::string text = "(";
+        for (int dim = 0; dim < rank_; ++dim) text += (dim ? ", " : "") + std::to_string(extents_[dim]);
+        return text + (rank_ == 1 ? ",)" : ")");
+    }
+
+    /// Of a given number of dimensions, to be filled in.
+    static shape of_rank(int rank) {
+        shape result;
+        result.rank_ = rank;
+        return result;
+    }
+};
+
+/// An omitted bound of a slice.
+struct none_type {};
+inline constexpr none_type none{};
+
+/// A new dimension of extent 1 in an index list.
+struct newaxis_type {};
+inline constexpr newaxis_type newaxis{};
+
+/// As many whole dimensions as an index list leaves over.
+struct ellipsis_type {};
+inline constexpr ellipsis_type ellipsis{};
+
+/// A bound of a slice: a number (negative: counted from the end) or `none`.
+struct bound {
+    std::int64_t value;
+    template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
+    constexpr bound(Integer value) noexcept : value(static_cast<std::int64_t>(value)) {}
+    constexpr bound(none_type) noexcept : value(BH_NONE) {}
+};
+
+/// start, start + step, … before stop, as Python's `start:stop:step`. Bounds outside the array are refused, not clipped.
+struct slice {
+    std::int64_t start, stop, step;
+    constexpr slice(bound start, bound stop, std::int64_t step = 1) noexcept
+        : start(start.value), stop(stop.value), step(step) {}
+};
+
+struct all_type;
+
+namespace detail {
+
+enum class index_kind : unsigned char { absent, number, range, whole, newaxis, ellipsis };
+
+/// One entry of an index list, with the line that it was written in.
+struct index {
+    index_kind kind = index_kind::absent;
+    std::int64_t start = 0, stop = 0, step = 1;
+    place at;
+
+    constexpr index() noexcept = default;
+    template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
+    constexpr index(Integer number, place at = place::here()) noexcept
+        : kind(index_kind::number), start(static_cast<std::int64_t>(number)), at(at) {}
+    constexpr index(const slice &range, place at = place::here()) noexcept
+        : kind(index_kind::range), start(range.start), stop(range.stop), step(range.step), at(at) {}
+    constexpr index(const all_type &, place at = place::here()) noexcept : kind(index_kind::whole), at(at) {}
+    constexpr index(newaxis_type, place at = place::here()) noexcept : kind(index_kind::newaxis), at(at) {}
+    constexpr index(ellipsis_type, place at = place::here()) noexcept : kind(index_kind::ellipsis), at(at) {}
+};
+
+/// An owned handle, freed unless given away.
+class owner {
+    bh_array *handle_ = nullptr;
+
+public:
+    owner() noexcept = default;
+    explicit owner(bh_array *handle) noexcept : handle_(handle) {}
+    owner(owner &&other) noexcept : handle_(other.give()) {}
+    owner &operator=(owner &&other) noexcept {
+        if (this != &other) {
+            reset();
+            handle_ = other.give();
+        }
+        return *this;
+    }
+    ~owner() { reset(); }
+    void reset() noexcept {
+        if (handle_) (bh_free)(handle_);
+        handle_ = nullptr;
+    }
+    bh_array *get() const noexcept { return handle_; }
+    bh_array *give() noexcept {
+        bh_array *handle = handle_;
+        handle_ = nullptr;
+        return handle;
+    }
+};
+
+inline shape shape_of(const bh_array *array, place at) {
+    std::int32_t rank = 0;
+    check((bh_rank)(&rank, array), at);
+    shape result = shape::of_rank(rank);
+    check((bh_shape)(result.data(), array), at);
+    return result;
+}
+
+inline void check_bound(std::int64_t value, std::int64_t extent, int dim, place at) {
+    if (value == BH_NONE || (value >= -extent && value <= extent)) return;
+    fail(BH_STATUS_BOUNDS,
+         "slice: bound " + std::to_string(value) + " is outside dimension " + std::to_string(dim) + " of extent " +
+             std::to_string(extent),
+         at);
+}
+
+/// The part of an array that an index list names.
+inline bh_array *indexed(const bh_array *array, const index *list, int count) {
+    const place at = count ? list[0].at : place();
+    const shape extents = shape_of(array, at);
+    const int rank = extents.rank();
+    int consumed = 0, ellipses = 0;
+    bool plain = true;
+    for (int i = 0; i < count; ++i) {
+        const index_kind kind = list[i].kind;
+        consumed += kind == index_kind::number || kind == index_kind::range || kind == index_kind::whole;
+        ellipses += kind == index_kind::ellipsis;
+        plain &= kind == index_kind::range || kind == index_kind::whole;
+    }
+    if (consumed > rank || ellipses > 1) {
+        const std::string given = std::to_string(consumed) + " indices are given";
+        fail(BH_STATUS_SHAPE,
+             ellipses > 1 ? "index: more than one ellipsis"
+                          : "index: " + given + " for an array of shape " + extents.text(),
+             at);
+    }
+    if (plain) {
+        std::int64_t start[max_rank], stop[max_rank], step[max_rank];
+        for (int dim = 0; dim < rank; ++dim) {
+            const bool range = dim < count && list[dim].kind == index_kind::range;
+            start[dim] = range ? list[dim].start : BH_NONE;
+            stop[dim] = range ? list[dim].stop : BH_NONE;
+            step[dim] = range ? list[dim].step : 1;
+            if (range) {
+                check_bound(start[dim], extents[dim], dim, list[dim].at);
+                check_bound(stop[dim], extents[dim], dim, list[dim].at);
+            }
+        }
+        bh_array *window = nullptr;
+        check((bh_window)(&window, array, start, stop, step), at);
+        return window;
+    }
+    owner now;
+    int dim = 0, source_dim = 0;
+    for (int i = 0; i < count; ++i) {
+        const index &entry = list[i];
+        const bh_array *from = now.get() ? now.get() : array;
+        bh_array *next = nullptr;
+        switch (entry.kind) {
+        case index_kind::number:
+            check((bh_index)(&next, from, dim, entry.start), entry.at);
+            ++source_dim;
+            break;
+        case index_kind::range:
+            check_bound(entry.start, extents[source_dim], source_dim, entry.at);
+            check_bound(entry.stop, extents[source_dim], source_dim, entry.at);
+            check((bh_slice)(&next, from, dim, entry.start, entry.stop, entry.step), entry.at);
+            ++dim;
+            ++source_dim;
+            break;
+        case index_kind::newaxis:
+            check((bh_new_axis)(&next, from, dim), entry.at);
+            ++dim;
+            break;
+        case index_kind::ellipsis:
+            dim += rank - consumed;
+            source_dim += rank - consumed;
+            continue;
+        case index_kind::whole:
+            ++dim;
+            ++source_dim;
+            continue;
+        case index_kind::absent:
+            continue;
+        }
+        now = owner(next);
+    }
+    if (!now.get()) {
+        bh_array *same = nullptr;
+        check((bh_retain)(&same, array), at);
+        return same;
+    }
+    return now.give();
+}
+
+} // namespace detail
+} // namespace bh
