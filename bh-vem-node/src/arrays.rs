@@ -497,6 +497,8 @@ impl Arrays {
 
     /// Marks a base as lost; its first error stays.
     pub fn poison(&mut self, base: &Base, error: Error) {
+        // Indices into the batch that failed mean nothing to those who read the base later; file and line do.
+        let error = Error { block: None, instr: None, ..error };
         if self.drop_data(base, false).is_err() {
             return;
         }

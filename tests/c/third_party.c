@@ -3,10 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct engine {
-    const struct bh_host_table *host;
     const struct bh_registry_table *registry;
     uint32_t space;
     uint64_t *operations;
@@ -19,12 +17,10 @@ static bh_status fail(struct bh_error_record *error, bh_status status, const cha
 
 static bh_status create(const struct bh_host_table *host, const struct bh_child *children, size_t child_count,
                         void **context, struct bh_error_record *error) {
-    struct engine *engine = calloc(1, sizeof *engine);
+    struct engine *engine = *context = calloc(1, sizeof *engine);
     (void)children, (void)child_count;
     if (!engine) return fail(error, BH_STATUS_MEMORY, "no memory for the third-party engine");
-    engine->host = host;
     engine->operations = host->counter(host->context, "third-party.operations");
-    *context = engine;
     return BH_STATUS_OK;
 }
 
@@ -32,8 +28,8 @@ static void destroy(void *context) { free(context); }
 
 static bh_status bind(void *context, const struct bh_registry_table *registry, struct bh_error_record *error) {
     struct engine *engine = context;
-    (void)error;
     engine->registry = registry;
+    (void)error;
     engine->space = registry->new_space(registry->context);
     return BH_STATUS_OK;
 }
@@ -46,13 +42,6 @@ static void capabilities(void *context, struct bh_capabilities *found) {
 
 static int is_system(const bh_instr *instr) { return instr->opcode >= BH_OP_NOP && instr->opcode <= BH_OP_DISCARD; }
 
-static int is_f64(const bh_batch *batch, bh_operand operand) {
-    uint32_t index = bh_operand_index(operand);
-    if (!bh_operand_is_view(operand)) return batch->constants.data[index].dtype == BH_TYPE_F64;
-    uint32_t base = batch->views.data[index].base;
-    return base != BH_NO_BASE && batch->bases.data[base].dtype == BH_TYPE_F64;
-}
-
 static int32_t supports(void *context, const bh_batch *batch, uint32_t index) {
     const bh_block *block = &batch->blocks.data[index];
     (void)context;
@@ -60,8 +49,7 @@ static int32_t supports(void *context, const bh_batch *batch, uint32_t index) {
         const bh_instr *instr = &batch->instrs.data[batch->block_instrs.data[block->instrs + i]];
         if (is_system(instr)) continue;
         if (instr->opcode != BH_OP_ADD && instr->opcode != BH_OP_MULTIPLY && instr->opcode != BH_OP_SQRT) return 0;
-        for (int o = 0; o < instr->count; o++)
-            if (!is_f64(batch, instr->operands[o])) return 0;
+        if (batch->bases.data[batch->views.data[instr->operands[0]].base].dtype != BH_TYPE_F64) return 0;
     }
     return 1;
 }
@@ -78,21 +66,20 @@ static void drop(void *context, void *handle) { (void)context, free(handle); }
 static bh_status copy_of(struct engine *engine, const bh_base *base, uint32_t access, double **copy, bh_error_record *error) {
     const struct bh_registry_table *registry = engine->registry;
     const struct bh_attachment_ops operations = {NULL, to_host, drop};
+    int upload = !(access & BH_ACCESS_DISCARD), written = (access & BH_ACCESS_WRITE) != 0;
     bh_buffer loan, host;
     bh_status status = registry->acquire(registry->context, base, engine->space, access, &loan, error);
     if (status != BH_STATUS_OK) return status;
     *copy = loan.data;
     registry->release(registry->context, &loan);
     if (*copy) return BH_STATUS_OK;
-    if (!(access & BH_ACCESS_DISCARD)) {
-        status = registry->acquire(registry->context, base, BH_HOST_SPACE, BH_ACCESS_READ, &host, error);
-        if (status != BH_STATUS_OK) return status;
-    }
-    *copy = malloc(base->len > 0 ? (size_t)base->len * 8 : 1);
-    if (*copy && !(access & BH_ACCESS_DISCARD)) memcpy(*copy, host.data, (size_t)base->len * 8);
-    if (!(access & BH_ACCESS_DISCARD)) registry->release(registry->context, &host);
+    if (upload) status = registry->acquire(registry->context, base, BH_HOST_SPACE, BH_ACCESS_READ, &host, error);
+    if (status != BH_STATUS_OK) return status;
+    *copy = malloc((size_t)base->len * 8 + 1);
+    if (*copy && upload) memcpy(*copy, host.data, (size_t)base->len * 8);
+    if (upload) registry->release(registry->context, &host);
     if (!*copy) return fail(error, BH_STATUS_MEMORY, "no memory for a copy of an array");
-    status = registry->attach(registry->context, base, engine->space, *copy, (access & BH_ACCESS_WRITE) != 0, &operations, error);
+    status = registry->attach(registry->context, base, engine->space, *copy, written, &operations, error);
     if (status != BH_STATUS_OK) free(*copy);
     return status;
 }
@@ -107,15 +94,13 @@ static bh_status run(struct engine *engine, const bh_batch *batch, const bh_inst
     double *data[3], constants[3];
     const int64_t *stride[3] = {NULL, NULL, NULL};
     int64_t at[3] = {0, 0, 0}, index[BH_MAX_RANK] = {0};
-    const bh_view_record *out = &batch->views.data[bh_operand_index(instr->operands[0])];
-    const int64_t *shape = bh_view_shape(batch, bh_operand_index(instr->operands[0]));
+    const bh_view_record *out = &batch->views.data[instr->operands[0]];
+    const int64_t *shape = bh_view_shape(batch, instr->operands[0]);
     for (int o = instr->count - 1; o >= 0; o--) { /* the output last, so that what it reads is still valid */
         uint32_t operand = bh_operand_index(instr->operands[o]);
-        if (!bh_operand_is_view(instr->operands[o])) {
-            memcpy(&constants[o], batch->constants.data[operand].bits, 8);
-            data[o] = &constants[o];
-            continue;
-        }
+        data[o] = &constants[o];
+        if (!bh_operand_is_view(instr->operands[o])) memcpy(data[o], batch->constants.data[operand].bits, 8);
+        if (!bh_operand_is_view(instr->operands[o])) continue;
         const bh_view_record *view = &batch->views.data[operand];
         const bh_base *base = &batch->bases.data[view->base];
         uint32_t access = o > 0 ? BH_ACCESS_READ : BH_ACCESS_WRITE;
@@ -149,8 +134,7 @@ static bh_status execute(void *context, const bh_batch *batch, const uint32_t *b
             if (is_system(&batch->instrs.data[index])) continue;
             bh_status status = run(context, batch, &batch->instrs.data[index], error);
             if (status == BH_STATUS_OK) continue;
-            error->block = blocks[b];
-            error->instr = index + 1;
+            error->block = blocks[b], error->instr = index + 1;
             return status;
         }
     }

@@ -15,6 +15,8 @@ pub use layout::Layout;
 pub struct Case {
     /// Opcode, types and layout, for messages.
     pub title: String,
+    /// How its operands lie in memory.
+    pub layout: Layout,
     /// The batch, whose first instruction is the operation, and the data before it.
     pub program: Program,
 }
@@ -101,11 +103,11 @@ impl Builder {
     }
 
     /// The case, with this operation and a SYNC of its output.
-    fn finish(mut self, title: String, opcode: Opcode, param: u16, operands: &[Operand]) -> Case {
+    fn finish(mut self, title: String, layout: Layout, opcode: Opcode, param: u16, operands: &[Operand]) -> Case {
         let mut instr = Instr::new(opcode, operands);
         instr.param = param;
         self.batch.push_instr(instr);
         self.batch.push_instr(Instr::new(Opcode::Sync, &operands[..1]));
-        Case { title, program: Program { batch: self.batch, memory: self.memory } }
+        Case { title, layout, program: Program { batch: self.batch, memory: self.memory } }
     }
 }

@@ -68,5 +68,5 @@ fn case(opcode: Opcode, dtype: DType, output: DType, layout: Layout, param: u16)
     }
     let target = if layout == Layout::InPlace { operands[0] } else { builder.output(output, shape, layout) };
     operands.insert(0, target);
-    Some(builder.finish(title, opcode, param, &operands))
+    Some(builder.finish(title, layout, opcode, param, &operands))
 }

@@ -39,7 +39,7 @@ fn generator(opcode: Opcode, dtype: DType, layout: Layout) -> Vec<Case> {
             let key = builder.rng.bits();
             operands.push(bh_bytecode::Operand::constant(builder.batch.push_constant(Constant::from_value(key))));
         }
-        Some(builder.finish(title, opcode, 0, &operands))
+        Some(builder.finish(title, layout, opcode, 0, &operands))
     };
     counts.into_iter().filter_map(case).collect()
 }
@@ -63,7 +63,7 @@ fn moves(opcode: Opcode, dtype: DType, index: DType, layout: Layout) -> Option<C
         let target = builder.output(dtype, places, layout);
         let source = builder.input(dtype, flat, layout, 0, Values::Wild);
         let index = builder.input(index, places, array, 1, Values::Indices(length));
-        return Some(builder.finish(title, opcode, 0, &[target, source, index]));
+        return Some(builder.finish(title, layout, opcode, 0, &[target, source, index]));
     }
     // A scatter leaves elements as they are, so its output has data.
     let (len, view) = layout.output(flat);
@@ -75,5 +75,5 @@ fn moves(opcode: Opcode, dtype: DType, index: DType, layout: Layout) -> Option<C
     if opcode == Opcode::CondScatter {
         operands.push(builder.input(DType::Bool, places, array, 1, Values::Tame));
     }
-    Some(builder.finish(title, opcode, 0, &operands))
+    Some(builder.finish(title, layout, opcode, 0, &operands))
 }

@@ -1,0 +1,121 @@
+//! What goes wrong inside of a stack: the failing line is named, only what depends on it is lost, and the stack goes on.
+
+use bh_bytecode::Opcode;
+use bh_core::abi::status;
+use bh_core::config::Config;
+use bh_core::stack::Stack;
+use bh_tests::program::{LEN, Script};
+use bh_tests::stacks;
+
+const LEN_: usize = LEN as usize;
+
+fn load(text: &str) -> Stack {
+    let config: Config = stacks::from_text("faults.toml", text).unwrap();
+    Stack::load(&config, Some("it")).unwrap()
+}
+
+/// Scripted failures on the shadow engine, directly and below the split manager.
+const FAILING: &[&str] = &[
+    "[stacks]\nit = ['fuser', 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n",
+    "[stacks]\nit = ['node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\ndelay_us = 2000\n",
+    "[stacks]\nit = ['vem-split', ['fuser', 'fuser'], 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n",
+];
+
+#[test]
+fn a_failure_loses_only_what_depends_on_it() {
+    for text in FAILING {
+        let mut stack = load(text);
+        let mut script = Script::new(&stack, 5);
+        script.fill(0, 2.0).op(Opcode::Sqrt, &[1, 0]).op(Opcode::Exp, &[2, 0]).op(Opcode::Add, &[3, 2, 0]);
+        script.op(Opcode::Multiply, &[4, 0, 0]);
+        let error = script.run(&mut stack).unwrap_err();
+        assert_eq!(error.to_string(), "program.c:3: scripted failure of exp", "{text}");
+        // Reading what is lost gives the original error, every time; the rest is there.
+        for _ in 0..2 {
+            for lost in [2, 3] {
+                let error = script.values(&mut stack, lost).unwrap_err();
+                assert_eq!(error.to_string(), "program.c:3: scripted failure of exp", "{text}");
+            }
+        }
+        assert_eq!(script.values(&mut stack, 1).unwrap(), [2f64.sqrt(); LEN_], "{text}");
+        assert_eq!(script.values(&mut stack, 4).unwrap(), [4.0; LEN_], "{text}");
+        // A later batch that needs it fails with the same line, and an overwrite heals.
+        script.clear().op(Opcode::Sqrt, &[1, 3]).fill(2, 7.0);
+        let error = script.run(&mut stack).unwrap_err();
+        assert_eq!(error.to_string(), "program.c:3: scripted failure of exp", "{text}");
+        assert_eq!(script.values(&mut stack, 2).unwrap(), [7.0; LEN_], "{text}");
+        assert!(script.values(&mut stack, 1).is_err(), "{text}");
+        script.clear().op(Opcode::Exp, &[3, 2]).op(Opcode::Add, &[1, 3, 3]);
+        script.run(&mut stack).unwrap();
+        assert_eq!(script.values(&mut stack, 1).unwrap(), [2.0 * 7f64.exp(); LEN_], "{text}");
+        script.discard(&mut stack).unwrap();
+        assert_eq!(last_line(&mut stack), "0 arrays alive, 0 bytes of host memory", "{text}");
+    }
+}
+
+fn last_line(stack: &mut Stack) -> String {
+    stack.message("leaks").unwrap().lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_index_out_of_range_is_reported_with_its_line() {
+    for name in stacks::STACKS.iter().chain(&["interp"]) {
+        let mut stack = stacks::load(name).unwrap();
+        let mut script = Script::new(&stack, 4);
+        // Indices 0, 2, 4, ...: half of them lie past the end of the source.
+        script.bases[1].dtype = bh_bytecode::DType::I64 as u8;
+        script.clear().fill(0, 1.5).op(Opcode::Add, &[3, 0, 0]);
+        let indices: Vec<u8> = (0..LEN).flat_map(|index| (2 * index).to_ne_bytes()).collect();
+        bh_tests::run::write(&mut stack, &script.bases[1], &indices).unwrap();
+        script.op(Opcode::Gather, &[2, 0, 1]);
+        let error = script.run(&mut stack).unwrap_err();
+        assert_eq!(error.origin, Some(("program.c".into(), 3)), "{name}: {error}");
+        let again = script.values(&mut stack, 2).unwrap_err();
+        assert_eq!(again.to_string(), error.to_string(), "{name}");
+        assert_eq!(script.values(&mut stack, 3).unwrap(), [3.0; LEN_], "{name}");
+        script.discard(&mut stack).unwrap();
+    }
+}
+
+#[test]
+fn memory_that_runs_out_is_an_error_and_not_the_end() {
+    for name in ["cpu", "split"] {
+        let file = stacks::root().join("config/test").join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(file).unwrap() + "\n[memory]\nlimit = '1MiB'\n";
+        let mut stack = Stack::load(&stacks::from_text("small.toml", &text).unwrap(), Some(name)).unwrap();
+        let mut script = Script::new(&stack, 2);
+        script.bases[0].len = 1 << 20;
+        script.bases[1].len = 1 << 10;
+        script.bases.iter_mut().for_each(|base| base.row_hint = base.len);
+        script.clear();
+        // Fill both, whole; the views follow the lengths.
+        for array in 0..2u32 {
+            let base = script.bases[array as usize];
+            let view = bh_bytecode::View::contiguous(&[base.len]).unwrap();
+            let place = script.batch().push_view(array, &view);
+            script.fill(place, 1.0);
+        }
+        let error = script.run(&mut stack).unwrap_err();
+        assert_eq!((error.status, error.origin.map(|(_, line)| line)), (status::MEMORY, Some(1)), "{name}");
+        assert_eq!(script.values(&mut stack, 0).unwrap_err().status, status::MEMORY, "{name}");
+        assert_eq!(script.values(&mut stack, 1).unwrap(), [1.0; 1 << 10], "{name}");
+    }
+}
+
+#[test]
+fn scripts_of_the_shadow_engine_are_checked() {
+    for (keys, message) in [
+        ("fail = 'expp:1'", "config key 'fail': 'expp:1' is not of the form 'opcode:number', as in 'exp:2'"),
+        ("fail = 'exp:0'", "config key 'fail': 'exp:0' is not of the form 'opcode:number', as in 'exp:2'"),
+        ("refuse = 1.5", "config key 'refuse': 1.5 is not between 0 and 1"),
+        ("refuse = 0.5", "ve-shadow refuses blocks ('refuse' > 0) but no engine follows it"),
+    ] {
+        let text = format!("[stacks]\nit = ['node', 'shadow']\n[components.shadow]\n{keys}\n");
+        let config = stacks::from_text("shadow.toml", &text).unwrap();
+        let error = Stack::load(&config, Some("it")).map(|_| ()).unwrap_err();
+        assert!(error.text.ends_with(message), "{error}");
+    }
+    let config = stacks::from_text("split.toml", "[stacks]\nit = ['vem-split', 'node', 'shadow']\n").unwrap();
+    let error = Stack::load(&config, Some("it")).map(|_| ()).unwrap_err();
+    assert!(error.text.ends_with("vem-split needs two stacks below it (a list of siblings), not 1"), "{error}");
+}
