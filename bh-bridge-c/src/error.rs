@@ -32,6 +32,7 @@ thread_local! {
 pub(crate) fn frame(body: impl FnOnce() -> Result<()>) -> bh_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => {
+            // A place is good for one call only.
             PLACE.set((ptr::null(), 0));
             status::OK
         }

@@ -5,7 +5,6 @@ use crate::create::{bh_dtype, dtype};
 use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
 use crate::handle::{self, Array, bh_array};
 use crate::view::dimension;
-use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::{DType, Opcode};
 use bh_core::abi::status;
 use bh_core::recorder::Input;
@@ -17,20 +16,23 @@ pub type bh_opcode = u16;
 /// The axis that stands for all.
 const ALL_AXES: i32 = i32::MAX;
 
+/// The most inputs of an operation of the opcode table, and one more.
+const INPUTS: usize = 4;
+
 /// Operands of an operation, looked up.
 struct Operands {
     home: Option<Array>,
-    inputs: [Input; MAX_OPERANDS],
+    inputs: [Input; INPUTS],
     count: usize,
 }
 
 impl Operands {
-    #[inline]
+    #[inline(always)]
     fn find(home: Option<Array>, handles: &[*const bh_array]) -> Result<Operands> {
-        const NAMES: [&str; MAX_OPERANDS] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        const NAMES: [&str; INPUTS] = ["a", "b", "c", "d"];
         let nothing = Input::Constant(bh_bytecode::Constant { bits: [0; 2], dtype: 0, reserved: [0; 7] });
-        let mut found = Operands { home, inputs: [nothing; MAX_OPERANDS], count: handles.len() };
-        if handles.len() > MAX_OPERANDS {
+        let mut found = Operands { home, inputs: [nothing; INPUTS], count: handles.len() };
+        if handles.len() > INPUTS {
             return Err(argument(format!("{} inputs are more than an operation may have", handles.len())));
         }
         for (position, &handle) in handles.iter().enumerate() {
@@ -207,7 +209,7 @@ unsafe fn general<'a>(
     let Some(known) = known else {
         return Err(Error::new(status::ARGUMENT, format!("argument 'opcode': there is no operation {opcode}")));
     };
-    if count > MAX_OPERANDS {
+    if count > INPUTS {
         return Err(argument(format!("{}: {count} inputs are more than an operation may have", known.name())));
     }
     if inputs.is_null() && count > 0 {

@@ -10,7 +10,7 @@ use bh_bytecode::Batch;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
@@ -326,7 +326,7 @@ impl Shared {
         let (failure, outstanding) = {
             let mut engine = lock(&self.engine);
             let _state = DefaultFloatState::enter();
-            let work = || engine.step(job.as_ref(), &mut completed);
+            let work = || engine.step(job.as_ref(), self.dump.as_deref(), &mut completed);
             let failure = match catch_unwind(AssertUnwindSafe(work)) {
                 Ok(result) => result.err(),
                 Err(panic) => {
@@ -373,7 +373,7 @@ impl Queue {
 
 impl Engine {
     /// Runs a batch, or waits for the oldest ticket. Keeps at most one ticket open behind a batch.
-    fn step(&mut self, job: Option<&Job>, completed: &mut u64) -> Result<()> {
+    fn step(&mut self, job: Option<&Job>, dump: Option<&Path>, completed: &mut u64) -> Result<()> {
         let Some(backend) = self.backend.as_deref_mut() else {
             *completed = job.map_or(*completed, |job| job.epoch);
             return Ok(());
@@ -387,6 +387,9 @@ impl Engine {
         let mut open = 0;
         if let Some(job) = job {
             let batch = job.batch.as_ref();
+            if let Some(directory) = dump {
+                keep(super::dump::write(directory, backend, &batch));
+            }
             match backend.execute(&batch, &[]) {
                 Ok(ticket) => {
                     self.outstanding.push_back((ticket, job.epoch));

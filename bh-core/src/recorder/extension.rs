@@ -43,7 +43,8 @@ impl Recorder {
             return Err(Error::new(status::ARGUMENT, format!("opcode {} is no registered extension method", opcode.0)));
         }
         let outs = outs.iter().map(|&out| state.find(out)).collect::<Result<Vec<u32>>>()?;
-        let sources: Vec<Source> = state.resolve(opcode, inputs)?.as_slice().to_vec();
+        let resolve = |(position, input)| state.resolve_one(opcode, position, input);
+        let sources = inputs.iter().enumerate().map(resolve).collect::<Result<Vec<Source>>>()?;
         let followup = state.record_extension(Operation { opcode, param: 0, location }, &outs, &sources)?;
         self.follow(state, followup)
     }

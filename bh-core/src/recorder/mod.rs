@@ -11,6 +11,7 @@ mod backend;
 mod builder;
 mod check;
 mod create;
+mod dump;
 mod executor;
 mod extension;
 mod floating;

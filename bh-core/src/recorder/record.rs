@@ -41,11 +41,13 @@ impl Operation<'_> {
     }
 }
 
-/// Resolved inputs; at most [`MAX_OPERANDS`].
-#[derive(Clone, Copy)]
+/// The most inputs of an operation of the opcode table, and one more.
+const INPUTS: usize = 4;
+
+/// The resolved inputs of an operation of the opcode table.
 pub(super) struct Sources {
     count: usize,
-    all: [Source; MAX_OPERANDS],
+    all: [Source; INPUTS],
 }
 
 impl Sources {
@@ -56,27 +58,33 @@ impl Sources {
 }
 
 impl State {
-    /// Resolves handles and checks that they may be read.
-    #[inline]
+    /// Resolves the handles of an operation of the opcode table and checks that they may be read.
+    #[inline(always)]
     pub(super) fn resolve(&self, opcode: Opcode, inputs: &[Input]) -> Result<Sources> {
-        let mut sources = Sources { count: inputs.len(), all: [Source::Handle(0); MAX_OPERANDS] };
-        if inputs.len() >= MAX_OPERANDS {
-            let text = format!("{}: {} inputs are more than an operation may have", opcode.name(), inputs.len());
+        let mut sources = Sources { count: inputs.len(), all: [Source::Handle(0); INPUTS] };
+        if inputs.len() > INPUTS {
+            let (name, taken) = (opcode.name(), opcode.info().inputs);
+            let text = format!("{name}: {} inputs given, but it takes {taken}", inputs.len());
             return Err(Error::new(status::ARGUMENT, text));
         }
         for (position, input) in inputs.iter().enumerate() {
-            sources.all[position] = match *input {
-                Input::Constant(constant) => Source::Constant(constant),
-                Input::Array(array) => {
-                    let handle = self.find(array).map_err(|error| operand_error(opcode, position, error))?;
-                    if self.bases.at(self.handles.at(handle).base).mapped_for_writing {
-                        return Err(operand_error(opcode, position, mapped()));
-                    }
-                    Source::Handle(handle)
-                }
-            };
+            sources.all[position] = self.resolve_one(opcode, position, input)?;
         }
         Ok(sources)
+    }
+
+    #[inline(always)]
+    pub(super) fn resolve_one(&self, opcode: Opcode, position: usize, input: &Input) -> Result<Source> {
+        match *input {
+            Input::Constant(constant) => Ok(Source::Constant(constant)),
+            Input::Array(array) => {
+                let handle = self.find(array).map_err(|error| operand_error(opcode, position, error))?;
+                if self.bases.at(self.handles.at(handle).base).mapped_for_writing {
+                    return Err(operand_error(opcode, position, mapped()));
+                }
+                Ok(Source::Handle(handle))
+            }
+        }
     }
 
     fn check_writable(&self, operation: Operation<'_>, out: u32) -> Result<()> {
@@ -117,10 +125,16 @@ impl State {
         if !opcode.check_types(dtype, &types[..sources.len()]) {
             return Err(type_error(opcode, dtype, &types[..sources.len()]));
         }
+        self.record_typed(operation, out, sources)
+    }
+
+    /// Records an operation whose types have been checked.
+    #[inline]
+    fn record_typed(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<Followup> {
         self.check_writable(operation, out)?;
-        match opcode.kind() {
+        match operation.opcode.kind() {
             Kind::Elementwise => {
-                check_param(opcode, operation.param, 0)?;
+                check_param(operation.opcode, operation.param, 0)?;
                 self.check_broadcast(operation, out, sources)?;
                 self.append(operation, out, sources, None)
             }
@@ -165,7 +179,7 @@ impl State {
         }
         let (shape, len) = self.result_shape(operation, sources)?;
         let out = self.new_contiguous(dtype, shape.extents(), len)?;
-        match self.record(operation, out, sources) {
+        match self.record_typed(operation, out, sources) {
             Ok(followup) => Ok((out, followup)),
             Err(error) => {
                 self.release(out);
@@ -324,30 +338,58 @@ impl State {
         sources: &[Source],
         index_box: Option<(u32, bool)>,
     ) -> Result<Followup> {
-        let opcode = operation.opcode;
-        let kind = opcode.kind();
-        let strict = kind != Kind::Elementwise;
-        let mut sources_now = [Source::Handle(0); MAX_OPERANDS];
-        sources_now[..sources.len()].copy_from_slice(sources);
-        let sources_now = &mut sources_now[..sources.len()];
-        let mut temporaries = [0u32; MAX_OPERANDS];
-        let mut temporary_count = 0;
-        for source in sources_now.iter_mut() {
+        let strict = operation.opcode.kind() != Kind::Elementwise;
+        let overlaps = |source: &Source| matches!(*source, Source::Handle(handle) if self.needs_copy(out, handle, strict));
+        if sources.iter().any(overlaps) {
+            return self.append_with_copies(operation, out, sources, index_box);
+        }
+        self.append_plain(operation, out, sources, index_box)
+    }
+
+    /// As [`State::append`], with copies of the inputs that the output overlaps.
+    #[cold]
+    fn append_with_copies(
+        &mut self,
+        operation: Operation<'_>,
+        out: u32,
+        sources: &[Source],
+        index_box: Option<(u32, bool)>,
+    ) -> Result<Followup> {
+        let strict = operation.opcode.kind() != Kind::Elementwise;
+        let mut sources = sources.to_vec();
+        let mut copies = Vec::new();
+        for source in &mut sources {
             if let Source::Handle(handle) = *source
                 && self.needs_copy(out, handle, strict)
             {
                 let copy = self.copy(handle, operation.location)?;
                 *source = Source::Handle(copy);
-                temporaries[temporary_count] = copy;
-                temporary_count += 1;
+                copies.push(copy);
             }
         }
+        let result = self.append_plain(operation, out, &sources, index_box);
+        for copy in copies {
+            self.release(copy);
+        }
+        result
+    }
+
+    #[inline]
+    fn append_plain(
+        &mut self,
+        operation: Operation<'_>,
+        out: u32,
+        sources: &[Source],
+        index_box: Option<(u32, bool)>,
+    ) -> Result<Followup> {
+        let opcode = operation.opcode;
+        let kind = opcode.kind();
         let mut operands = [Operand::NONE; MAX_OPERANDS];
         operands[0] = Operand::view(self.intern(out));
         let mut structure = self.handles.at(out).view.hash ^ self.dtype(out) as u64;
         let mut followup = self.followup(out)?;
         let folds = matches!(kind, Kind::Reduction | Kind::Accumulate);
-        for (position, source) in sources_now.iter().enumerate() {
+        for (position, source) in sources.iter().enumerate() {
             operands[position + 1] = match *source {
                 Source::Constant(constant) => self.builder.push_constant(constant),
                 Source::Handle(handle) => {
@@ -367,8 +409,15 @@ impl State {
             };
         }
         self.mark_written(out);
-        let mut instr = Instr::new(opcode, &operands[..sources.len() + 1]);
-        instr.param = operation.param;
+        let instr = Instr {
+            opcode,
+            param: operation.param,
+            count: sources.len() as u8 + 1,
+            outputs: 1,
+            reserved: 0,
+            origin: 0,
+            operands,
+        };
         self.push_instr(instr, operation.location, structure);
         let work = if folds { sources.first() } else { None };
         let work = match work {
@@ -376,9 +425,6 @@ impl State {
             _ => index_box.map_or(out, |(owner, _)| owner),
         };
         self.count_work(work);
-        for &copy in &temporaries[..temporary_count] {
-            self.release(copy);
-        }
         self.sync_pinned(out, followup);
         Ok(followup)
     }

@@ -29,7 +29,7 @@ impl<T> Slab<T> {
     }
 
     /// Stores a value and returns its index, or gives it back when the slab is full.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, value: T) -> Result<u32, T> {
         self.live += 1;
         if let Some(slot) = self.slots.get_mut(self.free as usize) {

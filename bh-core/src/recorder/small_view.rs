@@ -21,7 +21,6 @@ pub(super) struct SmallView {
     pub(super) hash: u64,
     dims: Dims,
     rank: u8,
-    pub(super) contiguous: bool,
     pub(super) injective: bool,
 }
 
@@ -35,12 +34,12 @@ enum Dims {
 impl SmallView {
     pub(super) fn new(view: &View) -> SmallView {
         let view = view.canonical();
-        let contiguous = view.is_contiguous();
-        let injective = contiguous || view.is_injective();
-        SmallView::from_parts(view.start(), view.len(), view.shape(), view.stride(), contiguous, injective)
+        let injective = view.is_contiguous() || view.is_injective();
+        SmallView::from_parts(view.start(), view.len(), view.shape(), view.stride(), injective)
     }
 
-    fn from_parts(start: i64, len: i64, shape: &[i64], stride: &[i64], contiguous: bool, injective: bool) -> SmallView {
+    #[inline]
+    fn from_parts(start: i64, len: i64, shape: &[i64], stride: &[i64], injective: bool) -> SmallView {
         let rank = shape.len();
         let dims = if rank <= INLINE {
             let mut dims = [0; 2 * INLINE];
@@ -50,7 +49,7 @@ impl SmallView {
         } else {
             Dims::Heap(shape.iter().chain(stride).copied().collect())
         };
-        let mut view = SmallView { start, len, hash: 0, dims, rank: rank as u8, contiguous, injective };
+        let mut view = SmallView { start, len, hash: 0, dims, rank: rank as u8, injective };
         view.hash = view.dims().iter().fold(mix(rank as u64, start as u64), |hash, &word| mix(hash, word as u64));
         view
     }
@@ -68,7 +67,7 @@ impl SmallView {
                 }
             }
         }
-        SmallView::from_parts(0, len, shape, &stride[..shape.len()], true, true)
+        SmallView::from_parts(0, len, shape, &stride[..shape.len()], true)
     }
 
     #[inline]
@@ -120,7 +119,7 @@ mod tests {
             let (small, direct) = (SmallView::new(&view), SmallView::contiguous(shape, view.len()));
             assert!(small.same(&direct), "{shape:?}");
             assert_eq!(small.view(), view.canonical());
-            assert!(direct.contiguous && small.contiguous && small.injective);
+            assert!(direct.injective && small.injective);
         }
     }
 

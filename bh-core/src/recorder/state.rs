@@ -121,7 +121,7 @@ impl State {
     }
 
     /// A new array on a new base.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new_array(&mut self, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
         let id = self.running()?.ids.fetch_add(1, Ordering::Relaxed);
         let entry = BaseEntry {
@@ -147,7 +147,7 @@ impl State {
     }
 
     /// One more handle on a base.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new_handle(&mut self, base: u32, view: SmallView) -> Result<u32> {
         let handle = Handle { base, view, interned: 0, interned_epoch: 0 };
         let index = self.handles.insert(handle).map_err(|_| too_many())?;

@@ -192,3 +192,16 @@ fn a_stack_that_does_not_start_is_an_error() {
     assert_eq!(error.status, status::PANIC);
     assert!(!recorder.is_running());
 }
+
+#[test]
+fn batches_are_dumped_with_the_data_they_start_from() {
+    let directory = std::env::temp_dir().join(format!("bh-dump-{}", std::process::id()));
+    let (recorder, log) = context(Options { dump: Some(directory.clone()), ..Options::default() });
+    let a = array(&recorder, &[2], &[1.0, 2.0]);
+    values(&recorder, add(&recorder, a, a));
+    let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let dump = bh_bytecode::dump::read(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!(dump.batch, lock(&log.batches)[0]);
+    assert_eq!(dump.contents, [(1, [1.0f64, 2.0].iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>())]);
+    std::fs::remove_dir_all(directory).unwrap();
+}

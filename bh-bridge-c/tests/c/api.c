@@ -1,0 +1,363 @@
+/* The C interface, function by function. */
+#include "expect.h"
+
+static void creation(void) {
+    const int64_t shape[2] = {2, 3}, three = 3;
+    const double data[6] = {1, 2, 3, 4, 5, 6};
+    const uint8_t truth[3] = {0, 2, 255};
+    bh_array *a, *b;
+    {
+        const double expected[] = {1, 1, 1, 1, 1, 1};
+        OK(bh_ones(&a, NULL, BH_TYPE_F32, 2, shape));
+        has(a, 6, expected, __LINE__);
+        OK(bh_free(a));
+    }
+    {
+        const double expected[] = {7, 7, 7};
+        OK(bh_full(&a, NULL, bh_i16(7), 1, &three));
+        has(a, 3, expected, __LINE__);
+        OK(bh_free(a));
+    }
+    {
+        const double expected[] = {10, 7, 4}, fractions[] = {0, 0.5, 1, 1.5}, line[] = {1, 1.5, 2};
+        OK(bh_arange(&a, NULL, BH_TYPE_I32, 10, 2, -3));
+        has(a, 3, expected, __LINE__);
+        OK(bh_free(a));
+        OK(bh_arange(&a, NULL, BH_TYPE_F64, 0, 2, 0.5));
+        has(a, 4, fractions, __LINE__);
+        OK(bh_free(a));
+        OK(bh_linspace(&a, NULL, BH_TYPE_F64, 1, 2, 3));
+        has(a, 3, line, __LINE__);
+        OK(bh_free(a));
+    }
+    {
+        const double expected[] = {0, 1, 1};
+        OK(bh_from_data(&a, NULL, BH_TYPE_BOOL, 1, &three, truth));
+        has(a, 3, expected, __LINE__);
+        OK(bh_free(a));
+    }
+    OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, shape, data));
+    OK(bh_copy(&b, a));
+    OK(bh_add(a, a, a));
+    has(b, 6, data, __LINE__);
+    OK(bh_free(b));
+    OK(bh_retain(&b, a));
+    OK(bh_free(a));
+    {
+        const double expected[] = {2, 4, 6, 8, 10, 12};
+        has(b, 6, expected, __LINE__);
+    }
+    OK(bh_free(b));
+    OK(bh_free(NULL));
+}
+
+static void randomness(void) {
+    const int64_t many = 20000;
+    bh_array *a, *b, *sum, *same;
+    double mean, square;
+    bool equal;
+    OK(bh_random_uniform(&a, NULL, BH_TYPE_F64, 1, &many, 7));
+    OK(bh_random_uniform(&b, NULL, BH_TYPE_F64, 1, &many, 7));
+    OK(bh_equal_new(&same, a, b));
+    OK(bh_logical_and_reduce_new(&sum, same, 0));
+    OK(bh_scalar_bool(&equal, sum));
+    TRUE(equal);
+    OK(bh_free(sum));
+    OK(bh_free(same));
+    OK(bh_add_reduce_new(&sum, a, BH_ALL_AXES));
+    OK(bh_scalar_f64(&mean, sum));
+    TRUE(fabs(mean / (double)many - 0.5) < 0.02);
+    OK(bh_free(sum));
+    OK(bh_free(b));
+    OK(bh_free(a));
+    OK(bh_random_normal(&a, NULL, BH_TYPE_F64, 1, &many, 7));
+    OK(bh_add_reduce_new(&sum, a, 0));
+    OK(bh_scalar_f64(&mean, sum));
+    OK(bh_free(sum));
+    OK(bh_powi(a, a, 2));
+    OK(bh_add_reduce_new(&sum, a, 0));
+    OK(bh_scalar_f64(&square, sum));
+    TRUE(fabs(mean / (double)many) < 0.04 && fabs(square / (double)many - 1) < 0.06);
+    OK(bh_free(sum));
+    OK(bh_free(a));
+}
+
+static void views(void) {
+    const int64_t shape[3] = {2, 3, 4}, flat[2] = {6, -1}, square[2] = {4, 4}, big[2] = {2, 4};
+    const int64_t start[3] = {0, 1, BH_NONE}, stop[3] = {1, BH_NONE, 3}, step[3] = {1, 1, 2};
+    const int32_t axes[3] = {2, 0, 1};
+    int64_t got[3], size, offset;
+    int32_t rank;
+    bh_array *a, *v, *w;
+    OK(bh_empty(&a, NULL, BH_TYPE_I64, 3, shape));
+    OK(bh_range(a, 0, 1));
+    OK(bh_slice(&v, a, -1, 1, BH_NONE, 2));
+    OK(bh_shape(got, v));
+    TRUE(got[0] == 2 && got[1] == 3 && got[2] == 2);
+    OK(bh_free(v));
+    OK(bh_window(&v, a, start, stop, step));
+    {
+        const double expected[] = {4, 6, 8, 10};
+        has(v, 4, expected, __LINE__);
+    }
+    OK(bh_offset(&offset, v));
+    TRUE(offset == 4);
+    OK(bh_free(v));
+    OK(bh_index(&v, a, 1, -1));
+    {
+        const double expected[] = {8, 9, 10, 11, 20, 21, 22, 23};
+        has(v, 8, expected, __LINE__);
+    }
+    OK(bh_new_axis(&w, v, 0));
+    OK(bh_rank(&rank, w));
+    TRUE(rank == 3);
+    OK(bh_free(w));
+    OK(bh_free(v));
+    OK(bh_transpose(&v, a, axes));
+    OK(bh_shape(got, v));
+    TRUE(got[0] == 4 && got[1] == 2 && got[2] == 3);
+    OK(bh_free(v));
+    OK(bh_transpose(&v, a, NULL));
+    OK(bh_stride(got, v));
+    TRUE(got[0] == 1 && got[1] == 4 && got[2] == 12);
+    OK(bh_reshape(&w, v, 2, flat));
+    OK(bh_shape(got, w));
+    TRUE(got[0] == 6 && got[1] == 4);
+    OK(bh_free(w));
+    OK(bh_free(v));
+    OK(bh_index(&v, a, 0, 0));
+    OK(bh_reverse(&w, v, 0));
+    {
+        const double expected[] = {8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3};
+        has(w, 12, expected, __LINE__);
+    }
+    OK(bh_free(w));
+    OK(bh_diagonal(&w, v, 1, 0, 1));
+    {
+        const double expected[] = {1, 6, 11};
+        has(w, 3, expected, __LINE__);
+    }
+    OK(bh_free(w));
+    OK(bh_free(v));
+    {
+        const int64_t window[1] = {3}, stride[1] = {-2};
+        const double expected[] = {23, 21, 19};
+        OK(bh_view(&v, a, 23, 1, window, stride));
+        has(v, 3, expected, __LINE__);
+        OK(bh_free(v));
+    }
+    OK(bh_index(&v, a, 0, 1));
+    OK(bh_index(&w, v, 0, 0));
+    OK(bh_free(v));
+    OK(bh_broadcast(&v, w, 2, big));
+    OK(bh_size(&size, v));
+    TRUE(size == 8);
+    FAILS(bh_identity(v, bh_i64(1)), BH_STATUS_ARGUMENT, "several elements");
+    FAILS(bh_broadcast(&w, a, 2, square), BH_STATUS_ARGUMENT, "cannot be broadcast");
+    OK(bh_free(v));
+    OK(bh_free(a));
+}
+
+static void operations(void) {
+    const int64_t shape[2] = {2, 2}, two = 2;
+    const double data[4] = {1, 4, 9, 16};
+    bh_array *a, *b, *c, *mask;
+    const bh_array *inputs[2];
+    bh_dtype dtype;
+    double value, parts[2];
+    int64_t whole;
+    uint64_t natural;
+    OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, shape, data));
+    OK(bh_sqrt_new(&b, a));
+    {
+        const double expected[] = {1, 2, 3, 4};
+        has(b, 4, expected, __LINE__);
+    }
+    OK(bh_subtract(b, bh_f64(10), b));
+    {
+        const double expected[] = {9, 8, 7, 6};
+        has(b, 4, expected, __LINE__);
+    }
+    OK(bh_greater_new(&mask, a, b));
+    OK(bh_dtype_of(&dtype, mask));
+    TRUE(dtype == BH_TYPE_BOOL && bh_dtype_size(dtype) == 1 && bh_dtype_size(99) == 0);
+    OK(bh_where_new(&c, mask, a, bh_f64(-1)));
+    {
+        const double expected[] = {-1, -1, 9, 16};
+        has(c, 4, expected, __LINE__);
+    }
+    OK(bh_free(c));
+    OK(bh_free(mask));
+    OK(bh_maximum_reduce_new(&c, b, -1));
+    {
+        const double expected[] = {9, 7};
+        has(c, 2, expected, __LINE__);
+    }
+    OK(bh_add(a, a, c)); /* a row is added to each row */
+    {
+        const double expected[] = {10, 11, 18, 23};
+        has(a, 4, expected, __LINE__);
+    }
+    OK(bh_add_accumulate(a, a, 0));
+    {
+        const double expected[] = {10, 11, 28, 34};
+        has(a, 4, expected, __LINE__);
+    }
+    OK(bh_free(c));
+    OK(bh_free(b));
+    inputs[0] = a;
+    inputs[1] = bh_f64(2);
+    OK(bh_op_new(&b, BH_OP_POWER, 0, -1, 2, inputs));
+    OK(bh_free(b));
+    OK(bh_op_new(&b, BH_OP_ADD_REDUCE, 3, -1, 1, inputs));
+    OK(bh_scalar_f64(&value, b));
+    TRUE(value == 83);
+    OK(bh_scalar_i64(&whole, b));
+    OK(bh_scalar_u64(&natural, b));
+    OK(bh_scalar_c128(parts, b));
+    TRUE(whole == 83 && natural == 83 && parts[0] == 83 && parts[1] == 0);
+    OK(bh_free(b));
+    OK(bh_op_new(&b, BH_OP_IDENTITY, 0, BH_TYPE_C64, 1, inputs));
+    OK(bh_multiply(b, b, bh_c64(0, 1)));
+    OK(bh_imag_new(&c, b));
+    {
+        const double expected[] = {10, 11, 28, 34};
+        has(c, 4, expected, __LINE__);
+    }
+    OK(bh_free(c));
+    OK(bh_free(b));
+    {
+        const double expected[] = {34, 10}, scattered[] = {-1, 11, 28, -2};
+        const int64_t numbers[2] = {-1, 0};
+        const double values[2] = {-2, -1};
+        bh_array *index;
+        OK(bh_from_data(&index, NULL, BH_TYPE_I64, 1, &two, numbers));
+        OK(bh_gather_new(&b, a, index));
+        has(b, 2, expected, __LINE__);
+        OK(bh_write(b, values));
+        OK(bh_scatter(a, b, index));
+        has(a, 4, scattered, __LINE__);
+        OK(bh_free(index));
+        OK(bh_free(b));
+    }
+    OK(bh_free(a));
+}
+
+static int released;
+
+static void release(void *argument, void *data) {
+    released += *(int *)argument;
+    free(data);
+}
+
+static void access_to_data(void) {
+    const int64_t shape[2] = {2, 2}, turned[2] = {8, 16};
+    double *memory = (double *)malloc(4 * sizeof(double)), data[4] = {1, 2, 3, 4}, got[4];
+    int argument = 5;
+    void *mapped;
+    bh_array *a;
+    OK(bh_empty(&a, NULL, BH_TYPE_F64, 2, shape));
+    OK(bh_write_strided(a, data, turned));
+    OK(bh_read(got, a));
+    TRUE(got[1] == 3 && got[2] == 2);
+    OK(bh_read_strided(got, a, turned));
+    TRUE(got[1] == 2 && got[2] == 3);
+    OK(bh_map(&mapped, a, BH_ACCESS_READ | BH_ACCESS_WRITE));
+    ((double *)mapped)[3] = 40;
+    FAILS(bh_add(a, a, a), BH_STATUS_ARGUMENT, "mapped");
+    OK(bh_unmap(a));
+    FAILS(bh_unmap(a), BH_STATUS_ARGUMENT, "not mapped");
+    OK(bh_read(got, a));
+    TRUE(got[3] == 40);
+    OK(bh_pin(a));
+    OK(bh_add(a, a, a));
+    OK(bh_unpin(a));
+    FAILS(bh_unpin(a), BH_STATUS_ARGUMENT, "not pinned");
+    OK(bh_free(a));
+    memcpy(memory, data, sizeof data);
+    OK(bh_adopt(&a, NULL, BH_TYPE_F64, 2, shape, memory, release, &argument));
+    OK(bh_multiply(a, a, bh_f64(10)));
+    OK(bh_map(&mapped, a, BH_ACCESS_READ));
+    TRUE(mapped == memory && memory[0] == 10 && memory[3] == 40);
+    OK(bh_unmap(a));
+    OK(bh_map(&mapped, a, BH_ACCESS_WRITE | BH_ACCESS_READ));
+    memory[0] = 1;
+    OK(bh_unmap(a));
+    OK(bh_read(got, a));
+    TRUE(got[0] == 1 && got[3] == 40);
+    OK(bh_free(a));
+    OK(bh_sync(NULL));
+    TRUE(released == 5);
+}
+
+static void context(void) {
+    bh_context *other, *found;
+    const char *text;
+    bh_statistics counts;
+    bh_memory memory;
+    uint64_t counter;
+    const int64_t one = 1;
+    bh_array *a, *b;
+    OK(bh_context_create(&other, NULL));
+    OK(bh_stack_name(&text, other));
+    TRUE(strcmp(text, "cpu") == 0);
+    OK(bh_info(&text, other));
+    TRUE(strstr(text, "stack cpu") && strstr(text, bh_version()));
+    OK(bh_ones(&a, other, BH_TYPE_F64, 1, &one));
+    OK(bh_ones(&b, NULL, BH_TYPE_F64, 1, &one));
+    FAILS(bh_add(a, a, b), BH_STATUS_HANDLE, "another context");
+    OK(bh_context_of(&found, a));
+    TRUE(found == other);
+    OK(bh_statistics_get(&counts, other));
+    TRUE(counts.arrays == 1 && counts.bases == 1 && counts.recorded == 1);
+    OK(bh_flush(other));
+    OK(bh_sync(other));
+    OK(bh_memory_get(&memory, other));
+    TRUE(memory.limit > 0 && memory.peak >= 8);
+    OK(bh_memory_release(other));
+    OK(bh_counter(&counter, other, "memory.allocations"));
+    TRUE(counter > 0);
+    OK(bh_message(&text, other, "a question that nobody knows"));
+    TRUE(text[0] == 0);
+    OK(bh_eager(other, 1));
+    OK(bh_add(a, a, a));
+    OK(bh_statistics_get(&counts, other));
+    TRUE(counts.pending == 0);
+    OK(bh_context_destroy(other));
+    FAILS(bh_context_destroy(other), BH_STATUS_HANDLE, "not valid");
+    FAILS(bh_free(a), BH_STATUS_SHUTDOWN, "shut down");
+    OK(bh_free(b));
+    FAILS(bh_context_create(&other, "nonsense"), BH_STATUS_CONFIG, "nonsense");
+    TRUE(other == NULL);
+}
+
+static void texts(void) {
+    const int64_t shape[2] = {2, 2}, many[2] = {100, 100};
+    const double data[4] = {1, -2.5, 3, 1e300};
+    const char *text;
+    bh_array *a;
+    OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, shape, data));
+    OK(bh_format(&text, a));
+    TRUE(strcmp(text, "[[  1.0  -2.5]\n [  3.0 1e300]]") == 0);
+    OK(bh_print(a));
+    OK(bh_free(a));
+    OK(bh_empty(&a, NULL, BH_TYPE_I32, 2, many));
+    OK(bh_range(a, 0, 1));
+    OK(bh_format(&text, a));
+    TRUE(strstr(text, "[[   0    1    2 ...   97   98   99]\n") == text && strstr(text, " 9999]]"));
+    OK(bh_free(a));
+    TRUE(strcmp(bh_status_text(BH_STATUS_SHAPE), "shapes do not fit each other") == 0);
+    TRUE(strcmp(bh_status_text(12345), "unknown status") == 0);
+}
+
+int main(void) {
+    creation();
+    randomness();
+    views();
+    operations();
+    access_to_data();
+    context();
+    texts();
+    OK(bh_context_destroy(NULL));
+    return 0;
+}

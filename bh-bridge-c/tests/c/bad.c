@@ -1,0 +1,133 @@
+/* Wrong arguments: each gives an error that names the cause, and the library stays usable. */
+#include "expect.h"
+
+static void handles(void) {
+    const int64_t one = 1;
+    bh_array *a, *b, *c, *stale;
+    int local = 0;
+    OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &one));
+    OK(bh_retain(&stale, a));
+    OK(bh_free(stale));
+    FAILS(bh_free(stale), BH_STATUS_HANDLE, "freed");
+    FAILS(bh_add(stale, a, a), BH_STATUS_HANDLE, "freed");
+    FAILS(bh_add(a, a, stale), BH_STATUS_HANDLE, "input 2");
+    FAILS(bh_add(NULL, a, a), BH_STATUS_HANDLE, "'out' is null");
+    FAILS(bh_add(a, NULL, a), BH_STATUS_HANDLE, "'a' is null");
+    FAILS(bh_add(a, a, (bh_array *)&local), BH_STATUS_HANDLE, "no array handle");
+    FAILS(bh_add(bh_f64(1), a, a), BH_STATUS_HANDLE, "constant");
+    FAILS(bh_add_new(&b, bh_f64(1), bh_f64(2)), BH_STATUS_ARGUMENT, "at least one operand must be an array");
+    FAILS(bh_add_new(NULL, a, a), BH_STATUS_ARGUMENT, "'out' is null");
+    FAILS(bh_read(NULL, a), BH_STATUS_ARGUMENT, "'data' is null");
+    FAILS(bh_rank(NULL, a), BH_STATUS_ARGUMENT, "'out' is null");
+    FAILS(bh_empty(&b, (bh_context *)&local, BH_TYPE_F64, 1, &one), BH_STATUS_HANDLE, "context");
+    /* A constant is good for a while only. */
+    {
+        bh_array *old = bh_f64(1);
+        int i;
+        for (i = 0; i < 100; i++) {
+            (void)bh_f64(2);
+        }
+        FAILS(bh_add(a, a, old), BH_STATUS_HANDLE, "not valid");
+    }
+    OK(bh_add_new(&c, a, a));
+    OK(bh_free(c));
+    OK(bh_free(a));
+}
+
+static void arguments(void) {
+    const int64_t shape[2] = {2, 3}, four = 4, negative = -1, huge[3] = {1ll << 40, 1ll << 40, 4};
+    int64_t deep[17];
+    const bh_array *inputs[9];
+    bh_array *a, *b, *f, *v;
+    int i;
+    for (i = 0; i < 17; i++) {
+        deep[i] = 1;
+    }
+    OK(bh_zeros(&a, NULL, BH_TYPE_F64, 2, shape));
+    OK(bh_zeros(&b, NULL, BH_TYPE_F64, 1, &four));
+    OK(bh_zeros(&f, NULL, BH_TYPE_F32, 2, shape));
+    FAILS(bh_add(a, a, b), BH_STATUS_SHAPE, "input 2");
+    FAILS(bh_add(a, a, f), BH_STATUS_TYPE, "(f64, f32) -> f64");
+    FAILS(bh_add(a, a, bh_i32(1)), BH_STATUS_TYPE, "cast");
+    FAILS(bh_left_shift(a, a, a), BH_STATUS_TYPE, "left_shift");
+    FAILS(bh_add_reduce(b, a, 2), BH_STATUS_ARGUMENT, "dimension 2");
+    FAILS(bh_add_reduce(b, a, 0), BH_STATUS_SHAPE, "gives a result of shape [3]");
+    FAILS(bh_powi(a, a, 70000), BH_STATUS_ARGUMENT, "70000");
+    FAILS(bh_powi(a, a, 9), BH_STATUS_ARGUMENT, "2 to 5");
+    FAILS(bh_empty(&v, NULL, 13, 1, &four), BH_STATUS_TYPE, "13");
+    FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 17, deep), BH_STATUS_SHAPE, "17");
+    FAILS(bh_empty(&v, NULL, BH_TYPE_F64, -1, deep), BH_STATUS_SHAPE, "-1");
+    FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 1, NULL), BH_STATUS_ARGUMENT, "'shape' is null");
+    FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 1, &negative), BH_STATUS_SHAPE, "negative");
+    FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 3, huge), BH_STATUS_SHAPE, "overflow");
+    FAILS(bh_slice(&v, a, 2, 0, 1, 1), BH_STATUS_ARGUMENT, "dimension 2");
+    FAILS(bh_slice(&v, a, 0, 0, 1, 0), BH_STATUS_ARGUMENT, "zero");
+    FAILS(bh_index(&v, a, 0, 2), BH_STATUS_ARGUMENT, "out of range");
+    FAILS(bh_view(&v, a, 4, 2, shape, shape), BH_STATUS_BOUNDS, "leaves the base");
+    FAILS(bh_reshape(&v, a, 1, &four), BH_STATUS_SHAPE, "reshape");
+    FAILS(bh_arange(&v, NULL, BH_TYPE_F64, 0, 1, 0), BH_STATUS_ARGUMENT, "step 0");
+    FAILS(bh_full(&v, NULL, a, 1, &four), BH_STATUS_ARGUMENT, "constant");
+    FAILS(bh_random_uniform(&v, NULL, BH_TYPE_I8, 1, &four, 1), BH_STATUS_TYPE, "i8");
+    for (i = 0; i < 9; i++) {
+        inputs[i] = a;
+    }
+    FAILS(bh_op(a, 9999, 0, 1, inputs), BH_STATUS_ARGUMENT, "9999");
+    FAILS(bh_op(a, BH_OP_DISCARD, 0, 1, inputs), BH_STATUS_ARGUMENT, "no operation");
+    FAILS(bh_op(a, BH_OP_ADD, 0, 3, inputs), BH_STATUS_ARGUMENT, "takes 2");
+    FAILS(bh_op(a, BH_OP_ADD, 0, 9, inputs), BH_STATUS_ARGUMENT, "9 inputs");
+    FAILS(bh_op(a, BH_OP_ADD, 0, 2, NULL), BH_STATUS_ARGUMENT, "'inputs' is null");
+    FAILS(bh_op(a, BH_OP_RANGE, 0, 0, NULL), BH_STATUS_ARGUMENT, "range");
+    FAILS(bh_extmethod("no such method", 1, &a, 1, inputs), BH_STATUS_UNSUPPORTED, "no such method");
+    FAILS(bh_threads_set(NULL, 0), BH_STATUS_ARGUMENT, "0");
+    OK(bh_add(a, a, a));
+    OK(bh_free(a));
+    OK(bh_free(b));
+    OK(bh_free(f));
+}
+
+static void deferred(void) {
+    const int64_t three = 3;
+    bh_array *a, *index, *bad;
+    double values[3];
+    uint32_t line;
+    OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &three));
+    OK(bh_empty(&index, NULL, BH_TYPE_I64, 1, &three));
+    OK(bh_range(index, 2, 1));
+    line = __LINE__ + 1;
+    OK(bh_gather_new(&bad, a, index));
+    FAILS(bh_read(values, bad), BH_STATUS_BOUNDS, "");
+    TRUE(strstr(bh_error_file(), "bad.c") && bh_error_line() == line);
+    FAILS(bh_read(values, bad), BH_STATUS_BOUNDS, "");
+    TRUE(bh_error_line() == line);
+    OK(bh_read(values, a));
+    OK(bh_sync(NULL));
+    OK(bh_identity(bad, bh_f64(4))); /* a full overwrite heals */
+    OK(bh_read(values, bad));
+    TRUE(values[2] == 4);
+    OK(bh_free(bad));
+    OK(bh_free(index));
+    OK(bh_free(a));
+}
+
+static void after_shutdown(void) {
+    const int64_t one = 1;
+    bh_array *a, *b;
+    OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &one));
+    OK(bh_context_destroy(NULL));
+    FAILS(bh_add(a, a, a), BH_STATUS_SHUTDOWN, "shut down");
+    FAILS(bh_free(a), BH_STATUS_SHUTDOWN, "shut down");
+    FAILS(bh_add_new(&b, a, a), BH_STATUS_SHUTDOWN, "shut down");
+    OK(bh_context_destroy(NULL));
+    OK(bh_ones(&b, NULL, BH_TYPE_F64, 1, &one));
+    FAILS(bh_free(a), BH_STATUS_HANDLE, "freed");
+    OK(bh_free(b));
+    OK(bh_context_destroy(NULL));
+}
+
+int main(void) {
+    handles();
+    arguments();
+    deferred();
+    after_shutdown();
+    return 0;
+}

@@ -1,0 +1,78 @@
+//! C programs against the built library: as C99 and as C++, with every warning an error.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where this build's libraries lie: beside the test program.
+fn libraries() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    program.parent().unwrap().to_path_buf()
+}
+
+fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Compiles a program and runs it with these environment variables; it must succeed.
+fn run(compiler: &[&str], file: &str, name: &str, environment: &[(&str, &str)]) -> String {
+    let directory = std::env::temp_dir().join(format!("bh-bridge-c-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let library = libraries().join("libbh_bridge_c.so");
+    // The name that the dynamic linker looks for.
+    let versioned = directory.join(concat!("libbh_bridge_c.so.", env!("CARGO_PKG_VERSION_MAJOR")));
+    std::os::unix::fs::symlink(&library, &versioned).unwrap();
+    let program = directory.join(name);
+    let mut command = Command::new(compiler[0]);
+    command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-g", "-I"]);
+    command.arg(source("include")).arg("-o").arg(&program).arg(source(file)).arg("-x").arg("none").arg(&library);
+    command.arg(format!("-Wl,-rpath,{}", directory.display())).args(["-lm", "-lpthread"]);
+    let compiled = command.output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let output = Command::new(&program)
+        .env_clear()
+        .env("BH_LIBRARY_PATH", libraries())
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{name}: {}: {errors}", output.status);
+    std::fs::remove_dir_all(&directory).unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const C99: &[&str] = &["cc", "-std=c99"];
+const CPP: &[&str] = &["c++", "-std=c++11", "-Wno-long-long", "-x", "c++"];
+
+#[test]
+fn the_interface_from_c99() {
+    let printed = run(C99, "tests/c/api.c", "api", &[]);
+    assert_eq!(printed, "[[  1.0  -2.5]\n [  3.0 1e300]]\n");
+}
+
+#[test]
+fn the_interface_from_cpp() {
+    run(CPP, "tests/c/api.c", "api-cpp", &[]);
+}
+
+#[test]
+fn the_interface_in_eager_mode() {
+    run(C99, "tests/c/api.c", "api-eager", &[("BH_EAGER", "1")]);
+}
+
+#[test]
+fn wrong_arguments() {
+    run(C99, "tests/c/bad.c", "bad", &[]);
+}
+
+#[test]
+fn threads_fork_and_exit() {
+    run(C99, "tests/c/process.c", "process", &[]);
+}
+
+#[test]
+fn examples_run() {
+    let printed = run(C99, "../examples/heat.c", "heat", &[]);
+    assert!(printed.starts_with("stack cpu, 1000 x 1000, 100 iterations, "), "{printed}");
+    let printed = run(C99, "../examples/black_scholes.c", "black_scholes", &[("BH_STACK", "cpu-plain")]);
+    assert!(printed.starts_with("stack cpu-plain, 1000000 options, 10 iterations, "), "{printed}");
+}

@@ -1,0 +1,35 @@
+//! `BH_DUMP`: each batch is written to a file before it runs, with the data that it starts from, for `bh replay`.
+
+use super::backend::Backend;
+use crate::abi::{access, status};
+use crate::error::{Error, Result};
+use bh_bytecode::dump::{self, Dump};
+use bh_bytecode::{BatchRef, base_flags};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Numbers the files of this process.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Data past this many bytes per array is left out; `bh replay` starts such arrays from zeros.
+const MAX_CONTENTS: u64 = 1 << 28;
+
+/// Writes a batch to `directory` as `batch-PROCESS-NUMBER.bhb`.
+pub(super) fn write(directory: &Path, backend: &mut dyn Backend, batch: &BatchRef<'_>) -> Result<()> {
+    let mut contents = Vec::new();
+    for (index, base) in batch.bases.iter().enumerate() {
+        if base.has(base_flags::BORN) || base.bytes() == 0 || base.bytes() > MAX_CONTENTS {
+            continue;
+        }
+        // A base without valid data (poisoned) is dumped without.
+        let Ok(data) = backend.map(base, None, access::READ) else { continue };
+        // SAFETY: a mapped base holds all its bytes.
+        contents.push((index as u32, unsafe { std::slice::from_raw_parts(data, base.bytes() as usize) }.to_vec()));
+        backend.unmap(base)?;
+    }
+    let bytes = dump::write(&Dump { batch: batch.to_owned(), contents });
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = directory.join(format!("batch-{}-{number:06}.bhb", std::process::id()));
+    let written = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&path, bytes));
+    written.map_err(|error| Error::new(status::FILE, format!("BH_DUMP: cannot write {}: {error}", path.display())))
+}
