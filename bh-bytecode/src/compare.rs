@@ -85,12 +85,18 @@ pub fn tolerance(opcode: Opcode, input: DType) -> Tolerance {
     }
 }
 
-/// May two right results of the opcode on inputs of a type differ at all?
+/// May two right results of the opcode on inputs of a type differ at all? Sums and products depend on the order of their
+/// elements, and so does the sign of a zero that is the extreme of zeros of both signs.
 pub fn may_differ(opcode: Opcode, input: DType) -> bool {
     let inexact = input.is_float() || input.is_complex();
     let folds = matches!(
         opcode,
-        Opcode::AddReduce | Opcode::MultiplyReduce | Opcode::AddAccumulate | Opcode::MultiplyAccumulate
+        Opcode::AddReduce
+            | Opcode::MultiplyReduce
+            | Opcode::MinimumReduce
+            | Opcode::MaximumReduce
+            | Opcode::AddAccumulate
+            | Opcode::MultiplyAccumulate
     );
     (inexact && folds) || tolerance(opcode, input) != Tolerance::Exact
 }
