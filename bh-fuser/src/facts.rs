@@ -57,6 +57,8 @@ pub struct Op {
     pub kept: u32,
     /// Axes of a reduction.
     pub mask: u16,
+    /// Elements of the box it runs over.
+    pub elements: i64,
     /// First of its accesses.
     pub first: u32,
     /// End of its accesses.
@@ -218,7 +220,7 @@ impl Facts {
             Kind::Reduction => Class::Reduction,
             Kind::Accumulate | Kind::Index | Kind::Extension => Class::Alone,
         };
-        let mut op = Op { class, shape: NONE, kept: NONE, mask: 0, first, end: first };
+        let mut op = Op { class, shape: NONE, kept: NONE, mask: 0, elements: 0, first, end: first };
         if class == Class::System {
             self.gather_system(batch, index);
             self.ops.push(op);
@@ -247,12 +249,14 @@ impl Facts {
         }
         if let Some(view) = instr.outputs().first().and_then(|operand| operand.as_view()) {
             op.shape = self.views[view as usize].shape;
+            op.elements = batch.views[view as usize].len;
         }
         if class == Class::Reduction {
             op.kept = op.shape;
             op.mask = instr.param;
             if let Some(view) = instr.inputs().first().and_then(|operand| operand.as_view()) {
                 op.shape = self.views[view as usize].shape;
+                op.elements = batch.views[view as usize].len;
             } else {
                 // Folding a constant over no array: leave it alone.
                 op.class = Class::Alone;

@@ -383,15 +383,8 @@ impl Greedy {
         recent.clear();
         let blocks: Vec<u32> = self.at.iter().copied().filter(|&block| block != NONE).collect();
         for block in blocks {
-            let op = &rules.facts.ops[block as usize];
-            if matches!(op.class, Class::System | Class::Alone) {
-                continue;
-            }
-            let small = rules.facts.accesses_of(block).first().is_some_and(|access| {
-                let view = &rules.batch.views[access.view as usize];
-                view.len <= SMALL_BOX
-            });
-            if !small {
+            let class = rules.facts.ops[block as usize].class;
+            if matches!(class, Class::System | Class::Alone) || self.summaries[block as usize].elements > SMALL_BOX {
                 continue;
             }
             let mut current = block;

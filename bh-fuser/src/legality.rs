@@ -56,6 +56,8 @@ pub struct Summary {
     pub gather: bool,
     /// Has it renames?
     pub renamed: bool,
+    /// Elements of the box.
+    pub elements: i64,
     /// Number of instructions.
     pub ops: u32,
 }
@@ -155,7 +157,7 @@ impl<'a> Rules<'a> {
 
     /// The summary of one instruction.
     pub fn summary(&self, op: u32) -> Summary {
-        let Op { class, shape, kept, mask, .. } = self.facts.ops[op as usize];
+        let Op { class, shape, kept, mask, elements, .. } = self.facts.ops[op as usize];
         Summary {
             alone: class == Class::Alone || (kept != NONE && self.options.legality == Legality::Paper),
             shape,
@@ -163,6 +165,7 @@ impl<'a> Rules<'a> {
             mask,
             gather: class == Class::Gather,
             renamed: false,
+            elements,
             ops: 1,
         }
     }
