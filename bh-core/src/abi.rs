@@ -466,6 +466,33 @@ pub struct RegistryTable {
     pub block_done: unsafe extern "C" fn(context: *mut c_void, batch: *const BatchTables, block: u32),
 }
 
+/// An operand of an extension method of the user: a view in host memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MethodArray {
+    /// Address of element (0,…,0).
+    pub data: *mut c_void,
+    /// Extents.
+    pub shape: *const i64,
+    /// Strides in elements.
+    pub stride: *const i64,
+    /// Dimensions; 0 for a constant.
+    pub rank: u32,
+    /// Element type, a `DType` discriminant.
+    pub dtype: u32,
+}
+
+/// An extension method of the user: the library's function of the method's name. It must check types and shapes itself,
+/// fill `error` and return a failing [`Status`] if they do not fit, and write all elements of the outputs, which overlap
+/// no input. It may be called from any thread, by one at a time.
+pub type MethodFn = unsafe extern "C" fn(
+    outputs: *const MethodArray,
+    output_count: usize,
+    inputs: *const MethodArray,
+    input_count: usize,
+    error: *mut ErrorRecord,
+) -> Status;
+
 impl<T> Table<T> {
     /// Borrows a slice.
     pub fn new(slice: &[T]) -> Table<T> {

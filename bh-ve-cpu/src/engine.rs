@@ -1,13 +1,14 @@
 //! The component: it plans blocks, lends their memory from the registry, runs them, and retires them.
 
 use crate::cache::PlanCache;
+use crate::methods::Methods;
 use crate::plan::{BlockPlan, Work};
 use crate::primitives::Primitives;
 use crate::program::Program;
 use crate::run::{self, Aligned, Binding, Workers};
 use crate::settings::{KEYS, Settings};
 use crate::special::{self, Strided};
-use bh_bytecode::{Batch, BatchRef};
+use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Buffer, Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
@@ -28,6 +29,7 @@ pub struct Engine {
 struct Machine {
     primitives: Primitives,
     workers: Workers,
+    methods: Methods,
     binding: Binding,
     partials: Aligned,
     temporaries: Aligned,
@@ -55,6 +57,7 @@ impl Component for Engine {
             machine: Machine {
                 primitives: Primitives { isa: settings.isa },
                 workers,
+                methods: Methods::default(),
                 binding: Binding::default(),
                 partials: Aligned::empty(),
                 temporaries: Aligned::empty(),
@@ -88,7 +91,29 @@ impl Component for Engine {
 
     fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
         let Some(block) = batch.blocks.get(block as usize) else { return false };
-        batch.block_instrs(block).iter().all(|&index| !batch.instrs[index as usize].opcode.is_extension())
+        batch.block_instrs(block).iter().all(|&index| {
+            let opcode = batch.instrs[index as usize].opcode;
+            !opcode.is_extension() || self.machine.methods.knows(opcode)
+        })
+    }
+
+    fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        if self.machine.methods.announce(name, opcode) {
+            return Ok(true);
+        }
+        self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
+    }
+
+    /// `extmethod-library ve-cpu NAME PATH` loads the method NAME from a library.
+    fn message(&mut self, text: &str) -> Result<String> {
+        let mut words = text.splitn(4, ' ');
+        if let (Some("extmethod-library"), Some(Self::NAME), Some(name), Some(path)) =
+            (words.next(), words.next(), words.next(), words.next())
+        {
+            self.machine.methods.load(name, path)?;
+            return Ok(format!("{name} loaded from {path}"));
+        }
+        self.child.as_mut().map_or(Ok(String::new()), |child| child.message(text))
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
@@ -241,7 +266,10 @@ impl Machine {
                     let base = batch.views[view as usize].base;
                     Strided::new(batch, view, self.data(plan, BufferRef::Base(base), &[]))
                 }
-                None => Strided::constant(&batch.constants[operand.as_constant().unwrap_or(0) as usize], shape),
+                None => {
+                    let shape = if instr.opcode.is_extension() { &[][..] } else { shape };
+                    Strided::constant(&batch.constants[operand.as_constant().unwrap_or(0) as usize], shape)
+                }
             });
         }
         match (special, views.as_slice()) {
@@ -255,9 +283,14 @@ impl Machine {
                 // SAFETY: as above.
                 unsafe { special::scatter(instr.opcode, out, value, index_view, mask.first(), failure) };
             }
+            (Special::Extension(_), operands) => {
+                let outputs = instr.outputs as usize;
+                let result = self.methods.run(instr.opcode, operands, outputs, &mut self.workers);
+                result.map_err(|error| error.at_instr(batch, index))?;
+            }
             _ => {
-                let text = format!("the CPU engine does not know {}", instr.opcode);
-                return Err(Error::new(status::UNSUPPORTED, text).at_instr(batch, index));
+                let text = format!("{} has too few operands", instr.opcode);
+                return Err(Error::new(status::BATCH, text).at_instr(batch, index));
             }
         }
         Ok(())

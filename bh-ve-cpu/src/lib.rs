@@ -2,17 +2,16 @@
 
 mod cache;
 mod engine;
-pub mod math;
+mod methods;
 mod neutral;
 mod plan;
 mod primitives;
-pub mod prims;
 mod program;
 mod run;
 mod settings;
-pub mod simd;
 mod special;
 
+pub use bh_vector::{math, prims, simd};
 pub use engine::Engine;
 
 bh_core::export_component!(Engine);

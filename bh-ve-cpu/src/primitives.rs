@@ -1,7 +1,7 @@
 //! The block primitives of the chosen instruction set.
 
 use crate::prims;
-pub(crate) use crate::prims::{FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, Side, StridedFn};
+pub(crate) use crate::prims::{CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, Side, StridedFn};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 
@@ -17,9 +17,23 @@ impl Primitives {
         prims::lookup(self.isa, opcode, param, input, output)
     }
 
+    /// `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`, in one pass.
+    pub(crate) fn fused(&self, first: Opcode, second: Opcode, swapped: bool, dtype: DType) -> Option<PrimFn> {
+        prims::lookup_fused(self.isa, first, second, swapped, dtype)
+    }
+
+    /// A binary operation with a single element on one side.
+    pub(crate) fn with_scalar(&self, opcode: Opcode, side: Side, dtype: DType) -> Option<PrimFn> {
+        prims::lookup_const(self.isa, opcode, side, dtype)
+    }
+
     /// A fold into lanes, and the join of the lanes.
     pub(crate) fn lanes(&self, combiner: Opcode, dtype: DType) -> Option<(LanesFn, JoinFn)> {
         Some((prims::reduce_lanes(self.isa, combiner, dtype)?, prims::fold_lanes(combiner, dtype)?))
+    }
+
+    pub(crate) fn copy_streaming(&self) -> CopyFn {
+        prims::copy_streaming()
     }
 
     pub(crate) fn gather_strided(&self, size: usize) -> StridedFn {

@@ -12,6 +12,8 @@
 mod build;
 mod kernel;
 mod nest;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use build::{copy_stage, lower};

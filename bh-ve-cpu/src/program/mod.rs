@@ -5,6 +5,7 @@
 //! *line*; a block is a part of it. When the innermost dimension is short, the line is the next dimension and a block
 //! spans several rows.
 
+mod analysis;
 mod compile;
 mod geometry;
 mod registers;
@@ -12,7 +13,7 @@ mod registers;
 pub(crate) use compile::compile;
 pub(crate) use geometry::Geometry;
 
-use crate::primitives::{FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
+use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};
 
@@ -35,6 +36,8 @@ pub(crate) enum Op {
     Prim { run: PrimFn, dst: Place, args: [Place; 3] },
     /// A dense copy.
     Copy { dst: Place, src: Place, size: usize },
+    /// A dense copy to memory that is not read again soon.
+    Stream { run: CopyFn, dst: Place, src: Place, size: usize },
     /// A copy from strided memory to a register.
     Load { run: StridedFn, dst: Place, slot: Place, stride: RowStride, size: usize },
     /// A copy to strided memory.
@@ -83,6 +86,8 @@ pub(crate) struct Program {
     pub(crate) geometry: Geometry,
     pub(crate) slots: Vec<SlotPlan>,
     pub(crate) constants: Vec<(DType, ConstantRef)>,
+    /// Must each constant be splat over a block? If not, its first element is enough.
+    pub(crate) splat: Vec<bool>,
     pub(crate) gathers: Vec<GatherSource>,
     /// Run at the start of each line: loads of what stays the same along it.
     pub(crate) line_ops: Vec<Op>,
@@ -96,6 +101,8 @@ pub(crate) struct Program {
     pub(crate) registers: usize,
     /// Bytes of a register.
     pub(crate) register_bytes: usize,
+    /// Are there stores that bypass the caches?
+    pub(crate) streams: bool,
     /// Rough cost of an element, in units of one vectorised addition.
     pub(crate) weight: u32,
 }

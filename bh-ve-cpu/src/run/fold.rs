@@ -172,6 +172,7 @@ pub(super) unsafe fn run(
                 unsafe { folder.unit(kept, kept_iteration, part, chunk) };
             }
         }
+        folder.frame.finish();
     });
     if division.chunks > 1 {
         // SAFETY: all units have stored their partial results.

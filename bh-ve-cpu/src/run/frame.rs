@@ -31,6 +31,7 @@ impl<'a> Frame<'a> {
             table.push(memory.wrapping_add(place * program.register_bytes));
         }
         for (place, (value, (dtype, _))) in binding.constants.iter().zip(&program.constants).enumerate() {
+            let elements = if program.splat[place] { elements } else { 1 };
             // SAFETY: the register holds a block of elements of this size.
             unsafe { primitives.fill(dtype.size())(elements, table[program.registers + place], value.as_ptr()) };
         }
@@ -100,6 +101,13 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Makes what was written visible to the other participants.
+    pub(crate) fn finish(&self) {
+        if self.program.streams {
+            crate::prims::fence();
+        }
+    }
+
     #[inline]
     pub(crate) fn at(&self, place: Place) -> *mut u8 {
         self.table[place as usize]
@@ -116,6 +124,7 @@ impl<'a> Frame<'a> {
                     run(count, self.at(dst), self.at(args[0]), self.at(args[1]), self.at(args[2]));
                 }
                 Op::Copy { dst, src, size } => std::ptr::copy(self.at(src), self.at(dst), count * size),
+                Op::Stream { run, dst, src, size } => run(count * size, self.at(dst), self.at(src)),
                 Op::Load { run, dst, slot, stride, size } => {
                     let (mut dst, row) = (self.at(dst), count / steps);
                     self.rows(slot, stride, steps, count, |src, elements| {

@@ -49,5 +49,6 @@ pub(super) unsafe fn run(program: &Program, binding: &Binding, primitives: Primi
                 }
             }
         }
+        frame.finish();
     });
 }

@@ -1,0 +1,117 @@
+//! Discrete Fourier transforms along the last axis.
+
+use super::{Call, Methods};
+use crate::run::Workers;
+use crate::special::Strided;
+use bh_bytecode::DType;
+use bh_core::Result;
+use rustfft::num_complex::Complex;
+use rustfft::{FftDirection, FftNum, FftPlanner};
+
+/// Plans of transforms, kept by length.
+#[derive(Default)]
+pub(super) struct Plans {
+    single: Option<FftPlanner<f32>>,
+    double: Option<FftPlanner<f64>>,
+}
+
+/// X[k] = Σ x[j] exp(-2πi jk/n) along the last axis.
+pub(super) fn forward(methods: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers) -> Result<()> {
+    transform(methods, call, workers, FftDirection::Forward)
+}
+
+/// The inverse of [`forward`], with the factor 1/n.
+pub(super) fn inverse(methods: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers) -> Result<()> {
+    transform(methods, call, workers, FftDirection::Inverse)
+}
+
+fn transform(methods: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers, direction: FftDirection) -> Result<()> {
+    call.check_counts(1..=1, 1)?;
+    let (input, output) = (&call.inputs[0], &call.outputs[0]);
+    if input.shape != output.shape || input.shape.is_empty() {
+        return call.shape_error();
+    }
+    let plans = &mut methods.plans;
+    match (input.dtype, output.dtype) {
+        (DType::F32 | DType::C64, DType::C64) => {
+            let planner = plans.single.get_or_insert_with(FftPlanner::new);
+            run(planner, input, output, input.dtype == DType::F32, workers, direction);
+        }
+        (DType::F64 | DType::C128, DType::C128) => {
+            let planner = plans.double.get_or_insert_with(FftPlanner::new);
+            run(planner, input, output, input.dtype == DType::F64, workers, direction);
+        }
+        _ => return call.type_error(),
+    }
+    Ok(())
+}
+
+/// The last axis of a view, and the address of each line along it.
+struct Lines<'a> {
+    outer: Strided<'a>,
+    stride: isize,
+}
+
+// SAFETY: only addresses are computed from it.
+unsafe impl Sync for Lines<'_> {}
+
+impl<'a> Lines<'a> {
+    fn new(view: &Strided<'a>) -> Lines<'a> {
+        let last = view.shape.len() - 1;
+        let outer = Strided {
+            data: view.data,
+            dtype: view.dtype,
+            shape: &view.shape[..last],
+            stride: view.stride[..last].to_vec(),
+        };
+        Lines { outer, stride: view.stride[last] }
+    }
+
+    fn at(&self, line: i64, element: usize) -> *mut u8 {
+        self.outer.at(line).wrapping_offset(element as isize * self.stride)
+    }
+}
+
+fn run<T: FftNum>(
+    planner: &mut FftPlanner<T>,
+    input: &Strided<'_>,
+    output: &Strided<'_>,
+    real: bool,
+    workers: &mut Workers,
+    direction: FftDirection,
+) {
+    let length = *input.shape.last().unwrap_or(&0) as usize;
+    if input.len() == 0 {
+        return;
+    }
+    let plan = planner.plan_fft(length, direction);
+    let scale = match direction {
+        FftDirection::Forward => T::one(),
+        FftDirection::Inverse => T::one() / T::from_usize(length).unwrap_or_else(T::one),
+    };
+    let (from, to) = (Lines::new(input), Lines::new(output));
+    let lines = from.outer.len();
+    let participants = workers.participants(20 * input.len() as u64);
+    workers.run(participants, lines as usize, |_, tasks| {
+        let mut line = vec![Complex::new(T::zero(), T::zero()); length];
+        let mut scratch = vec![Complex::new(T::zero(), T::zero()); plan.get_inplace_scratch_len()];
+        while let Some(task) = tasks.take() {
+            for (element, value) in line.iter_mut().enumerate() {
+                let at = from.at(task as i64, element);
+                // SAFETY: the element is inside the view, whose type has this layout.
+                *value = unsafe {
+                    if real {
+                        Complex::new(at.cast::<T>().read_unaligned(), T::zero())
+                    } else {
+                        at.cast::<Complex<T>>().read_unaligned()
+                    }
+                };
+            }
+            plan.process_with_scratch(&mut line, &mut scratch);
+            for (element, value) in line.iter().enumerate() {
+                // SAFETY: as above; every line is written by one participant.
+                unsafe { to.at(task as i64, element).cast::<Complex<T>>().write_unaligned(value.scale(scale)) };
+            }
+        }
+    });
+}

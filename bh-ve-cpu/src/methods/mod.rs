@@ -1,0 +1,123 @@
+//! Extension methods: the ones that come with the engine, and the user's from libraries.
+
+mod fourier;
+mod linear;
+mod multiply;
+mod user;
+
+use crate::run::Workers;
+use crate::special::Strided;
+use bh_bytecode::{DType, Opcode};
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use user::UserMethod;
+
+/// The operands of a call.
+pub(crate) struct Call<'a, 'b> {
+    pub(crate) name: &'a str,
+    pub(crate) outputs: &'a [Strided<'b>],
+    pub(crate) inputs: &'a [Strided<'b>],
+}
+
+/// A method that comes with the engine.
+type Shipped = fn(&mut Methods, &Call<'_, '_>, &mut Workers) -> Result<()>;
+
+/// Names and functions of the methods that come with the engine.
+const SHIPPED: &[(&str, Shipped)] = &[
+    ("matmul", multiply::matmul),
+    ("solve", linear::solve),
+    ("lu", linear::lu),
+    ("cholesky", linear::cholesky),
+    ("fft", fourier::forward),
+    ("ifft", fourier::inverse),
+];
+
+#[derive(Clone, Copy)]
+enum Known {
+    Shipped(Shipped),
+    User(usize),
+}
+
+/// The methods that the engine knows.
+#[derive(Default)]
+pub(crate) struct Methods {
+    user: Vec<UserMethod>,
+    numbers: Vec<(Opcode, &'static str, Known)>,
+    plans: fourier::Plans,
+}
+
+impl Methods {
+    /// Learns the opcode of a method; `false` if there is none of this name. A method of the user wins.
+    pub(crate) fn announce(&mut self, name: &str, opcode: Opcode) -> bool {
+        let user = self.user.iter().rposition(|method| method.name == name).map(|at| ("", Known::User(at)));
+        let shipped =
+            || SHIPPED.iter().find(|(known, _)| *known == name).map(|(name, run)| (*name, Known::Shipped(*run)));
+        let Some((shipped_name, known)) = user.or_else(shipped) else { return false };
+        self.numbers.retain(|(number, ..)| *number != opcode);
+        self.numbers.push((opcode, shipped_name, known));
+        true
+    }
+
+    /// Does the engine have the method with this opcode?
+    pub(crate) fn knows(&self, opcode: Opcode) -> bool {
+        self.numbers.iter().any(|(number, ..)| *number == opcode)
+    }
+
+    /// Loads a method of the user: the function `name` of a library.
+    pub(crate) fn load(&mut self, name: &str, library: &str) -> Result<()> {
+        self.user.push(UserMethod::load(name, library)?);
+        Ok(())
+    }
+
+    /// Runs the method with this opcode on `outputs` outputs and the rest as inputs.
+    pub(crate) fn run(
+        &mut self,
+        opcode: Opcode,
+        operands: &[Strided<'_>],
+        outputs: usize,
+        workers: &mut Workers,
+    ) -> Result<()> {
+        let Some(&(_, name, known)) = self.numbers.iter().find(|(number, ..)| *number == opcode) else {
+            return Err(Error::new(status::UNSUPPORTED, format!("the CPU engine does not know {opcode}")));
+        };
+        let (outputs, inputs) = operands.split_at(outputs.min(operands.len()));
+        match known {
+            Known::User(at) => self.user[at].run(outputs, inputs),
+            Known::Shipped(run) => run(self, &Call { name, outputs, inputs }, workers),
+        }
+    }
+}
+
+impl Call<'_, '_> {
+    /// Checks the numbers of operands.
+    fn check_counts(&self, outputs: std::ops::RangeInclusive<usize>, inputs: usize) -> Result<()> {
+        if outputs.contains(&self.outputs.len()) && self.inputs.len() == inputs {
+            return Ok(());
+        }
+        let (given_out, given_in) = (self.outputs.len(), self.inputs.len());
+        let text = format!("{}: {given_out} outputs and {given_in} inputs given; it takes {inputs} inputs", self.name);
+        Err(Error::new(status::ARGUMENT, text))
+    }
+
+    fn shape_error<T>(&self) -> Result<T> {
+        let list =
+            |views: &[Strided<'_>]| views.iter().map(|view| format!("{:?}", view.shape)).collect::<Vec<_>>().join(", ");
+        let text =
+            format!("{}: shapes {} do not fit the output's {}", self.name, list(self.inputs), list(self.outputs));
+        Err(Error::new(status::SHAPE, text))
+    }
+
+    fn type_error<T>(&self) -> Result<T> {
+        let list = |views: &[Strided<'_>]| views.iter().map(|view| view.dtype.name()).collect::<Vec<_>>().join(", ");
+        let text =
+            format!("{}: not for inputs of {} and an output of {}", self.name, list(self.inputs), list(self.outputs));
+        Err(Error::new(status::TYPE, text))
+    }
+
+    /// The one type of all operands.
+    fn one_type(&self) -> Result<DType> {
+        let mut types = self.outputs.iter().chain(self.inputs).map(|view| view.dtype);
+        let first = types.next().unwrap_or(DType::Bool);
+        if types.all(|dtype| dtype == first) { Ok(first) } else { self.type_error() }
+    }
+}

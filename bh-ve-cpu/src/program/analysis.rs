@@ -1,0 +1,272 @@
+//! What is known about a stage before registers are numbered: how its slots are accessed, where each value lives, and
+//! which steps become one primitive.
+
+use super::Geometry;
+use crate::primitives::{PrimFn, Primitives, Side};
+use bh_bytecode::DType;
+use bh_fuser::lower::{Arg, Slot, SlotMode, Stage, Step};
+
+/// Where a value is before registers are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// In a slot's memory.
+    Slot(u16),
+    /// In a register.
+    Register,
+    /// Nowhere: it is made inside the primitive that uses it.
+    Nowhere,
+}
+
+/// How a slot can be accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// A block is a dense run of memory.
+    Direct,
+    /// Every block of a line has the same elements.
+    Invariant,
+    /// Through a strided copy.
+    Strided,
+}
+
+/// A value of the body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Value {
+    pub(super) home: Home,
+    pub(super) dtype: DType,
+    /// The step that makes it.
+    pub(super) made: usize,
+    /// The last step that uses it.
+    pub(super) last: usize,
+    /// How many steps use it, each operand counted.
+    uses: usize,
+    /// Is it used as a block, and not only as a single element?
+    block: bool,
+}
+
+/// How a step is carried out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form {
+    /// The primitive, if it is not the step's own.
+    pub(super) run: Option<PrimFn>,
+    /// The operands.
+    pub(super) args: [Arg; 3],
+    /// How many of them count.
+    pub(super) count: usize,
+    /// The operand that is a single element.
+    scalar: Option<usize>,
+}
+
+/// The analysis of a stage.
+pub(super) struct Analysis<'a> {
+    pub(super) stage: &'a Stage,
+    pub(super) geometry: Geometry,
+    pub(super) values: Vec<Value>,
+    pub(super) forms: Vec<Form>,
+    /// Must each constant be splat over a block?
+    pub(super) splat: Vec<bool>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Analyses a stage.
+    pub(super) fn new(stage: &'a Stage, primitives: Primitives) -> Analysis<'a> {
+        let geometry = Geometry::new(&stage.kernel, &stage.parameters);
+        let splat = vec![false; stage.kernel.constants.len()];
+        let mut analysis = Analysis { stage, geometry, values: Vec::new(), forms: Vec::new(), splat };
+        analysis.collect();
+        analysis.fuse(primitives);
+        analysis.find_scalars(primitives);
+        analysis.count_uses();
+        analysis.place_loads();
+        analysis.materialise_swapped();
+        analysis.store_directly();
+        analysis
+    }
+
+    pub(super) fn slots(&self) -> &'a [Slot] {
+        &self.stage.kernel.slots
+    }
+
+    fn steps(&self) -> &'a [Step] {
+        &self.stage.kernel.steps
+    }
+
+    pub(super) fn access(&self, slot: u16) -> Access {
+        let strides = self.stage.parameters.stride(slot as usize);
+        let geometry = &self.geometry;
+        let line = strides[geometry.line_dim];
+        if geometry.spans() {
+            let inner = strides[geometry.line_dim + 1];
+            match (line, inner) {
+                (0, _) => Access::Invariant,
+                (_, 1) if line == geometry.row => Access::Direct,
+                _ => Access::Strided,
+            }
+        } else {
+            match line {
+                _ if geometry.line == 1 => Access::Direct,
+                0 => Access::Invariant,
+                1 => Access::Direct,
+                _ => Access::Strided,
+            }
+        }
+    }
+
+    /// Is what the slot writes so much that it should bypass the caches? Not if the kernel reads the same buffer.
+    pub(super) fn streams(&self, slot: u16) -> bool {
+        let parameters = &self.stage.parameters;
+        let bytes = parameters.iterations() as u64 * self.slots()[slot as usize].dtype.size() as u64;
+        let buffer = parameters.buffers[slot as usize];
+        let read = |(other, slot): (usize, &Slot)| slot.mode == SlotMode::Read && parameters.buffers[other] == buffer;
+        bytes >= stream_bytes()
+            && self.access(slot) == Access::Direct
+            && !self.slots().iter().enumerate().any(read)
+            && parameters.gathers.iter().all(|source| source.buffer != buffer)
+    }
+
+    /// Lists values and forms as the steps have them.
+    fn collect(&mut self) {
+        for (index, step) in self.steps().iter().enumerate() {
+            let mut args = [Arg::Constant(0); 3];
+            args.iter_mut().zip(step.args()).for_each(|(to, from)| *to = *from);
+            self.forms.push(Form { run: None, args, count: step.args().len(), scalar: None });
+            if let Some(dtype) = step.output(self.slots()) {
+                let value = Value { home: Home::Register, dtype, made: index, last: index, uses: 0, block: false };
+                self.values.push(value);
+            }
+        }
+        self.count_uses();
+    }
+
+    fn count_uses(&mut self) {
+        for value in &mut self.values {
+            (value.last, value.uses, value.block) = (value.made, 0, false);
+        }
+        self.splat.fill(false);
+        for (index, form) in self.forms.iter().enumerate() {
+            for (at, arg) in form.args[..form.count].iter().enumerate() {
+                let block = form.scalar != Some(at);
+                match *arg {
+                    Arg::Value(value) => {
+                        let value = &mut self.values[value as usize];
+                        value.last = index;
+                        value.uses += 1;
+                        value.block |= block;
+                    }
+                    Arg::Constant(constant) => self.splat[constant as usize] |= block,
+                }
+            }
+        }
+    }
+
+    /// Merges a binary operation into the only user of its result, where there is a primitive for both.
+    fn fuse(&mut self, primitives: Primitives) {
+        for index in 0..self.forms.len() {
+            let Step::Compute { opcode: second, input, output, count: 2, .. } = self.steps()[index] else { continue };
+            if input != output {
+                continue;
+            }
+            for at in 0..2 {
+                let Arg::Value(value) = self.forms[index].args[at] else { continue };
+                let Value { made, uses: 1, .. } = self.values[value as usize] else { continue };
+                let Step::Compute { opcode: first, input: inner, count: 2, .. } = self.steps()[made] else { continue };
+                if inner != input || self.forms[made].run.is_some() {
+                    continue;
+                }
+                let Some(run) = primitives.fused(first, second, at == 1, input) else { continue };
+                let [a, b, _] = self.forms[made].args;
+                let c = self.forms[index].args[1 - at];
+                self.forms[index] = Form { run: Some(run), args: [a, b, c], count: 3, scalar: None };
+                self.forms[made].count = 0;
+                self.values[value as usize].home = Home::Nowhere;
+                break;
+            }
+        }
+    }
+
+    /// Takes single elements where a primitive accepts them: constants, and loads that stay the same along a line.
+    fn find_scalars(&mut self, primitives: Primitives) {
+        for index in 0..self.forms.len() {
+            let Step::Compute { opcode, input, count: 2, .. } = self.steps()[index] else { continue };
+            let form = self.forms[index];
+            if form.run.is_some() || form.count != 2 {
+                continue;
+            }
+            for (at, side) in [(1, Side::Right), (0, Side::Left)] {
+                if self.is_scalar(form.args[at])
+                    && !self.is_scalar(form.args[1 - at])
+                    && let Some(run) = primitives.with_scalar(opcode, side, input)
+                {
+                    self.forms[index] = Form { run: Some(run), scalar: Some(at), ..form };
+                    break;
+                }
+            }
+        }
+    }
+
+    fn is_scalar(&self, arg: Arg) -> bool {
+        match arg {
+            Arg::Constant(_) => true,
+            Arg::Value(value) => match self.steps()[self.values[value as usize].made] {
+                Step::Load { slot } => !self.geometry.spans() && self.access(slot) == Access::Invariant,
+                _ => false,
+            },
+        }
+    }
+
+    /// Loads need no register where their memory can be used as it is.
+    fn place_loads(&mut self) {
+        for index in 0..self.values.len() {
+            let Step::Load { slot } = self.steps()[self.values[index].made] else { continue };
+            let direct = match self.access(slot) {
+                Access::Direct => true,
+                Access::Invariant => !self.values[index].block,
+                Access::Strided => false,
+            };
+            if direct {
+                self.values[index].home = Home::Slot(slot);
+            }
+        }
+    }
+
+    /// Loads whose value is stored elsewhere at the end, while their own memory is overwritten at the end as well, must
+    /// be copied first.
+    fn materialise_swapped(&mut self) {
+        let (slots, steps) = (self.slots(), self.steps());
+        let written = |group: u16| {
+            steps.iter().any(|step| matches!(step, Step::Store { slot, .. } if slots[*slot as usize].same_as == group))
+        };
+        for step in steps {
+            if let Step::Store { slot: target, arg: Arg::Value(value) } = step
+                && let Home::Slot(slot) = self.values[*value as usize].home
+                && slots[slot as usize].same_as != slots[*target as usize].same_as
+                && written(slots[slot as usize].same_as)
+            {
+                self.values[*value as usize].home = Home::Register;
+            }
+        }
+    }
+
+    /// Gives values that are stored densely the output's memory as their home, when no load still needs what is there.
+    fn store_directly(&mut self) {
+        let slots = self.slots();
+        for step in self.steps() {
+            let &Step::Store { slot, arg: Arg::Value(value) } = step else { continue };
+            let Value { home, made, .. } = self.values[value as usize];
+            let load = matches!(self.steps()[made], Step::Load { .. });
+            if home != Home::Register || load || self.access(slot) != Access::Direct || self.streams(slot) {
+                continue;
+            }
+            let group = slots[slot as usize].same_as;
+            let needed = self.values.iter().any(|other| {
+                matches!(other.home, Home::Slot(load) if slots[load as usize].same_as == group) && other.last > made
+            });
+            if !needed {
+                self.values[value as usize].home = Home::Slot(slot);
+            }
+        }
+    }
+}
+
+fn stream_bytes() -> u64 {
+    std::env::var("BH_STREAM").ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
+}
