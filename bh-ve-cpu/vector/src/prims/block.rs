@@ -12,14 +12,19 @@ use std::mem::MaybeUninit;
 pub(super) trait Kernel: 'static {
     /// The type of results.
     type Out: Copy;
+    /// The blocks and constants it reads.
+    type Operands<'a>: Copy;
     /// How many bytes each operand moves per index: the size of its elements, 0 for constants and absent operands.
     const STEPS: [usize; 3];
 
-    /// The result at index `i`.
+    /// The operands of blocks of `n` elements.
     ///
     /// # Safety
-    /// The operands that the kernel has must hold an aligned element at that index.
-    unsafe fn at(i: usize, a: *const u8, b: *const u8, c: *const u8) -> Self::Out;
+    /// Each pointer that the kernel uses must be valid for `n` aligned elements, or for one if it is a constant.
+    unsafe fn operands<'a>(n: usize, pointers: [*const u8; 3]) -> Self::Operands<'a>;
+
+    /// The result at index `i`.
+    fn at(operands: Self::Operands<'_>, i: usize) -> Self::Out;
 }
 
 /// The value of a function item or of a closure that captures nothing.
@@ -30,12 +35,14 @@ fn function<F: Copy>() -> F {
     unsafe { std::ptr::NonNull::<F>::dangling().read() }
 }
 
+/// A block of elements.
+///
 /// # Safety
-/// As [`Kernel::at`].
+/// The pointer must be valid for `n` aligned elements.
 #[inline(always)]
-unsafe fn element<T: Copy>(block: *const u8, i: usize) -> T {
-    // SAFETY: the caller vouches for the element.
-    unsafe { *block.cast::<T>().add(i) }
+unsafe fn elements<'a, T>(n: usize, pointer: *const u8) -> &'a [T] {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { std::slice::from_raw_parts(pointer.cast(), n) }
 }
 
 /// Kernels of one to three operands from functions of as many arguments.
@@ -51,12 +58,18 @@ macro_rules! maps {
             $($type: Copy + 'static,)*
         {
             type Out = O;
+            type Operands<'a> = ($(&'a [$type],)*);
             const STEPS: [usize; 3] = $steps;
 
             #[inline(always)]
-            unsafe fn at(i: usize, a: *const u8, b: *const u8, c: *const u8) -> O {
-                // SAFETY: the caller vouches for the elements.
-                unsafe { function::<F>()($(element::<$type>((a, b, c).$operand, i)),*) }
+            unsafe fn operands<'a>(n: usize, pointers: [*const u8; 3]) -> Self::Operands<'a> {
+                // SAFETY: the caller vouches for the pointers.
+                unsafe { ($(elements::<$type>(n, pointers[$operand]),)*) }
+            }
+
+            #[inline(always)]
+            fn at(operands: Self::Operands<'_>, i: usize) -> O {
+                function::<F>()($(operands.$operand[i]),*)
             }
         }
     )*};
@@ -78,12 +91,18 @@ where
     B: Copy + 'static,
 {
     type Out = O;
+    type Operands<'a> = (&'a [A], B);
     const STEPS: [usize; 3] = [size_of::<A>(), 0, 0];
 
     #[inline(always)]
-    unsafe fn at(i: usize, a: *const u8, b: *const u8, _: *const u8) -> O {
-        // SAFETY: the caller vouches for the elements; the constant is one element.
-        unsafe { function::<F>()(element(a, i), element(b, 0)) }
+    unsafe fn operands<'a>(n: usize, [a, b, _]: [*const u8; 3]) -> Self::Operands<'a> {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { (elements(n, a), *b.cast::<B>()) }
+    }
+
+    #[inline(always)]
+    fn at((a, b): Self::Operands<'_>, i: usize) -> O {
+        function::<F>()(a[i], b)
     }
 }
 
@@ -98,12 +117,18 @@ where
     B: Copy + 'static,
 {
     type Out = O;
+    type Operands<'a> = (A, &'a [B]);
     const STEPS: [usize; 3] = [0, size_of::<B>(), 0];
 
     #[inline(always)]
-    unsafe fn at(i: usize, a: *const u8, b: *const u8, _: *const u8) -> O {
-        // SAFETY: the caller vouches for the elements; the constant is one element.
-        unsafe { function::<F>()(element(a, 0), element(b, i)) }
+    unsafe fn operands<'a>(n: usize, [a, b, _]: [*const u8; 3]) -> Self::Operands<'a> {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { (*a.cast::<A>(), elements(n, b)) }
+    }
+
+    #[inline(always)]
+    fn at((a, b): Self::Operands<'_>, i: usize) -> O {
+        function::<F>()(a, b[i])
     }
 }
 
@@ -113,12 +138,13 @@ const BOUNCE: usize = 2048;
 /// The loop proper. `out` aliases none of the operands, which is what lets the compiler vectorise without asking.
 ///
 /// # Safety
-/// As [`Kernel::at`], for every index of `out`.
+/// As [`Kernel::operands`], for blocks as long as `out`.
 #[inline(always)]
-unsafe fn fill_block<K: Kernel>(out: &mut [MaybeUninit<K::Out>], a: *const u8, b: *const u8, c: *const u8) {
+unsafe fn fill_block<K: Kernel>(out: &mut [MaybeUninit<K::Out>], pointers: [*const u8; 3]) {
+    // SAFETY: the caller vouches for the pointers.
+    let operands = unsafe { K::operands(out.len(), pointers) };
     for (i, out) in out.iter_mut().enumerate() {
-        // SAFETY: the caller vouches for every index.
-        *out = MaybeUninit::new(unsafe { K::at(i, a, b, c) });
+        *out = MaybeUninit::new(K::at(operands, i));
     }
 }
 
@@ -150,9 +176,9 @@ macro_rules! level {
 
             $(#[target_feature(enable = $feature)])?
             #[inline(never)]
-            unsafe fn apart<K: Kernel>(out: &mut [MaybeUninit<K::Out>], a: *const u8, b: *const u8, c: *const u8) {
-                // SAFETY: the caller vouches for every index.
-                unsafe { fill_block::<K>(out, a, b, c) }
+            unsafe fn apart<K: Kernel>(out: &mut [MaybeUninit<K::Out>], pointers: [*const u8; 3]) {
+                // SAFETY: the caller vouches for the pointers.
+                unsafe { fill_block::<K>(out, pointers) }
             }
 
             $(#[target_feature(enable = $feature)])?
@@ -165,7 +191,7 @@ macro_rules! level {
                     return unsafe { in_place(entry::<K>, size_of::<K::Out>(), K::STEPS, n, dst, [a, b, c]) };
                 }
                 // SAFETY: the contract of PrimFn; `dst` is apart from the operands, and any bytes are MaybeUninit.
-                unsafe { apart::<K>(std::slice::from_raw_parts_mut(dst.cast(), n), a, b, c) }
+                unsafe { apart::<K>(std::slice::from_raw_parts_mut(dst.cast(), n), [a, b, c]) }
             }
         }
     };
