@@ -59,7 +59,7 @@ static bench_args bench_parse(int argc, char **argv, int64_t smallest) {
     return args;
 }
 
-static double bench_now(void) {
+static inline double bench_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
@@ -67,12 +67,12 @@ static double bench_now(void) {
 
 /* Uninitialised memory on huge pages. Successive blocks start at different cache sets, because programs that walk many
  * arrays in step would otherwise keep evicting their own lines. The process keeps it until it ends. */
-static void *bench_alloc(size_t bytes) {
+static inline void *bench_alloc(size_t bytes) {
     static size_t blocks = 0;
     const size_t page = (size_t)2 << 20;
     size_t skew = (blocks++ % 64) * (4096 + 5 * 64);
     size_t total = (bytes + skew + page) / page * page;
-    char *memory = aligned_alloc(page, total);
+    char *memory = (char *)aligned_alloc(page, total);
     if (memory == NULL) {
         fprintf(stderr, "out of memory: %zu bytes\n", bytes);
         exit(1);
@@ -103,7 +103,7 @@ static inline double bench_weight(int64_t index) {
     return 1.0 + (double)(index % BENCH_WEIGHT_PERIOD) / BENCH_WEIGHT_PERIOD;
 }
 
-static void bench_print(const char *name, const bench_args *args, const char *stack, int threads, double seconds,
+static inline void bench_print(const char *name, const bench_args *args, const char *stack, int threads, double seconds,
                         const double *checksums, int count) {
     printf("{\"bench\":\"%s\",\"n\":%lld,\"iters\":%lld,\"dtype\":\"%s\",\"threads\":%d,\"stack\":\"%s\",\"seconds\":%.9f,"
            "\"checksum\":[",

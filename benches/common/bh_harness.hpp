@@ -1,0 +1,122 @@
+// Frame of the programs on bh: arguments, timing, inputs, checksums and output, as for the twins.
+//
+// A program gives
+//
+//   template <class T> struct program {
+//       explicit program(std::int64_t n);       initial values
+//       void run(std::int64_t iters);           what is timed
+//       std::vector<double> checksums() const;
+//   };
+//   int main(int argc, char **argv) { return bench::run<program>(argc, argv, "name", smallest_n); }
+#pragma once
+
+#include "bench.h"
+
+#include <bh.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+using bh::all, bh::array, bh::newaxis, bh::none, bh::slice;
+
+/// Which way of writing a program with several is meant; `--form N` on the command line.
+inline int form = 0;
+
+/// The common input data: `count` values in [0, 1) in an array of shape `extents`.
+template <class T> array<T> pseudo(const bh::shape &extents, std::int64_t seed) {
+    array<T> result = bh::empty<T>(extents);
+    auto memory = result.map(BH_ACCESS_WRITE);
+    for (std::int64_t i = 0; i < extents.count(); i++) memory.data()[i] = static_cast<T>(bench_pseudo(i, seed));
+    return result;
+}
+
+/// Sum of weight * |value| in f64.
+template <class T> double checksum(const array<T> &values) {
+    const auto memory = values.map();
+    double sum = 0;
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(memory.size()); i++)
+        sum += bench_weight(i) * std::abs(static_cast<double>(memory.data()[i]));
+    return sum;
+}
+
+/// Sum of the checksums of several arrays.
+template <class Arrays> double checksum_of_all(const Arrays &arrays) {
+    double sum = 0;
+    for (const auto &one : arrays) sum += checksum(one);
+    return sum;
+}
+
+/// Takes `--form N` out of the command line.
+inline void take_form(int &argc, char **argv) {
+    int kept = 0;
+    for (int i = 0; i < argc; i++) {
+        if (std::string(argv[i]) != "--form") {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        if (i + 1 == argc) bench_fail(argv[0], "--form needs a number");
+        form = static_cast<int>(bench_positive(argv[0], argv[++i]));
+    }
+    argc = kept;
+}
+
+/// Threads of the engine; 1 if it is one that has no such number.
+inline int threads() {
+    try {
+        return bh::threads();
+    } catch (const bh::error &) {
+        return 1;
+    }
+}
+
+/// Runs a program for one element type and prints its line.
+template <class Program> void measure(const char *name, const bench_args &args) {
+    if (args.warm) {
+        Program program(args.n);
+        bh::sync();
+        program.run(args.iters);
+        bh::sync();
+    }
+    Program program(args.n);
+    bh::sync();
+    const std::uint64_t kernels = bh::counter("fuser.kernels"), batches = bh::counter("fuser.batches");
+    const double start = bench_now();
+    program.run(args.iters);
+    bh::sync();
+    const double seconds = bench_now() - start;
+    const auto used_kernels = static_cast<long long>(bh::counter("fuser.kernels") - kernels);
+    const auto used_batches = static_cast<long long>(bh::counter("fuser.batches") - batches);
+    const char *stack = std::getenv("BH_STACK");
+    std::printf("{\"bench\":\"%s\",\"n\":%lld,\"iters\":%lld,\"dtype\":\"%s\",\"threads\":%d,\"stack\":\"%s\",\"seconds\":%.9f,"
+                "\"kernels\":%lld,\"batches\":%lld,\"peak_bytes\":%llu,\"checksum\":[",
+                name, (long long)args.n, (long long)args.iters, args.single ? "f32" : "f64", threads(),
+                stack && *stack ? stack : "bh", seconds, used_kernels, used_batches,
+                (unsigned long long)bh::memory::usage().peak);
+    const char *separator = "";
+    for (double value : program.checksums()) {
+        std::printf("%s%.17g", separator, value);
+        separator = ",";
+    }
+    std::printf("]}\n");
+}
+
+/// The main function of a program; `smallest` is the smallest n that it is defined for.
+template <template <class> class Program> int run(int argc, char **argv, const char *name, std::int64_t smallest) {
+    take_form(argc, argv);
+    const bench_args args = bench_parse(argc, argv, smallest);
+    try {
+        if (args.single) {
+            measure<Program<float>>(name, args);
+        } else {
+            measure<Program<double>>(name, args);
+        }
+    } catch (const bh::error &error) {
+        std::fprintf(stderr, "%s: %s\n", name, error.what());
+        return 1;
+    }
+    return 0;
+}
+
+} // namespace bench
