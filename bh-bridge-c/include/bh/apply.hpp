@@ -44,6 +44,16 @@ private:
     bool number_ = false;
 };
 
+/// A number, or a row of such, in the braces that make an array.
+template <class T> struct cell {
+    T value{};
+    std::initializer_list<cell> inner;
+    bool nested = false;
+
+    template <class S, class = std::enable_if_t<fits<S, T>>> cell(S number) : value(convert_scalar<T>(number, place())) {}
+    cell(std::initializer_list<cell> row) : inner(row), nested(true) {}
+};
+
 /// What a type is as an operand: its element type, whether it is a plain number, whether it is traced.
 template <class A> struct info {
     static constexpr bool is = is_scalar<A>, weak = true, traced = false;

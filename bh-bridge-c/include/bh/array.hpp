@@ -27,29 +27,48 @@ template <class T> class array {
                                           !std::is_convertible_v<Range, bh_array *>,
                                       decltype(std::begin(std::declval<const Range &>()), 0)>;
 
+    /// Elements on their way in; std::vector<bool> would have none.
+    struct buffer {
+        T *data;
+        explicit buffer(std::int64_t count) : data(new T[static_cast<std::size_t>(count)]()) {}
+        buffer(const buffer &) = delete;
+        ~buffer() { delete[] data; }
+    };
+
     void load(const T *data, const shape &extents, place at) {
         (bh_at)(at.file, at.line);
         detail::check((bh_from_data)(&handle_, nullptr, detail::code<T>, extents.rank(), extents.data(), data), at);
     }
 
     template <class Iterator> void collect(Iterator first, Iterator last, const shape *extents, place at) {
-        // A plain buffer, as std::vector<bool> has no elements.
         std::size_t count = 0;
         for (Iterator i = first; i != last; ++i) ++count;
         if (extents && static_cast<std::int64_t>(count) != extents->count()) {
             detail::fail(BH_STATUS_SHAPE, std::to_string(count) + " elements do not make an array of shape " + extents->text(), at);
         }
-        T *buffer = new T[count ? count : 1];
-        std::size_t i = 0;
-        for (; first != last; ++first) buffer[i++] = static_cast<T>(*first);
         const shape flat{static_cast<std::int64_t>(count)};
-        try {
-            load(buffer, extents ? *extents : flat, at);
-        } catch (...) {
-            delete[] buffer;
-            throw;
+        buffer elements(flat[0]);
+        T *next = elements.data;
+        for (; first != last; ++first) *next++ = static_cast<T>(*first);
+        load(elements.data, extents ? *extents : flat, at);
+    }
+
+    /// Appends the elements of nested braces in C order.
+    static void lay_out(std::initializer_list<detail::cell<T>> level, const shape &extents, int dim, T *&next, place at) {
+        const bool inner = dim + 1 == extents.rank();
+        if (static_cast<std::int64_t>(level.size()) != extents[dim]) {
+            detail::fail(BH_STATUS_SHAPE, "rows of different lengths, or numbers beside rows, make no array", at);
         }
-        delete[] buffer;
+        for (const detail::cell<T> &cell : level) {
+            if (cell.nested == inner) {
+                detail::fail(BH_STATUS_SHAPE, "rows of different lengths, or numbers beside rows, make no array", at);
+            }
+            if (inner) {
+                *next++ = cell.value;
+            } else {
+                lay_out(cell.inner, extents, dim + 1, next, at);
+            }
+        }
     }
 
     template <class Range> void take_range(const Range &range, const shape *extents, place at) {
@@ -99,13 +118,17 @@ public:
     /// Zeros, by sizes: `array<double> a(3, 4)`. Braces give elements instead: `array<double> a{3, 4}`.
     template <class... Sizes, class = std::enable_if_t<(sizeof...(Sizes) > 0) && (std::is_integral_v<Sizes> && ...)>>
     explicit array(Sizes... sizes) : array(shape{static_cast<std::int64_t>(sizes)...}) {}
-    /// The elements, in one to three dimensions.
-    array(std::initializer_list<T> list, place at = place::here()) { collect(list.begin(), list.end(), nullptr, at); }
-    array(std::initializer_list<std::initializer_list<T>> rows, place at = place::here()) {
-        *this = stacked<array>(rows.begin(), rows.size(), at);
-    }
-    array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes, place at = place::here()) {
-        *this = stacked<array>(planes.begin(), planes.size(), at);
+    /// The elements; nested braces are further dimensions.
+    array(std::initializer_list<detail::cell<T>> list, place at = place::here()) {
+        shape extents;
+        for (std::initializer_list<detail::cell<T>> level = list;; level = level.begin()->inner) {
+            extents.push_back(static_cast<std::int64_t>(level.size()), at);
+            if (level.size() == 0 || !level.begin()->nested) break;
+        }
+        buffer elements(extents.count());
+        T *next = elements.data;
+        lay_out(list, extents, 0, next, at);
+        load(elements.data, extents, at);
     }
     /// A copy of the elements of a container or other range, in one dimension or the given shape.
     template <class Range, if_range<Range> = 0> explicit array(const Range &range, place at = place::here()) {
@@ -390,23 +413,6 @@ private:
             detail::fail(BH_STATUS_ARGUMENT, "data: the array is a strided view, whose elements are not in one piece; copy() it first", at);
         }
         return mapped.data();
-    }
-
-    template <class Part, class List> static array stacked(const List *parts, std::size_t count, place at) {
-        if (count == 0) return array(shape{0, 0}, at);
-        array whole;
-        for (std::size_t i = 0; i < count; ++i) {
-            Part part(parts[i], at);
-            shape inner = part.extents(at);
-            if (i == 0) {
-                shape outer{static_cast<std::int64_t>(count)};
-                for (std::int64_t extent : inner) outer.push_back(extent, at);
-                whole = array(outer, at);
-            }
-            const index first(i, at);
-            array(whole.part(&first, 1)).fill(operand(part, at));
-        }
-        return whole;
     }
 };
 
