@@ -14,6 +14,8 @@ pub struct CostModel {
     pub name: &'static str,
     /// Does fusing never raise the cost?
     pub monotone: bool,
+    /// Does a base that becomes an alias of a fresh buffer cost nothing in a finished partition?
+    pub free_aliases: bool,
     /// The cost of one kernel's accesses to one base: facts, batch, base, accesses, contracted, renamed.
     pub base: fn(&Facts, &BatchRef<'_>, u32, &[Entry], bool, bool) -> i64,
     /// The cost of a kernel as such.
@@ -26,15 +28,16 @@ pub const MODELS: &[(&str, &CostModel)] =
 
 /// The paper's Definition 11: bytes of the distinct views of each kernel, contracted arrays left out.
 pub static UNIQUE_VIEWS: CostModel =
-    CostModel { name: "unique-views", monotone: true, base: unique_views, kernel: no_cost };
+    CostModel { name: "unique-views", monotone: true, free_aliases: false, base: unique_views, kernel: no_cost };
 
 /// Bytes of temporaries that exist in memory, once for each kernel that touches them.
 pub static MAX_CONTRACTION: CostModel =
-    CostModel { name: "max-contraction", monotone: true, base: max_contraction, kernel: no_cost };
+    CostModel { name: "max-contraction", monotone: true, free_aliases: false, base: max_contraction, kernel: no_cost };
 
 /// The bytes that cross the memory bus: what is read before it is written, what is written (with the line fill where
 /// stores are not streamed), what renames copy, and the start of each kernel.
-pub static TRAFFIC: CostModel = CostModel { name: "traffic", monotone: false, base: traffic, kernel: kernel_start };
+pub static TRAFFIC: CostModel =
+    CostModel { name: "traffic", monotone: false, free_aliases: true, base: traffic, kernel: kernel_start };
 
 /// Outputs of at least this many bytes are written with streaming stores, which fill no cache lines.
 const STREAMED_BYTES: u64 = 4 << 20;

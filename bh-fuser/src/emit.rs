@@ -3,7 +3,7 @@
 
 use crate::deps::Dependencies;
 use crate::facts::{Class, Facts, NONE, access};
-use crate::legality::{Entry, Rules, is_contracted, merge_group};
+use crate::legality::{Entry, Rules, fold_entries, is_contracted};
 use crate::relation::Relation;
 use crate::rename;
 use bh_bytecode::{BatchRef, Block, Opcode, Rename, View, ViewRec};
@@ -263,27 +263,15 @@ fn fill_block(
     members.iter().for_each(|&op| rules.entries(op, entries));
     if members.len() > 1 {
         entries.sort_by_key(|entry| (entry.base, entry.view));
+        fold_entries(entries);
     }
-    let (mut at, mut group) = (0, Vec::new());
-    while at < entries.len() {
-        let base = entries[at].base;
-        let end = at + entries[at..].iter().take_while(|entry| entry.base == base).count();
-        group.clear();
-        while at < end {
-            let same = entries[at..end].iter().take_while(|entry| entry.view == entries[at].view).count();
-            let first = group.len();
-            group.push(entries[at]);
-            for entry in &entries[at + 1..at + same] {
-                let before = group.split_off(first);
-                merge_group(&before, std::slice::from_ref(entry), &mut group);
-            }
-            at += same;
-        }
-        if is_contracted(rules.facts, base, &group) {
+    for group in entries.chunk_by(|a, b| a.base == b.base) {
+        let base = group[0].base;
+        if is_contracted(rules.facts, base, group) {
             partition.contracted.push(base);
-        } else if needs_rename(rules, &group) {
-            let pieces = rename::uncovered(rules.batch, base, written(&group))?;
-            let alias = find_alias(rules, members, base, &group);
+        } else if needs_rename(rules, group) {
+            let pieces = rename::uncovered(rules.batch, base, written(group))?;
+            let alias = find_alias(rules, members, base, group);
             let (alias, alias_view) = alias.unwrap_or((NONE, 0));
             let uncovered = partition.rename_views.len() as u32;
             for piece in &pieces {

@@ -376,6 +376,33 @@ fn combine(a: &Summary, b: &Summary, max_block: u32) -> Result<Summary, Reason> 
     Ok(Summary { ops: a.ops + b.ops, gather: a.gather || b.gather, renamed: a.renamed || b.renamed, ..*a })
 }
 
+impl Entry {
+    /// Adds another block's accesses to the same view.
+    pub fn absorb(&mut self, other: &Entry) {
+        self.flags |= other.flags;
+        self.count += other.count;
+        self.first_read = self.first_read.min(other.first_read);
+        self.last_read = self.last_read.max(other.last_read);
+        self.first_write = self.first_write.min(other.first_write);
+        self.last_write = self.last_write.max(other.last_write);
+        self.result = match (self.result, other.result) {
+            (NONE, result) | (result, NONE) => result,
+            _ => TWICE,
+        };
+    }
+}
+
+/// Joins entries of equal views in a list sorted by base and view.
+pub fn fold_entries(entries: &mut Vec<Entry>) {
+    entries.dedup_by(|next, kept| {
+        let same = next.view == kept.view;
+        if same {
+            kept.absorb(next);
+        }
+        same
+    });
+}
+
 /// Appends the union of two blocks' entries of one base.
 pub fn merge_group(a: &[Entry], b: &[Entry], into: &mut Vec<Entry>) {
     let (mut i, mut j) = (0, 0);
@@ -387,20 +414,9 @@ pub fn merge_group(a: &[Entry], b: &[Entry], into: &mut Vec<Entry>) {
             into.push(b[j]);
             j += 1;
         } else {
-            let (x, y) = (&a[i], &b[j]);
-            into.push(Entry {
-                flags: x.flags | y.flags,
-                count: x.count + y.count,
-                first_read: x.first_read.min(y.first_read),
-                last_read: x.last_read.max(y.last_read),
-                first_write: x.first_write.min(y.first_write),
-                last_write: x.last_write.max(y.last_write),
-                result: match (x.result, y.result) {
-                    (NONE, other) | (other, NONE) => other,
-                    _ => TWICE,
-                },
-                ..*x
-            });
+            let mut both = a[i];
+            both.absorb(&b[j]);
+            into.push(both);
             i += 1;
             j += 1;
         }

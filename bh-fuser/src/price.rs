@@ -1,7 +1,7 @@
 //! What a finished partition costs, kernel by kernel.
 
 use crate::facts::{Facts, NONE};
-use crate::legality::{Entry, Rules, merge_group};
+use crate::legality::{Entry, Rules, fold_entries};
 use crate::options::Options;
 use crate::relation::RelationCache;
 use bh_bytecode::BatchRef;
@@ -40,22 +40,15 @@ pub fn price(batch: &BatchRef<'_>, options: &Options) -> Price {
         let mut entries: Vec<Entry> = Vec::new();
         work().for_each(|&instr| rules.entries(instr, &mut entries));
         entries.sort_by_key(|entry| (entry.base, entry.view));
+        fold_entries(&mut entries);
         let renamed = |base| batch.renames(block).iter().any(|rename| rename.base == base);
-        let contracted = |base| batch.contracted(block).contains(&base);
+        let aliased = |base| batch.renames(block).iter().any(|rename| rename.alias == base);
+        let contracted = |base| batch.contracted(block).contains(&base) || (options.cost.free_aliases && aliased(base));
         let cost: i64 = entries
             .chunk_by(|a, b| a.base == b.base)
-            .map(|all| {
-                let mut group: Vec<Entry> = Vec::new();
-                for same in all.chunk_by(|a, b| a.view == b.view) {
-                    let mut one = vec![same[0]];
-                    for entry in &same[1..] {
-                        let before = std::mem::take(&mut one);
-                        merge_group(&before, std::slice::from_ref(entry), &mut one);
-                    }
-                    group.extend(one);
-                }
+            .map(|group| {
                 let base = group[0].base;
-                (options.cost.base)(&facts, batch, base, &group, contracted(base), renamed(base))
+                (options.cost.base)(&facts, batch, base, group, contracted(base), renamed(base))
             })
             .sum();
         let alone = |&instr: &u32| -> i64 {
