@@ -1,50 +1,30 @@
 #!/usr/bin/env python3
-"""Builds the twins and compares every stack's checksums with NumPy's; with --size full it also shows the times.
+"""Builds the twins, and the programs on bh if BH_PREFIX names an installation, and compares all with NumPy.
 
     benches/check.py [--size small|full] [--build DIR] [--dtype f64|f32] [--repeat N] [--wide] [NAME...]
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
+import collection
 
 
-def build_twin(program, settings, folder, wide):
-    """Compiles a twin if its binary is missing or older than its sources; returns the binary."""
-    source, binary = HERE / program / "twin.c", folder / program / ("twin-wide" if wide else "twin")
-    inputs = [source, *(HERE / "common").glob("*.h")]
-    if not binary.exists() or binary.stat().st_mtime < max(path.stat().st_mtime for path in inputs):
-        binary.parent.mkdir(parents=True, exist_ok=True)
-        flags = settings["flags"] + (settings["wide_flags"] if wide else [])
-        command = [settings["compiler"], *flags, source, "-o", binary, *settings["libraries"]]
-        subprocess.run(command, check=True)
-    return binary
-
-
-def stacks(program, settings, folder, wide):
-    """The command of each stack that this program has."""
+def stacks(name, args):
+    """The command of each form of a program."""
     commands = {
-        "numpy": [sys.executable, "-B", HERE / program / "numpy_version.py"],
-        "twin": [build_twin(program, settings, folder, wide)],
+        "numpy": collection.numpy_command(name),
+        "twin": [collection.build_twin(name, args.build, args.wide)],
     }
-    on_bh = folder / program / "bh"
-    if on_bh.exists():
-        commands["bh"] = [on_bh]
+    prefix = os.environ.get("BH_PREFIX")
+    if prefix:
+        commands["bh"] = [collection.build_bh(name, prefix, args.build)]
     return commands
-
-
-def agree(left, right, tolerance):
-    """Whether two lists of checksums are equal within the tolerance."""
-    return len(left) == len(right) and all(
-        abs(a - b) <= tolerance * max(abs(a), abs(b)) for a, b in zip(left, right)
-    )
 
 
 def main():
@@ -52,40 +32,32 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--size", choices=["small", "full"], default="small")
     parser.add_argument("--dtype", choices=["f64", "f32"], action="append")
-    parser.add_argument("--build", type=Path, default=HERE.parent / "target" / "benches")
+    parser.add_argument("--build", type=Path, default=collection.DEFAULT_BUILD)
     parser.add_argument("--repeat", type=int, default=1, help="runs of each, of which the median is shown")
     parser.add_argument("--wide", action="store_true", help="build the twins for the widest vectors")
     args = parser.parse_args()
 
-    with open(HERE / "catalog.toml", "rb") as file:
-        catalog = tomllib.load(file)
-    known = [program["name"] for program in catalog["program"]]
-    for name in args.names:
-        if name not in known:
-            parser.error(f"no program {name!r}; there are {', '.join(known)}")
-
     failed = 0
-    for program in catalog["program"]:
+    for program in collection.chosen(parser, args.names):
         name = program["name"]
-        if args.names and name not in args.names:
-            continue
-        commands = stacks(name, catalog["twin"], args.build, args.wide)
+        commands = stacks(name, args)
         for dtype in args.dtype or ["f64", "f32"]:
             n, iters = program[args.size]
-            seconds, sums = {stack: [] for stack in commands}, {}
+            seconds, sums, broken = {stack: [] for stack in commands}, {}, []
             for _ in range(args.repeat):
                 for stack, command in commands.items():
-                    run = subprocess.run(
-                        [*command, str(n), str(iters), dtype, "--warm"],
-                        check=True, capture_output=True, text=True, env=os.environ,
-                    )  # fmt: skip
-                    line = json.loads(run.stdout)
+                    try:
+                        line = collection.run_once(command, n, iters, dtype, limit=600)
+                    except (RuntimeError, subprocess.TimeoutExpired) as error:
+                        broken.append(f"{stack}: {error}")
+                        continue
                     seconds[stack].append(line["seconds"])
                     sums[stack] = line["checksum"]
-            wrong = [s for s in sums if not agree(sums[s], sums["numpy"], program["tolerance"][dtype])]
-            failed += bool(wrong)
-            times = "  ".join(f"{stack} {statistics.median(values):9.4f}" for stack, values in seconds.items())
+            wrong = [s for s in sums if not collection.agree(sums[s], sums["numpy"], program["tolerance"][dtype])]
+            failed += bool(wrong or broken)
+            times = "  ".join(f"{stack} {statistics.median(values):9.4f}" for stack, values in seconds.items() if values)
             verdict = f"DISAGREE {wrong} {sums}" if wrong else "agree"
+            verdict = f"FAILED {broken}" if broken else verdict
             print(f"{name:24} n={n:<10} iters={iters:<7} {dtype}  {times}  {verdict}", flush=True)
     return 1 if failed else 0
 
