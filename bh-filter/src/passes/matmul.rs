@@ -18,6 +18,9 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let Some(opcode) = options.matmul else { return 0 };
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
+        if batch.instrs[index as usize].opcode != Opcode::AddReduce {
+            continue;
+        }
         let Some((out, a, b)) = product(batch, &Facts::of(batch), options, index) else { continue };
         let operands = [out, a, b].map(|(base, view)| Operand::view(batch.intern_view(base, &view)));
         let origin = batch.instrs[index as usize].origin;
@@ -40,8 +43,7 @@ fn product(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Optio
     let sum = batch.instrs[index as usize];
     let dtype = output_type(batch, &sum)?;
     let between = sum.operands[1].as_view()?;
-    if sum.opcode != Opcode::AddReduce
-        || batch.views[between as usize].rank != 3
+    if batch.views[between as usize].rank != 3
         || sum.param.count_ones() != 1
         || !(dtype.is_int() || options.reassociate && (dtype.is_float() || dtype.is_complex()))
         || batch.views[between as usize].len < LEAST_WORK

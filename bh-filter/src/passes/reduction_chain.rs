@@ -14,6 +14,9 @@ use bh_bytecode::{Batch, DType, Instr, Kind, Opcode};
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
+        if batch.instrs[index as usize].opcode.kind() != Kind::Reduction {
+            continue;
+        }
         // Each merge changes who reads what, and chains are short.
         while let Some((source, axes)) = merged(batch, &Facts::of(batch), options, index) {
             let instr = &mut batch.instrs[index as usize];
