@@ -1,0 +1,197 @@
+//! The C++ header against an installed bh: its tests with every compiler and standard and under sanitizers, what must not
+//! compile, and every example with its result checked by NumPy.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const STRICT: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// The installation under test; `cargo xtask test` names it.
+fn prefix() -> PathBuf {
+    let prefix =
+        std::env::var_os("BH_TEST_PREFIX").expect("BH_TEST_PREFIX names an installed bh; try `cargo xtask test`");
+    PathBuf::from(prefix)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A new directory for what a test makes.
+fn scratch(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("bh-cpp-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+fn succeeded(what: &str, output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{what}: {}\n{out}\n{err}", output.status);
+    out.into_owned()
+}
+
+/// Compiles a source file to a program.
+fn compile(compiler: &[&str], source: &Path, program: &Path) {
+    let (include, library) = (prefix().join("include"), prefix().join("lib"));
+    let mut command = Command::new(compiler[0]);
+    command.args(&compiler[1..]).args(STRICT).arg("-I").arg(include).arg(source).arg("-o").arg(program);
+    command.arg("-L").arg(&library).args(["-lbh_bridge_c", "-lm", "-pthread"]);
+    command.arg(format!("-Wl,-rpath,{}", library.display()));
+    succeeded(&format!("{compiler:?} {}", source.display()), &command.output().unwrap());
+}
+
+/// A program to run with the installed configuration, whatever the user's own is.
+fn program(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.env("BH_CONFIG", prefix().join("share/bh/config.toml")).env_remove("BH_STACK");
+    command
+}
+
+fn unit_tests(name: &str, compiler: &[&str], source: &str, environment: &[(&str, String)]) {
+    let directory = scratch(name);
+    let tests = directory.join("tests");
+    compile(compiler, &root().join("tests/cpp").join(source), &tests);
+    let text = succeeded(name, &program(&tests).envs(environment.iter().cloned()).output().unwrap());
+    assert!(text.contains("Status: SUCCESS!"), "{text}");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn unit_tests_with_gcc_in_cpp17() {
+    unit_tests("gcc17", &["g++", "-std=c++17"], "all.cpp", &[]);
+}
+
+#[test]
+fn unit_tests_with_gcc_in_cpp20() {
+    unit_tests("gcc20", &["g++", "-std=c++20", "-O2"], "all.cpp", &[]);
+}
+
+#[test]
+fn unit_tests_with_clang_in_cpp17() {
+    unit_tests("clang17", &["clang++", "-std=c++17"], "all.cpp", &[]);
+}
+
+#[test]
+fn unit_tests_with_clang_in_cpp20() {
+    unit_tests("clang20", &["clang++", "-std=c++20"], "all.cpp", &[]);
+}
+
+#[test]
+fn unit_tests_under_address_and_undefined_behaviour_sanitizers() {
+    let compiler = ["g++", "-std=c++17", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    // Leaks of arrays are counted by the library itself; the checker would follow memory of its caches.
+    unit_tests("asan", &compiler, "all.cpp", &[("ASAN_OPTIONS", "detect_leaks=0".into())]);
+}
+
+#[test]
+fn threads_under_the_thread_sanitizer() {
+    let suppressions = root().join("tests/cpp/threads.supp");
+    let options = format!("halt_on_error=1 suppressions={}", suppressions.display());
+    let compiler = ["g++", "-std=c++17", "-g", "-O1", "-fsanitize=thread"];
+    unit_tests("tsan", &compiler, "threads.cpp", &[("TSAN_OPTIONS", options)]);
+}
+
+#[test]
+fn mistakes_are_refused_when_compiling_with_a_hint() {
+    for (file, hint) in [
+        ("traced_if.cpp", "bh::where"),
+        ("traced_choice.cpp", "bh::where"),
+        ("array_if.cpp", "bh::where"),
+        ("complex_to_real.cpp", "bh::real"),
+    ] {
+        for compiler in ["g++", "clang++"] {
+            let source = root().join("tests/cpp/fail").join(file);
+            let include = prefix().join("include");
+            let mut command = Command::new(compiler);
+            command.args(["-std=c++17", "-fsyntax-only", "-I"]).arg(include).arg(source);
+            let output = command.output().unwrap();
+            assert!(!output.status.success(), "{compiler} accepts {file}");
+            let text = String::from_utf8_lossy(&output.stderr);
+            let stated = text.lines().any(|line| line.contains("static") && line.contains(hint));
+            assert!(stated, "{compiler}, {file}: no static assertion names {hint}:\n{text}");
+        }
+    }
+}
+
+/// The names of macros that are defined after including a header.
+fn macros(include: &str, language: &str) -> Vec<String> {
+    let file = scratch("macros").join(format!("macros-{language}"));
+    std::fs::write(&file, format!("#include <{include}>\n")).unwrap();
+    let mut command = Command::new("g++");
+    command.args(["-x", language, "-dM", "-E", "-I"]).arg(prefix().join("include")).arg(&file);
+    let text = succeeded("preprocessing", &command.output().unwrap());
+    text.lines()
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .map(|name| name.split('(').next().unwrap_or(name).to_owned())
+        .collect()
+}
+
+#[test]
+fn the_cpp_header_leaves_no_macros_behind() {
+    let of_c = macros("bh.h", "c");
+    let of_cpp = macros("bh.hpp", "c++");
+    let ours = |name: &&String| name.to_lowercase().starts_with("bh");
+    let left: Vec<&String> = of_cpp.iter().filter(ours).filter(|name| !of_c.contains(name)).collect();
+    assert!(left.is_empty(), "{left:?}");
+    // Nor those of the C header that stand in front of functions.
+    assert!(!of_cpp.iter().any(|name| name == "bh_add"));
+}
+
+/// Compiles an example, runs it, and has NumPy check what it printed and wrote.
+fn example(file: &str, compiler: &[&str], arguments: &[&str]) {
+    let directory = scratch(file);
+    let built = directory.join("example");
+    compile(compiler, &root().join("examples").join(file), &built);
+    let output = program(&built).args(arguments).current_dir(&directory).output().unwrap();
+    let text = succeeded(file, &output);
+    std::fs::write(directory.join("output"), text).unwrap();
+    let python = std::env::var_os("BH_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut check = Command::new(python);
+    check.arg(root().join("tests/cpp/examples.py")).arg(file).arg(&directory).args(arguments);
+    check.stdin(Stdio::from(std::fs::File::open(directory.join("output")).unwrap()));
+    succeeded(file, &check.output().unwrap());
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+const C: &[&str] = &["cc", "-std=c99", "-O1"];
+const CPP: &[&str] = &["g++", "-std=c++17"];
+
+#[test]
+fn heat_in_c() {
+    example("heat.c", C, &["60", "50", "field"]);
+}
+
+#[test]
+fn black_scholes_in_c() {
+    example("black_scholes.c", C, &["5000", "3"]);
+}
+
+#[test]
+fn heat_in_cpp() {
+    example("heat.cpp", CPP, &["60", "50"]);
+}
+
+#[test]
+fn black_scholes_in_cpp() {
+    example("black_scholes.cpp", CPP, &["5000", "3"]);
+}
+
+#[test]
+fn shallow_water_in_cpp() {
+    example("shallow_water.cpp", CPP, &["40", "20"]);
+}
+
+#[test]
+fn nbody_in_cpp() {
+    example("nbody.cpp", CPP, &["60", "5"]);
+}
+
+#[test]
+fn game_of_life_in_cpp() {
+    example("game_of_life.cpp", CPP, &["40", "20", "picture.pgm"]);
+}
+
+#[test]
+fn lu_in_cpp() {
+    example("lu.cpp", CPP, &["30"]);
+}
