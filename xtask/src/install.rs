@@ -53,11 +53,11 @@ pub fn install(prefix: &Path, profile: &str) -> Outcome {
     fs::write(prefix.join("lib/pkgconfig/bh.pc"), pkg_config())?;
     fs::write(prefix.join("lib/cmake/bh/bhConfig.cmake"), CMAKE_CONFIG)?;
     fs::write(prefix.join("lib/cmake/bh/bhConfigVersion.cmake"), cmake_version())?;
-    Ok(())
+    crate::kit::install(prefix)
 }
 
 /// Replaces `to`, so that a running program keeps the old file.
-fn copy(from: &Path, to: &Path) -> Outcome {
+pub fn copy(from: &Path, to: &Path) -> Outcome {
     let _ = fs::remove_file(to);
     fs::copy(from, to).map_err(|error| Failure(format!("copying {} to {}: {error}", from.display(), to.display())))?;
     Ok(())
@@ -68,7 +68,8 @@ fn link(name: &str, at: &Path) -> Outcome {
     symlink(name, at).map_err(|error| Failure(format!("linking {}: {error}", at.display())))
 }
 
-fn copy_tree(from: &Path, to: &Path) -> Outcome {
+/// Copies a directory with all it holds.
+pub fn copy_tree(from: &Path, to: &Path) -> Outcome {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -86,7 +87,8 @@ fn pkg_config() -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
          libdir=${{prefix}}/lib\n\
-         includedir=${{prefix}}/include\n\n\
+         includedir=${{prefix}}/include\n\
+         rustdir=${{prefix}}/share/bh/rust\n\n\
          Name: bh\n\
          Description: Lazy, fused array programs on every core, GPU or cluster\n\
          Version: {VERSION}\n\

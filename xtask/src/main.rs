@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod header;
 mod install;
+mod kit;
 mod packages;
 mod picture;
 mod test;

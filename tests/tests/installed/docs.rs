@@ -1,0 +1,138 @@
+//! The documentation: programs in it compile and print what it says, generated pages are current, links lead somewhere.
+
+use crate::support::{Scratch, command, compile, prefix, root, run};
+use std::path::PathBuf;
+
+/// The pages that users read.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md"), root().join("ARCHITECTURE.md")];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// A fenced block of code: page and line for messages, the words after the fence, the text.
+struct Code {
+    place: String,
+    language: String,
+    text: String,
+}
+
+fn code_blocks(page: &PathBuf) -> Vec<Code> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let name = page.strip_prefix(root()).unwrap().display().to_string();
+    let mut blocks: Vec<Code> = Vec::new();
+    let mut open = false;
+    for (index, line) in text.lines().enumerate() {
+        match (line.strip_prefix("```"), open) {
+            (Some(language), false) => {
+                blocks.push(Code {
+                    place: format!("{name}:{}", index + 1),
+                    language: language.into(),
+                    text: String::new(),
+                });
+                open = true;
+            }
+            (Some(_), true) => open = false,
+            (None, true) => {
+                let block = blocks.last_mut().unwrap();
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    assert!(!open, "{name}: a block of code does not end");
+    blocks
+}
+
+/// Every C and C++ block is a whole program. A block marked `output` after it is what it prints.
+#[test]
+fn programs_in_the_documentation_run() {
+    let prefix = prefix();
+    let scratch = Scratch::new("docs");
+    let mut programs = 0;
+    for page in pages() {
+        let blocks = code_blocks(&page);
+        for (index, block) in blocks.iter().enumerate() {
+            let extension = match block.language.as_str() {
+                "c run" => "c",
+                "cpp run" => "cpp",
+                other => {
+                    let marked = !["c", "cpp", "c++"].contains(&other);
+                    assert!(marked, "{}: mark the program 'run'; what is shown is tested", block.place);
+                    continue;
+                }
+            };
+            let source = scratch.write(&format!("block{programs}.{extension}"), &block.text);
+            println!("{}", block.place);
+            let printed = run(command(compile(&prefix, &source)).current_dir(scratch.path()));
+            if let Some(expected) = blocks.get(index + 1).filter(|next| next.language == "output") {
+                assert_eq!(printed, expected.text, "{}: prints something else", block.place);
+            }
+            programs += 1;
+        }
+    }
+    assert!(programs >= 8, "only {programs} programs were found");
+}
+
+#[test]
+fn the_opcode_table_is_current() {
+    let file = root().join("docs/opcodes.md");
+    let table = bh_bytecode::docs::opcode_table();
+    if std::env::var_os("BH_UPDATE").is_some() {
+        std::fs::write(&file, &table).unwrap();
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written == table, "docs/opcodes.md is not that of the opcode table; run this test with BH_UPDATE=1");
+}
+
+/// Files that the pages name in code font exist.
+#[test]
+fn files_that_the_documentation_names_exist() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_path = word.contains('/')
+                && [".rs", ".md", ".toml", ".h", ".hpp", ".sh", ".c"].iter().any(|ending| word.ends_with(ending))
+                && !word.contains([' ', '*', '~', '$', '<', '…'])
+                && !word.starts_with("PREFIX")
+                && !word.starts_with('/')
+                && !word.starts_with("./");
+            if is_path {
+                let beside = page.parent().unwrap().join(word);
+                let header = root().join("bh-bridge-c/include").join(word);
+                let found = root().join(word).exists() || beside.exists() || header.exists();
+                assert!(found, "{}: there is no file '{word}'", page.display());
+            }
+        }
+    }
+}
+
+/// Every obligation that code or pages refer to is defined, once.
+#[test]
+fn obligations_are_numbered_once() {
+    let contract = std::fs::read_to_string(root().join("docs/engines.md")).unwrap();
+    let defined: Vec<&str> = contract
+        .lines()
+        .filter_map(|line| line.strip_prefix("* **")?.split_once("**").map(|(number, _)| number))
+        .filter(|number| number.starts_with("E-"))
+        .collect();
+    assert!(defined.len() >= 30, "{defined:?}");
+    for (index, number) in defined.iter().enumerate() {
+        assert!(!defined[..index].contains(number), "{number} is defined twice");
+    }
+    for file in ["engines.md", "engine-kit/c/engine.c", "engine-kit/rust/src/lib.rs", "engine-kit/filter-c/filter.c"] {
+        let text = std::fs::read_to_string(root().join("docs").join(file)).unwrap();
+        for (at, _) in text.match_indices("E-") {
+            let digits: String = text[at + 2..].chars().take_while(char::is_ascii_digit).collect();
+            let number = format!("E-{digits}");
+            assert!(digits.is_empty() || defined.contains(&number.as_str()), "docs/{file}: no obligation {number}");
+        }
+    }
+}

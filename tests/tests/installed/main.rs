@@ -1,0 +1,9 @@
+//! An installed bh from outside: projects that build against it, the engine kit, the binary interface, the Debian package,
+//! and the programs in the documentation. `BH_TEST_PREFIX` names the installation; `cargo xtask test` sets it.
+
+mod abi;
+mod docs;
+mod install;
+mod kit;
+mod package;
+mod support;

@@ -1,0 +1,57 @@
+//! The engine kit of an installation: the templates, and the sources of the crates that components in Rust are built with.
+
+use crate::command::{Failure, Outcome, root};
+use crate::install::{copy, copy_tree};
+use std::fs;
+use std::path::Path;
+
+/// What a component in Rust may depend on.
+const CRATES: &[&str] = &["bh-bytecode", "bh-core", "bh-fuser"];
+
+/// Installs `share/bh/engine-kit`, `share/bh/rust` and the contract that goes with them.
+pub fn install(prefix: &Path) -> Outcome {
+    let share = prefix.join("share/bh");
+    let kit = share.join("engine-kit");
+    for template in ["c", "rust/src", "filter-c"] {
+        let (from, to) = (root().join("docs/engine-kit").join(template), kit.join(template));
+        files(&from, &to)?;
+    }
+    files(&root().join("docs/engine-kit/rust"), &kit.join("rust"))?;
+    let documents = prefix.join("share/doc/bh");
+    fs::create_dir_all(&documents)?;
+    for document in ["engines.md", "guide.md", "opcodes.md"] {
+        copy(&root().join("docs").join(document), &documents.join(document))?;
+    }
+    let rust = share.join("rust");
+    for name in CRATES {
+        copy_tree(&root().join(name).join("src"), &rust.join(name).join("src"))?;
+        copy(&root().join(name).join("Cargo.toml"), &rust.join(name).join("Cargo.toml"))?;
+    }
+    // Embedded in bh-core as the configuration of last resort.
+    fs::create_dir_all(rust.join("config"))?;
+    copy(&root().join("config/default.toml"), &rust.join("config/default.toml"))?;
+    copy(&root().join("Cargo.lock"), &rust.join("Cargo.lock"))?;
+    fs::write(rust.join("Cargo.toml"), workspace(&fs::read_to_string(root().join("Cargo.toml"))?)?)?;
+    Ok(())
+}
+
+/// Copies the files of a directory, not what building there may have left: libraries and directories.
+fn files(from: &Path, to: &Path) -> Outcome {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let text = name.to_string_lossy();
+        if entry.file_type()?.is_file() && !text.ends_with(".so") && text != "demo" && text != "Cargo.lock" {
+            copy(&entry.path(), &to.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The root manifest with the installed crates as its only members.
+fn workspace(manifest: &str) -> Outcome<String> {
+    let parts = manifest.split_once("members = [").and_then(|(before, rest)| Some((before, rest.split_once(']')?.1)));
+    let (before, after) = parts.ok_or_else(|| Failure("the root manifest lists no members".into()))?;
+    Ok(format!("{before}members = {CRATES:?}{after}"))
+}
