@@ -1,11 +1,11 @@
 //! `cargo xtask bench`: what the machinery costs, what fusion gains, and programs against their twins.
 
-use crate::command::{Failure, Outcome, option, output, root, run as execute, target};
+use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute, target};
 use crate::{demo, install, packages};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs `bench overhead`, or benchmark programs.
+/// Runs `bench overhead`, `bench fusion`, or benchmark programs.
 pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure(&[("cc", "gcc"), ("g++", "g++"), ("pkg-config", "pkg-config")])?;
     let prefix = target().join("prefix");
@@ -15,7 +15,14 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
     let python = packages::python_with_numpy()?;
     let mut command = Command::new(python);
-    command.arg(root().join("benches/run.py")).args(arguments);
+    if arguments.first().is_some_and(|name| name == "fusion") {
+        let example = ["build", "--release", "-p", "bh-fuser", "--example", "partition_costs"];
+        execute(cargo().args(example))?;
+        command.arg(root().join("benches/fusion.py")).args(&arguments[1..]);
+        command.env("BH_PARTITION_COSTS", target().join("release/examples/partition_costs"));
+    } else {
+        command.arg(root().join("benches/run.py")).args(arguments);
+    }
     command.env("BH_PREFIX", &prefix).env("BH_BENCH_BUILD", target().join("benches"));
     execute(&mut command)
 }
