@@ -5,7 +5,7 @@ use crate::command::{Outcome, cargo};
 /// Writes the headers, or verifies that the checked-in ones are current.
 pub fn run(arguments: &[String]) -> Outcome {
     let mut command = cargo();
-    command.args(["run", "--quiet", "-p", "bh-header", "--"]);
+    command.args(["run", "--quiet", "--profile", "checked", "-p", "bh-header", "--"]);
     if arguments.iter().any(|argument| argument == "--check") {
         command.arg("--check");
     }

@@ -29,7 +29,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     build.args(["build", "--profile", PROFILE, "--workspace"]);
     execute(&mut build)?;
     let mut test = cargo();
-    test.args(["test", "--profile", PROFILE, "--workspace"]).args(arguments);
+    test.args(["test", "--profile", PROFILE, "--workspace", "--no-fail-fast"]).args(arguments);
     test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
     test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
     execute(&mut test)

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn arccosh_has_a_domain() {
-        assert!([-580.0, -7.0, -1.0, 0.999].iter().all(|&x| arccosh(x).is_nan() && arccosh(x as f32).is_nan()));
+        assert!([-580.0f64, -7.0, -1.0, 0.999].iter().all(|&x| arccosh(x).is_nan() && arccosh(x as f32).is_nan()));
         assert_eq!(arccosh(1.0), 0.0);
     }
 
