@@ -80,6 +80,23 @@ maps! {
     Map3(0: A, 1: B, 2: C) [size_of::<A>(), size_of::<B>(), size_of::<C>()];
 }
 
+/// A kernel of two operands and a result of one type, which may replace either operand without a detour.
+pub(super) trait InPlace: Kernel {
+    /// The function.
+    fn apply(a: Self::Out, b: Self::Out) -> Self::Out;
+}
+
+impl<F, T> InPlace for Map2<F, T, T, T>
+where
+    F: Fn(T, T) -> T + Copy + 'static,
+    T: Copy + 'static,
+{
+    #[inline(always)]
+    fn apply(a: T, b: T) -> T {
+        function::<F>()(a, b)
+    }
+}
+
 /// A function whose second argument is one constant for the block.
 pub(super) struct ConstantRight<F, O, A, B>(PhantomData<fn(F, A, B) -> O>);
 
@@ -129,6 +146,30 @@ where
     #[inline(always)]
     fn at((a, b): Self::Operands<'_>, i: usize) -> O {
         function::<F>()(a, b[i])
+    }
+}
+
+/// A function whose third argument is one constant for the block.
+pub(super) struct ConstantThird<F, T>(PhantomData<fn(F) -> T>);
+
+impl<F, T> Kernel for ConstantThird<F, T>
+where
+    F: Fn(T, T, T) -> T + Copy + 'static,
+    T: Copy + 'static,
+{
+    type Out = T;
+    type Operands<'a> = (&'a [T], &'a [T], T);
+    const STEPS: [usize; 3] = [size_of::<T>(), size_of::<T>(), 0];
+
+    #[inline(always)]
+    unsafe fn operands<'a>(n: usize, [a, b, c]: [*const u8; 3]) -> Self::Operands<'a> {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { (elements(n, a), elements(n, b), *c.cast::<T>()) }
+    }
+
+    #[inline(always)]
+    fn at((a, b, c): Self::Operands<'_>, i: usize) -> T {
+        function::<F>()(a[i], b[i], c)
     }
 }
 
@@ -193,6 +234,35 @@ macro_rules! level {
                 // SAFETY: the contract of PrimFn; `dst` is apart from the operands, and any bytes are MaybeUninit.
                 unsafe { apart::<K>(std::slice::from_raw_parts_mut(dst.cast(), n), [a, b, c]) }
             }
+
+            $(#[target_feature(enable = $feature)])?
+            #[inline(never)]
+            fn over_left<K: InPlace>(left: &mut [K::Out], right: &[K::Out]) {
+                left.iter_mut().zip(right).for_each(#[inline(always)] |(a, &b)| *a = K::apply(*a, b));
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            #[inline(never)]
+            fn over_right<K: InPlace>(left: &[K::Out], right: &mut [K::Out]) {
+                left.iter().zip(right).for_each(#[inline(always)] |(&a, b)| *b = K::apply(a, *b));
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn entry_in_place<K: InPlace>(
+                n: usize, dst: *mut u8, a: *const u8, b: *const u8, c: *const u8,
+            ) {
+                let here = dst.cast_const();
+                // SAFETY: the contract of PrimFn; the operand that is not replaced is apart from `dst`.
+                unsafe {
+                    if here == a && here != b {
+                        over_left::<K>(std::slice::from_raw_parts_mut(dst.cast(), n), elements(n, b));
+                    } else if here == b && here != a {
+                        over_right::<K>(elements(n, a), std::slice::from_raw_parts_mut(dst.cast(), n));
+                    } else {
+                        entry::<K>(n, dst, a, b, c);
+                    }
+                }
+            }
         }
     };
 }
@@ -235,6 +305,21 @@ where
     Some(at_level::<Map2<F, O, A, B>>(isa))
 }
 
+/// A primitive of two operands that often replaces one of them.
+pub(super) fn binary_in_place<T, F>(isa: Isa, _: F) -> Option<PrimFn>
+where
+    F: Fn(T, T) -> T + Copy + 'static,
+    T: Copy + 'static,
+{
+    Some(match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => avx2::entry_in_place::<Map2<F, T, T, T>>,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => avx512::entry_in_place::<Map2<F, T, T, T>>,
+        _ => baseline::entry_in_place::<Map2<F, T, T, T>>,
+    })
+}
+
 /// A primitive of three operands.
 pub(super) fn ternary<A, B, C, O, F>(isa: Isa, _: F) -> Option<PrimFn>
 where
@@ -260,6 +345,15 @@ where
     } else {
         at_level::<ConstantRight<F, O, A, B>>(isa)
     })
+}
+
+/// A primitive of three operands of one type of which the third is a single element.
+pub(super) fn with_constant_third<T, F>(isa: Isa, _: F) -> Option<PrimFn>
+where
+    F: Fn(T, T, T) -> T + Copy + 'static,
+    T: Copy + 'static,
+{
+    Some(at_level::<ConstantThird<F, T>>(isa))
 }
 
 /// The same for functions that do not gain from wider vectors: one version for all levels.

@@ -143,6 +143,29 @@ fn float_to_integer(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
     }
 }
 
+/// The arithmetic that programs do in place, and that folds along outer axes consist of.
+fn in_place(isa: Isa, opcode: Opcode, dtype: DType) -> Option<PrimFn> {
+    macro_rules! by_opcode {
+        ($type:ty) => {
+            match opcode {
+                Opcode::Add => block::binary_in_place(isa, scalar::add::<$type>),
+                Opcode::Subtract => block::binary_in_place(isa, scalar::subtract::<$type>),
+                Opcode::Multiply => block::binary_in_place(isa, scalar::multiply::<$type>),
+                Opcode::Maximum => block::binary_in_place(isa, scalar::maximum::<$type>),
+                Opcode::Minimum => block::binary_in_place(isa, scalar::minimum::<$type>),
+                _ => None,
+            }
+        };
+    }
+    match dtype {
+        DType::I32 => by_opcode!(i32),
+        DType::I64 => by_opcode!(i64),
+        DType::F32 => by_opcode!(f32),
+        DType::F64 => by_opcode!(f64),
+        _ => None,
+    }
+}
+
 /// Single instructions of `f32` need no detour through `f64` lanes.
 fn native_f32(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
     // Without the rounding instructions of SSE4.1 the compiler would call a library.
@@ -163,6 +186,9 @@ pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType)
     if input == DType::F32
         && let Some(found) = native_f32(isa, opcode)
     {
+        return Some(found);
+    }
+    if let Some(found) = in_place(isa, opcode, input) {
         return Some(found);
     }
     if opcode == Opcode::Identity

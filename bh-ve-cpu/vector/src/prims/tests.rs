@@ -391,6 +391,11 @@ fn super_instructions_round_twice() {
     for isa in Isa::available() {
         for dtype in [DType::F32, DType::F64] {
             for first in operations {
+                let run = lookup_fused(isa, first, Opcode::Absolute, false, dtype).expect("a super-instruction");
+                let inner = scalar_of(first, dtype, 0).expect("arithmetic");
+                let outer = scalar_of(Opcode::Absolute, dtype, 0).expect("arithmetic");
+                let scalar: Scalar = Box::new(move |a, b, _| outer(&inner(a, b, &[]), &[], &[]));
+                check(&format!("{first:?} absolute {dtype} {isa}"), run, &[dtype; 2], dtype, &scalar);
                 for second in operations {
                     for swapped in [false, true] {
                         let run = lookup_fused(isa, first, second, swapped, dtype).expect("a super-instruction");

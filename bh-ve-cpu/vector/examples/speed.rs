@@ -1,12 +1,12 @@
 //! Times block primitives on blocks that stay in the first-level cache; prints nanoseconds per element.
 //!
-//! `cargo run --release -p bh-ve-cpu --example speed -- [--prims] [FUNCTION…]`: the functions of `math`, or with `--prims` every
+//! `cargo run --release -p bh-vector --example speed -- [--prims] [FUNCTION…]`: the functions of `math`, or with `--prims` every
 //! element-wise opcode and type, the folds and the generators.
 
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::{DType, Kind, Opcode};
-use bh_ve_cpu::simd::Isa;
-use bh_ve_cpu::{math, prims};
+use bh_vector::simd::Isa;
+use bh_vector::{math, prims};
 use std::time::Instant;
 
 /// Elements per block, as the engine runs them.

@@ -1,6 +1,6 @@
 //! Long accuracy sweeps of the vector functions; prints a Markdown table of the largest errors.
 //!
-//! `cargo run --release -p bh-ve-cpu --example accuracy -- [--samples N] [--f32-step N] [--function NAME] [--isa NAME]`
+//! `cargo run --release -p bh-vector --example accuracy -- [--samples N] [--f32-step N] [--function NAME] [--isa NAME]`
 //!
 //! `--samples` is the number of `f64` arguments per function (10⁷ by default, 0 leaves `f64` out), `--f32-step` the
 //! distance between the `f32` bit patterns tried (1 by default: all of them; 0 leaves `f32` out). The exit status is 1 if a
@@ -14,8 +14,8 @@ mod mpfr;
 
 use accuracy::{SUBJECTS, Worst, hard_cases, measure_f32, measure_f64, run, samples};
 use bh_bytecode::{DType, Opcode};
-use bh_ve_cpu::math;
-use bh_ve_cpu::simd::Isa;
+use bh_vector::math;
+use bh_vector::simd::Isa;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,8 +2,8 @@
 
 use super::mpfr::{Function, Mpfr};
 use bh_bytecode::{DType, Opcode};
-use bh_ve_cpu::math::{self, PrimFn};
-use bh_ve_cpu::simd::Isa;
+use bh_vector::math::{self, PrimFn};
+use bh_vector::simd::Isa;
 
 /// A function, its name in the reference, its bound for `f64`, and where its arguments are drawn from.
 pub struct Subject {

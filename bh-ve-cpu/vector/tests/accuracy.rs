@@ -7,8 +7,8 @@ mod mpfr;
 
 use accuracy::{SUBJECTS, hard_cases, measure_f32, measure_f64, samples, scalar_reference};
 use bh_bytecode::{DType, Opcode};
-use bh_ve_cpu::math;
-use bh_ve_cpu::simd::Isa;
+use bh_vector::math;
+use bh_vector::simd::Isa;
 use mpfr::Mpfr;
 
 /// Arguments of a function per run; the hard cases come on top.

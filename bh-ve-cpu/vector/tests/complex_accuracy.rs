@@ -10,8 +10,8 @@ mod mpc;
 mod mpfr;
 
 use bh_bytecode::{DType, Opcode, c64, c128};
-use bh_ve_cpu::prims;
-use bh_ve_cpu::simd::Isa;
+use bh_vector::prims;
+use bh_vector::simd::Isa;
 
 const SAMPLES: usize = 1600;
 
