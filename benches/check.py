@@ -38,7 +38,9 @@ def main():
     args = parser.parse_args()
 
     failed = 0
-    for program in collection.chosen(parser, args.names):
+    programs = collection.chosen(parser, args.names)
+    collection.build_all(programs, os.environ.get("BH_PREFIX"), args.build, args.wide)
+    for program in programs:
         name = program["name"]
         commands = stacks(name, args)
         for dtype in args.dtype or ["f64", "f32"]:

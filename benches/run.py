@@ -83,8 +83,10 @@ def main():
         parser.error("BH_PREFIX must name the directory that bh is installed in")
 
     rows, curves, failed = [], {}, False
+    programs = collection.chosen(parser, args.names)
+    collection.build_all(programs, prefix)
     print(f"{'program':24} {'n':>10} iters type  {'bh s':>10} {'twin s':>10} {'NumPy s':>10}  {'twin/bh':>7} {'NumPy/bh':>8}  kernels/iter")
-    for program in collection.chosen(parser, args.names):
+    for program in programs:
         name = program["name"]
         commands = {
             "twin": [collection.build_twin(name)],

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
@@ -59,6 +60,16 @@ def build_bh(name, prefix, folder=DEFAULT_BUILD):
         _compile([settings["compiler"], *settings["flags"], f"-I{prefix / 'include'}", source, "-o", binary, *libraries])
         linked.write_text(str(prefix))
     return binary
+
+
+def build_all(programs, prefix, folder=DEFAULT_BUILD, wide=False):
+    """Builds what is out of date of these programs, several at a time; `prefix` may be empty to build the twins only."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        builds = [pool.submit(build_twin, program["name"], folder, wide) for program in programs]
+        if prefix:
+            builds += [pool.submit(build_bh, program["name"], prefix, folder) for program in programs]
+        for build in builds:
+            build.result()
 
 
 def numpy_command(name):
