@@ -369,6 +369,12 @@ bh_status bh_scalar_bool(bool *out, const bh_array *a);
 // As `bh_scalar_f64`, for complex numbers: real and imaginary part.
 bh_status bh_scalar_c128(double *out, const bh_array *a);
 
+// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements.
+bh_status bh_save(const char *path, const bh_array *a);
+
+// A new array with the contents of a file in NumPy's format, as `numpy.load`.
+bh_status bh_load(bh_array **out, bh_context *context, const char *path);
+
 // Any operation with arrays and constants as inputs into an array. `param`: the axes of a reduction or an accumulate as
 // a bit mask, the exponent of powi, else 0.
 bh_status bh_op(bh_array *out,
@@ -400,11 +406,25 @@ bh_status bh_extmethod(const char *name,
                        size_t input_count,
                        const bh_array *const *inputs);
 
-// The matrix product of `a` and `b` into `out`, all of rank 2 and of one type (f32, f64, c64, c128).
+// The matrix product of `a` and `b`; either may be a vector.
 bh_status bh_matmul(bh_array *out, const bh_array *a, const bh_array *b);
 
-// The solution x of a·x = b into `out`, for a square matrix `a`.
+// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
 bh_status bh_solve(bh_array *out, const bh_array *a, const bh_array *b);
+
+// The factors of a square matrix: L (without its diagonal of ones) and U in one matrix, and the row permutation (i64).
+bh_status bh_lu(bh_array *out,
+                bh_array *permutation,
+                const bh_array *a);
+
+// The lower triangular L whose product with its conjugate transpose is `a`.
+bh_status bh_cholesky(bh_array *out, const bh_array *a);
+
+// The discrete Fourier transform along the last axis, of and into complex numbers.
+bh_status bh_fft(bh_array *out, const bh_array *a);
+
+// The inverse of `bh_fft`, with the factor 1/n.
+bh_status bh_ifft(bh_array *out, const bh_array *a);
 
 // Prints an array to standard output, large ones by their edges.
 bh_status bh_print(const bh_array *a);
@@ -923,6 +943,10 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_extmethod(...) (bh_at(__FILE__, __LINE__), bh_extmethod(__VA_ARGS__))
 #define bh_matmul(...) (bh_at(__FILE__, __LINE__), bh_matmul(__VA_ARGS__))
 #define bh_solve(...) (bh_at(__FILE__, __LINE__), bh_solve(__VA_ARGS__))
+#define bh_lu(...) (bh_at(__FILE__, __LINE__), bh_lu(__VA_ARGS__))
+#define bh_cholesky(...) (bh_at(__FILE__, __LINE__), bh_cholesky(__VA_ARGS__))
+#define bh_fft(...) (bh_at(__FILE__, __LINE__), bh_fft(__VA_ARGS__))
+#define bh_ifft(...) (bh_at(__FILE__, __LINE__), bh_ifft(__VA_ARGS__))
 #define bh_add(...) (bh_at(__FILE__, __LINE__), bh_add(__VA_ARGS__))
 #define bh_add_new(...) (bh_at(__FILE__, __LINE__), bh_add_new(__VA_ARGS__))
 #define bh_subtract(...) (bh_at(__FILE__, __LINE__), bh_subtract(__VA_ARGS__))

@@ -228,7 +228,8 @@ typedef uint16_t bh_opcode;
 
 struct bh_child;
 
-typedef struct Option_ReleaseFn Option_ReleaseFn;
+// Called when adopted memory is no longer used by bh.
+typedef void (*bh_release_function)(void *argument, void *data);
 
 // Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.
 typedef int32_t bh_status;
@@ -250,9 +251,9 @@ typedef struct bh_error_record {
     // Zero.
     uint32_t reserved;
     // File in the user's program, or empty.
-    uint8_t file[256];
+    char file[256];
     // The message.
-    uint8_t text[744];
+    char text[744];
 } bh_error_record;
 
 // How the registry uses a copy of a base in an engine's own space. Callbacks may come during any call that the engine
@@ -674,7 +675,7 @@ typedef struct bh_component_table {
     bh_status (*adopt)(void *context,
                        const struct bh_base *base,
                        void *data,
-                       struct Option_ReleaseFn release,
+                       bh_release_function release,
                        void *argument,
                        struct bh_error_record *error);
     // Forbids (`pinned` 1) or allows (0) moving the base's host memory. Counted.
@@ -700,9 +701,6 @@ typedef struct bh_child {
 
 // Type of the entry function.
 typedef const struct bh_component_table *(*bh_entry_function)(uint32_t loader_version);
-
-// Called when adopted memory is no longer used by bh.
-typedef void (*bh_release_function)(void *argument, void *data);
 
 // Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
 typedef struct bh_reply_sink {

@@ -2,8 +2,8 @@
 
 use crate::error::{argument, bh_status, frame, frame_out, give_text, null, read_text};
 use crate::handle::{self, bh_context, context};
-use bh_core::abi::status;
 use bh_core::Error;
+use bh_core::abi::status;
 use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 
@@ -40,7 +40,6 @@ pub struct bh_memory {
     /// The most that may be in use.
     pub limit: u64,
 }
-
 
 /// Version of the library, as "0.1.0".
 #[unsafe(no_mangle)]

@@ -375,8 +375,7 @@ pub unsafe extern "C" fn bh_cast(out: *mut *mut bh_array, a: *const bh_array, dt
 
 fn converted(array: handle::Array, dtype: DType) -> Result<*mut bh_array> {
     let input = [Input::Array(array.id)];
-    let copy =
-        with_place(|place| array.recorder.operate_new(Opcode::Identity, 0, Some(dtype), &input, place))?;
+    let copy = with_place(|place| array.recorder.operate_new(Opcode::Identity, 0, Some(dtype), &input, place))?;
     Ok(array.sibling(copy))
 }
 

@@ -28,15 +28,18 @@ pub unsafe extern "C" fn bh_extmethod_register(
             // SAFETY: promised by the caller.
             let (component, library) = unsafe { (read_text(component, "component")?, read_text(library, "library")?) };
             if [name, component].iter().any(|word| word.is_empty() || word.contains(char::is_whitespace)) {
-                return Err(argument(format!("extension method '{name}' of component '{component}': names have no spaces")));
+                return Err(argument(format!(
+                    "extension method '{name}' of component '{component}': names have no spaces"
+                )));
             }
             let answer = context.recorder.message(&format!("extmethod-library {component} {name} {library}"))?;
             if answer.is_empty() {
-                let text = format!("component '{component}' does not take libraries of extension methods, or is not there");
+                let text =
+                    format!("component '{component}' does not take libraries of extension methods, or is not there");
                 return Err(Error::new(status::UNSUPPORTED, text));
             }
         }
-        context.recorder.extension(name).map(drop)
+        context.recorder.refresh_extension(name).map(drop)
     })
 }
 
@@ -88,14 +91,38 @@ fn call(name: &str, outs: &[*mut bh_array], inputs: &[*const bh_array]) -> Resul
     with_place(|place| recorder.call_extension(opcode, &targets, &inputs, place))
 }
 
-/// The matrix product of `a` and `b` into `out`, all of rank 2 and of one type (f32, f64, c64, c128).
+/// The matrix product of `a` and `b`; either may be a vector.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_matmul(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
     frame(|| call("matmul", &[out], &[a, b]))
 }
 
-/// The solution x of a·x = b into `out`, for a square matrix `a`.
+/// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_solve(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
     frame(|| call("solve", &[out], &[a, b]))
+}
+
+/// The factors of a square matrix: L (without its diagonal of ones) and U in one matrix, and the row permutation (i64).
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_lu(out: *mut bh_array, permutation: *mut bh_array, a: *const bh_array) -> bh_status {
+    frame(|| call("lu", &[out, permutation], &[a]))
+}
+
+/// The lower triangular L whose product with its conjugate transpose is `a`.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_cholesky(out: *mut bh_array, a: *const bh_array) -> bh_status {
+    frame(|| call("cholesky", &[out], &[a]))
+}
+
+/// The discrete Fourier transform along the last axis, of and into complex numbers.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_fft(out: *mut bh_array, a: *const bh_array) -> bh_status {
+    frame(|| call("fft", &[out], &[a]))
+}
+
+/// The inverse of `bh_fft`, with the factor 1/n.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_ifft(out: *mut bh_array, a: *const bh_array) -> bh_status {
+    frame(|| call("ifft", &[out], &[a]))
 }

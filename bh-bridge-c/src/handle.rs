@@ -116,7 +116,9 @@ pub(crate) fn context(handle: *mut bh_context) -> Result<Context> {
     let found = slot(number).filter(|slot| payload_of(handle) == u64::from(slot.generation.load(Ordering::Acquire)));
     match found {
         Some(slot) => Ok(Context { recorder: &slot.recorder, slot: number }),
-        None => Err(Error::new(status::HANDLE, "the context handle is not valid: the context was destroyed, or never made")),
+        None => {
+            Err(Error::new(status::HANDLE, "the context handle is not valid: the context was destroyed, or never made"))
+        }
     }
 }
 
@@ -183,7 +185,11 @@ pub(crate) fn destroy(handle: *mut bh_context) -> Result<()> {
     let Some(slot) = slot(number) else { return Err(null("context")) };
     let generation = slot.generation.load(Ordering::Acquire);
     // Of two threads that end the same context, one succeeds.
-    if slot.generation.compare_exchange(generation, generation.wrapping_add(1).max(1), Ordering::AcqRel, Ordering::Acquire).is_err() {
+    if slot
+        .generation
+        .compare_exchange(generation, generation.wrapping_add(1).max(1), Ordering::AcqRel, Ordering::Acquire)
+        .is_err()
+    {
         return Err(Error::new(status::HANDLE, "the context is being destroyed by another thread"));
     }
     // Fails when this is not the default context, which is fine.

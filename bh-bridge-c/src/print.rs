@@ -43,7 +43,8 @@ fn format(a: *const bh_array) -> Result<String> {
     let mut texts = Vec::new();
     let mut index = Vec::new();
     let mut read = |index: &[i64]| -> Result<String> {
-        let element = array.recorder.derive(array.id, |view| index.iter().try_fold(*view, |view, &at| view.index(0, at)))?;
+        let element =
+            array.recorder.derive(array.id, |view| index.iter().try_fold(*view, |view, &at| view.index(0, at)))?;
         let value = array.recorder.read_scalar(element);
         array.recorder.free(element)?;
         Ok(text(value?))

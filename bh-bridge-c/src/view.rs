@@ -41,9 +41,7 @@ pub unsafe extern "C" fn bh_slice(
     stop: i64,
     step: i64,
 ) -> bh_status {
-    frame_out(out, || {
-        derive(a, |view| view.slice(dimension(dim, view.rank())?, bound(start), bound(stop), step))
-    })
+    frame_out(out, || derive(a, |view| view.slice(dimension(dim, view.rank())?, bound(start), bound(stop), step)))
 }
 
 /// A slice of every dimension at once: `start`, `stop` and `step` have an entry per dimension. Null stands for all entries
@@ -129,7 +127,9 @@ pub unsafe extern "C" fn bh_reshape(
             shape[open] = 1;
             let rest = bh_bytecode::view::element_count(&shape).unwrap_or(0);
             if rest <= 0 || len % rest != 0 {
-                let text = format!("reshape: {len} elements cannot be divided into a shape of {rest} elements and one more dimension");
+                let text = format!(
+                    "reshape: {len} elements cannot be divided into a shape of {rest} elements and one more dimension"
+                );
                 return Err(argument(text));
             }
             shape[open] = len / rest;
@@ -170,9 +170,7 @@ pub unsafe extern "C" fn bh_diagonal(
     second: i32,
 ) -> bh_status {
     frame_out(out, || {
-        derive(a, |view| {
-            view.diagonal(offset, dimension(first, view.rank())?, dimension(second, view.rank())?)
-        })
+        derive(a, |view| view.diagonal(offset, dimension(first, view.rank())?, dimension(second, view.rank())?))
     })
 }
 

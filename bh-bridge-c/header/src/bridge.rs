@@ -45,8 +45,25 @@ const TAIL: &str = "
 
 /// Functions outside the opcode table that record operations.
 const RECORDING: &[&str] = &[
-    "zeros", "ones", "full", "arange", "linspace", "random_uniform", "random_normal", "copy", "cast", "reshape", "op",
-    "op_new", "extmethod", "matmul", "solve",
+    "zeros",
+    "ones",
+    "full",
+    "arange",
+    "linspace",
+    "random_uniform",
+    "random_normal",
+    "copy",
+    "cast",
+    "reshape",
+    "op",
+    "op_new",
+    "extmethod",
+    "matmul",
+    "solve",
+    "lu",
+    "cholesky",
+    "fft",
+    "ifft",
 ];
 
 /// The text of the header.
@@ -78,7 +95,12 @@ struct Function {
 
 /// The functions of one row of the opcode table, as the macro `export` of the bridge defines them.
 fn functions(info: &Info) -> Vec<Function> {
-    const INPUTS: [&str; 4] = ["", "const bh_array *a", "const bh_array *a, const bh_array *b", "const bh_array *a, const bh_array *b, const bh_array *c"];
+    const INPUTS: [&str; 4] = [
+        "",
+        "const bh_array *a",
+        "const bh_array *a, const bh_array *b",
+        "const bh_array *a, const bh_array *b, const bh_array *c",
+    ];
     let inputs = INPUTS[(info.inputs as usize).min(3)].to_owned();
     let (arguments, new) = match (info.opcode, info.kind) {
         (_, Kind::System | Kind::Extension) => return Vec::new(),
@@ -105,13 +127,13 @@ fn functions(info: &Info) -> Vec<Function> {
 /// The functions and types that are written out in the bridge's source.
 fn written_functions(root: &Path) -> Result<String, String> {
     let mut config = config();
-    config.export.item_types =
-        vec![ItemType::Structs, ItemType::Typedefs, ItemType::OpaqueItems, ItemType::Functions];
+    config.export.item_types = vec![ItemType::Structs, ItemType::Typedefs, ItemType::OpaqueItems, ItemType::Functions];
     // Defined by the component header.
     config.export.exclude = vec!["bh_status".into(), "bh_opcode".into()];
     config.sort_by = cbindgen::SortKey::None;
     let source = root.join("bh-bridge-c/src");
-    let modules = ["error", "handle", "context", "create", "view", "query", "access", "operation", "extension", "print"];
+    let modules =
+        ["error", "handle", "context", "create", "view", "query", "access", "npy", "operation", "extension", "print"];
     let mut builder = Builder::new().with_config(config);
     for module in modules {
         builder = builder.with_src(source.join(format!("{module}.rs")));
@@ -129,8 +151,17 @@ fn constants() -> String {
         "\n/* Constants as operands of the operation that follows in this thread. They need no freeing. */\n",
     );
     let plain = [
-        ("bool", "bool"), ("i8", "int8_t"), ("i16", "int16_t"), ("i32", "int32_t"), ("i64", "int64_t"), ("u8", "uint8_t"),
-        ("u16", "uint16_t"), ("u32", "uint32_t"), ("u64", "uint64_t"), ("f32", "float"), ("f64", "double"),
+        ("bool", "bool"),
+        ("i8", "int8_t"),
+        ("i16", "int16_t"),
+        ("i32", "int32_t"),
+        ("i64", "int64_t"),
+        ("u8", "uint8_t"),
+        ("u16", "uint16_t"),
+        ("u32", "uint32_t"),
+        ("u64", "uint64_t"),
+        ("f32", "float"),
+        ("f64", "double"),
     ];
     for (name, c) in plain {
         let _ = writeln!(text, "bh_array *bh_{name}({c} value);");

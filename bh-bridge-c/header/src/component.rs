@@ -58,7 +58,6 @@ const TYPES: &[(&str, &str)] = &[
     ("Operand", "bh_operand"),
     ("Origin", "bh_origin"),
     ("RegistryTable", "bh_registry_table"),
-    ("ReleaseFn", "bh_release_function"),
     ("ReplySink", "bh_reply_sink"),
     ("Rename", "bh_rename"),
     ("Status", "bh_status"),
@@ -87,7 +86,12 @@ pub fn header(root: &Path) -> Result<String, String> {
     let version = constant(&abi, "ABI_VERSION")?;
     text += &format!("\n/* Version of this interface. */\n#define BH_ABI_VERSION {version}u\n");
     for (title, source, module, prefix) in [
-        ("Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.", &abi, "status", "BH_STATUS_"),
+        (
+            "Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.",
+            &abi,
+            "status",
+            "BH_STATUS_",
+        ),
         ("Access to data, combined by or.", &abi, "access", "BH_ACCESS_"),
         ("Kinds of components.", &abi, "kind", "BH_KIND_"),
         ("What a component can do.", &abi, "capability", "BH_CAPABILITY_"),
@@ -124,10 +128,15 @@ fn numbers() -> String {
     }
     text += "};\n\n/* Operations. */\nenum {\n";
     for opcode in Opcode::ALL {
-        let _ = writeln!(text, "    BH_OP_{} = {}, /* {} */", opcode.name().to_uppercase(), opcode.0, opcode.info().doc);
+        let _ =
+            writeln!(text, "    BH_OP_{} = {}, /* {} */", opcode.name().to_uppercase(), opcode.0, opcode.info().doc);
     }
-    let _ = writeln!(text, "    BH_OP_FIRST_EXTENSION = {} /* Extension methods have numbers from here on. */\n}};\n", Opcode::FIRST_EXTENSION);
-    text + "typedef uint16_t bh_opcode;\n\nstruct bh_child;\n\n"
+    let _ = writeln!(
+        text,
+        "    BH_OP_FIRST_EXTENSION = {} /* Extension methods have numbers from here on. */\n}};\n",
+        Opcode::FIRST_EXTENSION
+    );
+    text + "typedef uint16_t bh_opcode;\n\nstruct bh_child;\n\n// Called when adopted memory is no longer used by bh.\ntypedef void (*bh_release_function)(void *argument, void *data);\n\n"
 }
 
 fn types(root: &Path) -> Result<String, String> {
@@ -138,14 +147,12 @@ fn types(root: &Path) -> Result<String, String> {
     }
     config.sort_by = cbindgen::SortKey::None;
     config.constant.allow_static_const = false;
-    config.export.exclude = ["ABI_VERSION", "NO_BLOCK", "NO_BASE", "HOST_SPACE", "MAX_OPERANDS", "MAX_RANK", "ENTRY_SYMBOL"]
-        .map(String::from)
-        .to_vec();
-    config.export.item_types = vec![
-        cbindgen::ItemType::Structs,
-        cbindgen::ItemType::Typedefs,
-        cbindgen::ItemType::OpaqueItems,
-    ];
+    config.export.exclude =
+        ["ABI_VERSION", "NO_BLOCK", "NO_BASE", "HOST_SPACE", "MAX_OPERANDS", "MAX_RANK", "ENTRY_SYMBOL", "ReleaseFn"]
+            .map(String::from)
+            .to_vec();
+    config.export.item_types =
+        vec![cbindgen::ItemType::Structs, cbindgen::ItemType::Typedefs, cbindgen::ItemType::OpaqueItems];
     let bindings = Builder::new()
         .with_config(config)
         .with_src(root.join("bh-bytecode/src/batch.rs"))
@@ -167,6 +174,10 @@ fn in_c(text: &str) -> String {
 
 /// Names that cbindgen makes up, and references in comments, as C programmers know them.
 const IN_C: &[(&str, &str)] = &[
+    ("typedef struct Option_ReleaseFn Option_ReleaseFn;\n\n", ""),
+    ("struct Option_ReleaseFn", "bh_release_function"),
+    ("uint8_t file[256]", "char file[256]"),
+    ("uint8_t text[744]", "char text[744]"),
     ("Table_ViewRec", "bh_view_record_table"),
     ("Table_Base", "bh_base_table"),
     ("Table_Block", "bh_block_table"),

@@ -34,7 +34,11 @@ fn main() -> ExitCode {
 
 fn run(check: bool) -> Result<(), String> {
     let root = root();
-    for (name, text) in [("bh_component.h", component::header(&root)?), ("bh.h", bridge::header(&root)?), ("bh/operations.hpp", operations::header())] {
+    for (name, text) in [
+        ("bh_component.h", component::header(&root)?),
+        ("bh.h", bridge::header(&root)?),
+        ("bh/operations.hpp", operations::header()),
+    ] {
         let path = root.join("bh-bridge-c/include").join(name);
         if check {
             if std::fs::read_to_string(&path).is_ok_and(|current| current == text) {

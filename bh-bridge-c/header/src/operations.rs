@@ -41,7 +41,8 @@ fn function(opcode: Opcode) -> String {
             Some(rule) => {
                 const NAMES: [&str; 2] = ["a", "b"];
                 let names = &NAMES[..(info.inputs as usize).min(NAMES.len())];
-                let list = |item: fn(&str) -> String| names.iter().map(|name| item(name)).collect::<Vec<_>>().join(", ");
+                let list =
+                    |item: fn(&str) -> String| names.iter().map(|name| item(name)).collect::<Vec<_>>().join(", ");
                 let classes = list(|name| format!("class {}", name.to_uppercase()));
                 let types = list(|name| name.to_uppercase());
                 let parameters = list(|name| format!("const {} &{name}", name.to_uppercase()));

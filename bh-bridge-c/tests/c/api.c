@@ -350,12 +350,63 @@ static void texts(void) {
     TRUE(strcmp(bh_status_text(12345), "unknown status") == 0);
 }
 
+static void methods(void) {
+    const int64_t square[2] = {2, 2}, two = 2;
+    const double data[4] = {4, 2, 2, 3}, right[2] = {8, 8};
+    bh_array *a, *b, *x, *permutation, *f;
+    int32_t threads;
+    OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, square, data));
+    OK(bh_from_data(&b, NULL, BH_TYPE_F64, 1, &two, right));
+    OK(bh_empty(&x, NULL, BH_TYPE_F64, 1, &two));
+    OK(bh_solve(x, a, b));
+    {
+        const double expected[] = {1, 2};
+        has(x, 2, expected, __LINE__);
+    }
+    OK(bh_matmul(x, a, x));
+    has(x, 2, right, __LINE__);
+    OK(bh_empty(&permutation, NULL, BH_TYPE_I64, 1, &two));
+    OK(bh_copy(&f, a));
+    OK(bh_lu(f, permutation, f));
+    {
+        const double factors[] = {4, 2, 0.5, 2};
+        has(f, 4, factors, __LINE__);
+    }
+    OK(bh_cholesky(f, a));
+    {
+        const double factor[] = {2, 0, 1, sqrt(2)};
+        has(f, 4, factor, __LINE__);
+    }
+    OK(bh_free(f));
+    OK(bh_cast(&f, b, BH_TYPE_C128));
+    OK(bh_fft(f, f));
+    OK(bh_free(x));
+    OK(bh_real_new(&x, f));
+    {
+        const double transformed[] = {16, 0};
+        has(x, 2, transformed, __LINE__);
+    }
+    FAILS(bh_extmethod_register(NULL, "mine", "ve-cpu", "/nonexistent.so"), BH_STATUS_LIBRARY, "nonexistent");
+    FAILS(bh_extmethod_register(NULL, "mine", "nobody", "/nonexistent.so"), BH_STATUS_UNSUPPORTED, "nobody");
+    FAILS(bh_extmethod_register(NULL, "mine", NULL, NULL), BH_STATUS_UNSUPPORTED, "mine");
+    OK(bh_extmethod_register(NULL, "solve", NULL, NULL));
+    OK(bh_threads_set(NULL, 3));
+    OK(bh_threads_get(&threads, NULL));
+    TRUE(threads == 3);
+    OK(bh_free(f));
+    OK(bh_free(permutation));
+    OK(bh_free(x));
+    OK(bh_free(b));
+    OK(bh_free(a));
+}
+
 int main(void) {
     creation();
     randomness();
     views();
     operations();
     access_to_data();
+    methods();
     context();
     texts();
     OK(bh_context_destroy(NULL));

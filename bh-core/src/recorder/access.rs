@@ -156,7 +156,7 @@ impl Recorder {
         if data.is_null() {
             return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
         }
-        if data.addr() % dtype.size().min(8) != 0 {
+        if !data.addr().is_multiple_of(dtype.size().min(8)) {
             let text = format!("adopt: address {data:p} is not aligned for elements of type {}", dtype.name());
             return Err(Error::new(status::ARGUMENT, text));
         }

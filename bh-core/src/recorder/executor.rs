@@ -2,6 +2,7 @@
 
 use super::backend::Backend;
 use super::floating::DefaultFloatState;
+use super::handoff::handoff;
 use super::lock;
 use crate::abi::{capability, status};
 use crate::component::Ticket;
@@ -11,14 +12,14 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Batches submitted and not yet completed, at most.
 const IN_FLIGHT: u64 = 2;
 
 /// Work handed to the executor thread that is no batch.
-type Call = Box<dyn FnOnce(Option<&mut (dyn Backend + 'static)>) + Send>;
+type Call<'a> = Box<dyn FnOnce(Option<&mut (dyn Backend + 'static)>) + Send + 'a>;
 
 /// The executor of one context.
 pub(super) struct Executor {
@@ -45,7 +46,7 @@ pub(super) struct Engine {
 
 struct Queue {
     jobs: VecDeque<Job>,
-    calls: VecDeque<Call>,
+    calls: VecDeque<Call<'static>>,
     /// Somebody runs a job.
     running: bool,
     /// Batches whose tickets have not been waited for.
@@ -119,7 +120,7 @@ impl Executor {
             dump,
         });
         let executor = Executor { shared: shared.clone(), thread: Mutex::new(None) };
-        let (sender, receiver) = mpsc::sync_channel(1);
+        let (giver, taker) = handoff();
         executor.spawn(move || {
             let _state = DefaultFloatState::enter();
             let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| Err(panic_error(&*panic)));
@@ -129,14 +130,13 @@ impl Executor {
                 lock(&shared.engine).backend = Some(backend);
             });
             let failed = made.is_err();
-            // The starter waits for this message, so it is there to take it.
-            let _ = sender.send(made);
+            giver.give(made);
             if !failed {
                 shared.serve();
             }
         })?;
         let stopped = || Error::new(status::INIT, "the executor thread ended while the stack was made");
-        receiver.recv().unwrap_or_else(|_| Err(stopped()))?;
+        taker.take().unwrap_or_else(|| Err(stopped()))?;
         Ok(executor)
     }
 
@@ -200,20 +200,25 @@ impl Executor {
             let mut engine = lock(&self.shared.engine);
             return engine.backend.as_deref_mut().map_or_else(|| Err(ended()), guarded);
         }
-        let (sender, receiver) = mpsc::sync_channel(1);
+        let (giver, taker) = handoff();
         let call = move |backend: Option<&mut (dyn Backend + 'static)>| {
-            // The receiver waits below until the sender has sent or is gone.
-            let _ = sender.send(backend.map_or_else(|| Err(ended()), guarded));
+            giver.give(backend.map_or_else(|| Err(ended()), guarded));
         };
-        let call: Box<dyn FnOnce(Option<&mut (dyn Backend + 'static)>) + Send + '_> = Box::new(call);
-        // SAFETY: the call borrows from this frame, which does not end before `recv` returns, and that happens only once
+        let call: Call<'_> = Box::new(call);
+        // SAFETY: the call borrows from this frame, which does not end before `take` returns, and that happens only once
         // the call has run or was dropped.
-        let call: Call = unsafe { std::mem::transmute(call) };
+        let call: Call<'static> = unsafe { std::mem::transmute(call) };
         let mut queue = lock(&self.shared.queue);
-        queue.calls.push_back(call);
-        self.shared.work.notify_one();
-        drop(queue);
-        receiver.recv().unwrap_or_else(|_| Err(ended()))
+        if queue.stop {
+            // The thread may be gone already, and nobody would serve the call.
+            drop(queue);
+            drop(call);
+        } else {
+            queue.calls.push_back(call);
+            self.shared.work.notify_one();
+            drop(queue);
+        }
+        taker.take().unwrap_or_else(|| Err(ended()))
     }
 
     /// Finishes all work, ends the stack on its thread, and joins the thread.

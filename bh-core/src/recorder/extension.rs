@@ -1,31 +1,27 @@
 //! Extension methods: names get opcodes, calls are recorded like any other operation.
 
 use super::record::{Input, Operation, Source};
+use super::state::State;
 use super::{ArrayId, Location, Recorder, lock};
 use crate::abi::status;
 use crate::error::{Error, Result};
 use bh_bytecode::Opcode;
+use std::sync::MutexGuard;
 
 impl Recorder {
     /// The opcode of an extension method; an error if no component of the stack has it.
     pub fn extension(&self, name: &str) -> Result<Opcode> {
-        let mut state = lock(&self.state);
-        let executor = state.executor()?;
-        if let Some(position) = state.extensions.iter().position(|known| known == name) {
-            return Ok(Opcode(Opcode::FIRST_EXTENSION + position as u16));
+        let state = lock(&self.state);
+        state.running()?;
+        match state.extensions.iter().position(|known| known == name) {
+            Some(position) => Ok(Opcode(Opcode::FIRST_EXTENSION + position as u16)),
+            None => announce(state, name),
         }
-        if name.is_empty() {
-            return Err(Error::new(status::ARGUMENT, "extension method: the name is empty"));
-        }
-        let number =
-            u16::try_from(state.extensions.len()).ok().and_then(|count| Opcode::FIRST_EXTENSION.checked_add(count));
-        let opcode = Opcode(number.ok_or_else(|| Error::new(status::ARGUMENT, "too many extension methods"))?);
-        if !executor.with_backend(|backend| backend.extmethod(name, opcode))? {
-            let text = format!("extension method '{name}': no component of this stack has it");
-            return Err(Error::new(status::UNSUPPORTED, text));
-        }
-        state.extensions.push(name.to_owned());
-        Ok(opcode)
+    }
+
+    /// As [`Recorder::extension`], but the components are asked again, as one of them may have a new method of this name.
+    pub fn refresh_extension(&self, name: &str) -> Result<Opcode> {
+        announce(lock(&self.state), name)
     }
 
     /// Records a call of an extension method.
@@ -48,4 +44,24 @@ impl Recorder {
         let followup = state.record_extension(Operation { opcode, param: 0, location }, &outs, &sources)?;
         self.follow(state, followup)
     }
+}
+
+/// Tells the stack a method's name and its old or new number.
+fn announce(mut state: MutexGuard<'_, State>, name: &str) -> Result<Opcode> {
+    let executor = state.executor()?;
+    if name.is_empty() {
+        return Err(Error::new(status::ARGUMENT, "extension method: the name is empty"));
+    }
+    let known = state.extensions.iter().position(|known| known == name);
+    let position = u16::try_from(known.unwrap_or(state.extensions.len())).ok();
+    let number = position.and_then(|position| Opcode::FIRST_EXTENSION.checked_add(position));
+    let opcode = Opcode(number.ok_or_else(|| Error::new(status::ARGUMENT, "too many extension methods"))?);
+    if !executor.with_backend(|backend| backend.extmethod(name, opcode))? {
+        let text = format!("extension method '{name}': no component of this stack has it");
+        return Err(Error::new(status::UNSUPPORTED, text));
+    }
+    if known.is_none() {
+        state.extensions.push(name.to_owned());
+    }
+    Ok(opcode)
 }

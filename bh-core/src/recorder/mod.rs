@@ -15,6 +15,7 @@ mod dump;
 mod executor;
 mod extension;
 mod floating;
+mod handoff;
 mod intern;
 mod operate;
 mod period;
@@ -22,6 +23,7 @@ mod process;
 mod record;
 mod slab;
 mod small_view;
+mod special;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -248,5 +250,12 @@ impl Recorder {
             running.options.eager = eager;
         }
         Ok(())
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // Fails if it was shut down before; of failures of the last batches nobody is left to hear.
+        let _ = self.shutdown();
     }
 }

@@ -44,9 +44,12 @@ struct Held {
     context: Arc<Recorder>,
 }
 
+/// The locks of all contexts, and of their list.
+type AllHeld = (Vec<Held>, MutexGuard<'static, Vec<Weak<Recorder>>>);
+
 thread_local! {
-    /// The forking thread's locks: the list of contexts, and each context's.
-    static HELD: RefCell<Option<(Vec<Held>, MutexGuard<'static, Vec<Weak<Recorder>>>)>> = const { RefCell::new(None) };
+    /// What the forking thread holds.
+    static HELD: RefCell<Option<AllHeld>> = const { RefCell::new(None) };
 }
 
 /// Waits for running work and takes all locks, so that the child finds everything consistent.

@@ -7,9 +7,9 @@ use super::state::{Followup, Shape, State};
 use super::{ArrayId, Location};
 use crate::abi::{access, status};
 use crate::error::{Error, Result};
-use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
+use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Base, Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap, View};
+use bh_bytecode::{Base, Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap};
 
 /// An operand of an operation that is recorded.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    fn error(&self, code: i32, text: impl std::fmt::Display) -> Error {
+    pub(super) fn error(&self, code: i32, text: impl std::fmt::Display) -> Error {
         Error::new(code, format!("{}: {text}", self.opcode.name()))
     }
 }
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    fn check_writable(&self, operation: Operation<'_>, out: u32) -> Result<()> {
+    pub(super) fn check_writable(&self, operation: Operation<'_>, out: u32) -> Result<()> {
         let handle = self.handles.at(out);
         if self.bases.at(handle.base).maps > 0 {
             return Err(operation.error(status::ARGUMENT, format_args!("the output {}", mapped().text)));
@@ -305,7 +305,7 @@ impl State {
 
     /// Must `input` be copied before an operation that writes `out`? `strict`: even when the views are identical.
     #[inline]
-    fn needs_copy(&self, out: u32, input: u32, strict: bool) -> bool {
+    pub(super) fn needs_copy(&self, out: u32, input: u32, strict: bool) -> bool {
         let (out, input) = (self.handles.at(out), self.handles.at(input));
         if out.base != input.base {
             return false;
@@ -317,7 +317,7 @@ impl State {
     }
 
     /// Records a copy of an array into a new temporary.
-    fn copy(&mut self, handle: u32, location: Location<'_>) -> Result<u32> {
+    pub(super) fn copy(&mut self, handle: u32, location: Location<'_>) -> Result<u32> {
         let (shape, len) = (self.shape(handle), self.handles.at(handle).view.len);
         let copy = self.new_contiguous(self.dtype(handle), shape.extents(), len)?;
         let from = Operand::view(self.intern(handle));
@@ -339,7 +339,8 @@ impl State {
         index_box: Option<(u32, bool)>,
     ) -> Result<Followup> {
         let strict = operation.opcode.kind() != Kind::Elementwise;
-        let overlaps = |source: &Source| matches!(*source, Source::Handle(handle) if self.needs_copy(out, handle, strict));
+        let overlaps =
+            |source: &Source| matches!(*source, Source::Handle(handle) if self.needs_copy(out, handle, strict));
         if sources.iter().any(overlaps) {
             return self.append_with_copies(operation, out, sources, index_box);
         }
@@ -429,7 +430,7 @@ impl State {
         Ok(followup)
     }
 
-    fn count_work(&mut self, handle: u32) {
+    pub(super) fn count_work(&mut self, handle: u32) {
         let bytes = self.handles.at(handle).view.len as u64 * self.dtype(handle).size() as u64;
         self.builder.work_bytes = self.builder.work_bytes.saturating_add(bytes);
     }
@@ -437,7 +438,7 @@ impl State {
     /// What an operation on this operand asks for. Before it works on exported memory, the stack is told that the user
     /// may have changed it.
     #[inline]
-    fn followup(&self, handle: u32) -> Result<Followup> {
+    pub(super) fn followup(&self, handle: u32) -> Result<Followup> {
         let entry = self.bases.at(self.handles.at(handle).base);
         match entry.pins {
             0 => Ok(Followup::Nothing),
@@ -456,120 +457,10 @@ impl State {
 
     /// Asks for pinned results in host memory.
     #[inline]
-    fn sync_pinned(&mut self, out: u32, followup: Followup) {
+    pub(super) fn sync_pinned(&mut self, out: u32, followup: Followup) {
         if followup == Followup::Complete && self.bases.at(self.handles.at(out).base).pins > 0 {
             self.push_sync(out);
         }
-    }
-
-    /// Records RANGE (without key) or RANDOM into an array: element number i in C order is made from first + i·step.
-    pub(super) fn record_generator(
-        &mut self,
-        operation: Operation<'_>,
-        out: u32,
-        first: i64,
-        step: i64,
-        key: Option<Constant>,
-    ) -> Result<Followup> {
-        let opcode = operation.opcode;
-        let dtype = self.dtype(out);
-        if !opcode.check_types(dtype, &[]) {
-            let legal: Vec<&str> = opcode.info().types.iter().map(DType::name).collect();
-            let text = format!("cannot make elements of type {}; it is for {}", dtype.name(), legal.join(" "));
-            return Err(operation.error(status::TYPE, text));
-        }
-        self.check_writable(operation, out)?;
-        let shape = self.shape(out);
-        let overflow = || operation.error(status::ARGUMENT, "the indices overflow 64 bits");
-        let mut stride = [0i64; MAX_RANK];
-        let mut next = step;
-        for (dim, &extent) in shape.extents().iter().enumerate().rev() {
-            stride[dim] = if extent == 1 { 0 } else { next };
-            next = if extent > 1 { next.checked_mul(extent).ok_or_else(overflow)? } else { next };
-        }
-        let index = View::new(first, shape.extents(), &stride[..shape.extents().len()]).map_err(|_| overflow())?;
-        let index = SmallView::new(&index);
-        let followup = self.followup(out)?;
-        let to = Operand::view(self.intern(out));
-        let numbers = Operand::view(self.builder.intern_view(NO_BASE, &index));
-        let structure = mix(self.handles.at(out).view.hash, index.hash);
-        let mut instr = match key {
-            None => Instr::new(opcode, &[to, numbers]),
-            Some(key) => {
-                let key = self.builder.push_constant(key);
-                Instr::new(opcode, &[to, numbers, key])
-            }
-        };
-        instr.param = operation.param;
-        self.mark_written(out);
-        self.push_instr(instr, operation.location, structure);
-        self.count_work(out);
-        self.sync_pinned(out, followup);
-        Ok(followup)
-    }
-
-    /// Records a call of an extension method. Its types and shapes are the method's own business.
-    pub(super) fn record_extension(
-        &mut self,
-        operation: Operation<'_>,
-        outs: &[u32],
-        sources: &[Source],
-    ) -> Result<Followup> {
-        let opcode = operation.opcode;
-        let name = self.extensions[(opcode.0 - Opcode::FIRST_EXTENSION) as usize].clone();
-        if outs.is_empty() || outs.len() + sources.len() > MAX_OPERANDS {
-            let text = format!(
-                "{name}: {} outputs and {} inputs given; there must be an output and at most {MAX_OPERANDS} operands",
-                outs.len(),
-                sources.len()
-            );
-            return Err(Error::new(status::ARGUMENT, text));
-        }
-        for (position, &out) in outs.iter().enumerate() {
-            self.check_writable(operation, out)?;
-            if outs[..position].iter().any(|&other| self.needs_copy(out, other, true)) {
-                return Err(Error::new(status::ARGUMENT, format!("{name}: two outputs overlap")));
-            }
-        }
-        let mut operands = [Operand::NONE; MAX_OPERANDS];
-        let mut structure = 0;
-        let mut followup = Followup::Nothing;
-        let mut temporaries = Vec::new();
-        for (position, source) in sources.iter().enumerate() {
-            operands[outs.len() + position] = match *source {
-                Source::Constant(constant) => self.builder.push_constant(constant),
-                Source::Handle(mut handle) => {
-                    followup = followup.max(self.followup(handle)?);
-                    if outs.iter().any(|&out| self.needs_copy(out, handle, true)) {
-                        handle = self.copy(handle, operation.location)?;
-                        temporaries.push(handle);
-                    }
-                    structure = mix(structure, self.handles.at(handle).view.hash);
-                    Operand::view(self.intern(handle))
-                }
-            };
-        }
-        for (operand, &out) in operands.iter_mut().zip(outs) {
-            followup = followup.max(self.followup(out)?);
-            structure = mix(structure, self.handles.at(out).view.hash);
-            *operand = Operand::view(self.intern(out));
-            self.mark_written(out);
-            // Methods do more work per element than arithmetic does.
-            self.builder.work_bytes = self.builder.work_bytes.saturating_add(1 << 20);
-            self.count_work(out);
-        }
-        self.builder.declare_extension(opcode, &name);
-        let mut instr = Instr::new(opcode, &operands[..outs.len() + sources.len()]);
-        instr.outputs = outs.len() as u8;
-        instr.param = operation.param;
-        self.push_instr(instr, operation.location, structure);
-        for copy in temporaries {
-            self.release(copy);
-        }
-        for &out in outs {
-            self.sync_pinned(out, followup);
-        }
-        Ok(followup)
     }
 }
 

@@ -137,7 +137,11 @@ impl State {
             mapped_for_writing: false,
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;
-        self.new_handle(base, view).inspect_err(|_| drop(self.bases.remove(base)))
+        let handle = self.new_handle(base, view);
+        if handle.is_err() {
+            self.bases.remove(base);
+        }
+        handle
     }
 
     /// A new, contiguous array of a legal shape with `len` elements.
