@@ -20,6 +20,7 @@ pub struct Engine {
     registry: Option<Registry>,
     cache: PlanCache,
     machine: Machine,
+    settings: Settings,
     kernels: Counter,
     plan_hits: Counter,
     plan_misses: Counter,
@@ -40,6 +41,13 @@ struct Machine {
 // SAFETY: the pointers are to memory that the registry lends while a block runs, whatever the thread.
 unsafe impl Send for Machine {}
 
+/// Starts the pool that the settings ask for.
+fn workers(settings: &Settings) -> Result<Workers> {
+    let affinity = settings.affinity.clone();
+    Workers::new(settings.threads, move |thread| affinity.bind(thread))
+        .map_err(|text| Error::new(status::INIT, format!("cannot start {} threads: {text}", settings.threads)))
+}
+
 impl Component for Engine {
     const NAME: &'static str = "ve-cpu";
     const KIND: u32 = kind::ENGINE;
@@ -47,16 +55,13 @@ impl Component for Engine {
 
     fn create(host: Host, children: Vec<Child>) -> Result<Engine> {
         let settings = Settings::read(&host)?;
-        let affinity = settings.affinity.clone();
-        let workers = Workers::new(settings.threads, move |thread| affinity.bind(thread))
-            .map_err(|text| Error::new(status::INIT, format!("cannot start {} threads: {text}", settings.threads)))?;
         Ok(Engine {
             child: children.into_iter().next(),
             registry: None,
             cache: PlanCache::default(),
             machine: Machine {
                 primitives: Primitives { isa: settings.isa },
-                workers,
+                workers: workers(&settings)?,
                 methods: Methods::default(),
                 binding: Binding::default(),
                 partials: Aligned::empty(),
@@ -64,6 +69,7 @@ impl Component for Engine {
                 lent: Vec::new(),
                 fresh: Vec::new(),
             },
+            settings,
             kernels: host.counter("kernels"),
             plan_hits: host.counter("plan hits"),
             plan_misses: host.counter("plan misses"),
@@ -104,8 +110,32 @@ impl Component for Engine {
         self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
     }
 
-    /// `extmethod-library ve-cpu NAME PATH` loads the method NAME from a library.
+    /// `extmethod-library ve-cpu NAME PATH` loads the method NAME from a library. `threads` is answered with their number,
+    /// `threads N` sets it. `forked` comes first in a forked child, where the pool's threads do not exist.
     fn message(&mut self, text: &str) -> Result<String> {
+        match text.split_once(' ') {
+            None if text == "threads" => return Ok(self.machine.workers.threads().to_string()),
+            None if text == "forked" => {
+                let workers = workers(&self.settings)?;
+                // The old pool's locks may have been held by threads that are gone, so it must not be dropped.
+                std::mem::forget(std::mem::replace(&mut self.machine.workers, workers));
+                return Ok("ok".into());
+            }
+            Some(("threads", count)) => {
+                self.settings.threads = match count.parse() {
+                    Ok(threads @ 1..=1024) => threads,
+                    _ => {
+                        return Err(Error::new(
+                            status::ARGUMENT,
+                            format!("'{count}' is no number of threads from 1 to 1024"),
+                        ));
+                    }
+                };
+                self.machine.workers = workers(&self.settings)?;
+                return Ok("ok".into());
+            }
+            _ => {}
+        }
         let mut words = text.splitn(4, ' ');
         if let (Some("extmethod-library"), Some(Self::NAME), Some(name), Some(path)) =
             (words.next(), words.next(), words.next(), words.next())
