@@ -290,7 +290,7 @@ fn written(group: &[Entry]) -> impl Iterator<Item = u32> + Clone {
 }
 
 /// Does a write of the block overlap an earlier read through another view?
-fn needs_rename(rules: &mut Rules<'_>, group: &[Entry]) -> bool {
+pub fn needs_rename(rules: &mut Rules<'_>, group: &[Entry]) -> bool {
     group.iter().filter(|write| write.first_write != NONE).any(|write| {
         group.iter().any(|read| {
             read.first_read != NONE

@@ -11,6 +11,7 @@ use crate::optimal;
 use crate::options::{Algorithm, Options};
 use crate::relation::RelationCache;
 use crate::relations_key::relations_key;
+use crate::sink;
 use crate::unintrusive;
 use bh_bytecode::BatchRef;
 
@@ -82,10 +83,14 @@ impl Partitioner {
         match options.algorithm {
             Algorithm::Singleton => assign::singleton(&rules, &mut self.labels),
             Algorithm::Naive => assign::naive(&mut rules, &mut self.labels),
-            Algorithm::Greedy => self.greedy.run(&mut rules, &self.dependencies, &mut self.labels),
+            Algorithm::Greedy => {
+                self.greedy.run(&mut rules, &self.dependencies, &mut self.labels);
+                sink::sink(&mut rules, &self.dependencies, &mut self.labels);
+            }
             Algorithm::Unintrusive => unintrusive::run(&mut rules, &self.dependencies, &mut self.labels),
             Algorithm::Optimal => {
                 self.greedy.run(&mut rules, &self.dependencies, &mut self.labels);
+                sink::sink(&mut rules, &self.dependencies, &mut self.labels);
                 self.complete = optimal::run(batch, &self.facts, options, &self.dependencies, &mut self.labels);
             }
         }

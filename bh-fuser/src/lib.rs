@@ -26,6 +26,7 @@ mod relations_key;
 mod rename;
 #[cfg(test)]
 mod simulate;
+mod sink;
 #[cfg(test)]
 mod tests;
 mod unintrusive;

@@ -215,6 +215,26 @@ fn heat_that_reads_delta_before_the_copy_is_two_kernels() {
 }
 
 #[test]
+fn what_one_kernel_alone_needs_is_computed_there() {
+    // As in the game of life: the centre is tested where the step before wrote it, or where its neighbours are read.
+    let mut p = Program::new();
+    let grid = p.old(&[200, 200]);
+    let steps = 3;
+    for _ in 0..steps {
+        let inner = [198, 198];
+        let [around, more, own, next] = [(); 4].map(|()| p.temporary(&inner));
+        p.binary(Opcode::Add, around, window(grid, -1, 0), window(grid, 1, 0));
+        p.binary(Opcode::Add, more, around, window(grid, 0, 1));
+        p.scale(own, window(grid, 0, 0), 3.0);
+        p.binary(Opcode::Multiply, next, more, own);
+        p.unary(Opcode::Identity, window(grid, 0, 0), next);
+        [around, more, own, next].map(|array| p.drop(array));
+    }
+    let partition = Partitioner::default().partition(&p.batch.as_ref(), &Options::default());
+    assert_eq!((partition.blocks.len(), partition.contracted.len()), (steps, 4 * steps));
+}
+
+#[test]
 fn pinned_grids_are_not_renamed() {
     let mut p = Program::new();
     let grid = p.array(&[8, 8], base_flags::LIVE_OUT | base_flags::PINNED);
