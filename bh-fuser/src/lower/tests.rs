@@ -106,10 +106,10 @@ i1: v0 = identity v1
 block i0
 ",
         "
-for [4] [3]
-  s0: read i32 strided base1 + 11 [-3, -1]
-  s1: read i32 unit base0 + 0 [3, 1]
-  s2: write i32 strided base1 + 11 [-3, -1] = s0
+for [12]
+  s0: read i32 strided base1 + 11 [-1]
+  s1: read i32 unit base0 + 0 [1]
+  s2: write i32 strided base1 + 11 [-1] = s0
   v0 i32 = load s0
   v1 i32 = load s1
   v2 i32 = add v0 v1
