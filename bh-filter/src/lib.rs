@@ -2,20 +2,18 @@
 
 mod analysis;
 mod diagnostics;
+mod memory;
 pub mod passes;
 
 use bh_bytecode::signature::{Signer, parts};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{kind, status};
 use bh_core::{Child, Component, Counter, Error, Host, Result, Ticket};
+use memory::Memory;
 use passes::{Options, Pass};
-use std::collections::HashMap;
 
 /// What the filter announces the matrix product as, far from the numbers that programs are given.
 const MATMUL: Opcode = Opcode(u16::MAX);
-
-/// Remembered batches that no pass changes; the memory is emptied when it is full.
-const REMEMBERED: usize = 1024;
 
 /// One entry of the pass list.
 enum Step {
@@ -34,7 +32,7 @@ pub struct Filter {
     silent: bool,
     asked_for_matmul: bool,
     signer: Signer,
-    unchanged: HashMap<u128, Box<[u64]>>,
+    memory: Memory,
     scratch: Batch,
     hits: Counter,
     misses: Counter,
@@ -70,10 +68,10 @@ impl Component for Filter {
             child,
             asked_for_matmul: false,
             signer: Signer::new(),
-            unchanged: HashMap::new(),
+            memory: Memory::default(),
             scratch: Batch::default(),
-            hits: host.counter("filter.unchanged_hits"),
-            misses: host.counter("filter.rewritten_or_new"),
+            hits: host.counter("filter.hits"),
+            misses: host.counter("filter.misses"),
             host,
         })
     }
@@ -89,35 +87,43 @@ impl Component for Filter {
         }
         let begin = self.host.trace_clock();
         let hash = self.signer.sign(batch, parts::FLAGS | parts::CONSTANT_CLASSES);
-        if self.silent && self.unchanged.get(&hash).is_some_and(|key| **key == *self.signer.key()) {
+        let key = self.signer.key();
+        if self.silent && self.memory.is_unchanged(hash, key) {
             self.hits.add(1);
             self.host.trace("filter", begin, "unchanged");
             return self.child.execute(batch, blocks);
         }
+        if self.silent
+            && let Some(rewritten) = self.memory.rewritten(hash, key, batch)
+        {
+            self.hits.add(1);
+            self.host.trace("filter", begin, "rewritten before");
+            return self.child.execute(&rewritten, &[]);
+        }
         self.misses.add(1);
         self.ask_for_matmul()?;
         copy_into(batch, &mut self.scratch);
-        let changed = self.rewrite();
+        let (changed, by_value) = self.rewrite();
         self.host.trace("filter", begin, "rewritten");
         if changed == 0 {
-            if self.unchanged.len() == REMEMBERED {
-                self.unchanged.clear();
-            }
-            self.unchanged.insert(hash, self.signer.key().into());
+            self.memory.keep_unchanged(hash, self.signer.key());
             return self.child.execute(batch, blocks);
         }
+        self.memory.keep_rewritten(hash, self.signer.key(), batch, &self.scratch, by_value);
         self.child.execute(&self.scratch.as_ref(), &[])
     }
 }
 
 impl Filter {
-    /// Runs all steps over the scratch batch and returns how many instructions they changed.
-    fn rewrite(&mut self) -> usize {
-        let mut total = 0;
+    /// Runs all steps over the scratch batch. Returns how many instructions they changed, and whether values of constants
+    /// beyond their classes had a part in it.
+    fn rewrite(&mut self) -> (usize, bool) {
+        let (mut total, mut by_value) = (0, false);
         for step in &self.steps {
             match step {
-                Step::Rewrite { pass, changed, .. } => {
+                Step::Rewrite { name, pass, changed } => {
                     let count = pass(&mut self.scratch, &self.options);
+                    by_value |= count > 0 && matches!(*name, "collect" | "common");
                     changed.add(count as u64);
                     total += count;
                 }
@@ -125,7 +131,7 @@ impl Filter {
                 Step::Price => diagnostics::price(&self.host, &self.scratch),
             }
         }
-        total
+        (total, by_value)
     }
 
     /// Learns once whether the stack below has the method that `matmul` rewrites to.
