@@ -6,4 +6,5 @@ mod docs;
 mod install;
 mod kit;
 mod package;
+mod reference;
 mod support;
