@@ -12,7 +12,8 @@ template <class T> struct program {
     void run(std::int64_t iters) {
         for (std::int64_t step = 0; step < iters; step++) {
             auto k = 4 * bh::arange<T>(static_cast<double>(n));
-            pi = scalar(4 * sum(1 / (k + 1) - 1 / (k + 3)));
+            auto series = 4 * sum(1 / (k + 1) - 1 / (k + 3));
+            pi = scalar(series);
         }
     }
 

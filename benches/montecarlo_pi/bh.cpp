@@ -14,7 +14,8 @@ template <class T> struct program {
         for (std::int64_t step = 0; step < iters; step++) {
             auto x = bh::random::uniform<T>({n}, static_cast<std::uint64_t>(2 * step));
             auto y = bh::random::uniform<T>({n}, static_cast<std::uint64_t>(2 * step + 1));
-            total += 4.0 * static_cast<double>(scalar(sum(x * x + y * y <= 1))) / static_cast<double>(n);
+            auto inside = sum(x * x + y * y <= 1);
+            total += 4.0 * static_cast<double>(scalar(inside)) / static_cast<double>(n);
         }
     }
 
