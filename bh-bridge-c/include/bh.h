@@ -66,6 +66,19 @@ typedef int32_t bh_dtype;
 // Called with the two pointers when adopted memory is no longer used. It must not call this library.
 typedef void (*bh_release)(void *argument, void *data);
 
+// One subscript.
+typedef struct bh_subscript {
+    // 0: the index `start`; 1: a slice; 2: a whole dimension; 3: a new dimension of extent 1; 4: all dimensions that the
+    // others leave over.
+    int32_t kind;
+    // First index of a slice; `BH_NONE` for the end where it begins.
+    int64_t start;
+    // Index that a slice ends before; `BH_NONE` for the end of the dimension.
+    int64_t stop;
+    // Distance of a slice's indices.
+    int64_t step;
+} bh_subscript;
+
 // Notes a place in the program for the next call of this thread. The macros of this header call it; other languages may
 // call it before each operation. `file` must live until that call returns.
 void bh_at(const char *file,
@@ -300,6 +313,13 @@ bh_status bh_view(bh_array **out,
                   int32_t rank,
                   const int64_t *shape,
                   const int64_t *stride);
+
+// The part of an array that a list of subscripts names; dimensions after the list are whole. Unlike in `bh_slice`, bounds
+// outside the array are errors.
+bh_status bh_part(bh_array **out,
+                  const bh_array *a,
+                  size_t count,
+                  const struct bh_subscript *subscripts);
 
 // The number of dimensions.
 bh_status bh_rank(int32_t *out, const bh_array *a);

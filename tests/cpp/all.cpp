@@ -5,6 +5,7 @@
 #include "arrays.inc"
 #include "assignment.inc"
 #include "errors.inc"
+#include "files.inc"
 #include "functions.inc"
 #include "indexing.inc"
 #include "linear.inc"

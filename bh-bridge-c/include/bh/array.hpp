@@ -88,7 +88,12 @@ template <class T> class array {
     struct has_contiguous<Range, std::enable_if_t<std::is_same_v<decltype(std::declval<const Range &>().data()), const T *>>>
         : std::true_type {};
 
-    array part(const index *list, int count) const { return from_handle(detail::indexed(handle_, list, count)); }
+    template <class... Entries> array part(place at, const Entries &...entries) const {
+        const bh_subscript list[] = {entries.entry..., bh_subscript{}};
+        bh_array *handle = nullptr;
+        detail::check((bh_part)(&handle, handle_, sizeof...(Entries), list), at);
+        return from_handle(handle);
+    }
 
     /// Computes into this array, converting the result to its element type.
     template <class R> void update(const array<R> &result, place at) {
@@ -255,25 +260,20 @@ public:
 
     // ---- parts and other views
 
-    array operator()() const { return part(nullptr, 0); }
-    array operator()(index a) const { return part(&a, 1); }
-    array operator()(index a, index b) const {
-        const index list[] = {a, b};
-        return part(list, 2);
-    }
-    array operator()(index a, index b, index c) const {
-        const index list[] = {a, b, c};
-        return part(list, 3);
-    }
-    array operator()(index a, index b, index c, index d) const {
-        const index list[] = {a, b, c, d};
-        return part(list, 4);
-    }
+    array operator()() const { return part(place()); }
+    array operator()(index a) const { return part(a.at, a); }
+    array operator()(index a, index b) const { return part(a.at, a, b); }
+    array operator()(index a, index b, index c) const { return part(a.at, a, b, c); }
+    array operator()(index a, index b, index c, index d) const { return part(a.at, a, b, c, d); }
     template <class... More> array operator()(index a, index b, index c, index d, index e, const More &...more) const {
-        const index list[] = {a, b, c, d, e, index(more, e.at)...};
-        return part(list, static_cast<int>(5 + sizeof...(More)));
+        return part(a.at, a, b, c, d, e, index(more, e.at)...);
     }
-    array operator[](index a) const { return part(&a, 1); }
+    array operator[](index a) const { return part(a.at, a); }
+#if defined(__cpp_multidimensional_subscript)
+    array operator[](index a, index b) const { return part(a.at, a, b); }
+    array operator[](index a, index b, index c) const { return part(a.at, a, b, c); }
+    array operator[](index a, index b, index c, index d) const { return part(a.at, a, b, c, d); }
+#endif
 
     /// With the dimensions in reverse or the given order.
     array transpose(place at = place::here()) const {

@@ -5,6 +5,21 @@
 
 namespace bh {
 
+/// Writes an array to a file in NumPy's `.npy` format.
+template <class T> void save(const std::string &path, const array<T> &a, place at = place::here()) {
+    detail::check((bh_save)(path.c_str(), a.handle()), at);
+}
+/// The array in a file in NumPy's `.npy` format, converted to T if its elements are of another type.
+template <class T = double> array<T> load(const std::string &path, place at = place::here()) {
+    bh_array *handle = nullptr;
+    detail::check((bh_load)(&handle, nullptr, path.c_str()), at);
+    detail::owner loaded(handle);
+    if (detail::dtype_of(handle, at) == detail::code<T>) return array<T>::from_handle(loaded.give());
+    bh_array *converted = nullptr;
+    detail::check((bh_cast)(&converted, handle, detail::code<T>), at);
+    return array<T>::from_handle(converted);
+}
+
 /// Hands everything recorded to the engine, without waiting.
 inline void flush(place at = place::here()) { detail::check((bh_flush)(nullptr), at); }
 /// Waits until everything recorded is done; reports failures.

@@ -105,23 +105,22 @@ struct all_type;
 
 namespace detail {
 
-enum class index_kind : unsigned char { absent, number, range, whole, newaxis, ellipsis };
+/// Kinds of bh_subscript.
+enum : std::int32_t { index_number, index_range, index_whole, index_newaxis, index_ellipsis };
 
 /// One entry of an index list, with the line that it was written in.
 struct index {
-    index_kind kind = index_kind::absent;
-    std::int64_t start = 0, stop = 0, step = 1;
+    bh_subscript entry{};
     place at;
 
-    constexpr index() noexcept = default;
     template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
     constexpr index(Integer number, place at = place::here()) noexcept
-        : kind(index_kind::number), start(static_cast<std::int64_t>(number)), at(at) {}
+        : entry{index_number, static_cast<std::int64_t>(number), 0, 0}, at(at) {}
     constexpr index(const slice &range, place at = place::here()) noexcept
-        : kind(index_kind::range), start(range.start), stop(range.stop), step(range.step), at(at) {}
-    constexpr index(const all_type &, place at = place::here()) noexcept : kind(index_kind::whole), at(at) {}
-    constexpr index(newaxis_type, place at = place::here()) noexcept : kind(index_kind::newaxis), at(at) {}
-    constexpr index(ellipsis_type, place at = place::here()) noexcept : kind(index_kind::ellipsis), at(at) {}
+        : entry{index_range, range.start, range.stop, range.step}, at(at) {}
+    constexpr index(const all_type &, place at = place::here()) noexcept : entry{index_whole, 0, 0, 0}, at(at) {}
+    constexpr index(newaxis_type, place at = place::here()) noexcept : entry{index_newaxis, 0, 0, 0}, at(at) {}
+    constexpr index(ellipsis_type, place at = place::here()) noexcept : entry{index_ellipsis, 0, 0, 0}, at(at) {}
 };
 
 /// An owned handle, freed unless given away.
@@ -158,93 +157,6 @@ inline shape shape_of(const bh_array *array, place at) {
     shape result = shape::of_rank(rank);
     check((bh_shape)(result.data(), array), at);
     return result;
-}
-
-inline void check_bound(std::int64_t value, std::int64_t extent, int dim, place at) {
-    if (value == BH_NONE || (value >= -extent && value <= extent)) return;
-    fail(BH_STATUS_BOUNDS,
-         "slice: bound " + std::to_string(value) + " is outside dimension " + std::to_string(dim) + " of extent " +
-             std::to_string(extent),
-         at);
-}
-
-/// The part of an array that an index list names.
-inline bh_array *indexed(const bh_array *array, const index *list, int count) {
-    const place at = count ? list[0].at : place();
-    const shape extents = shape_of(array, at);
-    const int rank = extents.rank();
-    int consumed = 0, ellipses = 0;
-    bool plain = true;
-    for (int i = 0; i < count; ++i) {
-        const index_kind kind = list[i].kind;
-        consumed += kind == index_kind::number || kind == index_kind::range || kind == index_kind::whole;
-        ellipses += kind == index_kind::ellipsis;
-        plain &= kind == index_kind::range || kind == index_kind::whole;
-    }
-    if (consumed > rank || ellipses > 1) {
-        const std::string given = std::to_string(consumed) + " indices are given";
-        fail(BH_STATUS_SHAPE,
-             ellipses > 1 ? "index: more than one ellipsis"
-                          : "index: " + given + " for an array of shape " + extents.text(),
-             at);
-    }
-    if (plain) {
-        std::int64_t start[max_rank], stop[max_rank], step[max_rank];
-        for (int dim = 0; dim < rank; ++dim) {
-            const bool range = dim < count && list[dim].kind == index_kind::range;
-            start[dim] = range ? list[dim].start : BH_NONE;
-            stop[dim] = range ? list[dim].stop : BH_NONE;
-            step[dim] = range ? list[dim].step : 1;
-            if (range) {
-                check_bound(start[dim], extents[dim], dim, list[dim].at);
-                check_bound(stop[dim], extents[dim], dim, list[dim].at);
-            }
-        }
-        bh_array *window = nullptr;
-        check((bh_window)(&window, array, start, stop, step), at);
-        return window;
-    }
-    owner now;
-    int dim = 0, source_dim = 0;
-    for (int i = 0; i < count; ++i) {
-        const index &entry = list[i];
-        const bh_array *from = now.get() ? now.get() : array;
-        bh_array *next = nullptr;
-        switch (entry.kind) {
-        case index_kind::number:
-            check((bh_index)(&next, from, dim, entry.start), entry.at);
-            ++source_dim;
-            break;
-        case index_kind::range:
-            check_bound(entry.start, extents[source_dim], source_dim, entry.at);
-            check_bound(entry.stop, extents[source_dim], source_dim, entry.at);
-            check((bh_slice)(&next, from, dim, entry.start, entry.stop, entry.step), entry.at);
-            ++dim;
-            ++source_dim;
-            break;
-        case index_kind::newaxis:
-            check((bh_new_axis)(&next, from, dim), entry.at);
-            ++dim;
-            break;
-        case index_kind::ellipsis:
-            dim += rank - consumed;
-            source_dim += rank - consumed;
-            continue;
-        case index_kind::whole:
-            ++dim;
-            ++source_dim;
-            continue;
-        case index_kind::absent:
-            continue;
-        }
-        now = owner(next);
-    }
-    if (!now.get()) {
-        bh_array *same = nullptr;
-        check((bh_retain)(&same, array), at);
-        return same;
-    }
-    return now.give();
 }
 
 } // namespace detail
