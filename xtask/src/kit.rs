@@ -55,3 +55,31 @@ fn workspace(manifest: &str) -> Outcome<String> {
     let (before, after) = parts.ok_or_else(|| Failure("the root manifest lists no members".into()))?;
     Ok(format!("{before}members = {CRATES:?}{after}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_templates_need_is_there() {
+        let prefix = std::env::temp_dir().join(format!("bh-kit-{}", std::process::id()));
+        let outcome = install(&prefix);
+        assert!(outcome.is_ok(), "{}", outcome.err().map_or_else(String::new, |failure| failure.0));
+        for file in [
+            "share/bh/engine-kit/c/Makefile",
+            "share/bh/engine-kit/rust/src/lib.rs",
+            "share/bh/engine-kit/filter-c/config.toml",
+            "share/bh/rust/Cargo.lock",
+            "share/bh/rust/bh-core/src/abi.rs",
+            "share/bh/rust/config/default.toml",
+            "share/doc/bh/engines.md",
+        ] {
+            assert!(prefix.join(file).is_file(), "{file}");
+        }
+        // Nothing of the workspace but what was copied may be a member.
+        let manifest = fs::read_to_string(prefix.join("share/bh/rust/Cargo.toml")).unwrap_or_default();
+        assert!(manifest.contains("members = [\"bh-bytecode\", \"bh-core\", \"bh-fuser\"]\n"), "{manifest}");
+        assert!(manifest.contains("[workspace.dependencies]"), "{manifest}");
+        let _ = fs::remove_dir_all(&prefix);
+    }
+}
