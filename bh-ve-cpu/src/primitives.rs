@@ -17,9 +17,17 @@ impl Primitives {
         prims::lookup(self.isa, opcode, param, input, output)
     }
 
-    /// `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`, in one pass.
-    pub(crate) fn fused(&self, first: Opcode, second: Opcode, swapped: bool, dtype: DType) -> Option<PrimFn> {
-        prims::lookup_fused(self.isa, first, second, swapped, dtype)
+    /// `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`, in one pass; `c` may be a single element.
+    pub(crate) fn fused(
+        &self,
+        first: Opcode,
+        second: Opcode,
+        swapped: bool,
+        single: bool,
+        dtype: DType,
+    ) -> Option<PrimFn> {
+        let lookup = if single { prims::lookup_fused_const } else { prims::lookup_fused };
+        lookup(self.isa, first, second, swapped, dtype)
     }
 
     /// A binary operation with a single element on one side.

@@ -7,6 +7,9 @@ const SHORT_ROW: i64 = 48;
 /// Elements of a block that spans rows.
 const SPAN: i64 = 512;
 
+/// Blocks within a line are multiples of this.
+const LANES: i64 = 64;
+
 /// Lines, blocks, and the loops around them.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
@@ -37,7 +40,7 @@ impl Geometry {
             Geometry { line_dim: last - 1, line, row, step: (SPAN / row).min(line), extents, dims }
         } else {
             let line = extents[last];
-            Geometry { line_dim: last, line, row: 1, step: line, extents, dims }
+            Geometry { line_dim: last, line, row: 1, step: line.max(1), extents, dims }
         }
     }
 
@@ -46,10 +49,13 @@ impl Geometry {
         self.line_dim + 1 != self.extents.len()
     }
 
-    /// Sets the most elements of a block, where blocks are parts of rows.
+    /// Sets the most elements of a block, where blocks are parts of rows. Lines are cut evenly, into whole numbers of
+    /// lanes, so that the length has no influence on folds.
     pub(crate) fn set_block(&mut self, elements: i64) {
-        if !self.spans() {
-            self.step = elements.min(self.line).max(1);
+        if !self.spans() && self.line > 0 {
+            let blocks = (self.line + elements - 1) / elements;
+            let even = (self.line + blocks - 1) / blocks;
+            self.step = ((even + LANES - 1) / LANES * LANES).min(self.line);
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) use compile::compile;
 pub(crate) use geometry::Geometry;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
+use crate::run::Loops;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};
 
@@ -84,6 +85,7 @@ pub(crate) struct Fold {
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) geometry: Geometry,
+    pub(crate) loops: Loops,
     pub(crate) slots: Vec<SlotPlan>,
     pub(crate) constants: Vec<(DType, ConstantRef)>,
     /// Must each constant be splat over a block? If not, its first element is enough.

@@ -7,7 +7,7 @@ use super::frame::{Frame, frame_parts};
 use super::scratch::Aligned;
 use super::{Binding, Workers};
 use crate::primitives::{LANES, Primitives};
-use crate::program::{Fold, Program};
+use crate::program::{Fold, Geometry, Program};
 use bh_fuser::lower::Dim;
 
 /// Elements of a chunk, about, where lines are reduced.
@@ -18,7 +18,8 @@ const TILE: i64 = 4096;
 const PARTIALS: i64 = 1 << 20;
 
 /// How the iterations are divided.
-struct Division {
+#[derive(Debug)]
+pub(crate) struct Division {
     /// The kept loops around lines.
     kept: Level,
     /// The reduced loops around lines.
@@ -40,8 +41,8 @@ struct Division {
 }
 
 impl Division {
-    fn new(program: &Program) -> Division {
-        let geometry = &program.geometry;
+    /// Divides a nest.
+    pub(crate) fn new(geometry: &Geometry) -> Division {
         let level = |role: Dim| {
             let dims = (0..geometry.line_dim).filter(|&dim| geometry.dims[dim] == role);
             Level(dims.map(|dim| (dim, geometry.extents[dim])).collect())
@@ -116,12 +117,12 @@ impl Division {
 /// As [`super::run`].
 pub(super) unsafe fn run(
     program: &Program,
+    division: &Division,
     binding: &Binding,
     primitives: Primitives,
     workers: &mut Workers,
     partials: &mut Aligned,
 ) {
-    let division = Division::new(program);
     let units = division.units();
     if units == 0 || division.kept_elements == 0 {
         return;
@@ -147,7 +148,7 @@ pub(super) unsafe fn run(
         let [kept_index, line_index] = indices;
         let mut folder = Folder {
             frame: Frame::new(program, binding, primitives, parts, geometry.block()),
-            division: &division,
+            division,
             accumulators: Vec::with_capacity(program.folds.len()),
             stored: &stored,
             line,
@@ -176,7 +177,7 @@ pub(super) unsafe fn run(
     });
     if division.chunks > 1 {
         // SAFETY: all units have stored their partial results.
-        unsafe { finish(program, binding, primitives, &division, &stored) };
+        unsafe { finish(program, binding, primitives, division, &stored) };
     }
 }
 

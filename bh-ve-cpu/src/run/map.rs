@@ -8,12 +8,17 @@ use crate::program::Program;
 
 /// # Safety
 /// As [`super::run`].
-pub(super) unsafe fn run(program: &Program, binding: &Binding, primitives: Primitives, workers: &mut Workers) {
+pub(super) unsafe fn run(
+    program: &Program,
+    level: &Level,
+    binding: &Binding,
+    primitives: Primitives,
+    workers: &mut Workers,
+) {
     let geometry = &program.geometry;
     if geometry.iterations() == 0 {
         return;
     }
-    let level = Level((0..geometry.line_dim).map(|dim| (dim, geometry.extents[dim])).collect());
     let blocks = geometry.blocks();
     let total = blocks * level.count();
     let participants = workers.participants(geometry.iterations() as u64 * u64::from(program.weight));

@@ -15,7 +15,9 @@ pub(crate) use scratch::Aligned;
 pub(crate) use workers::Workers;
 
 use crate::primitives::Primitives;
-use crate::program::Program;
+use crate::program::{Geometry, Program};
+use cursor::Level;
+use fold::Division;
 
 /// The memory and values that a program runs on.
 #[derive(Default)]
@@ -48,10 +50,29 @@ pub(crate) unsafe fn run(
 ) {
     // SAFETY: promised by the caller.
     unsafe {
-        if program.folds.is_empty() {
-            map::run(program, binding, primitives, workers);
+        match &program.loops {
+            Loops::Map(level) => map::run(program, level, binding, primitives, workers),
+            Loops::Fold(division) => fold::run(program, division, binding, primitives, workers, partials),
+        }
+    }
+}
+
+/// How a program's iterations are shared out.
+#[derive(Debug)]
+pub(crate) enum Loops {
+    /// Without folds: the loops around lines.
+    Map(Level),
+    /// With folds.
+    Fold(Division),
+}
+
+impl Loops {
+    /// Divides a nest.
+    pub(crate) fn new(geometry: &Geometry, folds: bool) -> Loops {
+        if folds {
+            Loops::Fold(Division::new(geometry))
         } else {
-            fold::run(program, binding, primitives, workers, partials);
+            Loops::Map(Level((0..geometry.line_dim).map(|dim| (dim, geometry.extents[dim])).collect()))
         }
     }
 }

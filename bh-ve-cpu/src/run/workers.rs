@@ -4,9 +4,9 @@ use super::scratch::Scratch;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Work below this many units (vectorised additions on an element) is done by the calling thread alone: waking a
-/// sleeping thread costs about as much.
-const SERIAL: u64 = 400_000;
+/// Work below this many units (about 0.04 ns each) is done by the calling thread alone: waking a sleeping thread costs
+/// 30 to 75 µs.
+const SERIAL: u64 = 2_000_000;
 
 /// The calling thread and the pool.
 pub(crate) struct Workers {
@@ -73,13 +73,26 @@ impl Workers {
         };
         match &self.pool {
             Some(pool) if helpers > 0 => pool.in_place_scope(|scope| {
-                for participant in 1..=helpers {
-                    let work = &work;
-                    scope.spawn(move |_| work(participant));
-                }
+                spawn(scope, 1, helpers, &work);
                 work(0);
             }),
             _ => work(0),
         }
+    }
+}
+
+/// Starts participants `first` to `last`; the first one passes half of the rest on, so that waking many threads takes
+/// logarithmic time.
+fn spawn<'scope>(scope: &rayon::Scope<'scope>, first: usize, last: usize, work: &'scope (impl Fn(usize) + Sync)) {
+    let (mut first, last) = (first, last);
+    // The calling thread starts the heads of halves, quarters and so on, and then works itself.
+    while first <= last {
+        let end = first + (last - first) / 2;
+        let head = first;
+        scope.spawn(move |scope| {
+            spawn(scope, head + 1, end, work);
+            work(head);
+        });
+        first = end + 1;
     }
 }

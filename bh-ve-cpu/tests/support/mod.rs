@@ -20,15 +20,14 @@ struct Block {
 }
 
 impl Block {
-    fn layout(bytes: usize) -> std::alloc::Layout {
-        std::alloc::Layout::from_size_align(bytes.max(1), 4096).unwrap()
-    }
-
+    /// Zeroed pages that take no memory before they are touched.
     fn new(bytes: usize) -> Block {
-        // SAFETY: the layout has a size.
-        let data = unsafe { std::alloc::alloc_zeroed(Block::layout(bytes)) };
-        assert!(!data.is_null());
-        Block { data, bytes }
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh anonymous mapping.
+        let data =
+            unsafe { libc::mmap(ptr::null_mut(), bytes.max(1), libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        assert_ne!(data, libc::MAP_FAILED);
+        Block { data: data.cast(), bytes }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -39,8 +38,8 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout.
-        unsafe { std::alloc::dealloc(self.data, Block::layout(self.bytes)) };
+        // SAFETY: mapped with this size.
+        unsafe { libc::munmap(self.data.cast(), self.bytes.max(1)) };
     }
 }
 
