@@ -702,6 +702,29 @@ typedef struct bh_child {
 // Type of the entry function.
 typedef const struct bh_component_table *(*bh_entry_function)(uint32_t loader_version);
 
+// An operand of an extension method of the user: a view in host memory.
+typedef struct bh_method_array {
+    // Address of element (0,…,0).
+    void *data;
+    // Extents.
+    const int64_t *shape;
+    // Strides in elements.
+    const int64_t *stride;
+    // Dimensions; 0 for a constant.
+    uint32_t rank;
+    // Element type, a BH_TYPE_ number.
+    uint32_t dtype;
+} bh_method_array;
+
+// An extension method of the user: the library's function of the method's name. It must check types and shapes itself,
+// fill `error` and return a failing `Status` if they do not fit, and write all elements of the outputs, which overlap
+// no input. It may be called from any thread, by one at a time.
+typedef bh_status (*bh_method_function)(const struct bh_method_array *outputs,
+                                        size_t output_count,
+                                        const struct bh_method_array *inputs,
+                                        size_t input_count,
+                                        struct bh_error_record *error);
+
 // Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
 typedef struct bh_reply_sink {
     // First argument of `append`.
