@@ -12,7 +12,7 @@ const CRATES: &[&str] = &["bh-bytecode", "bh-core", "bh-fuser"];
 pub fn install(prefix: &Path) -> Outcome {
     let share = prefix.join("share/bh");
     let kit = share.join("engine-kit");
-    for template in ["c", "rust/src", "filter-c"] {
+    for template in ["c", "rust/src", "filter-c", "method-c"] {
         let (from, to) = (root().join("docs/engine-kit").join(template), kit.join(template));
         files(&from, &to)?;
     }
@@ -69,6 +69,7 @@ mod tests {
             "share/bh/engine-kit/c/Makefile",
             "share/bh/engine-kit/rust/src/lib.rs",
             "share/bh/engine-kit/filter-c/config.toml",
+            "share/bh/engine-kit/method-c/method.c",
             "share/bh/rust/Cargo.lock",
             "share/bh/rust/bh-core/src/abi.rs",
             "share/bh/rust/config/default.toml",

@@ -93,3 +93,11 @@ fn the_filter_in_c_sees_every_batch() {
     let (ended, _, errors) = attempt(&mut program);
     assert!(!ended && errors.contains("'log_every'"), "{errors}");
 }
+
+#[test]
+fn the_method_in_c_runs_on_views() {
+    let scratch = Scratch::new("kit-method");
+    let directory = template(&scratch, "method-c");
+    let printed = run(&mut make(&directory, &["run"]));
+    assert!(printed.ends_with("[1.5 5.5 5.5 8.5 8.5]\n[3.0 8.0 8.0 8.0 8.0]\n"), "{printed}");
+}
