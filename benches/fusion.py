@@ -91,9 +91,9 @@ def main():
     print("figure 3, renames and epilogues:", table["fig3_renames"])
     print(f"{'program':24} {'algorithm':12} {'cost MB':>10} {'kernels':>8} {'us':>9}   {'warm s':>9} {'cold s':>9} {'none s':>9} {'kernels/iter':>12}")
     failed = False
-    for program in collection.chosen(parser, args.names):
-        if "fusion" not in program["source"]:
-            continue
+    programs = [program for program in collection.chosen(parser, args.names) if "fusion" in program["source"]]
+    collection.build_all(programs, os.environ["BH_PREFIX"])
+    for program in programs:
         name = program["name"]
         binary = collection.build_bh(name, os.environ["BH_PREFIX"])
         entries = recorded(program, binary)
