@@ -14,11 +14,13 @@ fn load(text: &str) -> Stack {
     Stack::load(&config, Some("it")).unwrap()
 }
 
-/// Scripted failures on the shadow engine, directly and below the split manager.
+/// Scripted failures on the shadow engine, directly and below the split manager. Every operation is a block of its own,
+/// because a failure loses its whole block.
 const FAILING: &[&str] = &[
-    "[stacks]\nit = ['fuser', 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n",
+    "[stacks]\nit = ['fuser', 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n\
+     [components.fuser]\nalgorithm = 'singleton'\n",
     "[stacks]\nit = ['node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\ndelay_us = 2000\n",
-    "[stacks]\nit = ['vem-split', ['fuser', 'fuser'], 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n",
+    "[stacks]\nit = ['vem-split', ['node', 'node'], 'shadow']\n[components.shadow]\nfail = ['exp:1']\n",
 ];
 
 #[test]
@@ -51,6 +53,21 @@ fn a_failure_loses_only_what_depends_on_it() {
         script.discard(&mut stack).unwrap();
         assert_eq!(last_line(&mut stack), "0 arrays alive, 0 bytes of host memory", "{text}");
     }
+}
+
+#[test]
+fn a_failure_loses_its_whole_block() {
+    let mut stack = load("[stacks]\nit = ['fuser', 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n");
+    let mut script = Script::new(&stack, 4);
+    script.fill(0, 2.0).op(Opcode::Sqrt, &[1, 0]).op(Opcode::Exp, &[2, 0]);
+    let error = script.run(&mut stack).unwrap_err();
+    assert_eq!(error.to_string(), "program.c:3: scripted failure of exp");
+    for lost in 0..3 {
+        assert_eq!(script.values(&mut stack, lost).unwrap_err().to_string(), error.to_string());
+    }
+    script.clear().fill(0, 2.0).op(Opcode::Exp, &[2, 0]);
+    script.run(&mut stack).unwrap();
+    assert_eq!(script.values(&mut stack, 2).unwrap(), [2f64.exp(); LEN_]);
 }
 
 fn last_line(stack: &mut Stack) -> String {

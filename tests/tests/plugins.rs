@@ -59,6 +59,24 @@ fn an_engine_in_c_runs_what_it_can() {
 }
 
 #[test]
+fn siblings_share_the_work() {
+    let library = compile("third_party.c", "third_party_sibling", &[]);
+    let text = format!(
+        "[stacks]\nit = ['node', ['third-party', 've-cpu']]\n[components.third-party]\nlibrary = {:?}\n",
+        library.display().to_string()
+    );
+    let mut stack = load(&text).unwrap();
+    let mut script = Script::new(&stack, 4);
+    script.fill(0, 3.0).op(Opcode::Add, &[1, 0, 0]).op(Opcode::Subtract, &[2, 1, 0]).op(Opcode::Sqrt, &[3, 2]);
+    script.run(&mut stack).unwrap();
+    assert_eq!(script.values(&mut stack, 3).unwrap(), [3f64.sqrt(); LEN_]);
+    let stats = stack.stats();
+    assert_eq!((stats.get("third-party.operations"), stats.get("ve-cpu.blocks")), (Some(2), Some(2)));
+    script.discard(&mut stack).unwrap();
+    assert_eq!(stack.message("leaks").unwrap(), "0 arrays alive, 0 bytes of host memory");
+}
+
+#[test]
 fn an_engine_without_a_successor_names_what_nobody_runs() {
     let library = compile("third_party.c", "third_party_alone", &[]);
     let text = format!(

@@ -57,7 +57,7 @@ impl Component for Shadow {
 
     fn capabilities(&mut self) -> Capabilities {
         Capabilities {
-            flags: capability::RETIRES_BLOCKS | capability::ASYNCHRONOUS,
+            flags: capability::RETIRES_BLOCKS | capability::ASYNCHRONOUS | capability::NO_FORK,
             parallelism: 1,
             reserved: 0,
             bandwidth: 1e8,
