@@ -68,7 +68,8 @@ pub struct PartitionCache {
 }
 
 impl PartitionCache {
-    /// A cache of at most so many partitions and bytes.
+    /// A cache of at most so many partitions and bytes. Without room for any it finds nothing, and holds the partition
+    /// inserted last.
     pub fn new(most_entries: usize, most_bytes: usize) -> PartitionCache {
         PartitionCache {
             signer: Signer::new(),
@@ -86,6 +87,9 @@ impl PartitionCache {
     pub fn look_up(&mut self, batch: &BatchRef<'_>) -> bool {
         self.hash = self.signer.sign(batch, parts::FLAGS);
         self.clock += 1;
+        if self.most_entries == 0 {
+            return false;
+        }
         let Some(entry) = self.table.get_mut(&self.hash) else { return false };
         let equal = *entry.key == *self.signer.key()
             && *entry.bases == *self.signer.bases()
@@ -210,6 +214,9 @@ impl AssignmentCache {
 
     /// Remembers an assignment.
     pub fn insert(&mut self, key: &[u64], labels: &[u32]) {
+        if self.most_entries == 0 {
+            return;
+        }
         if self.table.len() >= self.most_entries {
             self.table.clear();
         }

@@ -41,6 +41,15 @@ fn aliased_batches_of_equal_text_are_told_apart() {
 }
 
 #[test]
+fn a_cache_without_room_finds_nothing() {
+    let mut cache = PartitionCache::new(0, 1 << 20);
+    for _ in 0..3 {
+        assert!(!remember(&mut cache, &updates(false).as_ref()));
+    }
+    assert_eq!(cache.entries().len(), 1);
+}
+
+#[test]
 fn flags_matter_and_identities_do_not() {
     let mut cache = PartitionCache::new(10, 1 << 20);
     let mut batch = updates(false);
