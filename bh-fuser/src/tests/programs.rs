@@ -228,7 +228,7 @@ fn what_one_kernel_alone_needs_is_computed_there() {
         p.scale(own, window(grid, 0, 0), 3.0);
         p.binary(Opcode::Multiply, next, more, own);
         p.unary(Opcode::Identity, window(grid, 0, 0), next);
-        [around, more, own, next].map(|array| p.drop(array));
+        [around, more, own, next].into_iter().for_each(|array| p.drop(array));
     }
     let partition = Partitioner::default().partition(&p.batch.as_ref(), &Options::default());
     assert_eq!((partition.blocks.len(), partition.contracted.len()), (steps, 4 * steps));
