@@ -16,6 +16,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("pkg-config", "pkg-config"),
     ("valgrind", "valgrind"),
     ("python3", "python3"),
+    ("/usr/include/doctest/doctest.h", "doctest-dev"),
 ];
 
 /// Runs the tests; further arguments go to `cargo test`.
