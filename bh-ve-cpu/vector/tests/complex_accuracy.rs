@@ -63,7 +63,7 @@ fn check(opcode: Opcode, name: &str, wide: bool) {
         let got = if complex_result { [out[i].re, out[i].im] } else { [moduli[i], 0.0] };
         let second = (inputs == 2).then_some([y.re, y.im]);
         if let Some(error) = reference.error(name, [x.re, x.im], second, got).expect("a function of the reference")
-            && (error / condition(opcode, x, y)).is_nan_or_above(worst.0)
+            && exceeds(error / condition(opcode, x, y), worst.0)
         {
             worst = (error / condition(opcode, x, y), format!("{x:?} {y:?} gives {got:?}"));
         }
@@ -94,15 +94,9 @@ fn check(opcode: Opcode, name: &str, wide: bool) {
     }
 }
 
-/// Comparison that lets no NaN through.
-trait NanOrAbove {
-    fn is_nan_or_above(self, limit: f64) -> bool;
-}
-
-impl NanOrAbove for f64 {
-    fn is_nan_or_above(self, limit: f64) -> bool {
-        self.is_nan() || self > limit
-    }
+/// Is the value greater, or NaN, which no bound allows?
+fn exceeds(value: f64, limit: f64) -> bool {
+    value.is_nan() || value > limit
 }
 
 #[test]

@@ -1,5 +1,7 @@
 """Prints the minimax polynomials of coefficients.rs. Needs mpmath; takes about ten seconds."""
 
+import struct
+
 import mpmath
 from mpmath import asin, atan, atanh, cos, erf, erfc, exp, log, mp, mpf, pi, sin, sqrt
 
@@ -65,6 +67,13 @@ def even(f):
     return lambda z: f(sqrt(z))
 
 
+def shortest_single(c):
+    """The shortest decimal that is the same `f32` as nine digits are."""
+    c = mpmath.nstr(c, 9)
+    pack = lambda text: struct.pack("f", float(text))
+    return next(text for text in (f"{float(c):.{digits}g}" for digits in range(1, 12)) if pack(text) == pack(c))
+
+
 QUARTER = (pi / 4 + mpf("1e-5")) ** 2
 ONE = lambda x: mpf(1)
 TABLE = [
@@ -111,4 +120,4 @@ if __name__ == "__main__":
         found, largest = remez(away_from_zero(f), away_from_zero(weight), low, high, degree)
         print(f"/// {text}; error 2^{float(mpmath.log(largest, 2)):.1f}.")
         print(f"pub(crate) const {name}: [f32; {degree + 1}] = [")
-        print("".join(f"    {mpmath.nstr(c, 9)},\n" for c in found) + "];\n")
+        print("".join(f"    {shortest_single(c)},\n" for c in found) + "];\n")
