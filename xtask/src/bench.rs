@@ -2,7 +2,7 @@
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute, target};
 use crate::{demo, install, packages};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 /// Runs `bench overhead`, `bench fusion`, or benchmark programs.
@@ -28,7 +28,7 @@ pub fn run(arguments: &[String]) -> Outcome {
 }
 
 /// The cost of recording, of a tiny round trip, of a repeated batch, and of start-up.
-fn overhead(prefix: &PathBuf, arguments: &[String]) -> Outcome {
+fn overhead(prefix: &Path, arguments: &[String]) -> Outcome {
     let program = target().join("overhead");
     demo::compile(prefix, &root().join("benches/overhead/bh.c"), &program)?;
     let text = output(&mut Command::new(program))?;
