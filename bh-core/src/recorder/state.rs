@@ -188,9 +188,9 @@ impl State {
         let bytes = entry.base.bytes();
         let base = &mut self.builder.batch.bases[index];
         base.flags |= base_flags::DIES;
-        if !base.has(base_flags::BORN) {
-            self.builder.held_bytes = self.builder.held_bytes.saturating_add(bytes);
-        }
+        // What is born and dies in the batch is not held after its last use; what was there before is held until then.
+        let held = &mut self.builder.held_bytes;
+        *held = if base.has(base_flags::BORN) { held.saturating_sub(bytes) } else { held.saturating_add(bytes) };
         let structure = self.handles.at(handle).view.hash;
         self.builder.push_instr(Instr::new(Opcode::Discard, &[Operand::view(view)]), structure);
     }
