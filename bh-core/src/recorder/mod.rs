@@ -208,11 +208,11 @@ impl Recorder {
         })
     }
 
-    /// Finishes all work, frees all arrays and ends the stack. Returns the first failure that was not reported yet.
+    /// Finishes all work and ends the stack with all arrays; the data manager can then report those that were not freed.
+    /// Returns the first failure that was not reported yet.
     pub fn shutdown(&self) -> Result<()> {
         let mut state = lock(&self.state);
         let executor = state.executor()?;
-        state.release_all();
         let epoch = state.submit(executor::Runner::Waiter);
         let running = state.running.take();
         state.reset();

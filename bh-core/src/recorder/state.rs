@@ -299,13 +299,6 @@ impl State {
         }
     }
 
-    /// Frees all arrays, with their DISCARDs.
-    pub(super) fn release_all(&mut self) {
-        for handle in self.handles.live() {
-            self.release(handle);
-        }
-    }
-
     /// Forgets everything but the generations of handles.
     pub(super) fn reset(&mut self) {
         self.handles.clear();
