@@ -265,11 +265,14 @@ fn measure(name: &str, threads: &str, batch: Batch, bytes: f64, repeat: usize) {
     );
 }
 
+/// Name, program, size, bytes that must move, and repetitions.
+type Case = (&'static str, fn(i64) -> Batch, i64, f64, usize);
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let wanted = arguments.get(1).map_or("", String::as_str);
     let threads = arguments.get(2).map_or("2", String::as_str);
-    let cases: [(&str, fn(i64) -> Batch, i64, f64, usize); 9] = [
+    let cases: [Case; 9] = [
         ("add10", add, 10, 240.0, 20_000),
         ("small1000", small, 1000, 16_000.0, 20_000),
         ("add1e7", add, 10_000_000, 2.4e8, 15),

@@ -41,13 +41,6 @@ struct Machine {
 // SAFETY: the pointers are to memory that the registry lends while a block runs, whatever the thread.
 unsafe impl Send for Machine {}
 
-/// Starts the pool that the settings ask for.
-fn workers(settings: &Settings) -> Result<Workers> {
-    let affinity = settings.affinity.clone();
-    Workers::new(settings.threads, move |thread| affinity.bind(thread))
-        .map_err(|text| Error::new(status::INIT, format!("cannot start {} threads: {text}", settings.threads)))
-}
-
 impl Component for Engine {
     const NAME: &'static str = "ve-cpu";
     const KIND: u32 = kind::ENGINE;
@@ -61,7 +54,7 @@ impl Component for Engine {
             cache: PlanCache::default(),
             machine: Machine {
                 primitives: Primitives { isa: settings.isa },
-                workers: workers(&settings)?,
+                workers: start(&settings)?,
                 methods: Methods::default(),
                 binding: Binding::default(),
                 partials: Aligned::empty(),
@@ -110,40 +103,35 @@ impl Component for Engine {
         self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
     }
 
-    /// `extmethod-library ve-cpu NAME PATH` loads the method NAME from a library. `threads` is answered with their number,
-    /// `threads N` sets it. `forked` comes first in a forked child, where the pool's threads do not exist.
+    /// Answers `threads`, `threads N`, `forked`, and `extmethod-library ve-cpu NAME PATH`, which loads the method NAME
+    /// from a library.
     fn message(&mut self, text: &str) -> Result<String> {
-        match text.split_once(' ') {
-            None if text == "threads" => return Ok(self.machine.workers.threads().to_string()),
-            None if text == "forked" => {
-                let workers = workers(&self.settings)?;
-                // The old pool's locks may have been held by threads that are gone, so it must not be dropped.
-                std::mem::forget(std::mem::replace(&mut self.machine.workers, workers));
-                return Ok("ok".into());
-            }
-            Some(("threads", count)) => {
+        let mut words = text.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("threads"), None, ..) => Ok(self.machine.workers.threads().to_string()),
+            (Some("threads"), Some(count), None, _) => {
                 self.settings.threads = match count.parse() {
                     Ok(threads @ 1..=1024) => threads,
                     _ => {
-                        return Err(Error::new(
-                            status::ARGUMENT,
-                            format!("'{count}' is no number of threads from 1 to 1024"),
-                        ));
+                        let text = format!("'{count}' is no number of threads from 1 to 1024");
+                        return Err(Error::new(status::ARGUMENT, text));
                     }
                 };
-                self.machine.workers = workers(&self.settings)?;
-                return Ok("ok".into());
+                self.machine.workers = start(&self.settings)?;
+                Ok("ok".into())
             }
-            _ => {}
+            (Some("forked"), ..) => {
+                let workers = start(&self.settings)?;
+                // The old pool's threads are gone, and its locks may be held for ever: it must not even be dropped.
+                std::mem::forget(std::mem::replace(&mut self.machine.workers, workers));
+                Ok("ok".into())
+            }
+            (Some("extmethod-library"), Some(Self::NAME), Some(name), Some(path)) => {
+                self.machine.methods.load(name, path)?;
+                Ok("ok".into())
+            }
+            _ => self.child.as_mut().map_or(Ok(String::new()), |child| child.message(text)),
         }
-        let mut words = text.splitn(4, ' ');
-        if let (Some("extmethod-library"), Some(Self::NAME), Some(name), Some(path)) =
-            (words.next(), words.next(), words.next(), words.next())
-        {
-            self.machine.methods.load(name, path)?;
-            return Ok(format!("{name} loaded from {path}"));
-        }
-        self.child.as_mut().map_or(Ok(String::new()), |child| child.message(text))
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
@@ -167,12 +155,30 @@ impl Component for Engine {
                 None => BlockPlan::new(batch, block, self.machine.primitives).map(|new| plan.insert(new)),
             };
             let result = planned.and_then(|plan| self.machine.block(&registry, batch, plan));
-            result.map_err(|error| error.in_block(block))?;
+            result.map_err(|error| place(error, batch, block))?;
             self.kernels.add(1);
             registry.block_done(batch, block);
         }
         Ok(Ticket::DONE)
     }
+}
+
+/// Names the block of an error, and its first operation if no other is named.
+fn place(error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
+    let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+    let first = instrs.iter().find(|&&index| !batch.instrs[index as usize].opcode.is_system());
+    match first {
+        Some(&first) => error.at_instr(batch, first),
+        None => error,
+    }
+    .in_block(block)
+}
+
+/// Starts the participants.
+fn start(settings: &Settings) -> Result<Workers> {
+    let (threads, affinity) = (settings.threads, settings.affinity.clone());
+    Workers::new(threads, move |thread| affinity.bind(thread))
+        .map_err(|text| Error::new(status::INIT, format!("cannot start {threads} threads: {text}")))
 }
 
 /// The batch with one block per instruction.
@@ -222,15 +228,16 @@ impl Machine {
         match &plan.work {
             Work::Nothing => {}
             Work::Programs(programs, temporaries) => {
-                self.reserve(temporaries);
+                let bytes: usize = temporaries.iter().map(temporary_bytes).sum();
+                self.temporaries.try_reserve(bytes)?;
                 for program in programs {
-                    self.program(batch, plan, program, temporaries);
+                    self.program(batch, plan, program, temporaries)?;
                 }
             }
             Work::Special(special) => self.special(batch, plan, *special)?,
         }
         for copy in plan.renames.iter().flat_map(|rename| &rename.copies) {
-            self.program(batch, plan, copy, &[]);
+            self.program(batch, plan, copy, &[])?;
         }
         self.binding.failure.take().map_or(Ok(()), |error| match error.instr {
             Some(instr) => {
@@ -239,11 +246,6 @@ impl Machine {
             }
             None => Err(error),
         })
-    }
-
-    fn reserve(&mut self, temporaries: &[Temporary]) {
-        let bytes = temporaries.iter().map(temporary_bytes).sum();
-        self.temporaries.reserve(bytes);
     }
 
     /// The memory of a buffer.
@@ -264,7 +266,13 @@ impl Machine {
         data.unwrap_or(std::ptr::null_mut())
     }
 
-    fn program(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, program: &Program, temporaries: &[Temporary]) {
+    fn program(
+        &mut self,
+        batch: &BatchRef<'_>,
+        plan: &BlockPlan,
+        program: &Program,
+        temporaries: &[Temporary],
+    ) -> Result<()> {
         self.binding.slots.clear();
         self.binding.gathers.clear();
         self.binding.constants.clear();
@@ -281,7 +289,7 @@ impl Machine {
             self.binding.constants.push(constant.value(batch, *dtype).bytes());
         }
         // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
-        unsafe { run::run(program, &self.binding, self.primitives, &mut self.workers, &mut self.partials) };
+        unsafe { run::run(program, &self.binding, self.primitives, &mut self.workers, &mut self.partials) }
     }
 
     fn special(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, special: Special) -> Result<()> {

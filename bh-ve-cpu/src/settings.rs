@@ -27,16 +27,19 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// A number of threads from its text.
+    pub(crate) fn threads(text: &str) -> Result<usize> {
+        match (text, text.parse()) {
+            ("" | "auto" | "0", _) => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+            (_, Ok(threads @ 1..=1024)) => Ok(threads),
+            _ => wrong("threads", text, "a number of threads from 1 to 1024, or 'auto'"),
+        }
+    }
+
     /// Reads and checks the keys.
     pub(crate) fn read(host: &Host) -> Result<Settings> {
         let available = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = match host.config("threads").as_deref() {
-            None | Some("" | "auto" | "0") => available,
-            Some(text) => match text.parse() {
-                Ok(threads @ 1..=1024) => threads,
-                _ => return wrong("threads", text, "a number of threads from 1 to 1024, or 'auto'"),
-            },
-        };
+        let threads = Settings::threads(host.config("threads").as_deref().unwrap_or("auto"))?;
         let isa = match host.config("isa").as_deref() {
             None | Some("" | "auto") => Isa::detect(),
             Some(text) => match Isa::from_name(text) {

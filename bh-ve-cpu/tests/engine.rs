@@ -292,3 +292,14 @@ int32_t twice(const array *outs, uintptr_t out_count, const array *ins, uintptr_
     assert!(driver.engine.message("extmethod-library ve-cpu missing /nowhere.so").is_err());
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn messages_change_the_threads() {
+    let mut driver = Driver::new(&[("threads", "2")]).unwrap();
+    assert_eq!(driver.engine.message("threads").unwrap(), "2");
+    assert_eq!(driver.engine.message("threads 3").unwrap(), "ok");
+    assert_eq!(driver.engine.message("forked").unwrap(), "ok");
+    assert_eq!(driver.engine.message("threads").unwrap(), "3");
+    assert!(driver.engine.message("threads many").is_err());
+    assert_eq!(driver.engine.message("leaks").unwrap(), "");
+}

@@ -46,7 +46,7 @@ impl Matrix {
         }
     }
 
-    fn from_row(self, row: i64, rows: i64, size: usize) -> Matrix {
+    fn part(self, row: i64, rows: i64, size: usize) -> Matrix {
         let data = self.data.wrapping_offset(row as isize * self.row_stride * size as isize);
         Matrix { data, rows, ..self }
     }
@@ -79,8 +79,7 @@ pub(super) fn matmul(_: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers
         while let Some(task) = tasks.take() {
             let first = task as i64 * per_task;
             let rows = per_task.min(product.rows - first);
-            let (left, product) =
-                (left.from_row(first, rows, dtype.size()), product.from_row(first, rows, dtype.size()));
+            let (left, product) = (left.part(first, rows, dtype.size()), product.part(first, rows, dtype.size()));
             // SAFETY: the matrices are views of validated bases, and shapes were checked.
             unsafe { multiply(dtype, left, right, product) };
         }

@@ -3,11 +3,12 @@
 //! folded by halving. Which participant folds which chunk has no influence.
 
 use super::cursor::Level;
-use super::frame::{Frame, frame_parts};
-use super::scratch::Aligned;
+use super::frame::Frame;
+use super::scratch::{Aligned, Scratch};
 use super::{Binding, Workers};
 use crate::primitives::{LANES, Primitives};
 use crate::program::{Fold, Geometry, Program};
+use bh_core::Result;
 use bh_fuser::lower::Dim;
 
 /// Elements of a chunk, about, where lines are reduced.
@@ -122,16 +123,16 @@ pub(super) unsafe fn run(
     primitives: Primitives,
     workers: &mut Workers,
     partials: &mut Aligned,
-) {
+) -> Result<()> {
     let units = division.units();
     if units == 0 || division.kept_elements == 0 {
-        return;
+        return Ok(());
     }
     let mut stored = Vec::with_capacity(program.folds.len());
     if division.chunks > 1 {
         let elements = (division.chunks * division.kept_elements) as usize;
         let bytes: usize = program.folds.iter().map(|fold| (elements * fold.size).next_multiple_of(64)).sum();
-        let mut at = partials.reserve(bytes);
+        let mut at = partials.try_reserve(bytes)?;
         for fold in &program.folds {
             stored.push(Shared(at));
             at = at.wrapping_add((elements * fold.size).next_multiple_of(64));
@@ -142,9 +143,9 @@ pub(super) unsafe fn run(
     let tasks = if participants == 1 { 1 } else { units.min(participants as i64 * 8) };
     let per_task = (units + tasks - 1) / tasks;
     workers.run(participants, tasks as usize, |scratch, tasks| {
-        let (parts, lanes, positions, indices) = frame_parts(scratch);
+        let Scratch { frame: parts, lanes, positions, indices } = scratch;
         positions.iter_mut().for_each(|list| list.resize(program.slots.len(), std::ptr::null_mut()));
-        let [kept, line, _] = positions;
+        let [kept, line] = positions;
         let [kept_index, line_index] = indices;
         let mut folder = Folder {
             frame: Frame::new(program, binding, primitives, parts, geometry.block()),
@@ -179,6 +180,7 @@ pub(super) unsafe fn run(
         // SAFETY: all units have stored their partial results.
         unsafe { finish(program, binding, primitives, division, &stored) };
     }
+    Ok(())
 }
 
 /// Memory that several participants write, each its own part.

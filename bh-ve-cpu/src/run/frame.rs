@@ -1,7 +1,7 @@
 //! Running the block operations of a program on one participant.
 
 use super::Binding;
-use super::scratch::Scratch;
+use super::scratch::FrameScratch;
 use crate::primitives::Primitives;
 use crate::program::{Op, Place, Program, RowStride};
 
@@ -20,10 +20,10 @@ impl<'a> Frame<'a> {
         program: &'a Program,
         binding: &'a Binding,
         primitives: Primitives,
-        scratch: (&mut super::scratch::Aligned, &'a mut Vec<*mut u8>, &'a mut Vec<*mut u8>),
+        scratch: &'a mut FrameScratch,
         elements: usize,
     ) -> Frame<'a> {
-        let (registers, table, line_marks) = scratch;
+        let FrameScratch { registers, table, line_marks } = scratch;
         let first_slot = program.first_slot();
         let memory = registers.reserve(first_slot * program.register_bytes);
         table.clear();
@@ -179,17 +179,4 @@ impl<'a> Frame<'a> {
             position = position.wrapping_offset(stride.outer);
         }
     }
-}
-
-/// The parts of a scratch that a frame takes.
-pub(crate) fn frame_parts(
-    scratch: &mut Scratch,
-) -> (
-    (&mut super::scratch::Aligned, &mut Vec<*mut u8>, &mut Vec<*mut u8>),
-    &mut super::scratch::Aligned,
-    &mut [Vec<*mut u8>; 3],
-    &mut [Vec<i64>; 2],
-) {
-    let Scratch { registers, lanes, table, positions, line_marks, indices } = scratch;
-    ((registers, table, line_marks), lanes, positions, indices)
 }

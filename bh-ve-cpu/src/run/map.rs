@@ -1,7 +1,8 @@
 //! Stages without folds: the blocks of all lines, shared out in runs.
 
 use super::cursor::Level;
-use super::frame::{Frame, frame_parts};
+use super::frame::Frame;
+use super::scratch::Scratch;
 use super::{Binding, Workers};
 use crate::primitives::Primitives;
 use crate::program::Program;
@@ -25,7 +26,7 @@ pub(super) unsafe fn run(
     let tasks = if participants == 1 { 1 } else { total.min(participants as i64 * 8) };
     let per_task = (total + tasks - 1) / tasks;
     workers.run(participants, tasks as usize, |scratch, tasks| {
-        let (parts, _, positions, indices) = frame_parts(scratch);
+        let Scratch { frame: parts, positions, indices, .. } = scratch;
         let mut frame = Frame::new(program, binding, primitives, parts, geometry.block());
         let (line, index) = (&mut positions[0], &mut indices[0]);
         line.resize(program.slots.len(), std::ptr::null_mut());

@@ -16,6 +16,7 @@ pub(crate) use workers::Workers;
 
 use crate::primitives::Primitives;
 use crate::program::{Geometry, Program};
+use bh_core::Result;
 use cursor::Level;
 use fold::Division;
 
@@ -47,11 +48,14 @@ pub(crate) unsafe fn run(
     primitives: Primitives,
     workers: &mut Workers,
     partials: &mut Aligned,
-) {
+) -> Result<()> {
     // SAFETY: promised by the caller.
     unsafe {
         match &program.loops {
-            Loops::Map(level) => map::run(program, level, binding, primitives, workers),
+            Loops::Map(level) => {
+                map::run(program, level, binding, primitives, workers);
+                Ok(())
+            }
             Loops::Fold(division) => fold::run(program, division, binding, primitives, workers, partials),
         }
     }

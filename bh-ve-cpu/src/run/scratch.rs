@@ -1,5 +1,7 @@
 //! Working memory of one participant of a kernel. It grows when a kernel needs more, and is kept.
 
+use bh_core::abi::status;
+use bh_core::{Error, Result};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
 /// Bytes on a cache-line boundary.
@@ -20,20 +22,26 @@ impl Aligned {
         Layout::from_size_align(bytes, 64).unwrap_or_else(|_| handle_alloc_error(Layout::new::<u64>()))
     }
 
-    /// At least this many bytes; what was there is lost if there were fewer.
+    /// At least this many bytes, of a size that kernels bound; what was there is lost if there were fewer.
     pub(crate) fn reserve(&mut self, bytes: usize) -> *mut u8 {
+        self.try_reserve(bytes).unwrap_or_else(|_| handle_alloc_error(Aligned::layout(bytes)))
+    }
+
+    /// [`Aligned::reserve`] for sizes that arrays decide.
+    pub(crate) fn try_reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         if bytes > self.bytes {
             self.release();
-            let bytes = bytes.next_power_of_two().max(4096);
-            let layout = Aligned::layout(bytes);
+            let wanted = bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096);
+            let layout = Layout::from_size_align(wanted, 64).ok();
             // SAFETY: the layout has a size.
-            self.data = unsafe { alloc(layout) };
-            if self.data.is_null() {
-                handle_alloc_error(layout);
+            let data = layout.map_or(std::ptr::null_mut(), |layout| unsafe { alloc(layout) });
+            if data.is_null() {
+                let text = format!("out of memory: {bytes} bytes for intermediate results are not to be had");
+                return Err(Error::new(status::MEMORY, text));
             }
-            self.bytes = bytes;
+            (self.data, self.bytes) = (data, wanted);
         }
-        self.data
+        Ok(self.data)
     }
 
     fn release(&mut self) {
@@ -51,18 +59,23 @@ impl Drop for Aligned {
     }
 }
 
-/// What one participant works with.
-pub(crate) struct Scratch {
+/// The parts of a [`Scratch`] that block operations work on.
+pub(crate) struct FrameScratch {
     /// Registers and constants.
     pub(crate) registers: Aligned,
-    /// Lanes of folds.
-    pub(crate) lanes: Aligned,
     /// The pointer table of the running program.
     pub(crate) table: Vec<*mut u8>,
-    /// Slot positions at several levels of the loop nest.
-    pub(crate) positions: [Vec<*mut u8>; 3],
     /// The slot position of each line operation when it last ran.
     pub(crate) line_marks: Vec<*mut u8>,
+}
+
+/// What one participant works with.
+pub(crate) struct Scratch {
+    pub(crate) frame: FrameScratch,
+    /// Lanes of folds.
+    pub(crate) lanes: Aligned,
+    /// Slot positions at two levels of the loop nest.
+    pub(crate) positions: [Vec<*mut u8>; 2],
     /// Indices of the loops around lines.
     pub(crate) indices: [Vec<i64>; 2],
 }
@@ -73,11 +86,9 @@ unsafe impl Send for Scratch {}
 impl Scratch {
     pub(crate) const fn new() -> Scratch {
         Scratch {
-            registers: Aligned::empty(),
+            frame: FrameScratch { registers: Aligned::empty(), table: Vec::new(), line_marks: Vec::new() },
             lanes: Aligned::empty(),
-            table: Vec::new(),
-            positions: [const { Vec::new() }; 3],
-            line_marks: Vec::new(),
+            positions: [const { Vec::new() }; 2],
             indices: [const { Vec::new() }; 2],
         }
     }
