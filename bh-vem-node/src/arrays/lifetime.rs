@@ -1,0 +1,164 @@
+//! How bases lose, keep and give up their data: poison, adoption, pins and maps, FREE and DISCARD, leaks.
+
+use super::Arrays;
+use super::state::{Leak, State, state_of};
+use crate::buffer::NONE;
+use bh_bytecode::Base;
+use bh_core::abi::{ReleaseFn, status};
+use bh_core::error::{Error, Result};
+use std::ffi::c_void;
+
+impl Arrays {
+    /// Marks a base as lost; its first error stays.
+    pub fn poison(&mut self, base: &Base, error: Error) {
+        // Indices into the batch that failed mean nothing to those who read the base later; file and line do.
+        let error = Error { block: None, instr: None, ..error };
+        if self.drop_data(base, false).is_err() {
+            return;
+        }
+        if let Ok(state) = state_of(&mut self.bases, base)
+            && state.poison.is_none()
+        {
+            state.poison = Some(Box::new(error));
+        }
+    }
+
+    /// Takes the user's memory as a base's data.
+    pub fn adopt(
+        &mut self,
+        base: &Base,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        if data.is_null() && base.len > 0 {
+            return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
+        }
+        let state = state_of(&mut self.bases, base)?;
+        if state.is_fixed() {
+            return Err(Error::new(status::ARGUMENT, format!("adopt: the data of base {} may not move", base.id)));
+        }
+        self.drop_data(base, false)?;
+        let state = state_of(&mut self.bases, base)?;
+        state.poison = None;
+        state.adopted = true;
+        state.host_valid = true;
+        state.version = state.version.wrapping_add(1);
+        state.buffer = self.buffers.adopt(data, state.bytes(), release, argument);
+        Ok(())
+    }
+
+    /// Counts the reasons why a base's memory must stay.
+    pub fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        let state = state_of(&mut self.bases, base)?;
+        match (pinned, state.pins) {
+            (true, _) => state.pins += 1,
+            (false, 0) => return Err(Error::new(status::ARGUMENT, format!("unpin: base {} is not pinned", base.id))),
+            (false, _) => state.pins -= 1,
+        }
+        self.finish_discard(base.id);
+        Ok(())
+    }
+
+    /// Notes that a loan of the host buffer lasts until `unmap`.
+    pub fn mapped(&mut self, id: u64) {
+        if let Some(state) = self.bases.get_mut(&id) {
+            state.maps += 1;
+        }
+    }
+
+    /// Ends a map.
+    pub fn unmap(&mut self, base: &Base) -> Result<()> {
+        let state = state_of(&mut self.bases, base)?;
+        if state.maps == 0 {
+            return Err(Error::new(status::ARGUMENT, format!("unmap: base {} is not mapped", base.id)));
+        }
+        state.maps -= 1;
+        self.buffers.unref(state.buffer);
+        self.finish_discard(base.id);
+        Ok(())
+    }
+
+    /// Drops a base's data. Pinned and mapped memory stays in place, and so does adopted memory unless it is given back.
+    pub(super) fn drop_data(&mut self, base: &Base, give_back_adopted: bool) -> Result<()> {
+        let state = state_of(&mut self.bases, base)?;
+        state.version = state.version.wrapping_add(1);
+        let stays = state.pins > 0 || state.maps > 0 || (state.adopted && !give_back_adopted);
+        if !stays {
+            let index = state.buffer;
+            (state.buffer, state.host_valid, state.adopted) = (NONE, false, false);
+            self.buffers.unref(index);
+        }
+        self.drop_alias(base.id);
+        self.drop_attachments(base.id, None);
+        Ok(())
+    }
+
+    /// FREE: drops the data; the base stays.
+    pub fn free(&mut self, base: &Base) -> Result<()> {
+        // Contracted bases have no state and shall not get one.
+        if !self.bases.contains_key(&base.id) {
+            return Ok(());
+        }
+        self.drop_data(base, true)?;
+        state_of(&mut self.bases, base)?.poison = None;
+        Ok(())
+    }
+
+    /// DISCARD: drops the base; while it is mapped or pinned, its memory stays.
+    pub fn discard(&mut self, base: &Base) -> Result<()> {
+        self.free(base)?;
+        if let Some(state) = self.bases.get_mut(&base.id) {
+            state.discarded = true;
+        }
+        self.finish_discard(base.id);
+        Ok(())
+    }
+
+    fn finish_discard(&mut self, id: u64) {
+        if let Some(state) = self.bases.get_mut(&id)
+            && state.discarded
+            && state.pins == 0
+            && state.maps == 0
+        {
+            let index = std::mem::replace(&mut state.buffer, NONE);
+            self.buffers.unref(index);
+            self.bases.remove(&id);
+        }
+    }
+
+    /// Is the base's data lost, absent or already on the host, so that SYNC has nothing to do?
+    pub fn is_synced(&self, base: &Base) -> bool {
+        self.bases.get(&base.id).is_none_or(|state| {
+            state.poison.is_some() || state.host_valid || (state.attachments.is_empty() && state.alias.is_none())
+        })
+    }
+
+    /// The bases that still have data, by id.
+    pub fn leaks(&self) -> Vec<Leak> {
+        let has_data = |state: &State| state.buffer != NONE || !state.attachments.is_empty() || state.alias.is_some();
+        let mut leaks: Vec<Leak> = self
+            .bases
+            .iter()
+            .filter(|(_, state)| has_data(state))
+            .map(|(&id, state)| Leak { id, dtype: state.dtype, len: state.len })
+            .collect();
+        leaks.sort_by_key(|leak| leak.id);
+        leaks
+    }
+
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        let ids: Vec<u64> = self.bases.keys().copied().collect();
+        for id in ids {
+            self.drop_alias(id);
+            self.drop_attachments(id, None);
+            if let Some(state) = self.bases.remove(&id) {
+                // A buffer that is still mapped loses that loan as well.
+                for _ in 0..=state.maps {
+                    self.buffers.unref(state.buffer);
+                }
+            }
+        }
+    }
+}

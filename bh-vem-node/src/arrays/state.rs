@@ -1,0 +1,165 @@
+//! What the registry knows about each base.
+
+use crate::buffer::NONE;
+use bh_bytecode::{Base, DType, View};
+use bh_core::abi::{AttachmentOps, Buffer, status};
+use bh_core::error::{Error, Result};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// The states of all bases by id.
+pub type Bases = HashMap<u64, State, BuildHasherDefault<IdHasher>>;
+
+/// Spreads consecutive ids over the table.
+#[derive(Default)]
+pub struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// A lazy copy: the content is that of a view of a version of another base.
+pub struct Alias {
+    pub source: u32,
+    pub view: View,
+}
+
+/// What is known about a base.
+pub struct State {
+    pub len: i64,
+    pub dtype: DType,
+    /// A transfer to the host buffer is under way, with the registry unlocked.
+    pub transferring: bool,
+    /// The host buffer holds the current values.
+    pub host_valid: bool,
+    /// The host buffer is the user's memory.
+    pub adopted: bool,
+    /// Dropped by the program while mapped or pinned; goes when that ends.
+    pub discarded: bool,
+    /// The host buffer, or [`NONE`].
+    pub buffer: u32,
+    pub pins: u32,
+    pub maps: u32,
+    /// Counts changes of the data, so that a transfer notices that it is outdated.
+    pub version: u32,
+    /// Valid copies in other spaces.
+    pub attachments: Vec<(u32, u32)>,
+    pub alias: Option<Box<Alias>>,
+    pub poison: Option<Box<Error>>,
+}
+
+impl State {
+    /// A base without data.
+    pub fn new(base: &Base) -> State {
+        State {
+            len: base.len,
+            dtype: base.dtype(),
+            transferring: false,
+            host_valid: false,
+            adopted: false,
+            discarded: false,
+            buffer: NONE,
+            pins: 0,
+            maps: 0,
+            version: 0,
+            attachments: Vec::new(),
+            alias: None,
+            poison: None,
+        }
+    }
+
+    /// Must the host buffer stay where it is?
+    pub fn is_fixed(&self) -> bool {
+        self.pins > 0 || self.maps > 0 || self.adopted
+    }
+
+    /// Bytes of the whole base.
+    pub fn bytes(&self) -> usize {
+        self.len as usize * self.dtype.size()
+    }
+}
+
+/// A copy from an engine's space to host memory, to be made with the registry unlocked.
+pub struct Transfer {
+    pub id: u64,
+    pub version: u32,
+    pub buffer: u32,
+    pub attachment: u32,
+    pub handle: *mut c_void,
+    pub operations: AttachmentOps,
+    pub data: *mut u8,
+    pub bytes: usize,
+}
+
+/// What comes next in an `acquire`.
+pub enum Step {
+    /// It is done.
+    Ready(Buffer),
+    /// Make this transfer, finish it, and try again.
+    Transfer(Transfer),
+    /// Another thread is transferring the base; try again when it is done.
+    Wait,
+}
+
+/// A base that still has data.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Leak {
+    /// Id of the base.
+    pub id: u64,
+    /// Element type.
+    pub dtype: DType,
+    /// Elements.
+    pub len: i64,
+}
+
+const HOST_TOKEN: u64 = 1;
+
+/// The name of a loan of a host buffer.
+pub fn token_of(buffer: u32) -> u64 {
+    u64::from(buffer) << 2 | HOST_TOKEN
+}
+
+/// The name of a loan of an attachment.
+pub fn attachment_token_of(attachment: u32) -> u64 {
+    u64::from(attachment) << 2 | 2
+}
+
+/// The host buffer that a loan is of, if it is of one.
+pub fn buffer_of(token: u64) -> Option<u32> {
+    (token & 3 == HOST_TOKEN).then_some((token >> 2) as u32)
+}
+
+/// The state of a base, made if need be. Fails if the base was known with another type or length.
+pub fn state_of<'a>(bases: &'a mut Bases, base: &Base) -> Result<&'a mut State> {
+    let state = bases.entry(base.id).or_insert_with(|| State::new(base));
+    if state.len != base.len || state.dtype as u8 != base.dtype {
+        return Err(mismatch(state, base));
+    }
+    Ok(state)
+}
+
+#[cold]
+fn mismatch(state: &State, base: &Base) -> Error {
+    let (dtype, len) = (state.dtype, state.len);
+    let text = format!("base {} is {dtype}[{len}], not {}[{}]", base.id, base.dtype(), base.len);
+    Error::new(status::ARGUMENT, text)
+}
+
+/// The error for a base without a state.
+#[cold]
+pub fn unknown(id: u64) -> Error {
+    Error::new(status::HANDLE, format!("base {id} is unknown"))
+}
