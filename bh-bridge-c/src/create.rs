@@ -329,7 +329,6 @@ pub unsafe extern "C" fn bh_from_data(
 /// # Safety
 /// As `bh_empty`; `data` must hold all elements until `release` is called.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "what an array and its memory are takes this many")]
 pub unsafe extern "C" fn bh_adopt(
     out: *mut *mut bh_array,
     context: *mut bh_context,

@@ -132,8 +132,20 @@ fn written_functions(root: &Path) -> Result<String, String> {
     config.export.exclude = vec!["bh_status".into(), "bh_opcode".into()];
     config.sort_by = cbindgen::SortKey::None;
     let source = root.join("bh-bridge-c/src");
-    let modules =
-        ["error", "handle", "context", "create", "view", "subscript", "query", "access", "npy", "operation", "extension", "print"];
+    let modules = [
+        "error",
+        "handle",
+        "context",
+        "create",
+        "view",
+        "subscript",
+        "query",
+        "access",
+        "npy",
+        "operation",
+        "extension",
+        "print",
+    ];
     let mut builder = Builder::new().with_config(config);
     for module in modules {
         builder = builder.with_src(source.join(format!("{module}.rs")));
