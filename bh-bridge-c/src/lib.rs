@@ -19,6 +19,7 @@ mod operation;
 mod print;
 mod query;
 mod subscript;
+mod text;
 mod view;
 
 pub use access::*;

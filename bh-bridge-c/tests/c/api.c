@@ -338,7 +338,7 @@ static void texts(void) {
     bh_array *a;
     OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, shape, data));
     OK(bh_format(&text, a));
-    TRUE(strcmp(text, "[[  1.0  -2.5]\n [  3.0 1e300]]") == 0);
+    TRUE(strcmp(text, "[[ 1.0e+000 -2.5e+000]\n [ 3.0e+000  1.0e+300]]") == 0);
     OK(bh_print(a));
     OK(bh_free(a));
     OK(bh_empty(&a, NULL, BH_TYPE_I32, 2, many));

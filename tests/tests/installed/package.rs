@@ -30,7 +30,7 @@ fn the_debian_package_is_complete() {
          puts(text);\n    return 0;\n}\n",
     );
     let printed = run(&mut command(compile(&prefix, &source)));
-    assert_eq!(printed.trim(), "[1.0 1.0 1.0]");
+    assert_eq!(printed.trim(), "[1. 1. 1.]");
     let info = run(command(prefix.join("bin/bh")).arg("info"));
     assert!(info.contains(" * cpu"), "{info}");
 }
