@@ -47,7 +47,7 @@ const CPP: &[&str] = &["c++", "-std=c++11", "-Wno-long-long", "-x", "c++"];
 #[test]
 fn the_interface_from_c99() {
     let printed = run(C99, "tests/c/api.c", "api", &[], &[]);
-    assert_eq!(printed, "[[  1.0  -2.5]\n [  3.0 1e300]]\n");
+    assert_eq!(printed, "[[ 1.0e+000 -2.5e+000]\n [ 3.0e+000  1.0e+300]]\n");
 }
 
 #[test]

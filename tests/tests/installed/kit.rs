@@ -99,5 +99,5 @@ fn the_method_in_c_runs_on_views() {
     let scratch = Scratch::new("kit-method");
     let directory = template(&scratch, "method-c");
     let printed = run(&mut make(&directory, &["run"]));
-    assert!(printed.ends_with("[1.5 5.5 5.5 8.5 8.5]\n[3.0 8.0 8.0 8.0 8.0]\n"), "{printed}");
+    assert!(printed.ends_with("[1.5 5.5 5.5 8.5 8.5]\n[3. 8. 8. 8. 8.]\n"), "{printed}");
 }
