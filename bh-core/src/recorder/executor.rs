@@ -7,13 +7,16 @@ use super::lock;
 use crate::abi::{capability, status};
 use crate::component::Ticket;
 use crate::error::{Error, Result};
+use crate::services::Services;
 use bh_bytecode::Batch;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Batches submitted and not yet completed, at most.
 const IN_FLIGHT: u64 = 2;
@@ -25,6 +28,8 @@ type Call<'a> = Box<dyn FnOnce(Option<&mut (dyn Backend + 'static)>) + Send + 'a
 pub(super) struct Executor {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Where times are counted, if they are wanted.
+    profile: OnceLock<Arc<Services>>,
 }
 
 struct Shared {
@@ -119,7 +124,7 @@ impl Executor {
             engine: Mutex::new(Engine { backend: None, outstanding: VecDeque::new() }),
             dump,
         });
-        let executor = Executor { shared: shared.clone(), thread: Mutex::new(None) };
+        let executor = Executor { shared: shared.clone(), thread: Mutex::new(None), profile: OnceLock::new() };
         let (giver, taker) = handoff();
         executor.spawn(move || {
             let _state = DefaultFloatState::enter();
@@ -137,7 +142,27 @@ impl Executor {
         })?;
         let stopped = || Error::new(status::INIT, "the executor thread ended while the stack was made");
         taker.take().unwrap_or_else(|| Err(stopped()))?;
+        let services =
+            executor.with_backend(|backend| Ok(backend.stack().map(|stack| Arc::clone(stack.services()))))?;
+        if let Some(services) = services.filter(|services| services.timing()) {
+            // The cell is empty, as the executor is new.
+            let _ = executor.profile.set(services);
+        }
         Ok(executor)
+    }
+
+    /// Now, if times are wanted.
+    #[inline]
+    pub(super) fn clock(&self) -> Option<Instant> {
+        self.profile.get().map(|_| Instant::now())
+    }
+
+    /// Adds the time since `begin` to a counter of the profile.
+    #[inline]
+    pub(super) fn count(&self, counter: &str, begin: Option<Instant>) {
+        if let (Some(begin), Some(services)) = (begin, self.profile.get()) {
+            services.stats().counter(counter).fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
     }
 
     fn spawn(&self, run: impl FnOnce() + Send + 'static) -> Result<()> {
@@ -174,10 +199,13 @@ impl Executor {
 
     /// Returns when all batches up to `epoch` are done.
     pub(super) fn complete(&self, epoch: u64) {
+        let begin = self.clock();
         let mut queue = lock(&self.shared.queue);
         while queue.completed < epoch {
             queue = self.shared.advance(queue);
         }
+        drop(queue);
+        self.count("recorder.sync_ns", begin);
     }
 
     /// Takes the failure that was not reported yet.

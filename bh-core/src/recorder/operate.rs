@@ -17,9 +17,11 @@ impl Recorder {
         location: Location<'_>,
     ) -> Result<()> {
         let mut state = lock(&self.state);
+        let begin = state.clock();
         let target = state.find(out)?;
         let sources = state.resolve(opcode, inputs)?;
         let followup = state.record(Operation { opcode, param, location }, target, sources.as_slice())?;
+        state.count_recording(begin);
         self.follow(state, followup)
     }
 
@@ -34,9 +36,11 @@ impl Recorder {
     ) -> Result<ArrayId> {
         let mut state = lock(&self.state);
         state.running()?;
+        let begin = state.clock();
         let sources = state.resolve(opcode, inputs)?;
         let operation = Operation { opcode, param, location };
         let (handle, followup) = state.record_new(operation, dtype, sources.as_slice())?;
+        state.count_recording(begin);
         let array = state.name(handle);
         match self.follow(state, followup) {
             Ok(()) => Ok(array),

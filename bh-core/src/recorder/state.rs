@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use bh_bytecode::{Base, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// An array handle: a view on a base.
 pub(super) struct Handle {
@@ -280,6 +281,20 @@ impl State {
     pub(super) fn submit_asynchronously(&mut self) -> Result<u64> {
         let small = self.builder.work_bytes <= self.running()?.options.small_bytes;
         self.submit(if small { Runner::Here } else { Runner::Thread })
+    }
+
+    /// Now, if times are wanted.
+    #[inline]
+    pub(super) fn clock(&self) -> Option<Instant> {
+        self.running.as_ref().and_then(|running| running.executor.clock())
+    }
+
+    /// Counts the time since `begin` as spent on recording.
+    #[inline]
+    pub(super) fn count_recording(&self, begin: Option<Instant>) {
+        if let (Some(_), Some(running)) = (begin, &self.running) {
+            running.executor.count("recorder.record_ns", begin);
+        }
     }
 
     /// Submits when a limit is passed, at a turn of the program's loop if one is found.

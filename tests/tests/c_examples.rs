@@ -1,4 +1,4 @@
-//! The C examples under valgrind's memcheck: no error, no leak.
+//! The C examples under valgrind's memcheck (no error, no leak) and under the profiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,10 +10,10 @@ fn prefix() -> PathBuf {
         .expect("run the tests by `cargo xtask test`, which sets BH_TEST_PREFIX")
 }
 
-/// Compiles an example, runs it under memcheck with small sizes, and returns what it printed.
-fn check(example: &str, arguments: &[&str]) -> String {
+/// Compiles an example to a program in the temporary directory.
+fn compile(example: &str, purpose: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(format!("{example}.c"));
-    let program = std::env::temp_dir().join(format!("bh-memcheck-{example}-{}", std::process::id()));
+    let program = std::env::temp_dir().join(format!("bh-{purpose}-{example}-{}", std::process::id()));
     let library = prefix().join("lib");
     let compiled = Command::new("cc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-o"])
@@ -26,6 +26,12 @@ fn check(example: &str, arguments: &[&str]) -> String {
         .status()
         .expect("cc is installed");
     assert!(compiled.success(), "{example}.c does not compile");
+    program
+}
+
+/// Runs an example under memcheck with small sizes, and returns what it printed.
+fn check(example: &str, arguments: &[&str]) -> String {
+    let program = compile(example, "memcheck");
     let output = Command::new("valgrind")
         .args(["--quiet", "--error-exitcode=9", "--leak-check=full"])
         .args(["--show-leak-kinds=definite,indirect,possible", "--errors-for-leak-kinds=definite,indirect,possible"])
@@ -50,4 +56,29 @@ fn heat_has_no_error_and_no_leak() {
 fn black_scholes_has_no_error_and_no_leak() {
     let said = check("black_scholes", &["1000", "2"]);
     assert!(!said.is_empty());
+}
+
+#[test]
+fn the_profile_shows_where_the_time_went() {
+    let program = compile("heat", "profile");
+    let output = Command::new(prefix().join("bin/bh"))
+        .args(["run", "--profile", "--"])
+        .arg(&program)
+        .args(["64", "20"])
+        .output()
+        .expect("bh is installed");
+    // Best effort: the program lies in the temporary directory.
+    let _ = std::fs::remove_file(&program);
+    let table = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{table}");
+    let row = |name: &str| -> f64 {
+        let line = table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in\n{table}"));
+        line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+    };
+    for time in ["recorder.record", "recorder.sync", "filter.own", "fuser.own", "ve-cpu.execute"] {
+        assert!(row(time) > 0.0, "{time} in\n{table}");
+    }
+    for count in ["fuser.kernels", "fuser.cache_hits", "memory.allocations", "memory.peak_bytes"] {
+        assert!(row(count) > 0.0, "{count} in\n{table}");
+    }
 }
