@@ -1,5 +1,6 @@
 /* What the machinery costs: recording one operation, a tiny round trip, a repeated small batch, and start-up.
  * Prints one JSON object; each figure is a median. Usage: overhead */
+#define _POSIX_C_SOURCE 200112L
 #include <bh.h>
 #include <stdio.h>
 #include <stdlib.h>
