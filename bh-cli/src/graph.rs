@@ -5,7 +5,7 @@ use bh_bytecode::Batch;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_fuser::options::{ALGORITHMS, by_name};
-use bh_fuser::{Options, draw, explain};
+use bh_fuser::{Options, Partitioner, draw, explain};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -66,7 +66,8 @@ fn prepare(source: &Source<'_>, algorithm: Option<&str>) -> Result<(Batch, Optio
     batch.contracted.clear();
     batch.renames.clear();
     batch.rename_views.clear();
-    Ok((batch, options))
+    let partition = Partitioner::default().partition(&batch.as_ref(), &options);
+    Ok((partition.apply(&batch.as_ref()).to_owned(), options))
 }
 
 /// Runs a program with its batches dumped, and returns the one with the most instructions.
