@@ -1,7 +1,6 @@
 //! The component: it plans blocks, lends their memory from the registry, runs them, and retires them.
 
 use crate::cache::PlanCache;
-use crate::methods::Methods;
 use crate::plan::{BlockPlan, Work};
 use crate::primitives::Primitives;
 use crate::program::Program;
@@ -13,6 +12,7 @@ use bh_core::abi::{Buffer, Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
 use bh_fuser::lower::{BufferRef, Special, Temporary};
+use bh_methods::Methods;
 
 /// The CPU engine.
 pub struct Engine {

@@ -2,7 +2,6 @@
 
 mod cache;
 mod engine;
-mod methods;
 mod neutral;
 mod plan;
 mod primitives;

@@ -1,6 +1,7 @@
 //! The participants of a kernel: the calling thread and the instance's own pool.
 
 use super::scratch::Scratch;
+use bh_methods::Parallel;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -78,6 +79,16 @@ impl Workers {
             }),
             _ => work(0),
         }
+    }
+}
+
+impl Parallel for Workers {
+    fn participants(&self, units: u64) -> usize {
+        Workers::participants(self, units)
+    }
+
+    fn run(&mut self, participants: usize, tasks: usize, body: &(dyn Fn(&mut dyn Iterator<Item = usize>) + Sync)) {
+        Workers::run(self, participants, tasks, |_, tasks| body(&mut std::iter::from_fn(|| tasks.take())));
     }
 }
 

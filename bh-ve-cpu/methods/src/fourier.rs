@@ -1,8 +1,6 @@
 //! Discrete Fourier transforms along the last axis.
 
-use super::{Call, Methods};
-use crate::run::Workers;
-use crate::special::Strided;
+use crate::{Call, Methods, Parallel, Strided};
 use bh_bytecode::DType;
 use bh_core::Result;
 use rustfft::num_complex::Complex;
@@ -10,22 +8,27 @@ use rustfft::{FftDirection, FftNum, FftPlanner};
 
 /// Plans of transforms, kept by length.
 #[derive(Default)]
-pub(super) struct Plans {
+pub(crate) struct Plans {
     single: Option<FftPlanner<f32>>,
     double: Option<FftPlanner<f64>>,
 }
 
 /// X[k] = Σ x[j] exp(-2πi jk/n) along the last axis.
-pub(super) fn forward(methods: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers) -> Result<()> {
-    transform(methods, call, workers, FftDirection::Forward)
+pub(crate) fn forward(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    transform(methods, call, threads, FftDirection::Forward)
 }
 
 /// The inverse of [`forward`], with the factor 1/n.
-pub(super) fn inverse(methods: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers) -> Result<()> {
-    transform(methods, call, workers, FftDirection::Inverse)
+pub(crate) fn inverse(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    transform(methods, call, threads, FftDirection::Inverse)
 }
 
-fn transform(methods: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers, direction: FftDirection) -> Result<()> {
+fn transform(
+    methods: &mut Methods,
+    call: &Call<'_, '_>,
+    threads: &mut dyn Parallel,
+    direction: FftDirection,
+) -> Result<()> {
     call.check_counts(1..=1, 1)?;
     let (input, output) = (&call.inputs[0], &call.outputs[0]);
     if input.shape != output.shape || input.shape.is_empty() {
@@ -35,11 +38,11 @@ fn transform(methods: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers, 
     match (input.dtype, output.dtype) {
         (DType::F32 | DType::C64, DType::C64) => {
             let planner = plans.single.get_or_insert_with(FftPlanner::new);
-            run(planner, input, output, input.dtype == DType::F32, workers, direction);
+            run(planner, input, output, input.dtype == DType::F32, threads, direction);
         }
         (DType::F64 | DType::C128, DType::C128) => {
             let planner = plans.double.get_or_insert_with(FftPlanner::new);
-            run(planner, input, output, input.dtype == DType::F64, workers, direction);
+            run(planner, input, output, input.dtype == DType::F64, threads, direction);
         }
         _ => return call.type_error(),
     }
@@ -77,11 +80,11 @@ fn run<T: FftNum>(
     input: &Strided<'_>,
     output: &Strided<'_>,
     real: bool,
-    workers: &mut Workers,
+    threads: &mut dyn Parallel,
     direction: FftDirection,
 ) {
     let length = *input.shape.last().unwrap_or(&0) as usize;
-    if input.len() == 0 {
+    if input.is_empty() {
         return;
     }
     let plan = planner.plan_fft(length, direction);
@@ -91,11 +94,11 @@ fn run<T: FftNum>(
     };
     let (from, to) = (Lines::new(input), Lines::new(output));
     let lines = from.outer.len();
-    let participants = workers.participants(20 * input.len() as u64);
-    workers.run(participants, lines as usize, |_, tasks| {
+    let participants = threads.participants(20 * input.len() as u64);
+    threads.run(participants, lines as usize, &|tasks| {
         let mut line = vec![Complex::new(T::zero(), T::zero()); length];
         let mut scratch = vec![Complex::new(T::zero(), T::zero()); plan.get_inplace_scratch_len()];
-        while let Some(task) = tasks.take() {
+        for task in tasks {
             for (element, value) in line.iter_mut().enumerate() {
                 let at = from.at(task as i64, element);
                 // SAFETY: the element is inside the view, whose type has this layout.

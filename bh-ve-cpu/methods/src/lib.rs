@@ -1,26 +1,38 @@
 //! Extension methods: the ones that come with the engine, and the user's from libraries.
+//!
+//! A crate of its own so that work on the engine does not compile the linear algebra again.
 
 mod fourier;
 mod linear;
 mod multiply;
 mod user;
+mod view;
 
-use crate::run::Workers;
-use crate::special::Strided;
+pub use view::{Strided, Walk};
+
 use bh_bytecode::{DType, Opcode};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use user::UserMethod;
 
+/// What carries out the parts of a method side by side.
+pub trait Parallel {
+    /// How many participants should share work of this many units, about 0.04 ns each.
+    fn participants(&self, units: u64) -> usize;
+
+    /// Runs `body` on up to `participants` threads; each takes numbers of tasks below `tasks` until none is left.
+    fn run(&mut self, participants: usize, tasks: usize, body: &(dyn Fn(&mut dyn Iterator<Item = usize>) + Sync));
+}
+
 /// The operands of a call.
-pub(crate) struct Call<'a, 'b> {
-    pub(crate) name: &'a str,
-    pub(crate) outputs: &'a [Strided<'b>],
-    pub(crate) inputs: &'a [Strided<'b>],
+struct Call<'a, 'b> {
+    name: &'a str,
+    outputs: &'a [Strided<'b>],
+    inputs: &'a [Strided<'b>],
 }
 
 /// A method that comes with the engine.
-type Shipped = fn(&mut Methods, &Call<'_, '_>, &mut Workers) -> Result<()>;
+type Shipped = fn(&mut Methods, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>;
 
 /// Names and functions of the methods that come with the engine.
 const SHIPPED: &[(&str, Shipped)] = &[
@@ -40,7 +52,7 @@ enum Known {
 
 /// The methods that the engine knows.
 #[derive(Default)]
-pub(crate) struct Methods {
+pub struct Methods {
     user: Vec<UserMethod>,
     numbers: Vec<(Opcode, &'static str, Known)>,
     plans: fourier::Plans,
@@ -48,7 +60,7 @@ pub(crate) struct Methods {
 
 impl Methods {
     /// Learns the opcode of a method; `false` if there is none of this name. A method of the user wins.
-    pub(crate) fn announce(&mut self, name: &str, opcode: Opcode) -> bool {
+    pub fn announce(&mut self, name: &str, opcode: Opcode) -> bool {
         let user = self.user.iter().rposition(|method| method.name == name).map(|at| ("", Known::User(at)));
         let shipped =
             || SHIPPED.iter().find(|(known, _)| *known == name).map(|(name, run)| (*name, Known::Shipped(*run)));
@@ -59,23 +71,23 @@ impl Methods {
     }
 
     /// Does the engine have the method with this opcode?
-    pub(crate) fn knows(&self, opcode: Opcode) -> bool {
+    pub fn knows(&self, opcode: Opcode) -> bool {
         self.numbers.iter().any(|(number, ..)| *number == opcode)
     }
 
     /// Loads a method of the user: the function `name` of a library.
-    pub(crate) fn load(&mut self, name: &str, library: &str) -> Result<()> {
+    pub fn load(&mut self, name: &str, library: &str) -> Result<()> {
         self.user.push(UserMethod::load(name, library)?);
         Ok(())
     }
 
     /// Runs the method with this opcode on `outputs` outputs and the rest as inputs.
-    pub(crate) fn run(
+    pub fn run(
         &mut self,
         opcode: Opcode,
         operands: &[Strided<'_>],
         outputs: usize,
-        workers: &mut Workers,
+        threads: &mut dyn Parallel,
     ) -> Result<()> {
         let Some(&(_, name, known)) = self.numbers.iter().find(|(number, ..)| *number == opcode) else {
             return Err(Error::new(status::UNSUPPORTED, format!("the CPU engine does not know {opcode}")));
@@ -83,7 +95,7 @@ impl Methods {
         let (outputs, inputs) = operands.split_at(outputs.min(operands.len()));
         match known {
             Known::User(at) => self.user[at].run(outputs, inputs),
-            Known::Shipped(run) => run(self, &Call { name, outputs, inputs }, workers),
+            Known::Shipped(run) => run(self, &Call { name, outputs, inputs }, threads),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! Linear systems and factorisations of matrices.
 
-use super::{Call, Methods};
-use crate::run::Workers;
-use crate::special::{Strided, Walk};
+use crate::{Call, Methods, Parallel, Strided, Walk};
 use bh_bytecode::DType;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -34,7 +32,7 @@ macro_rules! with_inexact {
 }
 
 /// `x` with `a · x = b`, for one right side or several in the columns of `b`.
-pub(super) fn solve(_: &mut Methods, call: &Call<'_, '_>, _: &mut Workers) -> Result<()> {
+pub(crate) fn solve(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
     call.check_counts(1..=1, 2)?;
     let dtype = call.one_type()?;
     let n = square(call)?;
@@ -54,7 +52,7 @@ pub(super) fn solve(_: &mut Methods, call: &Call<'_, '_>, _: &mut Workers) -> Re
 
 /// The factors of `a` with its rows permuted: L (its diagonal of ones left out) and U in one matrix, and as a second
 /// output the permutation: row `i` of the product is row `p[i]` of `a`.
-pub(super) fn lu(_: &mut Methods, call: &Call<'_, '_>, _: &mut Workers) -> Result<()> {
+pub(crate) fn lu(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
     call.check_counts(1..=2, 1)?;
     let n = square(call)?;
     let dtype = call.inputs[0].dtype;
@@ -78,7 +76,7 @@ pub(super) fn lu(_: &mut Methods, call: &Call<'_, '_>, _: &mut Workers) -> Resul
 }
 
 /// The lower triangular L with L · Lᴴ = a; only the lower triangle of `a` is read.
-pub(super) fn cholesky(_: &mut Methods, call: &Call<'_, '_>, _: &mut Workers) -> Result<()> {
+pub(crate) fn cholesky(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
     call.check_counts(1..=1, 1)?;
     let dtype = call.one_type()?;
     let n = square(call)?;

@@ -1,8 +1,6 @@
 //! Matrix products.
 
-use super::{Call, Methods};
-use crate::run::Workers;
-use crate::special::Strided;
+use crate::{Call, Methods, Parallel, Strided};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, with_dtype};
 use bh_core::Result;
@@ -53,7 +51,7 @@ impl Matrix {
 }
 
 /// `out = a · b` for matrices, or a vector on either side.
-pub(super) fn matmul(_: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers) -> Result<()> {
+pub(crate) fn matmul(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check_counts(1..=1, 2)?;
     let dtype = call.one_type()?;
     let [a, b, out] = [&call.inputs[0], &call.inputs[1], &call.outputs[0]];
@@ -72,11 +70,11 @@ pub(super) fn matmul(_: &mut Methods, call: &Call<'_, '_>, workers: &mut Workers
         return call.shape_error();
     }
     let work = (product.rows * product.columns) as u64 * left.columns as u64;
-    let participants = workers.participants(work / 4);
+    let participants = threads.participants(work / 4);
     let per_task = ((product.rows + 4 * participants as i64 - 1) / (4 * participants as i64)).max(ROWS);
     let tasks = (product.rows + per_task - 1) / per_task;
-    workers.run(participants, tasks as usize, |_, tasks| {
-        while let Some(task) = tasks.take() {
+    threads.run(participants, tasks as usize, &|tasks| {
+        for task in tasks {
             let first = task as i64 * per_task;
             let rows = per_task.min(product.rows - first);
             let (left, product) = (left.part(first, rows, dtype.size()), product.part(first, rows, dtype.size()));

@@ -1,13 +1,13 @@
 //! Methods from libraries of the user.
 
-use crate::special::Strided;
+use crate::Strided;
 use bh_core::abi::{ErrorRecord, MethodArray, MethodFn, status};
 use bh_core::{Error, Result};
 use libloading::Library;
 
 /// A function of a library.
-pub(super) struct UserMethod {
-    pub(super) name: String,
+pub(crate) struct UserMethod {
+    pub(crate) name: String,
     run: MethodFn,
     /// Keeps the function there; libraries are never unloaded while the engine lives.
     _library: Library,
@@ -15,7 +15,7 @@ pub(super) struct UserMethod {
 
 impl UserMethod {
     /// Loads the function `name` from a library.
-    pub(super) fn load(name: &str, path: &str) -> Result<UserMethod> {
+    pub(crate) fn load(name: &str, path: &str) -> Result<UserMethod> {
         let failed = |what: &str, error: libloading::Error| {
             Error::new(status::LIBRARY, format!("extension method '{name}': {what} '{path}': {error}"))
         };
@@ -29,7 +29,7 @@ impl UserMethod {
     }
 
     /// Calls it.
-    pub(super) fn run(&self, outputs: &[Strided<'_>], inputs: &[Strided<'_>]) -> Result<()> {
+    pub(crate) fn run(&self, outputs: &[Strided<'_>], inputs: &[Strided<'_>]) -> Result<()> {
         let strides = |views: &[Strided<'_>]| -> Vec<Vec<i64>> {
             views
                 .iter()
