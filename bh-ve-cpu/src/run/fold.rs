@@ -3,7 +3,7 @@
 //! folded by halving. Which participant folds which chunk has no influence.
 
 use super::cursor::Level;
-use super::frame::Frame;
+use super::frame::{Folding, Frame};
 use super::scratch::{Aligned, Scratch};
 use super::{Binding, Workers};
 use crate::primitives::{LANES, Primitives};
@@ -245,16 +245,12 @@ impl Folder<'_> {
                 if row > 0 {
                     division.reduced.next(&program.slots, self.line, self.line_index);
                 }
-                self.frame.start_line(self.line, first_step);
-                let mut at = 0;
-                while at < steps {
-                    let block = geometry.step.min(steps - at);
-                    self.frame.compute(block);
-                    self.fold((at * geometry.row) as usize, (block * geometry.row) as usize);
-                    self.frame.store(block);
-                    self.frame.advance(block);
-                    at += block;
-                }
+                let folding = if division.line_reduced {
+                    Folding::Lanes(&self.accumulators)
+                } else {
+                    Folding::Elements(&self.accumulators)
+                };
+                self.frame.line(self.line, first_step, steps, folding);
             }
             for (index, fold) in program.folds.iter().enumerate() {
                 let accumulator = self.accumulators[index];
@@ -271,26 +267,6 @@ impl Folder<'_> {
                         std::ptr::copy_nonoverlapping(accumulator, to, count * fold.size);
                     }
                     None => write(program, fold, self.primitives, kept[fold.slot], first_step, count, accumulator),
-                }
-            }
-        }
-    }
-
-    /// Folds a block that lies `offset` elements into the part.
-    ///
-    /// # Safety
-    /// The block must have been computed.
-    #[inline]
-    unsafe fn fold(&self, offset: usize, count: usize) {
-        for (fold, &accumulator) in self.frame.program.folds.iter().zip(&self.accumulators) {
-            let value = self.frame.at(fold.arg);
-            // SAFETY: promised by the caller; the accumulators have room.
-            unsafe {
-                if !self.division.line_reduced {
-                    let accumulator = accumulator.wrapping_add(offset * fold.size);
-                    (fold.combine)(count, accumulator, accumulator, value, value);
-                } else {
-                    (fold.lanes)(count, accumulator, value);
                 }
             }
         }

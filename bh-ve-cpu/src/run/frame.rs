@@ -5,11 +5,22 @@ use super::scratch::FrameScratch;
 use crate::primitives::Primitives;
 use crate::program::{Op, Place, Program, RowStride};
 
+/// What a line's values are folded into: one accumulator for each fold of the program.
+#[derive(Clone, Copy)]
+pub(crate) enum Folding<'a> {
+    /// The program has no folds.
+    None,
+    /// Lanes: element `i` of a block goes to lane `i % LANES`.
+    Lanes(&'a [*mut u8]),
+    /// As many elements as the part of the line has.
+    Elements(&'a [*mut u8]),
+}
+
 /// One participant's view of a running program.
 pub(crate) struct Frame<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) binding: &'a Binding,
-    pub(crate) table: &'a mut Vec<*mut u8>,
+    binding: &'a Binding,
+    table: &'a mut Vec<*mut u8>,
     line_marks: &'a mut Vec<*mut u8>,
     first_slot: usize,
 }
@@ -41,12 +52,59 @@ impl<'a> Frame<'a> {
         Frame { program, binding, table, line_marks, first_slot }
     }
 
+    /// Runs `steps` steps of a line, from step `first` on: computes, folds and stores. `positions` are those of the
+    /// line's first step. This is all that the drivers ask for; what order they run lines in is their affair.
+    ///
+    /// # Safety
+    /// The steps must be inside the nest, and the accumulators have room.
+    pub(crate) unsafe fn line(&mut self, positions: &[*mut u8], first: i64, steps: i64, folding: Folding<'_>) {
+        let geometry = &self.program.geometry;
+        let mut at = 0;
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.start_line(positions, first);
+            while at < steps {
+                let block = geometry.step.min(steps - at);
+                self.compute(block);
+                self.fold(folding, (at * geometry.row) as usize, (block * geometry.row) as usize);
+                self.store(block);
+                self.advance(block);
+                at += block;
+            }
+        }
+    }
+
+    /// Folds a block that lies `offset` elements into the part of the line.
+    ///
+    /// # Safety
+    /// The block must have been computed.
+    #[inline]
+    unsafe fn fold(&self, folding: Folding<'_>, offset: usize, count: usize) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match folding {
+                Folding::None => {}
+                Folding::Lanes(accumulators) => {
+                    for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
+                        (fold.lanes)(count, lanes, self.at(fold.arg));
+                    }
+                }
+                Folding::Elements(accumulators) => {
+                    for (fold, &elements) in self.program.folds.iter().zip(accumulators) {
+                        let (elements, value) = (elements.wrapping_add(offset * fold.size), self.at(fold.arg));
+                        (fold.combine)(count, elements, elements, value, value);
+                    }
+                }
+            }
+        }
+    }
+
     /// Goes to a line: `positions` are those of its first step.
     ///
     /// # Safety
     /// The positions must be inside the buffers.
     #[inline]
-    pub(crate) unsafe fn start_line(&mut self, positions: &[*mut u8], step: i64) {
+    unsafe fn start_line(&mut self, positions: &[*mut u8], step: i64) {
         let geometry = &self.program.geometry;
         self.table[self.first_slot..].copy_from_slice(positions);
         for (index, op) in self.program.line_ops.iter().enumerate() {
@@ -68,7 +126,7 @@ impl<'a> Frame<'a> {
 
     /// Moves all slots along the line.
     #[inline]
-    pub(crate) fn advance(&mut self, steps: i64) {
+    fn advance(&mut self, steps: i64) {
         let line_dim = self.program.geometry.line_dim;
         for (position, slot) in self.table[self.first_slot..].iter_mut().zip(&self.program.slots) {
             *position = position.wrapping_offset((steps as isize).wrapping_mul(slot.strides[line_dim]));
@@ -80,7 +138,7 @@ impl<'a> Frame<'a> {
     /// # Safety
     /// The block must be inside the line.
     #[inline]
-    pub(crate) unsafe fn compute(&mut self, steps: i64) {
+    unsafe fn compute(&mut self, steps: i64) {
         let count = (steps * self.program.geometry.row) as usize;
         for op in &self.program.ops {
             // SAFETY: promised by the caller.
@@ -93,7 +151,7 @@ impl<'a> Frame<'a> {
     /// # Safety
     /// As [`Frame::compute`].
     #[inline]
-    pub(crate) unsafe fn store(&mut self, steps: i64) {
+    unsafe fn store(&mut self, steps: i64) {
         let count = (steps * self.program.geometry.row) as usize;
         for op in &self.program.stores {
             // SAFETY: promised by the caller.
@@ -109,7 +167,7 @@ impl<'a> Frame<'a> {
     }
 
     #[inline]
-    pub(crate) fn at(&self, place: Place) -> *mut u8 {
+    fn at(&self, place: Place) -> *mut u8 {
         self.table[place as usize]
     }
 

@@ -1,7 +1,7 @@
 //! Stages without folds: the blocks of all lines, shared out in runs.
 
 use super::cursor::Level;
-use super::frame::Frame;
+use super::frame::{Folding, Frame};
 use super::scratch::Scratch;
 use super::{Binding, Workers};
 use crate::primitives::Primitives;
@@ -41,13 +41,8 @@ pub(super) unsafe fn run(
                 while at < end {
                     let block = at % blocks;
                     let last = (block + end - at).min(blocks);
-                    frame.start_line(line, block * geometry.step);
-                    for block in block..last {
-                        let steps = geometry.step.min(geometry.line - block * geometry.step);
-                        frame.compute(steps);
-                        frame.store(steps);
-                        frame.advance(steps);
-                    }
+                    let first = block * geometry.step;
+                    frame.line(line, first, geometry.line.min(last * geometry.step) - first, Folding::None);
                     at += last - block;
                     if at < end {
                         level.next(&program.slots, line, index);
