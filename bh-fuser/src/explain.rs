@@ -16,6 +16,7 @@ impl Reason {
             Reason::Alone => "one of them is of a kind that always runs alone".into(),
             Reason::Shape => "they run over different shapes".into(),
             Reason::Axes => "their reductions fold different axes".into(),
+            Reason::Order => "their reductions take their elements in different orders in memory".into(),
             Reason::TooLarge => "together they pass the limit of instructions in a kernel".into(),
             Reason::Lifetime { base } => format!("b{base} is dropped or handed over between them"),
             Reason::Source { base } => format!("b{base} is gathered from and written"),

@@ -1,5 +1,6 @@
 //! What the algorithms need to know about a batch, gathered in one pass into reusable tables.
 
+use crate::lower::fold_order;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, Kind, Opcode, base_flags};
 
@@ -57,6 +58,8 @@ pub struct Op {
     pub kept: u32,
     /// Axes of a reduction.
     pub mask: u16,
+    /// Number of the order in which a reduction takes its elements ([`fold_order`]); 0 is C order.
+    pub order: u32,
     /// Elements of the box it runs over.
     pub elements: i64,
     /// First of its accesses.
@@ -134,6 +137,7 @@ pub struct Facts {
     /// Number of working instructions.
     pub work: usize,
     shapes: Vec<(u32, u32)>,
+    orders: Vec<(u64, u16)>,
 }
 
 impl Facts {
@@ -142,6 +146,7 @@ impl Facts {
         self.ops.clear();
         self.accesses.clear();
         self.systems.clear();
+        self.orders.clear();
         self.work = 0;
         self.gather_views(batch);
         self.bases.clear();
@@ -220,7 +225,7 @@ impl Facts {
             Kind::Reduction => Class::Reduction,
             Kind::Accumulate | Kind::Index | Kind::Extension => Class::Alone,
         };
-        let mut op = Op { class, shape: NONE, kept: NONE, mask: 0, elements: 0, first, end: first };
+        let mut op = Op { class, shape: NONE, kept: NONE, mask: 0, order: 0, elements: 0, first, end: first };
         if class == Class::System {
             self.gather_system(batch, index);
             self.ops.push(op);
@@ -257,6 +262,7 @@ impl Facts {
             if let Some(view) = instr.inputs().first().and_then(|operand| operand.as_view()) {
                 op.shape = self.views[view as usize].shape;
                 op.elements = batch.views[view as usize].len;
+                op.order = self.order(batch, view, instr.param);
             } else {
                 // Folding a constant over no array: leave it alone.
                 op.class = Class::Alone;
@@ -284,6 +290,24 @@ impl Facts {
             access.epoch = base.epoch;
         }
         self.ops.push(op);
+    }
+
+    /// The number of the order in which a fold takes the elements of a view.
+    fn order(&mut self, batch: &BatchRef<'_>, view: u32, mask: u16) -> u32 {
+        let stride = batch.stride(view);
+        if stride.windows(2).all(|pair| pair[0] >= pair[1]) && stride.last().is_none_or(|&last| last >= 0) {
+            return 0;
+        }
+        let shape = batch.shape(view);
+        let order = fold_order(shape, stride, mask);
+        if order == fold_order(shape, &vec![0; shape.len()], mask) {
+            return 0;
+        }
+        let known = self.orders.iter().position(|known| *known == order).unwrap_or_else(|| {
+            self.orders.push(order);
+            self.orders.len() - 1
+        });
+        known as u32 + 1
     }
 
     fn gather_system(&mut self, batch: &BatchRef<'_>, index: u32) {

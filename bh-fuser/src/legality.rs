@@ -1,7 +1,7 @@
 //! What may share a kernel: the one place where the rules live.
 //!
-//! A kernel runs its instructions over one box S, element by element. Reductions in it share their input shape S and
-//! their axes; instructions of the kept shape K form an epilogue that runs after them. For each pair of accesses to one
+//! A kernel runs its instructions over one box S, element by element. Reductions in it share their input shape S,
+//! their axes and the order of their elements; instructions of the kept shape K form an epilogue that runs after them. For each pair of accesses to one
 //! base with a write the views are identical or disjoint, or the write comes after the read and a rename of the base
 //! keeps the old values readable. Accesses on different levels (box and epilogue) must be disjoint, except that the
 //! epilogue reads the reductions' results.
@@ -52,6 +52,8 @@ pub struct Summary {
     pub kept: u32,
     /// Axes of its reductions.
     pub mask: u16,
+    /// Number of the order in which its reductions take their elements.
+    pub order: u32,
     /// Has it gathers?
     pub gather: bool,
     /// Has it renames?
@@ -71,6 +73,8 @@ pub enum Reason {
     Shape,
     /// Their reductions fold different axes.
     Axes,
+    /// Their reductions take their elements in different orders, so that one would round differently than alone.
+    Order,
     /// The kernel would grow past the limit.
     TooLarge,
     /// A base is dropped or handed over in between.
@@ -157,12 +161,13 @@ impl<'a> Rules<'a> {
 
     /// The summary of one instruction.
     pub fn summary(&self, op: u32) -> Summary {
-        let Op { class, shape, kept, mask, elements, .. } = self.facts.ops[op as usize];
+        let Op { class, shape, kept, mask, order, elements, .. } = self.facts.ops[op as usize];
         Summary {
             alone: class == Class::Alone || (kept != NONE && self.options.legality == Legality::Paper),
             shape,
             kept,
             mask,
+            order,
             gather: class == Class::Gather,
             renamed: false,
             elements,
@@ -366,6 +371,9 @@ fn combine(a: &Summary, b: &Summary, max_block: u32) -> Result<Summary, Reason> 
         }
         if a.mask != b.mask {
             return Err(Reason::Axes);
+        }
+        if a.order != b.order {
+            return Err(Reason::Order);
         }
     } else if a.shape != b.shape {
         let epilogue = a.kept == b.shape && a.kept != NONE && !b.gather && !b.renamed;

@@ -36,9 +36,9 @@ pub fn relations_key(batch: &BatchRef<'_>, facts: &Facts, relations: &mut Relati
     let mut shapes = Numbers::new(batch.views.len());
     let mut used: Vec<Vec<u32>> = vec![Vec::new(); batch.bases.len()];
     key.push(batch.instrs.len() as u64);
-    for instr in batch.instrs {
+    for (instr, op) in batch.instrs.iter().zip(&facts.ops) {
         let counts = (instr.count as u64) << 32 | (instr.outputs as u64) << 40;
-        key.push(instr.opcode.0 as u64 | (instr.param as u64) << 16 | counts);
+        key.push(instr.opcode.0 as u64 | (instr.param as u64) << 16 | counts | (op.order as u64) << 48);
         for operand in instr.operands() {
             let Some(view) = operand.as_view() else {
                 key.push(u64::MAX - batch.dtype(*operand).map_or(0, |dtype| dtype as u64));

@@ -4,7 +4,7 @@ use super::kernel::{
     Arg, BufferRef, ConstantRef, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,
 };
-use super::nest::{self, Access};
+use super::nest::{self, Access, Nest};
 use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
 
 /// Lowers a block of a validated batch whose partition is legal.
@@ -82,6 +82,8 @@ struct Draft {
     current: Vec<(u32, Arg)>,
     /// What must be written at the end: view, value, instruction.
     stores: Vec<(u32, Arg, u32)>,
+    /// Strides of the view that the first reduction folds.
+    folded: Option<Vec<i64>>,
 }
 
 impl Draft {
@@ -117,11 +119,11 @@ impl Draft {
     fn finish(self, shape: &[i64], reduced: u16) -> Stage {
         let (slots, mut rest): (Vec<_>, Vec<_>) =
             self.slots.into_iter().map(|(slot, buffer, access)| ((slot, buffer), access)).unzip();
-        let (extents, dims) = nest::build(shape, reduced, &mut rest);
+        let Nest { extents, dims, folded } = nest::build(shape, reduced, self.folded.as_deref(), &mut rest);
         let rank = extents.len();
         let mut kernel = Kernel { dims, steps: self.steps, ..Kernel::default() };
         let mut parameters =
-            Parameters { extents, gathers: self.gathers, instrs: self.instrs, ..Parameters::default() };
+            Parameters { extents, folded, gathers: self.gathers, instrs: self.instrs, ..Parameters::default() };
         for (index, ((mut slot, buffer), access)) in slots.into_iter().zip(rest).enumerate() {
             slot.inner = match access.strides[rank - 1] {
                 _ if parameters.extents[rank - 1] == 1 && slot.mode != SlotMode::Index => StrideClass::Unit,
@@ -319,7 +321,9 @@ impl Builder<'_> {
         let record = &batch.views[out as usize];
         let base = record.base;
         let dtype = batch.bases[base as usize].dtype();
-        let rank = instr.inputs()[0].as_view().map_or(0, |view| batch.shape(view).len());
+        let input = instr.inputs()[0].as_view();
+        let rank = input.map_or(0, |view| batch.shape(view).len());
+        draft.folded.get_or_insert_with(|| input.map_or(Vec::new(), |view| batch.stride(view).to_vec()));
         let (buffer, access) = if self.is_contracted(base) {
             self.temporaries.push(Temporary { dtype, len: record.len });
             let mut strides = batch.shape(out).to_vec();

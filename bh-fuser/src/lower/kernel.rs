@@ -271,6 +271,9 @@ pub struct GatherSource {
 pub struct Parameters {
     /// Extents of the loop dimensions.
     pub extents: Vec<i64>,
+    /// Extents of the folded axes, outermost first, before dimensions were merged: the same in every kernel that a
+    /// reduction may share, and so what the order of its operations is to depend on.
+    pub folded: Vec<i64>,
     /// Memory of each slot.
     pub buffers: Vec<BufferRef>,
     /// Offset in elements of each slot (the first number of an index view).

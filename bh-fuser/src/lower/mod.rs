@@ -21,4 +21,5 @@ pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,
 };
+pub(crate) use nest::fold_order;
 pub use text::describe;

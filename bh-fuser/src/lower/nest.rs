@@ -1,4 +1,7 @@
 //! Loop nests: ordering dimensions by memory, turning backward walks forward, and merging dimensions.
+//!
+//! A nest with folds is ordered by the view that is folded alone, and its short inner dimensions are told before merging:
+//! whatever else shares the kernel has no say, so that a fold takes its elements in one order with and without fusion.
 
 use super::kernel::Dim;
 
@@ -22,22 +25,42 @@ struct Axis {
     source: usize,
 }
 
-/// Orders and merges the axes of a box. `reduced` is a bit mask of axes. Rewrites every access to strides along the
-/// resulting dimensions and returns those, outermost first; there is always at least one.
-pub(super) fn build(shape: &[i64], reduced: u16, accesses: &mut [Access]) -> (Vec<i64>, Vec<Dim>) {
-    let role = |axis: usize| if reduced >> axis & 1 == 1 { Dim::Reduced } else { Dim::Kept };
-    let mut axes: Vec<Axis> = (0..shape.len())
-        .filter(|&axis| shape[axis] != 1)
-        .map(|axis| Axis { extent: shape[axis], role: role(axis), source: axis })
-        .collect();
-    flip(&axes, accesses);
-    order(&mut axes, accesses);
+/// A nest: its dimensions, outermost first; there is always at least one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Nest {
+    pub(super) extents: Vec<i64>,
+    pub(super) dims: Vec<Dim>,
+    /// Extents of the folded axes before merging, outermost first.
+    pub(super) folded: Vec<i64>,
+}
+
+/// Orders and merges the axes of a box. `reduced` is a bit mask of axes; `folded` has the strides of the folded view.
+/// Rewrites every access to strides along the resulting dimensions.
+pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[i64]>, accesses: &mut [Access]) -> Nest {
+    let mut axes = axes(shape, reduced);
+    match folded {
+        Some(strides) => {
+            flip(axes.iter().filter(|axis| axis.role == Dim::Kept), accesses);
+            for axis in axes.iter().filter(|axis| axis.role == Dim::Reduced && strides[axis.source] < 0) {
+                accesses.iter_mut().for_each(|access| turn(axis, access));
+            }
+            order(&mut axes, &[strides]);
+        }
+        None => {
+            flip(axes.iter(), accesses);
+            let memory: Vec<&[i64]> =
+                accesses.iter().filter(|access| access.memory).map(|access| access.strides.as_slice()).collect();
+            order(&mut axes, &memory);
+        }
+    }
+    move_short_run(&mut axes);
+    let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced).map(|axis| axis.extent).collect();
     let mut extents: Vec<i64> = Vec::with_capacity(axes.len().max(1));
-    let mut roles: Vec<Dim> = Vec::with_capacity(axes.len().max(1));
+    let mut dims: Vec<Dim> = Vec::with_capacity(axes.len().max(1));
     let mut merged: Vec<Vec<i64>> = vec![Vec::with_capacity(axes.len().max(1)); accesses.len()];
     for axis in &axes {
         let stride = |access: &Access| access.strides[axis.source];
-        let mergeable = roles.last() == Some(&axis.role)
+        let mergeable = dims.last() == Some(&axis.role)
             && merged
                 .iter()
                 .zip(accesses.iter())
@@ -50,7 +73,7 @@ pub(super) fn build(shape: &[i64], reduced: u16, accesses: &mut [Access]) -> (Ve
             }
         } else {
             extents.push(axis.extent);
-            roles.push(axis.role);
+            dims.push(axis.role);
             for (strides, access) in merged.iter_mut().zip(accesses.iter()) {
                 strides.push(stride(access));
             }
@@ -59,49 +82,74 @@ pub(super) fn build(shape: &[i64], reduced: u16, accesses: &mut [Access]) -> (Ve
     if extents.is_empty() {
         extents.push(1);
         // A fold of one element is still a fold.
-        roles.push(if reduced != 0 { Dim::Reduced } else { Dim::Kept });
+        dims.push(if reduced != 0 { Dim::Reduced } else { Dim::Kept });
         for strides in &mut merged {
             strides.push(1);
         }
     }
-    let rank = extents.len();
-    if rank > 1
-        && extents[rank - 1] < SHORT
-        && roles[rank - 1] != roles[rank - 2]
-        && extents[rank - 2] > extents[rank - 1]
-    {
-        extents.swap(rank - 1, rank - 2);
-        roles.swap(rank - 1, rank - 2);
-        merged.iter_mut().for_each(|strides| strides.swap(rank - 1, rank - 2));
-    }
     for (access, strides) in accesses.iter_mut().zip(merged) {
         access.strides = strides;
     }
-    (extents, roles)
+    Nest { extents, dims, folded }
+}
+
+/// The axes that matter, in C order.
+fn axes(shape: &[i64], reduced: u16) -> Vec<Axis> {
+    let role = |axis: usize| if reduced >> axis & 1 == 1 { Dim::Reduced } else { Dim::Kept };
+    (0..shape.len())
+        .filter(|&axis| shape[axis] != 1)
+        .map(|axis| Axis { extent: shape[axis], role: role(axis), source: axis })
+        .collect()
+}
+
+/// In which order a fold over these axes takes the elements of a view: its axes by memory, four bits each, and the folded
+/// ones that are walked backward. Folds of one kernel agree in it.
+pub(crate) fn fold_order(shape: &[i64], strides: &[i64], reduced: u16) -> (u64, u16) {
+    let mut axes = axes(shape, reduced);
+    let backward = axes.iter().filter(|axis| axis.role == Dim::Reduced && strides[axis.source] < 0);
+    let backward = backward.fold(0, |bits, axis| bits | 1 << axis.source);
+    order(&mut axes, &[strides]);
+    (axes.iter().fold(0, |code, axis| code << 4 | axis.source as u64), backward)
+}
+
+/// Moves the innermost axes of one role outside of the next ones if they are short, and the next ones are not.
+fn move_short_run(axes: &mut [Axis]) {
+    let Some(last) = axes.last().map(|axis| axis.role) else { return };
+    let inner = axes.iter().rev().take_while(|axis| axis.role == last).count();
+    let rest = axes.len() - inner;
+    let outer = axes[..rest].iter().rev().take_while(|axis| axis.role != last).count();
+    let elements = |axes: &[Axis]| axes.iter().map(|axis| axis.extent).product::<i64>();
+    let (short, long) = (elements(&axes[rest..]), elements(&axes[rest - outer..rest]));
+    if outer > 0 && short < SHORT && long > short {
+        axes[rest - outer..].rotate_left(outer);
+    }
 }
 
 /// Walks axes forward that every access walks backward.
-fn flip(axes: &[Axis], accesses: &mut [Access]) {
-    for axis in axes.iter().filter(|axis| axis.extent > 0) {
+fn flip<'a>(axes: impl Iterator<Item = &'a Axis>, accesses: &mut [Access]) {
+    for axis in axes.filter(|axis| axis.extent > 0) {
         let at = |access: &Access| access.strides[axis.source];
         let memory = || accesses.iter().filter(|access| access.memory);
         if memory().any(|access| at(access) < 0) && memory().all(|access| at(access) <= 0) {
-            for access in accesses.iter_mut() {
-                let stride = access.strides[axis.source];
-                access.start = access.start.wrapping_add(stride.wrapping_mul(axis.extent - 1));
-                access.strides[axis.source] = stride.wrapping_neg();
-            }
+            accesses.iter_mut().for_each(|access| turn(axis, access));
         }
     }
 }
 
+/// Walks an axis from its other end.
+fn turn(axis: &Axis, access: &mut Access) {
+    let stride = access.strides[axis.source];
+    access.start = access.start.wrapping_add(stride.wrapping_mul(axis.extent - 1));
+    access.strides[axis.source] = stride.wrapping_neg();
+}
+
 /// Sorts axes so that the smallest strides come last, by majority of the accesses; ties keep C order.
-fn order(axes: &mut [Axis], accesses: &[Access]) {
+fn order(axes: &mut [Axis], accesses: &[&[i64]]) {
     // Should axis `a`, now outside of `b`, go inside?
     let inside = |a: &Axis, b: &Axis| {
         let mut votes = 0i32;
-        for access in accesses.iter().filter(|access| access.memory) {
-            let (a, b) = (access.strides[a.source].unsigned_abs(), access.strides[b.source].unsigned_abs());
+        for strides in accesses {
+            let (a, b) = (strides[a.source].unsigned_abs(), strides[b.source].unsigned_abs());
             if a != 0 && b != 0 && a != b {
                 votes += if a < b { 1 } else { -1 };
             }
@@ -129,35 +177,49 @@ mod tests {
     #[test]
     fn contiguous_axes_merge() {
         let mut accesses = [access(0, &[20, 5, 1]), access(3, &[20, 5, 1])];
-        assert_eq!(build(&[3, 4, 5], 0, &mut accesses), (vec![60], vec![Dim::Kept]));
+        let nest = build(&[3, 4, 5], 0, None, &mut accesses);
+        assert_eq!(nest, Nest { extents: vec![60], dims: vec![Dim::Kept], folded: vec![] });
         assert_eq!(accesses[1].strides, [1]);
     }
 
     #[test]
     fn transposed_accesses_are_walked_in_memory_order() {
         let mut accesses = [access(0, &[1, 4]), access(0, &[1, 4])];
-        assert_eq!(build(&[4, 6], 0, &mut accesses).0, [24]);
+        assert_eq!(build(&[4, 6], 0, None, &mut accesses).extents, [24]);
     }
 
     #[test]
     fn backward_walks_turn_forward() {
         let mut accesses = [access(9, &[-1]), access(9, &[-1])];
-        build(&[10], 0, &mut accesses);
+        build(&[10], 0, None, &mut accesses);
         assert_eq!((accesses[0].start, accesses[0].strides[0]), (0, 1));
     }
 
     #[test]
     fn short_inner_folds_move_outside() {
         let mut accesses = [access(0, &[3, 1]), access(0, &[1, 0])];
-        let (extents, roles) = build(&[100, 3], 0b10, &mut accesses);
-        assert_eq!((extents, roles), (vec![3, 100], vec![Dim::Reduced, Dim::Kept]));
+        let nest = build(&[100, 3], 0b10, Some(&[3, 1]), &mut accesses);
+        assert_eq!(nest, Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3] });
         assert_eq!(accesses[0].strides, [1, 3]);
     }
 
     #[test]
     fn one_element_has_one_dimension() {
         let mut accesses = [access(7, &[])];
-        assert_eq!(build(&[], 0, &mut accesses), (vec![1], vec![Dim::Kept]));
+        let nest = build(&[], 0, None, &mut accesses);
+        assert_eq!(nest, Nest { extents: vec![1], dims: vec![Dim::Kept], folded: vec![] });
         assert_eq!(accesses[0].strides, [1]);
+    }
+
+    #[test]
+    fn a_fold_takes_its_elements_in_the_order_of_its_own_view() {
+        // The folded view is dense; that all loads are transposed and one is backward has no influence.
+        let dense = [5, 1];
+        let mut accesses = [access(0, &[1, 4]), access(19, &[-1, -4]), access(0, &[0, 0])];
+        let nest = build(&[4, 5], 0b11, Some(&dense), &mut accesses);
+        assert_eq!(nest, Nest { extents: vec![4, 5], dims: vec![Dim::Reduced; 2], folded: vec![4, 5] });
+        assert_eq!((accesses[1].start, accesses[1].strides.as_slice()), (19, &[-1, -4][..]));
+        assert_eq!(fold_order(&[4, 5], &dense, 0b11), (0x01, 0));
+        assert_eq!(fold_order(&[4, 5], &[-1, 4], 0b11), (0x10, 0b01));
     }
 }

@@ -1,5 +1,6 @@
 //! How a stage's loop nest is cut into lines and blocks. It depends on the shape alone, so that folds have one tree.
 
+use crate::primitives;
 use bh_fuser::lower::{Dim, Kernel, Parameters};
 
 /// Rows shorter than this are gathered into blocks of several rows.
@@ -15,6 +16,8 @@ const LANES: i64 = 64;
 pub(crate) struct Geometry {
     pub(crate) extents: Vec<i64>,
     pub(crate) dims: Vec<Dim>,
+    /// Extents of the folded axes before merging.
+    pub(crate) folded: Vec<i64>,
     /// The dimension that lines run along: the last, or the last but one when blocks span rows.
     pub(crate) line_dim: usize,
     /// Steps of a line: elements, or rows when blocks span rows.
@@ -28,7 +31,7 @@ pub(crate) struct Geometry {
 impl Geometry {
     /// Chooses lines for a stage; [`Geometry::set_block`] completes it.
     pub(crate) fn new(kernel: &Kernel, parameters: &Parameters) -> Geometry {
-        let (extents, dims) = (parameters.extents.clone(), kernel.dims.clone());
+        let (extents, dims, folded) = (parameters.extents.clone(), kernel.dims.clone(), parameters.folded.clone());
         let last = extents.len() - 1;
         let spans = last > 0
             && extents[last] < SHORT_ROW
@@ -37,10 +40,14 @@ impl Geometry {
             && dims[last] == dims[last - 1];
         if spans {
             let (line, row) = (extents[last - 1], extents[last]);
-            Geometry { line_dim: last - 1, line, row, step: (SPAN / row).min(line), extents, dims }
+            // Folded blocks are a whole number of a fold's lanes.
+            let lanes = primitives::LANES as i64;
+            let unit = if dims[last] == Dim::Reduced { lanes >> row.trailing_zeros().min(lanes.ilog2()) } else { 1 };
+            let step = (SPAN / row / unit * unit).max(unit).min(line);
+            Geometry { line_dim: last - 1, line, row, step, extents, dims, folded }
         } else {
             let line = extents[last];
-            Geometry { line_dim: last, line, row: 1, step: line.max(1), extents, dims }
+            Geometry { line_dim: last, line, row: 1, step: line.max(1), extents, dims, folded }
         }
     }
 

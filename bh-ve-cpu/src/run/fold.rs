@@ -1,6 +1,7 @@
-//! Stages with folds. The tree is fixed by the shape: the reduced iterations are cut into chunks, each chunk is folded in
-//! order (into 32 lanes where lines are reduced, element by element where they are kept), and the chunks' results are
-//! folded by halving. Which participant folds which chunk has no influence.
+//! Stages with folds. The tree is fixed by the folded view: its reduced elements are numbered in the order of its axes and
+//! cut into chunks, each chunk is folded in order (element `i` into lane `i % 32` where lines are reduced, one by one where
+//! they are kept), and the chunks' results are folded by halving. Neither which participant folds which chunk nor what
+//! else the kernel does, which decides about merged dimensions and so about lines and blocks, has an influence.
 
 use super::cursor::Level;
 use super::frame::{Folding, Frame};
@@ -34,9 +35,11 @@ pub(crate) struct Division {
     /// Steps of a line that belong together, and how many such parts a line has.
     part_steps: i64,
     parts: i64,
-    /// Lines of a chunk; chunks of one (kept) result.
+    /// Lines of a chunk where lines are kept; chunks of one (kept) result.
     rows: i64,
     chunks: i64,
+    /// Where lines are reduced, how their elements make chunks.
+    cut: Cut,
     /// Do reduced loops surround all kept ones?
     chunks_outside: bool,
 }
@@ -49,36 +52,31 @@ impl Division {
             Level(dims.map(|dim| (dim, geometry.extents[dim])).collect())
         };
         let (kept, reduced) = (level(Dim::Kept), level(Dim::Reduced));
-        let (line, rows) = (geometry.line * geometry.row, reduced.count());
         let ceil = |a: i64, b: i64| (a + b - 1) / b;
         let chunks_outside = geometry.dims[0] == Dim::Reduced;
         if geometry.line_role() == Dim::Reduced {
-            let kept_elements = kept.count();
-            let shared = Division {
+            let cut = Cut::new(&geometry.folded);
+            Division {
+                kept_elements: kept.count(),
                 kept,
                 reduced,
                 line_reduced: true,
-                kept_elements,
                 line_elements: 1,
-                part_steps: 0,
+                part_steps: geometry.line,
                 parts: 1,
                 rows: 1,
-                chunks: 1,
+                chunks: cut.chunks,
+                cut,
                 chunks_outside,
-            };
-            if line > CHUNK {
-                // A part is a whole number of blocks, whatever their length.
-                let unit = if geometry.spans() { geometry.step } else { 1 };
-                let part_steps = (CHUNK / geometry.row / unit * unit).max(unit);
-                let parts = ceil(geometry.line, part_steps);
-                return Division { part_steps, parts, chunks: (parts * rows).max(1), ..shared };
             }
-            let per_chunk = (CHUNK / line.max(1)).max(1);
-            Division { part_steps: geometry.line, rows: per_chunk, chunks: ceil(rows, per_chunk).max(1), ..shared }
         } else {
-            let kept_elements = kept.count() * line;
+            let line = geometry.line * geometry.row;
+            let (kept_elements, rows) = (kept.count() * line, reduced.count());
             let most = (PARTIALS / kept_elements.max(1)).max(1);
-            let per_chunk = ceil(rows, most).max(CHUNK / line.max(1)).max(1);
+            // However much of it is merged into lines.
+            let run = (0..geometry.dims.len()).rev().take_while(|&dim| geometry.dims[dim] == Dim::Kept);
+            let run: i64 = run.map(|dim| geometry.extents[dim]).product();
+            let per_chunk = ceil(rows, most).max(CHUNK / run.max(1)).max(1);
             let part_steps = (TILE / geometry.row / geometry.step * geometry.step).max(geometry.step);
             Division {
                 kept,
@@ -90,6 +88,7 @@ impl Division {
                 parts: ceil(geometry.line, part_steps),
                 rows: per_chunk,
                 chunks: ceil(rows, per_chunk).max(1),
+                cut: Cut::default(),
                 chunks_outside,
             }
         }
@@ -111,6 +110,49 @@ impl Division {
             let inside = unit % (self.chunks * parts);
             (unit / (self.chunks * parts), inside % parts, inside / parts)
         }
+    }
+}
+
+/// How the folded elements of one result are cut into chunks. As the boundaries come from the extents of axes alone, each
+/// chunk is a part of a line or a number of lines, whatever dimensions are merged.
+#[derive(Debug, Default)]
+struct Cut {
+    /// Chunks start anew after this many elements: those of an inner part of the axes.
+    group: i64,
+    /// Chunks of a group.
+    per_group: i64,
+    /// Elements of a chunk that is not the last of its group.
+    elements: i64,
+    /// Chunks in all; at least one.
+    chunks: i64,
+}
+
+impl Cut {
+    /// Cuts the elements of these axes, outermost first.
+    fn new(folded: &[i64]) -> Cut {
+        let total: i64 = folded.iter().product();
+        let mut row = 1;
+        let mut rest = folded.iter().rev();
+        // As many inner axes as a chunk holds, and the next one.
+        let next = loop {
+            match rest.next() {
+                Some(&extent) if row * extent <= CHUNK => row *= extent,
+                Some(&extent) => break extent,
+                None => break 1,
+            }
+        };
+        if total == 0 {
+            return Cut { group: 1, per_group: 1, elements: 0, chunks: 1 };
+        }
+        let rows = (CHUNK / row).clamp(1, next);
+        let per_group = (next + rows - 1) / rows;
+        Cut { group: row * next, per_group, elements: row * rows, chunks: total / (row * next) * per_group }
+    }
+
+    /// The first element of a chunk and their number.
+    fn chunk(&self, chunk: i64) -> (i64, i64) {
+        let first = chunk % self.per_group * self.elements;
+        (chunk / self.per_group * self.group + first, self.elements.min(self.group - first))
     }
 }
 
@@ -217,21 +259,37 @@ impl Folder<'_> {
         }
     }
 
+    /// Makes lane `by` the first one.
+    fn turn(&mut self, by: usize) {
+        if by == 0 {
+            return;
+        }
+        for (fold, &lanes) in self.frame.program.folds.iter().zip(&self.accumulators) {
+            // SAFETY: where lanes are turned, each accumulator is that of all lanes.
+            unsafe { std::slice::from_raw_parts_mut(lanes, LANES * fold.size) }.rotate_left(by * fold.size);
+        }
+    }
+
     /// # Safety
     /// The unit must be inside the nest, and `kept` its position.
     unsafe fn unit(&mut self, kept: &[*mut u8], kept_iteration: i64, part: i64, chunk: i64) {
         let (program, division) = (self.frame.program, self.division);
         let geometry = &program.geometry;
         // Which steps of which lines.
-        let (first_row, rows, first_step) = if !division.line_reduced {
-            (chunk * division.rows, division.rows, part * division.part_steps)
-        } else if division.parts > 1 {
-            (chunk / division.parts, 1, chunk % division.parts * division.part_steps)
+        let line = geometry.line * geometry.row;
+        let (first_row, rows, first_step, steps) = if !division.line_reduced {
+            let first_step = part * division.part_steps;
+            (chunk * division.rows, division.rows, first_step, division.part_steps.min(geometry.line - first_step))
         } else {
-            (chunk * division.rows, division.rows, 0)
+            let (first, count) = division.cut.chunk(chunk);
+            let first_step = if line > 0 { first % line / geometry.row } else { 0 };
+            (first / line.max(1), count / line.max(1), first_step, count.min(line) / geometry.row)
         };
-        let rows = rows.min(division.reduced.count() - first_row);
-        let steps = division.part_steps.min(geometry.line - first_step);
+        let partial = division.line_reduced && steps > 0 && steps < geometry.line;
+        let rows = if partial { 1 } else { rows.min(division.reduced.count() - first_row) };
+        // Lines whose length is no multiple of the lanes begin in the middle of them.
+        let turn = if division.line_reduced { (line % LANES as i64) as usize } else { 0 };
+        let mut turned = 0;
         let elements = if division.line_reduced { LANES } else { (steps * geometry.row) as usize };
         // SAFETY: the accumulators have room for these elements, and positions stay inside the nest.
         unsafe {
@@ -244,6 +302,8 @@ impl Folder<'_> {
             for row in 0..rows {
                 if row > 0 {
                     division.reduced.next(&program.slots, self.line, self.line_index);
+                    self.turn(turn);
+                    turned = (turned + turn) % LANES;
                 }
                 let folding = if division.line_reduced {
                     Folding::Lanes(&self.accumulators)
@@ -252,6 +312,7 @@ impl Folder<'_> {
                 };
                 self.frame.line(self.line, first_step, steps, folding);
             }
+            self.turn((LANES - turned) % LANES);
             for (index, fold) in program.folds.iter().enumerate() {
                 let accumulator = self.accumulators[index];
                 if division.line_reduced {
