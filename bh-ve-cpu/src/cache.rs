@@ -2,6 +2,7 @@
 //! constants, is run without looking at its instructions.
 
 use crate::plan::BlockPlan;
+use crate::sweep::SweepPlan;
 use bh_bytecode::{Batch, BatchRef};
 
 /// The most batches that are kept, and the most instructions in all of them.
@@ -11,8 +12,17 @@ const INSTRUCTIONS: usize = 1 << 18;
 struct Entry {
     hash: u64,
     batch: Batch,
-    plans: Vec<Option<BlockPlan>>,
+    plans: Plans,
     used: u64,
+}
+
+/// The plans of a batch.
+#[derive(Default)]
+pub(crate) struct Plans {
+    /// By block; those that were never asked for are `None`.
+    pub(crate) blocks: Vec<Option<BlockPlan>>,
+    /// The sweeps, if they were ever asked for.
+    pub(crate) sweeps: Option<Vec<SweepPlan>>,
 }
 
 /// The plans of recent batches.
@@ -23,15 +33,15 @@ pub(crate) struct PlanCache {
 }
 
 impl PlanCache {
-    /// The plans of a batch, by block; those that were never asked for are `None`. Returns whether the batch was known.
-    pub(crate) fn plans(&mut self, batch: &BatchRef<'_>) -> (&mut Vec<Option<BlockPlan>>, bool) {
+    /// The plans of a batch. Returns whether the batch was known.
+    pub(crate) fn plans(&mut self, batch: &BatchRef<'_>) -> (&mut Plans, bool) {
         self.clock += 1;
         let hash = hash(batch);
         let found = self.entries.iter().position(|entry| entry.hash == hash && equal(&entry.batch.as_ref(), batch));
         let known = found.is_some();
         let at = found.unwrap_or_else(|| {
             self.make_room(batch.instrs.len());
-            let plans = (0..batch.blocks.len()).map(|_| None).collect();
+            let plans = Plans { blocks: (0..batch.blocks.len()).map(|_| None).collect(), sweeps: None };
             self.entries.push(Entry { hash, batch: batch.to_owned(), plans, used: 0 });
             self.entries.len() - 1
         });
@@ -65,7 +75,7 @@ fn equal(a: &BatchRef<'_>, b: &BatchRef<'_>) -> bool {
         && bytes(a.contracted) == bytes(b.contracted)
         && bytes(a.renames) == bytes(b.renames)
         && bytes(a.rename_views) == bytes(b.rename_views)
-        && a.bases.iter().zip(b.bases).all(|(a, b)| a.len == b.len && a.dtype == b.dtype)
+        && a.bases.iter().zip(b.bases).all(|(a, b)| a.len == b.len && a.dtype == b.dtype && a.flags == b.flags)
         && a.constants.iter().zip(b.constants).all(|(a, b)| a.dtype == b.dtype)
 }
 

@@ -1,17 +1,18 @@
 //! The component: it plans blocks, lends their memory from the registry, runs them, and retires them.
 
-use crate::cache::PlanCache;
+use crate::cache::{PlanCache, Plans};
 use crate::plan::{BlockPlan, Work};
 use crate::primitives::Primitives;
 use crate::program::Program;
 use crate::run::{self, Aligned, Binding, Workers};
 use crate::settings::{KEYS, Settings};
 use crate::special::{self, Strided};
+use crate::sweep::{self, SweepPlan};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Buffer, Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
-use bh_fuser::lower::{BufferRef, Special, Temporary};
+use bh_fuser::lower::{BufferRef, Home, Special, Temporary};
 use bh_methods::Methods;
 
 /// The CPU engine.
@@ -24,6 +25,9 @@ pub struct Engine {
     kernels: Counter,
     plan_hits: Counter,
     plan_misses: Counter,
+    sweeps: Counter,
+    swept_kernels: Counter,
+    saved_bytes: Counter,
 }
 
 /// What runs kernels: threads, scratch and lent memory.
@@ -36,6 +40,9 @@ struct Machine {
     temporaries: Aligned,
     lent: Vec<Buffer>,
     fresh: Vec<Buffer>,
+    /// One for each nest of a sweep.
+    bindings: Vec<Binding>,
+    gaps: Aligned,
 }
 
 // SAFETY: the pointers are to memory that the registry lends while a block runs, whatever the thread.
@@ -61,11 +68,16 @@ impl Component for Engine {
                 temporaries: Aligned::empty(),
                 lent: Vec::new(),
                 fresh: Vec::new(),
+                bindings: Vec::new(),
+                gaps: Aligned::empty(),
             },
             settings,
             kernels: host.counter("kernels"),
             plan_hits: host.counter("plan hits"),
             plan_misses: host.counter("plan misses"),
+            sweeps: host.counter("sweeps"),
+            swept_kernels: host.counter("kernels in sweeps"),
+            saved_bytes: host.counter("bytes saved by sweeps"),
         })
     }
 
@@ -146,16 +158,44 @@ impl Component for Engine {
         } else {
             self.plan_misses.add(1)
         }
-        let all = if blocks.is_empty() { batch.blocks.len() } else { 0 };
+        let count = batch.blocks.len();
+        let whole = blocks.is_empty()
+            || (blocks.len() == count && blocks.iter().enumerate().all(|(at, &block)| at as u32 == block));
+        let all = if blocks.is_empty() { count } else { 0 };
+        let Plans { blocks: plans, sweeps } = plans;
+        let mut rest: &[SweepPlan] = match (self.settings.sweep_bytes, whole) {
+            (Some(bytes), true) => {
+                if sweeps.is_none() {
+                    *sweeps = Some(sweep::plan(batch, bytes, self.machine.primitives)?);
+                }
+                sweeps.as_deref().unwrap_or_default()
+            }
+            _ => &[],
+        };
+        // Blocks before this one have run in a sweep.
+        let mut done = 0;
         for block in (0..all as u32).chain(blocks.iter().copied()) {
             enter_block(block);
-            let plan = &mut plans[block as usize];
-            let planned = match plan {
-                Some(plan) => Ok(plan),
-                None => BlockPlan::new(batch, block, self.machine.primitives).map(|new| plan.insert(new)),
-            };
-            let result = planned.and_then(|plan| self.machine.block(&registry, batch, plan));
-            result.map_err(|error| place(error, batch, block))?;
+            if let [sweep, others @ ..] = rest
+                && sweep.blocks.start == block
+            {
+                rest = others;
+                if self.machine.sweep(&registry, batch, sweep)? {
+                    done = sweep.blocks.end;
+                    self.sweeps.add(1);
+                    self.swept_kernels.add(u64::from(sweep.blocks.end - sweep.blocks.start));
+                    self.saved_bytes.add(sweep.saved);
+                }
+            }
+            if block >= done || !whole {
+                let plan = &mut plans[block as usize];
+                let planned = match plan {
+                    Some(plan) => Ok(plan),
+                    None => BlockPlan::new(batch, block, self.machine.primitives).map(|new| plan.insert(new)),
+                };
+                let result = planned.and_then(|plan| self.machine.block(&registry, batch, plan));
+                result.map_err(|error| place(error, batch, block))?;
+            }
             self.kernels.add(1);
             registry.block_done(batch, block);
         }
@@ -290,6 +330,76 @@ impl Machine {
         }
         // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
         unsafe { run::run(program, &self.binding, self.primitives, &mut self.workers, &mut self.partials) }
+    }
+
+    /// Runs a sweep. False if its memory is not to be had; then nothing has happened, and its blocks may run one by one,
+    /// which fails where it must.
+    fn sweep(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<bool> {
+        self.lent.clear();
+        self.fresh.clear();
+        let lent = self.lend_to_sweep(registry, batch, plan);
+        let result = lent.and_then(|()| self.run_sweep(batch, plan));
+        self.lent.iter().for_each(|buffer| registry.release(buffer));
+        if result.is_err() {
+            self.fresh.iter().for_each(|buffer| registry.release(buffer));
+            return Ok(false);
+        }
+        for (rename, buffer) in plan.renames.iter().zip(&self.fresh) {
+            let base = &batch.bases[rename.base as usize];
+            registry.commit_rename(base, buffer)?;
+            if let Some((alias, view)) = rename.alias {
+                registry.alias(&batch.bases[alias as usize], base, &batch.view(view))?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn lend_to_sweep(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<()> {
+        for lent in &plan.bases {
+            self.lent.push(registry.acquire(&batch.bases[lent.base as usize], lent.access)?);
+        }
+        for rename in &plan.renames {
+            self.fresh.push(registry.fresh(&batch.bases[rename.base as usize])?);
+        }
+        Ok(())
+    }
+
+    /// Fails only before anything is written.
+    fn run_sweep(&mut self, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<()> {
+        let temporaries = self.temporaries.try_reserve(plan.temporary_bytes)?;
+        let data = |array: &u32| {
+            let Some(known) = plan.arrays.get(*array as usize) else { return std::ptr::null_mut() };
+            let buffer = match known.home {
+                Home::Base => plan.bases.iter().position(|lent| lent.base == known.base).map(|at| &self.lent[at]),
+                Home::Fresh => plan.renames.iter().position(|it| it.base == known.base).map(|at| &self.fresh[at]),
+                Home::Temporary { .. } => return temporaries.wrapping_add(plan.temporaries[*array as usize]),
+                Home::Rolling { .. } => None,
+            };
+            buffer.map_or(std::ptr::null_mut(), |buffer| buffer.data.cast::<u8>())
+        };
+        let count = plan.nests.len() + plan.after.len();
+        if self.bindings.len() < count {
+            self.bindings.resize_with(count, Binding::default);
+        }
+        let nests = plan.nests.iter().map(|nest| (&nest.program, &nest.arrays));
+        let after = plan.after.iter().map(|(program, arrays)| (program, arrays));
+        for (binding, (program, arrays)) in self.bindings.iter_mut().zip(nests.chain(after)) {
+            binding.slots.clear();
+            binding
+                .slots
+                .extend(program.slots.iter().zip(arrays).map(|(slot, array)| data(array).wrapping_offset(slot.start)));
+            binding.constants.clear();
+            binding.constants.extend(program.constants.iter().map(|(dtype, it)| it.value(batch, *dtype).bytes()));
+        }
+        let (bindings, after) = self.bindings.split_at(plan.nests.len());
+        let (primitives, workers, partials) = (self.primitives, &mut self.workers, &mut self.partials);
+        // SAFETY: the registry lends the whole buffers of validated bases; rolling arrays have no address of their own.
+        unsafe { run::run_sweep(plan, bindings, primitives, workers, partials, &mut self.gaps)? };
+        for ((program, _), binding) in plan.after.iter().zip(after) {
+            // SAFETY: as above.
+            unsafe { run::run(program, binding, primitives, workers, partials)? };
+        }
+        Ok(())
     }
 
     fn special(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, special: Special) -> Result<()> {

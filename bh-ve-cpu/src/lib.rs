@@ -9,6 +9,7 @@ mod program;
 mod run;
 mod settings;
 mod special;
+mod sweep;
 
 pub use bh_vector::{math, prims, simd};
 pub use engine::Engine;

@@ -5,7 +5,7 @@ use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
 
 /// The keys of the section `ve-cpu`.
-pub(crate) const KEYS: &[&str] = &["threads", "isa", "affinity"];
+pub(crate) const KEYS: &[&str] = &["threads", "isa", "affinity", "sweeps", "sweep_bytes"];
 
 /// Which processors the pool's threads may run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,12 @@ pub(crate) struct Settings {
     /// Instruction set.
     pub(crate) isa: Isa,
     pub(crate) affinity: Affinity,
+    /// Bytes of rows that a sweep may have in use; `None` if kernels run one after the other.
+    pub(crate) sweep_bytes: Option<i64>,
 }
+
+/// Bytes of rows that a sweep may have in use if the size of the second-level cache is not known.
+const SWEEP_BYTES: i64 = 768 << 10;
 
 impl Settings {
     /// A number of threads from its text.
@@ -63,8 +68,32 @@ impl Settings {
                 }
             }
         };
-        Ok(Settings { threads, isa, affinity })
+        let bytes = match host.config("sweep_bytes").as_deref() {
+            None | Some("" | "auto") => second_level_cache().map_or(SWEEP_BYTES, |bytes| bytes / 4 * 3),
+            Some(text) => match text.parse() {
+                Ok(bytes @ 1..=0x1_0000_0000_0000) => bytes,
+                _ => return wrong("sweep_bytes", text, "auto, or a number of bytes"),
+            },
+        };
+        let sweep_bytes = match host.config("sweeps").as_deref() {
+            None | Some("" | "auto") => Some(bytes),
+            Some("off") => None,
+            Some(text) => return wrong("sweeps", text, "auto or off"),
+        };
+        Ok(Settings { threads, isa, affinity, sweep_bytes })
     }
+}
+
+/// Bytes of the second-level cache of a processor.
+fn second_level_cache() -> Option<i64> {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: a question without arguments in memory.
+        let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL2_CACHE_SIZE) };
+        (bytes > 0).then_some(bytes)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 fn wrong<T>(key: &str, value: &str, expected: &str) -> Result<T> {

@@ -12,6 +12,7 @@
 mod build;
 mod kernel;
 mod nest;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -22,4 +23,5 @@ pub use kernel::{
     StrideClass, Temporary,
 };
 pub(crate) use nest::fold_order;
+pub use sweep::{Home, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, sweeps};
 pub use text::describe;

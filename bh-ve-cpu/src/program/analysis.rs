@@ -68,14 +68,16 @@ pub(super) struct Analysis<'a> {
     pub(super) forms: Vec<Form>,
     /// Must each constant be splat over a block?
     pub(super) splat: Vec<bool>,
+    /// The slots whose memory is used again while the caches have it.
+    resident: &'a [bool],
 }
 
 impl<'a> Analysis<'a> {
-    /// Analyses a stage.
-    pub(super) fn new(stage: &'a Stage, primitives: Primitives) -> Analysis<'a> {
+    /// Analyses a stage. Slots that are `resident` are never written past the caches.
+    pub(super) fn new(stage: &'a Stage, resident: &'a [bool], primitives: Primitives) -> Analysis<'a> {
         let geometry = Geometry::new(&stage.kernel, &stage.parameters);
         let splat = vec![false; stage.kernel.constants.len()];
-        let mut analysis = Analysis { stage, geometry, values: Vec::new(), forms: Vec::new(), splat };
+        let mut analysis = Analysis { stage, geometry, values: Vec::new(), forms: Vec::new(), splat, resident };
         analysis.collect();
         analysis.fuse(primitives);
         analysis.find_scalars(primitives);
@@ -122,6 +124,7 @@ impl<'a> Analysis<'a> {
         let buffer = parameters.buffers[slot as usize];
         let read = |(other, slot): (usize, &Slot)| slot.mode == SlotMode::Read && parameters.buffers[other] == buffer;
         bytes >= STREAM_BYTES
+            && !self.resident.get(slot as usize).is_some_and(|&resident| resident)
             && self.access(slot) == Access::Direct
             && !self.slots().iter().enumerate().any(read)
             && parameters.gathers.iter().all(|source| source.buffer != buffer)

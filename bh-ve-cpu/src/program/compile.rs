@@ -18,7 +18,12 @@ const BLOCK: std::ops::RangeInclusive<i64> = 128..=2048;
 
 /// Compiles a stage.
 pub(crate) fn compile(stage: &Stage, primitives: Primitives) -> Result<Program> {
-    let mut compiler = Compiler { analysis: Analysis::new(stage, primitives), stage, primitives };
+    compile_resident(stage, &[], primitives)
+}
+
+/// Compiles a stage; the memory of some slots is used again while the caches have it.
+pub(crate) fn compile_resident(stage: &Stage, resident: &[bool], primitives: Primitives) -> Result<Program> {
+    let mut compiler = Compiler { analysis: Analysis::new(stage, resident, primitives), stage, primitives };
     let width = compiler.width();
     let (registers, places) = compiler.allocate();
     let splat = compiler.analysis.splat.iter().filter(|&&splat| splat).count();

@@ -10,7 +10,7 @@ mod compile;
 mod geometry;
 mod registers;
 
-pub(crate) use compile::compile;
+pub(crate) use compile::{compile, compile_resident};
 pub(crate) use geometry::Geometry;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn};

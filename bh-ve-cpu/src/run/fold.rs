@@ -5,12 +5,13 @@
 
 use super::cursor::Level;
 use super::frame::{Folding, Frame};
-use super::scratch::{Aligned, Scratch};
+use super::scratch::{Aligned, Parts};
 use super::{Binding, Workers};
 use crate::primitives::{LANES, Primitives};
 use crate::program::{Fold, Geometry, Program};
 use bh_core::Result;
-use bh_fuser::lower::Dim;
+use bh_fuser::lower::{Dim, Stage};
+use std::ops::Range;
 
 /// Elements of a chunk, about, where lines are reduced.
 const CHUNK: i64 = 32_768;
@@ -94,6 +95,67 @@ impl Division {
         }
     }
 
+    /// Iterations of a stage's outermost loop that end with whole units; `None` if only all of them do.
+    pub(crate) fn rows_of(stage: &Stage) -> Option<i64> {
+        let geometry = Geometry::new(&stage.kernel, &stage.parameters);
+        let division = Division::new(&geometry);
+        if geometry.dims[0] == Dim::Kept {
+            return (geometry.line_dim > 0).then_some(1);
+        }
+        if division.chunks == 1 {
+            return None;
+        }
+        let gcd = |a: i64, b: i64| {
+            let (mut a, mut b) = (a, b);
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        let each = division.outer_elements(&geometry);
+        if !division.line_reduced {
+            return Some(division.rows / gcd(division.rows, each));
+        }
+        let Cut { group, per_group, elements, chunks } = division.cut;
+        if each % group == 0 {
+            Some(1)
+        } else if chunks == per_group || group % elements == 0 {
+            Some(elements / gcd(elements, each))
+        } else {
+            Some(group / gcd(group, each))
+        }
+    }
+
+    /// What is folded in one iteration of an outermost loop that is reduced: elements, or lines where they are kept.
+    fn outer_elements(&self, geometry: &Geometry) -> i64 {
+        match (geometry.line_dim, self.line_reduced) {
+            (0, _) => geometry.row,
+            (_, true) => self.reduced.count() / geometry.extents[0] * geometry.line * geometry.row,
+            (_, false) => self.reduced.count() / geometry.extents[0],
+        }
+    }
+
+    /// The units of some iterations of the outermost loop, which [`Division::rows_of`] allows.
+    pub(super) fn units_of(&self, geometry: &Geometry, iterations: Range<i64>) -> Range<i64> {
+        let extent = geometry.extents[0];
+        let parts = if self.line_reduced { 1 } else { self.parts };
+        if geometry.dims[0] == Dim::Kept {
+            let each = self.kept.count() / extent * self.chunks * parts;
+            return iterations.start * each..iterations.end * each;
+        }
+        let each = self.outer_elements(geometry);
+        let units = self.kept.count() * parts;
+        let chunk = |iteration: i64| {
+            let Cut { group, per_group, elements, .. } = self.cut;
+            match (iteration == extent, self.line_reduced) {
+                (true, _) => self.chunks,
+                (_, true) => iteration * each / group * per_group + iteration * each % group / elements,
+                (_, false) => iteration * each / self.rows,
+            }
+        };
+        chunk(iterations.start) * units..chunk(iterations.end) * units
+    }
+
     /// The number of units of work: each gives one partial result for one kept element or one part of a line.
     fn units(&self) -> i64 {
         self.kept.count() * self.chunks * if self.line_reduced { 1 } else { self.parts }
@@ -170,64 +232,100 @@ pub(super) unsafe fn run(
     if units == 0 || division.kept_elements == 0 {
         return Ok(());
     }
-    let mut stored = Vec::with_capacity(program.folds.len());
-    if division.chunks > 1 {
-        let elements = (division.chunks * division.kept_elements) as usize;
-        let bytes: usize = program.folds.iter().map(|fold| (elements * fold.size).next_multiple_of(64)).sum();
-        let mut at = partials.try_reserve(bytes)?;
-        for fold in &program.folds {
-            stored.push(Shared(at));
-            at = at.wrapping_add((elements * fold.size).next_multiple_of(64));
-        }
-    }
+    let memory = partials.try_reserve(partial_bytes(program, division))?;
+    let stored = partial_results(program, division, memory);
     let geometry = &program.geometry;
     let participants = workers.participants(geometry.iterations() as u64 * u64::from(program.weight));
     let tasks = if participants == 1 { 1 } else { units.min(participants as i64 * 8) };
     let per_task = (units + tasks - 1) / tasks;
     workers.run(participants, tasks as usize, |scratch, tasks| {
-        let Scratch { frame: parts, lanes, positions, indices } = scratch;
-        positions.iter_mut().for_each(|list| list.resize(program.slots.len(), std::ptr::null_mut()));
-        let [kept, line] = positions;
-        let [kept_index, line_index] = indices;
-        let mut folder = Folder {
-            frame: Frame::new(program, binding, primitives, parts, geometry.block()),
-            division,
-            accumulators: Vec::with_capacity(program.folds.len()),
-            stored: &stored,
-            line,
-            line_index,
-            primitives,
+        let next = || {
+            let task = tasks.take()? as i64;
+            Some(task * per_task..((task + 1) * per_task).min(units))
         };
-        folder.reserve(lanes);
-        let mut kept_at = -1;
-        while let Some(task) = tasks.take() {
-            let (from, to) = (task as i64 * per_task, ((task as i64 + 1) * per_task).min(units));
-            for unit in from..to {
-                let (kept_iteration, part, chunk) = division.unit(unit);
-                if kept_iteration != kept_at {
-                    if kept_at >= 0 && kept_iteration == kept_at + 1 {
-                        division.kept.next(&program.slots, kept, kept_index);
-                    } else {
-                        division.kept.seek(kept_iteration, &program.slots, &binding.slots, kept, kept_index);
-                    }
-                    kept_at = kept_iteration;
-                }
-                // SAFETY: units are inside the nest.
-                unsafe { folder.unit(kept, kept_iteration, part, chunk) };
-            }
-        }
-        folder.frame.finish();
+        // SAFETY: promised by the caller.
+        unsafe { fold_units(program, division, binding, &binding.slots, primitives, scratch.parts(), &stored, next) };
     });
-    if division.chunks > 1 {
-        // SAFETY: all units have stored their partial results.
-        unsafe { finish(program, binding, primitives, division, &stored) };
-    }
+    // SAFETY: all units have stored their partial results.
+    unsafe { finish(program, binding, primitives, division, &stored) };
     Ok(())
+}
+
+/// Bytes of the chunks' results, if there are several chunks.
+pub(super) fn partial_bytes(program: &Program, division: &Division) -> usize {
+    if division.chunks == 1 {
+        return 0;
+    }
+    let elements = (division.chunks * division.kept_elements) as usize;
+    program.folds.iter().map(|fold| (elements * fold.size).next_multiple_of(64)).sum()
+}
+
+/// Where each fold's chunks leave their results; none if there is one chunk.
+pub(super) fn partial_results(program: &Program, division: &Division, memory: *mut u8) -> Vec<Shared> {
+    if division.chunks == 1 {
+        return Vec::new();
+    }
+    let elements = (division.chunks * division.kept_elements) as usize;
+    let mut at = memory;
+    let mut take = |fold: &Fold| {
+        let own = Shared(at);
+        at = at.wrapping_add((elements * fold.size).next_multiple_of(64));
+        own
+    };
+    program.folds.iter().map(&mut take).collect()
+}
+
+/// Folds ranges of units on one participant, with slots that begin at `slots`.
+///
+/// # Safety
+/// As [`super::run`]; nobody else folds these units.
+#[allow(clippy::too_many_arguments, reason = "a loop body that two drivers share")]
+pub(super) unsafe fn fold_units(
+    program: &Program,
+    division: &Division,
+    binding: &Binding,
+    slots: &[*mut u8],
+    primitives: Primitives,
+    scratch: Parts<'_>,
+    stored: &[Shared],
+    mut next: impl FnMut() -> Option<Range<i64>>,
+) {
+    let Parts { frame: parts, lanes, positions, indices } = scratch;
+    positions.iter_mut().for_each(|list| list.resize(program.slots.len(), std::ptr::null_mut()));
+    let [kept, line] = positions;
+    let [kept_index, line_index] = indices;
+    let mut folder = Folder {
+        frame: Frame::new(program, binding, primitives, parts, program.geometry.block()),
+        division,
+        accumulators: Vec::with_capacity(program.folds.len()),
+        stored,
+        line,
+        line_index,
+        primitives,
+    };
+    folder.reserve(lanes);
+    let mut kept_at = -1;
+    while let Some(units) = next() {
+        for unit in units {
+            let (kept_iteration, part, chunk) = division.unit(unit);
+            if kept_iteration != kept_at {
+                if kept_at >= 0 && kept_iteration == kept_at + 1 {
+                    division.kept.next(&program.slots, kept, kept_index);
+                } else {
+                    division.kept.seek(kept_iteration, &program.slots, slots, kept, kept_index);
+                }
+                kept_at = kept_iteration;
+            }
+            // SAFETY: units are inside the nest.
+            unsafe { folder.unit(kept, kept_iteration, part, chunk) };
+        }
+    }
+    folder.frame.finish();
 }
 
 /// Memory that several participants write, each its own part.
 #[derive(Clone, Copy)]
-struct Shared(*mut u8);
+pub(super) struct Shared(*mut u8);
 
 // SAFETY: every unit has its own part.
 unsafe impl Send for Shared {}
@@ -372,7 +470,13 @@ unsafe fn write(
 ///
 /// # Safety
 /// All partial results must be there.
-unsafe fn finish(program: &Program, binding: &Binding, primitives: Primitives, division: &Division, stored: &[Shared]) {
+pub(super) unsafe fn finish(
+    program: &Program,
+    binding: &Binding,
+    primitives: Primitives,
+    division: &Division,
+    stored: &[Shared],
+) {
     let kept = division.kept_elements as usize;
     let mut positions = vec![std::ptr::null_mut(); program.slots.len()];
     let mut index = Vec::new();

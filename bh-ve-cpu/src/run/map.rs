@@ -2,10 +2,46 @@
 
 use super::cursor::Level;
 use super::frame::{Folding, Frame};
-use super::scratch::Scratch;
+use super::scratch::{Parts, Scratch};
 use super::{Binding, Workers};
 use crate::primitives::Primitives;
 use crate::program::Program;
+use std::ops::Range;
+
+/// Runs some iterations of the outermost loop on one participant, with slots that begin at `slots`.
+///
+/// # Safety
+/// As [`super::run`]; nobody else runs these iterations.
+pub(super) unsafe fn run_part(
+    program: &Program,
+    level: &Level,
+    binding: &Binding,
+    slots: &[*mut u8],
+    primitives: Primitives,
+    scratch: Parts<'_>,
+    iterations: Range<i64>,
+) {
+    let geometry = &program.geometry;
+    let mut frame = Frame::new(program, binding, primitives, scratch.frame, geometry.block());
+    let (line, index) = (&mut scratch.positions[0], &mut scratch.indices[0]);
+    line.resize(program.slots.len(), std::ptr::null_mut());
+    // SAFETY: the iterations are inside the nest.
+    unsafe {
+        if geometry.line_dim == 0 {
+            frame.line(slots, iterations.start, iterations.end - iterations.start, Folding::None);
+        } else {
+            let lines = level.count() / geometry.extents[0];
+            level.seek(iterations.start * lines, &program.slots, slots, line, index);
+            for at in 0..(iterations.end - iterations.start) * lines {
+                if at > 0 {
+                    level.next(&program.slots, line, index);
+                }
+                frame.line(line, 0, geometry.line, Folding::None);
+            }
+        }
+    }
+    frame.finish();
+}
 
 /// # Safety
 /// As [`super::run`].

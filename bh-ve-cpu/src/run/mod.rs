@@ -7,18 +7,20 @@ mod frame;
 mod gather;
 mod map;
 mod scratch;
+mod sweep;
 mod workers;
 
 pub(crate) use failure::Failure;
 pub(crate) use gather::resolve;
 pub(crate) use scratch::Aligned;
+pub(crate) use sweep::run_sweep;
 pub(crate) use workers::Workers;
 
 use crate::primitives::Primitives;
 use crate::program::{Geometry, Program};
 use bh_core::Result;
 use cursor::Level;
-use fold::Division;
+pub(crate) use fold::Division;
 
 /// The memory and values that a program runs on.
 #[derive(Default)]
@@ -58,6 +60,14 @@ pub(crate) unsafe fn run(
             }
             Loops::Fold(division) => fold::run(program, division, binding, primitives, workers, partials),
         }
+    }
+}
+
+/// Bytes of partial results that a program needs.
+pub(crate) fn partial_bytes(program: &Program) -> usize {
+    match &program.loops {
+        Loops::Map(_) => 0,
+        Loops::Fold(division) => fold::partial_bytes(program, division),
     }
 }
 

@@ -78,6 +78,18 @@ pub(crate) struct Scratch {
     pub(crate) positions: [Vec<*mut u8>; 2],
     /// Indices of the loops around lines.
     pub(crate) indices: [Vec<i64>; 2],
+    /// Rows of arrays that a sweep keeps out of memory.
+    pub(crate) rows: Aligned,
+    /// Where the slots of a sweep's nest begin.
+    pub(crate) slots: Vec<*mut u8>,
+}
+
+/// What one nest needs of a [`Scratch`].
+pub(crate) struct Parts<'a> {
+    pub(crate) frame: &'a mut FrameScratch,
+    pub(crate) lanes: &'a mut Aligned,
+    pub(crate) positions: &'a mut [Vec<*mut u8>; 2],
+    pub(crate) indices: &'a mut [Vec<i64>; 2],
 }
 
 // SAFETY: the pointers are only meaningful while a kernel runs.
@@ -90,6 +102,14 @@ impl Scratch {
             lanes: Aligned::empty(),
             positions: [const { Vec::new() }; 2],
             indices: [const { Vec::new() }; 2],
+            rows: Aligned::empty(),
+            slots: Vec::new(),
         }
+    }
+
+    /// What one nest needs.
+    pub(crate) fn parts(&mut self) -> Parts<'_> {
+        let Scratch { frame, lanes, positions, indices, .. } = self;
+        Parts { frame, lanes, positions, indices }
     }
 }

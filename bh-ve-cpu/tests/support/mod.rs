@@ -257,6 +257,12 @@ impl Driver {
         self.state.bases.insert(id, block);
     }
 
+    /// A counter of the engine.
+    pub fn counter(&self, name: &str) -> u64 {
+        let name = CString::new(name).unwrap();
+        self.state.counters.get(&name).map_or(0, |count| **count)
+    }
+
     /// The data of a base.
     pub fn get(&self, id: u64) -> Option<&[u8]> {
         self.state.bases.get(&id).map(Block::bytes)

@@ -1,0 +1,425 @@
+//! Collecting a chain: which nests may run in lock-step, and how far each must lag.
+
+use super::rows::{self, Rows, Steps};
+use super::{NO_ARRAY, SweepOptions, SweepRename};
+use crate::lower::{self, BufferRef, Lowered, SlotMode, Stage, Step};
+use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::{BatchRef, DType, Opcode, Operand};
+use std::collections::HashMap;
+
+/// The most nests of a chain, and the most that are put off.
+const NESTS: usize = 128;
+const PUT_OFF: usize = 16;
+/// The most bytes of rows in use, in units of the option: rows that spill into the next cache still cost less than
+/// memory does.
+const SPILL: i64 = 2;
+
+/// What must be known of all blocks before chains are collected.
+pub(super) struct Facts {
+    lowered: Vec<Lowered>,
+    /// Elements of a row of each base.
+    pitch: Vec<i64>,
+    /// The first and the last block that use each base.
+    pub(super) uses: Vec<(u32, u32)>,
+    /// Does the program ask for the base's data?
+    pub(super) synced: Vec<bool>,
+}
+
+impl Facts {
+    pub(super) fn new(batch: &BatchRef<'_>) -> Facts {
+        let count = batch.bases.len();
+        let mut facts = Facts {
+            lowered: Vec::with_capacity(batch.blocks.len()),
+            pitch: vec![1; count],
+            uses: vec![(u32::MAX, 0); count],
+            synced: vec![false; count],
+        };
+        for (index, block) in batch.blocks.iter().enumerate() {
+            let lowered = lower::lower(batch, index as u32);
+            if let Lowered::Loops(stages, _) = &lowered {
+                stages.iter().for_each(|stage| facts.measure(stage));
+            }
+            facts.lowered.push(lowered);
+            let mut uses = |base: u32| {
+                if let Some(uses) = facts.uses.get_mut(base as usize) {
+                    *uses = (uses.0.min(index as u32), index as u32);
+                }
+            };
+            for &instr in batch.block_instrs(block) {
+                let instr = &batch.instrs[instr as usize];
+                let bases = instr.operands().iter().filter_map(|operand: &Operand| operand.as_view());
+                for base in bases.map(|view| batch.views[view as usize].base) {
+                    match instr.opcode {
+                        Opcode::Sync if base != NO_BASE => facts.synced[base as usize] = true,
+                        opcode if opcode.is_system() => {}
+                        _ => uses(base),
+                    }
+                }
+            }
+            for rename in batch.renames(block) {
+                uses(rename.base);
+                uses(rename.alias);
+            }
+        }
+        facts
+    }
+
+    /// The pitch of a base is the largest stride of an outermost loop.
+    fn measure(&mut self, stage: &Stage) {
+        if stage.parameters.extents[0] < 2 {
+            return;
+        }
+        for (slot, buffer) in stage.parameters.buffers.iter().enumerate() {
+            if let BufferRef::Base(base) | BufferRef::Fresh(base) = *buffer
+                && stage.kernel.slots[slot].mode != SlotMode::Result
+            {
+                let pitch = &mut self.pitch[base as usize];
+                *pitch = (*pitch).max(stage.parameters.stride(slot)[0].abs());
+            }
+        }
+    }
+}
+
+/// An array under construction.
+pub(super) struct Array {
+    pub(super) base: u32,
+    pub(super) dtype: DType,
+    pub(super) pitch: i64,
+    pub(super) len: i64,
+    pub(super) temporary: Option<(u32, u16)>,
+    /// Made by a rename in the chain.
+    pub(super) fresh: bool,
+    /// The block that made it, if it was made in the chain.
+    pub(super) made: u32,
+    /// The block from which on another array takes the base's place.
+    pub(super) replaced: Option<u32>,
+    /// A nest reads it without going through it row by row, or a fold's result goes there.
+    pub(super) apart: bool,
+    /// A nest that is put off reads it or writes it.
+    put_off: (bool, bool),
+    /// A nest of the sweep writes it.
+    pub(super) written: bool,
+    pub(super) accesses: Vec<Access>,
+}
+
+impl Array {
+    /// Does a nest that is put off use it?
+    pub(super) fn used_late(&self) -> bool {
+        self.put_off.0 || self.put_off.1
+    }
+}
+
+/// An access of a nest to an array, row by row.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub(super) nest: u32,
+    pub(super) slot: u32,
+    pub(super) rows: Rows,
+    pub(super) write: bool,
+}
+
+/// A nest of the chain.
+pub(super) struct Nest {
+    pub(super) block: u32,
+    pub(super) stage: Stage,
+    pub(super) arrays: Vec<u32>,
+    pub(super) steps: Steps,
+    pub(super) late: i64,
+    pub(super) early: i64,
+}
+
+/// A chain under construction.
+pub(super) struct Chain<'a> {
+    pub(super) batch: &'a BatchRef<'a>,
+    pub(super) facts: &'a Facts,
+    options: &'a SweepOptions<'a>,
+    pub(super) first: u32,
+    pub(super) end: u32,
+    pub(super) nests: Vec<Nest>,
+    pub(super) after: Vec<(u32, Stage, Vec<u32>)>,
+    pub(super) arrays: Vec<Array>,
+    pub(super) renames: Vec<(u32, SweepRename)>,
+    current: HashMap<BufferKey, u32>,
+    /// The block that is taken in.
+    at: u32,
+    /// Times at which partial results of all folds end are multiples of this.
+    pub(super) unit: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum BufferKey {
+    Base(u32),
+    Temporary(u32, u16),
+}
+
+/// What limits a nest.
+struct Lag {
+    late: i64,
+    early: i64,
+    unit: i64,
+}
+
+impl<'a> Chain<'a> {
+    pub(super) fn new(
+        batch: &'a BatchRef<'a>,
+        facts: &'a Facts,
+        options: &'a SweepOptions<'a>,
+        first: u32,
+    ) -> Chain<'a> {
+        Chain {
+            batch,
+            facts,
+            options,
+            first,
+            end: first,
+            nests: Vec::new(),
+            after: Vec::new(),
+            arrays: Vec::new(),
+            renames: Vec::new(),
+            current: HashMap::new(),
+            at: first,
+            unit: 1,
+        }
+    }
+
+    /// Takes in blocks up to `limit`, as far as the chain goes. An error is the block whose rows are too many.
+    pub(super) fn extend(&mut self, limit: u32) -> Result<(), u32> {
+        for block in self.first..limit {
+            let Some(swept) = self.block(block) else { break };
+            if swept {
+                self.end = block + 1;
+                if self.nests.len() > 1 && self.bytes(self.unit) > SPILL * self.options.bytes {
+                    return Err(block);
+                }
+            }
+            let record = &self.batch.blocks[block as usize];
+            let aliased = self.batch.renames(record).iter().any(|rename| rename.alias != NO_BASE);
+            let frees = |&instr: &u32| self.batch.instrs[instr as usize].opcode == Opcode::Free;
+            if aliased
+                || self.batch.block_instrs(record).iter().any(frees)
+                || self.nests.len() >= NESTS
+                || self.after.len() >= PUT_OFF
+            {
+                break;
+            }
+        }
+        // What was put off behind the last block of the sweep is not part of it.
+        let end = self.end;
+        self.after.retain(|(block, ..)| *block < end);
+        self.renames.retain(|(block, _)| *block < end);
+        Ok(())
+    }
+
+    /// Takes in a block. Returns whether a nest of it joins the sweep; `None` if the chain ends before the block.
+    fn block(&mut self, block: u32) -> Option<bool> {
+        self.at = block;
+        let (stages, dtypes) = match &self.facts.lowered[block as usize] {
+            Lowered::Nothing => return Some(false),
+            Lowered::Special(_) => return None,
+            Lowered::Loops(stages, temporaries) => (stages, temporaries),
+        };
+        if stages.iter().any(|stage| stage.kernel.steps.iter().any(|step| matches!(step, Step::Gather { .. }))) {
+            return None;
+        }
+        let record = &self.batch.blocks[block as usize];
+        let renames = self.batch.renames(record);
+        // A nest that is put off must find the arrays as they were.
+        for rename in renames {
+            if self.current.get(&BufferKey::Base(rename.base)).is_some_and(|&at| self.arrays[at as usize].used_late()) {
+                return None;
+            }
+        }
+        for (number, temporary) in dtypes.iter().enumerate() {
+            let array = self.array(NO_BASE, temporary.dtype, temporary.len, Some((block, number as u16)));
+            self.current.insert(BufferKey::Temporary(block, number as u16), array);
+        }
+        let fresh: Vec<(u32, u32)> = renames
+            .iter()
+            .map(|rename| {
+                let base = &self.batch.bases[rename.base as usize];
+                let array = self.array(rename.base, base.dtype(), base.len, None);
+                self.arrays[array as usize].fresh = true;
+                (rename.base, array)
+            })
+            .collect();
+        let mut swept = false;
+        for stage in stages {
+            swept |= self.stage(block, stage.clone(), &fresh);
+        }
+        for rename in renames {
+            for &view in self.batch.uncovered(rename) {
+                let (from, to) = (BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
+                swept |= self.stage(block, lower::copy_stage(self.batch, view, from, to), &fresh);
+            }
+            let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
+            self.renames.push((block, SweepRename { base: rename.base, alias }));
+        }
+        for (base, array) in fresh {
+            if let Some(old) = self.current.insert(BufferKey::Base(base), array) {
+                self.arrays[old as usize].replaced = Some(block);
+            }
+        }
+        Some(swept)
+    }
+
+    fn array(&mut self, base: u32, dtype: DType, len: i64, temporary: Option<(u32, u16)>) -> u32 {
+        self.arrays.push(Array {
+            base,
+            dtype,
+            pitch: self.facts.pitch.get(base as usize).copied().unwrap_or(1),
+            len,
+            temporary,
+            fresh: false,
+            made: self.at,
+            replaced: None,
+            apart: false,
+            put_off: (false, false),
+            written: false,
+            accesses: Vec::new(),
+        });
+        (self.arrays.len() - 1) as u32
+    }
+
+    /// Takes in a nest: it joins the sweep (true), or is put off.
+    fn stage(&mut self, block: u32, stage: Stage, fresh: &[(u32, u32)]) -> bool {
+        let mut arrays = Vec::with_capacity(stage.parameters.buffers.len());
+        for &buffer in &stage.parameters.buffers {
+            arrays.push(match buffer {
+                BufferRef::None => NO_ARRAY,
+                BufferRef::Fresh(base) => {
+                    fresh.iter().find(|&&(renamed, _)| renamed == base).map_or(NO_ARRAY, |&(_, array)| array)
+                }
+                BufferRef::Temporary(number) => self.known(BufferKey::Temporary(block, number), NO_BASE),
+                BufferRef::Base(base) => self.known(BufferKey::Base(base), base),
+            });
+        }
+        let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
+        let fitting = rows::steps(&stage, pitch).filter(|_| stage.parameters.iterations() > 0);
+        let joined = fitting.and_then(|steps| {
+            let ways: Vec<Option<Rows>> =
+                (0..arrays.len()).map(|slot| rows::rows(&stage, slot, steps, pitch(slot))).collect();
+            self.lag(&stage, &arrays, steps, &ways).map(|lag| (steps, ways, lag))
+        });
+        let Some((steps, ways, lag)) = joined else {
+            self.put_off(block, stage, arrays);
+            return false;
+        };
+        let nest = self.nests.len() as u32;
+        for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
+            let Some(array) = self.arrays.get_mut(array as usize) else { continue };
+            let write = stage.kernel.slots[slot].mode != SlotMode::Read;
+            array.written |= write;
+            match way {
+                Some(rows) => array.accesses.push(Access { nest, slot: slot as u32, rows, write }),
+                None => array.apart = true,
+            }
+        }
+        self.unit = lcm(self.unit, lag.unit);
+        self.nests.push(Nest { block, stage, arrays, steps, late: lag.late, early: lag.early });
+        true
+    }
+
+    /// The array that a buffer is now.
+    fn known(&mut self, key: BufferKey, base: u32) -> u32 {
+        if let Some(&array) = self.current.get(&key) {
+            return array;
+        }
+        let record = self.batch.bases.get(base as usize);
+        let (dtype, len) = record.map_or((DType::Bool, 0), |base| (base.dtype(), base.len));
+        let array = self.array(base, dtype, len, None);
+        self.current.insert(key, array);
+        array
+    }
+
+    fn put_off(&mut self, block: u32, stage: Stage, arrays: Vec<u32>) {
+        for (slot, &array) in stage.kernel.slots.iter().zip(&arrays) {
+            if let Some(array) = self.arrays.get_mut(array as usize) {
+                array.put_off.0 |= slot.mode == SlotMode::Read;
+                array.put_off.1 |= slot.mode != SlotMode::Read;
+            }
+        }
+        self.after.push((block, stage, arrays));
+    }
+
+    /// How far the nest must lag behind those of the chain; `None` if it cannot run in lock-step with them.
+    fn lag(&self, stage: &Stage, arrays: &[u32], steps: Steps, ways: &[Option<Rows>]) -> Option<Lag> {
+        let unit = if stage.kernel.reduces() {
+            let iterations = (self.options.unit)(stage).filter(|_| steps.per == 1 || steps.phase == 0)?;
+            iterations / gcd(iterations, steps.per)
+        } else {
+            1
+        };
+        let mut depends: Option<(i64, i64)> = None;
+        let mut beside: Option<i64> = None;
+        let mut shares = self.nests.is_empty();
+        for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
+            let Some(array) = self.arrays.get(array as usize) else { continue };
+            let write = stage.kernel.slots[slot].mode != SlotMode::Read;
+            if array.put_off.1 || (write && array.put_off.0) {
+                return None;
+            }
+            let Some(own) = *way else {
+                // It touches any row at any time.
+                if array.written || (write && (array.apart || !array.accesses.is_empty())) {
+                    return None;
+                }
+                continue;
+            };
+            if array.apart && (write || array.written) {
+                return None;
+            }
+            let own_rows = (own.first, own.last + steps.positions - 1);
+            for other in &array.accesses {
+                shares = true;
+                let nest = &self.nests[other.nest as usize];
+                let other_rows = (other.rows.first, other.rows.last + nest.steps.positions - 1);
+                if own_rows.1 < other_rows.0 || other_rows.1 < own_rows.0 {
+                    continue;
+                }
+                if write || other.write {
+                    let late = nest.late + own.last - other.rows.first;
+                    let early = nest.early + own.first - other.rows.last;
+                    let known = depends.unwrap_or((late, early));
+                    depends = Some((known.0.max(late), known.1.min(early)));
+                } else {
+                    let late = nest.late + own.last - other.rows.last;
+                    beside = Some(beside.unwrap_or(late).max(late));
+                }
+            }
+        }
+        if !shares {
+            return None;
+        }
+        let (late, early) = depends.unwrap_or_else(|| (beside.unwrap_or(0), beside.unwrap_or(0)));
+        let late = (late + unit - 1).div_euclid(unit) * unit;
+        Some(Lag { late, early: early.min(late).div_euclid(unit) * unit, unit })
+    }
+
+    /// The rows of an array that are in use at once, seen from the front: the first, and how far the last lies behind
+    /// the strip's end.
+    pub(super) fn window(&self, array: &Array) -> Option<(i64, i64)> {
+        let place = |access: &Access| {
+            let late = self.nests[access.nest as usize].late;
+            (access.rows.first - late, access.rows.last - late)
+        };
+        array.accesses.iter().map(place).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Bytes of rows in use with strips of so many times.
+    pub(super) fn bytes(&self, strip: i64) -> i64 {
+        let rows = |array: &Array| {
+            let (first, end) = self.window(array)?;
+            let height = (strip + end - first).max(0).saturating_mul(array.pitch);
+            Some(height.saturating_mul(array.dtype.size() as i64))
+        };
+        self.arrays.iter().filter_map(rows).fold(0, i64::saturating_add)
+    }
+}
+
+pub(super) fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn lcm(a: i64, b: i64) -> i64 {
+    (a / gcd(a, b)).saturating_mul(b).min(1 << 40)
+}

@@ -1,0 +1,196 @@
+//! Sweeps: chains of kernels that read at shifted places what others of the chain write run in lock-step over their
+//! outermost loops, each lagging behind those it depends on by as much as their views demand, so that what one writes
+//! is read while it is in the cache, and arrays that are born and die in the chain exist as a few rows only.
+//!
+//! The rule knows views only. Every array of a chain is cut into *rows* of one pitch, and every nest advances one row of
+//! every written array it touches at each *position* of its outermost loop. Between two nests that touch an array which
+//! one of them writes, the rows give an interval of distances between the positions that depend on each other. From the
+//! intervals follow, for each nest, two numbers: how far it stays behind the front of the sweep (`late`), and, where the
+//! sweep begins in the middle of the arrays, how far it must keep away from what lies before (`early`). Chunks of the
+//! positions can then run at the same time: within a chunk, nest `k` runs from `begin - early` to `end - late`, which
+//! asks for nothing outside of the chunk; afterwards the gaps between chunks run, nest by nest. Every position runs
+//! once, after everything that it depends on, so that results are those of the plain order, bit by bit.
+//!
+//! A base that is renamed is a new array from there on, so that a chain may hold several time steps.
+//!
+//! Nests that do not fit (epilogues of reductions, for one) are put off until the end of the sweep if no later nest of
+//! the chain depends on them.
+
+mod chain;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use super::kernel::Stage;
+use bh_bytecode::{BatchRef, DType};
+use chain::Chain;
+use std::ops::Range;
+
+/// What an engine wants of sweeps.
+pub struct SweepOptions<'a> {
+    /// Bytes of rows that a sweep may have in use at once: what the nearest large cache holds.
+    pub bytes: i64,
+    /// Iterations of the outermost loop that belong to one partial result of the stage's reductions: a sweep never
+    /// parts them. `None` if the stage's results cannot be had in parts.
+    pub unit: &'a dyn Fn(&Stage) -> Option<i64>,
+}
+
+/// Where an array of a sweep lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// In the buffer of its base.
+    Base,
+    /// In the fresh buffer of its base, which is renamed at the end.
+    Fresh,
+    /// A few rows at a time, in a buffer of the sweep. `first` is the first row, seen from the front of the sweep, and
+    /// `end` lies so many rows behind the strip at the front; between chunks, the rows from `gap.0` up to `gap.1`, seen
+    /// from the border, are needed after both chunks have run.
+    Rolling {
+        /// First row, from the front.
+        first: i64,
+        /// One past the last row, from the end of the strip at the front.
+        end: i64,
+        /// The rows that a gap needs, from the border.
+        gap: (i64, i64),
+    },
+    /// A temporary of a block.
+    Temporary {
+        /// The block.
+        block: u32,
+        /// Its number there.
+        number: u16,
+    },
+}
+
+/// An array of a sweep: a version of a base, or a temporary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepArray {
+    /// The base, or `NO_BASE`.
+    pub base: u32,
+    /// Element type.
+    pub dtype: DType,
+    /// Elements of a row.
+    pub pitch: i64,
+    /// Where it lives.
+    pub home: Home,
+}
+
+/// The array of a slot that addresses no memory.
+pub const NO_ARRAY: u32 = u32::MAX;
+
+/// A nest of a sweep.
+#[derive(Clone, Debug)]
+pub struct SweepNest {
+    /// The block that it belongs to.
+    pub block: u32,
+    /// The nest.
+    pub stage: Stage,
+    /// The array of each slot, or [`NO_ARRAY`].
+    pub arrays: Vec<u32>,
+    /// Positions of the outermost loop.
+    pub positions: i64,
+    /// Iterations of a position.
+    pub per: i64,
+    /// Iterations that the first position lacks.
+    pub phase: i64,
+    /// At time `t` the nest has run its positions below `t - late`.
+    pub late: i64,
+    /// In a chunk that begins at time `t` it starts at position `t - early`.
+    pub early: i64,
+    /// For each array that it writes: the row that it writes at position 0.
+    pub writes: Vec<(u32, i64)>,
+}
+
+impl SweepNest {
+    /// The iterations of some positions.
+    pub fn iterations(&self, positions: Range<i64>) -> Range<i64> {
+        let at = |position: i64| (position * self.per - self.phase).clamp(0, self.stage.parameters.extents[0]);
+        at(positions.start)..at(positions.end)
+    }
+}
+
+/// A nest that runs after the sweep.
+#[derive(Clone, Debug)]
+pub struct LateNest {
+    /// The block that it belongs to.
+    pub block: u32,
+    /// The nest.
+    pub stage: Stage,
+    /// The array of each slot, or [`NO_ARRAY`].
+    pub arrays: Vec<u32>,
+}
+
+/// A rename that takes effect at the end of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepRename {
+    /// The base.
+    pub base: u32,
+    /// The base that becomes an alias of a view of it.
+    pub alias: Option<(u32, u32)>,
+}
+
+/// A chain of kernels that run in lock-step.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The blocks of the partition that it carries out.
+    pub blocks: Range<u32>,
+    /// What runs in lock-step, in order.
+    pub nests: Vec<SweepNest>,
+    /// What runs afterwards, in order.
+    pub after: Vec<LateNest>,
+    /// The arrays.
+    pub arrays: Vec<SweepArray>,
+    /// Renames, in order.
+    pub renames: Vec<SweepRename>,
+    /// The first and one past the last time.
+    pub time: Range<i64>,
+    /// Times of a strip, which all nests run before the next: as many as keep the rows in the cache.
+    pub strip: i64,
+    /// Where the chunks begin: the first at the start; one entry more than there are chunks.
+    pub borders: Vec<i64>,
+    /// Bytes to and from memory in the plain order, each array counted once per kernel that reads it and once per kernel
+    /// that writes it.
+    pub plain_bytes: u64,
+    /// The same for the sweep: each array that lives in memory counts once if it is read and once if it is written.
+    pub bytes: u64,
+}
+
+/// The sweeps of a batch with a partition, in order; their blocks do not overlap. Blocks in none run as usual.
+pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Vec<Sweep> {
+    let mut found = Vec::new();
+    let blocks = batch.blocks.len() as u32;
+    if blocks < 2 || !worthwhile(batch, options.bytes) {
+        return found;
+    }
+    let facts = chain::Facts::new(batch);
+    let mut first = 0;
+    while first + 1 < blocks {
+        let mut limit = blocks;
+        let sweep = loop {
+            let mut chain = Chain::new(batch, &facts, options, first);
+            // The rows of too many blocks do not fit the cache.
+            let outcome = chain.extend(limit).and_then(|()| window::finish(chain, options));
+            match outcome {
+                Ok(sweep) => break sweep,
+                Err(block) if block > first && block < limit => limit = block,
+                Err(_) => break None,
+            }
+        };
+        first = match sweep {
+            Some(sweep) => {
+                let end = sweep.blocks.end;
+                found.push(sweep);
+                end
+            }
+            None => first + 1,
+        };
+    }
+    found
+}
+
+/// Is there more than the caches hold anyway? At least two blocks must work on large arrays.
+fn worthwhile(batch: &BatchRef<'_>, bytes: i64) -> bool {
+    let total: u64 = batch.bases.iter().map(|base| base.bytes()).sum();
+    total > bytes as u64
+}

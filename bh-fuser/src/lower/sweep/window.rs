@@ -1,0 +1,203 @@
+//! From a chain to a sweep: which arrays exist as a few rows only, how high strips are, where chunks begin, and whether it
+//! is worth it.
+
+use super::chain::{Array, Chain, Nest};
+use super::rows::{self, Region};
+use super::{Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
+use bh_bytecode::base_flags;
+
+/// The most chunks.
+const CHUNKS: i64 = 64;
+/// A sweep must save one part in so many of the bytes.
+const LEAST_GAIN: u64 = 12;
+
+/// Completes a sweep; `None` if the chain is none, or not worth it. An error is a block before which the chain must end.
+pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Option<Sweep>, u32> {
+    if chain.nests.len() < 2 {
+        return Ok(None);
+    }
+    let rolling: Vec<bool> = chain.arrays.iter().map(|array| is_rolling(&chain, array)).collect();
+    // A base has at most one fresh buffer.
+    for (array, &rolling) in chain.arrays.iter().zip(&rolling) {
+        if let Some(block) = array.replaced.filter(|&block| array.fresh && !rolling && block < chain.end) {
+            return Err(block);
+        }
+    }
+    Ok(complete(chain, &rolling, options))
+}
+
+fn complete(chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) -> Option<Sweep> {
+    let (plain_bytes, bytes) = traffic(&chain, rolling);
+    let total: i64 = chain.arrays.iter().filter(|array| !array.accesses.is_empty()).map(size).sum();
+    if total <= options.bytes || plain_bytes.saturating_sub(bytes) < plain_bytes / LEAST_GAIN {
+        return None;
+    }
+    let strip = strip(&chain, options.bytes);
+    let start = chain.nests.iter().map(|nest| nest.late).min()?.div_euclid(chain.unit) * chain.unit;
+    let end = chain.nests.iter().map(|nest| nest.late + nest.steps.positions).max()?;
+    let borders = borders(&chain, start..end, strip);
+    let arrays =
+        chain.arrays.iter().zip(rolling).map(|(array, &rolling)| finish_array(&chain, array, rolling)).collect();
+    let mut renames: Vec<SweepRename> = Vec::new();
+    for &(_, rename) in &chain.renames {
+        renames.retain(|known| known.base != rename.base);
+        let own = |array: &Array| array.fresh && array.base == rename.base && array.made < chain.end;
+        let last = chain.arrays.iter().rposition(own);
+        if last.is_some_and(|at| !rolling[at]) {
+            renames.push(rename);
+        }
+    }
+    let Chain { first, end: end_block, nests, after, arrays: drafts, .. } = chain;
+    Some(Sweep {
+        blocks: first..end_block,
+        nests: nests.into_iter().enumerate().map(|(index, nest)| finish_nest(index as u32, nest, &drafts)).collect(),
+        after: after.into_iter().map(|(block, stage, arrays)| LateNest { block, stage, arrays }).collect(),
+        arrays,
+        renames,
+        time: start..end,
+        strip,
+        borders,
+        plain_bytes,
+        bytes,
+    })
+}
+
+fn size(array: &Array) -> i64 {
+    array.len.saturating_mul(array.dtype.size() as i64)
+}
+
+/// Can the array do without memory? Nobody outside of the chain may see it, and what is read must have been written.
+fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
+    let Some(base) = chain.batch.bases.get(array.base as usize) else { return false };
+    let uses = chain.facts.uses[array.base as usize];
+    let ends =
+        array.replaced.is_some_and(|block| block < chain.end) || (base.has(base_flags::DIES) && uses.1 < chain.end);
+    let begins = array.fresh || (base.has(base_flags::BORN) && uses.0 >= chain.first);
+    let aliased = chain.renames.iter().any(|(_, rename)| rename.base == array.base && rename.alias.is_some());
+    if array.accesses.is_empty()
+        || array.apart
+        || array.used_late()
+        || !ends
+        || !begins
+        || aliased
+        || base.has(base_flags::PINNED)
+        || chain.facts.synced[array.base as usize]
+        || array.accesses.iter().any(|access| access.write && access.rows.first != access.rows.last)
+    {
+        return false;
+    }
+    array.fresh || reads_are_written(chain, array)
+}
+
+/// Is all that the chain reads of the array written before?
+fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
+    let mut written: Vec<Region> = Vec::new();
+    for access in &array.accesses {
+        let nest = &chain.nests[access.nest as usize];
+        let region =
+            rows::region(&nest.stage, access.slot as usize, nest.steps, access.rows, array.pitch, access.write);
+        match (access.write, region) {
+            (true, Some(region)) => written.push(region),
+            (true, None) => {}
+            // Writes of the same nest come after its reads.
+            (false, Some(region)) if rows::covered(region, &written) => {}
+            (false, _) => return false,
+        }
+    }
+    true
+}
+
+/// Bytes between memory and kernels: in the plain order, and with the sweep.
+fn traffic(chain: &Chain<'_>, rolling: &[bool]) -> (u64, u64) {
+    let (mut plain, mut swept) = (0, 0);
+    for (array, &rolling) in chain.arrays.iter().zip(rolling) {
+        // A nest uses an array as many rows long as its positions are.
+        let bytes = |access: &super::chain::Access| {
+            let positions = chain.nests[access.nest as usize].steps.positions;
+            positions.saturating_mul(array.pitch).min(array.len) as u64 * array.dtype.size() as u64
+        };
+        for write in [false, true] {
+            let mut most = 0;
+            let mut last = None;
+            for access in array.accesses.iter().filter(|access| access.write == write) {
+                most = most.max(bytes(access));
+                if last != Some(access.nest) {
+                    plain += bytes(access);
+                }
+                last = Some(access.nest);
+            }
+            let made_here = !write && (array.fresh || array.accesses.first().is_some_and(|access| access.write));
+            if !rolling && !made_here {
+                swept += most;
+            }
+        }
+    }
+    (plain, swept)
+}
+
+/// The most times for which the rows fit, in whole partial results.
+fn strip(chain: &Chain<'_>, bytes: i64) -> i64 {
+    let unit = chain.unit;
+    let fixed = chain.bytes(0);
+    let each = (chain.bytes(1 << 20) - fixed) / (1 << 20);
+    let fits = (bytes - fixed) / each.max(1) / unit * unit;
+    // Longer strips gain nothing once calls are long.
+    fits.clamp(unit, (1 << 20) / unit * unit + unit)
+}
+
+/// The first and last row that is needed of an array where two chunks meet.
+fn gap(chain: &Chain<'_>, array: &Array) -> Option<(i64, i64)> {
+    let place = |access: &super::chain::Access| {
+        let nest = &chain.nests[access.nest as usize];
+        (access.rows.first - nest.late, access.rows.last - nest.early)
+    };
+    array.accesses.iter().map(place).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// Where chunks begin, by the shape alone: far enough from each other that gaps do not meet, and not many.
+fn borders(chain: &Chain<'_>, time: std::ops::Range<i64>, strip: i64) -> Vec<i64> {
+    let gaps = chain.arrays.iter().filter_map(|array| gap(chain, array)).map(|(low, high)| high - low);
+    let lags = chain.nests.iter().map(|nest| nest.late - nest.early);
+    let apart = gaps.chain(lags).max().unwrap_or(0).max(0) + 1;
+    let length = time.end - time.start;
+    let wanted = ((length + CHUNKS - 1) / CHUNKS).max(4 * apart).max(strip);
+    let chunk = (wanted + chain.unit - 1) / chain.unit * chain.unit;
+    let count = (length / chunk).max(1);
+    let mut borders: Vec<i64> = (0..count).map(|number| time.start + number * chunk).collect();
+    borders.push(time.end);
+    borders
+}
+
+fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SweepArray {
+    let home = match array.temporary {
+        Some((block, number)) => Home::Temporary { block, number },
+        None if rolling => {
+            let (first, end) = chain.window(array).unwrap_or_default();
+            Home::Rolling { first, end, gap: gap(chain, array).unwrap_or_default() }
+        }
+        None if array.fresh => Home::Fresh,
+        None => Home::Base,
+    };
+    SweepArray { base: array.base, dtype: array.dtype, pitch: array.pitch, home }
+}
+
+fn finish_nest(index: u32, nest: Nest, arrays: &[Array]) -> SweepNest {
+    let mut writes = Vec::new();
+    for (number, array) in arrays.iter().enumerate() {
+        for access in array.accesses.iter().filter(|access| access.nest == index && access.write) {
+            writes.push((number as u32, access.rows.first));
+        }
+    }
+    let Nest { block, stage, arrays, steps, late, early, .. } = nest;
+    SweepNest {
+        block,
+        stage,
+        arrays,
+        positions: steps.positions,
+        per: steps.per,
+        phase: steps.phase,
+        late,
+        early,
+        writes,
+    }
+}

@@ -1,0 +1,219 @@
+//! Running a sweep: chunks of it at the same time, each strip by strip through all nests; then the gaps between chunks.
+
+use super::fold::{self, Shared};
+use super::scratch::{Aligned, Scratch};
+use super::{Binding, Loops, Workers, map};
+use crate::primitives::Primitives;
+use crate::sweep::{NestPlan, RollingArray, SweepPlan};
+use bh_core::Result;
+use std::ops::Range;
+
+/// What all participants know.
+struct Sweep<'a> {
+    plan: &'a SweepPlan,
+    bindings: &'a [Binding],
+    primitives: Primitives,
+    stored: Vec<Vec<Shared>>,
+    /// The rows that gaps need, for one border after the other.
+    gaps: *mut u8,
+}
+
+// SAFETY: participants write different rows of the gaps' memory.
+unsafe impl Sync for Sweep<'_> {}
+
+/// Runs the nests of a sweep.
+///
+/// # Safety
+/// The bindings must give valid memory for every slot of the nests that is not rolling, and place those as if their
+/// array's first row were at address 0.
+pub(crate) unsafe fn run_sweep(
+    plan: &SweepPlan,
+    bindings: &[Binding],
+    primitives: Primitives,
+    workers: &mut Workers,
+    partials: &mut Aligned,
+    gaps: &mut Aligned,
+) -> Result<()> {
+    let chunks = plan.borders.len() - 1;
+    let bytes = |nest: &NestPlan| super::partial_bytes(&nest.program);
+    // What runs after the sweep finds enough memory as well, as failures come before anything is written or not at all.
+    let after = plan.after.iter().map(|(program, _)| super::partial_bytes(program)).max().unwrap_or(0);
+    let mut memory = partials.try_reserve(after.max(plan.nests.iter().map(bytes).sum()))?;
+    let mut stored = Vec::with_capacity(plan.nests.len());
+    for nest in &plan.nests {
+        stored.push(match &nest.program.loops {
+            Loops::Fold(division) => fold::partial_results(&nest.program, division, memory),
+            Loops::Map(_) => Vec::new(),
+        });
+        memory = memory.wrapping_add(bytes(nest));
+    }
+    let gaps = gaps.try_reserve(plan.gap_bytes * (chunks - 1))?;
+    let sweep = Sweep { plan, bindings, primitives, stored, gaps };
+    let work: u64 = plan.nests.iter().map(NestPlan::work).sum();
+    let participants = workers.participants(work);
+    workers.run(participants, chunks, |scratch, tasks| {
+        while let Some(chunk) = tasks.take() {
+            // SAFETY: every chunk is run once.
+            unsafe { sweep.chunk(scratch, chunk) };
+        }
+    });
+    if chunks > 1 {
+        workers.run(participants, chunks - 1, |scratch, tasks| {
+            while let Some(border) = tasks.take() {
+                // SAFETY: every gap is run once, and all chunks have run.
+                unsafe { sweep.gap(scratch, border) };
+            }
+        });
+    }
+    for ((nest, binding), stored) in plan.nests.iter().zip(bindings).zip(&sweep.stored) {
+        if let Loops::Fold(division) = &nest.program.loops {
+            // SAFETY: all units have stored their partial results.
+            unsafe { fold::finish(&nest.program, binding, primitives, division, stored) };
+        }
+    }
+    Ok(())
+}
+
+/// Where the rolling arrays' rows are: at `memory`, beginning with rows that depend on the time.
+#[derive(Clone, Copy)]
+struct Rows {
+    memory: *mut u8,
+    time: i64,
+    /// Is it the memory of a gap?
+    gap: bool,
+}
+
+impl Rows {
+    /// The address of a row of an array.
+    fn row(self, array: &RollingArray, row: i64) -> *mut u8 {
+        let (offset, first) = if self.gap { (array.gap_offset, array.gap.0) } else { (array.offset, array.first) };
+        let rows = (row - self.time - first) as isize;
+        self.memory.wrapping_add(offset).wrapping_offset(rows.wrapping_mul(array.pitch))
+    }
+}
+
+impl Sweep<'_> {
+    /// The memory for the gap at a border, which is counted from the second chunk's begin.
+    fn gap_rows(&self, border: usize) -> Rows {
+        let memory = self.gaps.wrapping_add(border * self.plan.gap_bytes);
+        Rows { memory, time: self.plan.borders[border + 1], gap: true }
+    }
+
+    /// Runs what a chunk can do without its neighbours.
+    ///
+    /// # Safety
+    /// Nobody else runs the chunk, and no gap has begun.
+    unsafe fn chunk(&self, scratch: &mut Scratch, chunk: usize) {
+        let plan = self.plan;
+        let (begin, end) = (plan.borders[chunk], plan.borders[chunk + 1]);
+        let last = chunk + 2 == plan.borders.len();
+        let memory = scratch.rows.reserve(plan.rolling_bytes);
+        let mut time = begin;
+        while time < end {
+            let next = (time + plan.strip).min(end);
+            let rows = Rows { memory, time, gap: false };
+            for (index, nest) in plan.nests.iter().enumerate() {
+                let positions = strip(nest, time..next, (chunk > 0).then_some(begin), (!last).then_some(end));
+                // SAFETY: all that these positions depend on has run; chunks have nothing to do with each other.
+                unsafe { self.positions(scratch, index, rows, positions) };
+            }
+            for nest in &plan.nests {
+                let positions = strip(nest, time..next, (chunk > 0).then_some(begin), (!last).then_some(end));
+                for &(array, row) in &nest.writes {
+                    let array = &plan.rolling[array];
+                    let written = positions.start + row..positions.end + row;
+                    // SAFETY: the rows of a gap that this chunk has written are no other chunk's.
+                    unsafe {
+                        if chunk > 0 {
+                            copy(array, rows, self.gap_rows(chunk - 1), &written);
+                        }
+                        if !last {
+                            copy(array, rows, self.gap_rows(chunk), &written);
+                        }
+                    }
+                }
+            }
+            if next < end {
+                for array in &plan.rolling {
+                    let kept = (array.end - array.first).max(0);
+                    let to = rows.row(array, time + array.first);
+                    let from = rows.row(array, next + array.first);
+                    // SAFETY: the buffer has the strip's rows and these.
+                    unsafe { std::ptr::copy(from, to, kept as usize * array.pitch as usize) };
+                }
+            }
+            time = next;
+        }
+    }
+
+    /// Runs what lies between two chunks.
+    ///
+    /// # Safety
+    /// Nobody else runs the gap, and all chunks have run.
+    unsafe fn gap(&self, scratch: &mut Scratch, border: usize) {
+        let rows = self.gap_rows(border);
+        for (index, nest) in self.plan.nests.iter().enumerate() {
+            let at = |time: i64| time.clamp(0, nest.positions);
+            let positions = at(rows.time - nest.late)..at(rows.time - nest.early);
+            // SAFETY: promised by the caller.
+            unsafe { self.positions(scratch, index, rows, positions) };
+        }
+    }
+
+    /// Runs some positions of a nest.
+    ///
+    /// # Safety
+    /// All that they depend on must have run, and nobody else runs them.
+    unsafe fn positions(&self, scratch: &mut Scratch, index: usize, rows: Rows, positions: Range<i64>) {
+        let (nest, binding) = (&self.plan.nests[index], &self.bindings[index]);
+        let iterations = nest.iterations(positions);
+        if iterations.is_empty() {
+            return;
+        }
+        let mut slots = std::mem::take(&mut scratch.slots);
+        slots.clear();
+        slots.extend(binding.slots.iter().zip(&nest.rolling).map(|(&slot, &rolling)| match rolling {
+            // The slot is placed as if the array's first row were at address 0.
+            Some(array) => rows.row(&self.plan.rolling[array], 0).wrapping_add(slot.addr()),
+            None => slot,
+        }));
+        let (program, parts) = (&nest.program, scratch.parts());
+        // SAFETY: promised by the caller.
+        unsafe {
+            match &program.loops {
+                Loops::Map(level) => {
+                    map::run_part(program, level, binding, &slots, self.primitives, parts, iterations);
+                }
+                Loops::Fold(division) => {
+                    let mut units = Some(division.units_of(&program.geometry, iterations));
+                    let (stored, next) = (&self.stored[index], || units.take());
+                    fold::fold_units(program, division, binding, &slots, self.primitives, parts, stored, next);
+                }
+            }
+        }
+        scratch.slots = slots;
+    }
+}
+
+/// The positions of a nest in a strip of a chunk with a neighbour before it from `begin` on and one behind it from `end`
+/// on.
+fn strip(nest: &NestPlan, times: Range<i64>, begin: Option<i64>, end: Option<i64>) -> Range<i64> {
+    let low = begin.map_or(0, |begin| (begin - nest.early).max(0));
+    let high = end.map_or(nest.positions, |end| (end - nest.late).min(nest.positions));
+    let start = (times.start - nest.late).max(low);
+    start..(times.end - nest.late).min(high).max(start)
+}
+
+/// Copies those of the rows that a gap needs.
+///
+/// # Safety
+/// The rows must be in the chunk's memory, and nobody else's in the gap's.
+unsafe fn copy(array: &RollingArray, from: Rows, to: Rows, rows: &Range<i64>) {
+    let first = rows.start.max(to.time + array.gap.0);
+    let end = rows.end.min(to.time + array.gap.1);
+    if first < end {
+        let bytes = (end - first) as usize * array.pitch as usize;
+        // SAFETY: promised by the caller.
+        unsafe { std::ptr::copy_nonoverlapping(from.row(array, first), to.row(array, first), bytes) };
+    }
+}

@@ -1,0 +1,197 @@
+//! Planned sweeps: the programs of chains of kernels that run in lock-step, and the layout of their rolling rows.
+
+use crate::plan::BaseUse;
+use crate::primitives::Primitives;
+use crate::program::{Program, compile, compile_resident};
+use crate::run::Division;
+use bh_bytecode::BatchRef;
+use bh_core::abi::access;
+use bh_core::{Error, Result};
+use bh_fuser::lower::{self, Home, Lowered, SlotMode, Stage, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
+use std::ops::Range;
+
+/// A nest that runs in lock-step with others.
+#[derive(Debug)]
+pub(crate) struct NestPlan {
+    pub(crate) program: Program,
+    /// The array of each slot, or `NO_ARRAY`.
+    pub(crate) arrays: Vec<u32>,
+    /// The rolling array of each slot.
+    pub(crate) rolling: Vec<Option<usize>>,
+    pub(crate) positions: i64,
+    per: i64,
+    phase: i64,
+    pub(crate) late: i64,
+    pub(crate) early: i64,
+    /// The rolling arrays that it writes, and the row that each gets at position 0.
+    pub(crate) writes: Vec<(usize, i64)>,
+}
+
+impl NestPlan {
+    /// The iterations of some positions.
+    pub(crate) fn iterations(&self, positions: Range<i64>) -> Range<i64> {
+        let at = |position: i64| (position * self.per - self.phase).clamp(0, self.program.geometry.extents[0]);
+        at(positions.start)..at(positions.end)
+    }
+
+    /// Units of work.
+    pub(crate) fn work(&self) -> u64 {
+        self.program.geometry.iterations() as u64 * u64::from(self.program.weight)
+    }
+}
+
+/// An array of which a participant has a few rows.
+#[derive(Debug)]
+pub(crate) struct RollingArray {
+    /// Bytes of a row.
+    pub(crate) pitch: isize,
+    /// First row, from the front of the sweep.
+    pub(crate) first: i64,
+    /// One past the last, from the end of the strip at the front.
+    pub(crate) end: i64,
+    /// The rows that a gap between chunks needs, from the border.
+    pub(crate) gap: (i64, i64),
+    /// Where its rows are in a participant's memory, and in that of a gap.
+    pub(crate) offset: usize,
+    pub(crate) gap_offset: usize,
+}
+
+/// A sweep, planned.
+#[derive(Debug)]
+pub(crate) struct SweepPlan {
+    pub(crate) blocks: Range<u32>,
+    pub(crate) nests: Vec<NestPlan>,
+    /// What runs afterwards, with the array of each slot.
+    pub(crate) after: Vec<(Program, Vec<u32>)>,
+    pub(crate) arrays: Vec<SweepArray>,
+    pub(crate) rolling: Vec<RollingArray>,
+    pub(crate) rolling_bytes: usize,
+    pub(crate) gap_bytes: usize,
+    /// Where the temporaries of blocks begin, by array, and their bytes in all.
+    pub(crate) temporaries: Vec<usize>,
+    pub(crate) temporary_bytes: usize,
+    /// Bases in memory.
+    pub(crate) bases: Vec<BaseUse>,
+    /// Bases that get fresh buffers.
+    pub(crate) renames: Vec<SweepRename>,
+    pub(crate) strip: i64,
+    pub(crate) borders: Vec<i64>,
+    /// Bytes that need not move.
+    pub(crate) saved: u64,
+}
+
+/// The sweeps of a batch.
+pub(crate) fn plan(batch: &BatchRef<'_>, bytes: i64, primitives: Primitives) -> Result<Vec<SweepPlan>> {
+    let options = SweepOptions { bytes, unit: &Division::rows_of };
+    lower::sweeps(batch, &options).into_iter().map(|sweep| SweepPlan::new(batch, sweep, primitives)).collect()
+}
+
+impl SweepPlan {
+    fn new(batch: &BatchRef<'_>, sweep: Sweep, primitives: Primitives) -> Result<SweepPlan> {
+        let mut users = vec![0u32; sweep.arrays.len()];
+        for nest in &sweep.nests {
+            let mut arrays: Vec<u32> = nest.arrays.iter().copied().filter(|&array| array != lower::NO_ARRAY).collect();
+            arrays.sort_unstable();
+            arrays.dedup();
+            arrays.iter().for_each(|&array| users[array as usize] += 1);
+        }
+        let mut numbers = vec![None; sweep.arrays.len()];
+        let (mut rolling, mut rolling_bytes, mut gap_bytes) = (Vec::new(), 0, 0);
+        for (at, array) in sweep.arrays.iter().enumerate() {
+            let Home::Rolling { first, end, gap } = array.home else { continue };
+            numbers[at] = Some(rolling.len());
+            let pitch = array.pitch as usize * array.dtype.size();
+            rolling.push(RollingArray {
+                pitch: pitch as isize,
+                first,
+                end,
+                gap,
+                offset: rolling_bytes,
+                gap_offset: gap_bytes,
+            });
+            // A line apart, so that rows of one number in several arrays do not compete for one place in the caches.
+            rolling_bytes += ((sweep.strip + end - first).max(0) as usize * pitch).next_multiple_of(64) + 64;
+            gap_bytes += ((gap.1 - gap.0).max(0) as usize * pitch).next_multiple_of(64);
+        }
+        let bases = base_uses(batch, &sweep);
+        let located = |stage: &Stage, error: Error| {
+            let instr = stage.parameters.instrs.last().copied().unwrap_or(0);
+            error.at_instr(batch, instr)
+        };
+        let nest = |nest: SweepNest| {
+            let SweepNest { stage, arrays, positions, per, phase, late, early, writes, .. } = nest;
+            let number = |array: u32| numbers.get(array as usize).copied().flatten();
+            let shared = |&array: &u32| users.get(array as usize).is_some_and(|&users| users > 1);
+            let resident: Vec<bool> = arrays.iter().map(|array| shared(array) || number(*array).is_some()).collect();
+            let program =
+                compile_resident(&stage, &resident, primitives).map_err(|error: Error| located(&stage, error))?;
+            Ok(NestPlan {
+                program,
+                rolling: arrays.iter().map(|&array| number(array)).collect(),
+                arrays,
+                positions,
+                per,
+                phase,
+                late,
+                early,
+                writes: writes.iter().filter_map(|&(array, row)| Some((number(array)?, row))).collect(),
+            })
+        };
+        let nests = sweep.nests.into_iter().map(nest).collect::<Result<Vec<_>>>()?;
+        let after = sweep.after.into_iter().map(|late| {
+            let program = compile(&late.stage, primitives).map_err(|error: Error| located(&late.stage, error))?;
+            Ok((program, late.arrays))
+        });
+        let after = after.collect::<Result<Vec<_>>>()?;
+        let mut temporaries = vec![0; sweep.arrays.len()];
+        let mut temporary_bytes = 0;
+        for (at, array) in sweep.arrays.iter().enumerate() {
+            let Home::Temporary { block, number } = array.home else { continue };
+            temporaries[at] = temporary_bytes;
+            if let Lowered::Loops(_, list) = lower::lower(batch, block) {
+                let len = list.get(number as usize).map_or(0, |temporary| temporary.len);
+                temporary_bytes += (len as usize * array.dtype.size()).next_multiple_of(64);
+            }
+        }
+        Ok(SweepPlan {
+            blocks: sweep.blocks,
+            nests,
+            after,
+            arrays: sweep.arrays,
+            rolling,
+            rolling_bytes,
+            gap_bytes,
+            temporaries,
+            temporary_bytes,
+            bases,
+            renames: sweep.renames,
+            strip: sweep.strip,
+            borders: sweep.borders,
+            saved: sweep.plain_bytes.saturating_sub(sweep.bytes),
+        })
+    }
+}
+
+/// The bases that live in their own memory, and how each is acquired.
+fn base_uses(batch: &BatchRef<'_>, sweep: &Sweep) -> Vec<BaseUse> {
+    let mut uses: Vec<BaseUse> = Vec::new();
+    let nests = sweep.nests.iter().map(|nest| (&nest.stage, &nest.arrays));
+    for (stage, arrays) in nests.chain(sweep.after.iter().map(|late| (&late.stage, &late.arrays))) {
+        for (slot, &array) in arrays.iter().enumerate() {
+            let Some(SweepArray { base, home: Home::Base, .. }) = sweep.arrays.get(array as usize) else { continue };
+            let mode = stage.kernel.slots[slot].mode;
+            let known = uses.iter_mut().find(|known| known.base == *base);
+            let whole = mode == SlotMode::Write && stage.parameters.iterations() == batch.bases[*base as usize].len;
+            match (known, mode) {
+                // What the chain has written completely is not needed from before.
+                (Some(known), SlotMode::Read) if known.access & access::DISCARD == 0 => known.access |= access::READ,
+                (Some(_), SlotMode::Read) => {}
+                (Some(known), _) => known.access |= access::WRITE,
+                (None, SlotMode::Read) => uses.push(BaseUse { base: *base, access: access::READ }),
+                (None, _) if whole => uses.push(BaseUse { base: *base, access: access::WRITE | access::DISCARD }),
+                (None, _) => uses.push(BaseUse { base: *base, access: access::WRITE }),
+            }
+        }
+    }
+    uses
+}
