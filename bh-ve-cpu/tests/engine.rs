@@ -96,7 +96,14 @@ fn every_instruction_set_equals_the_oracle() {
 
 #[test]
 fn wrong_settings_are_refused() {
-    for (key, value) in [("threads", "none"), ("threads", "-1"), ("isa", "mmx"), ("affinity", "first"), ("sweeps", "on"), ("sweep_bytes", "much")] {
+    for (key, value) in [
+        ("threads", "none"),
+        ("threads", "-1"),
+        ("isa", "mmx"),
+        ("affinity", "first"),
+        ("sweeps", "on"),
+        ("sweep_bytes", "much"),
+    ] {
         let error = Driver::new(&[(key, value)]).err().expect("refused");
         assert_eq!(error.status, status::CONFIG);
         assert!(error.text.contains(key) && error.text.contains(value), "{error}");

@@ -48,6 +48,14 @@ fn fused_programs_equal_the_oracle() {
 }
 
 #[test]
+fn sweeps_over_few_rows_equal_the_oracle() {
+    let mut driver = Driver::new(&[("threads", "2"), ("sweep_bytes", "100")]).unwrap();
+    sweep(&mut driver, 3000..4000, &random::Options::default(), None);
+    sweep(&mut driver, 4000..6000, &random::Options::default(), Some(Algorithm::Greedy));
+    assert!(driver.counter("sweeps") > 100, "{} sweeps", driver.counter("sweeps"));
+}
+
+#[test]
 fn larger_arrays_equal_the_oracle() {
     let mut driver = Driver::new(&[("threads", "3")]).unwrap();
     let options = random::Options { max_elements: 20_000, max_instrs: 12, max_rank: 4, ..random::Options::default() };

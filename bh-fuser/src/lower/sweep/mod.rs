@@ -18,8 +18,6 @@
 
 mod chain;
 mod rows;
-#[cfg(test)]
-mod tests;
 mod window;
 
 use super::kernel::Stage;

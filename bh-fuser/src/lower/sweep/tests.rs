@@ -1,1 +1,0 @@
-//! Sweeps of small batches.
