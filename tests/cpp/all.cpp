@@ -8,6 +8,7 @@
 #include "files.inc"
 #include "functions.inc"
 #include "indexing.inc"
+#include "lifetimes.inc"
 #include "linear.inc"
 #include "operators.inc"
 #include "paper.inc"

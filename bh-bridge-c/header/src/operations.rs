@@ -34,7 +34,7 @@ fn function(opcode: Opcode) -> String {
     let _ = match (info.kind, opcode) {
         (Kind::Elementwise, Opcode::Powi) => write!(
             text,
-            "/// {doc}\ntemplate <class A, detail::if_operands<A> = 0> auto powi(const A &a, int exponent, place at = place::here()) {{\n    return detail::apply_with<BH_OP_POWI, detail::rule::same, {set:#x}>(at, exponent, a);\n}}\n\n"
+            "/// {doc}\ntemplate <class A, detail::if_operands<A> = 0> auto powi(A &&a, int exponent, place at = place::here()) {{\n    return detail::apply_with<BH_OP_POWI, detail::rule::same, {set:#x}>(at, exponent, detail::take(static_cast<A &&>(a), at));\n}}\n\n"
         ),
         (Kind::Elementwise, _) => match rule(opcode, info) {
             None => Ok(()),
@@ -45,8 +45,9 @@ fn function(opcode: Opcode) -> String {
                     |item: fn(&str) -> String| names.iter().map(|name| item(name)).collect::<Vec<_>>().join(", ");
                 let classes = list(|name| format!("class {}", name.to_uppercase()));
                 let types = list(|name| name.to_uppercase());
-                let parameters = list(|name| format!("const {} &{name}", name.to_uppercase()));
-                let arguments = names.join(", ");
+                let parameters = list(|name| format!("{} &&{name}", name.to_uppercase()));
+                let arguments =
+                    list(|name| format!("detail::take(static_cast<{} &&>({name}), at)", name.to_uppercase()));
                 write!(
                     text,
                     "/// {doc}\ntemplate <{classes}, detail::if_operands<{types}> = 0> auto {name}({parameters}, place at = place::here()) {{\n    return detail::apply<BH_OP_{upper}, detail::rule::{rule}, {set:#x}>(at, {arguments});\n}}\n\n"
@@ -55,11 +56,11 @@ fn function(opcode: Opcode) -> String {
         },
         (Kind::Reduction, _) => write!(
             text,
-            "/// {doc}\ntemplate <class T> array<T> {name}(const array<T> &a, const axes &over = {{}}, keep kept = dropdims, place at = place::here()) {{\n    return detail::reduction<BH_OP_{upper}, {set:#x}>(at, a, over, kept);\n}}\n\n"
+            "/// {doc}\ntemplate <class A, detail::if_array<A> = 0>\nauto {name}(A &&a, const axes &over = {{}}, keep kept = dropdims, place at = place::here()) {{\n    return detail::reduction<BH_OP_{upper}, {set:#x}>(at, detail::take(static_cast<A &&>(a), at), over, kept);\n}}\n\n"
         ),
         (Kind::Accumulate, _) => write!(
             text,
-            "/// {doc}\ntemplate <class T> array<T> {name}(const array<T> &a, int axis, place at = place::here()) {{\n    return detail::accumulation<BH_OP_{upper}, {set:#x}>(at, a, axis);\n}}\n\n"
+            "/// {doc}\ntemplate <class A, detail::if_array<A> = 0> auto {name}(A &&a, int axis, place at = place::here()) {{\n    return detail::accumulation<BH_OP_{upper}, {set:#x}>(at, detail::take(static_cast<A &&>(a), at), axis);\n}}\n\n"
         ),
         _ => Ok(()),
     };

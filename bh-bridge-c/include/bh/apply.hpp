@@ -1,7 +1,7 @@
 // Recording of one operation: which type it is computed in, and its operands as the C interface takes them.
 #pragma once
 
-#include "shape.hpp"
+#include "operand.hpp"
 
 namespace bh {
 
@@ -28,50 +28,6 @@ public:
 enum keep : bool { dropdims = false, keepdims = true };
 
 namespace detail {
-
-/// An operand of an operator: an array, or a number that fits its element type, with the line that it was written in.
-template <class T> struct operand {
-    const bh_array *handle;
-    T value;
-    place at;
-
-    operand(const array<T> &a, place at = place::here()) noexcept : handle(a.handle()), value(), at(at) {}
-    template <class S, class = std::enable_if_t<fits<S, T>>>
-    operand(S number, place at = place::here()) : handle(nullptr), value(convert_scalar<T>(number, at)), at(at), number_(true) {}
-    bool is_number() const noexcept { return number_; }
-
-private:
-    bool number_ = false;
-};
-
-/// A number, or a row of such, in the braces that make an array.
-template <class T> struct cell {
-    T value{};
-    std::initializer_list<cell> inner;
-    bool nested = false;
-
-    template <class S, class = std::enable_if_t<fits<S, T>>> cell(S number) : value(convert_scalar<T>(number, place())) {}
-    cell(std::initializer_list<cell> row) : inner(row), nested(true) {}
-};
-
-/// What a type is as an operand: its element type, whether it is a plain number, whether it is traced.
-template <class A> struct info {
-    static constexpr bool is = is_scalar<A>, weak = true, traced = false;
-    static constexpr int code = detail::code<A>;
-};
-template <class T> struct info<array<T>> {
-    static constexpr bool is = true, weak = false, traced = false;
-    static constexpr int code = detail::code<T>;
-};
-template <class T> struct info<operand<T>> : info<array<T>> {};
-template <class T> struct info<traced<T>> {
-    static constexpr bool is = true, weak = false, traced = true;
-    static constexpr int code = detail::code<T>;
-};
-
-/// Are these operands of one operation, at least one of them an array?
-template <class... A> inline constexpr bool are_operands = (info<A>::is && ...) && (!info<A>::weak || ...);
-template <class... A> using if_operands = std::enable_if_t<are_operands<A...>, int>;
 
 /// The common type of operands.
 template <class... A> constexpr int promoted() {
@@ -106,7 +62,7 @@ template <class T> class source {
         handle_ = handle;
         if (from == code<T>) return;
         bh_array *converted = nullptr;
-        (bh_at)(at.file, at.line);
+        note(at);
         check((bh_cast)(&converted, handle, code<T>), at);
         temporary_ = owner(converted);
         handle_ = converted;
@@ -114,8 +70,7 @@ template <class T> class source {
 
 public:
     template <class U> source(const array<U> &a, place at) { convert(a.handle(), code<U>, at); }
-    template <class U> source(const traced<U> &a, place at) { convert(a.value().handle(), code<U>, at); }
-    template <class U> source(const operand<U> &a, place at) {
+    template <class U, bool Traced> source(const operand<U, Traced> &a, place at) {
         if (a.is_number()) {
             handle_ = constant(convert_scalar<T>(a.value, at));
         } else {
@@ -133,13 +88,13 @@ template <class T> struct same { using type = T; };
 
 inline bh_array *record(int opcode, int param, int dtype, std::size_t count, const bh_array *const *inputs, place at) {
     bh_array *out = nullptr;
-    (bh_at)(at.file, at.line);
+    note(at);
     check((bh_op_new)(&out, static_cast<bh_opcode>(opcode), static_cast<std::uint16_t>(param), dtype, count, inputs), at);
     return out;
 }
 
 inline void record_into(bh_array *out, int opcode, int param, std::size_t count, const bh_array *const *inputs, place at) {
-    (bh_at)(at.file, at.line);
+    note(at);
     check((bh_op)(out, static_cast<bh_opcode>(opcode), static_cast<std::uint16_t>(param), count, inputs), at);
 }
 
@@ -149,7 +104,8 @@ template <int Code> struct element<Code> { using type = typename type_of<Code>::
 template <int Code, class T, class... A> struct element<Code, array<T>, A...> {
     using type = typename std::conditional_t<code<T> == Code, std::enable_if<true, T>, element<Code, A...>>::type;
 };
-template <int Code, class T, class... A> struct element<Code, operand<T>, A...> : element<Code, array<T>, A...> {};
+template <int Code, class T, bool Traced, class... A>
+struct element<Code, operand<T, Traced>, A...> : element<Code, array<T>, A...> {};
 template <int Code, class T, class... A> struct element<Code, traced<T>, A...> : element<Code, array<T>, A...> {};
 template <int Code, class S, class... A> struct element<Code, S, A...> : element<Code, A...> {};
 template <int Code, class... A> using element_t = typename element<Code, A...>::type;
@@ -159,11 +115,11 @@ template <class T, class... A>
 using result_of = std::conditional_t<(info<A>::traced || ...), traced<T>, array<T>>;
 
 template <class A> int trace_leaf(const A &) { return 0; }
-template <class T> int trace_leaf(const traced<T> &value) { return value.leaf(); }
+template <class T> int trace_leaf(const operand<T, true> &value) { return value.leaf; }
 
 /// Wraps a new handle as the result of an operation; traced results remember which operation on which leaves they are.
 template <class T, class... A> result_of<T, A...> wrap(int opcode, bh_array *handle, const A &...a) {
-    array<T> made = array<T>::from_handle(handle);
+    array<T> made = wrapped<T>(handle);
     if constexpr ((info<A>::traced || ...)) {
         int product = sizeof...(A) == 2 ? 1 : 0;
         ((product *= trace_leaf(a)), ...);
@@ -174,7 +130,17 @@ template <class T, class... A> result_of<T, A...> wrap(int opcode, bh_array *han
     }
 }
 
-template <class A> const A &unchanged(const A &a) { return a; }
+/// An operand itself as a result.
+template <class T, bool Traced> auto keep_as_is(const operand<T, Traced> &a) {
+    bh_array *handle = nullptr;
+    if (a.dying) {
+        handle = *a.dying;
+        *a.dying = nullptr;
+    } else if (a.handle) {
+        check((bh_retain)(&handle, a.handle), a.at);
+    }
+    return wrap<T>(0, handle, a);
+}
 
 /// As `apply`, with a parameter of the operation.
 template <int Opcode, rule Rule, unsigned Set, class... A> auto apply_with(place at, int param, const A &...a) {
@@ -183,7 +149,7 @@ template <int Opcode, rule Rule, unsigned Set, class... A> auto apply_with(place
     static_assert(compute >= 0, "this operation does not exist for these element types: see its documentation, or convert with bh::cast<T>");
     if constexpr (Rule == rule::rounding && kind_of(common) < 2) {
         // Whole numbers are rounded already.
-        return unchanged(a...);
+        return keep_as_is(a...);
     } else if constexpr (compute >= 0) {
         using C = element_t<compute, A...>;
         constexpr bool real = (Rule == rule::absolute || Rule == rule::part) && is_complex(compute);
@@ -191,13 +157,36 @@ template <int Opcode, rule Rule, unsigned Set, class... A> auto apply_with(place
         const source<C> sources[] = {source<C>(a, at)...};
         const bh_array *inputs[sizeof...(A)];
         for (std::size_t i = 0; i < sizeof...(A); ++i) inputs[i] = sources[i].get();
-        return wrap<R>(Opcode, record(Opcode, param, -1, sizeof...(A), inputs, at), a...);
+        bh_array *made = record(Opcode, param, -1, sizeof...(A), inputs, at);
+        (spend(a), ...);
+        return wrap<R>(Opcode, made, a...);
     }
 }
 
-/// Records an elementwise operation of the table and returns its result.
+/// Records an elementwise operation of the table on operands and numbers, and returns its result.
 template <int Opcode, rule Rule, unsigned Set, class... A> auto apply(place at, const A &...a) {
     return apply_with<Opcode, Rule, Set>(at, 0, a...);
+}
+
+/// The negative; exact, as 0 - x would lose the sign of zero.
+template <class T, bool Traced> auto negated(const operand<T, Traced> &a) {
+    if constexpr (is_complex(code<T>)) {
+        using real = typename T::value_type;
+        return apply<BH_OP_SUBTRACT, rule::same, 0x1ffe>(a.at, T(-real(0), -real(0)), a);
+    } else if constexpr (kind_of(code<T>) == 2) {
+        return apply<BH_OP_SUBTRACT, rule::same, 0x1ffe>(a.at, -T(0), a);
+    } else {
+        return apply<BH_OP_SUBTRACT, rule::same, 0x1ffe>(a.at, T(0), a);
+    }
+}
+
+/// A dimension counted from the front.
+inline int counted_dim(int dim, int rank, place at) {
+    const int counted = dim < 0 ? dim + rank : dim;
+    if (counted < 0 || counted >= rank) {
+        fail(BH_STATUS_ARGUMENT, "axis " + std::to_string(dim) + " does not exist in an array of rank " + std::to_string(rank), at);
+    }
+    return counted;
 }
 
 /// A bit mask of axes.
@@ -243,15 +232,18 @@ inline bh_array *fold(int opcode, const bh_array *a, const axes &list, bool keep
     return result.give();
 }
 
-template <int Opcode, unsigned Set, class T> array<T> reduction(place at, const array<T> &a, const axes &list, bool keep) {
+template <int Opcode, unsigned Set, class T> array<T> reduction(place at, const operand<T> &a, const axes &list, bool keep) {
     static_assert(in_set(Set, code<T>), "this reduction does not exist for this element type: see its documentation");
-    return array<T>::from_handle(fold(Opcode, a.handle(), list, keep, at));
+    bh_array *made = fold(Opcode, a.handle, list, keep, at);
+    a.spend();
+    return wrapped<T>(made);
 }
 
-template <int Opcode, unsigned Set, class T> array<T> accumulation(place at, const array<T> &a, int axis) {
+template <int Opcode, unsigned Set, class T> array<T> accumulation(place at, const operand<T> &a, int axis) {
     static_assert(in_set(Set, code<T>), "this operation does not exist for this element type: see its documentation");
-    const bh_array *input = a.handle();
-    return array<T>::from_handle(record(Opcode, axis_mask(axis, rank_of(input, at), at), -1, 1, &input, at));
+    bh_array *made = record(Opcode, axis_mask(axis, rank_of(a.handle, at), at), -1, 1, &a.handle, at);
+    a.spend();
+    return wrapped<T>(made);
 }
 
 } // namespace detail

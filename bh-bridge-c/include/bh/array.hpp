@@ -1,7 +1,9 @@
 // The array: a cheap handle on data that the library holds.
 #pragma once
 
+#include "context.hpp"
 #include "iterate.hpp"
+#include "operators.hpp"
 
 #include <iosfwd>
 
@@ -15,42 +17,56 @@ using release_function = void (*)(void *argument, void *data);
 /// A value of this type is a handle: copies share the elements, `copy()` copies them. Operations are recorded and run when
 /// elements are asked for. `=` on a name makes it stand for another array; `=` on a part of an array, as `a(slice(1, 4)) = 0`,
 /// writes elements. Any thread may use any array; the handle itself is like an int, not to be changed by two threads at once.
-template <class T> class array {
+template <class T> class array : detail::operators<T, false> {
     static_assert(detail::is_scalar<T>, "the element type must be bool, an integer, float, double, or std::complex of them");
 
     bh_array *handle_ = nullptr;
 
+    template <class, bool> friend struct detail::operand;
+    template <class U> friend array<U> detail::wrapped(bh_array *handle) noexcept;
+
     using operand = detail::operand<T>;
     using index = detail::index;
     template <class Range>
-    using if_range = std::enable_if_t<!detail::is_scalar<Range> && !detail::info<Range>::is && !std::is_same_v<Range, shape> &&
-                                          !std::is_convertible_v<Range, bh_array *>,
-                                      decltype(std::begin(std::declval<const Range &>()), 0)>;
+    using if_range = std::enable_if_t<!detail::info<detail::plain<Range>>::is && !std::is_same_v<detail::plain<Range>, shape>,
+                                      decltype(std::begin(std::declval<Range &>()), 0)>;
 
     /// Elements on their way in; std::vector<bool> would have none.
     struct buffer {
         T *data;
-        explicit buffer(std::int64_t count) : data(new T[static_cast<std::size_t>(count)]()) {}
+        std::size_t room;
+        explicit buffer(std::size_t count) : data(new T[count]()), room(count) {}
         buffer(const buffer &) = delete;
         ~buffer() { delete[] data; }
+        void grow() {
+            buffer larger(2 * room);
+            for (std::size_t i = 0; i < room; ++i) larger.data[i] = data[i];
+            std::swap(data, larger.data);
+            std::swap(room, larger.room);
+        }
     };
 
     void load(const T *data, const shape &extents, place at) {
         (bh_at)(at.file, at.line);
-        detail::check((bh_from_data)(&handle_, nullptr, detail::code<T>, extents.rank(), extents.data(), data), at);
+        detail::check((bh_from_data)(&handle_, detail::current_context, detail::code<T>, extents.rank(), extents.data(), data), at);
     }
 
-    template <class Iterator> void collect(Iterator first, Iterator last, const shape *extents, place at) {
-        std::size_t count = 0;
-        for (Iterator i = first; i != last; ++i) ++count;
+    /// As many elements as a shape has, where one is given.
+    static void fits_shape(std::size_t count, const shape *extents, place at) {
         if (extents && static_cast<std::int64_t>(count) != extents->count()) {
             detail::fail(BH_STATUS_SHAPE, std::to_string(count) + " elements do not make an array of shape " + extents->text(), at);
         }
-        const shape flat{static_cast<std::int64_t>(count)};
-        buffer elements(flat[0]);
-        T *next = elements.data;
-        for (; first != last; ++first) *next++ = static_cast<T>(*first);
-        load(elements.data, extents ? *extents : flat, at);
+    }
+
+    template <class Iterator, class End> void collect(Iterator first, End last, const shape *extents, place at) {
+        buffer elements(16);
+        std::size_t count = 0;
+        for (; first != last; ++first) {
+            if (count == elements.room) elements.grow();
+            elements.data[count++] = static_cast<T>(*first);
+        }
+        fits_shape(count, extents, at);
+        load(elements.data, extents ? *extents : shape{static_cast<std::int64_t>(count)}, at);
     }
 
     /// Appends the elements of nested braces in C order.
@@ -71,13 +87,10 @@ template <class T> class array {
         }
     }
 
-    template <class Range> void take_range(const Range &range, const shape *extents, place at) {
+    template <class Range> void take_range(Range &range, const shape *extents, place at) {
         if constexpr (has_contiguous<Range>::value) {
-            const shape flat{static_cast<std::int64_t>(range.size())};
-            if (extents && flat[0] != extents->count()) {
-                detail::fail(BH_STATUS_SHAPE, std::to_string(flat[0]) + " elements do not make an array of shape " + extents->text(), at);
-            }
-            load(range.data(), extents ? *extents : flat, at);
+            fits_shape(range.size(), extents, at);
+            load(range.data(), extents ? *extents : shape{static_cast<std::int64_t>(range.size())}, at);
         } else {
             collect(std::begin(range), std::end(range), extents, at);
         }
@@ -92,18 +105,60 @@ template <class T> class array {
         const bh_subscript list[] = {entries.entry..., bh_subscript{}};
         bh_array *handle = nullptr;
         detail::check((bh_part)(&handle, handle_, sizeof...(Entries), list), at);
-        return from_handle(handle);
+        return detail::wrapped<T>(handle);
     }
 
-    /// Computes into this array, converting the result to its element type.
-    template <class R> void update(const array<R> &result, place at) {
-        const bh_array *input = result.handle();
-        detail::record_into(handle_, BH_OP_IDENTITY, 0, 1, &input, at);
+    template <class F, class... Arguments> array view(place at, F f, Arguments... arguments) const {
+        bh_array *handle = nullptr;
+        (bh_at)(at.file, at.line);
+        detail::check(f(&handle, handle_, arguments...), at);
+        return detail::wrapped<T>(handle);
+    }
+    array transposed(std::initializer_list<int> order, place at) const {
+        const int rank = this->rank(at);
+        if (static_cast<int>(order.size()) != rank) {
+            detail::fail(BH_STATUS_ARGUMENT, "transpose: " + std::to_string(order.size()) + " axes are given for an array of rank " + std::to_string(rank), at);
+        }
+        return view(at, bh_transpose, order.begin());
+    }
+    array exchanged(int first, int second, place at) const {
+        int order[max_rank];
+        const int rank = this->rank(at);
+        first = detail::counted_dim(first, rank, at);
+        second = detail::counted_dim(second, rank, at);
+        for (int dim = 0; dim < rank; ++dim) order[dim] = dim == first ? second : dim == second ? first : dim;
+        return view(at, bh_transpose, static_cast<const int *>(order));
+    }
+    array squeezed(place at) const {
+        shape left;
+        for (std::int64_t extent : extents(at)) {
+            if (extent != 1) left.push_back(extent, at);
+        }
+        return reshape(left, at);
+    }
+
+    void reset() noexcept {
+        if (handle_) (bh_free)(handle_);
+        handle_ = nullptr;
+    }
+    /// What was made of a temporary, which ends here.
+    array instead(array made) noexcept {
+        reset();
+        return made;
+    }
+
+    template <class U> void convert(const detail::operand<U> &other, place at) {
+        static_assert(!detail::is_complex(detail::code<U>) || detail::is_complex(detail::code<T>),
+                      "a complex array cannot become a real one: use bh::real or bh::imag");
+        (bh_at)(at.file, at.line);
+        detail::check((bh_cast)(&handle_, other.handle, detail::code<T>), at);
+        other.spend();
     }
 
     void into(int opcode, operand b) {
         const bh_array *inputs[] = {handle_, b.is_number() ? detail::constant(b.value) : b.handle};
         detail::record_into(handle_, opcode, 0, 2, inputs, b.at);
+        b.spend();
     }
 
 public:
@@ -118,11 +173,11 @@ public:
     /// Zeros in a shape.
     explicit array(const shape &extents, place at = place::here()) {
         (bh_at)(at.file, at.line);
-        detail::check((bh_zeros)(&handle_, nullptr, detail::code<T>, extents.rank(), extents.data()), at);
+        detail::check((bh_zeros)(&handle_, detail::current_context, detail::code<T>, extents.rank(), extents.data()), at);
     }
     /// Zeros, by sizes: `array<double> a(3, 4)`. Braces give elements instead: `array<double> a{3, 4}`.
-    template <class... Sizes, class = std::enable_if_t<(sizeof...(Sizes) > 0) && (std::is_integral_v<Sizes> && ...)>>
-    explicit array(Sizes... sizes) : array(shape{static_cast<std::int64_t>(sizes)...}) {}
+    template <class... Sizes, class = std::enable_if_t<(std::is_integral_v<Sizes> && ...)>>
+    explicit array(detail::size first, Sizes... more) : array(shape({first.count, static_cast<std::int64_t>(more)...}, first.at), first.at) {}
     /// The elements; nested braces are further dimensions.
     array(std::initializer_list<detail::cell<T>> list, place at = place::here()) {
         shape extents;
@@ -130,16 +185,16 @@ public:
             extents.push_back(static_cast<std::int64_t>(level.size()), at);
             if (level.size() == 0 || !level.begin()->nested) break;
         }
-        buffer elements(extents.count());
+        buffer elements(static_cast<std::size_t>(extents.count()));
         T *next = elements.data;
         lay_out(list, extents, 0, next, at);
         load(elements.data, extents, at);
     }
     /// A copy of the elements of a container or other range, in one dimension or the given shape.
-    template <class Range, if_range<Range> = 0> explicit array(const Range &range, place at = place::here()) {
+    template <class Range, if_range<Range> = 0> explicit array(Range &&range, place at = place::here()) {
         take_range(range, nullptr, at);
     }
-    template <class Range, if_range<Range> = 0> array(const Range &range, const shape &extents, place at = place::here()) {
+    template <class Range, if_range<Range> = 0> array(Range &&range, const shape &extents, place at = place::here()) {
         take_range(range, &extents, at);
     }
     /// A copy of the elements at `data`, in C order.
@@ -147,10 +202,10 @@ public:
     /// Converted from another element type.
     template <class U, class = std::enable_if_t<!std::is_same_v<U, T>>>
     explicit array(const array<U> &other, place at = place::here()) {
-        static_assert(!detail::is_complex(detail::code<U>) || detail::is_complex(detail::code<T>),
-                      "a complex array cannot become a real one: use bh::real or bh::imag");
-        (bh_at)(at.file, at.line);
-        detail::check((bh_cast)(&handle_, other.handle(), detail::code<T>), at);
+        convert(detail::operand<U>(other, at), at);
+    }
+    template <class U, class = std::enable_if_t<!std::is_same_v<U, T>>> explicit array(array<U> &&other, place at = place::here()) {
+        convert(detail::operand<U>(static_cast<array<U> &&>(other), at), at);
     }
 
     /// Uses the memory at `data` (C order) without a copy, until `release` is called. Look at it only through `map()`.
@@ -158,14 +213,15 @@ public:
                        place at = place::here()) {
         bh_array *handle = nullptr;
         (bh_at)(at.file, at.line);
-        detail::check((bh_adopt)(&handle, nullptr, detail::code<T>, extents.rank(), extents.data(), data, release, argument), at);
-        return from_handle(handle);
+        detail::check((bh_adopt)(&handle, detail::current_context, detail::code<T>, extents.rank(), extents.data(), data, release, argument), at);
+        return detail::wrapped<T>(handle);
     }
-    /// Takes a handle of the C interface over.
-    static array from_handle(bh_array *handle) noexcept {
-        array result;
-        result.handle_ = handle;
-        return result;
+    /// Takes a handle of the C interface over, whose element type must be T.
+    static array from_handle(bh_array *handle, place at = place::here()) {
+        if (detail::dtype_of(handle, at) != detail::code<T>) {
+            detail::fail(BH_STATUS_TYPE, "from_handle: the array's elements are of another type", at);
+        }
+        return detail::wrapped<T>(handle);
     }
     /// The handle of the C interface, which stays this array's.
     bh_array *handle() const noexcept { return handle_; }
@@ -180,9 +236,7 @@ public:
         if (other.handle_) detail::check((bh_retain)(&handle_, other.handle_), place());
     }
     array(array &&other) noexcept : handle_(other.release()) {}
-    ~array() {
-        if (handle_) (bh_free)(handle_);
-    }
+    ~array() { reset(); }
 
     /// On a name: it stands for another array from now on.
     array &operator=(const array &other) & {
@@ -199,8 +253,10 @@ public:
     }
     /// On a part of an array: writes its elements.
     void operator=(operand value) && { fill(value); }
-    template <class U, class = std::enable_if_t<!std::is_same_v<U, T>>> void operator=(const array<U> &value) && {
-        assign(value);
+    /// As above, converting from another element type.
+    void operator=(const detail::foreign<T, false> &value) && {
+        detail::record_into(handle_, BH_OP_IDENTITY, 0, 1, &value.handle, value.at);
+        value.spend();
     }
 
     void swap(array &other) noexcept {
@@ -214,25 +270,24 @@ public:
     array &fill(operand value) {
         const bh_array *input = value.is_number() ? detail::constant(value.value) : value.handle;
         detail::record_into(handle_, BH_OP_IDENTITY, 0, 1, &input, value.at);
+        value.spend();
         return *this;
     }
     /// As `fill`, converting from another element type.
-    template <class U> array &assign(const array<U> &value, place at = place::here()) {
-        static_assert(!detail::is_complex(detail::code<U>) || detail::is_complex(detail::code<T>),
+    template <class A, detail::if_array<A> = 0> array &assign(A &&value, place at = place::here()) {
+        const auto from = detail::take(static_cast<A &&>(value), at);
+        static_assert(!detail::is_complex(detail::info<detail::plain<A>>::code) || detail::is_complex(detail::code<T>),
                       "a complex array cannot be written into a real one: use bh::real or bh::imag");
-        update(value, at);
+        detail::record_into(handle_, BH_OP_IDENTITY, 0, 1, &from.handle, at);
+        from.spend();
         return *this;
     }
 
     /// Is there an array behind this name?
     bool defined() const noexcept { return handle_ != nullptr; }
     /// An array of its own with the same elements.
-    array copy(place at = place::here()) const {
-        bh_array *handle = nullptr;
-        (bh_at)(at.file, at.line);
-        detail::check((bh_copy)(&handle, handle_), at);
-        return from_handle(handle);
-    }
+    array copy(place at = place::here()) const & { return view(at, bh_copy); }
+    array copy(place at = place::here()) && { return instead(view(at, bh_copy)); }
 
     // ---- what it is
 
@@ -260,60 +315,43 @@ public:
 
     // ---- parts and other views
 
-    array operator()() const { return part(place()); }
-    array operator()(index a) const { return part(a.at, a); }
-    array operator()(index a, index b) const { return part(a.at, a, b); }
-    array operator()(index a, index b, index c) const { return part(a.at, a, b, c); }
-    array operator()(index a, index b, index c, index d) const { return part(a.at, a, b, c, d); }
+// Of a temporary, its parts and other views are all that is left.
+#define BH_VIEW(name, parameters, ...)                                                                                     \
+    array name parameters const & { return __VA_ARGS__; }                                                                  \
+    array name parameters && { return instead(__VA_ARGS__); }
+    BH_VIEW(operator(), (place at = place::here()), part(at))
+    BH_VIEW(operator(), (index a), part(a.at, a))
+    BH_VIEW(operator(), (index a, index b), part(a.at, a, b))
+    BH_VIEW(operator(), (index a, index b, index c), part(a.at, a, b, c))
+    BH_VIEW(operator(), (index a, index b, index c, index d), part(a.at, a, b, c, d))
     template <class... More> array operator()(index a, index b, index c, index d, index e, const More &...more) const {
         return part(a.at, a, b, c, d, e, index(more, e.at)...);
     }
-    array operator[](index a) const { return part(a.at, a); }
+    BH_VIEW(operator[], (index a), part(a.at, a))
 #if defined(__cpp_multidimensional_subscript)
-    array operator[](index a, index b) const { return part(a.at, a, b); }
-    array operator[](index a, index b, index c) const { return part(a.at, a, b, c); }
-    array operator[](index a, index b, index c, index d) const { return part(a.at, a, b, c, d); }
+    BH_VIEW(operator[], (index a, index b), part(a.at, a, b))
+    BH_VIEW(operator[], (index a, index b, index c), part(a.at, a, b, c))
+    BH_VIEW(operator[], (index a, index b, index c, index d), part(a.at, a, b, c, d))
 #endif
-
     /// With the dimensions in reverse or the given order.
-    array transpose(place at = place::here()) const {
-        bh_array *handle = nullptr;
-        detail::check((bh_transpose)(&handle, handle_, nullptr), at);
-        return from_handle(handle);
-    }
-    array transpose(std::initializer_list<int> order, place at = place::here()) const {
-        const int rank = this->rank(at);
-        if (static_cast<int>(order.size()) != rank) {
-            detail::fail(BH_STATUS_ARGUMENT, "transpose: " + std::to_string(order.size()) + " axes are given for an array of rank " + std::to_string(rank), at);
-        }
-        bh_array *handle = nullptr;
-        detail::check((bh_transpose)(&handle, handle_, order.begin()), at);
-        return from_handle(handle);
-    }
+    BH_VIEW(transpose, (place at = place::here()), view(at, bh_transpose, nullptr))
+    BH_VIEW(transpose, (std::initializer_list<int> order, place at = place::here()), transposed(order, at))
     /// The elements in C order in another shape, one extent of which may be -1. A view if possible, else a copy.
-    array reshape(const shape &extents, place at = place::here()) const {
-        bh_array *handle = nullptr;
-        (bh_at)(at.file, at.line);
-        detail::check((bh_reshape)(&handle, handle_, extents.rank(), extents.data()), at);
-        return from_handle(handle);
-    }
-    array flatten(place at = place::here()) const { return reshape(shape{-1}, at); }
-    array broadcast_to(const shape &extents, place at = place::here()) const {
-        bh_array *handle = nullptr;
-        detail::check((bh_broadcast)(&handle, handle_, extents.rank(), extents.data()), at);
-        return from_handle(handle);
-    }
-    array diagonal(std::int64_t offset = 0, int first = 0, int second = 1, place at = place::here()) const {
-        bh_array *handle = nullptr;
-        detail::check((bh_diagonal)(&handle, handle_, offset, first, second), at);
-        return from_handle(handle);
-    }
+    BH_VIEW(reshape, (const shape &extents, place at = place::here()), view(at, bh_reshape, extents.rank(), extents.data()))
+    BH_VIEW(flatten, (place at = place::here()), reshape(shape{-1}, at))
+    BH_VIEW(broadcast_to, (const shape &extents, place at = place::here()), view(at, bh_broadcast, extents.rank(), extents.data()))
+    BH_VIEW(diagonal, (std::int64_t offset = 0, int first = 0, int second = 1, place at = place::here()), view(at, bh_diagonal, offset, first, second))
     /// With one dimension walked backwards.
-    array flip(int dim, place at = place::here()) const {
-        bh_array *handle = nullptr;
-        detail::check((bh_reverse)(&handle, handle_, dim), at);
-        return from_handle(handle);
-    }
+    BH_VIEW(flip, (int dim, place at = place::here()), view(at, bh_reverse, dim))
+    /// With two dimensions exchanged.
+    BH_VIEW(swap_axes, (int first, int second, place at = place::here()), exchanged(first, second, at))
+    /// Without the dimensions of extent 1.
+    BH_VIEW(squeeze, (place at = place::here()), squeezed(at))
+#undef BH_VIEW
+
+    /// The elements that a mask chooses, in C order: to be read, or written by `=`, `+=`, …. A mask of fewer dimensions chooses
+    /// parts of the leading ones.
+    selection<T> operator()(const array<bool> &mask, place at = place::here()) const { return selection<T>(*this, mask, at); }
 
     // ---- elements
 
@@ -358,28 +396,7 @@ public:
         return false;
     }
 
-    // ---- operators
-
-// Hidden friends, so that the place of an operand's conversion is the place of the operator.
-#define BH_BINARY(symbol, ...)                                                                                             \
-    friend auto operator symbol(operand a, operand b) { return detail::apply<__VA_ARGS__>(a.at, a, b); }
-    BH_BINARY(+, BH_OP_ADD, detail::rule::same, 0x1fff)
-    BH_BINARY(-, BH_OP_SUBTRACT, detail::rule::same, 0x1ffe)
-    BH_BINARY(*, BH_OP_MULTIPLY, detail::rule::same, 0x1fff)
-    BH_BINARY(/, BH_OP_DIVIDE, detail::rule::quotient, 0x1ffe)
-    BH_BINARY(%, BH_OP_REMAINDER, detail::rule::same, 0x7fe)
-    BH_BINARY(&, BH_OP_BITWISE_AND, detail::rule::same, 0x1ff)
-    BH_BINARY(|, BH_OP_BITWISE_OR, detail::rule::same, 0x1ff)
-    BH_BINARY(^, BH_OP_BITWISE_XOR, detail::rule::same, 0x1ff)
-    BH_BINARY(<<, BH_OP_LEFT_SHIFT, detail::rule::same, 0x1fe)
-    BH_BINARY(>>, BH_OP_RIGHT_SHIFT, detail::rule::same, 0x1fe)
-    BH_BINARY(==, BH_OP_EQUAL, detail::rule::test, 0x1fff)
-    BH_BINARY(!=, BH_OP_NOT_EQUAL, detail::rule::test, 0x1fff)
-    BH_BINARY(<, BH_OP_LESS, detail::rule::test, 0x7ff)
-    BH_BINARY(<=, BH_OP_LESS_EQUAL, detail::rule::test, 0x7ff)
-    BH_BINARY(>, BH_OP_GREATER, detail::rule::test, 0x7ff)
-    BH_BINARY(>=, BH_OP_GREATER_EQUAL, detail::rule::test, 0x7ff)
-#undef BH_BINARY
+    // ---- compound assignment
 
 // Changes the elements in place: everything that shares them sees it.
 #define BH_COMPOUND(symbol, opcode, ...)                                                                                   \
@@ -389,11 +406,7 @@ public:
         into(opcode, b);                                                                                                   \
         return *this;                                                                                                      \
     }                                                                                                                      \
-    template <class U, class = std::enable_if_t<!std::is_same_v<U, T>>> array &operator symbol(const array<U> &b) {        \
-        static_assert(detail::kind_of(detail::code<U>) <= detail::kind_of(detail::code<T>),                                \
-                      "the result would not fit the elements of the left side: write a = bh::cast<T>(...)");               \
-        return *this symbol array<T>(b, place());                                                                          \
-    }
+    array &operator symbol(const detail::foreign<T, true> &b) { return *this symbol operand(b.template as<T>(), b.at); }
     BH_COMPOUND(+=, BH_OP_ADD, 0x1fff)
     BH_COMPOUND(-=, BH_OP_SUBTRACT, 0x1ffe)
     BH_COMPOUND(*=, BH_OP_MULTIPLY, 0x1fff)
@@ -406,6 +419,14 @@ public:
     BH_COMPOUND(>>=, BH_OP_RIGHT_SHIFT, 0x1fe)
 #undef BH_COMPOUND
 
+    /// Prints as NumPy does, large arrays by their edges.
+    template <class Character, class Traits>
+    friend std::basic_ostream<Character, Traits> &operator<<(std::basic_ostream<Character, Traits> &out, operand a) {
+        const char *text = nullptr;
+        detail::check((bh_format)(&text, a.handle), a.at);
+        return out << text;
+    }
+
 private:
     T *pointer(unsigned access, place at) const {
         mapping<T> mapped(handle_, access, at);
@@ -415,6 +436,16 @@ private:
         return mapped.data();
     }
 };
+
+namespace detail {
+
+template <class T> array<T> wrapped(bh_array *handle) noexcept {
+    array<T> result;
+    result.handle_ = handle;
+    return result;
+}
+
+} // namespace detail
 
 template <class T> array(std::initializer_list<T>) -> array<T>;
 template <class T> array(std::initializer_list<std::initializer_list<T>>) -> array<T>;
@@ -448,13 +479,5 @@ template <class S = void, class T> auto scalar(const array<T> &a, place at = pla
 }
 
 template <class T> template <class S, class> array<T>::operator S() const { return scalar<S>(*this, place()); }
-
-/// Prints as NumPy does, large arrays by their edges.
-template <class Character, class Traits, class T>
-std::basic_ostream<Character, Traits> &operator<<(std::basic_ostream<Character, Traits> &out, const array<T> &a) {
-    const char *text = nullptr;
-    detail::check((bh_format)(&text, a.handle()), place());
-    return out << text;
-}
 
 } // namespace bh

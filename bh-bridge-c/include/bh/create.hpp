@@ -1,7 +1,7 @@
 // Arrays from nothing: constants, ranges, random numbers; conversions and joining.
 #pragma once
 
-#include "operators.hpp"
+#include "operations.hpp"
 
 namespace bh {
 namespace detail {
@@ -10,22 +10,22 @@ template <class T, class Make> array<T> made(place at, Make make) {
     bh_array *handle = nullptr;
     (bh_at)(at.file, at.line);
     check(make(&handle), at);
-    return array<T>::from_handle(handle);
+    return wrapped<T>(handle);
 }
 
 } // namespace detail
 
 /// Elements that are undefined until they are written.
 template <class T = double> array<T> empty(const shape &extents, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_empty)(out, nullptr, detail::code<T>, extents.rank(), extents.data()); });
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_empty)(out, detail::current_context, detail::code<T>, extents.rank(), extents.data()); });
 }
 template <class T = double> array<T> zeros(const shape &extents, place at = place::here()) { return array<T>(extents, at); }
 template <class T = double> array<T> ones(const shape &extents, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_ones)(out, nullptr, detail::code<T>, extents.rank(), extents.data()); });
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_ones)(out, detail::current_context, detail::code<T>, extents.rank(), extents.data()); });
 }
 /// All elements equal to `value`, whose type they have.
 template <class T> array<T> full(const shape &extents, T value, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_full)(out, nullptr, detail::constant(value), extents.rank(), extents.data()); });
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_full)(out, detail::current_context, detail::constant(value), extents.rank(), extents.data()); });
 }
 template <class T> array<T> zeros_like(const array<T> &a, place at = place::here()) { return zeros<T>(a.extents(at), at); }
 template <class T> array<T> ones_like(const array<T> &a, place at = place::here()) { return ones<T>(a.extents(at), at); }
@@ -34,13 +34,13 @@ template <class T> array<T> empty_like(const array<T> &a, place at = place::here
 
 /// start, start + step, … before stop.
 template <class T = std::int64_t> array<T> arange(double start, double stop, double step = 1, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_arange)(out, nullptr, detail::code<T>, start, stop, step); });
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_arange)(out, detail::current_context, detail::code<T>, start, stop, step); });
 }
 /// 0, 1, … below stop.
 template <class T = std::int64_t> array<T> arange(double stop, place at = place::here()) { return arange<T>(0, stop, 1, at); }
 /// `count` evenly spaced numbers from start to stop, both included.
 template <class T = double> array<T> linspace(double start, double stop, std::int64_t count = 50, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_linspace)(out, nullptr, detail::code<T>, start, stop, count); });
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_linspace)(out, detail::current_context, detail::code<T>, start, stop, count); });
 }
 /// Ones on a diagonal of a matrix, zeros elsewhere. `columns` is by default `rows`.
 template <class T = double> array<T> eye(std::int64_t rows, std::int64_t columns = -1, std::int64_t diagonal = 0, place at = place::here()) {
@@ -54,34 +54,46 @@ namespace random {
 
 /// Uniform in [0, 1) for float and double; all bits for 32 and 64-bit unsigned integers.
 template <class T = double> array<T> uniform(const shape &extents, std::uint64_t seed, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_random_uniform)(out, nullptr, detail::code<T>, extents.rank(), extents.data(), seed); });
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_random_uniform)(out, detail::current_context, detail::code<T>, extents.rank(), extents.data(), seed); });
 }
 /// Normally distributed with mean 0 and variance 1.
 template <class T = double> array<T> normal(const shape &extents, std::uint64_t seed, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_random_normal)(out, nullptr, detail::code<T>, extents.rank(), extents.data(), seed); });
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_random_normal)(out, detail::current_context, detail::code<T>, extents.rank(), extents.data(), seed); });
 }
 
 } // namespace random
 
 /// The elements converted to another type. Float to integer truncates and saturates.
-template <class U, class T> array<U> cast(const array<T> &a, place at = place::here()) {
-    if constexpr (std::is_same_v<U, T>) {
-        return a.copy(at);
-    } else {
-        return array<U>(a, at);
-    }
-}
-template <class U, class T> traced<U> cast(const traced<T> &a, place at = place::here()) {
-    return traced<U>(cast<U>(a.value(), at));
+template <class U, class A, detail::if_operands<A> = 0> auto cast(A &&a, place at = place::here()) {
+    const auto from = detail::take(static_cast<A &&>(a), at);
+    using T = detail::element_of<A>;
+    static_assert(!detail::is_complex(detail::code<T>) || detail::is_complex(detail::code<U>),
+                  "a complex array cannot become a real one: use bh::real or bh::imag");
+    bh_array *handle = nullptr;
+    (bh_at)(at.file, at.line);
+    detail::check((bh_cast)(&handle, from.handle, detail::code<U>), at);
+    from.spend();
+    return detail::wrap<U>(0, handle, from);
 }
 
 /// An array of its own with the same elements.
-template <class T> array<T> copy(const array<T> &a, place at = place::here()) { return a.copy(at); }
-template <class T> array<T> transpose(const array<T> &a, place at = place::here()) { return a.transpose(at); }
-template <class T> array<T> reshape(const array<T> &a, const shape &extents, place at = place::here()) { return a.reshape(extents, at); }
-template <class T> array<T> broadcast_to(const array<T> &a, const shape &extents, place at = place::here()) { return a.broadcast_to(extents, at); }
-template <class T> array<T> diagonal(const array<T> &a, std::int64_t offset = 0, place at = place::here()) { return a.diagonal(offset, 0, 1, at); }
-template <class T> array<T> flip(const array<T> &a, int dim, place at = place::here()) { return a.flip(dim, at); }
+template <class A, detail::if_array<A> = 0> auto copy(A &&a, place at = place::here()) {
+    return detail::settled(static_cast<A &&>(a), at).copy(at);
+}
+
+// The views of the members of the same names.
+#define BH_VIEW(name, parameters, ...)                                                                                     \
+    template <class A, detail::if_array<A> = 0> auto name parameters {                                                     \
+        return detail::settled(static_cast<A &&>(a), at).name(__VA_ARGS__);                                                \
+    }
+BH_VIEW(transpose, (A &&a, place at = place::here()), at)
+BH_VIEW(reshape, (A &&a, const shape &extents, place at = place::here()), extents, at)
+BH_VIEW(broadcast_to, (A &&a, const shape &extents, place at = place::here()), extents, at)
+BH_VIEW(diagonal, (A &&a, std::int64_t offset = 0, place at = place::here()), offset, 0, 1, at)
+BH_VIEW(flip, (A &&a, int dim, place at = place::here()), dim, at)
+BH_VIEW(swap_axes, (A &&a, int first, int second, place at = place::here()), first, second, at)
+BH_VIEW(squeeze, (A &&a, place at = place::here()), at)
+#undef BH_VIEW
 
 namespace detail {
 
@@ -89,15 +101,7 @@ namespace detail {
 template <class T> array<T> along(const array<T> &a, int dim, std::int64_t start, std::int64_t stop, place at) {
     bh_array *handle = nullptr;
     check((bh_slice)(&handle, a.handle(), dim, start, stop, 1), at);
-    return array<T>::from_handle(handle);
-}
-
-inline int counted_dim(int dim, int rank, place at) {
-    const int counted = dim < 0 ? dim + rank : dim;
-    if (counted < 0 || counted >= rank) {
-        fail(BH_STATUS_ARGUMENT, "axis " + std::to_string(dim) + " does not exist in an array of rank " + std::to_string(rank), at);
-    }
-    return counted;
+    return wrapped<T>(handle);
 }
 
 } // namespace detail
@@ -141,7 +145,7 @@ template <class T> array<T> stack(std::initializer_list<array<T>> parts, int dim
         if (part.extents(at) != one) detail::fail(BH_STATUS_SHAPE, "stack: shape " + part.extents(at).text() + " differs from " + one.text(), at);
         bh_array *handle = nullptr;
         detail::check((bh_index)(&handle, whole.handle(), axis, i++), at);
-        array<T>::from_handle(handle).fill(detail::operand<T>(part, at));
+        detail::wrapped<T>(handle).fill(detail::operand<T>(part, at));
     }
     return whole;
 }

@@ -47,6 +47,18 @@ namespace detail {
     throw error(status, (bh_error_message)(), file, line);
 }
 
+/// Operators that cannot know their line, such as `!`, are noted at that of the operation before.
+inline void note(place at) {
+    if (at.file) (bh_at)(at.file, at.line);
+}
+
+/// Frees the handle of a temporary, where there is one.
+inline void drop(bh_array **dying) noexcept {
+    if (!dying || !*dying) return;
+    (bh_free)(*dying);
+    *dying = nullptr;
+}
+
 inline void check(int status, place at) {
     if (__builtin_expect(status != BH_STATUS_OK, 0)) fail_as_reported(status, at);
 }

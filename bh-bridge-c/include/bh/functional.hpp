@@ -20,7 +20,10 @@ inline shape common_shape(const shape &a, const shape &b, place at) {
     return result;
 }
 
-template <class T> traced<T> leaf(const array<T> &a, int number) { return traced<T>(array<T>(a), 0, number); }
+template <class A> auto leaf(A &&a, int number) {
+    using T = element_of<A>;
+    return traced<T>(array<T>(static_cast<A &&>(a)), 0, number);
+}
 
 /// The reduction that folds with an operation; 0 if there is none.
 constexpr int reduction_of(int opcode) {
@@ -50,7 +53,7 @@ template <class T, class R> array<T> finished(const R &result, const shape &exte
     if constexpr (is_scalar<R>) {
         return full<T>(extents, static_cast<T>(result), at);
     } else {
-        const array<T> value = as<T>(result.value(), at);
+        array<T> value = as<T>(result.value(), at);
         return value.extents(at) == extents ? value : value.broadcast_to(extents, at).copy(at);
     }
 }
@@ -68,11 +71,11 @@ template <class T, class F> array<T> combined(F &f, const array<T> &a, const arr
 /// f(x, y, …) of the elements of arrays, which broadcast. `f` is called once, with values that record what is
 /// done with them, and runs fused like any other code: `map([](auto x, auto y) { return bh::sqrt(x * x + y * y); }, a, b)`.
 /// It may use operators, functions of bh, and bh::where instead of branches.
-template <class F, class A, class... B> auto map(F &&f, const array<A> &a, const array<B> &...b) {
+template <class F, class A, class... B, detail::if_array<A> = 0> auto map(F &&f, A &&a, B &&...b) {
     const place at;
     shape extents = a.extents(at);
     ((extents = detail::common_shape(extents, b.extents(at), at)), ...);
-    const auto result = f(detail::leaf(a, 0), detail::leaf(b, 0)...);
+    const auto result = f(detail::leaf(static_cast<A &&>(a), 0), detail::leaf(static_cast<B &&>(b), 0)...);
     using R = typename detail::traced_result<std::decay_t<decltype(result)>>::type;
     return detail::finished<R>(result, extents, at);
 }
@@ -92,12 +95,12 @@ template <class F, class S, class T> array<T> reduce(F &&f, S identity, const ar
     const auto part = [&](const array<T> &from, std::int64_t first, std::int64_t stop, std::int64_t step) {
         bh_array *handle = nullptr;
         detail::check((bh_slice)(&handle, from.handle(), dim, first, stop, step), at);
-        return array<T>::from_handle(handle);
+        return detail::wrapped<T>(handle);
     };
     const auto only = [&](const array<T> &from, std::int64_t position) {
         bh_array *handle = nullptr;
         detail::check((bh_index)(&handle, from.handle(), dim, position), at);
-        return array<T>::from_handle(handle);
+        return detail::wrapped<T>(handle);
     };
     // One element shows which operation it is.
     const array<T> sample = full<T>(shape{}, detail::convert_scalar<T>(identity, at), at);
@@ -105,7 +108,7 @@ template <class F, class S, class T> array<T> reduce(F &&f, S identity, const ar
     const auto shown = f(detail::leaf(sample, 1), detail::leaf(sample, 2));
     if constexpr (std::is_same_v<std::decay_t<decltype(shown)>, traced<T>>) fold = detail::reduction_of(shown.opcode());
     if (fold != 0) {
-        return detail::combined(f, start, array<T>::from_handle(detail::fold(fold, a.handle(), dim, false, at)), at);
+        return detail::combined(f, start, detail::wrapped<T>(detail::fold(fold, a.handle(), dim, false, at)), at);
     }
     array<T> now = a;
     // Elements that had no partner, outermost last; they come after all others.

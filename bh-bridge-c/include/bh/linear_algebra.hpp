@@ -45,15 +45,20 @@ void extmethod(const char *name, std::initializer_list<array<T> *> outs, std::in
 }
 
 /// Sum of the products of all elements of two arrays.
-template <class A, class B> auto dot(const array<A> &a, const array<B> &b, place at = place::here()) {
-    return bh::sum(bh::multiply(a, b, at), {}, dropdims, at);
+template <class A, class B, detail::if_array<A> = 0, detail::if_array<B> = 0> auto dot(A &&a, B &&b, place at = place::here()) {
+    return bh::sum(bh::multiply(static_cast<A &&>(a), static_cast<B &&>(b), at), {}, dropdims, at);
 }
 /// All products of an element of `a` and an element of `b`, both flattened.
-template <class A, class B> auto outer(const array<A> &a, const array<B> &b, place at = place::here()) {
-    return bh::multiply(a.reshape({-1, 1}, at), b.reshape({1, -1}, at), at);
+template <class A, class B, detail::if_array<A> = 0, detail::if_array<B> = 0> auto outer(A &&a, B &&b, place at = place::here()) {
+    return bh::multiply(detail::settled(static_cast<A &&>(a), at).reshape({-1, 1}, at),
+                        detail::settled(static_cast<B &&>(b), at).reshape({1, -1}, at), at);
 }
-template <class T> auto trace(const array<T> &a, std::int64_t offset = 0, place at = place::here()) {
-    return bh::sum(a.diagonal(offset, 0, 1, at), -1, dropdims, at);
+template <class A, detail::if_array<A> = 0> auto trace(A &&a, std::int64_t offset = 0, place at = place::here()) {
+    return bh::sum(detail::settled(static_cast<A &&>(a), at).diagonal(offset, 0, 1, at), -1, dropdims, at);
+}
+/// The Euclidean length: the square root of the sum of squares.
+template <class A, detail::if_array<A> = 0> auto norm(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return bh::sqrt(bh::sum(bh::square(bh::absolute(static_cast<A &&>(a), at), at), over, kept, at), at);
 }
 
 /// The matrix product. Vectors stand for a row on the left and a column on the right; further dimensions are broadcast.
@@ -81,8 +86,8 @@ template <class A, class B> auto matmul(const array<A> &a, const array<B> &b, pl
     // Integers, truth values and stacks of matrices: products expanded and summed, which fuse.
     const array<A> l = row ? a.reshape({1, inner}, at) : a;
     const array<B> r = column ? b.reshape({inner, 1}, at) : b;
-    const auto products = bh::multiply(l(ellipsis, newaxis), r(ellipsis, newaxis, all, all), at);
-    const array<T> out = bh::add_reduce(products, -2, dropdims, at);
+    auto products = bh::multiply(l(ellipsis, newaxis), r(ellipsis, newaxis, all, all), at);
+    const array<T> out = bh::add_reduce(std::move(products), -2, dropdims, at);
     if (!row && !column) return out;
     shape rest;
     const shape full = out.extents(at);

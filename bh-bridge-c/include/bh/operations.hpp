@@ -7,373 +7,383 @@
 namespace bh {
 
 /// Sum; logical or for bool. Integers wrap.
-template <class A, class B, detail::if_operands<A, B> = 0> auto add(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_ADD, detail::rule::same, 0x1fff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto add(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_ADD, detail::rule::same, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Difference. Integers wrap.
-template <class A, class B, detail::if_operands<A, B> = 0> auto subtract(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_SUBTRACT, detail::rule::same, 0x1ffe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto subtract(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_SUBTRACT, detail::rule::same, 0x1ffe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Product; logical and for bool. Integers wrap.
-template <class A, class B, detail::if_operands<A, B> = 0> auto multiply(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_MULTIPLY, detail::rule::same, 0x1fff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto multiply(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_MULTIPLY, detail::rule::same, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Quotient; integers round towards minus infinity, and division by zero gives 0.
-template <class A, class B, detail::if_operands<A, B> = 0> auto divide(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_DIVIDE, detail::rule::quotient, 0x1ffe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto divide(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_DIVIDE, detail::rule::quotient, 0x1ffe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Largest whole number not above the quotient; integer division by zero gives 0.
-template <class A, class B, detail::if_operands<A, B> = 0> auto floor_divide(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_FLOOR_DIVIDE, detail::rule::same, 0x7fe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto floor_divide(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_FLOOR_DIVIDE, detail::rule::same, 0x7fe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
-template <class A, class B, detail::if_operands<A, B> = 0> auto mod(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_MOD, detail::rule::same, 0x7fe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto mod(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_MOD, detail::rule::same, 0x7fe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0.
-template <class A, class B, detail::if_operands<A, B> = 0> auto remainder(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_REMAINDER, detail::rule::same, 0x7fe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto remainder(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_REMAINDER, detail::rule::same, 0x7fe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
-template <class A, class B, detail::if_operands<A, B> = 0> auto power(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_POWER, detail::rule::same, 0x1ffe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto power(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_POWER, detail::rule::same, 0x1ffe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
-template <class A, detail::if_operands<A> = 0> auto powi(const A &a, int exponent, place at = place::here()) {
-    return detail::apply_with<BH_OP_POWI, detail::rule::same, 0x1ffe>(at, exponent, a);
+template <class A, detail::if_operands<A> = 0> auto powi(A &&a, int exponent, place at = place::here()) {
+    return detail::apply_with<BH_OP_POWI, detail::rule::same, 0x1ffe>(at, exponent, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Absolute value; the modulus of a complex number.
-template <class A, detail::if_operands<A> = 0> auto absolute(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ABSOLUTE, detail::rule::absolute, 0x1ffe>(at, a);
+template <class A, detail::if_operands<A> = 0> auto absolute(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ABSOLUTE, detail::rule::absolute, 0x1ffe>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// -1, 0 or 1; x/|x| for complex numbers; NaN stays NaN.
-template <class A, detail::if_operands<A> = 0> auto sign(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_SIGN, detail::rule::same, 0x1ffe>(at, a);
+template <class A, detail::if_operands<A> = 0> auto sign(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_SIGN, detail::rule::same, 0x1ffe>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Complex conjugate.
-template <class A, detail::if_operands<A> = 0> auto conj(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_CONJ, detail::rule::same, 0x1800>(at, a);
+template <class A, detail::if_operands<A> = 0> auto conj(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_CONJ, detail::rule::same, 0x1800>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Real part.
-template <class A, detail::if_operands<A> = 0> auto real(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_REAL, detail::rule::part, 0x1800>(at, a);
+template <class A, detail::if_operands<A> = 0> auto real(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_REAL, detail::rule::part, 0x1800>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Imaginary part.
-template <class A, detail::if_operands<A> = 0> auto imag(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_IMAG, detail::rule::part, 0x1800>(at, a);
+template <class A, detail::if_operands<A> = 0> auto imag(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_IMAG, detail::rule::part, 0x1800>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Is the first greater?
-template <class A, class B, detail::if_operands<A, B> = 0> auto greater(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_GREATER, detail::rule::test, 0x7ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto greater(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_GREATER, detail::rule::test, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Is the first greater or equal?
-template <class A, class B, detail::if_operands<A, B> = 0> auto greater_equal(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_GREATER_EQUAL, detail::rule::test, 0x7ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto greater_equal(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_GREATER_EQUAL, detail::rule::test, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Is the first less?
-template <class A, class B, detail::if_operands<A, B> = 0> auto less(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_LESS, detail::rule::test, 0x7ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto less(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_LESS, detail::rule::test, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Is the first less or equal?
-template <class A, class B, detail::if_operands<A, B> = 0> auto less_equal(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_LESS_EQUAL, detail::rule::test, 0x7ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto less_equal(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_LESS_EQUAL, detail::rule::test, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Are they equal?
-template <class A, class B, detail::if_operands<A, B> = 0> auto equal(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_EQUAL, detail::rule::test, 0x1fff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto equal(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_EQUAL, detail::rule::test, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Do they differ?
-template <class A, class B, detail::if_operands<A, B> = 0> auto not_equal(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_NOT_EQUAL, detail::rule::test, 0x1fff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto not_equal(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_NOT_EQUAL, detail::rule::test, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Logical and.
-template <class A, class B, detail::if_operands<A, B> = 0> auto logical_and(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_LOGICAL_AND, detail::rule::logical, 0x1>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto logical_and(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_LOGICAL_AND, detail::rule::logical, 0x1>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Logical or.
-template <class A, class B, detail::if_operands<A, B> = 0> auto logical_or(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_LOGICAL_OR, detail::rule::logical, 0x1>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto logical_or(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_LOGICAL_OR, detail::rule::logical, 0x1>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Logical exclusive or.
-template <class A, class B, detail::if_operands<A, B> = 0> auto logical_xor(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_LOGICAL_XOR, detail::rule::logical, 0x1>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto logical_xor(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_LOGICAL_XOR, detail::rule::logical, 0x1>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Logical not.
-template <class A, detail::if_operands<A> = 0> auto logical_not(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_LOGICAL_NOT, detail::rule::logical, 0x1>(at, a);
+template <class A, detail::if_operands<A> = 0> auto logical_not(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_LOGICAL_NOT, detail::rule::logical, 0x1>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// The larger; NaN if either is NaN; the first of equal operands.
-template <class A, class B, detail::if_operands<A, B> = 0> auto maximum(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_MAXIMUM, detail::rule::same, 0x7ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto maximum(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_MAXIMUM, detail::rule::same, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// The smaller; NaN if either is NaN; the first of equal operands.
-template <class A, class B, detail::if_operands<A, B> = 0> auto minimum(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_MINIMUM, detail::rule::same, 0x7ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto minimum(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_MINIMUM, detail::rule::same, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Bitwise and.
-template <class A, class B, detail::if_operands<A, B> = 0> auto bitwise_and(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_BITWISE_AND, detail::rule::same, 0x1ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto bitwise_and(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_BITWISE_AND, detail::rule::same, 0x1ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Bitwise or.
-template <class A, class B, detail::if_operands<A, B> = 0> auto bitwise_or(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_BITWISE_OR, detail::rule::same, 0x1ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto bitwise_or(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_BITWISE_OR, detail::rule::same, 0x1ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Bitwise exclusive or.
-template <class A, class B, detail::if_operands<A, B> = 0> auto bitwise_xor(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_BITWISE_XOR, detail::rule::same, 0x1ff>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto bitwise_xor(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_BITWISE_XOR, detail::rule::same, 0x1ff>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Bitwise complement; logical not for bool.
-template <class A, detail::if_operands<A> = 0> auto invert(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_INVERT, detail::rule::same, 0x1ff>(at, a);
+template <class A, detail::if_operands<A> = 0> auto invert(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_INVERT, detail::rule::same, 0x1ff>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Left shift; a count outside the width gives 0.
-template <class A, class B, detail::if_operands<A, B> = 0> auto left_shift(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_LEFT_SHIFT, detail::rule::same, 0x1fe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto left_shift(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_LEFT_SHIFT, detail::rule::same, 0x1fe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Right shift, arithmetic if signed; a count outside the width gives 0, or -1 for negative numbers.
-template <class A, class B, detail::if_operands<A, B> = 0> auto right_shift(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_RIGHT_SHIFT, detail::rule::same, 0x1fe>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto right_shift(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_RIGHT_SHIFT, detail::rule::same, 0x1fe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Cosine of an angle in radians.
-template <class A, detail::if_operands<A> = 0> auto cos(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_COS, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto cos(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_COS, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Sine of an angle in radians.
-template <class A, detail::if_operands<A> = 0> auto sin(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_SIN, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto sin(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_SIN, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Tangent of an angle in radians.
-template <class A, detail::if_operands<A> = 0> auto tan(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_TAN, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto tan(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_TAN, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Hyperbolic cosine.
-template <class A, detail::if_operands<A> = 0> auto cosh(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_COSH, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto cosh(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_COSH, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Hyperbolic sine.
-template <class A, detail::if_operands<A> = 0> auto sinh(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_SINH, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto sinh(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_SINH, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Hyperbolic tangent.
-template <class A, detail::if_operands<A> = 0> auto tanh(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_TANH, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto tanh(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_TANH, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse sine, in radians.
-template <class A, detail::if_operands<A> = 0> auto arcsin(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCSIN, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto arcsin(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ARCSIN, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse cosine, in radians.
-template <class A, detail::if_operands<A> = 0> auto arccos(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCCOS, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto arccos(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ARCCOS, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse tangent, in radians.
-template <class A, detail::if_operands<A> = 0> auto arctan(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCTAN, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto arctan(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ARCTAN, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse hyperbolic sine.
-template <class A, detail::if_operands<A> = 0> auto arcsinh(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCSINH, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto arcsinh(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ARCSINH, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse hyperbolic cosine.
-template <class A, detail::if_operands<A> = 0> auto arccosh(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCCOSH, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto arccosh(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ARCCOSH, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse hyperbolic tangent.
-template <class A, detail::if_operands<A> = 0> auto arctanh(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCTANH, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto arctanh(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ARCTANH, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Angle of the point (second, first), in radians.
-template <class A, class B, detail::if_operands<A, B> = 0> auto arctan2(const A &a, const B &b, place at = place::here()) {
-    return detail::apply<BH_OP_ARCTAN2, detail::rule::same, 0x600>(at, a, b);
+template <class A, class B, detail::if_operands<A, B> = 0> auto arctan2(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_ARCTAN2, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// e to the power x.
-template <class A, detail::if_operands<A> = 0> auto exp(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_EXP, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto exp(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_EXP, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// 2 to the power x.
-template <class A, detail::if_operands<A> = 0> auto exp2(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_EXP2, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto exp2(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_EXP2, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// e to the power x, minus 1.
-template <class A, detail::if_operands<A> = 0> auto expm1(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_EXPM1, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto expm1(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_EXPM1, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Natural logarithm.
-template <class A, detail::if_operands<A> = 0> auto log(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_LOG, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto log(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_LOG, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Logarithm to base 2.
-template <class A, detail::if_operands<A> = 0> auto log2(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_LOG2, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto log2(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_LOG2, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Logarithm to base 10.
-template <class A, detail::if_operands<A> = 0> auto log10(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_LOG10, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto log10(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_LOG10, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Natural logarithm of 1 + x.
-template <class A, detail::if_operands<A> = 0> auto log1p(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_LOG1P, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto log1p(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_LOG1P, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Square root.
-template <class A, detail::if_operands<A> = 0> auto sqrt(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_SQRT, detail::rule::same, 0x1e00>(at, a);
+template <class A, detail::if_operands<A> = 0> auto sqrt(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_SQRT, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Smallest whole number not below x.
-template <class A, detail::if_operands<A> = 0> auto ceil(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_CEIL, detail::rule::rounding, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto ceil(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_CEIL, detail::rule::rounding, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Nearest whole number towards zero.
-template <class A, detail::if_operands<A> = 0> auto trunc(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_TRUNC, detail::rule::rounding, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto trunc(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_TRUNC, detail::rule::rounding, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Largest whole number not above x.
-template <class A, detail::if_operands<A> = 0> auto floor(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_FLOOR, detail::rule::rounding, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto floor(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_FLOOR, detail::rule::rounding, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Nearest whole number, halves to even.
-template <class A, detail::if_operands<A> = 0> auto rint(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_RINT, detail::rule::rounding, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto rint(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_RINT, detail::rule::rounding, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Error function.
-template <class A, detail::if_operands<A> = 0> auto erf(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ERF, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto erf(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ERF, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Complementary error function.
-template <class A, detail::if_operands<A> = 0> auto erfc(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ERFC, detail::rule::same, 0x600>(at, a);
+template <class A, detail::if_operands<A> = 0> auto erfc(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ERFC, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Is it, or either part of it, NaN?
-template <class A, detail::if_operands<A> = 0> auto isnan(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ISNAN, detail::rule::test, 0x1fff>(at, a);
+template <class A, detail::if_operands<A> = 0> auto isnan(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ISNAN, detail::rule::test, 0x1fff>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Is it, or either part of it, infinite?
-template <class A, detail::if_operands<A> = 0> auto isinf(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ISINF, detail::rule::test, 0x1fff>(at, a);
+template <class A, detail::if_operands<A> = 0> auto isinf(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ISINF, detail::rule::test, 0x1fff>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Is it, with all its parts, finite?
-template <class A, detail::if_operands<A> = 0> auto isfinite(const A &a, place at = place::here()) {
-    return detail::apply<BH_OP_ISFINITE, detail::rule::test, 0x1fff>(at, a);
+template <class A, detail::if_operands<A> = 0> auto isfinite(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_ISFINITE, detail::rule::test, 0x1fff>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Sum over axes; any for bool.
-template <class T> array<T> add_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_ADD_REDUCE, 0x1fff>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto add_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_ADD_REDUCE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Product over axes; all for bool.
-template <class T> array<T> multiply_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_MULTIPLY_REDUCE, 0x1fff>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto multiply_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_MULTIPLY_REDUCE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Smallest over axes; NaN propagates.
-template <class T> array<T> minimum_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_MINIMUM_REDUCE, 0x7ff>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto minimum_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_MINIMUM_REDUCE, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Largest over axes; NaN propagates.
-template <class T> array<T> maximum_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_MAXIMUM_REDUCE, 0x7ff>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto maximum_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_MAXIMUM_REDUCE, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Are all true?
-template <class T> array<T> logical_and_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_LOGICAL_AND_REDUCE, 0x1>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto logical_and_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_LOGICAL_AND_REDUCE, 0x1>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Is any true?
-template <class T> array<T> logical_or_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_LOGICAL_OR_REDUCE, 0x1>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto logical_or_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_LOGICAL_OR_REDUCE, 0x1>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Is the number of true elements odd?
-template <class T> array<T> logical_xor_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_LOGICAL_XOR_REDUCE, 0x1>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto logical_xor_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_LOGICAL_XOR_REDUCE, 0x1>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Bitwise and over axes.
-template <class T> array<T> bitwise_and_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_BITWISE_AND_REDUCE, 0x1ff>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto bitwise_and_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_BITWISE_AND_REDUCE, 0x1ff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Bitwise or over axes.
-template <class T> array<T> bitwise_or_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_BITWISE_OR_REDUCE, 0x1ff>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto bitwise_or_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_BITWISE_OR_REDUCE, 0x1ff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Bitwise exclusive or over axes.
-template <class T> array<T> bitwise_xor_reduce(const array<T> &a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return detail::reduction<BH_OP_BITWISE_XOR_REDUCE, 0x1ff>(at, a, over, kept);
+template <class A, detail::if_array<A> = 0>
+auto bitwise_xor_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_BITWISE_XOR_REDUCE, 0x1ff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
 /// Running sum along one axis.
-template <class T> array<T> add_accumulate(const array<T> &a, int axis, place at = place::here()) {
-    return detail::accumulation<BH_OP_ADD_ACCUMULATE, 0x1fff>(at, a, axis);
+template <class A, detail::if_array<A> = 0> auto add_accumulate(A &&a, int axis, place at = place::here()) {
+    return detail::accumulation<BH_OP_ADD_ACCUMULATE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), axis);
 }
 
 /// Running product along one axis.
-template <class T> array<T> multiply_accumulate(const array<T> &a, int axis, place at = place::here()) {
-    return detail::accumulation<BH_OP_MULTIPLY_ACCUMULATE, 0x1fff>(at, a, axis);
+template <class A, detail::if_array<A> = 0> auto multiply_accumulate(A &&a, int axis, place at = place::here()) {
+    return detail::accumulation<BH_OP_MULTIPLY_ACCUMULATE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), axis);
 }
 
 } // namespace bh

@@ -1,80 +1,120 @@
-// Operators on operands of different types, and those with one operand.
+// The operators, as friends of arrays and traced values.
 #pragma once
 
-#include "operations.hpp"
+#include "apply.hpp"
 
 namespace bh {
 namespace detail {
 
-/// Is the operator of these operands one of the friends of bh::array?
-template <class A, class B> struct is_friend : std::false_type {};
-template <class T> struct is_friend<array<T>, array<T>> : std::true_type {};
-template <class T, class S> struct is_friend<array<T>, S> : std::bool_constant<fits<S, T>> {};
-template <class S, class T> struct is_friend<S, array<T>> : std::bool_constant<fits<S, T>> {};
-template <class T, class U> struct is_friend<array<T>, array<U>> : std::false_type {};
+/// Which of two operand classes has the operators between them; no two classes have the same number.
+template <class A> constexpr int seniority() {
+    using T = typename info<A>::type;
+    return (info<A>::traced ? 64 : 0) + 2 * info<A>::code + (std::is_same_v<T, typename type_of<info<A>::code>::type> ? 0 : 1);
+}
 
-template <class A, class B> using if_mixed = std::enable_if_t<are_operands<A, B> && !is_friend<A, B>::value, int>;
-template <class A> using if_array = std::enable_if_t<info<A>::is && !info<A>::weak, int>;
-
-} // namespace detail
-
-#define BH_BINARY(symbol, function)                                                                                        \
-    template <class A, class B, detail::if_mixed<A, B> = 0> auto operator symbol(const A &a, const B &b) {                 \
-        return bh::function(a, b, place());                                                                                    \
+/// Is an operator between `operand<T, Traced>` and B of two element types, with the operand's class to do it?
+template <class T, bool Traced, class B> constexpr bool is_mixed() {
+    using P = plain<B>;
+    if constexpr (!info<P>::is) {
+        return false;
+    } else if constexpr (info<P>::weak) {
+        return !fits<P, T>;
+    } else {
+        return seniority<typename operand<T, Traced>::home>() < seniority<P>();
     }
-BH_BINARY(+, add)
-BH_BINARY(-, subtract)
-BH_BINARY(*, multiply)
-BH_BINARY(/, divide)
-BH_BINARY(%, remainder)
-BH_BINARY(&, bitwise_and)
-BH_BINARY(|, bitwise_or)
-BH_BINARY(^, bitwise_xor)
-BH_BINARY(<<, left_shift)
-BH_BINARY(>>, right_shift)
-BH_BINARY(==, equal)
-BH_BINARY(!=, not_equal)
-BH_BINARY(<, less)
-BH_BINARY(<=, less_equal)
-BH_BINARY(>, greater)
-BH_BINARY(>=, greater_equal)
+}
+template <class T, bool Traced, class B> using if_mixed = std::enable_if_t<is_mixed<T, Traced, B>(), int>;
+
+/// The right side of `&&` and `||`: an array, or if `Traced` a traced value, as truth values.
+template <bool Traced> struct truth {
+    source<bool> test;
+    bh_array **dying;
+    place at;
+    int leaf;
+
+    template <class A, std::enable_if_t<are_operands<A> && (Traced || !info<plain<A>>::traced), int> = 0>
+    truth(A &&a, place at = place::here()) : truth(detail::take(static_cast<A &&>(a), at), 0) {}
+
+private:
+    template <class U, bool T> truth(const operand<U, T> &a, int) : test(a, a.at), dying(a.dying), at(a.at), leaf(a.leaf) {}
+};
+
+/// `a && b` and `a || b`. Their left side is taken as it is, or the built-in operators, which want a bool, would be as good.
+template <int Opcode, class T, bool Traced> auto connect(const operand<T, Traced> &a, const truth<Traced> &b) {
+    const source<bool> test(a, b.at);
+    const bh_array *inputs[] = {test.get(), b.test.get()};
+    bh_array *made = record(Opcode, 0, -1, 2, inputs, b.at);
+    a.spend();
+    drop(b.dying);
+    // bool, as something that is looked up when the class is complete.
+    using R = std::conditional_t<sizeof(T) != 0, bool, T>;
+    if constexpr (Traced) {
+        return traced<R>(wrapped<R>(made), a.leaf * b.leaf == 2 ? Opcode : 0);
+    } else {
+        return wrapped<R>(made);
+    }
+}
+
+/// Operators of a class: hidden friends, found for its objects alone. Their operands are converted as they are called, so
+/// that the place of the conversion is the place of the operator.
+template <class T, bool Traced> struct operators {
+    using self = operand<T, Traced>;
+
+#define BH_BINARY(symbol, ...)                                                                                             \
+    friend auto operator symbol(self a, self b) { return apply<__VA_ARGS__>(a.at, a, b); }                                 \
+    template <class B, if_mixed<T, Traced, B> = 0> friend auto operator symbol(self a, B &&b) {                            \
+        return apply<__VA_ARGS__>(a.at, a, take(static_cast<B &&>(b), a.at));                                              \
+    }                                                                                                                      \
+    template <class B, if_mixed<T, Traced, B> = 0> friend auto operator symbol(B &&b, self a) {                            \
+        return apply<__VA_ARGS__>(a.at, take(static_cast<B &&>(b), a.at), a);                                              \
+    }
+    BH_BINARY(+, BH_OP_ADD, rule::same, 0x1fff)
+    BH_BINARY(-, BH_OP_SUBTRACT, rule::same, 0x1ffe)
+    BH_BINARY(*, BH_OP_MULTIPLY, rule::same, 0x1fff)
+    BH_BINARY(/, BH_OP_DIVIDE, rule::quotient, 0x1ffe)
+    BH_BINARY(%, BH_OP_REMAINDER, rule::same, 0x7fe)
+    BH_BINARY(&, BH_OP_BITWISE_AND, rule::same, 0x1ff)
+    BH_BINARY(|, BH_OP_BITWISE_OR, rule::same, 0x1ff)
+    BH_BINARY(^, BH_OP_BITWISE_XOR, rule::same, 0x1ff)
+    BH_BINARY(<<, BH_OP_LEFT_SHIFT, rule::same, 0x1fe)
+    BH_BINARY(>>, BH_OP_RIGHT_SHIFT, rule::same, 0x1fe)
+    BH_BINARY(==, BH_OP_EQUAL, rule::test, 0x1fff)
+    BH_BINARY(!=, BH_OP_NOT_EQUAL, rule::test, 0x1fff)
+    BH_BINARY(<, BH_OP_LESS, rule::test, 0x7ff)
+    BH_BINARY(<=, BH_OP_LESS_EQUAL, rule::test, 0x7ff)
+    BH_BINARY(>, BH_OP_GREATER, rule::test, 0x7ff)
+    BH_BINARY(>=, BH_OP_GREATER_EQUAL, rule::test, 0x7ff)
 #undef BH_BINARY
 
-#define BH_LOGICAL(symbol, function)                                                                                       \
-    template <class A, class B, detail::if_operands<A, B> = 0> auto operator symbol(const A &a, const B &b) {              \
-        return bh::function(a, b, place());                                                                                    \
+    using home = typename std::conditional_t<Traced, traced<T>, array<T>>;
+
+#define BH_LOGICAL(symbol, opcode)                                                                                         \
+    friend auto operator symbol(const home &a, truth<Traced> b) { return connect<opcode>(self(a, b.at), b); }              \
+    friend auto operator symbol(home &&a, truth<Traced> b) {                                                               \
+        return connect<opcode>(self(static_cast<home &&>(a), b.at), b);                                                    \
+    }                                                                                                                      \
+    template <class S, std::enable_if_t<is_scalar<S>, int> = 0> friend auto operator symbol(const home &a, S b) {          \
+        return apply<opcode, rule::logical, 0x1>(place(), self(a, place()), b);                                            \
+    }                                                                                                                      \
+    template <class S, std::enable_if_t<is_scalar<S>, int> = 0> friend auto operator symbol(S a, const home &b) {          \
+        return apply<opcode, rule::logical, 0x1>(place(), a, self(b, place()));                                            \
+    }                                                                                                                      \
+    template <class U, std::enable_if_t<Traced && is_scalar<U>, int> = 0>                                                  \
+    friend auto operator symbol(const array<U> &a, const home &b) {                                                        \
+        return apply<opcode, rule::logical, 0x1>(place(), operand<U>(a, place()), self(b, place()));                       \
     }
-BH_LOGICAL(&&, logical_and)
-BH_LOGICAL(||, logical_or)
+    BH_LOGICAL(&&, BH_OP_LOGICAL_AND)
+    BH_LOGICAL(||, BH_OP_LOGICAL_OR)
 #undef BH_LOGICAL
 
-template <class A, detail::if_array<A> = 0> auto operator!(const A &a) { return bh::logical_not(a, place()); }
-template <class A, detail::if_array<A> = 0> auto operator~(const A &a) { return bh::invert(a, place()); }
-template <class A, detail::if_array<A> = 0> A operator+(const A &a) { return a; }
-
-/// The negative; exact, as 0 - x would lose the sign of zero.
-template <class A, detail::if_array<A> = 0> auto negative(const A &a, place at = place::here()) {
-    using T = typename A::value_type;
-    if constexpr (detail::is_complex(detail::code<T>)) {
-        using real = typename T::value_type;
-        return bh::subtract(T(-real(0), -real(0)), a, at);
-    } else if constexpr (detail::kind_of(detail::code<T>) == 2) {
-        return subtract(-T(0), a, at);
-    } else {
-        return bh::subtract(T(0), a, at);
+    friend auto operator!(const home &a) { return apply<BH_OP_LOGICAL_NOT, rule::logical, 0x1>(place(), self(a, place())); }
+    friend auto operator!(home &&a) {
+        return apply<BH_OP_LOGICAL_NOT, rule::logical, 0x1>(place(), self(static_cast<home &&>(a), place()));
     }
-}
-template <class A, detail::if_array<A> = 0> auto operator-(const A &a) { return negative(a, place()); }
+    friend auto operator~(self a) { return apply<BH_OP_INVERT, rule::same, 0x1ff>(a.at, a); }
+    friend auto operator+(self a) { return keep_as_is(a); }
+    friend auto operator-(self a) { return negated(a); }
+};
 
-/// Power. Whole exponents from 2 to 5 given as a number become products.
-template <class A, class B, detail::if_operands<A, B> = 0> auto pow(const A &a, const B &b, place at = place::here()) {
-    if constexpr (detail::is_scalar<B> && !std::is_same_v<B, bool> && !detail::is_complex(detail::code<B>)) {
-        constexpr int common = detail::promoted<A, B>();
-        if constexpr (common == detail::info<A>::code) {
-            if (b >= B(2) && b <= B(5) && b == static_cast<B>(static_cast<int>(b))) return bh::powi(a, static_cast<int>(b), at);
-        }
-    }
-    return bh::power(a, b, at);
-}
-
+} // namespace detail
 } // namespace bh

@@ -17,6 +17,15 @@ template <class T> class multi_array {
     /// The dimension that the next `[...]` cuts.
     int next_ = 0;
 
+    /// An operand of an operator.
+    struct value {
+        bh::detail::operand<T> inner;
+        value(const multi_array &a, bh::place at = bh::place::here()) : inner(a.array_, at) {}
+        value(multi_array &&a, bh::place at = bh::place::here()) : inner(static_cast<bh::array<T> &&>(a.array_), at) {}
+        template <class S, std::enable_if_t<bh::detail::is_scalar<S>, int> = 0>
+        value(S number, bh::place at = bh::place::here()) : inner(static_cast<T>(number), at) {}
+    };
+
     multi_array(bh::array<T> &&array, int next) : array_(static_cast<bh::array<T> &&>(array)), next_(next) {}
 
 public:
@@ -41,41 +50,42 @@ public:
     multi_array operator[](const bh::slice &range) const {
         bh_array *handle = nullptr;
         bh::detail::check((bh_slice)(&handle, array_.handle(), next_, range.start, range.stop, range.step), bh::place());
-        return multi_array(bh::array<T>::from_handle(handle), next_ + 1);
+        return multi_array(bh::detail::wrapped<T>(handle), next_ + 1);
     }
-    multi_array &operator()(const bh::detail::operand<T> &values) {
-        array_.fill(values);
-        return *this;
-    }
-    multi_array &operator()(const multi_array &values) {
-        array_.fill(values.array_);
-        return *this;
-    }
-    multi_array &operator()(T value) {
-        array_.fill(value);
+    /// Writes the elements.
+    multi_array &operator()(value values) {
+        array_.fill(values.inner);
         return *this;
     }
 
-// Operators, as conversions to bh::array are not tried by its own.
-#define BH_PAPER_BINARY(symbol)                                                                                            \
-    friend auto operator symbol(const multi_array &a, const multi_array &b) { return wrap(a.array_ symbol b.array_); }     \
-    friend auto operator symbol(const multi_array &a, T b) { return wrap(a.array_ symbol b); }                             \
-    friend auto operator symbol(T a, const multi_array &b) { return wrap(a symbol b.array_); }
-    BH_PAPER_BINARY(+)
-    BH_PAPER_BINARY(-)
-    BH_PAPER_BINARY(*)
-    BH_PAPER_BINARY(/)
-    BH_PAPER_BINARY(<)
-    BH_PAPER_BINARY(<=)
-    BH_PAPER_BINARY(>)
-    BH_PAPER_BINARY(>=)
-    BH_PAPER_BINARY(==)
-    BH_PAPER_BINARY(!=)
+// Operators, as those of bh::array give bh::array, of which `[...]` cuts the first dimension.
+#define BH_PAPER_BINARY(symbol, function)                                                                                  \
+    friend auto operator symbol(value a, value b) { return wrap(bh::function(a.inner, b.inner, a.inner.at)); }
+    BH_PAPER_BINARY(+, add)
+    BH_PAPER_BINARY(-, subtract)
+    BH_PAPER_BINARY(*, multiply)
+    BH_PAPER_BINARY(/, divide)
+    BH_PAPER_BINARY(<, less)
+    BH_PAPER_BINARY(<=, less_equal)
+    BH_PAPER_BINARY(>, greater)
+    BH_PAPER_BINARY(>=, greater_equal)
+    BH_PAPER_BINARY(==, equal)
+    BH_PAPER_BINARY(!=, not_equal)
 #undef BH_PAPER_BINARY
-    friend multi_array operator-(const multi_array &a) { return wrap(-a.array_); }
+    friend multi_array operator-(value a) { return wrap(bh::negative(a.inner, a.inner.at)); }
 
 #define BH_PAPER_FUNCTION(name)                                                                                            \
-    friend auto name(const multi_array &a) { return wrap(bh::name(a.array_)); }
+    friend auto name(const multi_array &a, bh::place at = bh::place::here()) { return wrap(bh::name(a.array_, at)); }      \
+    friend auto name(multi_array &&a, bh::place at = bh::place::here()) {                                                  \
+        return wrap(bh::name(static_cast<bh::array<T> &&>(a.array_), at));                                                 \
+    }
+#define BH_PAPER_REDUCTION(name)                                                                                           \
+    friend auto name(const multi_array &a, bh::place at = bh::place::here()) {                                             \
+        return wrap(bh::name(a.array_, {}, bh::dropdims, at));                                                             \
+    }                                                                                                                      \
+    friend auto name(multi_array &&a, bh::place at = bh::place::here()) {                                                  \
+        return wrap(bh::name(static_cast<bh::array<T> &&>(a.array_), {}, bh::dropdims, at));                               \
+    }
     BH_PAPER_FUNCTION(abs)
     BH_PAPER_FUNCTION(sqrt)
     BH_PAPER_FUNCTION(exp)
@@ -83,13 +93,14 @@ public:
     BH_PAPER_FUNCTION(sin)
     BH_PAPER_FUNCTION(cos)
     BH_PAPER_FUNCTION(tanh)
-    BH_PAPER_FUNCTION(sum)
-    BH_PAPER_FUNCTION(prod)
-    BH_PAPER_FUNCTION(max)
-    BH_PAPER_FUNCTION(min)
     BH_PAPER_FUNCTION(copy)
+    BH_PAPER_REDUCTION(sum)
+    BH_PAPER_REDUCTION(prod)
+    BH_PAPER_REDUCTION(max)
+    BH_PAPER_REDUCTION(min)
 #undef BH_PAPER_FUNCTION
-    friend T scalar(const multi_array &a) { return bh::scalar(a.array_); }
+#undef BH_PAPER_REDUCTION
+    friend T scalar(const multi_array &a, bh::place at = bh::place::here()) { return bh::scalar(a.array_, at); }
 
 private:
     template <class R> static multi_array<R> wrap(bh::array<R> &&array) { return multi_array<R>(static_cast<bh::array<R> &&>(array)); }

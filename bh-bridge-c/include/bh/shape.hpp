@@ -123,6 +123,14 @@ struct index {
     constexpr index(ellipsis_type, place at = place::here()) noexcept : entry{index_ellipsis, 0, 0, 0}, at(at) {}
 };
 
+/// The first size of a list of them, with the line that it was written in.
+struct size {
+    std::int64_t count;
+    place at;
+    template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
+    constexpr size(Integer count, place at = place::here()) noexcept : count(static_cast<std::int64_t>(count)), at(at) {}
+};
+
 /// An owned handle, freed unless given away.
 class owner {
     bh_array *handle_ = nullptr;

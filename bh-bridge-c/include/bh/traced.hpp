@@ -7,12 +7,16 @@ namespace bh {
 
 /// "One element", while a function is traced. Behaves like a number: changing one changes no other and no array.
 /// It has no truth value: branch with `bh::where(condition, a, b)`.
-template <class T> class traced {
+template <class T> class traced : detail::operators<T, true> {
+    template <class, bool> friend struct detail::operand;
+
     array<T> value_;
     /// The operation on two different parameters that made this; 0 if something else did.
     int opcode_ = 0;
     /// Which parameter this is, from 1; 0 for results.
     int leaf_ = 0;
+
+    using self = detail::operand<T, true>;
 
 public:
     using value_type = T;
@@ -32,27 +36,34 @@ public:
     }
 
 // `x += y` is `x = x + y`, and must not reach the array that x was taken from.
-#define BH_COMPOUND(symbol, plain)                                                                                         \
-    template <class B> traced &operator symbol(const B &b) {                                                               \
-        auto result = *this plain b;                                                                                       \
-        static_assert(detail::kind_of(detail::code<typename decltype(result)::value_type>) <= detail::kind_of(detail::code<T>), \
-                      "the result does not fit the variable on the left side");                                            \
-        if constexpr (std::is_same_v<decltype(result), traced>) {                                                          \
-            *this = static_cast<traced &&>(result);                                                                        \
-        } else {                                                                                                           \
-            *this = traced(array<T>(result.value()));                                                                      \
-        }                                                                                                                  \
-        return *this;                                                                                                      \
+#define BH_COMPOUND(symbol, ...)                                                                                           \
+    traced &operator symbol(self b) { return become(detail::apply<__VA_ARGS__>(b.at, self(*this, b.at), b)); }             \
+    template <class B, std::enable_if_t<detail::are_operands<traced, B> && !std::is_convertible_v<B, self>, int> = 0>      \
+    traced &operator symbol(B &&b) {                                                                                       \
+        const place at;                                                                                                    \
+        return become(detail::apply<__VA_ARGS__>(at, self(*this, at), detail::take(static_cast<B &&>(b), at)));            \
     }
-    BH_COMPOUND(+=, +)
-    BH_COMPOUND(-=, -)
-    BH_COMPOUND(*=, *)
-    BH_COMPOUND(/=, /)
-    BH_COMPOUND(%=, %)
-    BH_COMPOUND(&=, &)
-    BH_COMPOUND(|=, |)
-    BH_COMPOUND(^=, ^)
+    BH_COMPOUND(+=, BH_OP_ADD, detail::rule::same, 0x1fff)
+    BH_COMPOUND(-=, BH_OP_SUBTRACT, detail::rule::same, 0x1ffe)
+    BH_COMPOUND(*=, BH_OP_MULTIPLY, detail::rule::same, 0x1fff)
+    BH_COMPOUND(/=, BH_OP_DIVIDE, detail::rule::quotient, 0x1ffe)
+    BH_COMPOUND(%=, BH_OP_REMAINDER, detail::rule::same, 0x7fe)
+    BH_COMPOUND(&=, BH_OP_BITWISE_AND, detail::rule::same, 0x1ff)
+    BH_COMPOUND(|=, BH_OP_BITWISE_OR, detail::rule::same, 0x1ff)
+    BH_COMPOUND(^=, BH_OP_BITWISE_XOR, detail::rule::same, 0x1ff)
 #undef BH_COMPOUND
+
+private:
+    template <class R> traced &become(traced<R> &&result) {
+        static_assert(detail::kind_of(detail::code<R>) <= detail::kind_of(detail::code<T>),
+                      "the result does not fit the variable on the left side");
+        if constexpr (std::is_same_v<R, T>) {
+            *this = static_cast<traced &&>(result);
+        } else {
+            *this = traced(array<T>(result.value()));
+        }
+        return *this;
+    }
 };
 
 } // namespace bh

@@ -10,9 +10,13 @@
 namespace bh {
 
 template <class T> class array;
+template <class T> class selection;
 template <class T> class traced;
 
 namespace detail {
+
+/// A type without reference and const.
+template <class A> using plain = std::remove_cv_t<std::remove_reference_t<A>>;
 
 template <class T> struct dependent_false : std::false_type {};
 

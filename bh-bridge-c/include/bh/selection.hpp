@@ -1,0 +1,133 @@
+// Elements that a mask chooses: a(mask), to be read and written.
+#pragma once
+
+#include "indexing.hpp"
+
+namespace bh {
+namespace detail {
+
+/// For each true element its number among the true ones, for others anything from -1.
+inline array<std::int64_t> numbers_of_true(const array<bool> &flat, place at) {
+    return bh::subtract(bh::add_accumulate(bh::cast<std::int64_t>(flat, at), 0, at), 1, at);
+}
+
+} // namespace detail
+
+/// The flat (C order) positions of the elements that are true (not zero). Waits for their number.
+template <class A, detail::if_array<A> = 0> array<std::int64_t> flatnonzero(A &&a, place at = place::here()) {
+    const array<bool> flat = bh::cast<bool>(static_cast<A &&>(a), at).flatten(at);
+    const auto total = bh::scalar(bh::add_reduce(bh::cast<std::int64_t>(flat, at), {}, dropdims, at), at);
+    array<std::int64_t> positions = bh::empty<std::int64_t>({total}, at);
+    if (total == 0) return positions;
+    put_where(positions, detail::numbers_of_true(flat, at), flat, bh::arange(static_cast<double>(flat.size(at)), at), at);
+    return positions;
+}
+
+/// The elements of an array that a mask chooses. Converts to an array of them, in C order, whose size is known when the mask
+/// is: reading waits for it. `=`, `+=`, … write the chosen elements; from a number, they wait for nothing.
+///
+/// It cannot be kept: `auto x = a(mask)` has no use, `bh::array<T> x = a(mask)` does.
+template <class T> class selection : detail::operators<T, false> {
+    array<T> array_;
+    array<bool> mask_;
+    array<T> read_;
+
+    using operand = detail::operand<T>;
+
+    /// The mask with as many dimensions as the array.
+    array<bool> spread(place at) const {
+        shape extents = mask_.extents(at);
+        for (int dim = extents.rank(), rank = array_.rank(at); dim < rank; ++dim) extents.push_back(1, at);
+        return mask_.reshape(extents, at);
+    }
+    /// Flat positions of the chosen elements, with the dimensions after the mask's as columns.
+    array<std::int64_t> positions(place at) const {
+        const shape extents = array_.extents(at);
+        std::int64_t inner = 1;
+        for (int dim = mask_.rank(at); dim < extents.rank(); ++dim) inner *= extents[dim];
+        array<std::int64_t> rows = bh::flatnonzero(mask_, at);
+        if (extents.rank() == mask_.rank(at)) return rows;
+        shape chosen{rows.size(at)};
+        for (int dim = mask_.rank(at); dim < extents.rank(); ++dim) chosen.push_back(extents[dim], at);
+        auto columns = bh::arange(static_cast<double>(inner), at);
+        return bh::add(bh::multiply(rows.reshape({-1, 1}, at), inner, at), std::move(columns), at).reshape(chosen, at);
+    }
+    void store(const bh_array *value, place at) {
+        const array<bool> mask = spread(at);
+        const bh_array *inputs[] = {mask.handle(), value, array_.handle()};
+        detail::record_into(array_.handle(), BH_OP_WHERE, 0, 3, inputs, at);
+    }
+    template <int Opcode, unsigned Set> void update(operand b) {
+        static_assert(detail::in_set(Set, detail::code<T>), "this operation does not exist for this element type");
+        if (b.is_number()) {
+            const array<T> all = detail::apply<Opcode, detail::rule::same, Set>(b.at, operand(array_, b.at), b);
+            store(all.handle(), b.at);
+        } else {
+            const array<std::int64_t> where = positions(b.at);
+            array<T> chosen = bh::take(array_, where, b.at);
+            const bh_array *inputs[] = {chosen.handle(), b.handle};
+            detail::record_into(chosen.handle(), Opcode, 0, 2, inputs, b.at);
+            b.spend();
+            bh::put(array_, where, std::move(chosen), b.at);
+        }
+    }
+
+public:
+    using value_type = T;
+
+    selection(const array<T> &a, const array<bool> &mask, place at) : array_(a), mask_(mask) {
+        const shape extents = a.extents(at), chosen = mask.extents(at);
+        bool fits = chosen.rank() > 0 && chosen.rank() <= extents.rank();
+        for (int dim = 0; fits && dim < chosen.rank(); ++dim) fits = chosen[dim] == extents[dim];
+        if (!fits) {
+            detail::fail(BH_STATUS_SHAPE, "a mask of shape " + chosen.text() + " does not fit an array of shape " + extents.text(), at);
+        }
+    }
+    selection(const selection &) = delete;
+
+    /// The elements as an array of its own.
+    operator array<T>() && { return gathered(place()); }
+    array<T> &&gathered(place at) && {
+        read_ = bh::take(array_, positions(at), at);
+        return static_cast<array<T> &&>(read_);
+    }
+
+    /// Writes the elements: all the same, or from an array with as many as there are.
+    void operator=(operand value) && { write(value); }
+    void operator=(const detail::foreign<T, false> &value) && {
+        const array<T> converted = value.template as<T>();
+        write(operand(converted, value.at));
+    }
+    void operator=(selection &&other) && { write(operand(static_cast<selection &&>(other))); }
+
+#define BH_COMPOUND(symbol, opcode, ...)                                                                                   \
+    void operator symbol(operand b) && { update<opcode, __VA_ARGS__>(b); }
+    BH_COMPOUND(+=, BH_OP_ADD, 0x1fff)
+    BH_COMPOUND(-=, BH_OP_SUBTRACT, 0x1ffe)
+    BH_COMPOUND(*=, BH_OP_MULTIPLY, 0x1fff)
+    BH_COMPOUND(/=, BH_OP_DIVIDE, 0x1e00)
+    BH_COMPOUND(%=, BH_OP_REMAINDER, 0x7fe)
+    BH_COMPOUND(&=, BH_OP_BITWISE_AND, 0x1ff)
+    BH_COMPOUND(|=, BH_OP_BITWISE_OR, 0x1ff)
+    BH_COMPOUND(^=, BH_OP_BITWISE_XOR, 0x1ff)
+    BH_COMPOUND(<<=, BH_OP_LEFT_SHIFT, 0x1fe)
+    BH_COMPOUND(>>=, BH_OP_RIGHT_SHIFT, 0x1fe)
+#undef BH_COMPOUND
+
+private:
+    void write(operand value) {
+        if (value.is_number()) {
+            store(detail::constant(value.value), value.at);
+            return;
+        }
+        const array<std::int64_t> where = positions(value.at);
+        bh_array *stretched = nullptr;
+        const shape extents = where.extents(value.at);
+        (bh_at)(value.at.file, value.at.line);
+        detail::check((bh_broadcast)(&stretched, value.handle, extents.rank(), extents.data()), value.at);
+        value.spend();
+        bh::put(array_, where, detail::wrapped<T>(stretched), value.at);
+    }
+};
+
+} // namespace bh
