@@ -30,8 +30,8 @@ template <class T> struct program {
     void run(std::int64_t iters) {
         for (std::int64_t step = 0; step < iters; step++) {
             const double years = 0.25 - static_cast<double>(step) * (0.25 / 365);
-            auto value = sum(price(spot, 65.0, years, 0.08, 0.3));
-            total += static_cast<double>(scalar(value)) / static_cast<double>(spot.size());
+            auto value = scalar(sum(price(spot, 65.0, years, 0.08, 0.3)));
+            total += static_cast<double>(value) / static_cast<double>(spot.size());
         }
     }
 

@@ -12,10 +12,9 @@ template <class T> struct program {
 
     void run(std::int64_t iters) {
         for (std::int64_t step = 0; step < iters; step++) {
-            auto x = bh::random::uniform<T>({n}, static_cast<std::uint64_t>(2 * step));
-            auto y = bh::random::uniform<T>({n}, static_cast<std::uint64_t>(2 * step + 1));
-            auto inside = sum(x * x + y * y <= 1);
-            total += 4.0 * static_cast<double>(scalar(inside)) / static_cast<double>(n);
+            auto square = [&](std::int64_t stream) { return pow(bh::random::uniform<T>({n}, static_cast<std::uint64_t>(stream)), 2); };
+            auto inside = scalar(sum(square(2 * step) + square(2 * step + 1) <= 1));
+            total += 4.0 * static_cast<double>(inside) / static_cast<double>(n);
         }
     }
 

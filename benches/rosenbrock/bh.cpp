@@ -12,8 +12,7 @@ template <class T> struct program {
     void run(std::int64_t iters) {
         auto here = x(slice(none, -1)), next = x(slice(1, none));
         for (std::int64_t step = 0; step < iters; step++) {
-            auto total = sum(100 * pow(next - pow(here, 2), 2) + pow(1 - here, 2));
-            value = scalar(total);
+            value = scalar(sum(100 * pow(next - pow(here, 2), 2) + pow(1 - here, 2)));
         }
     }
 

@@ -1,9 +1,12 @@
 // All C++ tests in one program, so that the framework is compiled once.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
 #include "support.hpp"
+
+#include <iostream>
 
 #include "arrays.inc"
 #include "assignment.inc"
+#include "contexts.inc"
 #include "errors.inc"
 #include "files.inc"
 #include "functions.inc"
@@ -14,6 +17,14 @@
 #include "paper.inc"
 #include "reductions.inc"
 #include "runtime.inc"
+#include "selection.inc"
 #include "threads.inc"
 #include "traced.inc"
 #include "types.inc"
+
+int main(int argc, char **argv) {
+    const int failed = doctest::Context(argc, argv).run();
+    const auto arrays = bh::statistics().arrays;
+    if (arrays != 0) std::cerr << arrays << " handles were not freed\n";
+    return failed || arrays != 0;
+}

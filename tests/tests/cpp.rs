@@ -76,11 +76,31 @@ fn unit_tests_with_clang_in_cpp20() {
     unit_tests("clang20", &["clang++", "-std=c++20"], "all.cpp", &[]);
 }
 
+/// Address, leak and undefined-behaviour sanitizers.
+const SANITIZED: &[&str] = &["g++", "-std=c++17", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
 #[test]
-fn unit_tests_under_address_and_undefined_behaviour_sanitizers() {
-    let compiler = ["g++", "-std=c++17", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    // Leaks of arrays are counted by the library itself; the checker would follow memory of its caches.
-    unit_tests("asan", &compiler, "all.cpp", &[("ASAN_OPTIONS", "detect_leaks=0".into())]);
+fn unit_tests_under_sanitizers_of_addresses_leaks_and_undefined_behaviour() {
+    unit_tests("asan", SANITIZED, "all.cpp", &[("ASAN_OPTIONS", "detect_leaks=1".into())]);
+}
+
+/// The leak checker is at work: it finds what is leaked.
+#[test]
+fn examples_leak_nothing() {
+    let directory = scratch("leaks");
+    let leaking = directory.join("leaking.cpp");
+    std::fs::write(&leaking, "#include <bh.hpp>\nint main() { bh::ones({9}); new int *volatile(new int(7)); }\n")
+        .unwrap();
+    let example = root().join("examples/nbody.cpp");
+    for (source, leaks) in [(&leaking, true), (&example, false)] {
+        let built = directory.join("program");
+        compile(SANITIZED, source, &built);
+        let output = program(&built).args(["20", "2"]).env("ASAN_OPTIONS", "detect_leaks=1").output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(errors.contains("LeakSanitizer: detected"), leaks, "{}: {errors}", source.display());
+        assert_eq!(output.status.success(), !leaks, "{errors}");
+    }
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 #[test]
@@ -151,6 +171,26 @@ fn example(file: &str, compiler: &[&str], arguments: &[&str]) {
     check.stdin(Stdio::from(std::fs::File::open(directory.join("output")).unwrap()));
     succeeded(file, &check.output().unwrap());
     std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Lines of code, without empty ones and comments.
+fn code(text: &str) -> usize {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+}
+
+#[test]
+fn the_heat_program_is_no_longer_than_the_papers() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let paper = read("tests/cpp/paper.inc");
+    let printed = paper.split_once("namespace printed {").unwrap().1.split_once("} // namespace printed").unwrap().0;
+    // As printed: with its include, without the return that it lacks.
+    let figure = code(printed) + 1 - printed.matches("return").count();
+    assert_eq!(figure, 16);
+    let ours = read("examples/heat.cpp");
+    // The main function, with the headers that it alone needs, is what the paper's program would need, too.
+    let (solver, _) = ours.split_once("int main(").unwrap();
+    let of_main = solver.lines().filter(|line| line.starts_with("#include <") && !line.contains("bh.hpp")).count();
+    assert!(code(solver) - of_main <= figure, "{} lines, but the paper's program has {figure}", code(solver) - of_main);
 }
 
 const C: &[&str] = &["cc", "-std=c99", "-O1"];

@@ -31,6 +31,7 @@ template <class T> class selection : detail::operators<T, false> {
     array<T> array_;
     array<bool> mask_;
     array<T> read_;
+    place at_;
 
     using operand = detail::operand<T>;
 
@@ -75,7 +76,7 @@ template <class T> class selection : detail::operators<T, false> {
 public:
     using value_type = T;
 
-    selection(const array<T> &a, const array<bool> &mask, place at) : array_(a), mask_(mask) {
+    selection(const array<T> &a, const array<bool> &mask, place at) : array_(a), mask_(mask), at_(at) {
         const shape extents = a.extents(at), chosen = mask.extents(at);
         bool fits = chosen.rank() > 0 && chosen.rank() <= extents.rank();
         for (int dim = 0; fits && dim < chosen.rank(); ++dim) fits = chosen[dim] == extents[dim];
@@ -86,7 +87,7 @@ public:
     selection(const selection &) = delete;
 
     /// The elements as an array of its own.
-    operator array<T>() && { return gathered(place()); }
+    operator array<T>() && { return static_cast<selection &&>(*this).gathered(at_); }
     array<T> &&gathered(place at) && {
         read_ = bh::take(array_, positions(at), at);
         return static_cast<array<T> &&>(read_);
@@ -122,7 +123,15 @@ private:
         }
         const array<std::int64_t> where = positions(value.at);
         bh_array *stretched = nullptr;
-        const shape extents = where.extents(value.at);
+        const shape extents = where.extents(value.at), given = detail::shape_of(value.handle, value.at);
+        bool fits = given.rank() <= extents.rank();
+        for (int dim = 1; fits && dim <= given.rank(); ++dim) {
+            const std::int64_t extent = given[given.rank() - dim];
+            fits = extent == 1 || extent == extents[extents.rank() - dim];
+        }
+        if (!fits) {
+            detail::fail(BH_STATUS_SHAPE, "values of shape " + given.text() + " do not fit chosen elements of shape " + extents.text(), value.at);
+        }
         (bh_at)(value.at.file, value.at.line);
         detail::check((bh_broadcast)(&stretched, value.handle, extents.rank(), extents.data()), value.at);
         value.spend();
