@@ -3,11 +3,15 @@
 use crate::deps::Dependencies;
 use crate::facts::{Class, Facts};
 use crate::legality::{Entry, Reason, Rules, Summary};
+use crate::lower::{self, Home, Lowered};
 use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
 use bh_bytecode::{BatchRef, DType};
 use std::fmt::Write;
+
+/// The part of the largest array whose rows are taken to fit a cache.
+const SHARE: i64 = 4;
 
 impl Reason {
     /// The reason in words; bases by the names of the text form.
@@ -190,5 +194,34 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options) -> String {
             }
         }
     });
+    text + &explain_sweeps(batch)
+}
+
+/// Which kernels the CPU engine runs in lock-step if their arrays are large.
+fn explain_sweeps(batch: &BatchRef<'_>) -> String {
+    let largest = batch.bases.iter().map(|base| base.bytes()).max().unwrap_or(0);
+    let figures = lower::figures(batch, (largest as i64 / SHARE).max(1));
+    // Kernels are numbered without those that compute nothing.
+    let computes = |block: &u32| lower::lower(batch, *block) != Lowered::Nothing;
+    let number = |block: u32| (0..block).filter(computes).count();
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for sweep in &figures.sweeps.found {
+        let rolling = sweep.arrays.iter().filter(|array| matches!(array.home, Home::Rolling { .. })).count();
+        let (first, count) = (number(sweep.blocks.start), sweep.blocks.clone().filter(computes).count());
+        let _ = writeln!(
+            text,
+            "kernels {first} to {} run in lock-step where arrays are large: {} loop nests, {rolling} arrays without \
+             memory, {} bytes moved instead of {}",
+            first + count - 1,
+            sweep.nests.len(),
+            sweep.bytes,
+            sweep.plain_bytes
+        );
+    }
+    for &(block, reason) in &figures.sweeps.apart {
+        let first = number(block);
+        let _ = writeln!(text, "kernels {first} and {} do not run in lock-step: {}", first + 1, reason.text());
+    }
     text
 }

@@ -2,7 +2,7 @@
 //! constants, is run without looking at its instructions.
 
 use crate::plan::BlockPlan;
-use crate::sweep::SweepPlan;
+use crate::sweep::SweepPlans;
 use bh_bytecode::{Batch, BatchRef};
 
 /// The most batches that are kept, and the most instructions in all of them.
@@ -22,7 +22,7 @@ pub(crate) struct Plans {
     /// By block; those that were never asked for are `None`.
     pub(crate) blocks: Vec<Option<BlockPlan>>,
     /// The sweeps, if they were ever asked for.
-    pub(crate) sweeps: Option<Vec<SweepPlan>>,
+    pub(crate) sweeps: Option<SweepPlans>,
 }
 
 /// The plans of recent batches.

@@ -28,6 +28,7 @@ pub struct Engine {
     sweeps: Counter,
     swept_kernels: Counter,
     saved_bytes: Counter,
+    refused_sweeps: Counter,
 }
 
 /// What runs kernels: threads, scratch and lent memory.
@@ -78,6 +79,7 @@ impl Component for Engine {
             sweeps: host.counter("sweeps"),
             swept_kernels: host.counter("kernels in sweeps"),
             saved_bytes: host.counter("bytes saved by sweeps"),
+            refused_sweeps: host.counter("sweeps refused"),
         })
     }
 
@@ -163,15 +165,16 @@ impl Component for Engine {
             || (blocks.len() == count && blocks.iter().enumerate().all(|(at, &block)| at as u32 == block));
         let all = if blocks.is_empty() { count } else { 0 };
         let Plans { blocks: plans, sweeps } = plans;
-        let mut rest: &[SweepPlan] = match (self.settings.sweep_bytes, whole) {
-            (Some(bytes), true) => {
-                if sweeps.is_none() {
-                    *sweeps = Some(sweep::plan(batch, bytes, self.machine.primitives)?);
-                }
-                sweeps.as_deref().unwrap_or_default()
+        let mut rest: &[SweepPlan] = &[];
+        if let (Some(bytes), true) = (self.settings.sweep_bytes, whole) {
+            if sweeps.is_none() {
+                *sweeps = Some(sweep::plan(batch, bytes, self.machine.primitives)?);
             }
-            _ => &[],
-        };
+            if let Some(planned) = sweeps {
+                rest = &planned.sweeps;
+                self.refused_sweeps.add(planned.refused);
+            }
+        }
         // Blocks before this one have run in a sweep.
         let mut done = 0;
         for block in (0..all as u32).chain(blocks.iter().copied()) {

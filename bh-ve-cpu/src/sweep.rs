@@ -7,7 +7,8 @@ use crate::run::Division;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, Home, Lowered, SlotMode, Stage, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
+use bh_fuser::lower::{self, Apart, Home, Lowered, SlotMode, Stage, Sweep, SweepArray};
+use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
 use std::ops::Range;
 
 /// A nest that runs in lock-step with others.
@@ -80,10 +81,21 @@ pub(crate) struct SweepPlan {
     pub(crate) saved: u64,
 }
 
-/// The sweeps of a batch.
-pub(crate) fn plan(batch: &BatchRef<'_>, bytes: i64, primitives: Primitives) -> Result<Vec<SweepPlan>> {
-    let options = SweepOptions { bytes, unit: &Division::rows_of };
-    lower::sweeps(batch, &options).into_iter().map(|sweep| SweepPlan::new(batch, sweep, primitives)).collect()
+/// The sweeps of a batch, planned.
+#[derive(Debug, Default)]
+pub(crate) struct SweepPlans {
+    pub(crate) sweeps: Vec<SweepPlan>,
+    /// Kernels that follow each other on common arrays and cannot run in lock-step.
+    pub(crate) refused: u64,
+}
+
+/// Plans the sweeps of a batch.
+pub(crate) fn plan(batch: &BatchRef<'_>, bytes: i64, primitives: Primitives) -> Result<SweepPlans> {
+    let Sweeps { found, apart } = lower::sweeps(batch, &SweepOptions { bytes, unit: &Division::rows_of });
+    let refused = |(_, reason): &&(u32, Apart)| matches!(reason, Apart::Unbounded | Apart::Rows | Apart::Gain);
+    let refused = apart.iter().filter(refused).count() as u64;
+    let sweeps = found.into_iter().map(|sweep| SweepPlan::new(batch, sweep, primitives)).collect::<Result<_>>()?;
+    Ok(SweepPlans { sweeps, refused })
 }
 
 impl SweepPlan {

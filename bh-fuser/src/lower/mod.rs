@@ -23,5 +23,8 @@ pub use kernel::{
     StrideClass, Temporary,
 };
 pub(crate) use nest::fold_order;
-pub use sweep::{Home, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, sweeps};
+pub use sweep::{
+    Apart, Figures, Home, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps, figures,
+    sweeps,
+};
 pub use text::describe;

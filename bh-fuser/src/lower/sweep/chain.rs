@@ -1,7 +1,7 @@
 //! Collecting a chain: which nests may run in lock-step, and how far each must lag.
 
 use super::rows::{self, Rows, Steps};
-use super::{NO_ARRAY, SweepOptions, SweepRename};
+use super::{Apart, NO_ARRAY, SweepOptions, SweepRename};
 use crate::lower::{self, BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
@@ -62,6 +62,11 @@ impl Facts {
             }
         }
         facts
+    }
+
+    /// Does the block compute anything?
+    pub(super) fn computes(&self, block: u32) -> bool {
+        self.lowered[block as usize] != Lowered::Nothing
     }
 
     /// The pitch of a base is the largest stride of an outermost loop.
@@ -142,6 +147,8 @@ pub(super) struct Chain<'a> {
     current: HashMap<BufferKey, u32>,
     /// The block that is taken in.
     at: u32,
+    /// Why the first nest that does not join does not.
+    pub(super) reason: Option<Apart>,
     /// Times at which partial results of all folds end are multiples of this.
     pub(super) unit: i64,
 }
@@ -178,6 +185,7 @@ impl<'a> Chain<'a> {
             renames: Vec::new(),
             current: HashMap::new(),
             at: first,
+            reason: None,
             unit: 1,
         }
     }
@@ -185,7 +193,10 @@ impl<'a> Chain<'a> {
     /// Takes in blocks up to `limit`, as far as the chain goes. An error is the block whose rows are too many.
     pub(super) fn extend(&mut self, limit: u32) -> Result<(), u32> {
         for block in self.first..limit {
-            let Some(swept) = self.block(block) else { break };
+            let Some(swept) = self.block(block) else {
+                self.reason.get_or_insert(Apart::Special);
+                break;
+            };
             if swept {
                 self.end = block + 1;
                 if self.nests.len() > 1 && self.bytes(self.unit) > SPILL * self.options.bytes {
@@ -295,14 +306,18 @@ impl<'a> Chain<'a> {
         }
         let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
         let fitting = rows::steps(&stage, pitch).filter(|_| stage.parameters.iterations() > 0);
-        let joined = fitting.and_then(|steps| {
+        let joined = fitting.ok_or(Apart::Unbounded).and_then(|steps| {
             let ways: Vec<Option<Rows>> =
                 (0..arrays.len()).map(|slot| rows::rows(&stage, slot, steps, pitch(slot))).collect();
             self.lag(&stage, &arrays, steps, &ways).map(|lag| (steps, ways, lag))
         });
-        let Some((steps, ways, lag)) = joined else {
-            self.put_off(block, stage, arrays);
-            return false;
+        let (steps, ways, lag) = match joined {
+            Ok(joined) => joined,
+            Err(reason) => {
+                self.reason.get_or_insert(reason);
+                self.put_off(block, stage, arrays);
+                return false;
+            }
         };
         let nest = self.nests.len() as u32;
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
@@ -341,10 +356,11 @@ impl<'a> Chain<'a> {
         self.after.push((block, stage, arrays));
     }
 
-    /// How far the nest must lag behind those of the chain; `None` if it cannot run in lock-step with them.
-    fn lag(&self, stage: &Stage, arrays: &[u32], steps: Steps, ways: &[Option<Rows>]) -> Option<Lag> {
+    /// How far the nest must lag behind those of the chain, or why it cannot run in lock-step with them.
+    fn lag(&self, stage: &Stage, arrays: &[u32], steps: Steps, ways: &[Option<Rows>]) -> Result<Lag, Apart> {
         let unit = if stage.kernel.reduces() {
-            let iterations = (self.options.unit)(stage).filter(|_| steps.per == 1 || steps.phase == 0)?;
+            let iterations = (self.options.unit)(stage).filter(|_| steps.per == 1 || steps.phase == 0);
+            let iterations = iterations.ok_or(Apart::Rows)?;
             iterations / gcd(iterations, steps.per)
         } else {
             1
@@ -356,17 +372,17 @@ impl<'a> Chain<'a> {
             let Some(array) = self.arrays.get(array as usize) else { continue };
             let write = stage.kernel.slots[slot].mode != SlotMode::Read;
             if array.put_off.1 || (write && array.put_off.0) {
-                return None;
+                return Err(Apart::Unbounded);
             }
             let Some(own) = *way else {
                 // It touches any row at any time.
                 if array.written || (write && (array.apart || !array.accesses.is_empty())) {
-                    return None;
+                    return Err(Apart::Unbounded);
                 }
                 continue;
             };
             if array.apart && (write || array.written) {
-                return None;
+                return Err(Apart::Unbounded);
             }
             let own_rows = (own.first, own.last + steps.positions - 1);
             for other in &array.accesses {
@@ -388,11 +404,11 @@ impl<'a> Chain<'a> {
             }
         }
         if !shares {
-            return None;
+            return Err(Apart::Unrelated);
         }
         let (late, early) = depends.unwrap_or_else(|| (beside.unwrap_or(0), beside.unwrap_or(0)));
         let late = (late + unit - 1).div_euclid(unit) * unit;
-        Some(Lag { late, early: early.min(late).div_euclid(unit) * unit, unit })
+        Ok(Lag { late, early: early.min(late).div_euclid(unit) * unit, unit })
     }
 
     /// The rows of an array that are in use at once, seen from the front: the first, and how far the last lies behind

@@ -17,12 +17,16 @@
 //! the chain depends on them.
 
 mod chain;
+mod figures;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use super::kernel::Stage;
 use bh_bytecode::{BatchRef, DType};
 use chain::Chain;
+pub use figures::{Figures, figures};
 use std::ops::Range;
 
 /// What an engine wants of sweeps.
@@ -154,40 +158,83 @@ pub struct Sweep {
     pub bytes: u64,
 }
 
-/// The sweeps of a batch with a partition, in order; their blocks do not overlap. Blocks in none run as usual.
-pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Vec<Sweep> {
-    let mut found = Vec::new();
+/// Why a block begins no sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// It, or the next, has an algorithm of its own, or gathers.
+    Special,
+    /// It shares no array with what follows.
+    Unrelated,
+    /// What follows reads or writes rows of its arrays in no bounded distance, or in another pitch.
+    Unbounded,
+    /// The rows in use would not fit the cache.
+    Rows,
+    /// A sweep would save too little.
+    Gain,
+}
+
+impl Apart {
+    /// The reason in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Apart::Special => "one of them has an algorithm of its own",
+            Apart::Unrelated => "they have no array in common",
+            Apart::Unbounded => "one needs rows of the other's arrays at no bounded distance",
+            Apart::Rows => "the rows in use at once would not fit the cache",
+            Apart::Gain => "it would save too little",
+        }
+    }
+}
+
+/// The sweeps of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct Sweeps {
+    /// In order; their blocks do not overlap. Blocks in none run as usual.
+    pub found: Vec<Sweep>,
+    /// Blocks that begin no sweep though others follow, and why.
+    pub apart: Vec<(u32, Apart)>,
+}
+
+/// The sweeps of a batch with a partition.
+pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Sweeps {
+    let mut sweeps = Sweeps::default();
     let blocks = batch.blocks.len() as u32;
     if blocks < 2 || !worthwhile(batch, options.bytes) {
-        return found;
+        return sweeps;
     }
     let facts = chain::Facts::new(batch);
     let mut first = 0;
     while first + 1 < blocks {
         let mut limit = blocks;
-        let sweep = loop {
+        let outcome = loop {
             let mut chain = Chain::new(batch, &facts, options, first);
             // The rows of too many blocks do not fit the cache.
-            let outcome = chain.extend(limit).and_then(|()| window::finish(chain, options));
-            match outcome {
-                Ok(sweep) => break sweep,
+            match chain.extend(limit).and_then(|()| window::finish(chain, options)) {
                 Err(block) if block > first && block < limit => limit = block,
-                Err(_) => break None,
+                Err(_) => break Err(Apart::Rows),
+                // A chain that was cut until nothing was left.
+                Ok(Err(_)) if limit < blocks => break Err(Apart::Rows),
+                Ok(outcome) => break outcome,
             }
         };
-        first = match sweep {
-            Some(sweep) => {
+        first = match outcome {
+            Ok(sweep) => {
                 let end = sweep.blocks.end;
-                found.push(sweep);
+                sweeps.found.push(sweep);
                 end
             }
-            None => first + 1,
+            Err(reason) => {
+                if facts.computes(first) {
+                    sweeps.apart.push((first, reason));
+                }
+                first + 1
+            }
         };
     }
-    found
+    sweeps
 }
 
-/// Is there more than the caches hold anyway? At least two blocks must work on large arrays.
+/// Do the arrays pass what the caches hold anyway?
 fn worthwhile(batch: &BatchRef<'_>, bytes: i64) -> bool {
     let total: u64 = batch.bases.iter().map(|base| base.bytes()).sum();
     total > bytes as u64

@@ -3,7 +3,7 @@
 
 use super::chain::{Array, Chain, Nest};
 use super::rows::{self, Region};
-use super::{Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
+use super::{Apart, Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
 use bh_bytecode::base_flags;
 
 /// The most chunks.
@@ -11,10 +11,10 @@ const CHUNKS: i64 = 64;
 /// A sweep must save one part in so many of the bytes.
 const LEAST_GAIN: u64 = 12;
 
-/// Completes a sweep; `None` if the chain is none, or not worth it. An error is a block before which the chain must end.
-pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Option<Sweep>, u32> {
+/// Completes a sweep, or says why there is none. The outer error is a block before which the chain must end.
+pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Result<Sweep, Apart>, u32> {
     if chain.nests.len() < 2 {
-        return Ok(None);
+        return Ok(Err(chain.reason.unwrap_or(Apart::Unrelated)));
     }
     let rolling: Vec<bool> = chain.arrays.iter().map(|array| is_rolling(&chain, array)).collect();
     // A base has at most one fresh buffer.
@@ -23,7 +23,7 @@ pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Opt
             return Err(block);
         }
     }
-    Ok(complete(chain, &rolling, options))
+    Ok(complete(chain, &rolling, options).ok_or(Apart::Gain))
 }
 
 fn complete(chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) -> Option<Sweep> {

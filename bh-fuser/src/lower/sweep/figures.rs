@@ -1,0 +1,71 @@
+//! What sweeps make of a batch, in numbers: for benchmarks and reports, without an engine.
+
+use super::{SweepOptions, Sweeps, sweeps};
+use crate::lower::{self, BufferRef, Lowered, SlotMode, Stage};
+use bh_bytecode::BatchRef;
+
+/// The kernels, sweeps and bytes of a batch with a partition. Bytes are those between memory and kernels: for each kernel
+/// each array that it reads, and each that it writes, counts once; arrays of a sweep as [`super::Sweep::bytes`] says.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Kernels that compute.
+    pub kernels: u32,
+    /// Kernels that run in sweeps.
+    pub swept: u32,
+    /// Bytes if every kernel runs on its own.
+    pub plain_bytes: u64,
+    /// Bytes with sweeps.
+    pub bytes: u64,
+    /// The sweeps, and why others are none.
+    pub sweeps: Sweeps,
+}
+
+impl Figures {
+    /// What runs one after the other: sweeps, and kernels in none.
+    pub fn turns(&self) -> u32 {
+        self.kernels - self.swept + self.sweeps.found.len() as u32
+    }
+}
+
+/// The figures of a batch whose arrays are far larger than a cache; `bytes` of their rows fit it.
+pub fn figures(batch: &BatchRef<'_>, bytes: i64) -> Figures {
+    let sweeps = sweeps(batch, &SweepOptions { bytes, unit: &|_| Some(1) });
+    let mut figures = Figures::default();
+    for block in 0..batch.blocks.len() as u32 {
+        let sweep = sweeps.found.iter().find(|sweep| sweep.blocks.contains(&block));
+        let lowered = lower::lower(batch, block);
+        figures.kernels += u32::from(lowered != Lowered::Nothing);
+        figures.swept += u32::from(lowered != Lowered::Nothing && sweep.is_some());
+        if let Lowered::Loops(stages, _) = &lowered {
+            let own: u64 = stages.iter().map(traffic).sum();
+            figures.plain_bytes += own;
+            figures.bytes += if sweep.is_none() { own } else { 0 };
+        }
+    }
+    // What a sweep saves is measured within it; what its kernels move in all, as for all others.
+    for sweep in &sweeps.found {
+        figures.bytes += sweep.bytes;
+    }
+    figures.sweeps = sweeps;
+    figures
+}
+
+/// Bytes between memory and a nest.
+fn traffic(stage: &Stage) -> u64 {
+    let parameters = &stage.parameters;
+    let mut known: Vec<(BufferRef, bool, u64)> = Vec::new();
+    for (slot, &buffer) in parameters.buffers.iter().enumerate() {
+        if matches!(buffer, BufferRef::None | BufferRef::Temporary(_)) {
+            continue;
+        }
+        let write = stage.kernel.slots[slot].mode != SlotMode::Read;
+        let moving = parameters.extents.iter().zip(parameters.stride(slot)).filter(|(_, stride)| **stride != 0);
+        let elements: i64 = moving.map(|(extent, _)| extent).product();
+        let bytes = elements as u64 * stage.kernel.slots[slot].dtype.size() as u64;
+        match known.iter_mut().find(|(other, mode, _)| (*other, *mode) == (buffer, write)) {
+            Some((.., most)) => *most = bytes.max(*most),
+            None => known.push((buffer, write, bytes)),
+        }
+    }
+    known.iter().map(|(.., bytes)| bytes).sum()
+}

@@ -1,0 +1,109 @@
+//! Chains of small batches: which nests join, how far they lag, and which arrays need no memory.
+
+use super::{Apart, Home, Sweep, SweepOptions, Sweeps, sweeps};
+use bh_bytecode::text::parse;
+
+/// The sweeps of a batch with one kernel per instruction, rows of whose arrays fit `bytes`.
+fn plan(text: &str, bytes: i64) -> Sweeps {
+    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
+    for index in 0..batch.instrs.len() as u32 {
+        batch.push_block(&[index], &[]);
+    }
+    sweeps(&batch.as_ref(), &SweepOptions { bytes, unit: &|_| Some(1) })
+}
+
+fn rolling(sweep: &Sweep) -> Vec<u32> {
+    let rolls = |array: &&super::SweepArray| matches!(array.home, Home::Rolling { .. });
+    sweep.arrays.iter().filter(rolls).map(|array| array.base).collect()
+}
+
+/// Half steps between rows (b1) and between columns (b2), then a full step that reads both at two places and updates the
+/// grid (b0).
+const TWO_STEP: &str = "base b0 = f64[10000] id 1 live_out
+base b1 = f64[9702] id 2 born dies
+base b2 = f64[9702] id 3 born dies
+base b3 = f64[9604] id 4 born dies
+view v0 = b0 at 1 [99:100, 98:1]
+view v1 = b0 at 101 [99:100, 98:1]
+view v2 = b1 at 0 [99:98, 98:1]
+view v3 = b0 at 100 [98:100, 99:1]
+view v4 = b0 at 101 [98:100, 99:1]
+view v5 = b2 at 0 [98:99, 99:1]
+view v6 = b1 at 0 [98:98, 98:1]
+view v7 = b1 at 98 [98:98, 98:1]
+view v8 = b3 at 0 [98:98, 98:1]
+view v9 = b0 at 101 [98:100, 98:1]
+view v10 = b2 at 1 [98:99, 98:1]
+i0: v2 = add v1, v0
+i1: v5 = subtract v4, v3
+i2: v8 = subtract v7, v6
+i3: v8 = add v8, v10
+i4: v9 = add v9, v8
+";
+
+#[test]
+fn two_half_steps_and_a_full_step_are_one_sweep() {
+    let found = plan(TWO_STEP, 20_000);
+    assert_eq!(found.apart, []);
+    let [sweep] = found.found.as_slice() else { panic!("{} sweeps", found.found.len()) };
+    assert_eq!(sweep.blocks, 0..5);
+    assert_eq!(sweep.nests.len(), 5);
+    assert_eq!(rolling(sweep), [1, 2, 3]);
+    // The full step needs the faces below its row, which the half step has one position later.
+    assert_eq!(sweep.nests[2].late - sweep.nests[0].late, 1);
+    assert_eq!(sweep.nests[2].early, sweep.nests[0].early);
+    // Only the grid moves: it is read once and written once.
+    assert!(sweep.bytes <= 160_000, "{}", sweep.bytes);
+    assert!(sweep.plain_bytes > 4 * sweep.bytes, "{}", sweep.plain_bytes);
+}
+
+#[test]
+fn positions_that_depend_on_each_other_run_in_order() {
+    let found = plan(TWO_STEP, 20_000);
+    let sweep = &found.found[0];
+    // Whatever chunk a row of b1 belongs to, it is written before it is read: `late` grows and `early` shrinks along a
+    // chain of dependences, so that a chunk asks for nothing outside of it.
+    for (writer, reader, low, high) in [(0, 2, 0, 1), (1, 3, 0, 0), (2, 3, 0, 0), (3, 4, 0, 0), (0, 4, 0, 1)] {
+        let (writer, reader) = (&sweep.nests[writer], &sweep.nests[reader]);
+        assert!(reader.late >= writer.late + high && reader.early <= writer.early + low);
+    }
+    assert!(sweep.borders.windows(2).all(|pair| pair[0] < pair[1]));
+    assert_eq!((sweep.borders[0], *sweep.borders.last().unwrap()), (sweep.time.start, sweep.time.end));
+}
+
+#[test]
+fn arrays_that_others_see_stay_in_memory() {
+    let seen = TWO_STEP.replace("b1 = f64[9702] id 2 born dies", "b1 = f64[9702] id 2 born live_out");
+    assert_eq!(rolling(&plan(&seen, 20_000).found[0]), [2, 3]);
+    // The first row is read and never written: it holds zeros, which only memory has.
+    let partly = TWO_STEP
+        .replace("view v2 = b1 at 0 [99:98, 98:1]", "view v2 = b1 at 98 [99:98, 98:1]")
+        .replace("b1 = f64[9702]", "b1 = f64[9800]");
+    assert_eq!(rolling(&plan(&partly, 20_000).found[0]), [2, 3]);
+}
+
+#[test]
+fn transposed_reads_have_no_bounded_distance() {
+    let text = "base b0 = f64[10000] id 1 live_out
+base b1 = f64[10000] id 2 born live_out
+base b2 = f64[10000] id 3 born live_out
+view v0 = b0 at 0 [100:100, 99:1]
+view v1 = b1 at 0 [100:100, 99:1]
+view v2 = b1 at 0 [99:1, 100:100]
+view v3 = b2 at 0 [99:100, 100:1]
+i0: v1 = add v0, v0
+i1: v3 = multiply v2, v3
+";
+    let found = plan(text, 20_000);
+    assert!(found.found.is_empty());
+    assert_eq!(found.apart, [(0, Apart::Unbounded)]);
+}
+
+#[test]
+fn rows_that_do_not_fit_are_refused() {
+    let found = plan(TWO_STEP, 500);
+    assert!(found.found.is_empty());
+    assert!(found.apart.contains(&(0, Apart::Rows)), "{:?}", found.apart);
+    // And what fits the cache as a whole needs no sweep.
+    assert!(plan(TWO_STEP, 1 << 20).found.is_empty());
+}
