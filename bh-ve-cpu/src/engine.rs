@@ -8,6 +8,7 @@ use crate::run::{self, Aligned, Binding, Workers};
 use crate::settings::{KEYS, Settings};
 use crate::special::{self, Strided};
 use crate::sweep::{self, SweepPlan};
+use crate::tier1::Tier1;
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Buffer, Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
@@ -34,6 +35,7 @@ pub struct Engine {
 /// What runs kernels: threads, scratch and lent memory.
 struct Machine {
     primitives: Primitives,
+    tier1: Option<Tier1>,
     workers: Workers,
     methods: Methods,
     binding: Binding,
@@ -62,6 +64,7 @@ impl Component for Engine {
             cache: PlanCache::default(),
             machine: Machine {
                 primitives: Primitives { isa: settings.isa },
+                tier1: Tier1::new(host, &settings),
                 workers: start(&settings)?,
                 methods: Methods::default(),
                 binding: Binding::default(),
@@ -138,6 +141,7 @@ impl Component for Engine {
                 let workers = start(&self.settings)?;
                 // The old pool's threads are gone, and its locks may be held for ever: it must not even be dropped.
                 std::mem::forget(std::mem::replace(&mut self.machine.workers, workers));
+                self.machine.tier1.iter_mut().for_each(Tier1::forked);
                 Ok("ok".into())
             }
             (Some("extmethod-library"), Some(Self::NAME), Some(name), Some(path)) => {
@@ -168,7 +172,8 @@ impl Component for Engine {
         let mut rest: &[SweepPlan] = &[];
         if let (Some(bytes), true) = (self.settings.sweep_bytes, whole) {
             if sweeps.is_none() {
-                *sweeps = Some(sweep::plan(batch, bytes, self.machine.primitives)?);
+                let machine = &mut self.machine;
+                *sweeps = Some(sweep::plan(batch, bytes, machine.primitives, &mut machine.tier1)?);
             }
             if let Some(planned) = sweeps {
                 rest = &planned.sweeps;
@@ -194,7 +199,10 @@ impl Component for Engine {
                 let plan = &mut plans[block as usize];
                 let planned = match plan {
                     Some(plan) => Ok(plan),
-                    None => BlockPlan::new(batch, block, self.machine.primitives).map(|new| plan.insert(new)),
+                    None => {
+                        let machine = &mut self.machine;
+                        BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1).map(|new| plan.insert(new))
+                    }
                 };
                 let result = planned.and_then(|plan| self.machine.block(&registry, batch, plan));
                 result.map_err(|error| place(error, batch, block))?;
@@ -331,6 +339,9 @@ impl Machine {
         for (dtype, constant) in &program.constants {
             self.binding.constants.push(constant.value(batch, *dtype).bytes());
         }
+        if let (Some(native), Some(tier1)) = (&program.native, &mut self.tier1) {
+            tier1.count(&native.kernel, program.work());
+        }
         // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
         unsafe { run::run(program, &self.binding, self.primitives, &mut self.workers, &mut self.partials) }
     }
@@ -387,6 +398,9 @@ impl Machine {
         let nests = plan.nests.iter().map(|nest| (&nest.program, &nest.arrays));
         let after = plan.after.iter().map(|(program, arrays)| (program, arrays));
         for (binding, (program, arrays)) in self.bindings.iter_mut().zip(nests.chain(after)) {
+            if let (Some(native), Some(tier1)) = (&program.native, &mut self.tier1) {
+                tier1.count(&native.kernel, program.work());
+            }
             binding.slots.clear();
             binding
                 .slots

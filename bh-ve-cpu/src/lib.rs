@@ -10,6 +10,7 @@ mod run;
 mod settings;
 mod special;
 mod sweep;
+mod tier1;
 
 pub use bh_vector::{math, prims, simd};
 pub use engine::Engine;

@@ -2,6 +2,7 @@
 
 use crate::primitives::Primitives;
 use crate::program::{self, Program};
+use crate::tier1::Tier1;
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::access;
 use bh_core::{Error, Result};
@@ -45,7 +46,12 @@ pub(crate) struct BlockPlan {
 
 impl BlockPlan {
     /// Plans a block.
-    pub(crate) fn new(batch: &BatchRef<'_>, block: u32, primitives: Primitives) -> Result<BlockPlan> {
+    pub(crate) fn new(
+        batch: &BatchRef<'_>,
+        block: u32,
+        primitives: Primitives,
+        tier1: &mut Option<Tier1>,
+    ) -> Result<BlockPlan> {
         let mut uses = Uses(Vec::new());
         let work = match lower::lower(batch, block) {
             Lowered::Nothing => Work::Nothing,
@@ -58,7 +64,7 @@ impl BlockPlan {
                 for stage in &stages {
                     uses.stage(batch, stage);
                     let first = stage.parameters.instrs.last().copied().unwrap_or(0);
-                    let compiled = program::compile(stage, primitives);
+                    let compiled = program::compile(stage, primitives, tier1);
                     programs.push(compiled.map_err(|error: Error| error.at_instr(batch, first))?);
                 }
                 Work::Programs(programs, temporaries)
@@ -70,7 +76,7 @@ impl BlockPlan {
             for &view in batch.uncovered(rename) {
                 let stage = lower::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
                 uses.add(rename.base, access::READ);
-                copies.push(program::compile(&stage, primitives)?);
+                copies.push(program::compile(&stage, primitives, tier1)?);
             }
             let alias = (rename.alias != bh_bytecode::batch::NO_BASE).then_some((rename.alias, rename.alias_view));
             renames.push(RenamePlan { base: rename.base, copies, alias });

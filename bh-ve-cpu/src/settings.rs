@@ -3,9 +3,11 @@
 use crate::simd::Isa;
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
+use std::path::PathBuf;
 
 /// The keys of the section `ve-cpu`.
-pub(crate) const KEYS: &[&str] = &["threads", "isa", "affinity", "sweeps", "sweep_bytes"];
+pub(crate) const KEYS: &[&str] =
+    &["threads", "isa", "affinity", "sweeps", "sweep_bytes", "jit", "jit_kernels", "jit_cache_dir", "fast_math"];
 
 /// Which processors the pool's threads may run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,17 @@ pub(crate) enum Affinity {
     None,
     /// Thread `i` runs on the `i`-th of these processors.
     Pinned(Vec<usize>),
+}
+
+/// When kernels are compiled to machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Jit {
+    /// Never.
+    Off,
+    /// In the background, when a kernel has proved hot.
+    Auto,
+    /// Before a kernel first runs.
+    On,
 }
 
 /// Values of the keys.
@@ -26,6 +39,14 @@ pub(crate) struct Settings {
     pub(crate) affinity: Affinity,
     /// Bytes of rows that a sweep may have in use; `None` if kernels run one after the other.
     pub(crate) sweep_bytes: Option<i64>,
+    /// When kernels are compiled.
+    pub(crate) jit: Jit,
+    /// The most compiled kernels that are kept in memory.
+    pub(crate) jit_kernels: usize,
+    /// Where compiled kernels are kept from run to run.
+    pub(crate) jit_cache_dir: Option<PathBuf>,
+    /// May compiled kernels round differently from block operations?
+    pub(crate) fast_math: bool,
 }
 
 /// Bytes of rows that a sweep may have in use if the size of the second-level cache is not known.
@@ -80,7 +101,20 @@ impl Settings {
             Some("off") => None,
             Some(text) => return wrong("sweeps", text, "auto or off"),
         };
-        Ok(Settings { threads, isa, affinity, sweep_bytes })
+        let jit = match host.config("jit").as_deref() {
+            None | Some("" | "auto") => Jit::Auto,
+            Some("on") => Jit::On,
+            Some("off") => Jit::Off,
+            Some(text) => return wrong("jit", text, "one of auto, on, off"),
+        };
+        let jit_cache_dir = match host.config("jit_cache_dir").as_deref() {
+            None | Some("auto") => cache_directory(),
+            Some("") => None,
+            Some(directory) => Some(PathBuf::from(directory)),
+        };
+        let jit_kernels = host.config_or("jit_kernels", 1024)?;
+        let fast_math = host.config_or("fast_math", false)?;
+        Ok(Settings { threads, isa, affinity, sweep_bytes, jit, jit_kernels, jit_cache_dir, fast_math })
     }
 }
 
@@ -94,6 +128,13 @@ fn second_level_cache() -> Option<i64> {
     }
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// The user's directory for compiled kernels.
+fn cache_directory() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    caches.is_absolute().then(|| caches.join("bh/kernels"))
 }
 
 fn wrong<T>(key: &str, value: &str, expected: &str) -> Result<T> {

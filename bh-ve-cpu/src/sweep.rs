@@ -4,6 +4,7 @@ use crate::plan::BaseUse;
 use crate::primitives::Primitives;
 use crate::program::{Program, compile, compile_resident};
 use crate::run::Division;
+use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
@@ -90,16 +91,22 @@ pub(crate) struct SweepPlans {
 }
 
 /// Plans the sweeps of a batch.
-pub(crate) fn plan(batch: &BatchRef<'_>, bytes: i64, primitives: Primitives) -> Result<SweepPlans> {
+pub(crate) fn plan(
+    batch: &BatchRef<'_>,
+    bytes: i64,
+    primitives: Primitives,
+    tier1: &mut Option<Tier1>,
+) -> Result<SweepPlans> {
     let Sweeps { found, apart } = lower::sweeps(batch, &SweepOptions { bytes, unit: &Division::rows_of });
     let refused = |(_, reason): &&(u32, Apart)| matches!(reason, Apart::Unbounded | Apart::Rows | Apart::Gain);
     let refused = apart.iter().filter(refused).count() as u64;
-    let sweeps = found.into_iter().map(|sweep| SweepPlan::new(batch, sweep, primitives)).collect::<Result<_>>()?;
+    let sweeps = found.into_iter().map(|sweep| SweepPlan::new(batch, sweep, primitives, tier1));
+    let sweeps = sweeps.collect::<Result<_>>()?;
     Ok(SweepPlans { sweeps, refused })
 }
 
 impl SweepPlan {
-    fn new(batch: &BatchRef<'_>, sweep: Sweep, primitives: Primitives) -> Result<SweepPlan> {
+    fn new(batch: &BatchRef<'_>, sweep: Sweep, primitives: Primitives, tier1: &mut Option<Tier1>) -> Result<SweepPlan> {
         let mut users = vec![0u32; sweep.arrays.len()];
         for nest in &sweep.nests {
             let mut arrays: Vec<u32> = nest.arrays.iter().copied().filter(|&array| array != lower::NO_ARRAY).collect();
@@ -135,8 +142,8 @@ impl SweepPlan {
             let number = |array: u32| numbers.get(array as usize).copied().flatten();
             let shared = |&array: &u32| users.get(array as usize).is_some_and(|&users| users > 1);
             let resident: Vec<bool> = arrays.iter().map(|array| shared(array) || number(*array).is_some()).collect();
-            let program =
-                compile_resident(&stage, &resident, primitives).map_err(|error: Error| located(&stage, error))?;
+            let program = compile_resident(&stage, &resident, primitives, tier1)
+                .map_err(|error: Error| located(&stage, error))?;
             Ok(NestPlan {
                 program,
                 rolling: arrays.iter().map(|&array| number(array)).collect(),
@@ -151,7 +158,8 @@ impl SweepPlan {
         };
         let nests = sweep.nests.into_iter().map(nest).collect::<Result<Vec<_>>>()?;
         let after = sweep.after.into_iter().map(|late| {
-            let program = compile(&late.stage, primitives).map_err(|error: Error| located(&late.stage, error))?;
+            let program =
+                compile(&late.stage, primitives, tier1).map_err(|error: Error| located(&late.stage, error))?;
             Ok((program, late.arrays))
         });
         let after = after.collect::<Result<Vec<_>>>()?;

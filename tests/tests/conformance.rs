@@ -40,3 +40,8 @@ fn shadow() {
 fn split() {
     conforms("split");
 }
+
+#[test]
+fn compiled() {
+    conforms("jit");
+}

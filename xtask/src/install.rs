@@ -9,6 +9,12 @@ use std::path::{Path, PathBuf};
 /// The component libraries, by crate; each becomes `lib/bh/lib<crate with underscores>.so`.
 const COMPONENTS: &[&str] = &["bh-filter", "bh-fuser", "bh-vem-node", "bh-ve-cpu"];
 
+/// The libraries of `lib/bh`, by crate: the components, and what they load if it is there.
+fn libraries() -> Vec<&'static str> {
+    let compiler = crate::packages::has_llvm().then_some(crate::packages::COMPILER);
+    COMPONENTS.iter().copied().chain(compiler).collect()
+}
+
 /// `major` of the shared library's name, and the full version.
 const SONAME_MAJOR: &str = "0";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -25,7 +31,7 @@ pub fn run(arguments: &[String]) -> Outcome {
 pub fn build(profile: &str) -> Outcome<PathBuf> {
     let mut command = cargo();
     command.args(["build", "--profile", profile, "-p", "bh-bridge-c", "-p", "bh-cli"]);
-    for component in COMPONENTS {
+    for component in libraries() {
         command.args(["-p", component]);
     }
     crate::command::run(&mut command)?;
@@ -42,7 +48,7 @@ pub fn install(prefix: &Path, profile: &str) -> Outcome {
     copy(&built.join("libbh_bridge_c.so"), &prefix.join("lib").join(&library))?;
     link(&library, &prefix.join(format!("lib/libbh_bridge_c.so.{SONAME_MAJOR}")))?;
     link(&library, &prefix.join("lib/libbh_bridge_c.so"))?;
-    for component in COMPONENTS {
+    for component in libraries() {
         let name = format!("lib{}.so", component.replace('-', "_"));
         copy(&built.join(&name), &prefix.join("lib/bh").join(&name))?;
     }

@@ -28,6 +28,26 @@ pub fn ensure(programs: &[(&str, &str)]) -> Outcome {
     })
 }
 
+/// The crate that needs LLVM; everything else does without.
+pub const COMPILER: &str = "bh-ve-cpu-jit";
+
+/// Is LLVM there, with which the kernel compiler is built?
+pub fn has_llvm() -> bool {
+    exists("llvm-config-19")
+}
+
+/// Installs LLVM if we may; without it the kernel compiler is neither built nor tested, which is said.
+pub fn ensure_llvm() {
+    if !has_llvm() && ensure(&[("llvm-config-19", "llvm-19-dev")]).is_err() {
+        eprintln!("xtask: without LLVM 19 (Debian package llvm-19-dev) the kernel compiler is left out");
+    }
+}
+
+/// Arguments for `cargo ... --workspace`: all crates that can be built here.
+pub fn workspace() -> Vec<&'static str> {
+    if has_llvm() { vec!["--workspace"] } else { vec!["--workspace", "--exclude", COMPILER] }
+}
+
 /// Is there such a program on the path (or such a file)?
 pub fn exists(program: &str) -> bool {
     if program.starts_with('/') {

@@ -22,15 +22,16 @@ const NEEDED: &[(&str, &str)] = &[
 /// Runs the tests; further arguments go to `cargo test`.
 pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure(NEEDED)?;
+    packages::ensure_llvm();
     let python = packages::python_with_numpy()?;
     header::run(&["--check".into()])?;
     let prefix = target().join("test-prefix");
     install::install(&prefix, PROFILE)?;
     let mut build = cargo();
-    build.args(["build", "--profile", PROFILE, "--workspace"]);
+    build.args(["build", "--profile", PROFILE]).args(packages::workspace());
     execute(&mut build)?;
     let mut test = cargo();
-    test.args(["test", "--profile", PROFILE, "--workspace", "--no-fail-fast"]).args(arguments);
+    test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(arguments);
     test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
     test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
     execute(&mut test)

@@ -2,10 +2,11 @@
 
 use super::analysis::{Access, Analysis, Home};
 use super::registers::Registers;
-use super::{Fold, Op, Place, Program, RowStride, SlotPlan, weight};
+use super::{Fold, Native, Op, Place, Program, RowStride, SlotPlan, weight};
 use crate::neutral::neutral;
 use crate::primitives::{PrimFn, Primitives};
 use crate::run::Loops;
+use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
 use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
@@ -16,13 +17,18 @@ const BLOCK_BYTES: usize = 56 << 10;
 /// The smallest and largest block, in elements.
 const BLOCK: std::ops::RangeInclusive<i64> = 128..=2048;
 
-/// Compiles a stage.
-pub(crate) fn compile(stage: &Stage, primitives: Primitives) -> Result<Program> {
-    compile_resident(stage, &[], primitives)
+/// Compiles a stage to block operations; `tier1` may compile it to machine code later.
+pub(crate) fn compile(stage: &Stage, primitives: Primitives, tier1: &mut Option<Tier1>) -> Result<Program> {
+    compile_resident(stage, &[], primitives, tier1)
 }
 
-/// Compiles a stage; the memory of some slots is used again while the caches have it.
-pub(crate) fn compile_resident(stage: &Stage, resident: &[bool], primitives: Primitives) -> Result<Program> {
+/// [`compile`] where the memory of some slots is used again while the caches have it.
+pub(crate) fn compile_resident(
+    stage: &Stage,
+    resident: &[bool],
+    primitives: Primitives,
+    tier1: &mut Option<Tier1>,
+) -> Result<Program> {
     let mut compiler = Compiler { analysis: Analysis::new(stage, resident, primitives), stage, primitives };
     let width = compiler.width();
     let (registers, places) = compiler.allocate();
@@ -31,7 +37,9 @@ pub(crate) fn compile_resident(stage: &Stage, resident: &[bool], primitives: Pri
     let element = (registers + splat) * width + stage.kernel.slots.iter().map(memory).sum::<usize>();
     let block = BLOCK_BYTES.checked_div(element).map_or(*BLOCK.end(), |block| block as i64);
     compiler.analysis.geometry.set_block(block.clamp(*BLOCK.start(), *BLOCK.end()));
-    compiler.emit(registers, places, width)
+    let mut program = compiler.emit(registers, places, width)?;
+    program.native = tier1.as_mut().and_then(|tier1| compiler.native(&program, resident.is_empty(), tier1));
+    Ok(program)
 }
 
 struct Compiler<'a> {
@@ -124,6 +132,7 @@ impl Compiler<'_> {
             register_bytes: (self.analysis.geometry.block() * width).next_multiple_of(64),
             streams: false,
             weight: 0,
+            native: None,
         };
         let mut value = 0u16;
         for (index, step) in kernel.steps.iter().enumerate() {
@@ -255,6 +264,23 @@ impl Compiler<'_> {
         } else {
             RowStride { inner: line, outer: 0 }
         }
+    }
+
+    /// The program as a call of compiled code. `in_place` says that slots of one array are as far apart as their views.
+    fn native(&self, program: &Program, in_place: bool, tier1: &mut Tier1) -> Option<Native> {
+        let (geometry, isa, fast_math) = (&program.geometry, self.primitives.isa, tier1.fast_math());
+        let streams = |slot| self.analysis.streams(slot);
+        let mut request = tier1::request(self.stage, geometry, isa, fast_math, streams)?;
+        if !in_place {
+            request.slots.iter_mut().for_each(|slot| slot.near = None);
+        }
+        let strides = |dim: usize| program.slots.iter().map(|slot| slot.strides[dim] as i64).collect();
+        let (inner, outer) = if geometry.spans() {
+            (strides(geometry.line_dim + 1), strides(geometry.line_dim))
+        } else {
+            (strides(geometry.line_dim), vec![0; program.slots.len()])
+        };
+        Some(Native { kernel: tier1.kernel(request), inner, outer })
     }
 
     fn slot_plans(&self) -> Vec<SlotPlan> {

@@ -15,8 +15,10 @@ pub(crate) use geometry::Geometry;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
 use crate::run::Loops;
+use crate::tier1::Kernel;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};
+use std::sync::Arc;
 
 /// An entry of the pointer table.
 pub(crate) type Place = u16;
@@ -107,12 +109,29 @@ pub(crate) struct Program {
     pub(crate) streams: bool,
     /// Rough cost of an element, in units of one vectorised addition.
     pub(crate) weight: u32,
+    /// What it is as a kernel that can be compiled.
+    pub(crate) native: Option<Native>,
+}
+
+/// A program as a call of compiled code.
+#[derive(Debug)]
+pub(crate) struct Native {
+    /// The code, as soon as there is any.
+    pub(crate) kernel: Arc<Kernel>,
+    /// The stride of each slot from element to element, and from row to row.
+    pub(crate) inner: Vec<i64>,
+    pub(crate) outer: Vec<i64>,
 }
 
 impl Program {
     /// Entries of the pointer table.
     pub(crate) fn places(&self) -> usize {
         self.first_slot() + self.slots.len()
+    }
+
+    /// The cost of a run, in units of one vectorised addition of an element.
+    pub(crate) fn work(&self) -> u64 {
+        self.geometry.iterations() as u64 * u64::from(self.weight)
     }
 
     /// The first slot's place.

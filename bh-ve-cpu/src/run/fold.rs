@@ -234,8 +234,7 @@ pub(super) unsafe fn run(
     }
     let memory = partials.try_reserve(partial_bytes(program, division))?;
     let stored = partial_results(program, division, memory);
-    let geometry = &program.geometry;
-    let participants = workers.participants(geometry.iterations() as u64 * u64::from(program.weight));
+    let participants = workers.participants(program.work());
     let tasks = if participants == 1 { 1 } else { units.min(participants as i64 * 8) };
     let per_task = (units + tasks - 1) / tasks;
     workers.run(participants, tasks as usize, |scratch, tasks| {

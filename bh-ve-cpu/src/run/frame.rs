@@ -3,7 +3,9 @@
 use super::Binding;
 use super::scratch::FrameScratch;
 use crate::primitives::Primitives;
-use crate::program::{Op, Place, Program, RowStride};
+use crate::program::{Native, Op, Place, Program, RowStride};
+use crate::tier1::Code;
+use bh_jit_abi::{Call, SCRATCH_BYTES};
 
 /// What a line's values are folded into: one accumulator for each fold of the program.
 #[derive(Clone, Copy)]
@@ -23,6 +25,8 @@ pub(crate) struct Frame<'a> {
     table: &'a mut Vec<*mut u8>,
     line_marks: &'a mut Vec<*mut u8>,
     first_slot: usize,
+    /// Compiled code and its scratch memory, instead of block operations.
+    code: Option<(&'a Code, &'a Native, *mut u8)>,
 }
 
 impl<'a> Frame<'a> {
@@ -36,8 +40,16 @@ impl<'a> Frame<'a> {
     ) -> Frame<'a> {
         let FrameScratch { registers, table, line_marks } = scratch;
         let first_slot = program.first_slot();
-        let memory = registers.reserve(first_slot * program.register_bytes);
         table.clear();
+        line_marks.clear();
+        if let Some(native) = &program.native
+            && let Some(code) = native.kernel.code()
+        {
+            table.resize(program.places(), std::ptr::null_mut());
+            let code = Some((code, native, registers.reserve(SCRATCH_BYTES)));
+            return Frame { program, binding, table, line_marks, first_slot, code };
+        }
+        let memory = registers.reserve(first_slot * program.register_bytes);
         for place in 0..first_slot {
             table.push(memory.wrapping_add(place * program.register_bytes));
         }
@@ -47,9 +59,8 @@ impl<'a> Frame<'a> {
             unsafe { primitives.fill(dtype.size())(elements, table[program.registers + place], value.as_ptr()) };
         }
         table.resize(program.places(), std::ptr::null_mut());
-        line_marks.clear();
         line_marks.resize(program.line_ops.len(), std::ptr::null_mut());
-        Frame { program, binding, table, line_marks, first_slot }
+        Frame { program, binding, table, line_marks, first_slot, code: None }
     }
 
     /// Runs `steps` steps of a line, from step `first` on: computes, folds and stores. `positions` are those of the
@@ -62,6 +73,9 @@ impl<'a> Frame<'a> {
         let mut at = 0;
         // SAFETY: promised by the caller.
         unsafe {
+            if let Some((code, native, scratch)) = self.code {
+                return self.native_line(code, native, scratch, (positions, first, steps), folding);
+            }
             self.start_line(positions, first);
             while at < steps {
                 let block = geometry.step.min(steps - at);
@@ -72,6 +86,43 @@ impl<'a> Frame<'a> {
                 at += block;
             }
         }
+    }
+
+    /// [`Frame::line`] in compiled code.
+    ///
+    /// # Safety
+    /// As [`Frame::line`].
+    unsafe fn native_line(
+        &mut self,
+        code: &Code,
+        native: &Native,
+        scratch: *mut u8,
+        (positions, first, steps): (&[*mut u8], i64, i64),
+        folding: Folding<'_>,
+    ) {
+        let geometry = &self.program.geometry;
+        self.table[self.first_slot..].copy_from_slice(positions);
+        if first > 0 {
+            self.advance(first);
+        }
+        let (rows, count) = if geometry.spans() { (steps, geometry.row) } else { (1, steps) };
+        let accumulators = match folding {
+            Folding::None => &[],
+            Folding::Lanes(accumulators) | Folding::Elements(accumulators) => accumulators,
+        };
+        let call = Call {
+            rows,
+            count,
+            slots: self.table[self.first_slot..].as_ptr(),
+            inner: native.inner.as_ptr(),
+            outer: native.outer.as_ptr(),
+            constants: self.binding.constants.as_ptr(),
+            accumulators: accumulators.as_ptr(),
+            functions: code.functions(),
+            scratch,
+        };
+        // SAFETY: promised by the caller; the code was compiled for this program.
+        unsafe { code.run(&call) };
     }
 
     /// Folds a block that lies `offset` elements into the part of the line.

@@ -58,7 +58,7 @@ pub(super) unsafe fn run(
     }
     let blocks = geometry.blocks();
     let total = blocks * level.count();
-    let participants = workers.participants(geometry.iterations() as u64 * u64::from(program.weight));
+    let participants = workers.participants(program.work());
     let tasks = if participants == 1 { 1 } else { total.min(participants as i64 * 8) };
     let per_task = (total + tasks - 1) / tasks;
     workers.run(participants, tasks as usize, |scratch, tasks| {

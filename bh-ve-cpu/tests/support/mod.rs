@@ -88,7 +88,10 @@ unsafe extern "C" fn alloc(_: *mut c_void, _: usize, _: i32) -> *mut c_void {
 
 unsafe extern "C" fn free(_: *mut c_void, _: *mut c_void, _: usize) {}
 
-unsafe extern "C" fn log(_: *mut c_void, _: u32, _: *const c_char) {}
+unsafe extern "C" fn log(_: *mut c_void, level: u32, text: *const c_char) {
+    // SAFETY: the text lives through the call.
+    eprintln!("log level {level}: {}", unsafe { CStr::from_ptr(text) }.to_string_lossy());
+}
 
 unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
     // SAFETY: the name lives through the call, and boxes do not move.

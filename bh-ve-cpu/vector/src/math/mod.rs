@@ -93,6 +93,19 @@ macro_rules! functions {
                 _ => None,
             }
         }
+
+        /// What the `f64` primitive of an opcode does to one vector `x`, or to `x` and `y`; with `single`, what the one
+        /// of `f32` does, where that is computed in `f64` lanes. For vectors of other kinds than those of this crate:
+        /// code generators get the same operations in the same order.
+        pub fn evaluate<V: Vector>(opcode: Opcode, single: bool, x: V, y: V) -> Option<V> {
+            match (opcode, single) {
+                $((Opcode::$unary, false) => Some($unary_module::$unary_function::<V, false>(x)),
+                (Opcode::$unary, true) => Some($unary_module::$unary_function::<V, true>(x)),)*
+                $((Opcode::$binary, false) => Some($binary_module::$binary_function::<V, false>(x, y)),
+                (Opcode::$binary, true) => Some($binary_module::$binary_function::<V, true>(x, y)),)*
+                _ => None,
+            }
+        }
     };
 }
 

@@ -102,7 +102,7 @@ pub(crate) const MAX_LANES: usize = 8;
 pub(crate) const ROUND_MAGIC: f64 = 6_755_399_441_055_744.0;
 
 /// A vector of `f64` lanes. Operations whose names start with `bits` treat the lanes as 64-bit integers.
-pub(crate) trait Vector:
+pub trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
     /// The number of lanes.

@@ -1,0 +1,34 @@
+//! How compiled kernels are called.
+
+/// Bytes of scratch memory that a kernel may use.
+pub const SCRATCH_BYTES: usize = 48 << 10;
+
+/// What a compiled kernel works on: `rows` rows of `count` elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Rows, at least one.
+    pub rows: i64,
+    /// Elements of a row.
+    pub count: i64,
+    /// The position of each slot's first element; for index views, the first number.
+    pub slots: *const *mut u8,
+    /// The stride of each slot from element to element, in bytes (in numbers, for index views).
+    pub inner: *const i64,
+    /// The stride of each slot from row to row.
+    pub outer: *const i64,
+    /// The constants, each in the first of 16 bytes.
+    pub constants: *const [u8; 16],
+    /// The accumulators of each fold: 32 lanes, or one element for each element of the rows.
+    pub accumulators: *const *mut u8,
+    /// The block primitives that the artifact names, in its order.
+    pub functions: *const *const u8,
+    /// [`SCRATCH_BYTES`] bytes on a boundary of 64.
+    pub scratch: *mut u8,
+}
+
+/// A compiled kernel.
+///
+/// # Safety
+/// Everything that the call points to must be valid for the kernel and the sizes in it.
+pub type KernelFn = unsafe extern "C" fn(call: *const Call);

@@ -1,0 +1,151 @@
+//! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|prices [text]`.
+
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::{Arg, SlotMode, Step};
+use bh_jit_abi::{Folds, Level, Request, SlotForm, Stride};
+
+/// Builds the body of a kernel of f64.
+struct Body(Request, u16);
+
+impl Body {
+    fn new(folds: Folds) -> Body {
+        let request = Request {
+            level: if bh_vector::simd::Isa::Avx512.is_available() { Level::Avx512 } else { Level::Avx2 },
+            fast_math: std::env::args().any(|argument| argument == "fast"),
+            folds,
+            slots: Vec::new(),
+            constants: Vec::new(),
+            steps: Vec::new(),
+        };
+        Body(request, 0)
+    }
+
+    fn slot(&mut self, mode: SlotMode, stride: Stride) -> u16 {
+        self.0.slots.push(SlotForm { dtype: DType::F64, mode, stride, streams: false, near: None });
+        self.0.slots.len() as u16 - 1
+    }
+
+    fn value(&mut self, step: Step) -> Arg {
+        self.0.steps.push(step);
+        self.1 += 1;
+        Arg::Value(self.1 - 1)
+    }
+
+    fn load(&mut self, stride: Stride) -> Arg {
+        let slot = self.slot(SlotMode::Read, stride);
+        self.value(Step::Load { slot })
+    }
+
+    fn constant(&mut self) -> Arg {
+        self.0.constants.push(DType::F64);
+        Arg::Constant(self.0.constants.len() as u16 - 1)
+    }
+
+    fn compute(&mut self, opcode: Opcode, args: &[Arg]) -> Arg {
+        let last = args[args.len() - 1];
+        let args = [args[0], args.get(1).copied().unwrap_or(last), last];
+        let (count, dtype) = (opcode.info().inputs, DType::F64);
+        self.value(Step::Compute { opcode, param: 0, input: dtype, output: dtype, args, count })
+    }
+
+    fn sum(&mut self, arg: Arg) {
+        let slot = self.slot(SlotMode::Result, Stride::Zero);
+        self.0.steps.push(Step::Reduce { opcode: Opcode::AddReduce, slot, arg });
+    }
+
+    fn store(&mut self, arg: Arg) {
+        let slot = self.slot(SlotMode::Write, Stride::Unit);
+        self.0.steps.push(Step::Store { slot, arg });
+    }
+}
+
+/// The pull of all bodies on one.
+fn gravity() -> Body {
+    let mut body = Body::new(Folds::Lanes);
+    let mut distances = Vec::new();
+    let mut square = body.constant();
+    for _ in 0..3 {
+        let (other, own) = (body.load(Stride::Unit), body.load(Stride::Zero));
+        let distance = body.compute(Opcode::Subtract, &[other, own]);
+        let part = body.compute(Opcode::Multiply, &[distance, distance]);
+        square = body.compute(Opcode::Add, &[part, square]);
+        distances.push(distance);
+    }
+    let root = body.compute(Opcode::Sqrt, &[square]);
+    let cube = body.compute(Opcode::Multiply, &[square, root]);
+    let mass = body.load(Stride::Unit);
+    let pull = body.compute(Opcode::Divide, &[mass, cube]);
+    for distance in distances {
+        let part = body.compute(Opcode::Multiply, &[pull, distance]);
+        body.sum(part);
+    }
+    body
+}
+
+/// The sum of 1 / (k + a) - 1 / (k + b).
+fn series() -> Body {
+    let mut body = Body::new(Folds::Lanes);
+    let slot = body.slot(SlotMode::Index, Stride::Other);
+    let k = body.value(Step::Range { slot, output: DType::F64 });
+    let one = body.constant();
+    let mut terms = Vec::new();
+    for _ in 0..2 {
+        let shift = body.constant();
+        let divisor = body.compute(Opcode::Add, &[k, shift]);
+        terms.push(body.compute(Opcode::Divide, &[one, divisor]));
+    }
+    let difference = body.compute(Opcode::Subtract, &terms);
+    body.sum(difference);
+    body
+}
+
+/// The mean of five neighbours, and the sum of changes.
+fn stencil() -> Body {
+    let mut body = Body::new(Folds::Lanes);
+    let centre = body.load(Stride::Unit);
+    let mut sum = centre;
+    for _ in 0..4 {
+        let neighbour = body.load(Stride::Unit);
+        sum = body.compute(Opcode::Add, &[sum, neighbour]);
+    }
+    let factor = body.constant();
+    let mean = body.compute(Opcode::Multiply, &[sum, factor]);
+    let change = body.compute(Opcode::Subtract, &[mean, centre]);
+    let size = body.compute(Opcode::Absolute, &[change]);
+    body.store(mean);
+    body.sum(size);
+    body
+}
+
+/// Logarithm, exponential and a selection.
+fn prices() -> Body {
+    let mut body = Body::new(Folds::Lanes);
+    let spot = body.load(Stride::Unit);
+    let logarithm = body.compute(Opcode::Log, &[spot]);
+    let factor = body.constant();
+    let scaled = body.compute(Opcode::Multiply, &[logarithm, factor]);
+    let grown = body.compute(Opcode::Exp, &[scaled]);
+    let larger = body.compute(Opcode::Maximum, &[grown, factor]);
+    body.sum(larger);
+    body
+}
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let body = match arguments.get(1).map(String::as_str) {
+        Some("gravity") => gravity(),
+        Some("series") => series(),
+        Some("stencil") => stencil(),
+        Some("prices") => prices(),
+        _ => return Err("usage: show gravity|series|stencil|prices [text] [fast]".into()),
+    };
+    if arguments.iter().any(|argument| argument == "text") {
+        print!("{}", bh_ve_cpu_jit::text(&body.0)?);
+    } else {
+        print!("{}", bh_ve_cpu_jit::assembly(&body.0)?);
+    }
+    let begin = std::time::Instant::now();
+    bh_ve_cpu_jit::compile(&body.0)?;
+    eprintln!("compiled in {:.1} ms", begin.elapsed().as_secs_f64() * 1e3);
+    Ok(())
+}

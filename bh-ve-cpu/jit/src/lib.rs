@@ -1,0 +1,76 @@
+//! The kernel compiler of the CPU engine: from a kernel's description to machine code, with LLVM.
+//!
+//! The description ([`bh_jit_abi::Request`]) is turned into LLVM's assembly language with vector types, as it is to run:
+//! no optimising passes, only LLVM's code generator. The engine loads this library if it is there; everything crosses
+//! the boundary as bytes.
+
+mod kernel;
+mod math;
+mod object;
+mod operations;
+mod plan;
+mod writer;
+
+use bh_jit_abi::{Api, Artifact, Request, VERSION, fingerprint};
+use inkwell::targets::FileType;
+use std::panic::catch_unwind;
+use std::sync::LazyLock;
+
+/// Compiles a kernel; an error says what cannot be compiled.
+pub fn compile(request: &Request) -> Result<Artifact, String> {
+    let (text, functions) = kernel::write(request)?;
+    let object = object::compile(&text, request.level, FileType::Object)?;
+    Ok(Artifact { functions, object })
+}
+
+/// The kernel in LLVM's language, for people.
+pub fn text(request: &Request) -> Result<String, String> {
+    kernel::write(request).map(|(text, _)| text)
+}
+
+/// The kernel in assembly language, for people.
+pub fn assembly(request: &Request) -> Result<String, String> {
+    let (text, _) = kernel::write(request)?;
+    let bytes = object::compile(&text, request.level, FileType::Assembly)?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+/// # Safety
+/// As [`Api::compile`] says: `request` is valid for `bytes` bytes, and the others for a value each.
+unsafe extern "C" fn compile_bytes(request: *const u8, bytes: usize, ok: *mut u32, length: *mut usize) -> *mut u8 {
+    // SAFETY: promised by the caller.
+    let request = unsafe { std::slice::from_raw_parts(request, bytes) };
+    let result = catch_unwind(|| match Request::decode(request) {
+        Some(request) => compile(&request).map(|artifact| artifact.encode()),
+        None => Err("the request is malformed".to_owned()),
+    });
+    let result = result.unwrap_or_else(|_| Err("the compiler panicked".to_owned()));
+    let succeeded = result.is_ok();
+    let data = result.unwrap_or_else(String::into_bytes).into_boxed_slice();
+    // SAFETY: promised by the caller.
+    unsafe {
+        ok.write(u32::from(succeeded));
+        length.write(data.len());
+    }
+    Box::into_raw(data).cast()
+}
+
+/// # Safety
+/// `data` and `length` must be what [`compile_bytes`] gave.
+unsafe extern "C" fn free_bytes(data: *mut u8, length: usize) {
+    // SAFETY: promised by the caller.
+    drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(data, length)) });
+}
+
+/// The one symbol of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_ve_cpu_jit_entry() -> *const Api {
+    static API: LazyLock<Api> = LazyLock::new(|| Api {
+        version: VERSION,
+        reserved: 0,
+        fingerprint: fingerprint(),
+        compile: compile_bytes,
+        free: free_bytes,
+    });
+    &*API
+}

@@ -1,0 +1,409 @@
+//! Mathematical functions in the text of a kernel: the functions of `bh-vector`, evaluated on vectors whose operations
+//! write instructions. So both tiers have the same operations in the same order, and the same bits.
+//!
+//! The functions ask whether any lane is special. Here the answer is always no, and the questions are collected: the
+//! caller branches to the block primitive where one of them holds.
+
+use crate::writer::{Value, Writer, element, float};
+use bh_bytecode::{DType, Opcode};
+use bh_jit_abi::Level;
+use bh_vector::math;
+use bh_vector::simd::Vector;
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// What the vectors write to.
+struct Context {
+    writer: Writer,
+    level: Level,
+    width: u16,
+    /// Is any lane special?
+    special: Option<Value>,
+    /// Was something asked for that has no vector instructions?
+    impossible: bool,
+}
+
+thread_local! {
+    /// Operators have no argument for it.
+    static CONTEXT: RefCell<Option<Context>> = const { RefCell::new(None) };
+}
+
+/// Evaluates the function of an opcode on vectors of `f64`; `single` asks for what serves `f32`. Returns the result and
+/// the mask of lanes that the result is wrong for, if there can be any. `None` if the opcode has no such function.
+pub(crate) fn evaluate(
+    writer: &mut Writer,
+    level: Level,
+    width: u16,
+    (opcode, single): (Opcode, bool),
+    (x, y): (Value, Value),
+) -> Option<(Value, Option<Value>)> {
+    let context = Context { writer: std::mem::take(writer), level, width, special: None, impossible: false };
+    CONTEXT.set(Some(context));
+    let result = math::evaluate(opcode, single, Lanes(x), Lanes(y));
+    let context = CONTEXT.take()?;
+    *writer = context.writer;
+    match result {
+        Some(Lanes(value)) if !context.impossible => Some((value, context.special)),
+        _ => None,
+    }
+}
+
+/// The opcodes that are worth their code in a kernel; other functions are called.
+pub(crate) fn is_inlined(opcode: Opcode, dtype: DType) -> bool {
+    let both = [
+        Opcode::Sin,
+        Opcode::Cos,
+        Opcode::Tan,
+        Opcode::Sinh,
+        Opcode::Cosh,
+        Opcode::Tanh,
+        Opcode::Arctan,
+        Opcode::Arcsin,
+        Opcode::Arccos,
+        Opcode::Exp2,
+        Opcode::Expm1,
+        Opcode::Log2,
+        Opcode::Log10,
+        Opcode::Log1p,
+        Opcode::Erf,
+        Opcode::Erfc,
+        Opcode::Power,
+    ];
+    // In f32, exp and log have lanes of their own.
+    dtype.is_float() && both.contains(&opcode) || dtype == DType::F64 && [Opcode::Exp, Opcode::Log].contains(&opcode)
+}
+
+/// Lanes of `f64` in the text.
+#[derive(Clone, Copy)]
+struct Lanes(Value);
+
+/// A truth value per lane in the text.
+#[derive(Clone, Copy)]
+struct Mask(Value);
+
+/// Runs `body` on the context.
+fn with<R>(body: impl FnOnce(&mut Context) -> R) -> R {
+    CONTEXT.with_borrow_mut(|context| body(context.as_mut().expect("vectors exist while a function is evaluated")))
+}
+
+impl Context {
+    fn kind(&self) -> String {
+        format!("<{} x double>", self.width)
+    }
+
+    fn bits_kind(&self) -> String {
+        format!("<{} x i64>", self.width)
+    }
+
+    fn binary(&mut self, operation: &str, a: Value, b: Value) -> Value {
+        self.writer.value(format_args!("{operation} <{} x double> {a}, {b}", self.width))
+    }
+
+    fn bitwise(&mut self, operation: &str, a: Value, b: impl Display) -> Value {
+        self.writer.value(format_args!("{operation} <{} x i64> {a}, {b}", self.width))
+    }
+
+    fn as_bits(&mut self, a: Value) -> Value {
+        self.writer.value(format_args!("bitcast {} {a} to {}", self.kind(), self.bits_kind()))
+    }
+
+    fn as_floats(&mut self, a: Value) -> Value {
+        self.writer.value(format_args!("bitcast {} {a} to {}", self.bits_kind(), self.kind()))
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Value]) -> Value {
+        let kind = self.kind();
+        let arguments: Vec<(&str, &dyn Display)> =
+            arguments.iter().map(|value| (kind.as_str(), value as &dyn Display)).collect();
+        self.writer.intrinsic(&format!("llvm.{name}.v{}f64", self.width), &kind, &arguments)
+    }
+
+    fn compare(&mut self, predicate: &str, a: Value, b: Value) -> Value {
+        self.writer.value(format_args!("fcmp {predicate} <{} x double> {a}, {b}", self.width))
+    }
+
+    fn select(&mut self, mask: Value, a: Value, b: Value) -> Value {
+        let width = self.width;
+        self.writer.value(format_args!("select <{width} x i1> {mask}, <{width} x double> {a}, <{width} x double> {b}"))
+    }
+
+    /// The scaling instruction of AVX-512, eight lanes at a time.
+    fn scale_parts(&mut self, x: Value, k: Value) -> Value {
+        let writer = &mut self.writer;
+        let eight = |writer: &mut Writer, x: Value, k: Value| {
+            let kind = "<8 x double>";
+            writer.intrinsic(
+                "llvm.x86.avx512.mask.scalef.pd.512",
+                kind,
+                &[(kind, &x), (kind, &k), (kind, &"zeroinitializer"), ("i8", &"-1"), ("i32", &"4")],
+            )
+        };
+        split(writer, self.width, [x, k], "double", |writer, [x, k]| eight(writer, x, k))
+    }
+}
+
+/// Applies a function of eight lanes to vectors of a multiple of eight.
+fn split(
+    writer: &mut Writer,
+    width: u16,
+    operands: [Value; 2],
+    element: &str,
+    eight: impl Fn(&mut Writer, [Value; 2]) -> Value,
+) -> Value {
+    if width == 8 {
+        return eight(writer, operands);
+    }
+    let list = |lanes: &mut dyn Iterator<Item = u16>| {
+        let lanes: Vec<String> = lanes.map(|lane| format!("i32 {lane}")).collect();
+        format!("<{} x i32> <{}>", lanes.len(), lanes.join(", "))
+    };
+    let mut joined: Option<(Value, u16)> = None;
+    for part in 0..width / 8 {
+        let mask = list(&mut (part * 8..part * 8 + 8));
+        let parts = operands.map(|operand| {
+            writer.value(format_args!(
+                "shufflevector <{width} x {element}> {operand}, <{width} x {element}> poison, {mask}"
+            ))
+        });
+        let result = eight(writer, parts);
+        joined = Some(match joined {
+            None => (result, 8),
+            Some((before, lanes)) => {
+                // Operands of a shuffle have one width: the new part is widened first.
+                let padded: Vec<String> = (0..lanes)
+                    .map(|lane| if lane < 8 { format!("i32 {lane}") } else { "i32 poison".to_owned() })
+                    .collect();
+                let same = if lanes == 8 {
+                    result
+                } else {
+                    writer.value(format_args!(
+                        "shufflevector <8 x {element}> {result}, <8 x {element}> poison, <{lanes} x i32> <{}>",
+                        padded.join(", ")
+                    ))
+                };
+                let mask = list(&mut (0..lanes).chain(lanes..lanes + 8));
+                let both = writer.value(format_args!(
+                    "shufflevector <{lanes} x {element}> {before}, <{lanes} x {element}> {same}, {mask}"
+                ));
+                (both, lanes + 8)
+            }
+        });
+    }
+    joined.map_or(operands[0], |(value, _)| value)
+}
+
+macro_rules! operator {
+    ($trait:ident, $method:ident, $operation:literal) => {
+        impl $trait for Lanes {
+            type Output = Lanes;
+            fn $method(self, b: Lanes) -> Lanes {
+                Lanes(with(|context| context.binary($operation, self.0, b.0)))
+            }
+        }
+    };
+}
+operator!(Add, add, "fadd");
+operator!(Sub, sub, "fsub");
+operator!(Mul, mul, "fmul");
+operator!(Div, div, "fdiv");
+
+impl Neg for Lanes {
+    type Output = Lanes;
+    fn neg(self) -> Lanes {
+        Lanes(with(|context| context.writer.value(format_args!("fneg <{} x double> {}", context.width, self.0))))
+    }
+}
+
+impl Lanes {
+    /// An operation on the bits of two vectors.
+    fn bitwise(self, operation: &str, b: Lanes) -> Lanes {
+        Lanes(with(|context| {
+            let (a, b) = (context.as_bits(self.0), context.as_bits(b.0));
+            let result = context.bitwise(operation, a, b);
+            context.as_floats(result)
+        }))
+    }
+
+    /// A shift of the bits.
+    fn shift(self, operation: &str, count: i32) -> Lanes {
+        Lanes(with(|context| {
+            let a = context.as_bits(self.0);
+            let count = context.writer.splat("i64", context.width, count);
+            let result = context.bitwise(operation, a, count);
+            context.as_floats(result)
+        }))
+    }
+
+    /// An intrinsic function.
+    fn call(self, name: &str, others: &[Lanes]) -> Lanes {
+        let arguments: Vec<Value> = std::iter::once(self.0).chain(others.iter().map(|other| other.0)).collect();
+        Lanes(with(|context| context.call(name, &arguments)))
+    }
+
+    fn compare(self, predicate: &str, b: Lanes) -> Mask {
+        Mask(with(|context| context.compare(predicate, self.0, b.0)))
+    }
+
+    /// Something without vector instructions.
+    fn impossible(self) -> Lanes {
+        with(|context| context.impossible = true);
+        self
+    }
+}
+
+/// An operation on masks.
+fn masks(operation: &str, a: Value, b: impl Display) -> Mask {
+    Mask(with(|context| context.writer.value(format_args!("{operation} <{} x i1> {a}, {b}", context.width))))
+}
+
+impl Vector for Lanes {
+    // Only loops over memory ask for the number of lanes, and there are none here.
+    const LANES: usize = 0;
+    const FUSED: bool = true;
+    type Mask = Mask;
+
+    fn splat(x: f64) -> Lanes {
+        Lanes(with(|context| context.writer.splat("double", context.width, float(x))))
+    }
+
+    fn splat_bits(bits: u64) -> Lanes {
+        Lanes(with(|context| context.writer.splat("double", context.width, float(f64::from_bits(bits)))))
+    }
+
+    unsafe fn load(_: *const f64) -> Lanes {
+        Lanes::splat(0.0).impossible()
+    }
+
+    unsafe fn store(self, _: *mut f64) {
+        self.impossible();
+    }
+
+    unsafe fn load_f32(_: *const f32) -> Lanes {
+        Lanes::splat(0.0).impossible()
+    }
+
+    unsafe fn store_f32(self, _: *mut f32) {
+        self.impossible();
+    }
+
+    fn mul_add(self, b: Lanes, c: Lanes) -> Lanes {
+        self.call("fma", &[b, c])
+    }
+
+    fn neg_mul_add(self, b: Lanes, c: Lanes) -> Lanes {
+        (-self).call("fma", &[b, c])
+    }
+
+    fn sqrt(self) -> Lanes {
+        self.call("sqrt", &[])
+    }
+
+    fn rint(self) -> Lanes {
+        self.call("roundeven", &[])
+    }
+
+    fn floor(self) -> Lanes {
+        self.call("floor", &[])
+    }
+
+    fn ceil(self) -> Lanes {
+        self.call("ceil", &[])
+    }
+
+    fn trunc(self) -> Lanes {
+        self.call("trunc", &[])
+    }
+
+    fn round_f32(self) -> Lanes {
+        Lanes(with(|context| {
+            let width = context.width;
+            let narrow =
+                context.writer.value(format_args!("fptrunc <{width} x double> {} to <{width} x float>", self.0));
+            context.writer.value(format_args!("fpext <{width} x float> {narrow} to <{width} x double>"))
+        }))
+    }
+
+    fn at_most(self, limit: Lanes) -> Lanes {
+        Lanes::select(limit.lt(self), limit, self)
+    }
+
+    fn at_least(self, limit: Lanes) -> Lanes {
+        Lanes::select(limit.gt(self), limit, self)
+    }
+
+    fn bits_and(self, b: Lanes) -> Lanes {
+        self.bitwise("and", b)
+    }
+
+    fn bits_or(self, b: Lanes) -> Lanes {
+        self.bitwise("or", b)
+    }
+
+    fn bits_xor(self, b: Lanes) -> Lanes {
+        self.bitwise("xor", b)
+    }
+
+    fn bits_add(self, b: Lanes) -> Lanes {
+        self.bitwise("add", b)
+    }
+
+    fn bits_shl<const N: i32>(self) -> Lanes {
+        self.shift("shl", N)
+    }
+
+    fn bits_shr<const N: i32>(self) -> Lanes {
+        self.shift("lshr", N)
+    }
+
+    fn lt(self, b: Lanes) -> Mask {
+        self.compare("olt", b)
+    }
+
+    fn le(self, b: Lanes) -> Mask {
+        self.compare("ole", b)
+    }
+
+    fn eq(self, b: Lanes) -> Mask {
+        self.compare("oeq", b)
+    }
+
+    fn gt(self, b: Lanes) -> Mask {
+        self.compare("ogt", b)
+    }
+
+    fn select(mask: Mask, a: Lanes, b: Lanes) -> Lanes {
+        Lanes(with(|context| context.select(mask.0, a.0, b.0)))
+    }
+
+    fn mask_and(a: Mask, b: Mask) -> Mask {
+        masks("and", a.0, b.0)
+    }
+
+    fn mask_or(a: Mask, b: Mask) -> Mask {
+        masks("or", a.0, b.0)
+    }
+
+    fn mask_not(a: Mask) -> Mask {
+        let ones = with(|context| context.writer.splat(element(DType::Bool), context.width, "true"));
+        masks("xor", a.0, ones)
+    }
+
+    fn mask_bits(a: Mask) -> u32 {
+        let before = with(|context| context.special);
+        let special = before.map_or(a, |before| masks("or", before, a.0));
+        with(|context| context.special = Some(special.0));
+        0
+    }
+
+    fn scale(self, k: Lanes) -> Lanes {
+        let wide = with(|context| context.level == Level::Avx512);
+        if wide {
+            return Lanes(with(|context| context.scale_parts(self.0, k.0)));
+        }
+        // As the other levels do it.
+        let first = (k * Lanes::splat(0.5)).rint_small();
+        let second = k - first;
+        self * first.pow2() * second.pow2()
+    }
+}

@@ -1,0 +1,298 @@
+//! How a kernel's steps become code: which are instructions, which are calls of block primitives, and what goes through
+//! memory between them.
+//!
+//! Steps that are calls cut the body into *segments*. A segment is a loop over a block of elements, after it come calls on
+//! the same block, then the next segment. Values that cross a cut lie in buffers. Most kernels are one segment.
+
+use crate::math;
+use crate::operations::Operation;
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::{Arg, SlotMode, Step};
+use bh_jit_abi::{Folds, Function, Level, Request, SCRATCH_BYTES, Stride};
+
+/// The most elements of a block.
+const BLOCK: usize = 512;
+/// The start of scratch memory, which slow paths use.
+pub(crate) const SLOW_BYTES: usize = 1024;
+/// Kernels with more steps are not compiled.
+const STEPS: usize = 400;
+/// The most functions that are written out in one kernel; further ones are called.
+const INLINED: usize = 12;
+
+/// How a step is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Load, range, random number, store or fold: as the step says.
+    Own,
+    /// Vector instructions.
+    Native,
+    /// A mathematical function in instructions; the function of this number is its slow path.
+    Inlined(u16),
+    /// A call of the function of this number, on a block.
+    Called(u16),
+}
+
+/// A loop over a segment's elements: `unroll` vectors of `width` elements at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loop {
+    pub(crate) width: u16,
+    pub(crate) unroll: u16,
+    /// Does it end in the middle of a vector?
+    pub(crate) masked: bool,
+}
+
+/// The plan of a kernel.
+pub(crate) struct Plan {
+    pub(crate) forms: Vec<Form>,
+    /// The step that makes each value.
+    pub(crate) made: Vec<usize>,
+    /// The segment of each step; a call comes after its segment.
+    pub(crate) segment: Vec<usize>,
+    pub(crate) segments: usize,
+    /// The buffer of each value, of each constant, and of what each slot streams.
+    pub(crate) value_buffers: Vec<Option<u16>>,
+    pub(crate) constant_buffers: Vec<Option<u16>>,
+    pub(crate) slot_buffers: Vec<Option<u16>>,
+    /// Where in scratch memory each buffer begins.
+    pub(crate) buffers: Vec<usize>,
+    /// Elements of a block; 0 if there are no blocks.
+    pub(crate) block: usize,
+    pub(crate) functions: Vec<Option<Function>>,
+    pub(crate) loops: Vec<Loop>,
+}
+
+impl Plan {
+    /// Plans a kernel; an error says what cannot be compiled.
+    pub(crate) fn new(request: &Request) -> Result<Plan, String> {
+        let steps = &request.steps;
+        if steps.len() > STEPS {
+            return Err(format!("{} operations are too many", steps.len()));
+        }
+        let slots = request.slots.iter().map(|slot| slot.dtype);
+        if slots.chain(request.constants.iter().copied()).any(|dtype| dtype.is_complex()) {
+            return Err("complex numbers".into());
+        }
+        let made = (0..steps.len()).filter(|&at| !matches!(steps[at], Step::Store { .. } | Step::Reduce { .. }));
+        let mut plan = Plan {
+            forms: Vec::with_capacity(steps.len()),
+            made: made.collect(),
+            segment: vec![0; steps.len()],
+            segments: 1,
+            value_buffers: Vec::new(),
+            constant_buffers: vec![None; request.constants.len()],
+            slot_buffers: vec![None; request.slots.len()],
+            buffers: Vec::new(),
+            block: 0,
+            functions: Vec::new(),
+            loops: Vec::new(),
+        };
+        plan.value_buffers = vec![None; plan.made.len()];
+        plan.choose_forms(request)?;
+        plan.cut(request);
+        plan.place_buffers(request)?;
+        plan.choose_loops(request);
+        Ok(plan)
+    }
+
+    fn choose_forms(&mut self, request: &Request) -> Result<(), String> {
+        let mut inlined = 0;
+        for step in &request.steps {
+            let form = match *step {
+                Step::Compute { opcode, param, input, output, .. } => {
+                    if input.is_complex() || output.is_complex() {
+                        return Err("complex numbers".into());
+                    }
+                    let (level, fast_math) = (request.level, request.fast_math);
+                    let operation = Operation { opcode, param, input, output, level, fast_math, width: 8 };
+                    let function = Function { opcode, param, input, output };
+                    if operation.is_native() {
+                        Form::Native
+                    } else if math::is_inlined(opcode, input) && inlined < INLINED {
+                        inlined += 1;
+                        Form::Inlined(self.function(Some(function)))
+                    } else {
+                        Form::Called(self.function(Some(function)))
+                    }
+                }
+                Step::Gather { .. } => return Err("a gather".into()),
+                Step::Random { key: Arg::Value(_), .. } => return Err("a key that is an array".into()),
+                _ => Form::Own,
+            };
+            self.forms.push(form);
+        }
+        Ok(())
+    }
+
+    /// The number of a function.
+    fn function(&mut self, function: Option<Function>) -> u16 {
+        let at = self.functions.iter().position(|known| *known == function).unwrap_or_else(|| {
+            self.functions.push(function);
+            self.functions.len() - 1
+        });
+        at as u16
+    }
+
+    /// Can the value be made anew in any segment?
+    pub(crate) fn is_repeatable(&self, request: &Request, value: u16) -> bool {
+        matches!(request.steps[self.made[usize::from(value)]], Step::Load { .. } | Step::Range { .. })
+    }
+
+    /// The slot whose memory can be the operand of a call.
+    pub(crate) fn dense_load(&self, request: &Request, value: u16) -> Option<u16> {
+        match request.steps[self.made[usize::from(value)]] {
+            Step::Load { slot } if request.slots[usize::from(slot)].stride == Stride::Unit => Some(slot),
+            _ => None,
+        }
+    }
+
+    fn is_called(&self, step: usize) -> bool {
+        matches!(self.forms[step], Form::Called(_))
+    }
+
+    /// Gives each step its segment.
+    fn cut(&mut self, request: &Request) {
+        for (index, step) in request.steps.iter().enumerate() {
+            let available = |arg: &Arg| match *arg {
+                Arg::Constant(_) => 0,
+                Arg::Value(value) if self.is_repeatable(request, value) => 0,
+                Arg::Value(value) => {
+                    let made = self.made[usize::from(value)];
+                    self.segment[made] + usize::from(self.is_called(made))
+                }
+            };
+            self.segment[index] = step.args().iter().map(available).max().unwrap_or(0);
+            self.segments = self.segments.max(self.segment[index] + 1 + usize::from(self.is_called(index)));
+        }
+        // All reads of memory come before all writes.
+        for (index, step) in request.steps.iter().enumerate() {
+            if matches!(step, Step::Store { .. } | Step::Reduce { .. }) {
+                self.segment[index] = self.segments - 1;
+            }
+        }
+    }
+
+    fn place_buffers(&mut self, request: &Request) -> Result<(), String> {
+        let mut sizes = Vec::new();
+        let mut buffer = |dtype: DType| {
+            sizes.push(dtype.size());
+            (sizes.len() - 1) as u16
+        };
+        for (index, step) in request.steps.iter().enumerate() {
+            for arg in step.args() {
+                match *arg {
+                    Arg::Constant(constant) => {
+                        let known = &mut self.constant_buffers[usize::from(constant)];
+                        if matches!(self.forms[index], Form::Called(_)) && known.is_none() {
+                            *known = Some(buffer(request.constants[usize::from(constant)]));
+                        }
+                    }
+                    Arg::Value(value) => {
+                        let made = self.made[usize::from(value)];
+                        let crosses = self.segment[made] != self.segment[index] || self.is_called(made);
+                        let needed = if self.is_called(index) {
+                            self.dense_load(request, value).is_none()
+                        } else {
+                            crosses && !self.is_repeatable(request, value)
+                        };
+                        if needed && self.value_buffers[usize::from(value)].is_none() {
+                            let dtype = request.steps[made].output_in(request);
+                            self.value_buffers[usize::from(value)] = Some(buffer(dtype));
+                        }
+                    }
+                }
+            }
+        }
+        // A call whose result nobody reads still writes it.
+        for (value, &made) in self.made.iter().enumerate() {
+            if self.is_called(made) && self.value_buffers[value].is_none() {
+                self.value_buffers[value] = Some(buffer(request.steps[made].output_in(request)));
+            }
+        }
+        for (index, slot) in request.slots.iter().enumerate() {
+            if slot.streams && slot.mode == SlotMode::Write && slot.stride == Stride::Unit {
+                self.slot_buffers[index] = Some(buffer(slot.dtype));
+            }
+        }
+        if sizes.is_empty() {
+            return Ok(());
+        }
+        if self.slot_buffers.iter().any(Option::is_some) {
+            self.function(None);
+        }
+        let block = (SCRATCH_BYTES - SLOW_BYTES) / sizes.iter().sum::<usize>() / 64 * 64;
+        if block == 0 {
+            return Err("too many calls of functions".into());
+        }
+        self.block = block.min(BLOCK);
+        let mut at = SLOW_BYTES;
+        for size in sizes {
+            self.buffers.push(at);
+            at += size * self.block;
+        }
+        Ok(())
+    }
+
+    fn choose_loops(&mut self, request: &Request) {
+        let results = request.steps.iter().filter_map(|step| match *step {
+            Step::Compute { input, output, .. } => Some(input.size().max(output.size())),
+            _ => None,
+        });
+        let memory = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).map(|slot| slot.dtype.size());
+        let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
+        let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
+        let bytes = if request.level == Level::Avx512 { 64 } else { 32 };
+        let width = (bytes / widest).min(32) as u16;
+        let cost: usize = request.steps.iter().zip(&self.forms).map(|(step, form)| cost(step, *form)).sum();
+        let group = 32 / width;
+        let unroll = match request.folds {
+            Folds::Lanes if cost * usize::from(group) <= 160 => group,
+            Folds::Lanes => 1,
+            _ if cost <= 20 => 4,
+            _ if cost <= 50 => 2,
+            _ => 1,
+        };
+        self.loops.push(Loop { width, unroll, masked: false });
+        if request.level == Level::Avx512 {
+            self.loops.push(Loop { width, unroll: 1, masked: true });
+        } else {
+            if unroll > 1 {
+                self.loops.push(Loop { width, unroll: 1, masked: false });
+            }
+            self.loops.push(Loop { width: 1, unroll: 1, masked: false });
+        }
+    }
+}
+
+/// Roughly how many instructions a step is.
+fn cost(step: &Step, form: Form) -> usize {
+    match (step, form) {
+        (Step::Random { .. }, _) => 60,
+        (_, Form::Inlined(_)) => 30,
+        _ => 1,
+    }
+}
+
+/// The type of the value that a step makes.
+pub(crate) trait OutputIn {
+    /// The type; that of the slot for steps without a value.
+    fn output_in(&self, request: &Request) -> DType;
+}
+
+impl OutputIn for Step {
+    fn output_in(&self, request: &Request) -> DType {
+        match *self {
+            Step::Load { slot } | Step::Store { slot, .. } | Step::Reduce { slot, .. } => {
+                request.slots[usize::from(slot)].dtype
+            }
+            Step::Compute { output, .. }
+            | Step::Range { output, .. }
+            | Step::Random { output, .. }
+            | Step::Gather { output, .. } => output,
+        }
+    }
+}
+
+/// The combining operation of a reduction.
+pub(crate) fn combiner(opcode: Opcode) -> Result<Opcode, String> {
+    opcode.combiner().ok_or_else(|| format!("{opcode} is no reduction"))
+}

@@ -1,0 +1,143 @@
+//! Writing LLVM's assembly language: numbered values, labels, and declarations of intrinsic functions.
+
+use bh_bytecode::DType;
+use std::collections::BTreeSet;
+use std::fmt::{self, Display, Write};
+
+/// A value in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// The result of an instruction.
+    Register(u32),
+    /// A constant of the kernel in vectors of a width.
+    Constant(u16, u16),
+    /// The element of a slot that stays the same along a row, in vectors of a width.
+    Invariant(u16, u16),
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Register(number) => write!(f, "%r{number}"),
+            Value::Constant(constant, width) => write!(f, "%c{constant}.w{width}"),
+            Value::Invariant(slot, width) => write!(f, "%z{slot}.w{width}"),
+        }
+    }
+}
+
+/// The text of a function and what it declares.
+#[derive(Default)]
+pub(crate) struct Writer {
+    text: String,
+    registers: u32,
+    labels: u32,
+    declarations: BTreeSet<String>,
+    /// The label of the block that is being written.
+    block: String,
+}
+
+impl Writer {
+    /// Writes an instruction without a result.
+    pub(crate) fn line(&mut self, line: impl Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "  {line}");
+    }
+
+    /// Writes an instruction with a result.
+    pub(crate) fn value(&mut self, instruction: impl Display) -> Value {
+        self.registers += 1;
+        let value = Value::Register(self.registers);
+        self.line(format_args!("{value} = {instruction}"));
+        value
+    }
+
+    /// A name for a label that is not taken.
+    pub(crate) fn label(&mut self, purpose: &str) -> String {
+        self.labels += 1;
+        format!("{purpose}.{}", self.labels)
+    }
+
+    /// Begins a block.
+    pub(crate) fn begin(&mut self, label: &str) {
+        let _ = writeln!(self.text, "{label}:");
+        label.clone_into(&mut self.block);
+    }
+
+    /// The label of the block that is being written.
+    pub(crate) fn block(&self) -> &str {
+        &self.block
+    }
+
+    /// A vector constant with all lanes equal.
+    pub(crate) fn splat(&mut self, element: &str, width: u16, literal: impl Display) -> Value {
+        let mut lanes = String::new();
+        for lane in 0..width {
+            let comma = if lane == 0 { "" } else { ", " };
+            let _ = write!(lanes, "{comma}{element} {literal}");
+        }
+        self.value(format_args!("freeze <{width} x {element}> <{lanes}>"))
+    }
+
+    /// A scalar in all lanes.
+    pub(crate) fn broadcast(&mut self, element: &str, width: u16, scalar: impl Display) -> Value {
+        let inserted =
+            self.value(format_args!("insertelement <{width} x {element}> poison, {element} {scalar}, i64 0"));
+        self.value(format_args!(
+            "shufflevector <{width} x {element}> {inserted}, <{width} x {element}> poison, <{width} x i32> zeroinitializer"
+        ))
+    }
+
+    /// Calls an intrinsic function: its full name, the type of the result, and arguments with their types.
+    pub(crate) fn intrinsic(&mut self, name: &str, result: &str, arguments: &[(&str, &dyn Display)]) -> Value {
+        let call = self.call_text(name, result, arguments);
+        self.value(call)
+    }
+
+    /// [`Writer::intrinsic`] without a result.
+    pub(crate) fn intrinsic_line(&mut self, name: &str, arguments: &[(&str, &dyn Display)]) {
+        let call = self.call_text(name, "void", arguments);
+        self.line(call);
+    }
+
+    fn call_text(&mut self, name: &str, result: &str, arguments: &[(&str, &dyn Display)]) -> String {
+        let types: Vec<&str> = arguments.iter().map(|(kind, _)| *kind).collect();
+        let values: Vec<String> = arguments.iter().map(|(kind, value)| format!("{kind} {value}")).collect();
+        self.declarations.insert(format!("declare {result} @{name}({})", types.join(", ")));
+        format!("call {result} @{name}({})", values.join(", "))
+    }
+
+    /// The module: the function's text between `head` and a brace, and the declarations.
+    pub(crate) fn module(&self, head: &str, tail: &str) -> String {
+        let mut module = format!("{head}\n{}}}\n", self.text);
+        for declaration in &self.declarations {
+            module.push_str(declaration);
+            module.push('\n');
+        }
+        module + tail
+    }
+}
+
+/// The type of an element in registers.
+pub(crate) fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "i1",
+        _ => memory(dtype),
+    }
+}
+
+/// The type of an element in memory. Kernels with complex numbers are not compiled.
+pub(crate) fn memory(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool | DType::I8 | DType::U8 => "i8",
+        DType::I16 | DType::U16 => "i16",
+        DType::I32 | DType::U32 => "i32",
+        DType::I64 | DType::U64 => "i64",
+        DType::F32 => "float",
+        DType::F64 | DType::C64 | DType::C128 => "double",
+    }
+}
+
+/// A float as a literal: LLVM writes both types with the bits of the wider one.
+pub(crate) fn float(x: f64) -> String {
+    format!("0x{:016X}", x.to_bits())
+}

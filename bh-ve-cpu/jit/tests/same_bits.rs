@@ -1,0 +1,111 @@
+//! Compiled kernels give the bits of block operations, and those the oracle's results, on random programs.
+
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use bh_bytecode::interp::Memory;
+use bh_bytecode::random::{self, Program, program};
+use bh_bytecode::{Batch, DType, text};
+use bh_fuser::{Algorithm, Options, Partitioner};
+use support::{Driver, singletons};
+
+/// Does the machine have the instructions?
+fn levels() -> Vec<&'static str> {
+    let available = bh_ve_cpu::simd::Isa::available().map(|isa| isa.name());
+    available.filter(|name| ["avx2", "avx512"].contains(name)).collect()
+}
+
+/// An engine; with few bytes for sweeps, strips have few rows.
+fn engine(isa: &str, jit: &str, sweep_bytes: &str) -> Driver {
+    let keys = [("threads", "2"), ("isa", isa), ("jit", jit), ("jit_cache_dir", ""), ("sweep_bytes", sweep_bytes)];
+    Driver::new(&keys).unwrap()
+}
+
+/// Equal bits; any NaN is as good as another.
+fn same(dtype: DType, a: &[u8], b: &[u8]) -> bool {
+    let float = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
+    let double = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap());
+    let parts = |a: &[u8], b: &[u8], size: usize, is_nan: &dyn Fn(&[u8]) -> bool| {
+        a.chunks(size).zip(b.chunks(size)).all(|(a, b)| a == b || (is_nan(a) && is_nan(b)))
+    };
+    a.len() == b.len()
+        && match dtype {
+            DType::F32 | DType::C64 => parts(a, b, 4, &|bytes| float(bytes).is_nan()),
+            DType::F64 | DType::C128 => parts(a, b, 8, &|bytes| double(bytes).is_nan()),
+            _ => a == b,
+        }
+}
+
+fn compare(batch: &Batch, blocks: &Memory, compiled: &Memory) -> Result<(), String> {
+    for (index, base) in batch.bases.iter().enumerate() {
+        let (Some(a), Some(b)) = (blocks.get(base.id), compiled.get(base.id)) else { continue };
+        if !same(base.dtype(), a, b) {
+            let size = base.dtype().size();
+            let at = a.chunks(size).zip(b.chunks(size)).position(|(a, b)| a != b).unwrap_or(0);
+            let (a, b) = (&a[at * size..][..size], &b[at * size..][..size]);
+            return Err(format!("base {index} ({}), element {at}: blocks {a:?}, compiled {b:?}", base.dtype()));
+        }
+    }
+    Ok(())
+}
+
+fn check(drivers: &mut [Driver; 2], program: &Program, algorithm: Option<Algorithm>) -> Result<(), String> {
+    let oracle = program.oracle().map_err(|error| error.to_string())?;
+    let [blocks, compiled] = drivers.each_mut().map(|driver| match algorithm {
+        None => driver.run_on(&singletons(&program.batch).as_ref(), &program.memory),
+        Some(algorithm) => {
+            let options = Options { algorithm, ..Options::default() };
+            let batch = program.batch.as_ref();
+            let partition = Partitioner::default().partition(&batch, &options);
+            driver.run_on(&partition.apply(&batch), &program.memory)
+        }
+    });
+    let blocks = blocks.map_err(|error| error.to_string())?;
+    let compiled = compiled.map_err(|error| error.to_string())?;
+    compare(&program.batch, &blocks, &compiled)?;
+    oracle.check(&program.batch, &compiled)
+}
+
+fn sweep(
+    (isa, sweep_bytes): (&str, &str),
+    seeds: std::ops::Range<u64>,
+    options: &random::Options,
+    algorithm: Option<Algorithm>,
+) {
+    let mut drivers = [engine(isa, "off", sweep_bytes), engine(isa, "on", sweep_bytes)];
+    for seed in seeds {
+        let program = program(seed, options);
+        if let Err(difference) = check(&mut drivers, &program, algorithm) {
+            let small = random::shrink(&program, |candidate| check(&mut drivers, candidate, algorithm).is_err());
+            let reason = check(&mut drivers, &small, algorithm).err().unwrap_or(difference);
+            panic!("{isa}, seed {seed}, {algorithm:?}: {reason}\n{}", text::print(&small.batch.as_ref()));
+        }
+    }
+    let [blocks, compiled] = drivers;
+    assert_eq!(blocks.counter("kernels compiled"), 0);
+    let (count, refused) = (compiled.counter("kernels compiled"), compiled.counter("kernels not compiled"));
+    assert!(count > 0, "nothing was compiled: is the library where the engine looks for it?");
+    assert!(refused * 20 < count, "{refused} kernels were refused, {count} compiled");
+}
+
+#[test]
+fn single_operations() {
+    for isa in levels() {
+        sweep((isa, "auto"), 0..150, &random::Options::default(), None);
+    }
+}
+
+#[test]
+fn fused_programs() {
+    for isa in levels() {
+        sweep((isa, "auto"), 1000..1200, &random::Options::default(), Some(Algorithm::Greedy));
+    }
+}
+
+#[test]
+fn larger_arrays() {
+    let options = random::Options { max_elements: 20_000, max_instrs: 16, max_rank: 4, ..random::Options::default() };
+    for isa in levels() {
+        sweep((isa, "100"), 0..60, &options, Some(Algorithm::Greedy));
+    }
+}

@@ -1,0 +1,265 @@
+//! Tier 1: kernels that have proved hot are compiled to machine code, in the background, and run in place of their block
+//! operations with the same bits. Without the compiler's library nothing changes but the speed.
+
+mod disk;
+mod kernel;
+mod library;
+mod object;
+mod request;
+
+pub(crate) use kernel::{Code, Kernel};
+pub(crate) use request::request;
+
+use crate::primitives::Primitives;
+use crate::settings::{Jit, Settings};
+use bh_core::abi::log_level;
+use bh_core::{Counter, Host};
+use bh_jit_abi::{Artifact, Request};
+use disk::Disk;
+use library::Compiler;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+/// A kernel is compiled when it has done this much work (in units of about 0.04 ns): when it has run for about as long
+/// as compiling takes.
+const HOT: u64 = 100_000_000;
+
+/// The kernels of an engine, by what they compute, and what compiles them.
+pub(crate) struct Tier1 {
+    shared: Arc<Shared>,
+    kernels: HashMap<Request, (Arc<Kernel>, u64)>,
+    clock: u64,
+    most: usize,
+    worker: Option<Worker>,
+    synchronous: bool,
+    fast_math: bool,
+}
+
+/// What the background thread needs.
+struct Shared {
+    host: Host,
+    primitives: Primitives,
+    tools: Mutex<Option<Tools>>,
+    cache: Option<std::path::PathBuf>,
+    library: Option<std::path::PathBuf>,
+    stopping: AtomicBool,
+    compiled: Counter,
+    loaded: Counter,
+    refused: Counter,
+}
+
+/// What compiling needs; made when the first kernel is hot.
+struct Tools {
+    compiler: Option<Compiler>,
+    disk: Option<Disk>,
+    failed: bool,
+}
+
+struct Worker {
+    queue: Sender<Weak<Kernel>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Tier1 {
+    /// Prepares compilation; `None` if it is switched off, or the library or the instruction set is not there.
+    pub(crate) fn new(host: Host, settings: &Settings) -> Option<Tier1> {
+        if settings.jit == Jit::Off {
+            return None;
+        }
+        let synchronous = settings.jit == Jit::On;
+        let library = library::find();
+        if library.is_none() && synchronous {
+            host.log(log_level::WARN, "jit = \"on\", but the kernel compiler is not installed: kernels run in blocks");
+        }
+        // Only what reads the directory's files needs them: without the library there are none.
+        if library.is_none() || request::level(settings.isa).is_none() {
+            return None;
+        }
+        let shared = Arc::new(Shared {
+            host,
+            primitives: Primitives { isa: settings.isa },
+            tools: Mutex::new(None),
+            cache: settings.jit_cache_dir.clone(),
+            library,
+            stopping: AtomicBool::new(false),
+            compiled: host.counter("kernels compiled"),
+            loaded: host.counter("kernels loaded"),
+            refused: host.counter("kernels not compiled"),
+        });
+        Some(Tier1 {
+            shared,
+            kernels: HashMap::new(),
+            clock: 0,
+            most: settings.jit_kernels,
+            worker: None,
+            synchronous,
+            fast_math: settings.fast_math,
+        })
+    }
+
+    /// May compiled kernels round differently?
+    pub(crate) fn fast_math(&self) -> bool {
+        self.fast_math
+    }
+
+    /// The kernel of a request: programs that compute the same share it.
+    pub(crate) fn kernel(&mut self, request: Request) -> Arc<Kernel> {
+        self.clock += 1;
+        if let Some((kernel, used)) = self.kernels.get_mut(&request) {
+            *used = self.clock;
+            return Arc::clone(kernel);
+        }
+        if self.kernels.len() >= self.most.max(1) {
+            let oldest = self.kernels.iter().min_by_key(|(_, (_, used))| *used).map(|(request, _)| request.clone());
+            // Programs that still run it keep it.
+            oldest.map(|request| self.kernels.remove(&request));
+        }
+        let kernel = Arc::new(Kernel::new(request.clone()));
+        self.kernels.insert(request, (Arc::clone(&kernel), self.clock));
+        kernel
+    }
+
+    /// Counts work that a kernel is about to do, and has it compiled when it is time.
+    pub(crate) fn count(&mut self, kernel: &Arc<Kernel>, work: u64) {
+        let hot = if self.synchronous { 1 } else { HOT };
+        if !kernel.is_due(work, hot) {
+            return;
+        }
+        if self.synchronous {
+            return self.shared.compile(kernel);
+        }
+        let shared = &self.shared;
+        let worker = self.worker.get_or_insert_with(|| Worker::start(Arc::clone(shared)));
+        // Without the thread, which the system may have refused, the kernel stays as it is.
+        let _ = worker.queue.send(Arc::downgrade(kernel));
+    }
+
+    /// In a forked child: the thread is gone, and what it was doing is lost. What is compiled stays; nothing more will be.
+    pub(crate) fn forked(&mut self) {
+        self.synchronous = false;
+        let (queue, _) = channel();
+        if let Some(worker) = self.worker.replace(Worker { queue, thread: None }) {
+            std::mem::forget(worker);
+        }
+    }
+}
+
+impl Drop for Tier1 {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        if let Some(Worker { queue, thread }) = self.worker.take() {
+            drop(queue);
+            if let Some(thread) = thread {
+                // A panic in there was reported there.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Worker {
+    fn start(shared: Arc<Shared>) -> Worker {
+        let (queue, kernels): (_, Receiver<Weak<Kernel>>) = channel();
+        let run = move || {
+            for kernel in kernels {
+                if shared.stopping.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Some(kernel) = kernel.upgrade() {
+                    shared.compile(&kernel);
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("bh-jit".into()).spawn(run).ok();
+        Worker { queue, thread }
+    }
+}
+
+impl Shared {
+    /// Compiles a kernel, or reads it from disk; if neither succeeds, it stays as it is for good.
+    fn compile(&self, kernel: &Kernel) {
+        let _running = LLVM.enter();
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(library) = &self.library else { return };
+        let tools = tools.get_or_insert_with(|| Tools {
+            compiler: None,
+            disk: self.cache.clone().and_then(|directory| Disk::new(directory, library::identity(library))),
+            failed: false,
+        });
+        let request = kernel.request().encode();
+        let stored = tools.disk.as_ref().and_then(|disk| disk.read(&request));
+        if let Some(code) = stored.and_then(|bytes| self.code(&bytes)) {
+            self.loaded.add(1);
+            return kernel.finish(code);
+        }
+        if tools.compiler.is_none() && !tools.failed {
+            match Compiler::load(library) {
+                Ok(compiler) => {
+                    tools.compiler = Some(compiler);
+                    LLVM.at_exit();
+                }
+                Err(error) => {
+                    tools.failed = true;
+                    let text = format!("the kernel compiler {error}; kernels run in blocks");
+                    self.host.log(log_level::WARN, &text);
+                }
+            }
+        }
+        let Some(compiler) = tools.compiler else { return };
+        let begin = self.host.trace_clock();
+        match compiler.compile(kernel.request()) {
+            Ok(bytes) => match self.code(&bytes) {
+                Some(code) => {
+                    self.compiled.add(1);
+                    kernel.finish(code);
+                    if let Some(disk) = &tools.disk {
+                        disk.write(&request, &bytes);
+                    }
+                }
+                None => self.refused.add(1),
+            },
+            Err(reason) => {
+                self.refused.add(1);
+                self.host.log(log_level::DEBUG, &format!("a kernel is not compiled: {reason}"));
+            }
+        }
+        self.host.trace("compile", begin, &format!("{} steps", kernel.request().steps.len()));
+    }
+
+    /// The code of an encoded artifact.
+    fn code(&self, bytes: &[u8]) -> Option<Code> {
+        Code::new(&Artifact::decode(bytes)?, self.primitives)
+    }
+}
+
+/// One thread of the process uses LLVM at a time, and none when the process ends: the library's own memory goes then.
+struct Gate(Mutex<()>);
+
+static LLVM: LazyLock<Gate> = LazyLock::new(|| Gate(Mutex::new(())));
+
+impl Gate {
+    fn enter(&self) -> MutexGuard<'_, ()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the end of the process wait for the thread that compiles. Called after LLVM is loaded, as what is registered
+    /// last is done first.
+    fn at_exit(&self) {
+        static ONCE: Once = Once::new();
+        static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
+        extern "C" fn close() {
+            // In a forked child the thread that holds the lock may not exist.
+            if *PROCESS == std::process::id() {
+                std::mem::forget(LLVM.enter());
+            }
+        }
+        ONCE.call_once(|| {
+            LazyLock::force(&PROCESS);
+            // SAFETY: a plain function, in a library that is never unloaded.
+            unsafe { libc::atexit(close) };
+        });
+    }
+}
