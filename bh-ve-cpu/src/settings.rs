@@ -6,8 +6,18 @@ use bh_core::{Error, Host, Result};
 use std::path::PathBuf;
 
 /// The keys of the section `ve-cpu`.
-pub(crate) const KEYS: &[&str] =
-    &["threads", "isa", "affinity", "sweeps", "sweep_bytes", "jit", "jit_kernels", "jit_cache_dir", "fast_math"];
+pub(crate) const KEYS: &[&str] = &[
+    "threads",
+    "isa",
+    "affinity",
+    "sweeps",
+    "sweep_bytes",
+    "jit",
+    "jit_kernels",
+    "jit_cache_dir",
+    "jit_library",
+    "fast_math",
+];
 
 /// Which processors the pool's threads may run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) jit_kernels: usize,
     /// Where compiled kernels are kept from run to run.
     pub(crate) jit_cache_dir: Option<PathBuf>,
+    /// The kernel compiler, if it is not looked for.
+    pub(crate) jit_library: Option<PathBuf>,
     /// May compiled kernels round differently from block operations?
     pub(crate) fast_math: bool,
 }
@@ -112,9 +124,10 @@ impl Settings {
             Some("") => None,
             Some(directory) => Some(PathBuf::from(directory)),
         };
+        let jit_library = host.config("jit_library").filter(|file| !file.is_empty()).map(PathBuf::from);
         let jit_kernels = host.config_or("jit_kernels", 1024)?;
         let fast_math = host.config_or("fast_math", false)?;
-        Ok(Settings { threads, isa, affinity, sweep_bytes, jit, jit_kernels, jit_cache_dir, fast_math })
+        Ok(Settings { threads, isa, affinity, sweep_bytes, jit, jit_kernels, jit_cache_dir, jit_library, fast_math })
     }
 }
 

@@ -109,3 +109,55 @@ fn larger_arrays() {
         sweep((isa, "100"), 0..60, &options, Some(Algorithm::Greedy));
     }
 }
+
+/// Runs a program on a fresh engine with a directory for kernels; returns how many were compiled and loaded.
+fn run_with_directory(directory: &str, program: &Program) -> (u64, u64) {
+    let mut driver = Driver::new(&[("jit", "on"), ("jit_cache_dir", directory)]).unwrap();
+    let oracle = program.oracle().unwrap();
+    let memory = driver.run_on(&singletons(&program.batch).as_ref(), &program.memory).unwrap();
+    oracle.check(&program.batch, &memory).unwrap();
+    (driver.counter("kernels compiled"), driver.counter("kernels loaded"))
+}
+
+#[test]
+fn kernels_on_disk_are_used_and_damaged_ones_compiled_anew() {
+    if levels().is_empty() {
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("bh-jit-{}", std::process::id()));
+    let shown = directory.to_str().unwrap();
+    let program = program(3, &random::Options::default());
+    let (compiled, loaded) = run_with_directory(shown, &program);
+    assert!(compiled > 0 && loaded == 0, "{compiled} compiled, {loaded} loaded");
+    assert_eq!(run_with_directory(shown, &program), (0, compiled));
+    for entry in std::fs::read_dir(&directory).unwrap() {
+        let file = entry.unwrap().path();
+        let mut bytes = std::fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        std::fs::write(&file, bytes).unwrap();
+    }
+    assert_eq!(run_with_directory(shown, &program), (compiled, 0));
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn hot_kernels_are_compiled_in_the_background() {
+    let Some(isa) = levels().pop() else { return };
+    let mut driver = Driver::new(&[("threads", "2"), ("isa", isa), ("jit", "auto"), ("jit_cache_dir", "")]).unwrap();
+    let source = "bh batch 1\n\
+        base b0 = f64[1000000] id 1\n\
+        view v0 = b0 at 0 [1000000:1]\n\
+        i0: v0 = sin v0\n\
+        i1: v0 = multiply v0, v0\n";
+    let batch = text::parse(source).unwrap();
+    let mut memory = Memory::new();
+    memory.insert(1, 0.5f64.to_le_bytes().repeat(1_000_000));
+    let blocks = singletons(&batch);
+    // A kernel that has run for milliseconds is compiled soon; how soon is the system's affair.
+    let begin = std::time::Instant::now();
+    while driver.counter("kernels compiled") == 0 {
+        driver.run_on(&blocks.as_ref(), &memory).unwrap();
+        assert!(begin.elapsed().as_secs() < 120, "nothing was compiled");
+    }
+}

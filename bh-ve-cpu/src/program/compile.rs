@@ -270,7 +270,10 @@ impl Compiler<'_> {
     fn native(&self, program: &Program, in_place: bool, tier1: &mut Tier1) -> Option<Native> {
         let (geometry, isa, fast_math) = (&program.geometry, self.primitives.isa, tier1.fast_math());
         let streams = |slot| self.analysis.streams(slot);
-        let mut request = tier1::request(self.stage, geometry, isa, fast_math, streams)?;
+        let Some(mut request) = tier1::request(self.stage, geometry, isa, fast_math, streams) else {
+            tier1.count_refused();
+            return None;
+        };
         if !in_place {
             request.slots.iter_mut().for_each(|slot| slot.near = None);
         }

@@ -42,6 +42,11 @@ impl Compiler {
         let entry = unsafe { library.get::<EntryFn>(ENTRY_SYMBOL.as_bytes()).map(|symbol| *symbol) };
         let entry = entry.map_err(|_| format!("'{shown}' does not export '{ENTRY_SYMBOL}'"))?;
         std::mem::forget(library);
+        Compiler::negotiate(&shown.to_string(), entry)
+    }
+
+    /// The compiler behind an entry function, if it fits.
+    fn negotiate(shown: &str, entry: EntryFn) -> Result<Compiler, String> {
         // SAFETY: the table is static, and starts alike in all versions.
         let (version, found) = unsafe {
             let api = entry();
@@ -75,6 +80,35 @@ impl Compiler {
         match Artifact::decode(&bytes) {
             Some(_) => Ok(bytes),
             None => Err("the compiler's result is malformed".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn compile(_: *const u8, _: usize, _: *mut u32, _: *mut usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    unsafe extern "C" fn free(_: *mut u8, _: usize) {}
+
+    unsafe extern "C" fn newer() -> *const Api {
+        static API: Api = Api { version: VERSION + 1, reserved: 0, fingerprint: 0, compile, free };
+        &API
+    }
+
+    unsafe extern "C" fn other_table() -> *const Api {
+        static API: Api = Api { version: VERSION, reserved: 0, fingerprint: 0, compile, free };
+        &API
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        for entry in [newer as EntryFn, other_table] {
+            let error = Compiler::negotiate("lib.so", entry).err().expect("refused");
+            assert!(error.contains("'lib.so' belongs to another version of bh"), "{error}");
         }
     }
 }

@@ -49,6 +49,7 @@ struct Shared {
     compiled: Counter,
     loaded: Counter,
     refused: Counter,
+    blocks_only: Counter,
 }
 
 /// What compiling needs; made when the first kernel is hot.
@@ -70,7 +71,7 @@ impl Tier1 {
             return None;
         }
         let synchronous = settings.jit == Jit::On;
-        let library = library::find();
+        let library = settings.jit_library.clone().or_else(library::find);
         if library.is_none() && synchronous {
             host.log(log_level::WARN, "jit = \"on\", but the kernel compiler is not installed: kernels run in blocks");
         }
@@ -88,6 +89,7 @@ impl Tier1 {
             compiled: host.counter("kernels compiled"),
             loaded: host.counter("kernels loaded"),
             refused: host.counter("kernels not compiled"),
+            blocks_only: host.counter("kernels for blocks only"),
         });
         Some(Tier1 {
             shared,
@@ -103,6 +105,11 @@ impl Tier1 {
     /// May compiled kernels round differently?
     pub(crate) fn fast_math(&self) -> bool {
         self.fast_math
+    }
+
+    /// Counts a kernel that compiled code cannot do.
+    pub(crate) fn count_refused(&self) {
+        self.shared.blocks_only.add(1);
     }
 
     /// The kernel of a request: programs that compute the same share it.

@@ -12,6 +12,7 @@ use bh_ve_cpu::Engine;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
+use std::sync::Mutex;
 
 /// Memory of a base, on a page boundary like the real registry's.
 struct Block {
@@ -54,6 +55,8 @@ struct State {
     free: Vec<Block>,
     aliases: Vec<(u64, Vec<u8>)>,
     next: u64,
+    /// What the engine logged, from any of its threads.
+    log: Mutex<Vec<(u32, CString)>>,
 }
 
 /// An engine with a host and a registry of its own.
@@ -88,9 +91,9 @@ unsafe extern "C" fn alloc(_: *mut c_void, _: usize, _: i32) -> *mut c_void {
 
 unsafe extern "C" fn free(_: *mut c_void, _: *mut c_void, _: usize) {}
 
-unsafe extern "C" fn log(_: *mut c_void, level: u32, text: *const c_char) {
-    // SAFETY: the text lives through the call.
-    eprintln!("log level {level}: {}", unsafe { CStr::from_ptr(text) }.to_string_lossy());
+unsafe extern "C" fn log(context: *mut c_void, level: u32, text: *const c_char) {
+    // SAFETY: our context, and the text lives through the call.
+    unsafe { (*context.cast::<State>()).log.lock().unwrap().push((level, CStr::from_ptr(text).to_owned())) };
 }
 
 unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
@@ -258,6 +261,13 @@ impl Driver {
         // SAFETY: the block has this size.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), block.data, bytes.len()) };
         self.state.bases.insert(id, block);
+    }
+
+    /// The warnings that the engine has logged.
+    pub fn warnings(&self) -> Vec<String> {
+        let log = self.state.log.lock().unwrap();
+        let warnings = log.iter().filter(|(level, _)| *level == bh_core::abi::log_level::WARN);
+        warnings.map(|(_, text)| text.to_string_lossy().into_owned()).collect()
     }
 
     /// A counter of the engine.
