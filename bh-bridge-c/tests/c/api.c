@@ -393,6 +393,12 @@ static void methods(void) {
     OK(bh_threads_set(NULL, 3));
     OK(bh_threads_get(&threads, NULL));
     TRUE(threads == 3);
+    OK(bh_affinity_get(&text, NULL));
+    TRUE(strcmp(text, "none") == 0);
+    OK(bh_affinity_set(NULL, "auto"));
+    OK(bh_affinity_get(&text, NULL));
+    TRUE(strcmp(text, "auto") == 0);
+    OK(bh_affinity_set(NULL, "none"));
     OK(bh_free(f));
     OK(bh_free(permutation));
     OK(bh_free(x));
