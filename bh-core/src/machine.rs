@@ -22,9 +22,7 @@ fn group_limit(groups: &str, tree: &Path) -> Option<u64> {
         // Version 2 has one tree and no controllers here; version 1 has a tree for each.
         let (tree, file) = match controllers {
             "" => (tree.to_path_buf(), "memory.max"),
-            _ if controllers.split(',').any(|name| name == "memory") => {
-                (tree.join("memory"), "memory.limit_in_bytes")
-            }
+            _ if controllers.split(',').any(|name| name == "memory") => (tree.join("memory"), "memory.limit_in_bytes"),
             _ => continue,
         };
         for group in Path::new(path.trim_start_matches('/')).ancestors() {

@@ -85,7 +85,7 @@ inline int threads(place at = place::here()) {
 inline void set_threads(int count, place at = place::here()) { detail::check((bh_threads_set)(detail::current_context, count), at); }
 /// The processors that the engine's threads are bound to: "none", "auto", or a list like "0,2,4".
 inline std::string affinity(place at = place::here()) {
-    const char *text = detail::current_context;
+    const char *text = nullptr;
     detail::check((bh_affinity_get)(&text, detail::current_context), at);
     return text;
 }

@@ -354,6 +354,7 @@ static void methods(void) {
     const int64_t square[2] = {2, 2}, two = 2;
     const double data[4] = {4, 2, 2, 3}, right[2] = {8, 8};
     bh_array *a, *b, *x, *permutation, *f;
+    const char *text;
     int32_t threads;
     OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, square, data));
     OK(bh_from_data(&b, NULL, BH_TYPE_F64, 1, &two, right));

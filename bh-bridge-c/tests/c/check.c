@@ -66,7 +66,9 @@ static void check_indices(bh_context *context, const char *text) {
         FAILS_HERE(bh_gather_new(&result, a, bad), BH_STATUS_BOUNDS, text);
         FAILS_HERE(bh_scatter(a, bh_f64(0), bad), BH_STATUS_BOUNDS, "scatter: index 3 at element (1, 0)");
     }
-    OK(bh_free(a)), OK(bh_free(good)), OK(bh_free(bad));
+    OK(bh_free(a));
+    OK(bh_free(good));
+    OK(bh_free(bad));
 }
 
 int main(void) {

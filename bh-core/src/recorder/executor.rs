@@ -409,13 +409,7 @@ impl Queue {
 
 impl Engine {
     /// Runs a batch, or waits for the oldest ticket. Keeps at most one ticket open behind a batch.
-    fn step(
-        &mut self,
-        job: Option<&Job>,
-        checks: Checks,
-        dump: Option<&Path>,
-        completed: &mut u64,
-    ) -> Result<()> {
+    fn step(&mut self, job: Option<&Job>, checks: Checks, dump: Option<&Path>, completed: &mut u64) -> Result<()> {
         let Some(backend) = self.backend.as_deref_mut() else {
             *completed = job.map_or(*completed, |job| job.epoch);
             return Ok(());
