@@ -350,6 +350,46 @@ static void texts(void) {
     TRUE(strcmp(bh_status_text(12345), "unknown status") == 0);
 }
 
+/* What is in use follows the arrays, the cap holds, and what was freed goes back when asked for. */
+static void memory_use(void) {
+    const int64_t many = 1 << 18, more = 1 << 22;
+    bh_memory before, with, after;
+    bh_context *own;
+    bh_array *a, *b;
+    double value;
+    OK(bh_context_create(&own, NULL));
+    OK(bh_memory_get(&before, own));
+    OK(bh_ones(&a, own, BH_TYPE_F64, 1, &many));
+    OK(bh_sync(own));
+    OK(bh_memory_get(&with, own));
+    TRUE(with.in_use >= before.in_use + 8 * (uint64_t)many && with.peak >= with.in_use);
+    OK(bh_free(a));
+    OK(bh_sync(own));
+    OK(bh_memory_get(&after, own));
+    TRUE(after.in_use < with.in_use && after.peak >= with.in_use && after.cached > 0);
+    OK(bh_memory_release(own));
+    OK(bh_memory_get(&after, own));
+    TRUE(after.cached == 0);
+
+    OK(bh_memory_limit(own, 4 << 20));
+    OK(bh_memory_get(&after, own));
+    TRUE(after.limit == 4 << 20);
+    OK(bh_empty(&a, own, BH_TYPE_F64, 1, &more));
+    OK(bh_index(&b, a, 0, 5));
+    if (bh_identity(a, bh_f64(1)) == BH_OK) {
+        FAILS(bh_scalar_f64(&value, b), BH_STATUS_MEMORY, "memory");
+    } else { /* in eager mode */
+        TRUE(bh_error_status() == BH_STATUS_MEMORY);
+    }
+    OK(bh_memory_limit(own, 1 << 30));
+    OK(bh_identity(a, bh_f64(3)));
+    OK(bh_scalar_f64(&value, b));
+    TRUE(value == 3);
+    FAILS(bh_memory_get(NULL, own), BH_STATUS_ARGUMENT, "'out' is null");
+    OK(bh_context_destroy(own));
+    FAILS(bh_memory_release(own), BH_STATUS_HANDLE, "not valid");
+}
+
 static void methods(void) {
     const int64_t square[2] = {2, 2}, two = 2;
     const double data[4] = {4, 2, 2, 3}, right[2] = {8, 8};
@@ -415,6 +455,7 @@ int main(void) {
     access_to_data();
     methods();
     context();
+    memory_use();
     texts();
     OK(bh_context_destroy(NULL));
     return 0;

@@ -182,9 +182,9 @@ fn a_reader_that_leaves_ends_the_command() {
     let batch = scratch.write("batch.txt", BATCH).display().to_string();
     for arguments in [&["info"][..], &["info", "--json"], &["graph", &batch], &["explain", &batch], &["replay", &batch]]
     {
-        let mut child = bh(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        drop(child.stdout.take());
-        let ended = child.wait_with_output().unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = bh(arguments).stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{arguments:?}");
         // SIGPIPE
         assert_eq!(ended.status.signal(), Some(13), "{arguments:?}: {}", ended.status);

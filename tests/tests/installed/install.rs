@@ -36,7 +36,7 @@ target_link_libraries(outside-cpp PRIVATE bh::bh)
 "#;
 
 /// Builds a project with CMake against an installation and runs its programs.
-fn check_cmake(prefix: &Path) {
+pub fn check_cmake(prefix: &Path) {
     let project = Scratch::new("cmake");
     project.write("CMakeLists.txt", CMAKE);
     project.write("outside.c", PROGRAM);
