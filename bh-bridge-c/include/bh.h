@@ -158,6 +158,16 @@ bh_status bh_threads_get(int32_t *out, bh_context *context);
 // Sets the number of threads that the engine uses.
 bh_status bh_threads_set(bh_context *context, int32_t threads);
 
+// The processors that the engine's threads are bound to: "none", "auto", or a list like "0,2,4". The text is valid until
+// the next call of this thread that returns one.
+bh_status bh_affinity_get(const char **out,
+                          bh_context *context);
+
+// Binds the engine's threads to processors: a list like "0,2,4-7" for one processor per thread in turn, "auto" for all
+// that this process may use, where that helps, or "none" to leave them to the system. The calling thread stays free.
+bh_status bh_affinity_set(bh_context *context,
+                          const char *processors);
+
 // A new array whose elements are undefined until they are written.
 bh_status bh_empty(bh_array **out,
                    bh_context *context,

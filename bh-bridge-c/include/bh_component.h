@@ -635,7 +635,8 @@ typedef struct bh_component_table {
     const char *version;
     // The config keys it knows, a null-terminated list of strings; null for none.
     const char *const *keys;
-    // Makes an instance. `host` and the children outlive it.
+    // Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives
+    // only during the call, so handles that are kept must be copied.
     bh_status (*create)(const struct bh_host_table *host,
                         const struct bh_child *children,
                         size_t child_count,

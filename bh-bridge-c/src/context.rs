@@ -245,6 +245,41 @@ pub extern "C" fn bh_threads_set(context: *mut bh_context, threads: i32) -> bh_s
     })
 }
 
+/// The processors that the engine's threads are bound to: "none", "auto", or a list like "0,2,4". The text is valid until
+/// the next call of this thread that returns one.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_affinity_get(out: *mut *const c_char, context: *mut bh_context) -> bh_status {
+    frame(|| {
+        let answer = self::context(context)?.recorder.message("affinity")?;
+        if answer.is_empty() { Err(no_affinity()) } else { give_text(out, &answer) }
+    })
+}
+
+/// Binds the engine's threads to processors: a list like "0,2,4-7" for one processor per thread in turn, "auto" for all
+/// that this process may use, where that helps, or "none" to leave them to the system. The calling thread stays free.
+///
+/// # Safety
+/// `processors` must be a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_affinity_set(context: *mut bh_context, processors: *const c_char) -> bh_status {
+    frame(|| {
+        // SAFETY: promised by the caller.
+        let processors = unsafe { read_text(processors, "processors") }?;
+        if processors.trim().is_empty() {
+            return Err(argument("affinity: the list of processors is empty".into()));
+        }
+        let answer = self::context(context)?.recorder.message(&format!("affinity {processors}"))?;
+        if answer.is_empty() { Err(no_affinity()) } else { Ok(()) }
+    })
+}
+
+fn no_affinity() -> Error {
+    Error::new(status::UNSUPPORTED, "no component of this stack binds its threads to processors")
+}
+
 fn no_threads() -> Error {
     Error::new(status::UNSUPPORTED, "no component of this stack says how many threads it has")
 }

@@ -25,7 +25,7 @@ fn run(compiler: &[&str], file: &str, name: &str, arguments: &[&str], environmen
     let mut command = Command::new(compiler[0]);
     command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-g", "-I"]);
     command.arg(source("include")).arg("-o").arg(&program).arg(source(file)).arg("-x").arg("none").arg(&library);
-    command.arg(format!("-Wl,-rpath,{}", directory.display())).args(["-lm", "-lpthread"]);
+    command.arg(format!("-Wl,-rpath,{}", directory.display())).args(["-lm", "-lpthread", "-ldl"]);
     let compiled = command.output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let output = Command::new(&program)
@@ -36,8 +36,8 @@ fn run(compiler: &[&str], file: &str, name: &str, arguments: &[&str], environmen
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{name}: {}: {errors}", output.status);
     std::fs::remove_dir_all(&directory).unwrap();
+    assert!(output.status.success(), "{name}: {}: {errors}", output.status);
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -61,6 +61,16 @@ fn the_interface_in_eager_mode() {
 }
 
 #[test]
+fn the_interface_under_checks() {
+    run(C99, "tests/c/api.c", "api-checked", &[], &[("BH_CHECK", "bounds")]);
+}
+
+#[test]
+fn checks_find_what_they_look_for() {
+    run(C99, "tests/c/check.c", "check", &[], &[]);
+}
+
+#[test]
 fn wrong_arguments() {
     run(C99, "tests/c/bad.c", "bad", &[], &[]);
 }
@@ -68,6 +78,28 @@ fn wrong_arguments() {
 #[test]
 fn threads_fork_and_exit() {
     run(C99, "tests/c/process.c", "process", &[], &[]);
+}
+
+/// What the library took from the system is given back, or still known to it, when the program ends.
+#[test]
+fn nothing_leaks() {
+    let compiler = ["cc", "-std=c99", "-fsanitize=leak"];
+    // Not the one that forks: the checker waits for ever for the threads that a child does not have.
+    for program in ["api", "bad", "check"] {
+        run(&compiler, &format!("tests/c/{program}.c"), &format!("{program}-leaks"), &[], &[]);
+    }
+    // The checker itself works here: it finds what a program loses.
+    let lost = std::panic::catch_unwind(|| run(&compiler, "tests/c/leak.c", "leak", &[], &[]));
+    let text = lost.unwrap_err().downcast::<String>().unwrap();
+    assert!(text.contains("LeakSanitizer") && text.contains("77 byte"), "{text}");
+}
+
+#[test]
+fn the_library_may_be_closed_at_any_time() {
+    let library = libraries().join("libbh_bridge_c.so").display().to_string();
+    // Not linked, so that closing it closes it for the last time.
+    let compiler = ["cc", "-std=c99", "-Wl,--as-needed"];
+    run(&compiler, "tests/c/dlclose.c", "dlclose", &[&library], &[]);
 }
 
 #[test]

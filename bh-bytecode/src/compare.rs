@@ -2,7 +2,7 @@
 //!
 //! Integers, comparisons, moves and correctly rounded operations are equal bit by bit, but for the payload of NaN.
 //! Functions are equal within their bound, to which the oracle's own error is added. Reductions are equal within
-//! 2nε·Σ|x|.
+//! 2nε·Σ|x|, and infinities and NaN are the same wherever they do not depend on the order.
 
 use crate::complex::{c64, c128};
 use crate::dtype::DType;
@@ -21,11 +21,14 @@ pub enum Tolerance {
     /// A complex distance of at most so many ε times the expected modulus.
     Normwise(f64),
     /// An absolute distance of at most 2nε times the magnitude that belongs to the element (Σ|x|, or n times Π|x|).
+    /// Infinities and NaN must be the same where every order gives them.
     Sum {
         /// How many elements were combined.
         count: u64,
-        /// For each element of the result, the magnitude.
+        /// For each element of the result, the magnitude of the finite numbers in it; NaN if NaN went in.
         magnitudes: Vec<f64>,
+        /// Were they multiplied, instead of added?
+        product: bool,
     },
 }
 
@@ -210,14 +213,28 @@ fn equal<T: Element>(expected: T, actual: T, index: usize, tolerance: &Tolerance
             let tiny = if epsilon == f64::EPSILON { f64::MIN_POSITIVE } else { f32::MIN_POSITIVE as f64 };
             distance <= bound * epsilon * expected.re.hypot(expected.im).max(tiny)
         }
-        Tolerance::Sum { count, magnitudes } => {
+        Tolerance::Sum { count, magnitudes, product } => {
             let magnitude = magnitudes.get(index).copied().unwrap_or(0.0);
             let largest = if epsilon == f64::EPSILON { f64::MAX } else { f32::MAX as f64 };
-            // A partial sum may overflow in one order and not in another; NaN spoils parts in an order-dependent way.
-            if magnitude.is_nan() || magnitude >= largest / 2.0 {
+            let complex = T::DTYPE.is_complex();
+            if magnitude.is_nan() {
+                // It comes through in every order. In complex numbers it may spread to other parts, or, in products, become
+                // infinite, depending on the order.
+                return complex
+                    && (actual.re.is_nan() || actual.im.is_nan() || *product && special(actual.re, actual.im));
+            }
+            // A part of the elements may overflow in one order and not in another.
+            if magnitude >= largest / 2.0 {
                 return true;
             }
-            distance <= 2.0 * (*count).max(1) as f64 * epsilon * magnitude
+            let bound = 2.0 * (*count).max(1) as f64 * epsilon * magnitude;
+            match (special(expected.re, expected.im), *product) {
+                (false, _) => distance <= bound,
+                // Infinities went in, which nothing takes away again.
+                (true, false) => each(&|x, y| same(x, y) || (x - y).abs() <= bound),
+                // But they become NaN where a product of the others vanishes first.
+                (true, true) => complex || !actual.re.is_finite(),
+            }
         }
     }
 }
@@ -295,9 +312,37 @@ mod tests {
 
     #[test]
     fn sums_are_bounded_by_their_magnitude() {
-        let tolerance = Tolerance::Sum { count: 4, magnitudes: vec![100.0, 1.0] };
+        let tolerance = Tolerance::Sum { count: 4, magnitudes: vec![100.0, 1.0], product: false };
         check(&[0.0f64, 1.0], &[8.0 * f64::EPSILON * 99.0, 1.0], &tolerance).unwrap();
         check(&[0.0f64, 1.0], &[0.0, 1.0 + 9.0 * f64::EPSILON], &tolerance).unwrap_err();
+    }
+
+    #[test]
+    fn what_every_order_makes_infinite_or_nan_must_be_so() {
+        let (nan, inf, zero) = (f64::NAN, f64::INFINITY, Complex::new(0.0, 0.0));
+        let fold = |magnitude: f64, product| Tolerance::Sum { count: 4, magnitudes: vec![magnitude], product };
+        // NaN went in.
+        for product in [false, true] {
+            check(&[nan], &[-nan], &fold(nan, product)).unwrap();
+            check(&[nan], &[1.0], &fold(nan, product)).unwrap_err();
+            check(&[nan], &[inf], &fold(nan, product)).unwrap_err();
+            check(&[Complex::new(nan, 1.0)], &[Complex::new(nan, nan)], &fold(nan, product)).unwrap();
+            check(&[Complex::new(nan, nan)], &[zero], &fold(nan, product)).unwrap_err();
+        }
+        check(&[Complex::new(nan, nan)], &[Complex::new(inf, 0.0)], &fold(nan, true)).unwrap();
+        check(&[Complex::new(nan, nan)], &[Complex::new(inf, 0.0)], &fold(nan, false)).unwrap_err();
+        // Infinities did, of one sign or of both.
+        check(&[inf], &[1.0], &fold(8.0, false)).unwrap_err();
+        check(&[inf], &[-inf], &fold(8.0, false)).unwrap_err();
+        check(&[nan], &[inf], &fold(8.0, false)).unwrap_err();
+        check(&[Complex::new(inf, 1.0)], &[Complex::new(inf, 1.0 + f64::EPSILON)], &fold(8.0, false)).unwrap();
+        check(&[Complex::new(inf, 1.0)], &[Complex::new(inf, 2.0)], &fold(8.0, false)).unwrap_err();
+        check(&[inf], &[nan], &fold(8.0, true)).unwrap();
+        check(&[inf], &[3.0], &fold(8.0, true)).unwrap_err();
+        check(&[1.0], &[inf], &fold(8.0, false)).unwrap_err();
+        // Finite numbers that overflow in some orders.
+        check(&[inf], &[nan], &fold(f64::MAX, false)).unwrap();
+        check(&[inf as f32], &[1e30f32], &fold(f32::MAX as f64, false)).unwrap();
     }
 
     #[test]

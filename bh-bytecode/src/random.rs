@@ -135,7 +135,7 @@ impl Oracle {
         // Each complex product rounds four times.
         let factor = if products && input.is_complex() { 4 } else { 1 };
         let magnitudes = self.magnitudes.get(&writer).cloned().unwrap_or_default();
-        (Tolerance::Sum { count: count * factor, magnitudes }, writers)
+        (Tolerance::Sum { count: count * factor, magnitudes, product: products }, writers)
     }
 }
 

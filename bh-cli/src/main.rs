@@ -102,6 +102,9 @@ fn source<'a>(file: &'a Option<PathBuf>, command: &'a [OsString]) -> graph::Sour
 }
 
 fn main() -> ExitCode {
+    // As other commands do, end when nobody reads on, instead of failing to print.
+    // SAFETY: the system's own handler, set before any thread is started.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let outcome: Result<ExitCode> = match Arguments::parse().command {
         Command::Info { json } => info::run(json),
         Command::CheckConfig { file } => check::config(&file),

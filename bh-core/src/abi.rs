@@ -223,7 +223,8 @@ pub struct ComponentTable {
     pub version: *const c_char,
     /// The config keys it knows, a null-terminated list of strings; null for none.
     pub keys: *const *const c_char,
-    /// Makes an instance. `host` and the children outlive it.
+    /// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives
+    /// only during the call, so handles that are kept must be copied.
     pub create: Option<
         unsafe extern "C" fn(
             host: *const HostTable,

@@ -12,6 +12,7 @@ mod host;
 mod link;
 pub mod loader;
 pub mod log;
+mod machine;
 pub mod memory;
 pub mod recorder;
 mod route;

@@ -113,7 +113,8 @@ fn route(link: &Link, batch: &BatchRef<'_>, blocks: &[u32]) -> Option<Routed> {
         }
         link.count_refused(1);
         let work = batch.block_instrs(block).iter().filter(|&&instr| !is_system(batch, instr)).count();
-        if work <= 1 && (block.rename_count == 0 || child_renames) {
+        let unrenamed = block.rename_count == 0 || child_renames;
+        if unrenamed && (work <= 1 || takes_nothing(link, batch, block)) {
             routed.partition.push_whole(batch, block);
             routed.targets.push(Target::Child);
         } else {
@@ -125,6 +126,17 @@ fn route(link: &Link, batch: &BatchRef<'_>, blocks: &[u32]) -> Option<Routed> {
 
 fn is_system(batch: &BatchRef<'_>, instr: u32) -> bool {
     batch.instrs[instr as usize].opcode.is_system()
+}
+
+/// Does the engine refuse every single operation of a block, so that a split would gain nothing?
+fn takes_nothing(link: &Link, batch: &BatchRef<'_>, block: &Block) -> bool {
+    let mut singles = Partition::default();
+    for &instr in batch.block_instrs(block).iter().filter(|&&instr| !is_system(batch, instr)) {
+        singles.push(&[instr], &[]);
+    }
+    let probe = singles.apply(batch);
+    let tables = BatchTables::new(&probe);
+    (0..probe.blocks.len() as u32).all(|single| link.foreign().supports(&tables, single) == Some(false))
 }
 
 /// Splits a refused block into the longest runs that the engine accepts and those that it does not.

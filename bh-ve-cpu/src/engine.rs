@@ -1,5 +1,6 @@
 //! The component: it plans blocks, lends their memory from the registry, runs them, and retires them.
 
+use crate::affinity::{Affinity, bind};
 use crate::cache::{PlanCache, Plans};
 use crate::plan::{BlockPlan, Work};
 use crate::primitives::Primitives;
@@ -120,7 +121,7 @@ impl Component for Engine {
         self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
     }
 
-    /// Answers `threads`, `threads N`, `forked`, and `extmethod-library ve-cpu NAME PATH`, which loads the method NAME
+    /// Answers `threads`, `threads N`, `affinity`, `affinity LIST`, `forked`, and `extmethod-library ve-cpu NAME PATH`, which loads the method NAME
     /// from a library.
     fn message(&mut self, text: &str) -> Result<String> {
         let mut words = text.splitn(4, ' ');
@@ -135,6 +136,16 @@ impl Component for Engine {
                     }
                 };
                 self.machine.workers = start(&self.settings)?;
+                Ok("ok".into())
+            }
+            (Some("affinity"), None, ..) => Ok(self.settings.affinity.to_string()),
+            (Some("affinity"), Some(_), ..) => {
+                let list = text.strip_prefix("affinity ").unwrap_or_default();
+                let wrong = |text| Error::new(status::ARGUMENT, format!("affinity: {text}"));
+                let affinity = Affinity::parse(list).map_err(wrong)?;
+                let settings = Settings { affinity, ..self.settings.clone() };
+                self.machine.workers = start(&settings)?;
+                self.settings = settings;
                 Ok("ok".into())
             }
             (Some("forked"), ..) => {
@@ -227,8 +238,9 @@ fn place(error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
 
 /// Starts the participants.
 fn start(settings: &Settings) -> Result<Workers> {
-    let (threads, affinity) = (settings.threads, settings.affinity.clone());
-    Workers::new(threads, move |thread| affinity.bind(thread))
+    let threads = settings.threads;
+    let processors = settings.affinity.processors(threads);
+    Workers::new(threads, move |thread| bind(&processors, thread))
         .map_err(|text| Error::new(status::INIT, format!("cannot start {threads} threads: {text}")))
 }
 

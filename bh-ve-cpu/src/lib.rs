@@ -1,5 +1,6 @@
 //! The CPU vector engine: runs fused kernels block by block on all cores.
 
+mod affinity;
 mod cache;
 mod engine;
 mod neutral;

@@ -1,5 +1,6 @@
 //! The engine's config keys.
 
+use crate::affinity::Affinity;
 use crate::simd::Isa;
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
@@ -18,15 +19,6 @@ pub(crate) const KEYS: &[&str] = &[
     "jit_library",
     "fast_math",
 ];
-
-/// Which processors the pool's threads may run on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Affinity {
-    /// Left to the system.
-    None,
-    /// Thread `i` runs on the `i`-th of these processors.
-    Pinned(Vec<usize>),
-}
 
 /// When kernels are compiled to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +68,6 @@ impl Settings {
 
     /// Reads and checks the keys.
     pub(crate) fn read(host: &Host) -> Result<Settings> {
-        let available = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = Settings::threads(host.config("threads").as_deref().unwrap_or("auto"))?;
         let isa = match host.config("isa").as_deref() {
             None | Some("" | "auto") => Isa::detect(),
@@ -86,21 +77,8 @@ impl Settings {
                 None => return wrong("isa", text, "one of auto, avx512, avx2, sse2, portable"),
             },
         };
-        let affinity = match host.config("affinity").as_deref() {
-            None | Some("" | "none") => Affinity::None,
-            // Threads of one kernel share its data; on few processors the system places them well enough.
-            Some("auto") if threads < 4 || threads != available => Affinity::None,
-            Some("auto") => Affinity::Pinned((0..threads).collect()),
-            Some(list) => {
-                let processors: Option<Vec<usize>> = list.split(',').map(|item| item.trim().parse().ok()).collect();
-                match processors {
-                    Some(processors) if processors.iter().all(|&processor| processor < 1024) => {
-                        Affinity::Pinned(processors)
-                    }
-                    _ => return wrong("affinity", list, "auto, none, or a list of processor numbers"),
-                }
-            }
-        };
+        let affinity = Affinity::parse(host.config("affinity").as_deref().unwrap_or("none"))
+            .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         let bytes = match host.config("sweep_bytes").as_deref() {
             None | Some("" | "auto") => second_level_cache().map_or(SWEEP_BYTES, |bytes| bytes / 4 * 3),
             Some(text) => match text.parse() {
@@ -152,23 +130,4 @@ fn cache_directory() -> Option<PathBuf> {
 
 fn wrong<T>(key: &str, value: &str, expected: &str) -> Result<T> {
     Err(Error::new(status::CONFIG, format!("config key '{key}': '{value}' is not {expected}")))
-}
-
-impl Affinity {
-    /// Binds the calling thread, the pool's thread number `thread`; does nothing where the system cannot.
-    pub(crate) fn bind(&self, thread: usize) {
-        #[cfg(target_os = "linux")]
-        if let Affinity::Pinned(processors) = self
-            && !processors.is_empty()
-        {
-            // SAFETY: the set is a plain bit mask, and processor numbers were checked against its size.
-            unsafe {
-                let mut set: libc::cpu_set_t = std::mem::zeroed();
-                libc::CPU_SET(processors[thread % processors.len()], &mut set);
-                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
-            }
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = thread;
-    }
 }

@@ -126,7 +126,8 @@ pub(crate) fn tolerance_of(case: &Case, oracle: &Oracle) -> Tolerance {
     let products = matches!(instr.opcode, Opcode::MultiplyReduce | Opcode::MultiplyAccumulate);
     // Each complex product rounds four times.
     let factor = if products && input.is_complex() { 4 } else { 1 };
-    Tolerance::Sum { count: count as u64 * factor, magnitudes: oracle.magnitudes.get(&0).cloned().unwrap_or_default() }
+    let magnitudes = oracle.magnitudes.get(&0).cloned().unwrap_or_default();
+    Tolerance::Sum { count: count as u64 * factor, magnitudes, product: products }
 }
 
 /// The elements at these places.

@@ -83,5 +83,15 @@ inline int threads(place at = place::here()) {
     return count;
 }
 inline void set_threads(int count, place at = place::here()) { detail::check((bh_threads_set)(detail::current_context, count), at); }
+/// The processors that the engine's threads are bound to: "none", "auto", or a list like "0,2,4".
+inline std::string affinity(place at = place::here()) {
+    const char *text = nullptr;
+    detail::check((bh_affinity_get)(&text, detail::current_context), at);
+    return text;
+}
+/// Binds the engine's threads to processors: "none", "auto", or a list like "0,2,4-7".
+inline void set_affinity(const std::string &processors, place at = place::here()) {
+    detail::check((bh_affinity_set)(detail::current_context, processors.c_str()), at);
+}
 
 } // namespace bh

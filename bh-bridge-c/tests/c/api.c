@@ -350,10 +350,51 @@ static void texts(void) {
     TRUE(strcmp(bh_status_text(12345), "unknown status") == 0);
 }
 
+/* What is in use follows the arrays, the cap holds, and what was freed goes back when asked for. */
+static void memory_use(void) {
+    const int64_t many = 1 << 18, more = 1 << 22;
+    bh_memory before, with, after;
+    bh_context *own;
+    bh_array *a, *b;
+    double value;
+    OK(bh_context_create(&own, NULL));
+    OK(bh_memory_get(&before, own));
+    OK(bh_ones(&a, own, BH_TYPE_F64, 1, &many));
+    OK(bh_sync(own));
+    OK(bh_memory_get(&with, own));
+    TRUE(with.in_use >= before.in_use + 8 * (uint64_t)many && with.peak >= with.in_use);
+    OK(bh_free(a));
+    OK(bh_sync(own));
+    OK(bh_memory_get(&after, own));
+    TRUE(after.in_use < with.in_use && after.peak >= with.in_use && after.cached > 0);
+    OK(bh_memory_release(own));
+    OK(bh_memory_get(&after, own));
+    TRUE(after.cached == 0);
+
+    OK(bh_memory_limit(own, 4 << 20));
+    OK(bh_memory_get(&after, own));
+    TRUE(after.limit == 4 << 20);
+    OK(bh_empty(&a, own, BH_TYPE_F64, 1, &more));
+    OK(bh_index(&b, a, 0, 5));
+    if (bh_identity(a, bh_f64(1)) == BH_OK) {
+        FAILS(bh_scalar_f64(&value, b), BH_STATUS_MEMORY, "memory");
+    } else { /* in eager mode */
+        TRUE(bh_error_status() == BH_STATUS_MEMORY);
+    }
+    OK(bh_memory_limit(own, 1 << 30));
+    OK(bh_identity(a, bh_f64(3)));
+    OK(bh_scalar_f64(&value, b));
+    TRUE(value == 3);
+    FAILS(bh_memory_get(NULL, own), BH_STATUS_ARGUMENT, "'out' is null");
+    OK(bh_context_destroy(own));
+    FAILS(bh_memory_release(own), BH_STATUS_HANDLE, "not valid");
+}
+
 static void methods(void) {
     const int64_t square[2] = {2, 2}, two = 2;
     const double data[4] = {4, 2, 2, 3}, right[2] = {8, 8};
     bh_array *a, *b, *x, *permutation, *f;
+    const char *text;
     int32_t threads;
     OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, square, data));
     OK(bh_from_data(&b, NULL, BH_TYPE_F64, 1, &two, right));
@@ -393,6 +434,12 @@ static void methods(void) {
     OK(bh_threads_set(NULL, 3));
     OK(bh_threads_get(&threads, NULL));
     TRUE(threads == 3);
+    OK(bh_affinity_get(&text, NULL));
+    TRUE(strcmp(text, "none") == 0);
+    OK(bh_affinity_set(NULL, "auto"));
+    OK(bh_affinity_get(&text, NULL));
+    TRUE(strcmp(text, "auto") == 0);
+    OK(bh_affinity_set(NULL, "none"));
     OK(bh_free(f));
     OK(bh_free(permutation));
     OK(bh_free(x));
@@ -408,6 +455,7 @@ int main(void) {
     access_to_data();
     methods();
     context();
+    memory_use();
     texts();
     OK(bh_context_destroy(NULL));
     return 0;

@@ -79,6 +79,13 @@ static void arguments(void) {
     FAILS(bh_op(a, BH_OP_RANGE, 0, 0, NULL), BH_STATUS_ARGUMENT, "range");
     FAILS(bh_extmethod("no such method", 1, &a, 1, inputs), BH_STATUS_UNSUPPORTED, "no such method");
     FAILS(bh_threads_set(NULL, 0), BH_STATUS_ARGUMENT, "0");
+    FAILS(bh_affinity_set(NULL, NULL), BH_STATUS_ARGUMENT, "'processors' is null");
+    FAILS(bh_affinity_set(NULL, " "), BH_STATUS_ARGUMENT, "empty");
+    FAILS(bh_affinity_set(NULL, "0,two"), BH_STATUS_ARGUMENT, "'two' is no number or range");
+    FAILS(bh_affinity_set(NULL, "3-1"), BH_STATUS_ARGUMENT, "'3-1' is no number or range");
+    FAILS(bh_affinity_set(NULL, "4,4"), BH_STATUS_ARGUMENT, "twice");
+    FAILS(bh_affinity_set(NULL, "1023"), BH_STATUS_ARGUMENT, "may not use processor 1023");
+    FAILS(bh_affinity_get(NULL, NULL), BH_STATUS_ARGUMENT, "'out' is null");
     OK(bh_add(a, a, a));
     OK(bh_free(a));
     OK(bh_free(b));

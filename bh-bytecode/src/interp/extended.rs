@@ -1,7 +1,7 @@
 //! Sums and products in more precision than their type: f32 in f64, f64 in unevaluated pairs of f64.
 
 use crate::complex::{Complex, c64, c128};
-use crate::scalar::{Arithmetic, Numeric};
+use crate::scalar::Arithmetic;
 
 /// A number as a rounded value and the error of rounding.
 #[derive(Clone, Copy)]
@@ -56,8 +56,13 @@ pub(super) trait Widened: Arithmetic {
     fn add_to(self, wide: Self::Wide) -> Self::Wide;
     /// wide · self.
     fn multiply_to(self, wide: Self::Wide) -> Self::Wide;
-    /// The absolute value, if it matters for a tolerance.
+    /// The absolute value of what is finite of it, or NaN, if it matters for a tolerance.
     fn magnitude(self) -> Option<f64>;
+}
+
+/// The absolute value of a finite number, 0 for infinities, and NaN.
+fn finite_magnitude(value: f64) -> f64 {
+    if value.is_infinite() { 0.0 } else { value.abs() }
 }
 
 macro_rules! exact {
@@ -110,7 +115,7 @@ impl Widened for f32 {
     }
 
     fn magnitude(self) -> Option<f64> {
-        Some(self.abs() as f64)
+        Some(finite_magnitude(self as f64))
     }
 }
 
@@ -134,7 +139,7 @@ impl Widened for f64 {
     }
 
     fn magnitude(self) -> Option<f64> {
-        Some(self.abs())
+        Some(finite_magnitude(self))
     }
 }
 
@@ -164,7 +169,7 @@ macro_rules! complex {
             }
 
             fn magnitude(self) -> Option<f64> {
-                Some(self.absolute() as f64)
+                Some(finite_magnitude(self.re as f64).hypot(finite_magnitude(self.im as f64)))
             }
         }
     };

@@ -4,14 +4,16 @@ use super::{Config, Section, Value};
 use crate::abi::{log_level, status};
 use crate::error::{Error, Result};
 use crate::log::parse_level;
+use crate::machine;
 use crate::memory::MemorySettings;
+use crate::recorder::Checks;
 
 impl Config {
     /// The limits of the host memory. Parts of the machine's memory count what a container may use.
     pub fn memory_settings(&self) -> Result<MemorySettings> {
         let size = |key: &str, default: &str| {
             let value = self.core_value("memory", key).unwrap_or_else(|| built_in(default));
-            parse_size(&value.value, machine_memory).ok_or_else(|| {
+            parse_size(&value.value, machine::memory).ok_or_else(|| {
                 self.invalid(&value, key, "a size like 8GiB, 512MiB, 4096 or 90% (of the machine's memory), or none")
             })
         };
@@ -20,6 +22,18 @@ impl Config {
             cache: size("cache", "25%")?,
             huge_pages: self.core_flag("memory", "huge_pages")?.unwrap_or(true),
         })
+    }
+
+    /// The checks of operations: `BH_CHECK`, else the key.
+    pub fn checks(&self) -> Result<Checks> {
+        let (list, place) = match self.variable("BH_CHECK") {
+            Some(list) => (list.to_owned(), "environment variable BH_CHECK".to_owned()),
+            None => match self.core_value("recorder", "check") {
+                Some(value) => (value.value, format!("{}: key 'check'", value.place)),
+                None => return Ok(Checks::default()),
+            },
+        };
+        Checks::parse(&list).map_err(|text| Error::new(status::CONFIG, format!("{place}: {text}")))
     }
 
     /// The level of the log: `BH_LOG`, else warnings and errors.
@@ -36,7 +50,7 @@ impl Config {
     /// A number of a core section, if it is set.
     pub fn core_number(&self, section: &str, key: &str) -> Result<Option<u64>> {
         let Some(value) = self.core_value(section, key) else { return Ok(None) };
-        let number = parse_size(&value.value, machine_memory).map(|size| size as u64);
+        let number = parse_size(&value.value, machine::memory).map(|size| size as u64);
         number.map(Some).ok_or_else(|| self.invalid(&value, key, "a number or a size like 512MiB"))
     }
 
@@ -89,16 +103,6 @@ fn parse_size(text: &str, whole: impl Fn() -> u64) -> Option<usize> {
     }
 }
 
-/// Bytes of memory that this process may use: the machine's, or its container's if that is less.
-fn machine_memory() -> u64 {
-    // SAFETY: plain system queries.
-    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0));
-    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let container = limits.iter().find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok());
-    container.map_or(machine, |limit: u64| limit.min(machine))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +127,5 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(parse(text), expected, "{text}");
         }
-        assert!(machine_memory() > 1 << 26);
     }
 }

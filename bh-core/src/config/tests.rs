@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::memory::MemorySettings;
+use crate::recorder::{Checks, Options};
 use crate::stack::Stack;
 
 fn read(text: &str) -> Config {
@@ -107,8 +108,22 @@ fn variables_override_keys() {
         read("[memory]\nlimit = 'none'\ncache = 0\nhuge_pages = false").memory_settings(),
         Ok(MemorySettings { limit: usize::MAX, cache: 0, huge_pages: false })
     );
+    let checks = |config: Config| config.checks().map_err(|error| error.text);
+    assert_eq!(checks(read("[recorder]\ncheck = ['nan', 'bounds']")), Ok(Checks { nan: true, bounds: true }));
+    let both = with_variables(read("[recorder]\ncheck = 'nan'"), &[("BH_CHECK", "bounds")]);
+    assert_eq!(checks(both), Ok(Checks { nan: false, bounds: true }));
+    let wrong = with_variables(read("[stacks]\na = ['x']"), &[("BH_CHECK", "nan,bound")]);
+    let valid = "'bound' is no check; valid: bounds, nan, or a list of them, or none";
+    assert_eq!(checks(wrong), Err(format!("environment variable BH_CHECK: {valid}")));
+    let wrong = checks(read("[recorder]\n\ncheck = ['bound']"));
+    assert_eq!(wrong, Err(format!("my.toml:3: key 'check': {valid}")));
     let number = read("[recorder]\nmax_bytes = '1MiB'").core_number("recorder", "max_bytes");
     assert_eq!(number, Ok(Some(1 << 20)));
+    // Unless it is set, batches may keep half of what the machine has, or of the limit.
+    let bytes = |text: &str| Options::from_config(&read(text)).unwrap().max_bytes;
+    assert_eq!(bytes("[memory]\nlimit = '1GiB'"), 1 << 29);
+    assert_eq!(bytes("[recorder]\nmax_bytes = '3MiB'\n[memory]\nlimit = '1MiB'"), 3 << 20);
+    assert_eq!(bytes("[memory]\nlimit = 'none'"), Options::default().max_bytes);
 }
 
 #[test]
@@ -119,7 +134,7 @@ fn errors_of_files_name_line_key_and_nearest_name() {
         ("[memory]\nlimits = 1", "my.toml:2: unknown key 'limits' in [memory]; did you mean 'limit'?"),
         (
             "[recorder]\n\nfoo = 1",
-            "my.toml:3: unknown key 'foo' in [recorder]; valid keys: max_bytes, max_instructions, small_bytes",
+            "my.toml:3: unknown key 'foo' in [recorder]; valid keys: check, max_bytes, max_instructions, small_bytes",
         ),
         ("[stacks]\na = []", "my.toml:2: stack 'a' is empty; it needs at least one component"),
         ("[stacks]\na = ['x', []]", "my.toml:2: stack 'a' has an empty set of siblings"),

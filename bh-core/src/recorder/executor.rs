@@ -1,6 +1,7 @@
 //! Runs batches in order: on the executor thread, or on the thread of a caller that finds the executor idle.
 
 use super::backend::Backend;
+use super::checked::{self, Checks};
 use super::floating::DefaultFloatState;
 use super::handoff::handoff;
 use super::lock;
@@ -40,6 +41,7 @@ struct Shared {
     progress: Condvar,
     /// The execution lock: whoever calls into the stack holds it.
     engine: Mutex<Engine>,
+    checks: Checks,
     dump: Option<PathBuf>,
 }
 
@@ -98,7 +100,7 @@ pub(super) struct ExecutorStatistics {
 
 impl Executor {
     /// Starts the thread, which makes the stack.
-    pub(super) fn start<F>(make: F, dump: Option<PathBuf>) -> Result<Executor>
+    pub(super) fn start<F>(make: F, checks: Checks, dump: Option<PathBuf>) -> Result<Executor>
     where
         F: FnOnce() -> Result<Box<dyn Backend>> + Send + 'static,
     {
@@ -122,6 +124,7 @@ impl Executor {
             work: Condvar::new(),
             progress: Condvar::new(),
             engine: Mutex::new(Engine { backend: None, outstanding: VecDeque::new() }),
+            checks,
             dump,
         });
         let executor = Executor { shared: shared.clone(), thread: Mutex::new(None), profile: OnceLock::new() };
@@ -359,7 +362,7 @@ impl Shared {
         let (failure, outstanding) = {
             let mut engine = lock(&self.engine);
             let _state = DefaultFloatState::enter();
-            let work = || engine.step(job.as_ref(), self.dump.as_deref(), &mut completed);
+            let work = || engine.step(job.as_ref(), self.checks, self.dump.as_deref(), &mut completed);
             let failure = match catch_unwind(AssertUnwindSafe(work)) {
                 Ok(result) => result.err(),
                 Err(panic) => {
@@ -406,7 +409,7 @@ impl Queue {
 
 impl Engine {
     /// Runs a batch, or waits for the oldest ticket. Keeps at most one ticket open behind a batch.
-    fn step(&mut self, job: Option<&Job>, dump: Option<&Path>, completed: &mut u64) -> Result<()> {
+    fn step(&mut self, job: Option<&Job>, checks: Checks, dump: Option<&Path>, completed: &mut u64) -> Result<()> {
         let Some(backend) = self.backend.as_deref_mut() else {
             *completed = job.map_or(*completed, |job| job.epoch);
             return Ok(());
@@ -423,7 +426,11 @@ impl Engine {
             if let Some(directory) = dump {
                 keep(super::dump::write(directory, backend, &batch));
             }
-            match backend.execute(&batch, &[]) {
+            let ran = match checks.any() {
+                true => checked::run(backend, &batch, checks).map(|()| Ticket::DONE),
+                false => backend.execute(&batch, &[]),
+            };
+            match ran {
                 Ok(ticket) => {
                     self.outstanding.push_back((ticket, job.epoch));
                     open = usize::from(ticket != Ticket::DONE);

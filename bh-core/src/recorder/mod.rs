@@ -10,6 +10,7 @@ mod access;
 mod backend;
 mod builder;
 mod check;
+mod checked;
 mod create;
 mod dump;
 mod executor;
@@ -31,12 +32,14 @@ mod transfer;
 
 pub use backend::Backend;
 pub use check::result_type;
+pub use checked::Checks;
 pub use record::Input;
 
 use crate::abi::status;
 use crate::config::Config;
 use crate::environment;
 use crate::error::{Error, Result};
+use crate::machine;
 use crate::stack::Stack;
 use bh_bytecode::{DType, View};
 use executor::Executor;
@@ -75,32 +78,46 @@ impl Location<'_> {
 pub struct Options {
     /// Instructions in a batch.
     pub max_instructions: usize,
-    /// Bytes of arrays that come to life in a batch or wait to be dropped.
+    /// Bytes of arrays that a batch makes and keeps, or keeps from being dropped.
     pub max_bytes: u64,
     /// A batch that writes no more than this is run by the flushing thread itself.
     pub small_bytes: u64,
     /// Each operation completes before it returns.
     pub eager: bool,
+    /// What is checked of each operation; they then run one by one.
+    pub checks: Checks,
     /// Directory that each batch is written to before it runs.
     pub dump: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_instructions: 1000, max_bytes: 1 << 31, small_bytes: 1 << 18, eager: false, dump: None }
+        Options {
+            max_instructions: 1000,
+            // Batches are there to be large; what they keep has to fit the memory anyway.
+            max_bytes: machine::memory() / 2,
+            small_bytes: 1 << 18,
+            eager: false,
+            checks: Checks::default(),
+            dump: None,
+        }
     }
 }
 
 impl Options {
-    /// The defaults changed by the config's section `recorder` and by the environment: `BH_EAGER` and `BH_DUMP`.
+    /// The defaults changed by the config's section `recorder` and by the environment: `BH_EAGER`, `BH_CHECK` and
+    /// `BH_DUMP`.
     pub fn from_config(config: &Config) -> Result<Options> {
         let default = Options::default();
+        let limit = config.memory_settings()?.limit as u64 / 2;
+        let checks = config.checks()?;
         let number = |key: &str, default: u64| Ok(config.core_number("recorder", key)?.unwrap_or(default));
         Ok(Options {
             max_instructions: number("max_instructions", default.max_instructions as u64)?.max(1) as usize,
-            max_bytes: number("max_bytes", default.max_bytes)?,
+            max_bytes: number("max_bytes", default.max_bytes.min(limit))?,
             small_bytes: number("small_bytes", default.small_bytes)?,
-            eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0"),
+            eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0") || checks.any(),
+            checks,
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
         })
     }
@@ -182,7 +199,7 @@ impl Recorder {
         if state.running.is_some() {
             return Err(Error::new(status::ARGUMENT, "the context is started already"));
         }
-        let executor = Executor::start(make, options.dump.clone())?;
+        let executor = Executor::start(make, options.checks, options.dump.clone())?;
         let ids = executor.with_backend(|backend| Ok(backend.base_ids()))?;
         state.reset();
         state.running = Some(Running { executor: Arc::new(executor), ids, options });

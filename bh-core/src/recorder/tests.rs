@@ -1,5 +1,6 @@
 //! The recorder on a fake stack made of the reference interpreter.
 
+mod checks;
 mod fake;
 mod lifetimes;
 mod meaning;

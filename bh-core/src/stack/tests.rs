@@ -287,6 +287,24 @@ fn blocks_with_reductions_or_renames_are_split_into_single_operations() {
 }
 
 #[test]
+fn blocks_of_which_an_engine_takes_nothing_are_passed_on_whole() {
+    let mut stack = load(
+        "[stacks]\ndefault = ['node', 'first', 'second']\n[components.first]\nrefuse = 'add,add_reduce,multiply,subtract'",
+    );
+    let mut reduced = batch();
+    let base = reduced.push_base(Base::new(105, DType::F64, 1));
+    let result = reduced.push_view(base, &View::contiguous(&[]).unwrap());
+    let mut sum = Instr::new(Opcode::AddReduce, &[Operand::view(result), Operand::view(2)]);
+    sum.param = u16::MAX;
+    reduced.push_instr(sum);
+    reduced.push_block(&[0, 1, 5, 2, 4], &[1, 2]);
+    reduced.push_block(&[3], &[]);
+    stack.execute(&reduced.as_ref(), &[]).unwrap();
+    assert_eq!(stack.message("engine").unwrap(), "[sqrt] ");
+    assert_eq!(stack.message("engine").unwrap(), "[add multiply add_reduce subtract discard-2] ");
+}
+
+#[test]
 fn what_no_engine_takes_is_an_error_of_that_operation() {
     let mut stack = load("[stacks]\ndefault = ['node', 'first']\n[components.first]\nrefuse = 'multiply'");
     let error = stack.execute(&batch().as_ref(), &[]).unwrap_err();

@@ -36,7 +36,7 @@ target_link_libraries(outside-cpp PRIVATE bh::bh)
 "#;
 
 /// Builds a project with CMake against an installation and runs its programs.
-fn check_cmake(prefix: &Path) {
+pub fn check_cmake(prefix: &Path) {
     let project = Scratch::new("cmake");
     project.write("CMakeLists.txt", CMAKE);
     project.write("outside.c", PROGRAM);
@@ -104,6 +104,8 @@ fn the_library_is_found_by_its_versioned_name() {
     let dynamic = run(command("readelf").arg("-d").arg(&library));
     let soname = concat!("libbh_bridge_c.so.", env!("CARGO_PKG_VERSION_MAJOR"));
     assert!(dynamic.contains(&format!("[{soname}]")), "{dynamic}");
+    // Its threads and handlers would outlive it.
+    assert!(dynamic.contains("NODELETE"), "{dynamic}");
     let full = std::fs::canonicalize(prefix().join("lib").join(soname)).unwrap();
     let full_name = PathBuf::from(concat!("libbh_bridge_c.so.", env!("CARGO_PKG_VERSION")));
     assert_eq!(full.file_name(), Some(full_name.as_os_str()));

@@ -2,6 +2,7 @@
 //! and the programs in the documentation. `BH_TEST_PREFIX` names the installation; `cargo xtask test` sets it.
 
 mod abi;
+mod commands;
 mod docs;
 mod install;
 mod kit;

@@ -1,5 +1,6 @@
 //! The Debian package: built from an installation, unpacked without rights, and used.
 
+use crate::install::check_cmake;
 use crate::support::{Scratch, command, compile, prefix, root, run};
 
 #[test]
@@ -31,6 +32,7 @@ fn the_debian_package_is_complete() {
     );
     let printed = run(&mut command(compile(&prefix, &source)));
     assert_eq!(printed.trim(), "[1. 1. 1.]");
+    check_cmake(&prefix);
     let info = run(command(prefix.join("bin/bh")).arg("info"));
     assert!(info.contains(" * cpu"), "{info}");
 }

@@ -1,0 +1,66 @@
+//! How much memory this process may use: the machine's, or less if a container or a batch system says so.
+
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// Bytes of memory that this process may use: the machine's, or its control group's if that is less.
+pub(crate) fn memory() -> u64 {
+    // SAFETY: plain system queries.
+    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0));
+    let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
+    group_limit(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |limit| limit.min(machine))
+}
+
+/// The least limit of the control groups that `groups`, in the form of `/proc/self/cgroup`, names, and of those that
+/// these lie in. In a container, names may be those of the machine outside, while the tree begins at the container's.
+fn group_limit(groups: &str, tree: &Path) -> Option<u64> {
+    let mut least: Option<u64> = None;
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        // Version 2 has one tree and no controllers here; version 1 has a tree for each.
+        let (tree, file) = match controllers {
+            "" => (tree.to_path_buf(), "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => (tree.join("memory"), "memory.limit_in_bytes"),
+            _ => continue,
+        };
+        for group in Path::new(path.trim_start_matches('/')).ancestors() {
+            let text = read_to_string(tree.join(group).join(file)).unwrap_or_default();
+            // No limit is the word "max", or a number past all memory.
+            if let Ok(limit) = text.trim().parse::<u64>() {
+                least = Some(least.map_or(limit, |least| least.min(limit)));
+            }
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{create_dir_all, remove_dir_all, write};
+
+    #[test]
+    fn this_machine_has_memory() {
+        assert!(memory() > 1 << 26);
+    }
+
+    #[test]
+    fn the_least_limit_on_the_way_up_counts() {
+        let tree = std::env::temp_dir().join(format!("bh-groups-{}", std::process::id()));
+        create_dir_all(tree.join("batch/job7/step0")).unwrap();
+        create_dir_all(tree.join("memory/old")).unwrap();
+        write(tree.join("batch/memory.max"), "8000000\n").unwrap();
+        write(tree.join("batch/job7/memory.max"), "5000000\n").unwrap();
+        write(tree.join("batch/job7/step0/memory.max"), "max\n").unwrap();
+        write(tree.join("memory/old/memory.limit_in_bytes"), "3000000\n").unwrap();
+        let limit = |groups| group_limit(groups, &tree);
+        assert_eq!(limit("0::/batch/job7/step0\n"), Some(5_000_000));
+        assert_eq!(limit("0::/batch\n"), Some(8_000_000));
+        assert_eq!(limit("4:memory,hugetlb:/old/gone\n3:cpuset:/\n0::/\n"), Some(3_000_000));
+        assert_eq!(limit("0::/\n"), None);
+        assert_eq!(limit("no colons\n"), None);
+        remove_dir_all(&tree).unwrap();
+    }
+}
