@@ -40,6 +40,14 @@ impl Config {
         number.map(Some).ok_or_else(|| self.invalid(&value, key, "a number or a size like 512MiB"))
     }
 
+    /// A size of a core section: `default` (the text of one) if it is not set.
+    pub fn core_size(&self, section: &str, key: &str, default: &str) -> Result<u64> {
+        match self.core_number(section, key)? {
+            Some(size) => Ok(size),
+            None => Ok(parse_size(default, machine_memory).unwrap_or(usize::MAX) as u64),
+        }
+    }
+
     fn core_flag(&self, section: &str, key: &str) -> Result<Option<bool>> {
         let Some(value) = self.core_value(section, key) else { return Ok(None) };
         match value.value.as_str() {

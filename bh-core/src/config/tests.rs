@@ -109,6 +109,8 @@ fn variables_override_keys() {
     );
     let number = read("[recorder]\nmax_bytes = '1MiB'").core_number("recorder", "max_bytes");
     assert_eq!(number, Ok(Some(1 << 20)));
+    assert_eq!(read("").core_size("recorder", "max_bytes", "3MiB"), Ok(3 << 20));
+    assert_eq!(read("[recorder]\nmax_bytes = '1MiB'").core_size("recorder", "max_bytes", "3MiB"), Ok(1 << 20));
 }
 
 #[test]

@@ -98,7 +98,8 @@ impl Options {
         let number = |key: &str, default: u64| Ok(config.core_number("recorder", key)?.unwrap_or(default));
         Ok(Options {
             max_instructions: number("max_instructions", default.max_instructions as u64)?.max(1) as usize,
-            max_bytes: number("max_bytes", default.max_bytes)?,
+            // A batch that is cut inside a statement stores all parts of it, so the limit is no smaller than it must be.
+            max_bytes: config.core_size("recorder", "max_bytes", "40%")?,
             small_bytes: number("small_bytes", default.small_bytes)?,
             eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0"),
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
