@@ -446,7 +446,9 @@ impl Machine {
             (Special::Scatter(_), [out, value, index_view, mask @ ..]) => {
                 let failure = (&self.binding.failure, index);
                 // SAFETY: as above.
-                unsafe { special::scatter(instr.opcode, out, value, index_view, mask.first(), failure) };
+                unsafe {
+                    special::scatter(instr.opcode, out, value, index_view, mask.first(), failure, &mut self.workers);
+                }
             }
             (Special::Extension(_), operands) => {
                 let outputs = instr.outputs as usize;
