@@ -111,7 +111,7 @@ unsafe fn sum<T: Number, const V: usize>(
             return;
         }
         // The last vector lies over the one before it. What it needs may be overwritten by then, so it is made first.
-        let tail = n % V != 0;
+        let tail = !n.is_multiple_of(V);
         let mut last = MaybeUninit::<[T; V]>::uninit();
         if tail {
             part::<T, V, 1>(n - V, terms, factor, last.as_mut_ptr().cast());
