@@ -59,6 +59,11 @@ impl Workers {
         self.threads
     }
 
+    /// The calling thread's working memory.
+    pub(crate) fn own(&mut self) -> &mut Scratch {
+        self.scratch[0].0.get_mut()
+    }
+
     /// How many participants should share work of this many units.
     pub(crate) fn participants(&self, units: u64) -> usize {
         if units < SERIAL_AWAKE || self.threads == 1 {
