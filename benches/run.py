@@ -3,7 +3,9 @@
 
     BH_PREFIX=DIR benches/run.py [NAME...] [--size small|full] [--threads N] [--json FILE] [--plot FILE.svg]
 
-The stack is the one that BH_STACK names. With --plot each program also runs at sizes below the chosen one.
+The stack is the one that BH_STACK names. With --plot each program also runs at sizes below the chosen one. NumPy's runs
+end when they have taken --numpy-seconds together, so a slow program is run once. With --json the file is brought up to
+date after each program, with every single time beside it in FILE.runs.json; --resume keeps the rows that are there.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
@@ -24,25 +27,58 @@ CURVE_RUNS = 3
 
 
 def measure(commands, program, n, iters, dtype, args, runs):
-    """Medians by form over interleaved runs, the checksums, bh's own line, and what failed."""
+    """All times by form over interleaved runs, the checksums, bh's own line, and what failed."""
     seconds, sums, own, failures = {form: [] for form in commands}, {}, {}, []
+    spent = 0.0
     for turn in range(runs):
         for form, command in commands.items():
-            if form == "numpy" and turn >= args.numpy_runs or any(f.startswith(form) for f in failures):
+            if any(failure.startswith(form) for failure in failures):
                 continue
+            if form == "numpy" and (turn >= args.numpy_runs or turn and spent >= args.numpy_seconds):
+                continue
+            # NumPy has nothing to warm up that would show in a long run.
+            warm = form != "numpy" or args.size == "small"
+            started = time.monotonic()
             try:
-                line = collection.run_once(command, n, iters, dtype, threads=args.threads, limit=args.limit)
-            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                line = collection.run_once(command, n, iters, dtype, warm=warm, threads=args.threads, limit=args.limit)
+            except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
                 failures.append(f"{form}: {error}")
                 continue
+            if form == "numpy":
+                spent += time.monotonic() - started
             seconds[form].append(line["seconds"])
             sums[form] = line["checksum"]
             own = line if form == "bh" else own
-    medians = {form: statistics.median(values) if values else None for form, values in seconds.items()}
+    return seconds, sums, own, failures
+
+
+def middle(values):
+    """The median, None of nothing."""
+    return statistics.median(values) if values else None
+
+
+def agreed(sums, program, dtype):
+    """Do the checksums of all forms that ran, bh among them, agree?"""
     reference = sums.get("numpy") or sums.get("twin")
     tolerance = program["tolerance"][dtype]
-    agrees = "bh" in sums and bool(reference) and all(collection.agree(s, reference, tolerance) for s in sums.values())
-    return medians, agrees, own, failures
+    return "bh" in sums and bool(reference) and all(collection.agree(s, reference, tolerance) for s in sums.values())
+
+
+def replace(path, text):
+    """Writes a file so that an interruption leaves the old one or the new one."""
+    scratch = path.with_name(path.name + ".new")
+    scratch.write_text(text)
+    os.replace(scratch, path)
+
+
+def runs_file(path):
+    """Where the single times go."""
+    return path.with_name(path.stem + ".runs.json")
+
+
+def identity(row):
+    """What makes two rows the same measurement."""
+    return tuple(row[key] for key in ("bench", "n", "iters", "dtype", "threads"))
 
 
 def ratio(numerator, denominator):
@@ -50,19 +86,22 @@ def ratio(numerator, denominator):
     return f"{numerator / denominator:6.2f}x" if numerator and denominator else "      -"
 
 
-def curve(commands, program, dtype, args):
-    """Seconds by form at sizes up to the chosen one, for the plot."""
+def curve(commands, program, dtype, args, row):
+    """Seconds by form at sizes up to the chosen one, which `row` has, for the plot."""
     n, iters = program[args.size]
     smallest = program["small"][0] if args.size == "full" else max(n // 8, 10)
     points = {"twin": [], "bh": []}
-    for step in range(CURVE_POINTS):
+    for step in range(CURVE_POINTS - 1):
         size = round(smallest * (n / smallest) ** (step / (CURVE_POINTS - 1)))
         size = max(size // 2 * 2, 10)
         chosen = {form: command for form, command in commands.items() if form in points}
-        medians, _, _, _ = measure(chosen, program, size, iters, dtype, args, CURVE_RUNS)
-        for form, value in medians.items():
-            if value:
-                points[form].append((size, value / iters))
+        seconds, _, _, _ = measure(chosen, program, size, iters, dtype, args, CURVE_RUNS)
+        for form, values in seconds.items():
+            if values:
+                points[form].append((size, middle(values) / iters))
+    for form, key in (("twin", "twin_seconds"), ("bh", "seconds")):
+        if row[key]:
+            points[form].append((n, row[key] / iters))
     return points
 
 
@@ -73,36 +112,51 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--dtype", choices=["f64", "f32"], action="append")
     parser.add_argument("--runs", type=int, default=5, help="runs of bh and of the twin (at least 5 for figures to quote)")
-    parser.add_argument("--numpy-runs", type=int, default=1, help="runs of NumPy, which is slower; 0 for none")
+    parser.add_argument("--numpy-runs", type=int, default=5, help="runs of NumPy at most; 0 for none")
+    parser.add_argument("--numpy-seconds", type=float, default=10, help="no further run of NumPy after so many seconds")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
+    parser.add_argument("--prebuilt", action="store_true", help="take the programs on bh as they are, compile twins only")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--resume", action="store_true", help="keep what the JSON file has of the same runs")
     parser.add_argument("--plot", type=Path)
     args = parser.parse_args()
     prefix = os.environ.get("BH_PREFIX")
     if not prefix:
         parser.error("BH_PREFIX must name the directory that bh is installed in")
 
-    rows, curves, failed = [], {}, False
+    rows, details, curves, failed = [], [], {}, False
     programs = collection.chosen(parser, args.names)
-    collection.build_all(programs, prefix)
+    if args.resume and args.json and args.json.exists():
+        rows = json.loads(args.json.read_text())
+        details = json.loads(runs_file(args.json).read_text())
+    known = {identity(row) for row in rows}
+    collection.build_all(programs, prefix, prebuilt=args.prebuilt)
     print(f"{'program':24} {'n':>10} iters type  {'bh s':>10} {'twin s':>10} {'NumPy s':>10}  {'twin/bh':>7} {'NumPy/bh':>8}  kernels/iter")
     for program in programs:
         name = program["name"]
         commands = {
             "twin": [collection.build_twin(name)],
-            "bh": [collection.build_bh(name, prefix)],
+            "bh": [collection.build_bh(name, prefix, prebuilt=args.prebuilt)],
             "numpy": collection.numpy_command(name),
         }
         n, iters = program[args.size]
         for dtype in args.dtype or ["f64"]:
-            medians, agrees, own, failures = measure(commands, program, n, iters, dtype, args, args.runs)
-            bh, twin, numpy = (medians[form] for form in ("bh", "twin", "numpy"))
+            want = identity({"bench": name, "n": n, "iters": iters, "dtype": dtype, "threads": args.threads})
+            if want in known:
+                continue
+            seconds, sums, own, failures = measure(commands, program, n, iters, dtype, args, args.runs)
+            agrees = agreed(sums, program, dtype)
+            bh, twin, numpy = (middle(seconds[form]) for form in ("bh", "twin", "numpy"))
             failed |= not agrees or bool(failures)
             stack = own.get("stack", os.environ.get("BH_STACK") or "bh")
             rows.append({
                 "bench": name, "n": n, "iters": iters, "dtype": dtype, "threads": args.threads, "stack": stack,
                 "seconds": bh, "twin_seconds": twin, "numpy_seconds": numpy, "agree": agrees,
             })  # fmt: skip
+            details.append({"bench": name, "n": n, "dtype": dtype, "threads": args.threads, **seconds, "own": own, "failures": failures})
+            if args.json:
+                replace(args.json, json.dumps(rows, indent=1) + "\n")
+                replace(runs_file(args.json), json.dumps(details, indent=1) + "\n")
             times = " ".join(f"{value:10.4f}" if value else f"{'-':>10}" for value in (bh, twin, numpy))
             kernels = f"{own['kernels'] / iters:.2f}" if own else "-"
             verdict = "" if agrees else "  RESULTS DIFFER" if own else ""
@@ -110,13 +164,15 @@ def main():
             for failure in failures:
                 print(f"    {failure}", flush=True)
         if args.plot:
-            curves[name] = curve(commands, program, (args.dtype or ["f64"])[0], args)
+            dtype = (args.dtype or ["f64"])[0]
+            row = next(row for row in reversed(rows) if (row["bench"], row["dtype"]) == (name, dtype))
+            curves[name] = curve(commands, program, dtype, args, row)
     whole = [row for row in rows if row["seconds"] and row["twin_seconds"]]
     if whole:
         mean = math.exp(statistics.mean(math.log(row["twin_seconds"] / row["seconds"]) for row in whole))
         print(f"speed relative to the twins, geometric mean of {len(whole)}: {mean:.2f}")
     if args.json:
-        args.json.write_text(json.dumps(rows, indent=1) + "\n")
+        replace(args.json, json.dumps(rows, indent=1) + "\n")
     if args.plot:
         args.plot.write_text(plot.page(rows, curves))
     return 1 if failed else 0

@@ -47,10 +47,12 @@ def build_twin(name, folder=DEFAULT_BUILD, wide=False):
     return binary
 
 
-def build_bh(name, prefix, folder=DEFAULT_BUILD):
-    """As build_twin, for the program on bh, against the installation in `prefix`."""
+def build_bh(name, prefix, folder=DEFAULT_BUILD, prebuilt=False):
+    """As build_twin, for the program on bh, against the installation in `prefix`; `prebuilt` takes what is there."""
     settings = CATALOG["bh"]
     prefix = Path(prefix).resolve()
+    if prebuilt:
+        return folder / name / "bh"
     source, binary = HERE / name / "bh.cpp", folder / name / "bh"
     inputs = [source, *(HERE / "common").glob("*.h*"), *(prefix / "include").rglob("*.h*")]
     linked = folder / name / "bh-prefix"
@@ -62,11 +64,11 @@ def build_bh(name, prefix, folder=DEFAULT_BUILD):
     return binary
 
 
-def build_all(programs, prefix, folder=DEFAULT_BUILD, wide=False):
+def build_all(programs, prefix, folder=DEFAULT_BUILD, wide=False, prebuilt=False):
     """Builds what is out of date of these programs, several at a time; `prefix` may be empty to build the twins only."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         builds = [pool.submit(build_twin, program["name"], folder, wide) for program in programs]
-        if prefix:
+        if prefix and not prebuilt:
             builds += [pool.submit(build_bh, program["name"], prefix, folder) for program in programs]
         for build in builds:
             build.result()
@@ -80,6 +82,9 @@ def numpy_command(name):
 def run_once(command, n, iters, dtype, *, warm=True, threads=None, environment=None, limit=None):
     """Runs one form once and returns its line as a dictionary."""
     env = dict(os.environ, **(environment or {}))
+    if prefix := env.get("BH_PREFIX"):
+        # Programs that were compiled elsewhere find the libraries as well.
+        env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(Path(prefix).resolve() / "lib"), env.get("LD_LIBRARY_PATH")]))
     if threads:
         env["OMP_NUM_THREADS"] = env["BH_VE_CPU_THREADS"] = str(threads)
     words = [*map(str, command), str(n), str(iters), dtype, *(["--warm"] if warm else [])]

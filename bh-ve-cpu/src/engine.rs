@@ -226,11 +226,16 @@ impl Component for Engine {
 }
 
 /// Names the block of an error, and its first operation if no other is named.
-fn place(error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
+fn place(mut error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
     let instrs = batch.block_instrs(&batch.blocks[block as usize]);
     let first = instrs.iter().find(|&&index| !batch.instrs[index as usize].opcode.is_system());
     match first {
-        Some(&first) => error.at_instr(batch, first),
+        Some(&first) => {
+            if error.status == status::MEMORY && error.instr.is_none() && error.origin.is_none() {
+                error.text = format!("{}: {}", batch.instrs[first as usize].opcode, error.text);
+            }
+            error.at_instr(batch, first)
+        }
         None => error,
     }
     .in_block(block)
@@ -458,7 +463,9 @@ impl Machine {
             (Special::Scatter(_), [out, value, index_view, mask @ ..]) => {
                 let failure = (&self.binding.failure, index);
                 // SAFETY: as above.
-                unsafe { special::scatter(instr.opcode, out, value, index_view, mask.first(), failure) };
+                unsafe {
+                    special::scatter(instr.opcode, out, value, index_view, mask.first(), failure, &mut self.workers);
+                }
             }
             (Special::Extension(_), operands) => {
                 let outputs = instr.outputs as usize;

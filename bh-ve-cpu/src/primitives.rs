@@ -1,7 +1,9 @@
 //! The block primitives of the chosen instruction set.
 
 use crate::prims;
-pub(crate) use crate::prims::{CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, Side, StridedFn};
+pub(crate) use crate::prims::{
+    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, Side, StridedFn, SumFn,
+};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 
@@ -33,6 +35,11 @@ impl Primitives {
     /// A binary operation with a single element on one side.
     pub(crate) fn with_scalar(&self, opcode: Opcode, side: Side, dtype: DType) -> Option<PrimFn> {
         prims::lookup_const(self.isa, opcode, side, dtype)
+    }
+
+    /// A sum of many blocks of a type.
+    pub(crate) fn sum(&self, dtype: DType) -> Option<SumFn> {
+        prims::lookup_sum(self.isa, dtype)
     }
 
     /// A fold into lanes, and the join of the lanes.

@@ -3,12 +3,16 @@
 
 use super::Geometry;
 use crate::primitives::{PrimFn, Primitives, Side};
-use bh_bytecode::DType;
+use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Slot, SlotMode, Stage, Step};
 
 /// Outputs of so many bytes are written past the caches. Smaller ones are likely to be read again while the last-level
 /// cache still has them: with grids of 32 MB, streaming costs a stencil half of its speed; with 512 MB it gains 40%.
 const STREAM_BYTES: u64 = 64 << 20;
+
+/// The fewest and the most terms of a sum of many blocks. Three terms are one super-instruction already.
+const SUM_LEAST: usize = 4;
+pub(crate) const SUM_TERMS: usize = 128;
 
 /// Where a value is before registers are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub(super) struct Form {
     pub(super) count: usize,
     /// The operand that is a single element.
     scalar: Option<usize>,
+    /// The terms of a sum of many blocks: a part of [`Analysis::terms`]. The only operand besides is a factor, if any.
+    pub(super) terms: (usize, usize),
 }
 
 /// The analysis of a stage.
@@ -66,6 +72,8 @@ pub(super) struct Analysis<'a> {
     pub(super) geometry: Geometry,
     pub(super) values: Vec<Value>,
     pub(super) forms: Vec<Form>,
+    /// Terms of sums.
+    terms: Vec<Arg>,
     /// Must each constant be splat over a block?
     pub(super) splat: Vec<bool>,
     /// The slots whose memory is used again while the caches have it.
@@ -77,8 +85,10 @@ impl<'a> Analysis<'a> {
     pub(super) fn new(stage: &'a Stage, resident: &'a [bool], primitives: Primitives) -> Analysis<'a> {
         let geometry = Geometry::new(&stage.kernel, &stage.parameters);
         let splat = vec![false; stage.kernel.constants.len()];
-        let mut analysis = Analysis { stage, geometry, values: Vec::new(), forms: Vec::new(), splat, resident };
+        let (values, forms, terms) = (Vec::new(), Vec::new(), Vec::new());
+        let mut analysis = Analysis { stage, geometry, values, forms, terms, splat, resident };
         analysis.collect();
+        analysis.sum(primitives);
         analysis.fuse(primitives);
         analysis.find_scalars(primitives);
         analysis.count_uses();
@@ -135,7 +145,7 @@ impl<'a> Analysis<'a> {
         for (index, step) in self.steps().iter().enumerate() {
             let mut args = [Arg::Constant(0); 3];
             args.iter_mut().zip(step.args()).for_each(|(to, from)| *to = *from);
-            self.forms.push(Form { run: None, args, count: step.args().len(), scalar: None });
+            self.forms.push(Form { run: None, args, count: step.args().len(), scalar: None, terms: (0, 0) });
             if let Some(dtype) = step.output(self.slots()) {
                 let value = Value { home: Home::Register, dtype, made: index, last: index, uses: 0, block: false };
                 self.values.push(value);
@@ -150,8 +160,9 @@ impl<'a> Analysis<'a> {
         }
         self.splat.fill(false);
         for (index, form) in self.forms.iter().enumerate() {
-            for (at, arg) in form.args[..form.count].iter().enumerate() {
-                let block = form.scalar != Some(at);
+            let operands = form.args[..form.count].iter().enumerate().map(|(at, arg)| (form.scalar != Some(at), arg));
+            let terms = self.terms[form.terms.0..form.terms.1].iter().map(|arg| (true, arg));
+            for (block, arg) in operands.chain(terms) {
                 match *arg {
                     Arg::Value(value) => {
                         let value = &mut self.values[value as usize];
@@ -165,20 +176,122 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// The inputs of a step in the form that it has.
+    pub(super) fn inputs(&self, index: usize) -> impl Iterator<Item = Arg> {
+        let form = &self.forms[index];
+        form.args[..form.count].iter().chain(self.terms(index)).copied()
+    }
+
+    /// The terms of a step that is a sum of many blocks.
+    pub(super) fn terms(&self, index: usize) -> &[Arg] {
+        let (first, end) = self.forms[index].terms;
+        &self.terms[first..end]
+    }
+
+    /// Turns chains of additions, one after the other, into sums that read every term once and keep the running sum in
+    /// vector registers. All terms but the first are memory: others would need a register of their own each.
+    fn sum(&mut self, primitives: Primitives) {
+        for index in (0..self.forms.len()).rev() {
+            let Step::Compute { opcode: Opcode::Add, input, .. } = self.steps()[index] else { continue };
+            if self.forms[index].count != 2 || primitives.sum(input).is_none() {
+                continue;
+            }
+            let (mut chain, mut terms) = (Vec::new(), Vec::new());
+            let (mut next, mut start) = (Some(index), None);
+            while let Some(at) = next {
+                let [left, right, _] = self.forms[at].args;
+                // Addition is commutative, so the chain may come from either side.
+                let (rest, term) = if self.is_memory(right) { (left, right) } else { (right, left) };
+                if !self.is_memory(term) || terms.len() + 2 > SUM_TERMS {
+                    break;
+                }
+                chain.push(at);
+                terms.push(term);
+                start = Some(rest);
+                next = self.only_use(rest, Opcode::Add);
+            }
+            terms.extend(start);
+            if terms.len() < SUM_LEAST {
+                continue;
+            }
+            terms.reverse();
+            let first = self.terms.len();
+            self.terms.extend(terms);
+            for &at in &chain[1..] {
+                self.drop_step(at);
+            }
+            let form = &mut self.forms[index];
+            (form.count, form.terms) = (0, (first, self.terms.len()));
+        }
+        self.count_uses();
+        self.scale_sums();
+    }
+
+    /// Merges a multiplication by a single element into the sum before it.
+    fn scale_sums(&mut self) {
+        for index in 0..self.forms.len() {
+            let Step::Compute { opcode: Opcode::Multiply, input, output, .. } = self.steps()[index] else { continue };
+            for at in 0..2 {
+                let (Arg::Value(sum), factor) = (self.forms[index].args[at], self.forms[index].args[1 - at]) else {
+                    continue;
+                };
+                let Value { made, uses: 1, .. } = self.values[sum as usize] else { continue };
+                let terms = self.forms[made].terms;
+                if terms.0 == terms.1 || input != output || !self.is_scalar(factor) {
+                    continue;
+                }
+                self.drop_step(made);
+                let args = [factor; 3];
+                self.forms[index] = Form { run: None, args, count: 1, scalar: Some(0), terms };
+                break;
+            }
+        }
+        self.count_uses();
+    }
+
+    /// Leaves out a step whose work another one does.
+    fn drop_step(&mut self, index: usize) {
+        (self.forms[index].count, self.forms[index].terms) = (0, (0, 0));
+        if let Some(value) = self.values.iter_mut().find(|value| value.made == index) {
+            value.home = Home::Nowhere;
+        }
+    }
+
+    /// Is it a load of memory that can be used as it is?
+    fn is_memory(&self, arg: Arg) -> bool {
+        match arg {
+            Arg::Constant(_) => false,
+            Arg::Value(value) => match self.steps()[self.values[value as usize].made] {
+                Step::Load { slot } => self.access(slot) == Access::Direct,
+                _ => false,
+            },
+        }
+    }
+
+    /// The step that makes a value, if it has this opcode, is still a plain one, and the value has one use.
+    fn only_use(&self, arg: Arg, wanted: Opcode) -> Option<usize> {
+        let Arg::Value(value) = arg else { return None };
+        let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
+        match self.steps()[made] {
+            Step::Compute { opcode, .. } if opcode == wanted && self.forms[made].count == 2 => Some(made),
+            _ => None,
+        }
+    }
+
     /// Merges a binary operation into the only user of its result, where there is a primitive for both.
     fn fuse(&mut self, primitives: Primitives) {
         for index in 0..self.forms.len() {
             let Step::Compute { opcode: second, input, output, count: count @ 1..=2, .. } = self.steps()[index] else {
                 continue;
             };
-            if input != output {
+            if input != output || self.forms[index].count != count as usize {
                 continue;
             }
             for at in 0..count as usize {
                 let Arg::Value(value) = self.forms[index].args[at] else { continue };
                 let Value { made, uses: 1, .. } = self.values[value as usize] else { continue };
                 let Step::Compute { opcode: first, input: inner, count: 2, .. } = self.steps()[made] else { continue };
-                if inner != input || self.forms[made].run.is_some() {
+                if inner != input || self.forms[made].run.is_some() || self.forms[made].count != 2 {
                     continue;
                 }
                 let [a, b, _] = self.forms[made].args;
@@ -186,7 +299,7 @@ impl<'a> Analysis<'a> {
                 let single = count == 2 && self.is_scalar(c);
                 let Some(run) = primitives.fused(first, second, at == 1, single, input) else { continue };
                 let (operands, scalar) = (count as usize + 1, single.then_some(2));
-                self.forms[index] = Form { run: Some(run), args: [a, b, c], count: operands, scalar };
+                self.forms[index] = Form { run: Some(run), args: [a, b, c], count: operands, scalar, terms: (0, 0) };
                 self.forms[made].count = 0;
                 self.values[value as usize].home = Home::Nowhere;
                 break;

@@ -90,11 +90,11 @@ impl Compiler<'_> {
                 }
                 value += 1;
             }
-            let form = &self.analysis.forms[index];
-            for (at, arg) in form.args[..form.count].iter().enumerate() {
+            let inputs: Vec<Arg> = self.analysis.inputs(index).collect();
+            for (at, arg) in inputs.iter().enumerate() {
                 let Arg::Value(used) = *arg else { continue };
                 let used = used as usize;
-                let first = !form.args[..at].contains(arg);
+                let first = !inputs[..at].contains(arg);
                 if first && is_register(used) && !invariant(used) && values[used].last == index {
                     registers.put(places[used]);
                 }
@@ -124,6 +124,7 @@ impl Compiler<'_> {
             splat: self.analysis.splat.clone(),
             constants: kernel.constants.iter().copied().zip(stage.parameters.constants.iter().copied()).collect(),
             gathers: stage.parameters.gathers.clone(),
+            terms: Vec::new(),
             line_ops: Vec::new(),
             ops: Vec::with_capacity(kernel.steps.len()),
             folds: Vec::new(),
@@ -150,8 +151,18 @@ impl Compiler<'_> {
                 }
                 Step::Compute { opcode, param, input, output, .. } => {
                     program.weight += weight(opcode, input);
-                    if self.analysis.values[value as usize].home != Home::Nowhere {
-                        let form = &self.analysis.forms[index];
+                    let (form, terms) = (&self.analysis.forms[index], self.analysis.terms(index));
+                    if !terms.is_empty() {
+                        let first = program.terms.len() as u32;
+                        program.terms.extend(terms.iter().map(|&term| place(term)));
+                        program.ops.push(Op::Sum {
+                            run: self.primitives.sum(input).ok_or_else(|| missing(opcode, input))?,
+                            dst: place(dst),
+                            first,
+                            count: terms.len() as u16,
+                            factor: (form.count == 1).then(|| place(form.args[0])),
+                        });
+                    } else if self.analysis.values[value as usize].home != Home::Nowhere {
                         let own = || self.elementwise(opcode, param, input, output);
                         let run = form.run.map_or_else(own, Ok)?;
                         program.ops.push(Op::Prim { run, dst: place(dst), args: form.args.map(place) });

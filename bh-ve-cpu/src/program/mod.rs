@@ -10,10 +10,11 @@ mod compile;
 mod geometry;
 mod registers;
 
+pub(crate) use analysis::SUM_TERMS;
 pub(crate) use compile::{compile, compile_resident};
 pub(crate) use geometry::Geometry;
 
-use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn};
+use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn, SumFn};
 use crate::run::Loops;
 use crate::tier1::Kernel;
 use bh_bytecode::{DType, Opcode};
@@ -37,6 +38,8 @@ pub(crate) struct RowStride {
 pub(crate) enum Op {
     /// An element-wise primitive.
     Prim { run: PrimFn, dst: Place, args: [Place; 3] },
+    /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `factor`.
+    Sum { run: SumFn, dst: Place, first: u32, count: u16, factor: Option<Place> },
     /// A dense copy.
     Copy { dst: Place, src: Place, size: usize },
     /// A dense copy to memory that is not read again soon.
@@ -93,6 +96,8 @@ pub(crate) struct Program {
     /// Must each constant be splat over a block? If not, its first element is enough.
     pub(crate) splat: Vec<bool>,
     pub(crate) gathers: Vec<GatherSource>,
+    /// Operands of sums.
+    pub(crate) terms: Vec<Place>,
     /// Run at the start of each line: loads of what stays the same along it.
     pub(crate) line_ops: Vec<Op>,
     /// Run for each block.

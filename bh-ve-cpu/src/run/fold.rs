@@ -233,7 +233,7 @@ pub(super) unsafe fn run(
         return Ok(());
     }
     let memory = partials.try_reserve(partial_bytes(program, division))?;
-    let stored = partial_results(program, division, memory);
+    let stored = Partials::new(division, memory);
     let participants = workers.participants(program.work());
     let tasks = if participants == 1 { 1 } else { units.min(participants as i64 * 8) };
     let per_task = (units + tasks - 1) / tasks;
@@ -243,10 +243,10 @@ pub(super) unsafe fn run(
             Some(task * per_task..((task + 1) * per_task).min(units))
         };
         // SAFETY: promised by the caller.
-        unsafe { fold_units(program, division, binding, &binding.slots, primitives, scratch.parts(), &stored, next) };
+        unsafe { fold_units(program, division, binding, &binding.slots, primitives, scratch.parts(), stored, next) };
     });
     // SAFETY: all units have stored their partial results.
-    unsafe { finish(program, binding, primitives, division, &stored) };
+    unsafe { finish(program, binding, primitives, division, stored, workers.own().parts()) };
     Ok(())
 }
 
@@ -259,19 +259,31 @@ pub(super) fn partial_bytes(program: &Program, division: &Division) -> usize {
     program.folds.iter().map(|fold| (elements * fold.size).next_multiple_of(64)).sum()
 }
 
-/// Where each fold's chunks leave their results; none if there is one chunk.
-pub(super) fn partial_results(program: &Program, division: &Division, memory: *mut u8) -> Vec<Shared> {
-    if division.chunks == 1 {
-        return Vec::new();
+/// Where the chunks leave their results, if there are several: one part for each fold.
+#[derive(Clone, Copy)]
+pub(super) struct Partials {
+    memory: *mut u8,
+    elements: usize,
+}
+
+// SAFETY: every unit has its own part.
+unsafe impl Send for Partials {}
+// SAFETY: as above.
+unsafe impl Sync for Partials {}
+
+impl Partials {
+    /// Lays the parts out in memory of [`partial_bytes`] bytes.
+    pub(super) fn new(division: &Division, memory: *mut u8) -> Partials {
+        let elements = if division.chunks == 1 { 0 } else { (division.chunks * division.kept_elements) as usize };
+        Partials { memory, elements }
     }
-    let elements = (division.chunks * division.kept_elements) as usize;
-    let mut at = memory;
-    let mut take = |fold: &Fold| {
-        let own = Shared(at);
-        at = at.wrapping_add((elements * fold.size).next_multiple_of(64));
-        own
-    };
-    program.folds.iter().map(&mut take).collect()
+
+    /// The part of a fold.
+    fn of(self, program: &Program, fold: usize) -> Option<*mut u8> {
+        let bytes = |fold: &Fold| (self.elements * fold.size).next_multiple_of(64);
+        let before: usize = program.folds[..fold].iter().map(bytes).sum();
+        (self.elements > 0).then(|| self.memory.wrapping_add(before))
+    }
 }
 
 /// Folds ranges of units on one participant, with slots that begin at `slots`.
@@ -286,17 +298,18 @@ pub(super) unsafe fn fold_units(
     slots: &[*mut u8],
     primitives: Primitives,
     scratch: Parts<'_>,
-    stored: &[Shared],
+    stored: Partials,
     mut next: impl FnMut() -> Option<Range<i64>>,
 ) {
-    let Parts { frame: parts, lanes, positions, indices } = scratch;
+    let Parts { frame: parts, lanes, accumulators, positions, indices } = scratch;
+    accumulators.clear();
     positions.iter_mut().for_each(|list| list.resize(program.slots.len(), std::ptr::null_mut()));
     let [kept, line] = positions;
     let [kept_index, line_index] = indices;
     let mut folder = Folder {
         frame: Frame::new(program, binding, primitives, parts, program.geometry.block()),
         division,
-        accumulators: Vec::with_capacity(program.folds.len()),
+        accumulators,
         stored,
         line,
         line_index,
@@ -322,22 +335,13 @@ pub(super) unsafe fn fold_units(
     folder.frame.finish();
 }
 
-/// Memory that several participants write, each its own part.
-#[derive(Clone, Copy)]
-pub(super) struct Shared(*mut u8);
-
-// SAFETY: every unit has its own part.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
 /// One participant folding units.
 struct Folder<'a> {
     frame: Frame<'a>,
     division: &'a Division,
     /// Lanes, or a part of a line, for each fold.
-    accumulators: Vec<*mut u8>,
-    stored: &'a [Shared],
+    accumulators: &'a mut Vec<*mut u8>,
+    stored: Partials,
     line: &'a mut Vec<*mut u8>,
     line_index: &'a mut Vec<i64>,
     primitives: Primitives,
@@ -361,7 +365,7 @@ impl Folder<'_> {
         if by == 0 {
             return;
         }
-        for (fold, &lanes) in self.frame.program.folds.iter().zip(&self.accumulators) {
+        for (fold, &lanes) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
             // SAFETY: where lanes are turned, each accumulator is that of all lanes.
             unsafe { std::slice::from_raw_parts_mut(lanes, LANES * fold.size) }.rotate_left(by * fold.size);
         }
@@ -390,7 +394,7 @@ impl Folder<'_> {
         let elements = if division.line_reduced { LANES } else { (steps * geometry.row) as usize };
         // SAFETY: the accumulators have room for these elements, and positions stay inside the nest.
         unsafe {
-            for (fold, &accumulator) in program.folds.iter().zip(&self.accumulators) {
+            for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
                 self.primitives.fill(fold.size)(elements, accumulator, fold.neutral.as_ptr());
             }
             if rows > 0 {
@@ -403,9 +407,9 @@ impl Folder<'_> {
                     turned = (turned + turn) % LANES;
                 }
                 let folding = if division.line_reduced {
-                    Folding::Lanes(&self.accumulators)
+                    Folding::Lanes(self.accumulators)
                 } else {
-                    Folding::Elements(&self.accumulators)
+                    Folding::Elements(self.accumulators)
                 };
                 self.frame.line(self.line, first_step, steps, folding);
             }
@@ -416,12 +420,12 @@ impl Folder<'_> {
                     (fold.join)(accumulator, accumulator);
                 }
                 let count = if division.line_reduced { 1 } else { elements };
-                match self.stored.get(index) {
+                match self.stored.of(program, index) {
                     Some(stored) => {
                         let at = chunk * division.kept_elements
                             + kept_iteration * division.line_elements
                             + if division.line_reduced { 0 } else { first_step * geometry.row };
-                        let to = stored.0.wrapping_add(at as usize * fold.size);
+                        let to = stored.wrapping_add(at as usize * fold.size);
                         std::ptr::copy_nonoverlapping(accumulator, to, count * fold.size);
                     }
                     None => write(program, fold, self.primitives, kept[fold.slot], first_step, count, accumulator),
@@ -474,27 +478,32 @@ pub(super) unsafe fn finish(
     binding: &Binding,
     primitives: Primitives,
     division: &Division,
-    stored: &[Shared],
+    stored: Partials,
+    scratch: Parts<'_>,
 ) {
+    if division.chunks == 1 {
+        return;
+    }
     let kept = division.kept_elements as usize;
-    let mut positions = vec![std::ptr::null_mut(); program.slots.len()];
-    let mut index = Vec::new();
-    for (fold, stored) in program.folds.iter().zip(stored) {
+    let Parts { positions: [positions, _], indices: [indices, _], .. } = scratch;
+    positions.resize(program.slots.len(), std::ptr::null_mut());
+    for (number, fold) in program.folds.iter().enumerate() {
+        let Some(stored) = stored.of(program, number) else { continue };
         let mut left = division.chunks as usize;
         while left > 1 {
             let half = left.div_ceil(2);
-            let upper = stored.0.wrapping_add(half * kept * fold.size);
+            let upper = stored.wrapping_add(half * kept * fold.size);
             // SAFETY: both halves are inside the partial results and disjoint.
-            unsafe { (fold.combine)((left - half) * kept, stored.0, stored.0, upper, upper) };
+            unsafe { (fold.combine)((left - half) * kept, stored, stored, upper, upper) };
             left = half;
         }
         let line = division.line_elements as usize;
-        division.kept.seek(0, &program.slots, &binding.slots, &mut positions, &mut index);
+        division.kept.seek(0, &program.slots, &binding.slots, positions, indices);
         for iteration in 0..division.kept.count() as usize {
-            let results = stored.0.wrapping_add(iteration * line * fold.size);
+            let results = stored.wrapping_add(iteration * line * fold.size);
             // SAFETY: the position is the output's at this iteration.
             unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
-            division.kept.next(&program.slots, &mut positions, &mut index);
+            division.kept.next(&program.slots, positions, indices);
         }
     }
 }

@@ -3,9 +3,10 @@
 use super::Binding;
 use super::scratch::FrameScratch;
 use crate::primitives::Primitives;
-use crate::program::{Native, Op, Place, Program, RowStride};
+use crate::program::{Native, Op, Place, Program, RowStride, SUM_TERMS};
 use crate::tier1::Code;
 use bh_jit_abi::{Call, SCRATCH_BYTES};
+use std::mem::MaybeUninit;
 
 /// What a line's values are folded into: one accumulator for each fold of the program.
 #[derive(Clone, Copy)]
@@ -231,6 +232,15 @@ impl<'a> Frame<'a> {
             match *op {
                 Op::Prim { run, dst, args } => {
                     run(count, self.at(dst), self.at(args[0]), self.at(args[1]), self.at(args[2]));
+                }
+                Op::Sum { run, dst, first, count: terms, factor } => {
+                    let mut pointers = [const { MaybeUninit::uninit() }; SUM_TERMS];
+                    let list = &self.program.terms[first as usize..][..terms as usize];
+                    for (pointer, &term) in pointers.iter_mut().zip(list) {
+                        pointer.write(self.at(term).cast_const());
+                    }
+                    let factor = factor.map_or(std::ptr::null(), |place| self.at(place).cast_const());
+                    run(count, self.at(dst), pointers.as_ptr().cast(), list.len(), factor);
                 }
                 Op::Copy { dst, src, size } => std::ptr::copy(self.at(src), self.at(dst), count * size),
                 Op::Stream { run, dst, src, size } => run(count * size, self.at(dst), self.at(src)),

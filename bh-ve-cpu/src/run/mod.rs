@@ -6,6 +6,7 @@ mod fold;
 mod frame;
 mod gather;
 mod map;
+mod pool;
 mod scratch;
 mod sweep;
 mod workers;

@@ -74,6 +74,8 @@ pub(crate) struct Scratch {
     pub(crate) frame: FrameScratch,
     /// Lanes of folds.
     pub(crate) lanes: Aligned,
+    /// Where the lanes of each fold are.
+    pub(crate) accumulators: Vec<*mut u8>,
     /// Slot positions at two levels of the loop nest.
     pub(crate) positions: [Vec<*mut u8>; 2],
     /// Indices of the loops around lines.
@@ -88,6 +90,7 @@ pub(crate) struct Scratch {
 pub(crate) struct Parts<'a> {
     pub(crate) frame: &'a mut FrameScratch,
     pub(crate) lanes: &'a mut Aligned,
+    pub(crate) accumulators: &'a mut Vec<*mut u8>,
     pub(crate) positions: &'a mut [Vec<*mut u8>; 2],
     pub(crate) indices: &'a mut [Vec<i64>; 2],
 }
@@ -100,6 +103,7 @@ impl Scratch {
         Scratch {
             frame: FrameScratch { registers: Aligned::empty(), table: Vec::new(), line_marks: Vec::new() },
             lanes: Aligned::empty(),
+            accumulators: Vec::new(),
             positions: [const { Vec::new() }; 2],
             indices: [const { Vec::new() }; 2],
             rows: Aligned::empty(),
@@ -109,7 +113,7 @@ impl Scratch {
 
     /// What one nest needs.
     pub(crate) fn parts(&mut self) -> Parts<'_> {
-        let Scratch { frame, lanes, positions, indices, .. } = self;
-        Parts { frame, lanes, positions, indices }
+        let Scratch { frame, lanes, accumulators, positions, indices, .. } = self;
+        Parts { frame, lanes, accumulators, positions, indices }
     }
 }

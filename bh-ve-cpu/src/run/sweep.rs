@@ -1,6 +1,6 @@
 //! Running a sweep: chunks of it at the same time, each strip by strip through all nests; then the gaps between chunks.
 
-use super::fold::{self, Shared};
+use super::fold::{self, Division, Partials};
 use super::scratch::{Aligned, Scratch};
 use super::{Binding, Loops, Workers, map};
 use crate::primitives::Primitives;
@@ -13,12 +13,13 @@ struct Sweep<'a> {
     plan: &'a SweepPlan,
     bindings: &'a [Binding],
     primitives: Primitives,
-    stored: Vec<Vec<Shared>>,
+    /// Where the chunks of folds leave their results, for one nest after the other.
+    partials: *mut u8,
     /// The rows that gaps need, for one border after the other.
     gaps: *mut u8,
 }
 
-// SAFETY: participants write different rows of the gaps' memory.
+// SAFETY: participants write different rows of the gaps' memory, and results of different chunks.
 unsafe impl Sync for Sweep<'_> {}
 
 /// Runs the nests of a sweep.
@@ -38,17 +39,9 @@ pub(crate) unsafe fn run_sweep(
     let bytes = |nest: &NestPlan| super::partial_bytes(&nest.program);
     // What runs after the sweep finds enough memory as well, as failures come before anything is written or not at all.
     let after = plan.after.iter().map(|(program, _)| super::partial_bytes(program)).max().unwrap_or(0);
-    let mut memory = partials.try_reserve(after.max(plan.nests.iter().map(bytes).sum()))?;
-    let mut stored = Vec::with_capacity(plan.nests.len());
-    for nest in &plan.nests {
-        stored.push(match &nest.program.loops {
-            Loops::Fold(division) => fold::partial_results(&nest.program, division, memory),
-            Loops::Map(_) => Vec::new(),
-        });
-        memory = memory.wrapping_add(bytes(nest));
-    }
+    let partials = partials.try_reserve(after.max(plan.nests.iter().map(bytes).sum()))?;
     let gaps = gaps.try_reserve(plan.gap_bytes * (chunks - 1))?;
-    let sweep = Sweep { plan, bindings, primitives, stored, gaps };
+    let sweep = Sweep { plan, bindings, primitives, partials, gaps };
     let work: u64 = plan.nests.iter().map(NestPlan::work).sum();
     let participants = workers.participants(work);
     workers.run(participants, chunks, |scratch, tasks| {
@@ -65,10 +58,11 @@ pub(crate) unsafe fn run_sweep(
             }
         });
     }
-    for ((nest, binding), stored) in plan.nests.iter().zip(bindings).zip(&sweep.stored) {
+    for (index, (nest, binding)) in plan.nests.iter().zip(bindings).enumerate() {
         if let Loops::Fold(division) = &nest.program.loops {
+            let (stored, scratch) = (sweep.stored(index, division), workers.own().parts());
             // SAFETY: all units have stored their partial results.
-            unsafe { fold::finish(&nest.program, binding, primitives, division, stored) };
+            unsafe { fold::finish(&nest.program, binding, primitives, division, stored, scratch) };
         }
     }
     Ok(())
@@ -93,6 +87,12 @@ impl Rows {
 }
 
 impl Sweep<'_> {
+    /// Where a nest's folds leave the results of their chunks.
+    fn stored(&self, index: usize, division: &Division) -> Partials {
+        let before: usize = self.plan.nests[..index].iter().map(|nest| super::partial_bytes(&nest.program)).sum();
+        Partials::new(division, self.partials.wrapping_add(before))
+    }
+
     /// The memory for the gap at a border, which is counted from the second chunk's begin.
     fn gap_rows(&self, border: usize) -> Rows {
         let memory = self.gaps.wrapping_add(border * self.plan.gap_bytes);
@@ -186,7 +186,7 @@ impl Sweep<'_> {
                 }
                 Loops::Fold(division) => {
                     let mut units = Some(division.units_of(&program.geometry, iterations));
-                    let (stored, next) = (&self.stored[index], || units.take());
+                    let (stored, next) = (self.stored(index, division), || units.take());
                     fold::fold_units(program, division, binding, &slots, self.primitives, parts, stored, next);
                 }
             }

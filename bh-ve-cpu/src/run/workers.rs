@@ -1,25 +1,34 @@
 //! The participants of a kernel: the calling thread and the instance's own pool.
 
+use super::pool::Pool;
 use super::scratch::Scratch;
 use bh_methods::Parallel;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Work below this many units (about 0.04 ns each) is done by the calling thread alone: waking a sleeping thread costs
 /// 30 to 75 µs.
 const SERIAL: u64 = 2_000_000;
+/// The same where the helpers are awake, as they are when such kernels follow each other closely.
+const SERIAL_AWAKE: u64 = 400_000;
+/// How close that is, and how many kernels show that there will be more.
+const CLOSE: Duration = Duration::from_micros(200);
+const STREAK: u32 = 4;
 
 /// The calling thread and the pool.
 pub(crate) struct Workers {
-    pool: Option<rayon::ThreadPool>,
+    pool: Option<Pool>,
     threads: usize,
-    scratch: Vec<Cell>,
+    scratch: Vec<Own>,
+    /// When the last kernel came that may be worth sharing, and how many have come closely in a row.
+    recent: Cell<Option<(Instant, u32)>>,
 }
 
-struct Cell(UnsafeCell<Scratch>);
+struct Own(UnsafeCell<Scratch>);
 
 // SAFETY: each participant uses only its own scratch; `Workers::run` hands numbers out once.
-unsafe impl Sync for Cell {}
+unsafe impl Sync for Own {}
 
 /// The tasks of a kernel: participants take the next one until there is none.
 pub(crate) struct Tasks {
@@ -39,17 +48,10 @@ impl Tasks {
 impl Workers {
     /// Makes the pool: `threads` participants in all. `start` runs first on each thread of the pool, with its number.
     pub(crate) fn new(threads: usize, start: impl Fn(usize) + Send + Sync + 'static) -> Result<Workers, String> {
-        let pool = if threads > 1 {
-            let builder = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads - 1)
-                .thread_name(|index| format!("bh-ve-cpu-{}", index + 1))
-                .start_handler(move |index| start(index + 1));
-            Some(builder.build().map_err(|error| error.to_string())?)
-        } else {
-            None
-        };
-        let scratch = (0..threads).map(|_| Cell(UnsafeCell::new(Scratch::new()))).collect();
-        Ok(Workers { pool, threads, scratch })
+        let pool =
+            if threads > 1 { Some(Pool::new(threads - 1, start).map_err(|error| error.to_string())?) } else { None };
+        let scratch = (0..threads).map(|_| Own(UnsafeCell::new(Scratch::new()))).collect();
+        Ok(Workers { pool, threads, scratch, recent: Cell::new(None) })
     }
 
     /// The number of participants.
@@ -57,9 +59,25 @@ impl Workers {
         self.threads
     }
 
+    /// The calling thread's working memory.
+    pub(crate) fn own(&mut self) -> &mut Scratch {
+        self.scratch[0].0.get_mut()
+    }
+
     /// How many participants should share work of this many units.
     pub(crate) fn participants(&self, units: u64) -> usize {
-        if units < SERIAL { 1 } else { self.threads.min((units / (SERIAL / 4)) as usize) }
+        if units < SERIAL_AWAKE || self.threads == 1 {
+            return 1;
+        }
+        let now = Instant::now();
+        let close =
+            |(last, streak): (Instant, u32)| (now.duration_since(last) < CLOSE).then_some(streak.min(STREAK) + 1);
+        let streak = self.recent.get().and_then(close).unwrap_or(0);
+        self.recent.set(Some((now, streak)));
+        if units < SERIAL && streak < STREAK {
+            return 1;
+        }
+        self.threads.min((units / (SERIAL_AWAKE / 2)) as usize)
     }
 
     /// Runs `body` on up to `participants` threads, the calling one among them; each takes tasks until none is left.
@@ -72,11 +90,8 @@ impl Workers {
             let scratch = unsafe { &mut *scratch[participant].0.get() };
             body(scratch, &tasks);
         };
-        match &self.pool {
-            Some(pool) if helpers > 0 => pool.in_place_scope(|scope| {
-                spawn(scope, 1, helpers, &work);
-                work(0);
-            }),
+        match &mut self.pool {
+            Some(pool) if helpers > 0 => pool.run(helpers, &work),
             _ => work(0),
         }
     }
@@ -89,21 +104,5 @@ impl Parallel for Workers {
 
     fn run(&mut self, participants: usize, tasks: usize, body: &(dyn Fn(&mut dyn Iterator<Item = usize>) + Sync)) {
         Workers::run(self, participants, tasks, |_, tasks| body(&mut std::iter::from_fn(|| tasks.take())));
-    }
-}
-
-/// Starts participants `first` to `last`; the first one passes half of the rest on, so that waking many threads takes
-/// logarithmic time.
-fn spawn<'scope>(scope: &rayon::Scope<'scope>, first: usize, last: usize, work: &'scope (impl Fn(usize) + Sync)) {
-    let (mut first, last) = (first, last);
-    // The calling thread starts the heads of halves, quarters and so on, and then works itself.
-    while first <= last {
-        let end = first + (last - first) / 2;
-        let head = first;
-        scope.spawn(move |scope| {
-            spawn(scope, head + 1, end, work);
-            work(head);
-        });
-        first = end + 1;
     }
 }

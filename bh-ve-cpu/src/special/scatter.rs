@@ -1,9 +1,17 @@
 //! SCATTER, SCATTER_ADD and COND_SCATTER, in C order of the indices.
+//!
+//! Participants divide the elements of the output among them, and each goes through all indices: so writes to one element
+//! keep their order, and the bits do not depend on the number of threads.
 
 use super::{Strided, Walk};
-use crate::run::{Failure, resolve};
+use crate::run::{Failure, Workers, resolve};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, Opcode, with_dtype};
+
+/// Cost of an index in the units of [`Workers::participants`]: a write to a place that is in no cache.
+const COST: u64 = 100;
+/// The most parts of an output. Reading all indices costs each participant about a tenth of the writes.
+const PARTS: usize = 8;
 
 /// Writes `value[i]` to the element of `out` that `index[i]` numbers, where `mask[i]`, for all `i` in C order.
 ///
@@ -15,18 +23,31 @@ pub(crate) unsafe fn scatter(
     value: &Strided<'_>,
     index: &Strided<'_>,
     mask: Option<&Strided<'_>>,
-    (failure, instr): (&Failure, u32),
+    failure: (&Failure, u32),
+    workers: &mut Workers,
 ) {
     // SAFETY: promised by the caller.
     with_dtype!(out.dtype, T => unsafe {
         match (opcode, mask) {
             (Opcode::ScatterAdd, _) => {
-                run::<T>(out, value, index, None, (failure, instr), |old, new| old.add(new))
+                run::<T>(out, value, index, None, failure, workers, |old, new| old.add(new))
             }
-            (_, mask) => run::<T>(out, value, index, mask, (failure, instr), |_, new| new),
+            (_, mask) => run::<T>(out, value, index, mask, failure, workers, |_, new| new),
         }
     });
 }
+
+/// The views of a scatter, and where failures go.
+struct Scatter<'a> {
+    out: &'a Strided<'a>,
+    value: &'a Strided<'a>,
+    index: &'a Strided<'a>,
+    mask: Option<&'a Strided<'a>>,
+    failure: (&'a Failure, u32),
+}
+
+// SAFETY: participants write disjoint elements of the output; there are several only if no other view overlaps it.
+unsafe impl Sync for Scatter<'_> {}
 
 /// # Safety
 /// As [`scatter`].
@@ -35,26 +56,63 @@ unsafe fn run<T: Arithmetic>(
     value: &Strided<'_>,
     index: &Strided<'_>,
     mask: Option<&Strided<'_>>,
-    (failure, instr): (&Failure, u32),
-    combine: impl Fn(T, T) -> T,
+    failure: (&Failure, u32),
+    workers: &mut Workers,
+    combine: impl Fn(T, T) -> T + Sync,
 ) {
-    let (len, signed) = (out.len(), index.dtype == DType::I64);
-    let count = index.len();
-    let mut walk = Walk::new(index.shape, [value, index, mask.unwrap_or(index)]);
-    for _ in 0..count {
-        let [value, index, flag] = walk.at;
-        walk.next();
-        // SAFETY: promised by the caller; a resolved number is an element of `out`.
-        unsafe {
-            if mask.is_some() && *flag == 0 {
-                continue;
-            }
-            match resolve(index.cast::<i64>().read_unaligned(), signed, len) {
-                Ok(number) => {
-                    let to = out.at(number).cast::<T>();
-                    to.write_unaligned(combine(to.read_unaligned(), value.cast::<T>().read_unaligned()));
+    let scatter = Scatter { out, value, index, mask, failure };
+    let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| apart(out, view));
+    let parts = if apart { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
+    let per_part = (out.len() + parts as i64 - 1) / parts as i64;
+    workers.run(parts, parts, |_, tasks| {
+        while let Some(part) = tasks.take() {
+            let first = part as i64 * per_part;
+            // SAFETY: promised by the caller; parts are disjoint.
+            unsafe { scatter.part(first..(first + per_part), &combine) };
+        }
+    });
+}
+
+/// Do two views use no memory in common, by their first and last addresses?
+fn apart(a: &Strided<'_>, b: &Strided<'_>) -> bool {
+    let bounds = |view: &Strided<'_>| {
+        let (mut first, mut last) = (view.data.addr() as i128, view.data.addr() as i128);
+        for (&extent, &stride) in view.shape.iter().zip(&view.stride) {
+            let reach = i128::from(extent.max(1) - 1) * stride as i128;
+            if reach < 0 { first += reach } else { last += reach }
+        }
+        (first, last + view.dtype.size() as i128)
+    };
+    let ((a_first, a_end), (b_first, b_end)) = (bounds(a), bounds(b));
+    a_end <= b_first || b_end <= a_first
+}
+
+impl Scatter<'_> {
+    /// Writes what goes to these elements of the output.
+    ///
+    /// # Safety
+    /// As [`scatter`]; nobody else may use these elements.
+    unsafe fn part<T: Arithmetic>(&self, elements: std::ops::Range<i64>, combine: impl Fn(T, T) -> T) {
+        let &Scatter { out, value, index, mask, failure: (failure, instr) } = self;
+        let (len, signed) = (out.len(), index.dtype == DType::I64);
+        let mut walk = Walk::new(index.shape, [value, index, mask.unwrap_or(index)]);
+        for _ in 0..index.len() {
+            let [value, index, flag] = walk.at;
+            walk.next();
+            // SAFETY: promised by the caller; a resolved number is an element of `out`.
+            unsafe {
+                if mask.is_some() && *flag == 0 {
+                    continue;
                 }
-                Err(bad) => failure.index(instr, bad, len),
+                match resolve(index.cast::<i64>().read_unaligned(), signed, len) {
+                    Ok(number) if elements.contains(&number) => {
+                        let to = out.at(number).cast::<T>();
+                        to.write_unaligned(combine(to.read_unaligned(), value.cast::<T>().read_unaligned()));
+                    }
+                    Ok(_) => {}
+                    Err(bad) if elements.start == 0 => failure.index(instr, bad, len),
+                    Err(_) => {}
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ mod fold;
 mod fused;
 mod generate;
 mod moves;
+mod sum;
 
 #[cfg(test)]
 mod tests;
@@ -22,3 +23,4 @@ pub use fold::{JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes};
 pub use fused::{lookup_fused, lookup_fused_const};
 pub use generate::{IotaFn, PhiloxFn, iota, philox};
 pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
+pub use sum::{SumFn, lookup_sum};

@@ -1,0 +1,182 @@
+//! Sums of many blocks in one pass, with the bits of additions one after the other.
+
+use crate::simd::Isa;
+use bh_bytecode::DType;
+use std::mem::MaybeUninit;
+
+/// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * factor` for each of `n` elements; without a factor if it is null.
+///
+/// # Safety
+/// `terms` must be valid for `count` pointers (at least one), each valid for `n` aligned elements, `factor` null or valid
+/// for one element and `dst` for `n`; `dst` may be one of the terms but must not overlap any otherwise. The level must be
+/// available.
+pub type SumFn = unsafe extern "C" fn(n: usize, dst: *mut u8, terms: *const *const u8, count: usize, factor: *const u8);
+
+/// What sums can be made of.
+trait Number: Copy {
+    fn add(self, other: Self) -> Self;
+    fn multiply(self, other: Self) -> Self;
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {$(
+        impl Number for $type {
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                bh_bytecode::scalar::add(self, other)
+            }
+            #[inline(always)]
+            fn multiply(self, other: Self) -> Self {
+                bh_bytecode::scalar::multiply(self, other)
+            }
+        }
+    )*};
+}
+numbers! { f64 f32 i64 i32 }
+
+/// `K` vectors of `V` elements.
+type Vectors<T, const V: usize, const K: usize> = [[T; V]; K];
+
+/// Writes the elements of the sum from `at` on to `out`: they stay in vector registers from the first term to the last.
+///
+/// # Safety
+/// As [`SumFn`], for the `K` vectors of `V` elements that are written.
+#[inline(always)]
+unsafe fn part<T: Number, const V: usize, const K: usize>(
+    at: usize,
+    terms: &[*const u8],
+    factor: Option<T>,
+    out: *mut T,
+) {
+    // SAFETY: promised by the caller.
+    let load = |term: *const u8| unsafe { term.cast::<T>().add(at).cast::<Vectors<T, V, K>>().read_unaligned() };
+    let mut sum = load(terms[0]);
+    for &term in &terms[1..] {
+        let values = load(term);
+        for vector in 0..K {
+            for lane in 0..V {
+                sum[vector][lane] = sum[vector][lane].add(values[vector][lane]);
+            }
+        }
+    }
+    // Written vector by vector, as the compiler sends the whole by way of the stack.
+    for (number, mut vector) in sum.into_iter().enumerate() {
+        if let Some(factor) = factor {
+            vector = vector.map(|element| element.multiply(factor));
+        }
+        // SAFETY: promised by the caller.
+        unsafe { out.add(number * V).cast::<[T; V]>().write_unaligned(vector) };
+    }
+}
+
+/// The sum in parts of `K` vectors from `at` on, as long as they fit; returns where the rest begins.
+///
+/// # Safety
+/// As [`SumFn`].
+#[inline(always)]
+unsafe fn parts<T: Number, const V: usize, const K: usize>(
+    mut at: usize,
+    n: usize,
+    dst: *mut T,
+    terms: &[*const u8],
+    factor: Option<T>,
+) -> usize {
+    while at + V * K <= n {
+        // SAFETY: promised by the caller; the part ends at `n` or before.
+        unsafe { part::<T, V, K>(at, terms, factor, dst.add(at)) };
+        at += V * K;
+    }
+    at
+}
+
+/// Sums in parts of eight vectors of `V` elements, which hide the latency of additions, and of fewer at the end.
+///
+/// # Safety
+/// As [`SumFn`].
+#[inline(always)]
+unsafe fn sum<T: Number, const V: usize>(
+    n: usize,
+    dst: *mut u8,
+    terms: *const *const u8,
+    count: usize,
+    factor: *const u8,
+) {
+    // SAFETY: promised by the caller; all parts end at `n` or before.
+    unsafe {
+        let terms = std::slice::from_raw_parts(terms, count);
+        let dst = dst.cast::<T>();
+        let factor = (!factor.is_null()).then(|| factor.cast::<T>().read_unaligned());
+        if n < V {
+            parts::<T, 1, 1>(0, n, dst, terms, factor);
+            return;
+        }
+        // The last vector lies over the one before it. What it needs may be overwritten by then, so it is made first.
+        let tail = !n.is_multiple_of(V);
+        let mut last = MaybeUninit::<[T; V]>::uninit();
+        if tail {
+            part::<T, V, 1>(n - V, terms, factor, last.as_mut_ptr().cast());
+        }
+        let at = parts::<T, V, 8>(0, n, dst, terms, factor);
+        let at = parts::<T, V, 4>(at, n, dst, terms, factor);
+        let at = parts::<T, V, 2>(at, n, dst, terms, factor);
+        parts::<T, V, 1>(at, n, dst, terms, factor);
+        if tail {
+            dst.add(n - V).cast::<[T; V]>().write_unaligned(last.assume_init());
+        }
+    }
+}
+
+macro_rules! level {
+    ($module:ident, $bytes:literal $(, $feature:literal)?) => {
+        mod $module {
+            use super::*;
+
+            macro_rules! entry {
+                ($name:ident, $type:ty) => {
+                    $(#[target_feature(enable = $feature)])?
+                    pub(super) unsafe extern "C" fn $name(
+                        n: usize,
+                        dst: *mut u8,
+                        terms: *const *const u8,
+                        count: usize,
+                        factor: *const u8,
+                    ) {
+                        // SAFETY: the contract of SumFn.
+                        unsafe { sum::<$type, { $bytes / size_of::<$type>() }>(n, dst, terms, count, factor) }
+                    }
+                };
+            }
+            entry!(of_f64, f64);
+            entry!(of_f32, f32);
+            entry!(of_i64, i64);
+            entry!(of_i32, i32);
+        }
+    };
+}
+level!(baseline, 16);
+#[cfg(target_arch = "x86_64")]
+level!(avx2, 32, "avx2,fma");
+#[cfg(target_arch = "x86_64")]
+level!(avx512, 64, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+
+/// The sum of blocks of a type, where there is one.
+pub fn lookup_sum(isa: Isa, dtype: DType) -> Option<SumFn> {
+    macro_rules! of {
+        ($name:ident) => {
+            match isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => avx2::$name as SumFn,
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => avx512::$name,
+                _ => baseline::$name,
+            }
+        };
+    }
+    match dtype {
+        DType::F64 => Some(of!(of_f64)),
+        DType::F32 => Some(of!(of_f32)),
+        DType::I64 => Some(of!(of_i64)),
+        DType::I32 => Some(of!(of_i32)),
+        _ => None,
+    }
+}
