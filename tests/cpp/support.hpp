@@ -9,11 +9,15 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <list>
 #include <numeric>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
+#if defined(__has_include) && __has_include(<ranges>) && __cplusplus >= 202002L
+#include <ranges>
+#endif
 
 using bh::all;
 using bh::array;

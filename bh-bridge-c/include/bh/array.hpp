@@ -63,7 +63,7 @@ template <class T> class array : detail::operators<T, false> {
         std::size_t count = 0;
         for (; first != last; ++first) {
             if (count == elements.room) elements.grow();
-            elements.data[count++] = static_cast<T>(*first);
+            elements.data[count++] = detail::convert_element<T>(*first);
         }
         fits_shape(count, extents, at);
         load(elements.data, extents ? *extents : shape{static_cast<std::int64_t>(count)}, at);

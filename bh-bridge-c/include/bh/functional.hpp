@@ -58,6 +58,15 @@ template <class T, class R> array<T> finished(const R &result, const shape &exte
     }
 }
 
+/// f on corresponding elements of arrays that broadcast.
+template <class F, class... A> auto mapped(place at, F &f, A &&...a) {
+    shape extents;
+    ((extents = common_shape(extents, a.extents(at), at)), ...);
+    const auto result = f(leaf(static_cast<A &&>(a), 0)...);
+    using R = typename traced_result<std::decay_t<decltype(result)>>::type;
+    return finished<R>(result, extents, at);
+}
+
 /// f on corresponding elements of two arrays of one shape.
 template <class T, class F> array<T> combined(F &f, const array<T> &a, const array<T> &b, place at) {
     const auto result = f(leaf(a, 1), leaf(b, 2));
@@ -71,13 +80,25 @@ template <class T, class F> array<T> combined(F &f, const array<T> &a, const arr
 /// f(x, y, …) of the elements of arrays, which broadcast. `f` is called once, with values that record what is
 /// done with them, and runs fused like any other code: `map([](auto x, auto y) { return bh::sqrt(x * x + y * y); }, a, b)`.
 /// It may use operators, functions of bh, and bh::where instead of branches.
-template <class F, class A, class... B, detail::if_array<A> = 0> auto map(F &&f, A &&a, B &&...b) {
+template <class F, class A, detail::if_array<A> = 0> auto map(F &&f, A &&a, place at = place::here()) {
+    return detail::mapped(at, f, detail::settled(static_cast<A &&>(a), at));
+}
+template <class F, class A, class B, detail::if_array<A> = 0, detail::if_array<B> = 0>
+auto map(F &&f, A &&a, B &&b, place at = place::here()) {
+    return detail::mapped(at, f, detail::settled(static_cast<A &&>(a), at), detail::settled(static_cast<B &&>(b), at));
+}
+template <class F, class A, class B, class C, detail::if_array<A> = 0, detail::if_array<B> = 0, detail::if_array<C> = 0>
+auto map(F &&f, A &&a, B &&b, C &&c, place at = place::here()) {
+    return detail::mapped(at, f, detail::settled(static_cast<A &&>(a), at), detail::settled(static_cast<B &&>(b), at),
+                          detail::settled(static_cast<C &&>(c), at));
+}
+/// Of more than three arrays. Failures of `map` itself, as shapes that do not broadcast, name no line then.
+template <class F, class A, class B, class C, class D, class... E, detail::if_array<A> = 0, detail::if_array<B> = 0, detail::if_array<C> = 0, detail::if_array<D> = 0>
+auto map(F &&f, A &&a, B &&b, C &&c, D &&d, E &&...e) {
     const place at;
-    shape extents = a.extents(at);
-    ((extents = detail::common_shape(extents, b.extents(at), at)), ...);
-    const auto result = f(detail::leaf(static_cast<A &&>(a), 0), detail::leaf(static_cast<B &&>(b), 0)...);
-    using R = typename detail::traced_result<std::decay_t<decltype(result)>>::type;
-    return detail::finished<R>(result, extents, at);
+    return detail::mapped(at, f, detail::settled(static_cast<A &&>(a), at), detail::settled(static_cast<B &&>(b), at),
+                          detail::settled(static_cast<C &&>(c), at), detail::settled(static_cast<D &&>(d), at),
+                          detail::settled(static_cast<E &&>(e), at)...);
 }
 
 /// All elements of `a` (along one axis) folded with f, starting from `identity`. `f` must be associative and take and return

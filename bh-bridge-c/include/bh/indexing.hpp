@@ -31,6 +31,15 @@ auto where(C &&condition, A &&a, B &&b, place at = place::here()) {
                              detail::take(static_cast<B &&>(b), at));
 }
 
+namespace detail {
+
+/// The argument as an array of its own handle.
+template <class A> array<element_of<A>> as_is(A &&a, place at) {
+    return wrapped<element_of<A>>(keep_as_is(take(static_cast<A &&>(a), at)).release());
+}
+
+} // namespace detail
+
 /// `a` limited to the range from `low` to `high`.
 template <class A, class L, class H, detail::if_operands<A, L, H> = 0>
 auto clip(A &&a, L &&low, H &&high, place at = place::here()) {

@@ -100,11 +100,16 @@ public:
     const shape &extents() const noexcept { return extents_; }
     const shape &strides() const noexcept { return strides_; }
     std::size_t size() const noexcept { return static_cast<std::size_t>(extents_.count()); }
-    /// The element at an index per dimension. Not checked.
-    template <class... I> T &operator()(I... i) const noexcept {
+    /// The element at an index per dimension, counted from 0.
+    template <class... I> T &operator()(I... i) const {
         const std::int64_t list[] = {static_cast<std::int64_t>(i)..., 0};
         std::int64_t offset = 0;
-        for (std::size_t dim = 0; dim < sizeof...(I); ++dim) offset += list[dim] * strides_[static_cast<int>(dim)];
+        bool inside = static_cast<int>(sizeof...(I)) == extents_.rank();
+        for (int dim = 0; inside && dim < extents_.rank(); ++dim) {
+            inside = list[dim] >= 0 && list[dim] < extents_[dim];
+            offset += list[dim] * strides_[dim];
+        }
+        if (!inside) detail::fail(BH_STATUS_BOUNDS, "there is no such element in a mapping of shape " + extents_.text(), place());
         return data_[offset];
     }
 };

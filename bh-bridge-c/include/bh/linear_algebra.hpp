@@ -121,14 +121,9 @@ template <class T> struct lu_factors {
 
     array<T> lower(place at = place::here()) const {
         const std::int64_t order = factors.extent(0, at);
-        const array<std::int64_t> rows = arange(static_cast<double>(order), at);
-        const array<bool> below = bh::less(rows(newaxis), rows(all, newaxis), at);
-        return bh::add(bh::where(below, factors, T(0), at), eye<T>(order, order, 0, at), at);
+        return bh::add(bh::tril(factors, -1, at), eye<T>(order, order, 0, at), at);
     }
-    array<T> upper(place at = place::here()) const {
-        const array<std::int64_t> rows = arange(static_cast<double>(factors.extent(0, at)), at);
-        return bh::where(bh::greater_equal(rows(newaxis), rows(all, newaxis), at), factors, T(0), at);
-    }
+    array<T> upper(place at = place::here()) const { return bh::triu(factors, 0, at); }
 };
 
 /// Factors a square matrix into triangular ones, with pivoting of rows.
@@ -156,6 +151,7 @@ namespace detail {
 template <class A> auto fourier(const char *name, const array<A> &a, place at) {
     using T = inexact<A>;
     using R = typename type_of<promote(code<T>, BH_TYPE_C64)>::type;
+    if (a.rank(at) == 0) fail(BH_STATUS_SHAPE, std::string(name) + ": an array without dimensions has no last axis", at);
     const array<T> input = as<T>(a, at);
     return extension_new<R>(name, a.extents(at), {input.handle()}, at);
 }

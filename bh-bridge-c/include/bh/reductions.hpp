@@ -3,6 +3,8 @@
 
 #include "selection.hpp"
 
+#include <cmath>
+
 namespace bh {
 namespace detail {
 
@@ -156,19 +158,25 @@ template <class A, detail::if_array<A> = 0> array<std::int64_t> argmin(A &&a, pl
 template <class A, class B> bool array_equal(const array<A> &a, const array<B> &b, place at = place::here()) {
     return a.extents(at) == b.extents(at) && scalar<bool>(bh::all(bh::equal(a, b, at), {}, dropdims, at), at);
 }
+/// Is |a - b| ≤ atol + rtol·|b|, or are both the same infinity?
+template <class A, class B, detail::if_operands<A, B> = 0>
+auto isclose(const A &a, const B &b, double rtol = 1e-5, double atol = 1e-8, place at = place::here()) {
+    auto same = bh::equal(a, b, at);
+    auto off = bh::absolute(bh::subtract(a, b, at), at);
+    if constexpr (detail::is_scalar<B>) {
+        const auto size = std::abs(b);
+        // Everything would be close to an infinity.
+        const double limit = size - size == 0 ? atol + rtol * static_cast<double>(size) : -1.0;
+        return bh::logical_or(bh::less_equal(std::move(off), limit, at), std::move(same), at);
+    } else {
+        auto near = bh::less_equal(std::move(off), bh::add(bh::multiply(bh::absolute(b, at), rtol, at), atol, at), at);
+        return bh::logical_or(bh::logical_and(std::move(near), bh::isfinite(b, at), at), std::move(same), at);
+    }
+}
 /// Is |a - b| ≤ atol + rtol·|b| everywhere? Waits for the answer.
 template <class A, class B, detail::if_operands<A, B> = 0>
 bool allclose(const A &a, const B &b, double rtol = 1e-5, double atol = 1e-8, place at = place::here()) {
-    auto limit = [&] {
-        if constexpr (detail::is_scalar<B>) {
-            return atol + rtol * static_cast<double>(b < B(0) ? -b : b);
-        } else {
-            return bh::add(bh::multiply(bh::absolute(b, at), rtol, at), atol, at);
-        }
-    }();
-    // Equal infinities are close though their difference is NaN.
-    auto near = bh::less_equal(bh::absolute(bh::subtract(a, b, at), at), std::move(limit), at);
-    return scalar<bool>(bh::all(bh::logical_or(std::move(near), bh::equal(a, b, at), at), {}, dropdims, at), at);
+    return scalar<bool>(bh::all(bh::isclose(a, b, rtol, atol, at), {}, dropdims, at), at);
 }
 
 } // namespace bh

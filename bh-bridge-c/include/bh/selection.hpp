@@ -1,7 +1,7 @@
 // Elements that a mask chooses: a(mask), to be read and written.
 #pragma once
 
-#include "indexing.hpp"
+#include "arrange.hpp"
 
 namespace bh {
 namespace detail {

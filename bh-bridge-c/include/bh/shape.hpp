@@ -16,6 +16,13 @@ class shape {
     std::int64_t extents_[max_rank] = {};
     int rank_ = 0;
 
+    int checked(int dim) const {
+        if (dim < 0 || dim >= rank_) {
+            detail::fail(BH_STATUS_BOUNDS, "dimension " + std::to_string(dim) + " does not exist in shape " + text(), place());
+        }
+        return dim;
+    }
+
 public:
     using value_type = std::int64_t;
 
@@ -38,8 +45,8 @@ public:
     std::size_t size() const noexcept { return static_cast<std::size_t>(rank_); }
     const std::int64_t *data() const noexcept { return extents_; }
     std::int64_t *data() noexcept { return extents_; }
-    std::int64_t operator[](int dim) const noexcept { return extents_[dim]; }
-    std::int64_t &operator[](int dim) noexcept { return extents_[dim]; }
+    std::int64_t operator[](int dim) const { return extents_[checked(dim)]; }
+    std::int64_t &operator[](int dim) { return extents_[checked(dim)]; }
     const std::int64_t *begin() const noexcept { return extents_; }
     const std::int64_t *end() const noexcept { return extents_ + rank_; }
 

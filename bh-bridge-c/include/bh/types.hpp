@@ -6,6 +6,7 @@
 #include <complex>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace bh {
 
@@ -118,6 +119,16 @@ template <class T, class S> T convert_scalar(S value, [[maybe_unused]] place at)
         static_assert(!is_complex(code<S>), "a complex number cannot become a real one: use its real() or imag()");
         return static_cast<T>(value);
     }
+}
+
+/// Converts an element of a range: numbers that an integer type does not have become its nearest one, NaN becomes 0, as `cast` does.
+template <class T, class S> T convert_element(const S &value) {
+    if constexpr (std::is_floating_point_v<S> && std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        if (value != value) return T(0);
+        if (value <= static_cast<S>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+        if (value >= static_cast<S>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    }
+    return static_cast<T>(value);
 }
 
 /// A constant operand of the C interface.
