@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What fusion gains: partition costs, kernels and run times of the programs of the fusion paper's Table I by algorithm.
 
-    BH_PREFIX=DIR BH_PARTITION_COSTS=PROGRAM benches/fusion.py [--json FILE] [--size small|full] [NAME...]
+    BH_PREFIX=DIR BH_PARTITION_COSTS=PROGRAM benches/fusion.py [--json FILE] [--plot FILE] [--size small|full] [NAME...]
 
 PROGRAM is the built example `partition_costs` of bh-fuser. The costs are those of the batches as recorded at small size, in
 bytes of the distinct views of each kernel; those of the paper's figure 3 are in elements of eight bytes. The run times are
-seconds with the partition cache warm (a second run in the process), cold (the first), and without one.
+seconds with the partition cache warm (a second run in the process), cold (the first), and without one. If
+BH_PARTITION_TIMES names what `cargo bench -p bh-fuser` printed, the growth of the partitioning time is reported too. The
+picture goes beside the JSON file if no name is given. Greedy may cost at most 5% more than what optimal finishes with.
 """
 
 import argparse
@@ -19,12 +21,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
 import collection
+import fusion_plot
 
 ALGORITHMS = ["singleton", "naive", "unintrusive", "greedy", "optimal"]
 FIGURE_3 = collection.HERE / "common" / "figure3.txt"
 BYTES = 8
 # Steps of a program whose batches are recorded.
 RECORDED_ITERATIONS = 3
+# What greedy may cost more than the optimum.
+GREEDY_TOLERANCE = 0.05
 
 
 def partition_costs(paths, *flags):
@@ -74,6 +79,28 @@ def run_times(program, binary, algorithm, args):
     return result
 
 
+def growth(times):
+    """For each synthetic program the (operations, microseconds) of greedy partitions, and how fast they grow."""
+    programs = {}
+    for key, entry in times.items():
+        name, _, size = key.rpartition("_")
+        if "greedy_traffic" in entry and size.isdigit():
+            point = (entry["ops"], entry["greedy_traffic"]["us_per_op"] * entry["ops"])
+            programs.setdefault(name, []).append(point)
+    return {
+        name: {"exponent": fusion_plot.growth_exponent(points), "points": sorted(points)} for name, points in programs.items()
+    }
+
+
+def too_dear(programs):
+    """Programs whose greedy partition costs too much more than a finished optimal one; prints how many finished."""
+    finished = {name: entries for name, entries in programs.items() if entries["optimal"]["in_budget"]}
+    excess = {name: entries["greedy"]["cost"] / max(entries["optimal"]["cost"], 1) - 1 for name, entries in finished.items()}
+    worst = max(excess.values(), default=0.0)
+    print(f"greedy costs at most {100 * worst:.1f}% more than the optimum of the {len(finished)} programs where that was found")
+    return [name for name, more in excess.items() if more > GREEDY_TOLERANCE]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -81,6 +108,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3, help="runs of which the median counts")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path)
     args = parser.parse_args()
     for variable in ("BH_PREFIX", "BH_PARTITION_COSTS"):
         if variable not in os.environ:
@@ -113,8 +141,18 @@ def main():
                 f" {times['kernels_per_iteration']:12.2f}",
                 flush=True,
             )
+    if "BH_PARTITION_TIMES" in os.environ:
+        table["growth"] = growth(json.loads(Path(os.environ["BH_PARTITION_TIMES"]).read_text()))
+        for name, program in table["growth"].items():
+            print(f"partitioning time of '{name}' grows with operations^{program['exponent']:.2f}")
     if args.json:
         args.json.write_text(json.dumps(table, indent=1) + "\n")
+    plot = args.plot or (args.json and args.json.with_suffix(".svg"))
+    if plot:
+        plot.write_text(fusion_plot.page(table.get("growth"), table["programs"]))
+    for name in too_dear(table["programs"]):
+        failed = True
+        print(f"{name}: greedy costs too much more than optimal", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -3,10 +3,12 @@
 
 mod generate;
 mod shrink;
+mod sprinkle;
 mod views;
 
 pub use generate::program;
 pub use shrink::shrink;
+pub use sprinkle::sprinkled;
 
 use crate::batch::Batch;
 use crate::compare::{Tolerance, compare, may_differ, tolerance};

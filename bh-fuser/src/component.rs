@@ -7,6 +7,7 @@ use crate::explain;
 use crate::fuse::Partitioner;
 use crate::options::Options;
 use crate::persist;
+use crate::price;
 use bh_bytecode::BatchRef;
 use bh_core::abi::{kind, log_level, status};
 use bh_core::{Child, Component, Counter, Error, Host, Result, Ticket};
@@ -38,6 +39,8 @@ struct Counters {
     hits: Counter,
     misses: Counter,
     assignment_hits: Counter,
+    /// Bytes that would be moved without fusion, and with it.
+    moved: [Counter; 2],
 }
 
 impl Component for Fuser {
@@ -81,6 +84,7 @@ impl Component for Fuser {
                 hits: host.counter("fuser.cache_hits"),
                 misses: host.counter("fuser.cache_misses"),
                 assignment_hits: host.counter("fuser.assignment_hits"),
+                moved: ["fuser.unfused_bytes", "fuser.fused_bytes"].map(|name| host.counter(name)),
             },
             host,
         })
@@ -104,9 +108,10 @@ impl Component for Fuser {
             self.host.trace("fuse", begin, "remembered");
         } else {
             self.counters.misses.add(1);
-            let (partition, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments);
+            let (mut partition, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments);
             self.counters.assignment_hits.add(u64::from(hit));
             self.host.trace("fuse", begin, if hit { "assignment remembered" } else { "new" });
+            partition.moved = price::moved(&partition.apply(batch), &self.options);
             self.draw(batch, &partition);
             self.cache.insert(partition);
         }
@@ -117,6 +122,7 @@ impl Component for Fuser {
         self.counters.kernels.add(partition.blocks.len() as u64);
         self.counters.contracted.add(partition.contracted.len() as u64);
         self.counters.renames.add(partition.renames.len() as u64);
+        self.counters.moved.iter().zip(partition.moved).for_each(|(counter, bytes)| counter.add(bytes));
         self.child.execute(&partition.apply(batch), &partition.all).map_err(|mut error| {
             // Block numbers mean nothing above; the instruction still does.
             error.block = None;

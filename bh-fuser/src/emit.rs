@@ -29,6 +29,8 @@ pub struct Partition {
     pub dims: Vec<i64>,
     /// The numbers of all blocks in order.
     pub all: Vec<u32>,
+    /// Bytes that cross the memory bus without and with fusion, as far as they were estimated.
+    pub moved: [u64; 2],
 }
 
 impl Partition {
@@ -80,6 +82,8 @@ pub struct Emitter {
     entries: Vec<Entry>,
     last_use: Vec<u32>,
     systems: Vec<(u32, u32)>,
+    /// Are renames that copy too much refused?
+    strict: bool,
 }
 
 impl Emitter {
@@ -115,7 +119,7 @@ impl Emitter {
                 ..Block::default()
             });
             let members: &[u32] = members;
-            fill_block(rules, members, &mut self.entries, &mut partition)?;
+            fill_block(rules, members, self.strict, &mut self.entries, &mut partition)?;
             add_systems(&mut partition, position + 2, &mut pending);
             let end = partition.block_instrs.len() as u32;
             if let Some(block) = partition.blocks.last_mut() {
@@ -126,6 +130,19 @@ impl Emitter {
         }
         partition.all = (0..partition.blocks.len() as u32).collect();
         Some(partition)
+    }
+
+    /// As [`Emitter::emit`], and `None` as well if a rename would copy too much.
+    pub fn emit_affordable(
+        &mut self,
+        rules: &mut Rules<'_>,
+        dependencies: &Dependencies,
+        labels: &[u32],
+    ) -> Option<Partition> {
+        self.strict = true;
+        let partition = self.emit(rules, dependencies, labels);
+        self.strict = false;
+        partition
     }
 
     /// Numbers blocks by their first instruction.
@@ -253,6 +270,7 @@ fn put_epilogue_last(facts: &Facts, members: &mut [u32]) {
 fn fill_block(
     rules: &mut Rules<'_>,
     members: &[u32],
+    strict: bool,
     entries: &mut Vec<Entry>,
     partition: &mut Partition,
 ) -> Option<()> {
@@ -270,6 +288,9 @@ fn fill_block(
         if is_contracted(rules.facts, base, group) {
             partition.contracted.push(base);
         } else if needs_rename(rules, group) {
+            if strict && !rename::affordable(rules.batch, rules.facts, rules.options, base, group) {
+                return None;
+            }
             let pieces = rename::uncovered(rules.batch, base, written(group))?;
             let alias = find_alias(rules, members, base, group);
             let (alias, alias_view) = alias.unwrap_or((NONE, 0));

@@ -1,6 +1,6 @@
 //! What the algorithms need to know about a batch, gathered in one pass into reusable tables.
 
-use crate::lower::fold_order;
+use crate::lower::{fold_order, fold_sources};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, Kind, Opcode, base_flags};
 
@@ -262,7 +262,7 @@ impl Facts {
             if let Some(view) = instr.inputs().first().and_then(|operand| operand.as_view()) {
                 op.shape = self.views[view as usize].shape;
                 op.elements = batch.views[view as usize].len;
-                op.order = self.order(batch, view, instr.param);
+                op.order = self.order(batch, index, view);
             } else {
                 // Folding a constant over no array: leave it alone.
                 op.class = Class::Alone;
@@ -292,15 +292,18 @@ impl Facts {
         self.ops.push(op);
     }
 
-    /// The number of the order in which a fold takes the elements of a view.
-    fn order(&mut self, batch: &BatchRef<'_>, view: u32, mask: u16) -> u32 {
-        let stride = batch.stride(view);
-        if stride.windows(2).all(|pair| pair[0] >= pair[1]) && stride.last().is_none_or(|&last| last >= 0) {
+    /// The number of the order in which a fold of a view takes its elements.
+    fn order(&mut self, batch: &BatchRef<'_>, index: u32, view: u32) -> u32 {
+        let shape = batch.shape(view);
+        let is_forward = |stride: &[i64]| stride.is_sorted_by(|a, b| a >= b) && stride.last().is_none_or(|&s| s >= 0);
+        let sources = fold_sources(batch, index);
+        if sources.iter().all(|&source| is_forward(batch.stride(source))) {
             return 0;
         }
-        let shape = batch.shape(view);
-        let order = fold_order(shape, stride, mask);
-        if order == fold_order(shape, &vec![0; shape.len()], mask) {
+        let mask = batch.instrs[index as usize].param;
+        let sources: Vec<&[i64]> = sources.into_iter().map(|source| batch.stride(source)).collect();
+        let order = fold_order(shape, &sources, mask);
+        if order == fold_order(shape, &[], mask) {
             return 0;
         }
         let known = self.orders.iter().position(|known| *known == order).unwrap_or_else(|| {

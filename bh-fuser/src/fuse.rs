@@ -46,20 +46,24 @@ impl Partitioner {
     ) -> (Partition, bool) {
         self.gather(batch);
         let mut key = std::mem::take(&mut self.key);
-        let mut hit = false;
-        let usable = relations_key(batch, &self.facts, &mut self.relations, &mut key);
-        if usable && let Some(labels) = assignments.get(&key) {
+        let usable = relations_key(batch, &self.facts, options, &mut self.relations, &mut key);
+        let found = if usable { assignments.get(&key) } else { None };
+        // Relations do not tell whether all that a kernel writes leaves little enough for its renames.
+        let remembered = found.and_then(|labels| {
             self.labels.clear();
             self.labels.extend_from_slice(labels);
-            hit = true;
-        } else {
+            let mut rules = Rules::new(batch, &self.facts, options, &mut self.relations);
+            self.emitter.emit_affordable(&mut rules, &self.dependencies, &self.labels)
+        });
+        let hit = remembered.is_some();
+        let partition = remembered.unwrap_or_else(|| {
             self.assign(batch, options);
-        }
-        let partition = self.emit(batch, options);
-        // Whether a rename pays depends on extents.
-        if usable && !hit && partition.renames.is_empty() {
-            assignments.insert(&key, &self.labels);
-        }
+            let partition = self.emit(batch, options);
+            if usable {
+                assignments.insert(&key, &self.labels);
+            }
+            partition
+        });
         self.key = key;
         (partition, hit)
     }

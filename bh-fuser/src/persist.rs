@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"bhfuse 1";
+const MAGIC: &[u8; 8] = b"bhfuse 2";
 
 /// The file of these options in a directory.
 pub fn file_name(directory: &Path, options: [u64; 4]) -> PathBuf {
@@ -113,6 +113,7 @@ fn write_entry(bytes: &mut Vec<u8>, hash: u128, entry: &Entry) {
     for table in [blocks.collect(), renames.collect(), views.collect()] {
         put_all(bytes, records(table).into_iter());
     }
+    partition.moved.iter().for_each(|&word| put(bytes, word));
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -176,6 +177,7 @@ fn read_entry(reader: &mut Reader<'_>) -> Option<(u128, Entry)> {
         let [base, rank, dims, ..] = small([base, rank, dims, 0, 0, 0])?;
         partition.views.push(ViewRec { base, rank, start: start as i64, len: len as i64, dims, reserved: 0 });
     }
+    partition.moved = [reader.word()?, reader.word()?];
     partition.all = (0..partition.blocks.len() as u32).collect();
     let entry = Entry { key: key.into(), bases: bases.into(), views: views.into(), partition, used: 0, foreign: true };
     Some((hash, entry))

@@ -1,5 +1,6 @@
 //! What a finished partition costs, kernel by kernel.
 
+use crate::cost;
 use crate::facts::{Facts, NONE};
 use crate::legality::{Entry, Rules, fold_entries};
 use crate::options::Options;
@@ -25,6 +26,12 @@ impl Price {
     pub fn total_unfused(&self) -> i64 {
         self.unfused.iter().sum()
     }
+}
+
+/// Estimates the bytes that cross the memory bus in a batch without and with its partition.
+pub fn moved(batch: &BatchRef<'_>, options: &Options) -> [u64; 2] {
+    let traffic = price(batch, &Options { cost: &cost::TRAFFIC, kernel_bytes: 0, ..options.clone() });
+    [traffic.total_unfused(), traffic.total()].map(|bytes| u64::try_from(bytes).unwrap_or(0))
 }
 
 /// The cost of a batch's partition.

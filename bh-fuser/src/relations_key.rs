@@ -1,7 +1,9 @@
 //! The key of a batch by the relations between its views: programs over ever smaller views have equal keys, step by step.
 
 use crate::facts::{Facts, NONE};
+use crate::options::Options;
 use crate::relation::{Relation, RelationCache};
+use crate::rename;
 use bh_bytecode::BatchRef;
 
 /// The most pairs of views that a key may hold.
@@ -29,8 +31,15 @@ impl Numbers {
 /// Writes the key; false if there are too many pairs of views.
 ///
 /// It holds whatever the rules look at: opcodes and parameters, which operands are one view, one shape or one base, the
-/// flags of bases, and how the views of each written base relate.
-pub fn relations_key(batch: &BatchRef<'_>, facts: &Facts, relations: &mut RelationCache, key: &mut Vec<u64>) -> bool {
+/// flags of bases, how the views of each written base relate, and whether one of these views leaves little enough of its
+/// base for a rename. That several writes together do must be looked at again.
+pub fn relations_key(
+    batch: &BatchRef<'_>,
+    facts: &Facts,
+    options: &Options,
+    relations: &mut RelationCache,
+    key: &mut Vec<u64>,
+) -> bool {
     key.clear();
     let (mut views, mut bases) = (Numbers::new(batch.views.len()), Numbers::new(batch.bases.len()));
     let mut shapes = Numbers::new(batch.views.len());
@@ -73,16 +82,24 @@ pub fn relations_key(batch: &BatchRef<'_>, facts: &Facts, relations: &mut Relati
     for base in (0..used.len()).filter(written) {
         // Bases are walked by table index, so the index order is part of the key.
         key.push(bases.get(base as u32).0 as u64);
+        let mut overlaps = false;
         for (at, &a) in used[base].iter().enumerate() {
             for &b in &used[base][..at] {
-                key.push(match relations.get(batch, a, b) {
+                let code = match relations.get(batch, a, b) {
                     Relation::Identical => 0,
                     Relation::Disjoint => 1,
                     Relation::Contains => 2,
                     Relation::Inside => 3,
                     Relation::Overlapping => 4,
-                });
+                };
+                overlaps |= code > 1;
+                key.push(code);
             }
+        }
+        if overlaps {
+            let bytes = |view: &u32| facts.views[*view as usize].bytes;
+            let little = |view: &u32| u64::from(rename::leaves_little(batch, options, base as u32, bytes(view)));
+            key.extend(used[base].iter().map(little));
         }
     }
     true

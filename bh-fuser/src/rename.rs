@@ -14,11 +14,15 @@ type Ranges = Vec<(i64, i64)>;
 
 /// May a block with these accesses give the base a fresh buffer? The rest to copy must be small and made of few views.
 pub fn affordable(batch: &BatchRef<'_>, facts: &Facts, options: &Options, base: u32, group: &[Entry]) -> bool {
-    let writes = group.iter().filter(|entry| entry.first_write != NONE);
-    let written: u64 = writes.clone().map(|entry| facts.views[entry.view as usize].bytes).sum();
+    let writes = group.iter().filter(|entry| entry.first_write != NONE).map(|entry| entry.view);
+    let written: u64 = writes.clone().map(|view| facts.views[view as usize].bytes).sum();
+    leaves_little(batch, options, base, written) && uncovered(batch, base, writes).is_some()
+}
+
+/// Is what a write of so many bytes leaves of a base small enough to be copied?
+pub fn leaves_little(batch: &BatchRef<'_>, options: &Options, base: u32, written: u64) -> bool {
     let rest = batch.bases[base as usize].bytes().saturating_sub(written);
-    let small = rest as u128 * 100 <= written as u128 * options.rename_percent as u128;
-    small && uncovered(batch, base, writes.map(|entry| entry.view)).is_some()
+    rest as u128 * 100 <= written as u128 * options.rename_percent as u128
 }
 
 /// The views of a base that disjoint writes leave untouched; `None` if they cannot be told or are too many.

@@ -200,9 +200,6 @@ fn check_boxes(batch: &BatchRef<'_>, work: &[usize]) -> Result<Vec<Level>, Strin
             if shape_of(batch, instr, 1) != shape || batch.instrs[instr].param != batch.instrs[first].param {
                 return Err("reductions differ in shape or axes".into());
             }
-            if !same_order(batch, first, instr) {
-                return Err(format!("reductions {first} and {instr} take their elements in different orders"));
-            }
             if after {
                 return Err(format!("reduction {instr} comes after the epilogue"));
             }
@@ -217,23 +214,6 @@ fn check_boxes(batch: &BatchRef<'_>, work: &[usize]) -> Result<Vec<Level>, Strin
         }
     }
     Ok(levels)
-}
-
-/// Do two reductions of one shape walk their inputs in one order: outer axes are those of the larger strides for both, and
-/// no folded axis is walked backward by one of them alone?
-fn same_order(batch: &BatchRef<'_>, a: usize, b: usize) -> bool {
-    let stride = |instr: usize| batch.instrs[instr].operands[1].as_view().map_or(&[][..], |view| batch.stride(view));
-    let (a_stride, b_stride, shape) = (stride(a), stride(b), shape_of(batch, a, 1));
-    let swapped = |x: i64, y: i64| x != 0 && y != 0 && x.abs() < y.abs();
-    (0..shape.len()).filter(|&axis| shape[axis] > 1).all(|axis| {
-        let folded = batch.instrs[a].param >> axis & 1 == 1;
-        let turned = folded && (a_stride[axis] < 0) != (b_stride[axis] < 0);
-        let against = (axis + 1..shape.len()).filter(|&inner| shape[inner] > 1).any(|inner| {
-            let (a, b) = ((a_stride[axis], a_stride[inner]), (b_stride[axis], b_stride[inner]));
-            (swapped(a.0, a.1) && swapped(b.1, b.0)) || (swapped(a.1, a.0) && swapped(b.0, b.1))
-        });
-        !turned && !against
-    })
 }
 
 fn check_contraction(batch: &BatchRef<'_>, block: &Block, work: &[usize], uses: &[Vec<Use>]) -> Result<(), String> {

@@ -138,3 +138,55 @@ fn scripts_of_the_shadow_engine_are_checked() {
     let error = Stack::load(&config, Some("it")).map(|_| ()).unwrap_err();
     assert!(error.text.ends_with("vem-split needs two stacks below it (a list of siblings), not 1"), "{error}");
 }
+
+fn refused(text: &str) -> String {
+    let config = stacks::from_text("settings", text).unwrap();
+    match Stack::load(&config, Some("it")) {
+        Ok(_) => panic!("{text} is taken"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn unknown_algorithms_cost_models_and_passes_name_the_valid_ones() {
+    let fuser = |key: &str, value: &str| {
+        refused(&format!("[stacks]\nit = ['fuser', 'node', 've-cpu']\n[components.fuser]\n{key} = '{value}'\n"))
+    };
+    let text = fuser("algorithm", "gredy");
+    assert!(text.contains("'gredy'") && text.contains("did you mean 'greedy'?"), "{text}");
+    assert!(text.contains("singleton, naive, greedy, unintrusive, optimal"), "{text}");
+    let text = fuser("cost_model", "bytes");
+    assert!(text.contains("'bytes'") && text.contains("unique-views, max-contraction, traffic"), "{text}");
+    let text = refused("[stacks]\nit = ['filter', 'node', 've-cpu']\n[components.filter]\npasses = 'simplfy'\n");
+    assert!(text.contains("unknown pass 'simplfy'") && text.contains("simplify, power, collect,"), "{text}");
+}
+
+/// Runs one operation on a stack with partitions on disk; returns the cache's hits and misses.
+fn run_with_partitions(directory: &std::path::Path) -> [u64; 2] {
+    let mut stack = load(&format!(
+        "[stacks]\nit = ['fuser', 'node', 've-cpu']\n[components.fuser]\ncache_dir = '{}'\n",
+        directory.display()
+    ));
+    let mut script = Script::new(&stack, 2);
+    script.fill(0, 2.0).op(Opcode::Add, &[1, 0, 0]).run(&mut stack).unwrap();
+    assert_eq!(script.values(&mut stack, 1).unwrap()[0], 4.0);
+    let counts = ["fuser.cache_hits", "fuser.cache_misses"].map(|name| stack.stats().get(name).unwrap_or(0));
+    script.discard(&mut stack).unwrap();
+    stack.shutdown().unwrap();
+    counts
+}
+
+#[test]
+fn a_corrupt_partition_cache_is_ignored_and_rebuilt() {
+    let directory = std::env::temp_dir().join(format!("bh-partitions-{}", std::process::id()));
+    assert_eq!(run_with_partitions(&directory), [0, 1]);
+    assert_eq!(run_with_partitions(&directory), [1, 0]);
+    let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
+    assert_eq!(run_with_partitions(&directory), [0, 1]);
+    assert_eq!(run_with_partitions(&directory), [1, 0]);
+    std::fs::remove_dir_all(directory).unwrap();
+}

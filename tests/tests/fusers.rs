@@ -7,7 +7,7 @@ use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
 
 /// Programs of each kind. `BH_TEST_PROGRAMS` asks for another number.
-const PROGRAMS: u64 = 3_000;
+const PROGRAMS: u64 = 2_000;
 
 /// Algorithms with a cost model each; the first one never fuses.
 const FUSERS: &[(&str, &str)] = &[

@@ -20,6 +20,9 @@ pub fn run(arguments: &[String]) -> Outcome {
         execute(cargo().args(example))?;
         command.arg(root().join("benches/fusion.py")).args(&arguments[1..]);
         command.env("BH_PARTITION_COSTS", target().join("release/examples/partition_costs"));
+        let times = target().join("partition-times.json");
+        std::fs::write(&times, output(cargo().args(["bench", "-p", "bh-fuser", "--bench", "partition"]))?)?;
+        command.env("BH_PARTITION_TIMES", times);
     } else {
         command.arg(root().join("benches/run.py")).args(arguments);
     }

@@ -4,8 +4,9 @@
 //! x·1, x/1 and x¹ are x for integers and floats (a NaN stays one); x+0 and x−0 are x for integers, x+(−0.0) and
 //! x−(+0.0) for floats (x+(+0.0) is not: it loses −0.0); x·0, x−x and x^x (exclusive or) are 0 for integers only, as
 //! floats have NaN, infinities and −0.0; x⁰ is 1, also for NaN; x∧x, x∨x, max(x,x), min(x,x) and where(m,x,x) are x.
-//! Complex numbers are left alone, as their products mix parts. For ¬¬x the inner value must still be what its
-//! definition gave, and so must x ([`Facts::definition`], [`Facts::changed`]). Only the instruction itself changes;
+//! Complex numbers are left alone, as their products mix parts. For ¬¬x, and for −(−x) spelled 0−x for integers and (−0.0)−x
+//! for floats, which flips the sign alone, the inner value must still be what its definition gave, and so must x
+//! ([`Facts::definition`], [`Facts::changed`]). Only the instruction itself changes;
 //! its output keeps its values.
 
 use super::Options;
@@ -111,17 +112,68 @@ fn same_operands(instr: &Instr, dtype: DType) -> Option<Result> {
     }
 }
 
-/// ¬¬x, for negations that are their own inverse.
+/// ¬¬x and −(−x), for negations that are their own inverse.
 fn double_negation(batch: &Batch, facts: &Facts, instr: &Instr, index: u32) -> Option<Result> {
-    if !matches!(instr.opcode, Opcode::LogicalNot | Opcode::Invert | Opcode::Conj) {
-        return None;
-    }
-    let inner = facts.definition(batch, instr.operands[1].as_view()?, index)?;
+    let inner = facts.definition(batch, negated(batch, instr)?.as_view()?, index)?;
     let definition = batch.instrs[inner as usize];
-    let source = definition.operands[1];
+    let source = negated(batch, &definition)?;
     let view = source.as_view()?;
     let holds = definition.opcode == instr.opcode
         && !facts.changed(batch, view, inner, index)
         && may_read_beside(batch, output(instr)?, view);
     holds.then_some(Result::Copy(source))
+}
+
+/// What the instruction negates, if it is a negation.
+fn negated(batch: &Batch, instr: &Instr) -> Option<Operand> {
+    match instr.opcode {
+        Opcode::LogicalNot | Opcode::Invert | Opcode::Conj => Some(instr.operands[1]),
+        Opcode::Subtract => {
+            let dtype = output_type(batch, instr)?;
+            if dtype.is_complex() {
+                return None;
+            }
+            let zero = if dtype.is_float() { Constant::from_value(-0.0f64) } else { Constant::from_value(0u8) };
+            (constant(batch, instr.operands[1])? == zero.cast(dtype)).then_some(instr.operands[2])
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::text;
+
+    /// −(−x) with this constant for both differences: what is left of the second one.
+    fn twice_negated(dtype: DType, zero: Constant) -> Opcode {
+        let words = format!(
+            "bh batch 1\nbase b0 = {dtype}[4] id 1 row 4\nbase b1 = {dtype}[4] id 2 row 4 born\n\
+             base b2 = {dtype}[4] id 3 row 4 born\nview v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\n\
+             view v2 = b2 at 0 [4:1]\ni0: v1 = identity v0\ni1: v2 = identity v1\n"
+        );
+        let mut batch = text::parse(&words).unwrap();
+        let zero = Operand::constant(batch.push_constant(zero.cast(dtype)));
+        for instr in &mut batch.instrs {
+            *instr = Instr::new(Opcode::Subtract, &[instr.operands[0], zero, instr.operands[1]]);
+        }
+        run(&mut batch, &Options { reassociate: false, matmul: None });
+        assert_eq!(batch.instrs[0].opcode, Opcode::Subtract);
+        let last = batch.instrs[1];
+        assert!(last.opcode == Opcode::Subtract || last.operands[1] == batch.instrs[0].operands[2]);
+        last.opcode
+    }
+
+    #[test]
+    fn a_negative_of_a_negative_is_a_copy_where_signs_of_zeros_allow() {
+        let (plus, minus) = (Constant::from_value(0.0f64), Constant::from_value(-0.0f64));
+        assert_eq!(twice_negated(DType::I32, plus), Opcode::Identity);
+        assert_eq!(twice_negated(DType::U64, plus), Opcode::Identity);
+        assert_eq!(twice_negated(DType::F64, minus), Opcode::Identity);
+        assert_eq!(twice_negated(DType::F32, minus), Opcode::Identity);
+        // 0 − (0 − (−0.0)) is 0.0.
+        assert_eq!(twice_negated(DType::F64, plus), Opcode::Subtract);
+        assert_eq!(twice_negated(DType::C128, minus), Opcode::Subtract);
+        assert_eq!(twice_negated(DType::I16, Constant::from_value(1u8)), Opcode::Subtract);
+    }
 }

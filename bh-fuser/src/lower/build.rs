@@ -71,7 +71,7 @@ struct Builder<'a> {
 
 /// A stage under construction.
 #[derive(Default)]
-struct Draft {
+struct Draft<'a> {
     slots: Vec<(Slot, BufferRef, Access)>,
     steps: Vec<Step>,
     instrs: Vec<u32>,
@@ -82,11 +82,11 @@ struct Draft {
     current: Vec<(u32, Arg)>,
     /// What must be written at the end: view, value, instruction.
     stores: Vec<(u32, Arg, u32)>,
-    /// Strides of the view that the first reduction folds.
-    folded: Option<Vec<i64>>,
+    /// Strides of the sources of the first reduction.
+    folded: Option<Vec<&'a [i64]>>,
 }
 
-impl Draft {
+impl Draft<'_> {
     fn value(&mut self, step: Step, instr: u32) -> Arg {
         self.steps.push(step);
         self.instrs.push(instr);
@@ -151,7 +151,7 @@ impl Draft {
     }
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     fn build(&mut self, indices: &[u32]) -> Lowered {
         let batch = self.batch;
         let reduction = indices.iter().map(|&index| &batch.instrs[index as usize]).find(|instr| is_fold(instr, batch));
@@ -199,7 +199,7 @@ impl Builder<'_> {
     }
 
     /// Does the instruction need a reduction's result, or what the epilogue made of one?
-    fn reads_result(&self, instr: &Instr, epilogue: &Draft) -> bool {
+    fn reads_result(&self, instr: &Instr, epilogue: &Draft<'_>) -> bool {
         instr.inputs().iter().filter_map(|operand| operand.as_view()).any(|view| {
             let view = self.canonical(view);
             self.results.iter().any(|result| result.view == view)
@@ -216,7 +216,7 @@ impl Builder<'_> {
         if self.renamed.contains(&base) { BufferRef::Fresh(base) } else { BufferRef::Base(base) }
     }
 
-    fn read(&self, draft: &mut Draft, operand: Operand, instr: u32) -> Arg {
+    fn read(&self, draft: &mut Draft<'_>, operand: Operand, instr: u32) -> Arg {
         let dtype = self.batch.dtype(operand).unwrap_or(DType::I64);
         let Some(view) = operand.as_view() else {
             return draft.constant(dtype, ConstantRef::Batch(operand.as_constant().unwrap_or(0)));
@@ -239,11 +239,11 @@ impl Builder<'_> {
         arg
     }
 
-    fn compute(&self, draft: &mut Draft, index: u32, out: u32) {
+    fn compute(&self, draft: &mut Draft<'_>, index: u32, out: u32) {
         let instr = &self.batch.instrs[index as usize];
         let output = self.batch.base_of(out).map_or(DType::Bool, |base| base.dtype());
         let inputs = instr.inputs();
-        let index_slot = |draft: &mut Draft| {
+        let index_slot = |draft: &mut Draft<'_>| {
             let view = inputs[0].as_view().unwrap_or(0);
             draft.slot(DType::I64, SlotMode::Index, BufferRef::None, self.access(view))
         };
@@ -314,7 +314,7 @@ impl Builder<'_> {
         GatherSource { buffer: BufferRef::Base(record.base), start: record.start, shape, stride, len: record.len }
     }
 
-    fn reduce(&mut self, draft: &mut Draft, index: u32, out: u32, mask: u16) {
+    fn reduce(&mut self, draft: &mut Draft<'a>, index: u32, out: u32, mask: u16) {
         let batch = self.batch;
         let instr = &batch.instrs[index as usize];
         let arg = self.read(draft, instr.inputs()[0], index);
@@ -323,7 +323,9 @@ impl Builder<'_> {
         let dtype = batch.bases[base as usize].dtype();
         let input = instr.inputs()[0].as_view();
         let rank = input.map_or(0, |view| batch.shape(view).len());
-        draft.folded.get_or_insert_with(|| input.map_or(Vec::new(), |view| batch.stride(view).to_vec()));
+        draft.folded.get_or_insert_with(|| {
+            nest::fold_sources(batch, index).into_iter().map(|view| batch.stride(view)).collect()
+        });
         let (buffer, access) = if self.is_contracted(base) {
             self.temporaries.push(Temporary { dtype, len: record.len });
             let mut strides = batch.shape(out).to_vec();
@@ -347,7 +349,7 @@ impl Builder<'_> {
     }
 
     /// Adds the stores that somebody outside the block can see, and moves reductions behind them.
-    fn store(&self, draft: &mut Draft) {
+    fn store(&self, draft: &mut Draft<'_>) {
         for (view, arg, instr) in std::mem::take(&mut draft.stores) {
             let base = self.batch.views[view as usize].base;
             if self.is_contracted(base) || self.aliased.contains(&base) {
@@ -368,7 +370,7 @@ impl Builder<'_> {
 }
 
 /// Drops steps whose values nobody uses, and renumbers values and slots.
-fn remove_unused(draft: &mut Draft) {
+fn remove_unused(draft: &mut Draft<'_>) {
     let makes_value = |step: &Step| !matches!(step, Step::Store { .. } | Step::Reduce { .. });
     let mut used = vec![false; draft.values as usize];
     let mut value = draft.values as usize;

@@ -22,7 +22,7 @@ pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,
 };
-pub(crate) use nest::fold_order;
+pub(crate) use nest::{fold_order, fold_sources};
 pub use sweep::{
     Apart, Figures, Home, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps, figures,
     sweeps,

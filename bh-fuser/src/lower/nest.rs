@@ -1,13 +1,17 @@
 //! Loop nests: ordering dimensions by memory, turning backward walks forward, and merging dimensions.
 //!
-//! A nest with folds is ordered by the view that is folded alone, and its short inner dimensions are told before merging:
-//! whatever else shares the kernel has no say, so that a fold takes its elements in one order with and without fusion.
+//! A nest with folds is ordered by what its reductions are made of in the batch, and its short inner dimensions are told
+//! before merging: which of that shares the kernel has no say, so that a fold takes its elements in one order with and
+//! without fusion.
 
 use super::kernel::Dim;
+use bh_bytecode::{BatchRef, Kind, base_flags};
 
 /// Inner dimensions shorter than this change places with a longer neighbour of the other role: folds of a few elements
 /// and rows of a few elements are both slow as an inner loop.
 const SHORT: i64 = 32;
+/// How many instructions back, and for how many views, the sources of a fold are looked for.
+const FAR: usize = 64;
 
 /// One access before merging: its offset and its strides along the axes of the box.
 #[derive(Clone, Debug)]
@@ -34,25 +38,21 @@ pub(super) struct Nest {
     pub(super) folded: Vec<i64>,
 }
 
-/// Orders and merges the axes of a box. `reduced` is a bit mask of axes; `folded` has the strides of the folded view.
-/// Rewrites every access to strides along the resulting dimensions.
-pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[i64]>, accesses: &mut [Access]) -> Nest {
+/// Orders and merges the axes of a box. `reduced` is a bit mask of axes; `folded` has the strides of the
+/// [`fold_sources`]. Rewrites every access to strides along the resulting dimensions.
+pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[&[i64]]>, accesses: &mut [Access]) -> Nest {
     let mut axes = axes(shape, reduced);
-    match folded {
-        Some(strides) => {
-            flip(axes.iter().filter(|axis| axis.role == Dim::Kept), accesses);
-            for axis in axes.iter().filter(|axis| axis.role == Dim::Reduced && strides[axis.source] < 0) {
-                accesses.iter_mut().for_each(|access| turn(axis, access));
-            }
-            order(&mut axes, &[strides]);
-        }
-        None => {
-            flip(axes.iter(), accesses);
-            let memory: Vec<&[i64]> =
-                accesses.iter().filter(|access| access.memory).map(|access| access.strides.as_slice()).collect();
-            order(&mut axes, &memory);
+    let memory: Vec<Vec<i64>> =
+        accesses.iter().filter(|access| access.memory).map(|access| access.strides.clone()).collect();
+    let memory: Vec<&[i64]> = memory.iter().map(Vec::as_slice).collect();
+    let voters = folded.unwrap_or(&memory);
+    for axis in axes.iter().filter(|axis| axis.extent > 0) {
+        // Along kept axes the direction is free.
+        if is_backward(axis, if axis.role == Dim::Reduced { voters } else { &memory }) {
+            accesses.iter_mut().for_each(|access| turn(axis, access));
         }
     }
+    order(&mut axes, voters);
     move_short_run(&mut axes);
     let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced).map(|axis| axis.extent).collect();
     let mut extents: Vec<i64> = Vec::with_capacity(axes.len().max(1));
@@ -102,13 +102,37 @@ fn axes(shape: &[i64], reduced: u16) -> Vec<Axis> {
         .collect()
 }
 
-/// In which order a fold over these axes takes the elements of a view: its axes by memory, four bits each, and the folded
-/// ones that are walked backward. Folds of one kernel agree in it.
-pub(crate) fn fold_order(shape: &[i64], strides: &[i64], reduced: u16) -> (u64, u16) {
+/// The views that decide in which order the reduction `index` takes its elements: what its input is computed from in the
+/// batch, element by element and not too far back, as far as that outlives the batch; or else the input itself. Which instructions
+/// share a kernel has no influence.
+pub(crate) fn fold_sources(batch: &BatchRef<'_>, index: u32) -> Vec<u32> {
+    let Some(input) = batch.instrs[index as usize].inputs().first().and_then(|operand| operand.as_view()) else {
+        return Vec::new();
+    };
+    let mut views = vec![input];
+    for instr in batch.instrs[..index as usize].iter().rev().take(FAR) {
+        let elementwise = instr.opcode.kind() == Kind::Elementwise;
+        let output = instr.outputs().first().and_then(|operand| operand.as_view());
+        if !elementwise || !output.is_some_and(|output| views.contains(&output)) {
+            continue;
+        }
+        for view in instr.inputs().iter().filter_map(|operand| operand.as_view()) {
+            if views.len() < FAR && batch.shape(view) == batch.shape(input) && !views.contains(&view) {
+                views.push(view);
+            }
+        }
+    }
+    let in_memory = |view: &u32| batch.base_of(*view).is_some_and(|base| !base.has(base_flags::DIES));
+    if views.iter().any(in_memory) { views.into_iter().filter(in_memory).collect() } else { vec![input] }
+}
+
+/// In which order a fold over these axes takes its elements: its axes by memory, four bits each, and the folded ones that
+/// are walked backward. Folds of one kernel agree in it.
+pub(crate) fn fold_order(shape: &[i64], sources: &[&[i64]], reduced: u16) -> (u64, u16) {
     let mut axes = axes(shape, reduced);
-    let backward = axes.iter().filter(|axis| axis.role == Dim::Reduced && strides[axis.source] < 0);
+    let backward = axes.iter().filter(|axis| axis.role == Dim::Reduced && is_backward(axis, sources));
     let backward = backward.fold(0, |bits, axis| bits | 1 << axis.source);
-    order(&mut axes, &[strides]);
+    order(&mut axes, sources);
     (axes.iter().fold(0, |code, axis| code << 4 | axis.source as u64), backward)
 }
 
@@ -125,15 +149,10 @@ fn move_short_run(axes: &mut [Axis]) {
     }
 }
 
-/// Walks axes forward that every access walks backward.
-fn flip<'a>(axes: impl Iterator<Item = &'a Axis>, accesses: &mut [Access]) {
-    for axis in axes.filter(|axis| axis.extent > 0) {
-        let at = |access: &Access| access.strides[axis.source];
-        let memory = || accesses.iter().filter(|access| access.memory);
-        if memory().any(|access| at(access) < 0) && memory().all(|access| at(access) <= 0) {
-            accesses.iter_mut().for_each(|access| turn(axis, access));
-        }
-    }
+/// Do all of these walk the axis backward, but for those that stand still?
+fn is_backward(axis: &Axis, strides: &[&[i64]]) -> bool {
+    let mut along = strides.iter().map(|strides| strides[axis.source]);
+    along.clone().any(|stride| stride < 0) && along.all(|stride| stride <= 0)
 }
 
 /// Walks an axis from its other end.
@@ -198,7 +217,7 @@ mod tests {
     #[test]
     fn short_inner_folds_move_outside() {
         let mut accesses = [access(0, &[3, 1]), access(0, &[1, 0])];
-        let nest = build(&[100, 3], 0b10, Some(&[3, 1]), &mut accesses);
+        let nest = build(&[100, 3], 0b10, Some(&[&[3, 1]]), &mut accesses);
         assert_eq!(nest, Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3] });
         assert_eq!(accesses[0].strides, [1, 3]);
     }
@@ -212,14 +231,31 @@ mod tests {
     }
 
     #[test]
-    fn a_fold_takes_its_elements_in_the_order_of_its_own_view() {
-        // The folded view is dense; that all loads are transposed and one is backward has no influence.
-        let dense = [5, 1];
+    fn a_fold_takes_its_elements_in_the_order_of_its_sources() {
+        // The sources are dense; that all loads of this kernel are transposed and one is backward has no influence.
+        let dense: [&[i64]; 1] = [&[5, 1]];
         let mut accesses = [access(0, &[1, 4]), access(19, &[-1, -4]), access(0, &[0, 0])];
         let nest = build(&[4, 5], 0b11, Some(&dense), &mut accesses);
         assert_eq!(nest, Nest { extents: vec![4, 5], dims: vec![Dim::Reduced; 2], folded: vec![4, 5] });
         assert_eq!((accesses[1].start, accesses[1].strides.as_slice()), (19, &[-1, -4][..]));
         assert_eq!(fold_order(&[4, 5], &dense, 0b11), (0x01, 0));
-        assert_eq!(fold_order(&[4, 5], &[-1, 4], 0b11), (0x10, 0b01));
+        assert_eq!(fold_order(&[4, 5], &[&[-1, 4]], 0b11), (0x10, 0b01));
+    }
+
+    #[test]
+    fn the_sources_of_a_fold_are_what_its_temporaries_are_made_of() {
+        let text = "bh batch 1
+base b0 = f64[20] id 1 row 5
+base b1 = f64[20] id 2 row 5 born dies
+base b2 = f64[4] id 3 row 4 born
+view v0 = b0 at 0 [4:1, 5:4]
+view v1 = b1 at 0 [4:5, 5:1]
+view v2 = b2 at 0 [4:1]
+i0: v1 = multiply v0, v0
+i1: v2 = add_reduce axes(1) v1
+i2: discard v1
+";
+        let batch = bh_bytecode::text::parse(text).unwrap();
+        assert_eq!(fold_sources(&batch.as_ref(), 1), [0]);
     }
 }

@@ -3,7 +3,7 @@
 use crate::Partitioner;
 use crate::cache::{AssignmentCache, PartitionCache};
 use crate::options::Options;
-use crate::tests::small_programs;
+use crate::tests::{eager, small_programs};
 use crate::verify::verify;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, View, base_flags, random};
 
@@ -109,18 +109,55 @@ fn shrinking_views_find_their_assignment() {
     }
 }
 
+/// A step of a stencil on the inside of an n×n grid, in place: one kernel with a rename, if the border is small.
+fn stencil_step(n: i64) -> Batch {
+    let mut batch = Batch::default();
+    let grid = batch.push_base(Base { flags: base_flags::LIVE_OUT, ..Base::new(1, DType::F64, n * n) });
+    let inside = n - 2;
+    let flags = base_flags::BORN | base_flags::DIES;
+    let work = batch.push_base(Base { flags, ..Base::new(2, DType::F64, inside * inside) });
+    let mut view = |base, start, row| {
+        Operand::view(batch.intern_view(base, &View::new(start, &[inside, inside], &[row, 1]).unwrap()))
+    };
+    let (north, south, center) = (view(grid, 1, n), view(grid, 2 * n + 1, n), view(grid, n + 1, n));
+    let work = view(work, 0, inside);
+    batch.push_instr(Instr::new(Opcode::Add, &[work, north, south]));
+    batch.push_instr(Instr::new(Opcode::Identity, &[center, work]));
+    batch.push_instr(Instr::new(Opcode::Discard, &[work]));
+    batch
+}
+
+#[test]
+fn shrinking_grids_find_their_renames_until_these_cost_too_much() {
+    let mut assignments = AssignmentCache::new(10);
+    let mut partitioner = Partitioner::default();
+    let mut hits = Vec::new();
+    for n in (5..60).rev() {
+        let batch = stencil_step(n);
+        let (partition, hit) = partitioner.partition_with(&batch.as_ref(), &Options::default(), &mut assignments);
+        // What is remembered is what a new search finds.
+        assert_eq!(partition, Partitioner::default().partition(&batch.as_ref(), &Options::default()), "n = {n}");
+        verify(&partition.apply(&batch.as_ref())).unwrap();
+        hits.push((hit, partition.renames.len()));
+    }
+    // Below a quarter of border there is a rename, above there is none; each is searched for once.
+    assert_eq!(hits.iter().filter(|(hit, _)| !hit).count(), 2, "{hits:?}");
+    assert_eq!((hits[1], hits[hits.len() - 1]), ((true, 1), (true, 0)));
+}
+
 #[test]
 fn assignments_are_legal_for_whatever_finds_them() {
     let mut assignments = AssignmentCache::new(100_000);
     let mut partitioner = Partitioner::default();
-    let mut hits = 0;
+    let (mut hits, mut renames) = (0, 0);
     for seed in 0..20_000 {
         let options = random::Options { max_instrs: 4, ..small_programs() };
         let batch = random::program(seed, &options).batch;
-        let (partition, hit) = partitioner.partition_with(&batch.as_ref(), &Options::default(), &mut assignments);
+        let (partition, hit) = partitioner.partition_with(&batch.as_ref(), &eager(), &mut assignments);
         hits += u32::from(hit);
+        renames += u32::from(hit && !partition.renames.is_empty());
         let batch = batch.as_ref();
         verify(&partition.apply(&batch)).unwrap_or_else(|text| panic!("seed {seed}, hit {hit}: {text}"));
     }
-    assert!(hits > 500, "{hits}");
+    assert!(hits > 500 && renames > 10, "{hits} hits, {renames} of them with renames");
 }

@@ -1,0 +1,87 @@
+//! Filters and fusers together: each pass alone and all of them, before every fusion algorithm under every cost model,
+//! give what the oracle gives; and matrix products are found where they are, and only there.
+
+mod products;
+
+use bh_bytecode::random;
+use bh_bytecode::{Opcode, validate};
+use bh_core::stack::Stack;
+use bh_filter::passes::{ALL, Options};
+use bh_tests::{run, stacks};
+use products::{Flaw, candidate};
+use std::collections::HashMap;
+
+/// Programs for each choice of passes, algorithm and cost model. `BH_TEST_PROGRAMS` asks for another number in all.
+const PROGRAMS_EACH: u64 = 60;
+/// Candidates for matrix products.
+const CANDIDATES: u64 = 600;
+
+const COST_MODELS: [&str; 3] = ["traffic", "unique-views", "max-contraction"];
+const ALGORITHMS: [&str; 5] = ["singleton", "naive", "greedy", "unintrusive", "optimal"];
+
+/// A stack with these passes, this algorithm and this cost model.
+fn load(passes: &str, algorithm: &str, cost: &str, reassociate: bool) -> Stack {
+    let text = format!(
+        "[stacks]\ntest = [\"filter\", \"fuser\", \"node\", \"ve-cpu\"]\n\
+         [components.filter]\npasses = \"{passes}\"\nreassociate = {reassociate}\n\
+         [components.fuser]\nalgorithm = \"{algorithm}\"\ncost_model = \"{cost}\"\nrename_percent = 400\n\
+         optimal_budget_ms = 5\n[components.ve-cpu]\nthreads = 1\n"
+    );
+    let config = stacks::from_text("filters", &text).unwrap();
+    Stack::load(&config, Some("test")).unwrap_or_else(|error| panic!("{passes}, {algorithm}, {cost}: {error}"))
+}
+
+#[test]
+fn every_pass_before_every_fuser_equals_the_oracle() {
+    let all: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
+    let all = all.join(",");
+    let passes: Vec<&str> = ALL.iter().map(|(name, _)| *name).chain(["", &all]).collect();
+    let mut choices = Vec::new();
+    for passes in passes {
+        for algorithm in ALGORITHMS {
+            // The optimal search takes monotone models alone.
+            let models = COST_MODELS.iter().filter(|&&model| algorithm != "optimal" || model != "traffic");
+            choices.extend(models.map(|model| (passes, algorithm, *model)));
+        }
+    }
+    let asked = std::env::var("BH_TEST_PROGRAMS").ok().map(|text| text.parse::<u64>().unwrap());
+    let each = asked.map_or(PROGRAMS_EACH, |programs| programs.div_ceil(choices.len() as u64));
+    for (number, &(passes, algorithm, model)) in choices.iter().enumerate() {
+        let mut stack = load(passes, algorithm, model, false);
+        for seed in (0..each).map(|seed| seed * choices.len() as u64 + number as u64) {
+            let program = random::sprinkled(seed, &bh_tests::random::options(seed));
+            // A program that must fail is no matter of filters and fusers.
+            let Ok(oracle) = program.oracle() else { continue };
+            let context = || format!("passes '{passes}', {algorithm}, {model}, seed {seed}");
+            let memory = run::run(&mut stack, &program).unwrap_or_else(|error| panic!("{}: {error}", context()));
+            oracle.check(&program.batch, &memory).unwrap_or_else(|text| panic!("{}: {text}", context()));
+        }
+    }
+}
+
+#[test]
+fn matrix_products_are_found_where_they_are_and_only_there() {
+    let (_, pass) = ALL.iter().find(|(name, _)| *name == "matmul").unwrap();
+    let method = Opcode(u16::MAX);
+    let mut stack = load("matmul,dead-code", "greedy", "traffic", true);
+    let mut seen: HashMap<Flaw, u32> = HashMap::new();
+    for seed in 0..CANDIDATES {
+        let candidate = candidate(seed);
+        let (batch, flaw, dtype) = (&candidate.program.batch, candidate.flaw, candidate.dtype);
+        validate(&batch.as_ref()).unwrap_or_else(|error| panic!("seed {seed}: the test's batch: {error}"));
+        *seen.entry(flaw).or_default() += 1;
+        for reassociate in [false, true] {
+            let wanted = flaw == Flaw::None && (dtype.is_int() || reassociate);
+            let mut rewritten = batch.clone();
+            let changed = pass(&mut rewritten, &Options { reassociate, matmul: Some(method) });
+            assert_eq!(changed, usize::from(wanted), "seed {seed}, {flaw:?}, {dtype}, reassociate {reassociate}");
+        }
+        let oracle = candidate.program.oracle().unwrap();
+        let memory = run::run(&mut stack, &candidate.program).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        oracle.check(batch, &memory).unwrap_or_else(|text| panic!("seed {seed}, {flaw:?}, {dtype}: {text}"));
+    }
+    assert_eq!(seen.len(), products::FLAWS.len());
+    // Batches of one structure are rewritten, and counted, once.
+    let found = stack.stats().get("filter.matmul").unwrap_or(0);
+    assert!(found > 0 && found <= u64::from(seen[&Flaw::None]), "the stack found {found} products");
+}
