@@ -1,6 +1,7 @@
 //! Collecting a chain: which nests may run in lock-step, and how far each must lag.
 
 use super::rows::{self, Rows, Steps};
+use super::split;
 use super::{Apart, NO_ARRAY, SweepOptions, SweepRename};
 use crate::lower::{self, BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
@@ -199,7 +200,8 @@ impl<'a> Chain<'a> {
             };
             if swept {
                 self.end = block + 1;
-                if self.nests.len() > 1 && self.bytes(self.unit) > SPILL * self.options.bytes {
+                let bytes = self.options.bytes;
+                if self.nests.len() > 1 && (self.bytes(0) > bytes || self.bytes(self.unit) > SPILL * bytes) {
                     return Err(block);
                 }
             }
@@ -255,7 +257,9 @@ impl<'a> Chain<'a> {
             .collect();
         let mut swept = false;
         for stage in stages {
-            swept |= self.stage(block, stage.clone(), &fresh);
+            for part in split::parts(stage) {
+                swept |= self.stage(block, part, &fresh);
+            }
         }
         for rename in renames {
             for &view in self.batch.uncovered(rename) {

@@ -19,6 +19,7 @@
 mod chain;
 mod figures;
 mod rows;
+mod split;
 #[cfg(test)]
 mod tests;
 mod window;

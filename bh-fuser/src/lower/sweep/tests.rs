@@ -107,3 +107,37 @@ fn rows_that_do_not_fit_are_refused() {
     // And what fits the cache as a whole needs no sweep.
     assert!(plan(TWO_STEP, 1 << 20).found.is_empty());
 }
+
+/// A stencil over the inside of a grid, whose walls then mirror it, twice; with a kernel for both walls.
+#[test]
+fn walls_go_through_rows_each_in_its_own_way() {
+    let views = "base b0 = f64[10000] id 1 live_out
+base b1 = f64[9604] id 2 born dies
+base b2 = f64[9604] id 3 born dies
+view v0 = b0 at 1 [98:100, 98:1]
+view v1 = b0 at 201 [98:100, 98:1]
+view v2 = b0 at 101 [98:100, 98:1]
+view v3 = b1 at 0 [98:98, 98:1]
+view v4 = b2 at 0 [98:98, 98:1]
+view v5 = b0 at 1 [98:1]
+view v6 = b0 at 101 [98:1]
+view v7 = b0 at 100 [98:100]
+view v8 = b0 at 102 [98:100]
+";
+    let step = |at: u32, view: &str| {
+        format!(
+            "i{at}: {view} = add v0, v1\ni{}: v2 = absolute {view}\ni{}: v5 = absolute v6\ni{}: v7 = absolute v8\n",
+            at + 1,
+            at + 2,
+            at + 3
+        )
+    };
+    let mut batch = parse(&format!("bh batch 1\n{views}{}{}", step(0, "v3"), step(4, "v4"))).unwrap();
+    for block in [[0, 0], [1, 1], [2, 3], [4, 4], [5, 5], [6, 7]] {
+        batch.push_block(if block[0] == block[1] { &block[..1] } else { &block }, &[]);
+    }
+    let found = sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((sweep.blocks.clone(), sweep.nests.len()), (0..6, 8));
+    assert_eq!(rolling(sweep), [1, 2]);
+}

@@ -140,7 +140,8 @@ fn strip(chain: &Chain<'_>, bytes: i64) -> i64 {
     let unit = chain.unit;
     let fixed = chain.bytes(0);
     let each = (chain.bytes(1 << 20) - fixed) / (1 << 20);
-    let fits = (bytes - fixed) / each.max(1) / unit * unit;
+    // Strips shorter than what lags would spend their time on beginning.
+    let fits = (bytes - fixed).max(fixed / 2) / each.max(1) / unit * unit;
     // Longer strips gain nothing once calls are long.
     fits.clamp(unit, (1 << 20) / unit * unit + unit)
 }
