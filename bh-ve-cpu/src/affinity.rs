@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn automatic_binding_needs_a_thread_for_each_of_several_processors() {
         let count = allowed().unwrap().len();
-        assert_eq!(Affinity::Auto.processors(count + 1), []);
+        assert!(Affinity::Auto.processors(count + 1).is_empty());
         assert_eq!(Affinity::Auto.processors(count).len(), if count >= 4 { count } else { 0 });
         assert_eq!(Affinity::List(vec![5, 2]).processors(9), [5, 2]);
     }
