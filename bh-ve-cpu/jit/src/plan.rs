@@ -240,7 +240,15 @@ impl Plan {
         let memory = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).map(|slot| slot.dtype.size());
         let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
         let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
-        let bytes = if request.level == Level::Avx512 { 64 } else { 32 };
+        // Divisions and square roots take twice as long in vectors twice as wide, and the other instructions run at a
+        // higher clock without the wide ones.
+        let divides = |step: &Step| {
+            matches!(step, Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, input: DType::F64, .. })
+        };
+        let slow = request.steps.iter().filter(|step| divides(step)).count();
+        let plain = self.forms.iter().all(|form| matches!(form, Form::Own | Form::Native));
+        let narrow = plain && slow * 12 >= request.steps.len();
+        let bytes = if request.level == Level::Avx512 && !narrow { 64 } else { 32 };
         let width = (bytes / widest).min(32) as u16;
         let cost: usize = request.steps.iter().zip(&self.forms).map(|(step, form)| cost(step, *form)).sum();
         let group = 32 / width;
