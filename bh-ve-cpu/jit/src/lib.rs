@@ -6,6 +6,7 @@
 
 mod kernel;
 mod math;
+mod memory;
 mod object;
 mod operations;
 mod plan;

@@ -1,0 +1,242 @@
+//! Reading and writing memory in the code of a kernel: slots, buffers, lanes and the elements that folds fill.
+
+use crate::kernel::{At, Kernel};
+use crate::operations::Operation;
+use crate::writer::{Value, element, memory};
+use bh_bytecode::DType;
+use bh_jit_abi::{Folds, Stride};
+
+impl Kernel<'_> {
+    /// The numbers of an index view.
+    pub(crate) fn number(&mut self, slot: u16, at: &At) -> Value {
+        let width = at.width;
+        let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
+        let distance = self.writer.value(format_args!("mul i64 {element}, %s{slot}"));
+        let first = self.writer.value(format_args!("add i64 %p{slot}, {distance}"));
+        let first = self.writer.broadcast("i64", width, first);
+        self.writer.value(format_args!("add <{width} x i64> {first}, %l{slot}.w{width}"))
+    }
+
+    /// The address of element `element` (and some) of a dense slot.
+    pub(crate) fn unit_address(&mut self, slot: usize, element: &str, offset: i64) -> Value {
+        let form = self.request.slots[slot];
+        let (base, distance) = form.near.map_or((slot, 0), |(base, distance)| (usize::from(base), distance.into()));
+        let kind = memory(form.dtype);
+        let address = self.writer.value(format_args!("getelementptr {kind}, ptr %p{base}, i64 {element}"));
+        match offset + distance {
+            0 => address,
+            distance => self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {distance}")),
+        }
+    }
+
+    /// The address of a strided slot's first element, and those of all lanes.
+    pub(crate) fn strided_addresses(&mut self, slot: usize, at: &At) -> (Value, Value) {
+        let width = at.width;
+        let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
+        let distance = self.writer.value(format_args!("mul i64 {element}, %s{slot}"));
+        let first = self.writer.value(format_args!("getelementptr i8, ptr %p{slot}, i64 {distance}"));
+        let lanes = self.writer.value(format_args!("getelementptr i8, ptr {first}, <{width} x i64> %l{slot}.w{width}"));
+        (first, lanes)
+    }
+
+    pub(crate) fn buffer_address(&mut self, buffer: u16, dtype: DType, at: &At) -> Value {
+        let kind = memory(dtype);
+        let address = self.writer.value(format_args!("getelementptr {kind}, ptr %buffer{buffer}, i64 {}", at.index));
+        self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {}", at.offset))
+    }
+
+    /// What a mask is in full, for intrinsics that want one.
+    pub(crate) fn full_mask(&mut self, at: &At) -> Value {
+        match at.mask {
+            Some(mask) => mask,
+            None => self.writer.splat("i1", at.width, "true"),
+        }
+    }
+
+    pub(crate) fn load(&mut self, slot: u16, at: &At) -> Value {
+        let form = self.request.slots[usize::from(slot)];
+        let (width, size, kind) = (at.width, form.dtype.size(), memory(form.dtype));
+        let vector = format!("<{width} x {kind}>");
+        let suffix = format!("v{width}{}", short(form.dtype));
+        let loaded = match form.stride {
+            Stride::Zero => return Value::Invariant(slot, width),
+            Stride::Unit => {
+                let address = self.unit_address(usize::from(slot), &at.element, at.offset.into());
+                match at.mask {
+                    None => self.writer.value(format_args!("load {vector}, ptr {address}, align {size}")),
+                    Some(mask) => self.writer.intrinsic(
+                        &format!("llvm.masked.load.{suffix}.p0"),
+                        &vector,
+                        &[
+                            ("ptr", &address),
+                            ("i32", &format_args!("{size}")),
+                            (&format!("<{width} x i1>"), &mask),
+                            (&vector, &"zeroinitializer"),
+                        ],
+                    ),
+                }
+            }
+            Stride::Other => {
+                let (first, lanes) = self.strided_addresses(usize::from(slot), at);
+                if width == 1 {
+                    self.writer.value(format_args!("load {vector}, ptr {first}, align {size}"))
+                } else {
+                    let mask = self.full_mask(at);
+                    self.writer.intrinsic(
+                        &format!("llvm.masked.gather.{suffix}.v{width}p0"),
+                        &vector,
+                        &[
+                            (&format!("<{width} x ptr>"), &lanes),
+                            ("i32", &format_args!("{size}")),
+                            (&format!("<{width} x i1>"), &mask),
+                            (&vector, &"zeroinitializer"),
+                        ],
+                    )
+                }
+            }
+        };
+        self.truth(form.dtype, loaded, width)
+    }
+
+    /// Truth values are bytes in memory and bits in registers.
+    pub(crate) fn truth(&mut self, dtype: DType, loaded: Value, width: u16) -> Value {
+        if dtype != DType::Bool {
+            return loaded;
+        }
+        self.writer.value(format_args!("icmp ne <{width} x i8> {loaded}, zeroinitializer"))
+    }
+
+    pub(crate) fn bytes(&mut self, dtype: DType, value: Value, width: u16) -> Value {
+        if dtype != DType::Bool {
+            return value;
+        }
+        self.writer.value(format_args!("zext <{width} x i1> {value} to <{width} x i8>"))
+    }
+
+    pub(crate) fn store(&mut self, slot: usize, value: Value, at: &At) {
+        let form = self.request.slots[slot];
+        if let Some(buffer) = self.plan.slot_buffers[slot] {
+            return self.store_buffer(buffer, form.dtype, value, at);
+        }
+        let (width, size) = (at.width, form.dtype.size());
+        let vector = format!("<{width} x {}>", memory(form.dtype));
+        let suffix = format!("v{width}{}", short(form.dtype));
+        let value = self.bytes(form.dtype, value, width);
+        if form.stride == Stride::Unit {
+            let address = self.unit_address(slot, &at.element, at.offset.into());
+            match at.mask {
+                None => self.writer.line(format_args!("store {vector} {value}, ptr {address}, align {size}")),
+                Some(mask) => self.writer.intrinsic_line(
+                    &format!("llvm.masked.store.{suffix}.p0"),
+                    &[
+                        (&vector, &value),
+                        ("ptr", &address),
+                        ("i32", &format_args!("{size}")),
+                        (&format!("<{width} x i1>"), &mask),
+                    ],
+                ),
+            }
+            return;
+        }
+        let (first, lanes) = self.strided_addresses(slot, at);
+        if width == 1 {
+            self.writer.line(format_args!("store {vector} {value}, ptr {first}, align {size}"));
+        } else {
+            let mask = self.full_mask(at);
+            self.writer.intrinsic_line(
+                &format!("llvm.masked.scatter.{suffix}.v{width}p0"),
+                &[
+                    (&vector, &value),
+                    (&format!("<{width} x ptr>"), &lanes),
+                    ("i32", &format_args!("{size}")),
+                    (&format!("<{width} x i1>"), &mask),
+                ],
+            );
+        }
+    }
+
+    pub(crate) fn store_buffer(&mut self, buffer: u16, dtype: DType, value: Value, at: &At) {
+        let address = self.buffer_address(buffer, dtype, at).to_string();
+        self.store_vector(dtype, &address, 0, at.width, value);
+    }
+
+    /// Reads a dense vector, `offset` elements from an address.
+    pub(crate) fn load_vector(&mut self, dtype: DType, address: &str, offset: u16, width: u16) -> Value {
+        let kind = memory(dtype);
+        let from = self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {offset}"));
+        let loaded = self.writer.value(format_args!("load <{width} x {kind}>, ptr {from}, align {}", dtype.size()));
+        self.truth(dtype, loaded, width)
+    }
+
+    /// Writes a dense vector, `offset` elements from an address.
+    pub(crate) fn store_vector(&mut self, dtype: DType, address: &str, offset: u16, width: u16, value: Value) {
+        let kind = memory(dtype);
+        let value = self.bytes(dtype, value, width);
+        let to = self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {offset}"));
+        self.writer.line(format_args!("store <{width} x {kind}> {value}, ptr {to}, align {}", dtype.size()));
+    }
+
+    /// Folds a vector into its lanes, or into the elements of the row.
+    pub(crate) fn fold(&mut self, fold: usize, operation: Operation, value: Value, at: &At) -> Result<(), String> {
+        let (width, dtype) = (at.width, operation.input);
+        let unknown = || format!("folding with {} of {dtype}", operation.opcode);
+        if let Some(vector) = at.register {
+            let sum = self.sums[fold][vector];
+            self.sums[fold][vector] = operation.write(&mut self.writer, [sum, value, value]).ok_or_else(unknown)?;
+            return Ok(());
+        }
+        let kind = memory(dtype);
+        let address = if self.request.folds == Folds::Lanes {
+            let index = self.writer.value(format_args!("add i64 {}, {}", at.index, at.offset));
+            let lane = self.writer.value(format_args!("and i64 {index}, 31"));
+            self.writer.value(format_args!("getelementptr {kind}, ptr %a{fold}, i64 {lane}"))
+        } else {
+            let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
+            self.writer.value(format_args!("getelementptr {kind}, ptr %a{fold}, i64 {element}"))
+        };
+        let (vector, size) = (format!("<{width} x {kind}>"), dtype.size());
+        let masked = at.mask.filter(|_| self.request.folds == Folds::Elements);
+        let loaded = match masked {
+            None => self.writer.value(format_args!("load {vector}, ptr {address}, align {size}")),
+            Some(mask) => self.writer.intrinsic(
+                &format!("llvm.masked.load.v{width}{}.p0", short(dtype)),
+                &vector,
+                &[
+                    ("ptr", &address),
+                    ("i32", &format_args!("{size}")),
+                    (&format!("<{width} x i1>"), &mask),
+                    (&vector, &"zeroinitializer"),
+                ],
+            ),
+        };
+        let before = self.truth(dtype, loaded, width);
+        let mut after = operation.write(&mut self.writer, [before, value, value]).ok_or_else(unknown)?;
+        if let (Some(mask), None) = (at.mask, masked) {
+            let kind = format!("<{width} x {}>", element(dtype));
+            after = self.writer.value(format_args!("select <{width} x i1> {mask}, {kind} {after}, {kind} {before}"));
+        }
+        let after = self.bytes(dtype, after, width);
+        match masked {
+            None => self.writer.line(format_args!("store {vector} {after}, ptr {address}, align {size}")),
+            Some(mask) => self.writer.intrinsic_line(
+                &format!("llvm.masked.store.v{width}{}.p0", short(dtype)),
+                &[
+                    (&vector, &after),
+                    ("ptr", &address),
+                    ("i32", &format_args!("{size}")),
+                    (&format!("<{width} x i1>"), &mask),
+                ],
+            ),
+        }
+        Ok(())
+    }
+}
+
+/// The name of a type within those of intrinsic functions.
+fn short(dtype: DType) -> &'static str {
+    match memory(dtype) {
+        "float" => "f32",
+        "double" => "f64",
+        other => other,
+    }
+}
