@@ -188,7 +188,7 @@ impl Worker {
 impl Shared {
     /// Compiles a kernel, or reads it from disk; if neither succeeds, it stays as it is for good.
     fn compile(&self, kernel: &Kernel) {
-        let _running = LLVM.enter();
+        let Some(_running) = LLVM.enter() else { return };
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(library) = &self.library else { return };
         let tools = tools.get_or_insert_with(|| Tools {
@@ -243,13 +243,18 @@ impl Shared {
 }
 
 /// One thread of the process uses LLVM at a time, and none when the process ends: the library's own memory goes then.
-struct Gate(Mutex<()>);
+struct Gate {
+    /// Has the process begun to end?
+    closed: Mutex<bool>,
+}
 
-static LLVM: LazyLock<Gate> = LazyLock::new(|| Gate(Mutex::new(())));
+static LLVM: Gate = Gate { closed: Mutex::new(false) };
 
 impl Gate {
-    fn enter(&self) -> MutexGuard<'_, ()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits for the thread that is inside; `None` once the gate is closed.
+    fn enter(&self) -> Option<MutexGuard<'_, bool>> {
+        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        (!*closed).then_some(closed)
     }
 
     /// Has the end of the process wait for the thread that compiles. Called after LLVM is loaded, as what is registered
@@ -260,7 +265,10 @@ impl Gate {
         extern "C" fn close() {
             // In a forked child the thread that holds the lock may not exist.
             if *PROCESS == std::process::id() {
-                std::mem::forget(LLVM.enter());
+                // Engines are dropped after this, which wait for their threads: the gate may not stay locked.
+                if let Some(mut closed) = LLVM.enter() {
+                    *closed = true;
+                }
             }
         }
         ONCE.call_once(|| {
