@@ -393,15 +393,14 @@ impl<'a> Chain<'a> {
                 shares = true;
                 let nest = &self.nests[other.nest as usize];
                 let other_rows = (other.rows.first, other.rows.last + nest.steps.positions - 1);
-                if own_rows.1 < other_rows.0 || other_rows.1 < own_rows.0 {
-                    continue;
-                }
-                if write || other.write {
+                let apart = own_rows.1 < other_rows.0 || other_rows.1 < own_rows.0;
+                if (write || other.write) && !apart {
                     let late = nest.late + own.last - other.rows.first;
                     let early = nest.early + own.first - other.rows.last;
                     let known = depends.unwrap_or((late, early));
                     depends = Some((known.0.max(late), known.1.min(early)));
                 } else {
+                    // Free to run at any time: best when the other nest is at these rows.
                     let late = nest.late + own.last - other.rows.last;
                     beside = Some(beside.unwrap_or(late).max(late));
                 }
