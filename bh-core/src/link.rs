@@ -299,8 +299,7 @@ impl Link {
     }
 
     /// Gives the parent one ticket for several.
-    fn file_tickets(&self, mut tickets: Vec<(Target, u64)>) -> u64 {
-        tickets.retain(|&(_, ticket)| ticket != 0);
+    fn file_tickets(&self, tickets: Vec<(Target, u64)>) -> u64 {
         if tickets.is_empty() {
             return 0;
         }

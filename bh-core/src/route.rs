@@ -234,7 +234,7 @@ impl Run<'_> {
             if ticket != 0 && (!retires || result.is_err()) {
                 // The batch is lent until the call returns, so the host can only retire blocks that are done by then.
                 result = result.and(self.link.wait_target(Target::Own, ticket));
-            } else {
+            } else if ticket != 0 {
                 self.tickets.push((Target::Own, ticket));
             }
             let Err(error) = result else {
@@ -265,7 +265,9 @@ impl Run<'_> {
             return;
         };
         let (result, ticket) = child.execute(batch, blocks);
-        self.tickets.push((Target::Child, ticket));
+        if ticket != 0 {
+            self.tickets.push((Target::Child, ticket));
+        }
         if let Err(error) = result {
             self.keep(error);
         }

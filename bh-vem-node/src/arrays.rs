@@ -10,7 +10,7 @@ use bh_bytecode::Base;
 use bh_core::abi::{Buffer, HOST_SPACE, access};
 use bh_core::component::{Counter, Host};
 use bh_core::error::Result;
-use state::{Bases, attachment_token_of, buffer_of, state_of, token_of, unknown};
+use state::{Alias, Bases, attachment_token_of, buffer_of, state_of, token_of, unknown};
 pub use state::{Leak, Step};
 use std::ptr;
 
@@ -19,6 +19,8 @@ pub struct Arrays {
     bases: Bases,
     pub buffers: Buffers,
     spaces: u32,
+    /// The last alias that went, for the next one: a loop that makes one in each turn allocates nothing.
+    spare_alias: Option<Box<Alias>>,
     to_host: Counter,
     alias_copies: Counter,
     renames: Counter,
@@ -31,6 +33,7 @@ impl Arrays {
             bases: Bases::default(),
             buffers: Buffers::new(host),
             spaces: HOST_SPACE,
+            spare_alias: None,
             to_host: host.counter("node.to_host"),
             alias_copies: host.counter("node.alias_copies"),
             renames: host.counter("node.renames"),

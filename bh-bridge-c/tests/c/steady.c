@@ -1,4 +1,4 @@
-/* What a loop that reads a number in each turn costs: memory of two grids, and hardly a call of malloc once it runs.
+/* What a loop that reads a number in each turn costs: memory of two grids, and no call of malloc once it runs.
    Prints the peak in grids and the calls per turn. */
 #include "expect.h"
 

@@ -42,6 +42,7 @@ impl Arrays {
         let Some(alias) = self.bases.get_mut(&id).and_then(|state| state.alias.take()) else { return };
         self.buffers.get(alias.source).aliases.retain(|&other| other != id);
         self.buffers.unref(alias.source);
+        self.spare_alias = Some(alias);
     }
 
     /// Drops the copies in engines' spaces, but for one space.
@@ -178,7 +179,14 @@ impl Arrays {
             unsafe { gather(view, size, from, to) };
             return Ok(());
         }
-        state.alias = Some(Box::new(Alias { source: index, view: *view }));
+        let made = Alias { source: index, view: *view };
+        state.alias = Some(match self.spare_alias.take() {
+            Some(mut spare) => {
+                *spare = made;
+                spare
+            }
+            None => Box::new(made),
+        });
         let buffer = self.buffers.get(index);
         buffer.refs += 1;
         buffer.aliases.push(alias.id);
