@@ -9,7 +9,7 @@ use crate::run::{self, Aligned, Binding, Workers};
 use crate::settings::{KEYS, Settings};
 use crate::special::{self, Strided};
 use crate::sweep::{self, SweepPlan};
-use crate::tier1::Tier1;
+use crate::tier1::{self, Tier1};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Buffer, Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
@@ -121,8 +121,8 @@ impl Component for Engine {
         self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
     }
 
-    /// Answers `threads`, `threads N`, `affinity`, `affinity LIST`, `forked`, and `extmethod-library ve-cpu NAME PATH`, which loads the method NAME
-    /// from a library.
+    /// Answers `threads`, `threads N`, `affinity`, `affinity LIST`, `forked`, and `extmethod-library ve-cpu NAME PATH`,
+    /// which loads the method NAME from a library; hears `exiting`, and passes it on.
     fn message(&mut self, text: &str) -> Result<String> {
         let mut words = text.splitn(4, ' ');
         match (words.next(), words.next(), words.next(), words.next()) {
@@ -159,7 +159,12 @@ impl Component for Engine {
                 self.machine.methods.load(name, path)?;
                 Ok("ok".into())
             }
-            _ => self.child.as_mut().map_or(Ok(String::new()), |child| child.message(text)),
+            (first, ..) => {
+                if first == Some("exiting") {
+                    tier1::close();
+                }
+                self.child.as_mut().map_or(Ok(String::new()), |child| child.message(text))
+            }
         }
     }
 

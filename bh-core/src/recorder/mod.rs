@@ -205,6 +205,7 @@ impl Recorder {
         state.running = Some(Running { executor: Arc::new(executor), ids, options });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
+        process::announce_exit();
         Ok(())
     }
 

@@ -22,6 +22,34 @@ pub(super) fn enroll(recorder: &Arc<Recorder>) {
     live.push(Arc::downgrade(recorder));
 }
 
+/// Has the end of the calling thread, if it is the process's main thread, tell the components of all contexts that the
+/// process is `exiting`. The destructors of a thread's variables run before those of static objects, so that a component
+/// can stop threads of its own which use libraries with such objects.
+pub(super) fn announce_exit() {
+    /// The process that the thread belongs to.
+    struct Main(u32);
+
+    impl Drop for Main {
+        fn drop(&mut self) {
+            // SAFETY: no arguments, and it cannot fail.
+            let thread = unsafe { libc::gettid() };
+            // A forked child has no threads but its own.
+            if self.0 != std::process::id() || u32::try_from(thread) != Ok(self.0) {
+                return;
+            }
+            let contexts: Vec<Arc<Recorder>> = lock(&LIVE).iter().filter_map(Weak::upgrade).collect();
+            for context in contexts {
+                let executor = lock(&context.state).executor();
+                // Nobody is left to hear of failures.
+                let _ = executor.and_then(|executor| executor.with_backend(|backend| backend.message("exiting")));
+            }
+        }
+    }
+
+    thread_local!(static MAIN: Main = Main(std::process::id()));
+    MAIN.with(|_| ());
+}
+
 /// Ends all contexts when the process exits normally.
 pub(super) fn shut_down_at_exit() {
     // SAFETY: registers a plain function. A failure (out of memory) leaves contexts open at exit, which is legal.

@@ -2,11 +2,13 @@
 //! operations with the same bits. Without the compiler's library nothing changes but the speed.
 
 mod disk;
+mod gate;
 mod kernel;
 mod library;
 mod object;
 mod request;
 
+pub(crate) use gate::close;
 pub(crate) use kernel::{Code, Kernel};
 pub(crate) use request::request;
 
@@ -20,7 +22,7 @@ use library::Compiler;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 /// A kernel is compiled when it has done this much work (in units of about 0.04 ns): when it has run for about as long
@@ -188,7 +190,7 @@ impl Worker {
 impl Shared {
     /// Compiles a kernel, or reads it from disk; if neither succeeds, it stays as it is for good.
     fn compile(&self, kernel: &Kernel) {
-        let Some(_running) = LLVM.enter() else { return };
+        let Some(_running) = gate::enter() else { return };
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(library) = &self.library else { return };
         let tools = tools.get_or_insert_with(|| Tools {
@@ -206,7 +208,7 @@ impl Shared {
             match Compiler::load(library) {
                 Ok(compiler) => {
                     tools.compiler = Some(compiler);
-                    LLVM.at_exit();
+                    gate::compiler_is_loaded();
                 }
                 Err(error) => {
                     tools.failed = true;
@@ -239,42 +241,5 @@ impl Shared {
     /// The code of an encoded artifact.
     fn code(&self, bytes: &[u8]) -> Option<Code> {
         Code::new(&Artifact::decode(bytes)?, self.primitives)
-    }
-}
-
-/// One thread of the process uses LLVM at a time, and none when the process ends: the library's own memory goes then.
-struct Gate {
-    /// Has the process begun to end?
-    closed: Mutex<bool>,
-}
-
-static LLVM: Gate = Gate { closed: Mutex::new(false) };
-
-impl Gate {
-    /// Waits for the thread that is inside; `None` once the gate is closed.
-    fn enter(&self) -> Option<MutexGuard<'_, bool>> {
-        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        (!*closed).then_some(closed)
-    }
-
-    /// Has the end of the process wait for the thread that compiles. Called after LLVM is loaded, as what is registered
-    /// last is done first.
-    fn at_exit(&self) {
-        static ONCE: Once = Once::new();
-        static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
-        extern "C" fn close() {
-            // In a forked child the thread that holds the lock may not exist.
-            if *PROCESS == std::process::id() {
-                // Engines are dropped after this, which wait for their threads: the gate may not stay locked.
-                if let Some(mut closed) = LLVM.enter() {
-                    *closed = true;
-                }
-            }
-        }
-        ONCE.call_once(|| {
-            LazyLock::force(&PROCESS);
-            // SAFETY: a plain function, in a library that is never unloaded.
-            unsafe { libc::atexit(close) };
-        });
     }
 }

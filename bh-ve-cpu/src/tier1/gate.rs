@@ -1,0 +1,43 @@
+//! The gate to LLVM: one thread of the process is inside at a time, and none once the process ends.
+//!
+//! LLVM's library has static objects, which the end of the process destroys: a thread that is loading LLVM or compiling
+//! then would crash. The end of the process runs what was registered last first, so it can be held up
+//!
+//! * once LLVM is loaded, by a function registered after its objects were ([`compiler_is_loaded`]);
+//! * while LLVM is being loaded, when some of its objects are there already, only by what comes before all registered
+//!   functions: the host tells components then that the process is `exiting`, and the engine calls [`close`].
+
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+
+/// Has the process begun to end?
+static CLOSED: Mutex<bool> = Mutex::new(false);
+
+/// Waits for the thread that is inside; `None` once the gate is closed.
+pub(super) fn enter() -> Option<MutexGuard<'static, bool>> {
+    let closed = CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
+    (!*closed).then_some(closed)
+}
+
+/// Closes the gate behind the last thread. It does not stay locked, as engines that wait for their threads come later.
+pub(crate) fn close() {
+    if let Some(mut closed) = enter() {
+        *closed = true;
+    }
+}
+
+/// Closes the gate when the process ends, if that begins after this call, whatever thread ends it.
+pub(super) fn compiler_is_loaded() {
+    static ONCE: Once = Once::new();
+    static PROCESS: OnceLock<u32> = OnceLock::new();
+    extern "C" fn at_exit() {
+        // In a forked child the thread that is inside may not exist.
+        if PROCESS.get() == Some(&std::process::id()) {
+            close();
+        }
+    }
+    ONCE.call_once(|| {
+        let _ = PROCESS.set(std::process::id());
+        // SAFETY: a plain function, in a library that is never unloaded.
+        unsafe { libc::atexit(at_exit) };
+    });
+}
