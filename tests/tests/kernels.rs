@@ -59,6 +59,40 @@ fn number(line: &str, key: &str) -> u32 {
     digits.parse().unwrap_or_else(|_| panic!("'{key}' is no number in {line}"))
 }
 
+/// What the engine starts: a sweep counts once, however many kernels run in it.
+fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
+    let mut command = Command::new(prefix().join("bin/bh"));
+    command.args(["run", "--profile", "--"]).arg(program).arg(arguments[0]).arg(iterations.to_string()).arg("f64");
+    command.args(&arguments[1..]).env("BH_CONFIG", prefix().join("share/bh/config.toml")).env_remove("BH_STACK");
+    let run = command.output().unwrap();
+    assert!(run.status.success(), "{command:?}: {}", String::from_utf8_lossy(&run.stderr));
+    let text = [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    let counter = |name: &str| {
+        let row = text.lines().find_map(|line| line.strip_prefix(&format!("ve-cpu.{name} ")));
+        let row = row.unwrap_or_else(|| panic!("no counter '{name}' in {text}"));
+        row.trim().parse::<i64>().unwrap_or_else(|_| panic!("'{name}' is no number in {text}"))
+    };
+    counter("kernels") - counter("kernels in sweeps") + counter("sweeps")
+}
+
+/// Half steps have shapes of their own, and copying a grid back before the next step reads it takes a kernel. In
+/// lock-step they are one launch, which moves the grid once.
+#[test]
+fn kernels_of_different_shapes_run_in_lock_step() {
+    let directory = std::env::temp_dir().join(format!("bh-launches-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for (name, arguments, most) in
+        [("shallow_water", &["500"][..], 2), ("heat_equation", &["1000", "--form", "3"][..], 1)]
+    {
+        compile(name, &directory);
+        let program = directory.join(name);
+        let count = launches(&program, arguments, 2 * ITERATIONS) - launches(&program, arguments, ITERATIONS);
+        let (count, most) = (u32::try_from(count).unwrap(), most * ITERATIONS);
+        assert!(0 < count && count <= most, "{name}: {count} launches in {ITERATIONS} iterations, at most {most}");
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn iterations_take_few_kernels() {
     let directory = std::env::temp_dir().join(format!("bh-kernels-{}", std::process::id()));

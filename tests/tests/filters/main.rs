@@ -3,8 +3,9 @@
 
 mod products;
 
-use bh_bytecode::random;
-use bh_bytecode::{Opcode, validate};
+use bh_bytecode::interp::Memory;
+use bh_bytecode::random::{self, Program};
+use bh_bytecode::{Opcode, text, validate};
 use bh_core::stack::Stack;
 use bh_filter::passes::{ALL, Options};
 use bh_tests::{run, stacks};
@@ -55,6 +56,45 @@ fn every_pass_before_every_fuser_equals_the_oracle() {
             let context = || format!("passes '{passes}', {algorithm}, {model}, seed {seed}");
             let memory = run::run(&mut stack, &program).unwrap_or_else(|error| panic!("{}: {error}", context()));
             oracle.check(&program.batch, &memory).unwrap_or_else(|text| panic!("{}: {text}", context()));
+        }
+    }
+}
+
+/// What the program reads of what was collected: b1 is the intermediate of b2, and changes before b4 is made from it.
+const COLLECTED: &str = "bh batch 1
+base b0 = i64[8] id 1 row 8 born
+base b1 = i64[8] id 2 row 8 born
+base b2 = i64[8] id 3 row 8 born
+base b3 = i64[8] id 4 row 8 born
+base b4 = i64[8] id 5 row 8 born
+view v0 = b0 at 0 [8:1]
+view v1 = b1 at 0 [8:1]
+view v2 = b2 at 0 [8:1]
+view v3 = b3 at 0 [8:1]
+view v4 = b4 at 0 [8:1]
+const c0 = i64 5
+const c1 = i64 2
+const c2 = i64 3
+i0: v0 = identity c0
+i1: v1 = add v0, c1
+i2: v2 = add v1, c2
+i3: v3 = multiply v1, v2
+i4: v1 = multiply v1, c2
+i5: v4 = add v1, c2
+";
+
+#[test]
+fn intermediates_read_after_constant_collection_keep_their_values() {
+    let program = Program { batch: text::parse(COLLECTED).unwrap(), memory: Memory::new() };
+    let (_, collect) = ALL.iter().find(|(name, _)| *name == "collect").unwrap();
+    let mut rewritten = program.batch.clone();
+    assert_eq!(collect(&mut rewritten, &Options { reassociate: false, matmul: None }), 1);
+    let all: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
+    let oracle = program.oracle().unwrap();
+    for passes in ["collect", "collect,dead-code", &all.join(",")] {
+        for algorithm in ALGORITHMS {
+            let memory = run::run(&mut load(passes, algorithm, "unique-views", false), &program).unwrap();
+            oracle.check(&program.batch, &memory).unwrap_or_else(|text| panic!("{passes}, {algorithm}: {text}"));
         }
     }
 }

@@ -158,6 +158,34 @@ fn programs_are_drawn_and_explained_while_they_run() {
 }
 
 #[test]
+fn damaged_partition_caches_are_ignored_with_a_warning_and_written_anew() {
+    let scratch = Scratch::new("partition-cache");
+    let program = compile(&prefix(), &scratch.write("program.c", PROGRAM));
+    let directory = scratch.path().join("cache");
+    std::fs::create_dir_all(&directory).unwrap();
+    let warnings = || {
+        let (ended, _, errors) = attempt(command(&program).env("BH_FUSER_CACHE_DIR", &directory));
+        assert!(ended, "{errors}");
+        errors
+    };
+    let file = || {
+        let mut files = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+        files.next().expect("the cache was not written")
+    };
+    assert_eq!(warnings(), "");
+    let whole = std::fs::read(file()).unwrap();
+    let half = whole.len() / 2;
+    let flipped: Vec<u8> = whole.iter().enumerate().map(|(at, byte)| byte ^ u8::from(at == half)).collect();
+    for damaged in [&whole[..half], &flipped, b"no cache"] {
+        std::fs::write(file(), damaged).unwrap();
+        let errors = warnings();
+        assert!(errors.contains("is ignored and will be rebuilt"), "{errors}");
+        assert_eq!(std::fs::read(file()).unwrap(), whole);
+        assert_eq!(warnings(), "");
+    }
+}
+
+#[test]
 fn what_cannot_be_drawn_is_an_error() {
     let scratch = Scratch::new("graph-errors");
     let wrong = scratch.write("wrong.txt", "bh batch 1\nbase b0 = f63[100] id 1\n").display().to_string();
