@@ -1,6 +1,7 @@
 //! Running programs: binding them to memory, and driving their blocks on the participants.
 
 mod cursor;
+mod division;
 mod failure;
 mod fold;
 mod frame;
@@ -21,7 +22,7 @@ use crate::primitives::Primitives;
 use crate::program::{Geometry, Program};
 use bh_core::Result;
 use cursor::Level;
-pub(crate) use fold::Division;
+pub(crate) use division::Division;
 
 /// The memory and values that a program runs on.
 #[derive(Default)]

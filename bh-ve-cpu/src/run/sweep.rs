@@ -1,6 +1,7 @@
 //! Running a sweep: chunks of it at the same time, each strip by strip through all nests; then the gaps between chunks.
 
-use super::fold::{self, Division, Partials};
+use super::division::Division;
+use super::fold::{self, Partials};
 use super::scratch::{Aligned, Scratch};
 use super::{Binding, Loops, Workers, map};
 use crate::primitives::Primitives;

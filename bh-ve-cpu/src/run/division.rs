@@ -1,0 +1,212 @@
+//! How a fold's iterations are divided into units of work, and its folded elements into chunks. Both come from the folded
+//! view alone, so that the tree of a fold is always the same.
+
+use super::cursor::Level;
+use crate::program::Geometry;
+use bh_fuser::lower::{Dim, Stage};
+use std::ops::Range;
+
+/// Elements of a chunk, about, where lines are reduced.
+const CHUNK: i64 = 32_768;
+/// Kept elements that are folded together, about.
+const TILE: i64 = 4096;
+/// The most elements of partial results, about, where lines are kept.
+const PARTIALS: i64 = 1 << 20;
+
+/// How the iterations are divided.
+#[derive(Debug)]
+pub(crate) struct Division {
+    /// The kept loops around lines.
+    pub(super) kept: Level,
+    /// The reduced loops around lines.
+    pub(super) reduced: Level,
+    /// Are lines reduced?
+    pub(super) line_reduced: bool,
+    /// Kept elements in all.
+    pub(super) kept_elements: i64,
+    /// Kept elements of a line: 1 if it is reduced.
+    pub(super) line_elements: i64,
+    /// Steps of a line that belong together, and how many such parts a line has.
+    pub(super) part_steps: i64,
+    pub(super) parts: i64,
+    /// Lines of a chunk where lines are kept; chunks of one (kept) result.
+    pub(super) rows: i64,
+    pub(super) chunks: i64,
+    /// Where lines are reduced, how their elements make chunks.
+    pub(super) cut: Cut,
+    /// Do reduced loops surround all kept ones?
+    pub(super) chunks_outside: bool,
+}
+
+impl Division {
+    /// Divides a nest.
+    pub(crate) fn new(geometry: &Geometry) -> Division {
+        let level = |role: Dim| {
+            let dims = (0..geometry.line_dim).filter(|&dim| geometry.dims[dim] == role);
+            Level(dims.map(|dim| (dim, geometry.extents[dim])).collect())
+        };
+        let (kept, reduced) = (level(Dim::Kept), level(Dim::Reduced));
+        let ceil = |a: i64, b: i64| (a + b - 1) / b;
+        let chunks_outside = geometry.dims[0] == Dim::Reduced;
+        if geometry.line_role() == Dim::Reduced {
+            let cut = Cut::new(&geometry.folded);
+            Division {
+                kept_elements: kept.count(),
+                kept,
+                reduced,
+                line_reduced: true,
+                line_elements: 1,
+                part_steps: geometry.line,
+                parts: 1,
+                rows: 1,
+                chunks: cut.chunks,
+                cut,
+                chunks_outside,
+            }
+        } else {
+            let line = geometry.line * geometry.row;
+            let (kept_elements, rows) = (kept.count() * line, reduced.count());
+            let most = (PARTIALS / kept_elements.max(1)).max(1);
+            // However much of it is merged into lines.
+            let run = (0..geometry.dims.len()).rev().take_while(|&dim| geometry.dims[dim] == Dim::Kept);
+            let run: i64 = run.map(|dim| geometry.extents[dim]).product();
+            let per_chunk = ceil(rows, most).max(CHUNK / run.max(1)).max(1);
+            let part_steps = (TILE / geometry.row / geometry.step * geometry.step).max(geometry.step);
+            Division {
+                kept,
+                reduced,
+                line_reduced: false,
+                kept_elements,
+                line_elements: line,
+                part_steps,
+                parts: ceil(geometry.line, part_steps),
+                rows: per_chunk,
+                chunks: ceil(rows, per_chunk).max(1),
+                cut: Cut::default(),
+                chunks_outside,
+            }
+        }
+    }
+
+    /// Iterations of a stage's outermost loop that end with whole units; `None` if only all of them do.
+    pub(crate) fn rows_of(stage: &Stage) -> Option<i64> {
+        let geometry = Geometry::new(&stage.kernel, &stage.parameters);
+        let division = Division::new(&geometry);
+        if geometry.dims[0] == Dim::Kept {
+            return (geometry.line_dim > 0).then_some(1);
+        }
+        if division.chunks == 1 {
+            return None;
+        }
+        let gcd = |a: i64, b: i64| {
+            let (mut a, mut b) = (a, b);
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        let each = division.outer_elements(&geometry);
+        if !division.line_reduced {
+            return Some(division.rows / gcd(division.rows, each));
+        }
+        let Cut { group, per_group, elements, chunks } = division.cut;
+        if each % group == 0 {
+            Some(1)
+        } else if chunks == per_group || group % elements == 0 {
+            Some(elements / gcd(elements, each))
+        } else {
+            Some(group / gcd(group, each))
+        }
+    }
+
+    /// What is folded in one iteration of an outermost loop that is reduced: elements, or lines where they are kept.
+    pub(super) fn outer_elements(&self, geometry: &Geometry) -> i64 {
+        match (geometry.line_dim, self.line_reduced) {
+            (0, _) => geometry.row,
+            (_, true) => self.reduced.count() / geometry.extents[0] * geometry.line * geometry.row,
+            (_, false) => self.reduced.count() / geometry.extents[0],
+        }
+    }
+
+    /// The units of some iterations of the outermost loop, which [`Division::rows_of`] allows.
+    pub(super) fn units_of(&self, geometry: &Geometry, iterations: Range<i64>) -> Range<i64> {
+        let extent = geometry.extents[0];
+        let parts = if self.line_reduced { 1 } else { self.parts };
+        if geometry.dims[0] == Dim::Kept {
+            let each = self.kept.count() / extent * self.chunks * parts;
+            return iterations.start * each..iterations.end * each;
+        }
+        let each = self.outer_elements(geometry);
+        let units = self.kept.count() * parts;
+        let chunk = |iteration: i64| {
+            let Cut { group, per_group, elements, .. } = self.cut;
+            match (iteration == extent, self.line_reduced) {
+                (true, _) => self.chunks,
+                (_, true) => iteration * each / group * per_group + iteration * each % group / elements,
+                (_, false) => iteration * each / self.rows,
+            }
+        };
+        chunk(iterations.start) * units..chunk(iterations.end) * units
+    }
+
+    /// The number of units of work: each gives one partial result for one kept element or one part of a line.
+    pub(super) fn units(&self) -> i64 {
+        self.kept.count() * self.chunks * if self.line_reduced { 1 } else { self.parts }
+    }
+
+    /// The kept iteration, the part of the line and the chunk of a unit.
+    pub(super) fn unit(&self, unit: i64) -> (i64, i64, i64) {
+        let parts = if self.line_reduced { 1 } else { self.parts };
+        let kept = self.kept.count();
+        if self.chunks_outside {
+            let inside = unit % (kept * parts);
+            (inside / parts, inside % parts, unit / (kept * parts))
+        } else {
+            let inside = unit % (self.chunks * parts);
+            (unit / (self.chunks * parts), inside % parts, inside / parts)
+        }
+    }
+}
+
+/// How the folded elements of one result are cut into chunks. As the boundaries come from the extents of axes alone, each
+/// chunk is a part of a line or a number of lines, whatever dimensions are merged.
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    /// Chunks start anew after this many elements: those of an inner part of the axes.
+    pub(super) group: i64,
+    /// Chunks of a group.
+    pub(super) per_group: i64,
+    /// Elements of a chunk that is not the last of its group.
+    pub(super) elements: i64,
+    /// Chunks in all; at least one.
+    pub(super) chunks: i64,
+}
+
+impl Cut {
+    /// Cuts the elements of these axes, outermost first.
+    pub(super) fn new(folded: &[i64]) -> Cut {
+        let total: i64 = folded.iter().product();
+        let mut row = 1;
+        let mut rest = folded.iter().rev();
+        // As many inner axes as a chunk holds, and the next one.
+        let next = loop {
+            match rest.next() {
+                Some(&extent) if row * extent <= CHUNK => row *= extent,
+                Some(&extent) => break extent,
+                None => break 1,
+            }
+        };
+        if total == 0 {
+            return Cut { group: 1, per_group: 1, elements: 0, chunks: 1 };
+        }
+        let rows = (CHUNK / row).clamp(1, next);
+        let per_group = (next + rows - 1) / rows;
+        Cut { group: row * next, per_group, elements: row * rows, chunks: total / (row * next) * per_group }
+    }
+
+    /// The first element of a chunk and their number.
+    pub(super) fn chunk(&self, chunk: i64) -> (i64, i64) {
+        let first = chunk % self.per_group * self.elements;
+        (chunk / self.per_group * self.group + first, self.elements.min(self.group - first))
+    }
+}
