@@ -413,28 +413,14 @@ fn remove_unused(draft: &mut Draft<'_>) {
             }
         }
         let mut step = step;
-        match &mut step {
-            Step::Compute { args, .. } => args.iter_mut().for_each(|arg| renumber(arg, &values)),
-            Step::Random { key: arg, .. }
-            | Step::Gather { index: arg, .. }
-            | Step::Store { arg, .. }
-            | Step::Reduce { arg, .. } => renumber(arg, &values),
-            Step::Load { .. } | Step::Range { .. } => {}
-        }
-        match &mut step {
-            Step::Load { slot }
-            | Step::Range { slot, .. }
-            | Step::Random { slot, .. }
-            | Step::Store { slot, .. }
-            | Step::Reduce { slot, .. } => {
-                let number = &mut slots[*slot as usize];
-                if *number == u16::MAX {
-                    *number = kept_slots;
-                    kept_slots += 1;
-                }
-                *slot = *number;
+        step.args_mut().iter_mut().for_each(|arg| renumber(arg, &values));
+        if let Some(slot) = step.slot_mut() {
+            let number = &mut slots[*slot as usize];
+            if *number == u16::MAX {
+                *number = kept_slots;
+                kept_slots += 1;
             }
-            Step::Compute { .. } | Step::Gather { .. } => {}
+            *slot = *number;
         }
         steps.push(step);
         instrs.push(instr);

@@ -189,6 +189,30 @@ impl Step {
             | Step::Reduce { arg, .. } => std::slice::from_ref(arg),
         }
     }
+
+    /// The inputs, and what fills the places of unused ones, to be renumbered.
+    pub(super) fn args_mut(&mut self) -> &mut [Arg] {
+        match self {
+            Step::Load { .. } | Step::Range { .. } => &mut [],
+            Step::Compute { args, .. } => args,
+            Step::Random { key: arg, .. }
+            | Step::Gather { index: arg, .. }
+            | Step::Store { arg, .. }
+            | Step::Reduce { arg, .. } => std::slice::from_mut(arg),
+        }
+    }
+
+    /// The slot, if the step has one, to be renumbered.
+    pub(super) fn slot_mut(&mut self) -> Option<&mut u16> {
+        match self {
+            Step::Load { slot }
+            | Step::Range { slot, .. }
+            | Step::Random { slot, .. }
+            | Step::Store { slot, .. }
+            | Step::Reduce { slot, .. } => Some(slot),
+            Step::Compute { .. } | Step::Gather { .. } => None,
+        }
+    }
 }
 
 /// The structure of a stage: everything but sizes, offsets and constants. Equal kernels can share generated code.

@@ -85,27 +85,13 @@ fn part(stage: &Stage, group: &[usize], made: &[usize], root: usize) -> Stage {
     };
     for (index, step) in kernel.steps.iter().enumerate().filter(|&(index, _)| group[index] == root) {
         let mut step = *step;
-        match &mut step {
-            Step::Compute { args, .. } => args.iter_mut().for_each(|arg| renumber(arg, &values)),
-            Step::Random { key: arg, .. }
-            | Step::Gather { index: arg, .. }
-            | Step::Store { arg, .. }
-            | Step::Reduce { arg, .. } => renumber(arg, &values),
-            Step::Load { .. } | Step::Range { .. } => {}
-        }
-        match &mut step {
-            Step::Load { slot }
-            | Step::Range { slot, .. }
-            | Step::Random { slot, .. }
-            | Step::Store { slot, .. }
-            | Step::Reduce { slot, .. } => {
-                let at = slots.iter().position(|known| known == slot).unwrap_or_else(|| {
-                    slots.push(*slot);
-                    slots.len() - 1
-                });
-                *slot = at as u16;
-            }
-            Step::Compute { .. } | Step::Gather { .. } => {}
+        step.args_mut().iter_mut().for_each(|arg| renumber(arg, &values));
+        if let Some(slot) = step.slot_mut() {
+            let at = slots.iter().position(|known| known == slot).unwrap_or_else(|| {
+                slots.push(*slot);
+                slots.len() - 1
+            });
+            *slot = at as u16;
         }
         if let Some(value) = made.iter().position(|&by| by == index) {
             values.push(value as u16);
