@@ -6,7 +6,7 @@ use crate::plan::{Form, Loop, OutputIn, Plan, combiner};
 use crate::writer::{Value, Writer, element, memory};
 use bh_bytecode::DType;
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Folds, Function, Level, Request, Stride};
+use bh_jit_abi::{Folds, Function, LANES, Level, ROW_SETS, Request, Stride};
 
 /// Writes the module of a kernel; also gives the functions that it calls. An error says what cannot be compiled.
 pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>), String> {
@@ -110,11 +110,14 @@ impl Kernel<'_> {
                 self.writer.line(format_args!("%n{at} = add i64 %p{at}, %o{at}"));
             }
         }
-        for (at, (_, dtype, _)) in folds.iter().enumerate() {
-            let step = if self.request.folds == Folds::Elements { "%count" } else { "0" };
-            self.writer.line(format_args!("%m{at} = getelementptr {}, ptr %a{at}, i64 {step}", memory(*dtype)));
-        }
         self.writer.line("%next.row = add i64 %at.row, 1");
+        self.writer.line(format_args!("%set = and i64 %next.row, {}", ROW_SETS - 1));
+        self.writer.line(format_args!("%set.lanes = mul i64 %set, {LANES}"));
+        for (at, (_, dtype, _)) in folds.iter().enumerate() {
+            let (from, step) =
+                if self.request.folds == Folds::Elements { ("a", "%count") } else { ("b", "%set.lanes") };
+            self.writer.line(format_args!("%m{at} = getelementptr {}, ptr %{from}{at}, i64 {step}", memory(*dtype)));
+        }
         self.writer.line("%more.row = icmp slt i64 %next.row, %rows");
         self.writer.line("br i1 %more.row, label %row, label %exit");
         self.writer.begin("exit");

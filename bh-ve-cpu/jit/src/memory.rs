@@ -20,9 +20,15 @@ impl Kernel<'_> {
     /// The address of element `element` (and some) of a dense slot.
     pub(crate) fn unit_address(&mut self, slot: usize, element: &str, offset: i64) -> Value {
         let form = self.request.slots[slot];
-        let (base, distance) = form.near.map_or((slot, 0), |(base, distance)| (usize::from(base), distance.into()));
+        let (base, rows, distance) =
+            form.near.map_or((slot, 0, 0), |near| (usize::from(near.slot), near.rows, i64::from(near.distance)));
         let kind = memory(form.dtype);
-        let address = self.writer.value(format_args!("getelementptr {kind}, ptr %p{base}, i64 {element}"));
+        let mut row = format!("%p{base}");
+        if rows != 0 {
+            let bytes = self.writer.value(format_args!("mul i64 %o{base}, {rows}"));
+            row = self.writer.value(format_args!("getelementptr i8, ptr {row}, i64 {bytes}")).to_string();
+        }
+        let address = self.writer.value(format_args!("getelementptr {kind}, ptr {row}, i64 {element}"));
         match offset + distance {
             0 => address,
             distance => self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {distance}")),

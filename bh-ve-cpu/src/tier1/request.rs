@@ -3,7 +3,7 @@
 use crate::program::Geometry;
 use crate::simd::Isa;
 use bh_fuser::lower::{Dim, SlotMode, Stage, Step};
-use bh_jit_abi::{Folds, Level, Request, SlotForm, Stride};
+use bh_jit_abi::{Folds, Level, Near, Request, SlotForm, Stride};
 
 /// Slots that lie so close, in elements, are addressed from one position.
 const NEAR: i64 = 16;
@@ -65,7 +65,7 @@ pub(crate) fn request(
 }
 
 /// An earlier slot at a small fixed distance from a slot, along all lines.
-fn neighbour(stage: &Stage, earlier: &[SlotForm], index: usize) -> Option<(u16, i16)> {
+fn neighbour(stage: &Stage, earlier: &[SlotForm], index: usize) -> Option<Near> {
     let parameters = &stage.parameters;
     earlier.iter().enumerate().find_map(|(other, form)| {
         let distance = parameters.starts[index] - parameters.starts[other];
@@ -76,6 +76,6 @@ fn neighbour(stage: &Stage, earlier: &[SlotForm], index: usize) -> Option<(u16, 
             && parameters.buffers[other] == parameters.buffers[index]
             && parameters.stride(other) == parameters.stride(index)
             && distance.abs() <= NEAR;
-        together.then_some((other as u16, distance as i16))
+        together.then_some(Near { slot: other as u16, rows: 0, distance: distance as i16 })
     })
 }

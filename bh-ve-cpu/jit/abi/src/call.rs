@@ -3,6 +3,12 @@
 /// Bytes of scratch memory that a kernel may use.
 pub const SCRATCH_BYTES: usize = 48 << 10;
 
+/// Lanes that a row is folded into.
+pub const LANES: usize = 32;
+
+/// Sets of lanes, for rows that are folded side by side.
+pub const ROW_SETS: usize = 4;
+
 /// What a compiled kernel works on: `rows` rows of `count` elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +25,10 @@ pub struct Call {
     pub outer: *const i64,
     /// The constants, each in the first of 16 bytes.
     pub constants: *const [u8; 16],
-    /// The accumulators of each fold: 32 lanes, or one element for each element of the rows.
+    /// The accumulators of each fold. With [`crate::Folds::Lanes`] they are [`ROW_SETS`] sets of [`LANES`] lanes, one set
+    /// after the other: element `i` of row `r` goes to lane `i % LANES` of set `r % ROW_SETS`, so that a call with one row
+    /// leaves all sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the
+    /// rows, row after row.
     pub accumulators: *const *mut u8,
     /// The block primitives that the artifact names, in its order.
     pub functions: *const *const u8,

@@ -9,11 +9,11 @@ mod call;
 mod request;
 
 pub use artifact::{Artifact, Function};
-pub use call::{Call, KernelFn, SCRATCH_BYTES};
-pub use request::{Folds, Level, Request, SlotForm, Stride};
+pub use call::{Call, KernelFn, LANES, ROW_SETS, SCRATCH_BYTES};
+pub use request::{Folds, Level, Near, Request, SlotForm, Stride};
 
 /// The version of everything in this crate.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The name of the one symbol that the compiler exports, of type [`EntryFn`].
 pub const ENTRY_SYMBOL: &str = "bh_ve_cpu_jit_entry";

@@ -18,7 +18,7 @@ pub enum Level {
 pub enum Folds {
     /// There are none.
     None,
-    /// 32 lanes: element `i` of a row goes to lane `i % 32`.
+    /// Sets of 32 lanes: element `i` of row `r` goes to lane `i % 32` of set `r % 4`.
     Lanes,
     /// As many elements as the rows have.
     Elements,
@@ -35,6 +35,18 @@ pub enum Stride {
     Other,
 }
 
+/// The place of a slot that moves together with an earlier one, on which it lies: that one's position, `rows` of its
+/// strides from row to row, and `distance` elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Near {
+    /// The earlier slot. It has the same element type and the same strides, and a position of its own.
+    pub slot: u16,
+    /// Rows from there.
+    pub rows: i8,
+    /// Elements from there.
+    pub distance: i16,
+}
+
 /// A slot as compiled code sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotForm {
@@ -46,8 +58,9 @@ pub struct SlotForm {
     pub stride: Stride,
     /// Is what it writes to bypass the caches?
     pub streams: bool,
-    /// An earlier slot that moves together with this one, and the distance from there in elements.
-    pub near: Option<(u16, i16)>,
+    /// Where it lies in the memory of an earlier slot, if both have fixed places there. If not, it has a position of its
+    /// own.
+    pub near: Option<Near>,
 }
 
 /// A kernel to compile.
@@ -75,8 +88,9 @@ impl Request {
         writer.word(self.slots.len() as u32);
         for slot in &self.slots {
             writer.bytes([slot.dtype as u8, slot.mode as u8, slot.stride as u8, u8::from(slot.streams)]);
-            let (base, distance) = slot.near.map_or((u16::MAX, 0), |near| near);
-            writer.short(base);
+            let Near { slot, rows, distance } = slot.near.unwrap_or(Near { slot: u16::MAX, rows: 0, distance: 0 });
+            writer.short(slot);
+            writer.bytes([rows as u8]);
             writer.short(distance as u16);
         }
         writer.word(self.constants.len() as u32);
@@ -92,17 +106,24 @@ impl Request {
         let level = *[Level::Avx2, Level::Avx512].get(usize::from(reader.byte()?))?;
         let fast_math = reader.byte()? != 0;
         let folds = *[Folds::None, Folds::Lanes, Folds::Elements].get(usize::from(reader.byte()?))?;
-        let mut slots = Vec::new();
-        for index in 0..reader.word()? {
+        let mut slots: Vec<SlotForm> = Vec::new();
+        for _ in 0..reader.word()? {
             let dtype = DType::from_code(reader.byte()?)?;
             let modes = [SlotMode::Read, SlotMode::Write, SlotMode::Result, SlotMode::Index];
             let mode = *modes.get(usize::from(reader.byte()?))?;
             let stride = *[Stride::Zero, Stride::Unit, Stride::Other].get(usize::from(reader.byte()?))?;
             let streams = reader.byte()? != 0;
-            let near = match (reader.short()?, reader.short()? as i16) {
-                (u16::MAX, _) => None,
-                (base, _) if u32::from(base) >= index => return None,
-                near => Some(near),
+            let near = Near {
+                slot: reader.short()?,
+                rows: i8::from_le_bytes(reader.take()?),
+                distance: i16::from_le_bytes(reader.take()?),
+            };
+            let near = match slots.get(usize::from(near.slot)) {
+                // A slot that lies near another one is no place to count from.
+                Some(base) if base.near.is_some() || base.dtype != dtype => return None,
+                Some(_) => Some(near),
+                None if near.slot == u16::MAX => None,
+                None => return None,
             };
             slots.push(SlotForm { dtype, mode, stride, streams, near });
         }
@@ -290,7 +311,7 @@ mod tests {
             folds: Folds::Lanes,
             slots: vec![
                 slot(SlotMode::Read, Stride::Unit, None),
-                slot(SlotMode::Read, Stride::Other, Some((0, -1))),
+                slot(SlotMode::Read, Stride::Other, Some(Near { slot: 0, rows: -2, distance: -1 })),
                 slot(SlotMode::Result, Stride::Zero, None),
             ],
             constants: vec![DType::F64],
@@ -320,8 +341,18 @@ mod tests {
         let mut wrong = request();
         wrong.steps.push(Step::Store { slot: 0, arg: Arg::Value(3) });
         assert_eq!(Request::decode(&wrong.encode()), None);
+    }
+
+    #[test]
+    fn slots_lie_near_earlier_ones_of_their_type_that_have_positions() {
+        let near = |slot| Some(Near { slot, rows: 0, distance: 1 });
+        for (at, slot) in [(0, 0), (1, 2), (2, 1)] {
+            let mut wrong = request();
+            wrong.slots[at].near = near(slot);
+            assert_eq!(Request::decode(&wrong.encode()), None, "slot {at} near slot {slot}");
+        }
         let mut wrong = request();
-        wrong.slots[0].near = Some((0, 1));
+        wrong.slots[0].dtype = DType::F32;
         assert_eq!(Request::decode(&wrong.encode()), None);
     }
 }
