@@ -2,7 +2,7 @@
 
 use crate::plan::BaseUse;
 use crate::primitives::Primitives;
-use crate::program::{Program, compile, compile_resident};
+use crate::program::{Program, SweepMemory, compile, compile_in_sweep};
 use crate::run::Division;
 use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
@@ -142,8 +142,9 @@ impl SweepPlan {
             let number = |array: u32| numbers.get(array as usize).copied().flatten();
             let shared = |&array: &u32| users.get(array as usize).is_some_and(|&users| users > 1);
             let resident: Vec<bool> = arrays.iter().map(|array| shared(array) || number(*array).is_some()).collect();
-            let program = compile_resident(&stage, &resident, primitives, tier1)
-                .map_err(|error: Error| located(&stage, error))?;
+            let memory = SweepMemory { resident: &resident, arrays: &arrays };
+            let program =
+                compile_in_sweep(&stage, memory, primitives, tier1).map_err(|error: Error| located(&stage, error))?;
             Ok(NestPlan {
                 program,
                 rolling: arrays.iter().map(|&array| number(array)).collect(),

@@ -7,6 +7,7 @@ use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, Program, program};
 use bh_bytecode::{Batch, DType, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
+use support::chains::{Dice, stencil_chain};
 use support::{Driver, singletons};
 
 /// Does the machine have the instructions?
@@ -66,26 +67,32 @@ fn check(drivers: &mut [Driver; 2], program: &Program, algorithm: Option<Algorit
     oracle.check(&program.batch, &compiled)
 }
 
-fn sweep(
+/// Runs programs in blocks and compiled; `source` gives the one of a seed.
+fn sweep_of(
     (isa, sweep_bytes): (&str, &str),
     seeds: std::ops::Range<u64>,
-    options: &random::Options,
+    source: impl Fn(u64) -> Program,
     algorithm: Option<Algorithm>,
-) {
+) -> [Driver; 2] {
     let mut drivers = [engine(isa, "off", sweep_bytes), engine(isa, "on", sweep_bytes)];
     for seed in seeds {
-        let program = program(seed, options);
+        let program = source(seed);
         if let Err(difference) = check(&mut drivers, &program, algorithm) {
             let small = random::shrink(&program, |candidate| check(&mut drivers, candidate, algorithm).is_err());
             let reason = check(&mut drivers, &small, algorithm).err().unwrap_or(difference);
             panic!("{isa}, seed {seed}, {algorithm:?}: {reason}\n{}", text::print(&small.batch.as_ref()));
         }
     }
-    let [blocks, compiled] = drivers;
+    let [blocks, compiled] = &drivers;
     assert_eq!(blocks.counter("kernels compiled"), 0);
     let (count, refused) = (compiled.counter("kernels compiled"), compiled.counter("kernels not compiled"));
     assert!(count > 0, "nothing was compiled: is the library where the engine looks for it?");
     assert!(refused * 20 < count, "{refused} kernels were refused, {count} compiled");
+    drivers
+}
+
+fn sweep(engine: (&str, &str), seeds: std::ops::Range<u64>, options: &random::Options, algorithm: Option<Algorithm>) {
+    sweep_of(engine, seeds, |seed| program(seed, options), algorithm);
 }
 
 #[test]
@@ -107,6 +114,27 @@ fn larger_arrays() {
     let options = random::Options { max_elements: 20_000, max_instrs: 16, max_rank: 4, ..random::Options::default() };
     for isa in levels() {
         sweep((isa, "100"), 0..60, &options, Some(Algorithm::Greedy));
+    }
+}
+
+/// Kernels that read several rows of what others write, in planes and in strips of sweeps.
+#[test]
+fn stencil_chains() {
+    let chain = |seed| {
+        let mut dice = Dice(seed ^ 55);
+        let rank = dice.pick(2, 3);
+        let mut shape: Vec<i64> = (0..rank).map(|_| dice.pick(3, 12)).collect();
+        shape[0] = dice.pick(20, 60);
+        if dice.chance(50) {
+            shape[rank as usize - 1] = dice.pick(50, 150);
+        }
+        stencil_chain(seed, &shape, dice.pick(2, 10) as usize)
+    };
+    for isa in levels() {
+        for bytes in ["3000", "20000"] {
+            let drivers = sweep_of((isa, bytes), 0..30, chain, Some(Algorithm::Greedy));
+            assert!(drivers[1].counter("sweeps") > 6, "{} sweeps", drivers[1].counter("sweeps"));
+        }
     }
 }
 

@@ -19,26 +19,45 @@ const BLOCK: std::ops::RangeInclusive<i64> = 128..=2048;
 
 /// Compiles a stage to block operations; `tier1` may compile it to machine code later.
 pub(crate) fn compile(stage: &Stage, primitives: Primitives, tier1: &mut Option<Tier1>) -> Result<Program> {
-    compile_resident(stage, &[], primitives, tier1)
+    compile_in_sweep(stage, SweepMemory::default(), primitives, tier1)
 }
 
-/// [`compile`] where the memory of some slots is used again while the caches have it.
-pub(crate) fn compile_resident(
+/// What a sweep knows about the memory of its slots.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SweepMemory<'a> {
+    /// Is it used again while the caches have it?
+    pub(crate) resident: &'a [bool],
+    /// The arrays: within one, slots are as far apart as their views, and those of different ones anywhere. Empty outside
+    /// of sweeps, where the same is true of buffers.
+    pub(crate) arrays: &'a [u32],
+}
+
+impl SweepMemory<'_> {
+    /// Are two slots as far apart as their views?
+    fn is_same(self, stage: &Stage, a: usize, b: usize) -> bool {
+        let buffers = &stage.parameters.buffers;
+        buffers[a] == buffers[b] && self.arrays.get(a) == self.arrays.get(b)
+    }
+}
+
+/// [`compile`] for a nest of a sweep.
+pub(crate) fn compile_in_sweep(
     stage: &Stage,
-    resident: &[bool],
+    memory: SweepMemory<'_>,
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<Program> {
-    let mut compiler = Compiler { analysis: Analysis::new(stage, resident, primitives), stage, primitives };
+    let mut compiler =
+        Compiler { analysis: Analysis::new(stage, memory.resident, primitives), stage, primitives, memory };
     let width = compiler.width();
     let (registers, places) = compiler.allocate();
     let splat = compiler.analysis.splat.iter().filter(|&&splat| splat).count();
-    let memory = |slot: &Slot| if slot.mode == SlotMode::Index { 0 } else { slot.dtype.size() };
-    let element = (registers + splat) * width + stage.kernel.slots.iter().map(memory).sum::<usize>();
+    let bytes = |slot: &Slot| if slot.mode == SlotMode::Index { 0 } else { slot.dtype.size() };
+    let element = (registers + splat) * width + stage.kernel.slots.iter().map(bytes).sum::<usize>();
     let block = BLOCK_BYTES.checked_div(element).map_or(*BLOCK.end(), |block| block as i64);
     compiler.analysis.geometry.set_block(block.clamp(*BLOCK.start(), *BLOCK.end()));
     let mut program = compiler.emit(registers, places, width)?;
-    program.native = tier1.as_mut().and_then(|tier1| compiler.native(&program, resident.is_empty(), tier1));
+    program.native = tier1.as_mut().and_then(|tier1| compiler.native(&program, tier1));
     Ok(program)
 }
 
@@ -46,6 +65,7 @@ struct Compiler<'a> {
     analysis: Analysis<'a>,
     stage: &'a Stage,
     primitives: Primitives,
+    memory: SweepMemory<'a>,
 }
 
 impl Compiler<'_> {
@@ -277,22 +297,20 @@ impl Compiler<'_> {
         }
     }
 
-    /// The program as a call of compiled code. `in_place` says that slots of one array are as far apart as their views.
-    fn native(&self, program: &Program, in_place: bool, tier1: &mut Tier1) -> Option<Native> {
+    /// The program as a call of compiled code.
+    fn native(&self, program: &Program, tier1: &mut Tier1) -> Option<Native> {
         let (geometry, isa, fast_math) = (&program.geometry, self.primitives.isa, tier1.fast_math());
         let streams = |slot| self.analysis.streams(slot);
-        let Some(mut request) = tier1::request(self.stage, geometry, isa, fast_math, streams) else {
+        let together = |a: usize, b: usize| self.memory.is_same(self.stage, a, b);
+        let Some(request) = tier1::request(self.stage, geometry, isa, fast_math, streams, together) else {
             tier1.count_refused();
             return None;
         };
-        if !in_place {
-            request.slots.iter_mut().for_each(|slot| slot.near = None);
-        }
         let strides = |dim: usize| program.slots.iter().map(|slot| slot.strides[dim] as i64).collect();
         let (inner, outer) = if geometry.spans() {
             (strides(geometry.line_dim + 1), strides(geometry.line_dim))
         } else {
-            (strides(geometry.line_dim), vec![0; program.slots.len()])
+            (strides(geometry.line_dim), program.slots.iter().map(|slot| slot.plane as i64).collect())
         };
         Some(Native { kernel: tier1.kernel(request), inner, outer })
     }
@@ -305,10 +323,12 @@ impl Compiler<'_> {
                 // A result stays where it is while reduced dimensions pass.
                 if slot.mode == SlotMode::Result && *dim == Dim::Reduced { 0 } else { *stride as isize * scale }
             };
+            let strides: Vec<isize> = parameters.stride(index).iter().zip(&self.stage.kernel.dims).map(keep).collect();
             SlotPlan {
                 buffer: parameters.buffers[index],
                 start: parameters.starts[index] as isize * scale,
-                strides: parameters.stride(index).iter().zip(&self.stage.kernel.dims).map(keep).collect(),
+                plane: self.analysis.geometry.plane_stride(&strides),
+                strides,
             }
         };
         self.slots().iter().enumerate().map(plan).collect()

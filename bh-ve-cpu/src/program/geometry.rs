@@ -76,6 +76,12 @@ impl Geometry {
         (self.line + self.step - 1) / self.step
     }
 
+    /// The stride from line to line of a plane, for strides along the dimensions: lines that follow each other along the
+    /// dimension around them are a plane. 0 if there is none.
+    pub(crate) fn plane_stride<T: Copy + Default>(&self, strides: &[T]) -> T {
+        self.line_dim.checked_sub(1).map_or(T::default(), |dim| strides[dim])
+    }
+
     /// The role of the dimension that lines run along.
     pub(crate) fn line_role(&self) -> Dim {
         self.dims[self.line_dim]

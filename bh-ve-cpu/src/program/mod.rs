@@ -11,7 +11,7 @@ mod geometry;
 mod registers;
 
 pub(crate) use analysis::SUM_TERMS;
-pub(crate) use compile::{compile, compile_resident};
+pub(crate) use compile::{SweepMemory, compile, compile_in_sweep};
 pub(crate) use geometry::Geometry;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn, SumFn};
@@ -65,6 +65,8 @@ pub(crate) struct SlotPlan {
     pub(crate) start: isize,
     /// One for each dimension of the nest.
     pub(crate) strides: Vec<isize>,
+    /// From line to line of a plane; see [`Geometry::plane_stride`].
+    pub(crate) plane: isize,
 }
 
 /// A reduction.

@@ -37,21 +37,35 @@ impl Level {
         }
     }
 
+    /// The iterations from here on to the end of the innermost dimension; 1 without dimensions.
+    pub(crate) fn ahead(&self, index: &[i64]) -> i64 {
+        self.0.last().zip(index.last()).map_or(1, |(&(_, extent), at)| extent - at)
+    }
+
     /// Goes to the next iteration.
     #[inline]
     pub(crate) fn next(&self, slots: &[SlotPlan], to: &mut [*mut u8], index: &mut [i64]) {
+        self.skip(1, slots, to, index);
+    }
+
+    /// Goes `by` iterations on, at most as many as are [`Level::ahead`].
+    #[inline]
+    pub(crate) fn skip(&self, by: i64, slots: &[SlotPlan], to: &mut [*mut u8], index: &mut [i64]) {
+        let mut by = by;
         for (at, &(dim, extent)) in self.0.iter().enumerate().rev() {
-            index[at] += 1;
-            if index[at] < extent {
-                for (position, slot) in to.iter_mut().zip(slots) {
-                    *position = position.wrapping_offset(slot.strides[dim]);
-                }
+            index[at] += by;
+            let wraps = index[at] >= extent;
+            if wraps {
+                // Back to the first, and on along the next dimension.
+                (index[at], by) = (0, by - extent);
+            }
+            for (position, slot) in to.iter_mut().zip(slots) {
+                *position = position.wrapping_offset(slot.strides[dim].wrapping_mul(by as isize));
+            }
+            if !wraps {
                 return;
             }
-            index[at] = 0;
-            for (position, slot) in to.iter_mut().zip(slots) {
-                *position = position.wrapping_offset(slot.strides[dim].wrapping_mul(1 - extent as isize));
-            }
+            by = 1;
         }
     }
 }

@@ -205,7 +205,7 @@ impl Folder<'_> {
                 } else {
                     Folding::Elements(self.accumulators)
                 };
-                self.frame.line(self.line, first_step, steps, folding);
+                self.frame.lines(self.line, 1, first_step, steps, folding);
             }
             self.turn((LANES - turned) % LANES);
             for (index, fold) in program.folds.iter().enumerate() {

@@ -2,20 +2,20 @@
 
 use super::Binding;
 use super::scratch::FrameScratch;
-use crate::primitives::Primitives;
+use crate::primitives::{LANES, Primitives};
 use crate::program::{Native, Op, Place, Program, RowStride, SUM_TERMS};
 use crate::tier1::Code;
-use bh_jit_abi::{Call, SCRATCH_BYTES};
+use bh_jit_abi::{Call, ROW_SETS, SCRATCH_BYTES};
 use std::mem::MaybeUninit;
 
-/// What a line's values are folded into: one accumulator for each fold of the program.
+/// What values are folded into: one accumulator for each fold of the program.
 #[derive(Clone, Copy)]
 pub(crate) enum Folding<'a> {
     /// The program has no folds.
     None,
-    /// Lanes: element `i` of a block goes to lane `i % LANES`.
+    /// Sets of lanes: element `i` of the part of line `r` goes to lane `i % LANES` of set `r % ROW_SETS`.
     Lanes(&'a [*mut u8]),
-    /// As many elements as the part of the line has.
+    /// As many elements as the part of the line has; there is one line.
     Elements(&'a [*mut u8]),
 }
 
@@ -64,24 +64,66 @@ impl<'a> Frame<'a> {
         Frame { program, binding, table, line_marks, first_slot, code: None }
     }
 
-    /// Runs `steps` steps of a line, from step `first` on: computes, folds and stores. `positions` are those of the
-    /// line's first step. This is all that the drivers ask for; what order they run lines in is their affair.
+    /// Runs `steps` steps, from step `first` on, of `lines` lines of a plane: computes, folds and stores. `positions` are
+    /// those of the first line's first step. This is all that the drivers ask for; what order they run lines in is their
+    /// affair.
     ///
     /// # Safety
     /// The steps must be inside the nest, and the accumulators have room.
-    pub(crate) unsafe fn line(&mut self, positions: &[*mut u8], first: i64, steps: i64, folding: Folding<'_>) {
+    pub(crate) unsafe fn lines(
+        &mut self,
+        positions: &[*mut u8],
+        lines: i64,
+        first: i64,
+        steps: i64,
+        folding: Folding<'_>,
+    ) {
+        debug_assert!(lines == 1 || !matches!(folding, Folding::Elements(_)), "one accumulator for several lines");
+        // SAFETY: promised by the caller.
+        unsafe {
+            match self.code {
+                Some((code, native, scratch)) if self.program.geometry.spans() => {
+                    debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(_)), "rows are no lines");
+                    for line in 0..lines {
+                        self.seek(positions, line, first);
+                        self.call(code, native, scratch, (steps, self.program.geometry.row), folding);
+                    }
+                }
+                Some((code, native, scratch)) => {
+                    self.seek(positions, 0, first);
+                    self.call(code, native, scratch, (lines, steps), folding);
+                }
+                None => {
+                    for line in 0..lines {
+                        self.line_in_blocks(positions, line, first, steps, folding);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A line of [`Frame::lines`] in block operations.
+    ///
+    /// # Safety
+    /// As [`Frame::lines`].
+    unsafe fn line_in_blocks(
+        &mut self,
+        positions: &[*mut u8],
+        line: i64,
+        first: i64,
+        steps: i64,
+        folding: Folding<'_>,
+    ) {
         let geometry = &self.program.geometry;
+        let set = line as usize % ROW_SETS;
         let mut at = 0;
         // SAFETY: promised by the caller.
         unsafe {
-            if let Some((code, native, scratch)) = self.code {
-                return self.native_line(code, native, scratch, (positions, first, steps), folding);
-            }
-            self.start_line(positions, first);
+            self.start_line(positions, line, first);
             while at < steps {
                 let block = geometry.step.min(steps - at);
                 self.compute(block);
-                self.fold(folding, (at * geometry.row) as usize, (block * geometry.row) as usize);
+                self.fold(folding, set, (at * geometry.row) as usize, (block * geometry.row) as usize);
                 self.store(block);
                 self.advance(block);
                 at += block;
@@ -89,24 +131,18 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// [`Frame::line`] in compiled code.
+    /// Calls compiled code for `rows` rows of `count` elements, from where the slots are.
     ///
     /// # Safety
-    /// As [`Frame::line`].
-    unsafe fn native_line(
+    /// As [`Frame::lines`].
+    unsafe fn call(
         &mut self,
         code: &Code,
         native: &Native,
         scratch: *mut u8,
-        (positions, first, steps): (&[*mut u8], i64, i64),
+        (rows, count): (i64, i64),
         folding: Folding<'_>,
     ) {
-        let geometry = &self.program.geometry;
-        self.table[self.first_slot..].copy_from_slice(positions);
-        if first > 0 {
-            self.advance(first);
-        }
-        let (rows, count) = if geometry.spans() { (steps, geometry.row) } else { (1, steps) };
         let accumulators = match folding {
             Folding::None => &[],
             Folding::Lanes(accumulators) | Folding::Elements(accumulators) => accumulators,
@@ -126,18 +162,19 @@ impl<'a> Frame<'a> {
         unsafe { code.run(&call) };
     }
 
-    /// Folds a block that lies `offset` elements into the part of the line.
+    /// Folds a block that lies `offset` elements into the part of a line, whose lanes are those of set `set`.
     ///
     /// # Safety
     /// The block must have been computed.
     #[inline]
-    unsafe fn fold(&self, folding: Folding<'_>, offset: usize, count: usize) {
+    unsafe fn fold(&self, folding: Folding<'_>, set: usize, offset: usize, count: usize) {
         // SAFETY: promised by the caller.
         unsafe {
             match folding {
                 Folding::None => {}
                 Folding::Lanes(accumulators) => {
                     for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
+                        let lanes = lanes.wrapping_add(set * LANES * fold.size);
                         (fold.lanes)(count, lanes, self.at(fold.arg));
                     }
                 }
@@ -151,14 +188,29 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Goes to a line: `positions` are those of its first step.
+    /// Sets the slots to a step of a line of a plane: `positions` are those of the first line's first step.
+    #[inline]
+    fn seek(&mut self, positions: &[*mut u8], line: i64, step: i64) {
+        let slots = &mut self.table[self.first_slot..];
+        slots.copy_from_slice(positions);
+        if line > 0 {
+            for (position, slot) in slots.iter_mut().zip(&self.program.slots) {
+                *position = position.wrapping_offset((line as isize).wrapping_mul(slot.plane));
+            }
+        }
+        if step > 0 {
+            self.advance(step);
+        }
+    }
+
+    /// Goes to a step of a line, and makes the values that stay the same along it.
     ///
     /// # Safety
     /// The positions must be inside the buffers.
     #[inline]
-    unsafe fn start_line(&mut self, positions: &[*mut u8], step: i64) {
+    unsafe fn start_line(&mut self, positions: &[*mut u8], line: i64, step: i64) {
         let geometry = &self.program.geometry;
-        self.table[self.first_slot..].copy_from_slice(positions);
+        self.seek(positions, line, 0);
         for (index, op) in self.program.line_ops.iter().enumerate() {
             let slot = match *op {
                 Op::Fill { slot, .. } | Op::Load { slot, .. } => slot,

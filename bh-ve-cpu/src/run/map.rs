@@ -1,4 +1,4 @@
-//! Stages without folds: the blocks of all lines, shared out in runs.
+//! Stages without folds: planes of lines, or the blocks of all lines, shared out in runs.
 
 use super::cursor::Level;
 use super::frame::{Folding, Frame};
@@ -6,7 +6,11 @@ use super::scratch::{Parts, Scratch};
 use super::{Binding, Workers};
 use crate::primitives::Primitives;
 use crate::program::Program;
+use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
+
+/// Tasks of each participant, so that one that is late leaves some to the others.
+const TASKS: i64 = 8;
 
 /// Runs some iterations of the outermost loop on one participant, with slots that begin at `slots`.
 ///
@@ -28,19 +32,58 @@ pub(super) unsafe fn run_part(
     // SAFETY: the iterations are inside the nest.
     unsafe {
         if geometry.line_dim == 0 {
-            frame.line(slots, iterations.start, iterations.end - iterations.start, Folding::None);
+            frame.lines(slots, 1, iterations.start, iterations.end - iterations.start, Folding::None);
         } else {
             let lines = level.count() / geometry.extents[0];
             level.seek(iterations.start * lines, &program.slots, slots, line, index);
-            for at in 0..(iterations.end - iterations.start) * lines {
-                if at > 0 {
-                    level.next(&program.slots, line, index);
-                }
-                frame.line(line, 0, geometry.line, Folding::None);
-            }
+            planes(&mut frame, level, (line, index), (iterations.end - iterations.start) * lines);
         }
     }
     frame.finish();
+}
+
+/// Runs whole lines, in planes: from the position and index of the first one on.
+///
+/// # Safety
+/// The lines must be inside the nest.
+unsafe fn planes(frame: &mut Frame<'_>, level: &Level, at: (&mut [*mut u8], &mut [i64]), lines: i64) {
+    let (program, (line, index)) = (frame.program, at);
+    let mut left = lines;
+    while left > 0 {
+        let together = level.ahead(index).min(left);
+        // SAFETY: promised by the caller.
+        unsafe { frame.lines(line, together, 0, program.geometry.line, Folding::None) };
+        left -= together;
+        if left > 0 {
+            level.skip(together, &program.slots, line, index);
+        }
+    }
+}
+
+/// How the iterations of a map are shared out: a unit is a block, a line or a few lines.
+struct Shares {
+    units: i64,
+    tasks: i64,
+    /// Lines of a unit; 0 if it is a block.
+    lines: i64,
+}
+
+impl Shares {
+    fn new(program: &Program, level: &Level, participants: usize) -> Shares {
+        let (lines, blocks) = (level.count(), program.geometry.blocks());
+        let wanted = participants as i64 * TASKS;
+        let per_unit =
+            [ROW_SETS as i64, 1].into_iter().find(|&per_unit| participants == 1 || lines >= wanted * per_unit);
+        let units = per_unit.map_or(lines * blocks, |per_unit| (lines + per_unit - 1) / per_unit);
+        let tasks = if participants == 1 { 1 } else { units.min(wanted) };
+        Shares { units, tasks, lines: per_unit.unwrap_or(0) }
+    }
+
+    /// The units of a task: as many as any other has, or one more.
+    fn task(&self, task: usize) -> Range<i64> {
+        let first = |task: i64| self.units / self.tasks * task + (self.units % self.tasks).min(task);
+        first(task as i64)..first(task as i64 + 1)
+    }
 }
 
 /// # Safety
@@ -56,31 +99,34 @@ pub(super) unsafe fn run(
     if geometry.iterations() == 0 {
         return;
     }
-    let blocks = geometry.blocks();
-    let total = blocks * level.count();
+    let (lines, blocks) = (level.count(), geometry.blocks());
     let participants = workers.participants(program.work());
-    let tasks = if participants == 1 { 1 } else { total.min(participants as i64 * 8) };
-    let per_task = (total + tasks - 1) / tasks;
-    workers.run(participants, tasks as usize, |scratch, tasks| {
+    let shares = Shares::new(program, level, participants);
+    workers.run(participants, shares.tasks as usize, |scratch, tasks| {
         let Scratch { frame: parts, positions, indices, .. } = scratch;
         let mut frame = Frame::new(program, binding, primitives, parts, geometry.block());
         let (line, index) = (&mut positions[0], &mut indices[0]);
         line.resize(program.slots.len(), std::ptr::null_mut());
         while let Some(task) = tasks.take() {
-            let (mut at, end) = (task as i64 * per_task, ((task as i64 + 1) * per_task).min(total));
-            if at >= end {
-                continue;
-            }
-            level.seek(at / blocks, &program.slots, &binding.slots, line, index);
+            let units = shares.task(task);
             // SAFETY: blocks are inside their lines, and lines inside the nest.
             unsafe {
-                while at < end {
+                if shares.lines > 0 {
+                    let (first, end) = (units.start * shares.lines, (units.end * shares.lines).min(lines));
+                    level.seek(first, &program.slots, &binding.slots, line, index);
+                    planes(&mut frame, level, (line, index), end - first);
+                    continue;
+                }
+                let mut at = units.start;
+                level.seek(at / blocks, &program.slots, &binding.slots, line, index);
+                while at < units.end {
                     let block = at % blocks;
-                    let last = (block + end - at).min(blocks);
+                    let last = (block + units.end - at).min(blocks);
                     let first = block * geometry.step;
-                    frame.line(line, first, geometry.line.min(last * geometry.step) - first, Folding::None);
+                    let steps = geometry.line.min(last * geometry.step) - first;
+                    frame.lines(line, 1, first, steps, Folding::None);
                     at += last - block;
-                    if at < end {
+                    if at < units.end {
                         level.next(&program.slots, line, index);
                     }
                 }

@@ -5,8 +5,9 @@ use crate::simd::Isa;
 use bh_fuser::lower::{Dim, SlotMode, Stage, Step};
 use bh_jit_abi::{Folds, Level, Near, Request, SlotForm, Stride};
 
-/// Slots that lie so close, in elements, are addressed from one position.
-const NEAR: i64 = 16;
+/// Slots that lie so close, in rows and then in elements, are addressed from one position.
+const NEAR_ROWS: i64 = 8;
+const NEAR: i64 = 64;
 
 /// The level of compiled code for an instruction set; `None` if it has none.
 pub(crate) fn level(isa: Isa) -> Option<Level> {
@@ -17,14 +18,16 @@ pub(crate) fn level(isa: Isa) -> Option<Level> {
     }
 }
 
-/// Describes a stage for the compiler; `streams` tells which slots are written past the caches. `None` if compiled code
-/// could not have the bits of block operations, or cannot do what the stage does.
+/// Describes a stage for the compiler; `streams` tells which slots are written past the caches, `together` which ones are
+/// as far apart as their views. `None` if compiled code could not have the bits of block operations, or cannot do what
+/// the stage does.
 pub(crate) fn request(
     stage: &Stage,
     geometry: &Geometry,
     isa: Isa,
     fast_math: bool,
     streams: impl Fn(u16) -> bool,
+    together: impl Fn(usize, usize) -> bool,
 ) -> Option<Request> {
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
     let folds = match (kernel.reduces(), geometry.line_role()) {
@@ -50,7 +53,8 @@ pub(crate) fn request(
             _ => Stride::Other,
         };
         let dense = stride == Stride::Unit;
-        let near = if dense && slot.mode == SlotMode::Read { neighbour(stage, &slots, index) } else { None };
+        let is_near = dense && slot.mode == SlotMode::Read;
+        let near = if is_near { neighbour(stage, geometry, &slots, index, &together) } else { None };
         let streams = dense && slot.mode == SlotMode::Write && !geometry.spans() && streams(index as u16);
         slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, near });
     }
@@ -64,18 +68,55 @@ pub(crate) fn request(
     })
 }
 
-/// An earlier slot at a small fixed distance from a slot, along all lines.
-fn neighbour(stage: &Stage, earlier: &[SlotForm], index: usize) -> Option<Near> {
+/// An earlier slot at a small fixed distance from a slot.
+fn neighbour(
+    stage: &Stage,
+    geometry: &Geometry,
+    earlier: &[SlotForm],
+    index: usize,
+    together: impl Fn(usize, usize) -> bool,
+) -> Option<Near> {
     let parameters = &stage.parameters;
+    let strides = parameters.stride(index);
+    let pitch = if geometry.spans() { strides[geometry.line_dim] } else { geometry.plane_stride(strides) };
     earlier.iter().enumerate().find_map(|(other, form)| {
-        let distance = parameters.starts[index] - parameters.starts[other];
-        let together = form.mode == SlotMode::Read
+        let moves_along = form.mode == SlotMode::Read
             && form.stride == Stride::Unit
             && form.near.is_none()
             && form.dtype == stage.kernel.slots[index].dtype
-            && parameters.buffers[other] == parameters.buffers[index]
-            && parameters.stride(other) == parameters.stride(index)
-            && distance.abs() <= NEAR;
-        together.then_some(Near { slot: other as u16, rows: 0, distance: distance as i16 })
+            && parameters.stride(other) == strides
+            && together(other, index);
+        if !moves_along {
+            return None;
+        }
+        let (rows, distance) = split(parameters.starts[index].checked_sub(parameters.starts[other])?, pitch)?;
+        Some(Near { slot: other as u16, rows, distance })
     })
+}
+
+/// A distance as rows and elements, with as few rows as possible; `None` if it is not a small one.
+fn split(distance: i64, pitch: i64) -> Option<(i8, i16)> {
+    let most = if pitch == 0 { 0 } else { NEAR_ROWS };
+    (0..=most).flat_map(|rows| [rows, -rows]).find_map(|rows| {
+        let rest = distance.checked_sub(pitch.checked_mul(rows)?)?;
+        ((-NEAR..=NEAR).contains(&rest)).then_some((rows as i8, rest as i16))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn small_distances_are_rows_and_elements() {
+        assert_eq!(split(-3, 0), Some((0, -3)));
+        assert_eq!(split(65, 0), None);
+        assert_eq!(split(1002, 1000), Some((1, 2)));
+        assert_eq!(split(-8064, 1000), Some((-8, -64)));
+        assert_eq!(split(9000, 1000), None);
+        assert_eq!(split(1000, -1000), Some((-1, 0)));
+        // Either would do: the rows of a narrow array.
+        assert_eq!(split(90, 30), Some((1, 60)));
+        assert_eq!(split(i64::MIN, i64::MAX / 20), None);
+    }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
+pub mod chains;
+
 use bh_bytecode::interp::Memory;
 use bh_bytecode::{Base, Batch, BatchRef};
 use bh_core::abi::{
