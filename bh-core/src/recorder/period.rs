@@ -7,6 +7,8 @@ use super::small_view::mix;
 const PLACES: usize = 1024;
 /// Loops of more instructions than this are not looked for.
 const LONGEST: u64 = 4096;
+/// So many repeated instructions in a row are taken for the beginning of a turn.
+const LIKELY: u64 = 16;
 
 /// Watches the stream of structural hashes. Positions count from the start of the program.
 pub(super) struct Period {
@@ -56,6 +58,11 @@ impl Period {
         (self.period != 0 && self.run >= self.period).then_some(self.period)
     }
 
+    /// May a period be found soon? Many instructions in a row have repeated earlier ones.
+    pub(super) fn is_likely(&self) -> bool {
+        self.period != 0 && self.run >= LIKELY
+    }
+
     /// Has the instruction taken last completed a turn of the loop?
     pub(super) fn at_boundary(&self) -> bool {
         self.found().is_some_and(|period| (self.position - self.head).is_multiple_of(period))
@@ -93,6 +100,17 @@ mod tests {
         let found = boundaries(&stream);
         let tail: Vec<usize> = found.iter().copied().filter(|&at| at > 12).collect();
         assert!(tail.windows(2).all(|pair| pair[1] - pair[0] == 4) && tail.len() >= 2, "{found:?}");
+    }
+
+    #[test]
+    fn a_second_turn_that_has_begun_makes_a_period_likely() {
+        let mut period = Period::new();
+        (0..100).for_each(|hash| period.push(hash));
+        assert!(!period.is_likely());
+        (0..LIKELY).for_each(|hash| period.push(hash));
+        assert!(period.is_likely() && period.found().is_none());
+        period.push(1000);
+        assert!(!period.is_likely());
     }
 
     #[test]

@@ -307,8 +307,13 @@ impl State {
             return;
         }
         let over = instructions >= 2 * options.max_instructions || bytes / 2 >= options.max_bytes;
-        let looping = self.builder.period.found().is_some_and(|period| period < options.max_instructions as u64);
-        if over || !looping || self.builder.period.at_boundary() {
+        let period = &self.builder.period;
+        let looping = match period.found() {
+            Some(period) => period < options.max_instructions as u64,
+            // A batch that ends in the middle of a turn stores all that the rest of the turn needs.
+            None => period.is_likely(),
+        };
+        if over || !looping || period.at_boundary() {
             // Only a context without an executor refuses, and that was ruled out above.
             let _ = self.submit_asynchronously();
         }

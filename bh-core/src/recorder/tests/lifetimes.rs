@@ -77,6 +77,22 @@ fn long_programs_are_cut_where_they_repeat() {
 }
 
 #[test]
+fn a_turn_longer_than_half_the_limit_is_not_cut_in_the_middle() {
+    let (recorder, log) = context(Options { max_instructions: 100, ..Options::default() });
+    let a = array(&recorder, &[4], &[0.0; 4]);
+    let one = array(&recorder, &[4], &[1.0; 4]);
+    for _ in 0..4 {
+        for line in 0..60 {
+            let line = Location { file: b"program.c", line };
+            recorder.operate(Opcode::Add, 0, a, &[Input::Array(a), Input::Array(one)], line).unwrap();
+        }
+    }
+    assert_eq!(values(&recorder, a), [240.0; 4]);
+    let lengths: Vec<usize> = lock(&log.batches).iter().map(|batch| batch.instrs.len()).collect();
+    assert!(lengths.iter().take(2).all(|&length| length == 120), "{lengths:?}");
+}
+
+#[test]
 fn a_memory_limit_flushes() {
     let (recorder, log) = context(Options { max_bytes: 1 << 20, ..Options::default() });
     let full = || recorder.full(Constant::from_value(1.0f64), &[1 << 14], HERE).unwrap();
