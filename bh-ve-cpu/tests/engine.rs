@@ -82,6 +82,12 @@ fn bits_do_not_depend_on_the_thread_count() {
 }
 
 #[test]
+fn folds_have_the_bits_of_their_tree() {
+    let drivers = ["1", "2", "3", "16"].map(|threads| Driver::new(&[("threads", threads), ("jit", "off")]).unwrap());
+    support::tree::check_folds(&mut { drivers });
+}
+
+#[test]
 fn every_instruction_set_equals_the_oracle() {
     for isa in Isa::available() {
         let mut driver = Driver::new(&[("threads", "1"), ("isa", isa.name())]).unwrap();

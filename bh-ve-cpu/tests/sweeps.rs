@@ -83,12 +83,15 @@ fn small_chains_equal_the_oracle() {
 #[test]
 fn folds_and_threads_do_not_change_bits() {
     let mut drivers = [plain(), driver(1, "400000"), driver(2, "500000"), driver(3, "600000"), driver(16, "700000")];
-    for seed in 0..15 {
+    for seed in 0..25 {
         let mut dice = Dice(seed ^ 99);
-        let shape = match seed % 3 {
+        let shape = match seed % 5 {
             0 => vec![dice.pick(400, 600), dice.pick(150, 300)],
             1 => vec![dice.pick(60, 90), dice.pick(30, 40), dice.pick(40, 50)],
-            _ => vec![dice.pick(130_000, 200_000)],
+            2 => vec![dice.pick(130_000, 200_000)],
+            // Rows that are folded side by side.
+            3 => vec![dice.pick(150, 250), dice.pick(520, 700)],
+            _ => vec![dice.pick(40, 60), dice.pick(3, 5), dice.pick(520, 600)],
         };
         let program = stencil_chain(seed, &shape, dice.pick(3, 9) as usize);
         compare(&mut drivers, program, seed, ALGORITHMS[seed as usize % 3]);

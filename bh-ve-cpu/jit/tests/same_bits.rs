@@ -117,6 +117,15 @@ fn larger_arrays() {
     }
 }
 
+#[test]
+fn folds_have_the_bits_of_their_tree() {
+    for isa in levels() {
+        let mut driver = engine(isa, "on", "auto");
+        support::tree::check_folds(std::slice::from_mut(&mut driver));
+        assert!(driver.counter("kernels compiled") > 0);
+    }
+}
+
 /// Kernels that read several rows of what others write, in planes and in strips of sweeps.
 #[test]
 fn stencil_chains() {

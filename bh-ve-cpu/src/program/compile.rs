@@ -323,12 +323,11 @@ impl Compiler<'_> {
                 // A result stays where it is while reduced dimensions pass.
                 if slot.mode == SlotMode::Result && *dim == Dim::Reduced { 0 } else { *stride as isize * scale }
             };
-            let strides: Vec<isize> = parameters.stride(index).iter().zip(&self.stage.kernel.dims).map(keep).collect();
             SlotPlan {
                 buffer: parameters.buffers[index],
                 start: parameters.starts[index] as isize * scale,
-                plane: self.analysis.geometry.plane_stride(&strides),
-                strides,
+                strides: parameters.stride(index).iter().zip(&self.stage.kernel.dims).map(keep).collect(),
+                plane: self.analysis.geometry.plane_stride(parameters.stride(index)) as isize * scale,
             }
         };
         self.slots().iter().enumerate().map(plan).collect()

@@ -11,6 +11,9 @@ const SPAN: i64 = 512;
 /// Blocks within a line are multiples of this.
 const LANES: i64 = 64;
 
+/// Innermost folded axes with so many elements are long: each of their rows is folded into lanes of its own.
+const LONG_ROW: i64 = 512;
+
 /// Lines, blocks, and the loops around them.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
@@ -24,6 +27,8 @@ pub(crate) struct Geometry {
     pub(crate) line: i64,
     /// Elements of a step.
     pub(crate) row: i64,
+    /// Elements of the innermost folded axis if it is long. A line has one or, where axes are merged, several of its rows.
+    pub(crate) long_row: Option<i64>,
     /// Steps of a block.
     pub(crate) step: i64,
 }
@@ -33,6 +38,7 @@ impl Geometry {
     pub(crate) fn new(kernel: &Kernel, parameters: &Parameters) -> Geometry {
         let (extents, dims, folded) = (parameters.extents.clone(), kernel.dims.clone(), parameters.folded.clone());
         let last = extents.len() - 1;
+        let long_row = folded.last().copied().filter(|&row| row >= LONG_ROW && dims[last] == Dim::Reduced);
         let spans = last > 0
             && extents[last] < SHORT_ROW
             && extents[last] > 0
@@ -44,10 +50,10 @@ impl Geometry {
             let lanes = primitives::LANES as i64;
             let unit = if dims[last] == Dim::Reduced { lanes >> row.trailing_zeros().min(lanes.ilog2()) } else { 1 };
             let step = (SPAN / row / unit * unit).max(unit).min(line);
-            Geometry { line_dim: last - 1, line, row, step, extents, dims, folded }
+            Geometry { line_dim: last - 1, line, row, long_row, step, extents, dims, folded }
         } else {
             let line = extents[last];
-            Geometry { line_dim: last, line, row: 1, step: line.max(1), extents, dims, folded }
+            Geometry { line_dim: last, line, row: 1, long_row, step: line.max(1), extents, dims, folded }
         }
     }
 
@@ -76,10 +82,19 @@ impl Geometry {
         (self.line + self.step - 1) / self.step
     }
 
-    /// The stride from line to line of a plane, for strides along the dimensions: lines that follow each other along the
-    /// dimension around them are a plane. 0 if there is none.
-    pub(crate) fn plane_stride<T: Copy + Default>(&self, strides: &[T]) -> T {
-        self.line_dim.checked_sub(1).map_or(T::default(), |dim| strides[dim])
+    /// The long rows of a line: more than one if a fold's axes are merged.
+    pub(crate) fn rows_of_line(&self) -> i64 {
+        self.long_row.map_or(1, |row| self.line / row)
+    }
+
+    /// The stride from line to line of a plane, for strides along the dimensions. The lines of a plane follow each other
+    /// along the dimension around them; where a line is several long rows of a fold, these are the plane. 0 if there is
+    /// none.
+    pub(crate) fn plane_stride(&self, strides: &[i64]) -> i64 {
+        match self.long_row {
+            Some(row) if self.line > row => strides[self.line_dim].wrapping_mul(row),
+            _ => self.line_dim.checked_sub(1).map_or(0, |dim| strides[dim]),
+        }
     }
 
     /// The role of the dimension that lines run along.

@@ -4,6 +4,7 @@
 use super::cursor::Level;
 use crate::program::Geometry;
 use bh_fuser::lower::{Dim, Stage};
+use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
 /// Elements of a chunk, about, where lines are reduced.
@@ -49,7 +50,7 @@ impl Division {
         let ceil = |a: i64, b: i64| (a + b - 1) / b;
         let chunks_outside = geometry.dims[0] == Dim::Reduced;
         if geometry.line_role() == Dim::Reduced {
-            let cut = Cut::new(&geometry.folded);
+            let cut = Cut::new(&geometry.folded, geometry.long_row);
             Division {
                 kept_elements: kept.count(),
                 kept,
@@ -98,18 +99,11 @@ impl Division {
         if division.chunks == 1 {
             return None;
         }
-        let gcd = |a: i64, b: i64| {
-            let (mut a, mut b) = (a, b);
-            while b > 0 {
-                (a, b) = (b, a % b);
-            }
-            a
-        };
         let each = division.outer_elements(&geometry);
         if !division.line_reduced {
             return Some(division.rows / gcd(division.rows, each));
         }
-        let Cut { group, per_group, elements, chunks } = division.cut;
+        let Cut { group, per_group, elements, chunks, .. } = division.cut;
         if each % group == 0 {
             Some(1)
         } else if chunks == per_group || group % elements == 0 {
@@ -168,8 +162,13 @@ impl Division {
     }
 }
 
+/// The greatest common divisor.
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// How the folded elements of one result are cut into chunks. As the boundaries come from the extents of axes alone, each
-/// chunk is a part of a line or a number of lines, whatever dimensions are merged.
+/// chunk is a part of a line or a number of lines, or of the long rows of a line, whatever dimensions are merged.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
     /// Chunks start anew after this many elements: those of an inner part of the axes.
@@ -180,28 +179,46 @@ pub(super) struct Cut {
     pub(super) elements: i64,
     /// Chunks in all; at least one.
     pub(super) chunks: i64,
+    /// The elements of a row, if chunks are whole rows, each of which goes to the next set of lanes.
+    pub(super) row: Option<i64>,
 }
 
 impl Cut {
-    /// Cuts the elements of these axes, outermost first.
-    pub(super) fn new(folded: &[i64]) -> Cut {
-        let total: i64 = folded.iter().product();
-        let mut row = 1;
-        let mut rest = folded.iter().rev();
+    /// Cuts the elements of these axes, outermost first. The innermost one may be a long row.
+    pub(super) fn new(folded: &[i64], long_row: Option<i64>) -> Cut {
+        if folded.contains(&0) {
+            return Cut { group: 1, per_group: 1, elements: 0, chunks: 1, row: None };
+        }
+        let sets = ROW_SETS as i64;
+        match (long_row, folded.split_last()) {
+            (Some(row), Some((_, outer))) if row <= CHUNK => {
+                // Rows side by side need four of them, even if that is more than a chunk has else.
+                let rows = Cut::of(outer, (CHUNK / row / sets * sets).max(sets), sets);
+                Cut { group: rows.group * row, elements: rows.elements * row, row: Some(row), ..rows }
+            }
+            _ => Cut::of(folded, CHUNK, 1),
+        }
+    }
+
+    /// Cuts into chunks of at most `most` elements, and of a multiple of `unit` if there are so many.
+    fn of(axes: &[i64], most: i64, unit: i64) -> Cut {
+        let mut inner = 1;
+        let mut rest = axes.iter().rev();
         // As many inner axes as a chunk holds, and the next one.
         let next = loop {
             match rest.next() {
-                Some(&extent) if row * extent <= CHUNK => row *= extent,
+                Some(&extent) if inner * extent <= most => inner *= extent,
                 Some(&extent) => break extent,
                 None => break 1,
             }
         };
-        if total == 0 {
-            return Cut { group: 1, per_group: 1, elements: 0, chunks: 1 };
+        let (mut steps, unit) = ((most / inner).clamp(1, next), unit / gcd(unit, inner));
+        if steps >= unit {
+            steps -= steps % unit;
         }
-        let rows = (CHUNK / row).clamp(1, next);
-        let per_group = (next + rows - 1) / rows;
-        Cut { group: row * next, per_group, elements: row * rows, chunks: total / (row * next) * per_group }
+        let per_group = (next + steps - 1) / steps;
+        let chunks = axes.iter().product::<i64>() / (inner * next) * per_group;
+        Cut { group: inner * next, per_group, elements: inner * steps, chunks, row: None }
     }
 
     /// The first element of a chunk and their number.

@@ -1,15 +1,23 @@
 //! Stages with folds. The tree is fixed by the folded view: its reduced elements are numbered in the order of its axes and
-//! cut into chunks, each chunk is folded in order (element `i` into lane `i % 32` where lines are reduced, one by one where
-//! they are kept), and the chunks' results are folded by halving. Neither which participant folds which chunk nor what
-//! else the kernel does, which decides about merged dimensions and so about lines and blocks, has an influence.
+//! cut into chunks, each chunk is folded in order, and the chunks' results are folded by halving. Neither which participant
+//! folds which chunk nor what else the kernel does, which decides about merged dimensions and so about lines and blocks,
+//! has an influence.
+//!
+//! Within a chunk, elements of kept lines are folded one by one. Where lines are reduced, element `i` of the chunk goes to
+//! lane `i % 32`, unless the innermost axis is long: then a chunk is a number of its rows, and element `i` of row `r` goes
+//! to lane `i % 32` of set `r % 4`, so that compiled code can fold four rows side by side. At the end the sets are folded
+//! into one, and its lanes into one element.
 
 use super::division::Division;
 use super::frame::{Folding, Frame};
+use super::partials::{self, Partials};
 use super::scratch::{Aligned, Parts};
 use super::{Binding, Workers};
 use crate::primitives::{LANES, Primitives};
 use crate::program::{Fold, Program};
 use bh_core::Result;
+use bh_fuser::lower::Dim;
+use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
 /// # Safety
@@ -20,13 +28,13 @@ pub(super) unsafe fn run(
     binding: &Binding,
     primitives: Primitives,
     workers: &mut Workers,
-    partials: &mut Aligned,
+    partial_memory: &mut Aligned,
 ) -> Result<()> {
     let units = division.units();
     if units == 0 || division.kept_elements == 0 {
         return Ok(());
     }
-    let memory = partials.try_reserve(partial_bytes(program, division))?;
+    let memory = partial_memory.try_reserve(partials::partial_bytes(program, division))?;
     let stored = Partials::new(division, memory);
     let participants = workers.participants(program.work());
     let tasks = if participants == 1 { 1 } else { units.min(participants as i64 * 8) };
@@ -40,44 +48,8 @@ pub(super) unsafe fn run(
         unsafe { fold_units(program, division, binding, &binding.slots, primitives, scratch.parts(), stored, next) };
     });
     // SAFETY: all units have stored their partial results.
-    unsafe { finish(program, binding, primitives, division, stored, workers.own().parts()) };
+    unsafe { partials::finish(program, binding, primitives, division, stored, workers.own().parts()) };
     Ok(())
-}
-
-/// Bytes of the chunks' results, if there are several chunks.
-pub(super) fn partial_bytes(program: &Program, division: &Division) -> usize {
-    if division.chunks == 1 {
-        return 0;
-    }
-    let elements = (division.chunks * division.kept_elements) as usize;
-    program.folds.iter().map(|fold| (elements * fold.size).next_multiple_of(64)).sum()
-}
-
-/// Where the chunks leave their results, if there are several: one part for each fold.
-#[derive(Clone, Copy)]
-pub(super) struct Partials {
-    memory: *mut u8,
-    elements: usize,
-}
-
-// SAFETY: every unit has its own part.
-unsafe impl Send for Partials {}
-// SAFETY: as above.
-unsafe impl Sync for Partials {}
-
-impl Partials {
-    /// Lays the parts out in memory of [`partial_bytes`] bytes.
-    pub(super) fn new(division: &Division, memory: *mut u8) -> Partials {
-        let elements = if division.chunks == 1 { 0 } else { (division.chunks * division.kept_elements) as usize };
-        Partials { memory, elements }
-    }
-
-    /// The part of a fold.
-    fn of(self, program: &Program, fold: usize) -> Option<*mut u8> {
-        let bytes = |fold: &Fold| (self.elements * fold.size).next_multiple_of(64);
-        let before: usize = program.folds[..fold].iter().map(bytes).sum();
-        (self.elements > 0).then(|| self.memory.wrapping_add(before))
-    }
 }
 
 /// Folds ranges of units on one participant, with slots that begin at `slots`.
@@ -100,14 +72,16 @@ pub(super) unsafe fn fold_units(
     positions.iter_mut().for_each(|list| list.resize(program.slots.len(), std::ptr::null_mut()));
     let [kept, line] = positions;
     let [kept_index, line_index] = indices;
+    let geometry = &program.geometry;
     let mut folder = Folder {
-        frame: Frame::new(program, binding, primitives, parts, program.geometry.block()),
+        frame: Frame::new(program, binding, primitives, parts, geometry.block()),
         division,
         accumulators,
         stored,
         line,
         line_index,
         primitives,
+        lines_are_planes: geometry.line_dim > 0 && geometry.dims[geometry.line_dim - 1] == Dim::Reduced,
     };
     folder.reserve(lanes);
     let mut kept_at = -1;
@@ -139,12 +113,18 @@ struct Folder<'a> {
     line: &'a mut Vec<*mut u8>,
     line_index: &'a mut Vec<i64>,
     primitives: Primitives,
+    /// Do reduced lines follow each other along the dimension around them?
+    lines_are_planes: bool,
 }
 
 impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
-        let elements = if self.division.line_reduced { LANES } else { (self.division.part_steps * row) as usize };
+        let elements = match (self.division.line_reduced, self.division.cut.row) {
+            (true, Some(_)) => LANES * ROW_SETS,
+            (true, None) => LANES,
+            (false, _) => (self.division.part_steps * row) as usize,
+        };
         let folds = &self.frame.program.folds;
         let bytes = |fold: &Fold| (elements * fold.size).next_multiple_of(64);
         let mut at = memory.reserve(folds.iter().map(bytes).sum());
@@ -154,14 +134,22 @@ impl Folder<'_> {
         }
     }
 
-    /// Makes lane `by` the first one.
-    fn turn(&mut self, by: usize) {
+    /// Sets accumulators of so many elements to the neutral element.
+    fn clear(&mut self, elements: usize) {
+        for (fold, &accumulator) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
+            // SAFETY: the accumulators have room for these elements.
+            unsafe { self.primitives.fill(fold.size)(elements, accumulator, fold.neutral.as_ptr()) };
+        }
+    }
+
+    /// Makes element `by` of so many in each accumulator the first one.
+    fn turn(&mut self, elements: usize, by: usize) {
         if by == 0 {
             return;
         }
-        for (fold, &lanes) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
-            // SAFETY: where lanes are turned, each accumulator is that of all lanes.
-            unsafe { std::slice::from_raw_parts_mut(lanes, LANES * fold.size) }.rotate_left(by * fold.size);
+        for (fold, &accumulator) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
+            // SAFETY: the accumulators have room for these elements, and all of them are set.
+            unsafe { std::slice::from_raw_parts_mut(accumulator, elements * fold.size) }.rotate_left(by * fold.size);
         }
     }
 
@@ -170,134 +158,145 @@ impl Folder<'_> {
     unsafe fn unit(&mut self, kept: &[*mut u8], kept_iteration: i64, part: i64, chunk: i64) {
         let (program, division) = (self.frame.program, self.division);
         let geometry = &program.geometry;
-        // Which steps of which lines.
-        let line = geometry.line * geometry.row;
-        let (first_row, rows, first_step, steps) = if !division.line_reduced {
-            let first_step = part * division.part_steps;
-            (chunk * division.rows, division.rows, first_step, division.part_steps.min(geometry.line - first_step))
+        let (first_step, elements) = if division.line_reduced {
+            (0, 1)
         } else {
-            let (first, count) = division.cut.chunk(chunk);
-            let first_step = if line > 0 { first % line / geometry.row } else { 0 };
-            (first / line.max(1), count / line.max(1), first_step, count.min(line) / geometry.row)
+            let first_step = part * division.part_steps;
+            (first_step, division.part_steps.min(geometry.line - first_step) * geometry.row)
         };
-        let partial = division.line_reduced && steps > 0 && steps < geometry.line;
-        let rows = if partial { 1 } else { rows.min(division.reduced.count() - first_row) };
-        // Lines whose length is no multiple of the lanes begin in the middle of them.
-        let turn = if division.line_reduced { (line % LANES as i64) as usize } else { 0 };
-        let mut turned = 0;
-        let elements = if division.line_reduced { LANES } else { (steps * geometry.row) as usize };
-        // SAFETY: the accumulators have room for these elements, and positions stay inside the nest.
+        // SAFETY: promised by the caller.
         unsafe {
-            for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
-                self.primitives.fill(fold.size)(elements, accumulator, fold.neutral.as_ptr());
-            }
-            if rows > 0 {
-                division.reduced.seek(first_row, &program.slots, kept, self.line, self.line_index);
-            }
-            for row in 0..rows {
-                if row > 0 {
-                    division.reduced.next(&program.slots, self.line, self.line_index);
-                    self.turn(turn);
-                    turned = (turned + turn) % LANES;
+            if division.line_reduced {
+                let (first, count) = division.cut.chunk(chunk);
+                match division.cut.row {
+                    Some(row) => self.fold_rows(kept, (first / row, count / row), row),
+                    None => self.fold_run(kept, first, count),
                 }
-                let folding = if division.line_reduced {
-                    Folding::Lanes(self.accumulators)
-                } else {
-                    Folding::Elements(self.accumulators)
-                };
-                self.frame.lines(self.line, 1, first_step, steps, folding);
+            } else {
+                self.fold_kept(kept, chunk, first_step, elements);
             }
-            self.turn((LANES - turned) % LANES);
             for (index, fold) in program.folds.iter().enumerate() {
                 let accumulator = self.accumulators[index];
                 if division.line_reduced {
                     (fold.join)(accumulator, accumulator);
                 }
-                let count = if division.line_reduced { 1 } else { elements };
                 match self.stored.of(program, index) {
                     Some(stored) => {
                         let at = chunk * division.kept_elements
                             + kept_iteration * division.line_elements
-                            + if division.line_reduced { 0 } else { first_step * geometry.row };
+                            + first_step * geometry.row;
                         let to = stored.wrapping_add(at as usize * fold.size);
-                        std::ptr::copy_nonoverlapping(accumulator, to, count * fold.size);
+                        std::ptr::copy_nonoverlapping(accumulator, to, elements as usize * fold.size);
                     }
-                    None => write(program, fold, self.primitives, kept[fold.slot], first_step, count, accumulator),
+                    None => {
+                        let to = kept[fold.slot];
+                        partials::write(program, fold, self.primitives, to, first_step, elements as usize, accumulator);
+                    }
                 }
             }
         }
     }
-}
 
-/// Writes `count` results of a line, from step `first_step` on, to where the reduction's output has them.
-///
-/// # Safety
-/// `position` must be the output's position at the line.
-unsafe fn write(
-    program: &Program,
-    fold: &Fold,
-    primitives: Primitives,
-    position: *mut u8,
-    first_step: i64,
-    count: usize,
-    results: *const u8,
-) {
-    let geometry = &program.geometry;
-    let strides = &program.slots[fold.slot].strides;
-    let line = strides[geometry.line_dim];
-    let position = position.wrapping_offset(first_step as isize * line);
-    let scatter = primitives.scatter_strided(fold.size);
-    // SAFETY: promised by the caller.
-    unsafe {
+    /// Folds a part of kept lines, one line after the other, element by element.
+    ///
+    /// # Safety
+    /// As [`Folder::unit`].
+    unsafe fn fold_kept(&mut self, kept: &[*mut u8], chunk: i64, first_step: i64, elements: i64) {
+        let (program, division) = (self.frame.program, self.division);
+        let first = chunk * division.rows;
+        let rows = division.rows.min(division.reduced.count() - first);
+        self.clear(elements as usize);
+        if rows > 0 {
+            division.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
+        }
+        let steps = elements / program.geometry.row;
+        for row in 0..rows {
+            if row > 0 {
+                division.reduced.next(&program.slots, self.line, self.line_index);
+            }
+            // SAFETY: promised by the caller; the accumulators have room for these elements.
+            unsafe { self.frame.lines(self.line, 1, first_step, steps, Folding::Elements(self.accumulators)) };
+        }
+    }
+
+    /// Folds elements that are a part of a line, or lines, into lanes.
+    ///
+    /// # Safety
+    /// As [`Folder::unit`].
+    unsafe fn fold_run(&mut self, kept: &[*mut u8], first: i64, count: i64) {
+        let (program, division) = (self.frame.program, self.division);
+        let geometry = &program.geometry;
+        self.clear(LANES);
+        if count == 0 {
+            return;
+        }
+        let line = geometry.line * geometry.row;
+        division.reduced.seek(first / line, &program.slots, kept, self.line, self.line_index);
+        // Lines whose length is no multiple of the lanes begin in the middle of them.
+        let (turn, mut turned) = ((line % LANES as i64) as usize, 0);
+        let (first_step, steps) = (first % line / geometry.row, count.min(line) / geometry.row);
+        for row in 0..(count / line).max(1) {
+            if row > 0 {
+                division.reduced.next(&program.slots, self.line, self.line_index);
+                self.turn(LANES, turn);
+                turned = (turned + turn) % LANES;
+            }
+            // SAFETY: promised by the caller.
+            unsafe { self.frame.lines(self.line, 1, first_step, steps, Folding::Lanes(self.accumulators)) };
+        }
+        self.turn(LANES, (LANES - turned) % LANES);
+    }
+
+    /// Folds long rows, counted from `first` on, each into the next set of lanes, and the sets into the first one.
+    ///
+    /// # Safety
+    /// As [`Folder::unit`].
+    unsafe fn fold_rows(&mut self, kept: &[*mut u8], (first, count): (i64, i64), row: i64) {
+        let (program, division) = (self.frame.program, self.division);
+        let per_line = program.geometry.rows_of_line();
         if count == 1 {
-            std::ptr::copy_nonoverlapping(results, position, fold.size);
-        } else if !geometry.spans() {
-            scatter(count, position, results, line);
+            self.clear(LANES);
         } else {
-            let row = geometry.row as usize;
-            for step in 0..count / row {
-                let to = position.wrapping_offset(step as isize * line);
-                scatter(row, to, results.wrapping_add(step * row * fold.size), strides[geometry.line_dim + 1]);
+            self.clear(LANES * ROW_SETS);
+        }
+        division.reduced.seek(first / per_line, &program.slots, kept, self.line, self.line_index);
+        let (mut at, end, mut turned) = (first, first + count, 0);
+        while at < end {
+            // As many as lie one stride apart: rows of one line, or lines.
+            let ahead = match per_line {
+                1 if self.lines_are_planes => division.reduced.ahead(self.line_index),
+                1 => 1,
+                _ => per_line - at % per_line,
+            };
+            let together = ahead.min(end - at);
+            // SAFETY: promised by the caller.
+            unsafe {
+                let first_step = at % per_line * row;
+                self.frame.lines(self.line, together, first_step, row, Folding::Lanes(self.accumulators));
+            }
+            at += together;
+            if at < end {
+                let lines = if per_line == 1 { together } else { 1 };
+                division.reduced.skip(lines, &program.slots, self.line, self.line_index);
+                let sets = (together % ROW_SETS as i64) as usize;
+                self.turn(LANES * ROW_SETS, sets * LANES);
+                turned = (turned + sets) % ROW_SETS;
             }
         }
-    }
-}
-
-/// Folds the chunks' partial results by halving, and writes the results.
-///
-/// # Safety
-/// All partial results must be there.
-pub(super) unsafe fn finish(
-    program: &Program,
-    binding: &Binding,
-    primitives: Primitives,
-    division: &Division,
-    stored: Partials,
-    scratch: Parts<'_>,
-) {
-    if division.chunks == 1 {
-        return;
-    }
-    let kept = division.kept_elements as usize;
-    let Parts { positions: [positions, _], indices: [indices, _], .. } = scratch;
-    positions.resize(program.slots.len(), std::ptr::null_mut());
-    for (number, fold) in program.folds.iter().enumerate() {
-        let Some(stored) = stored.of(program, number) else { continue };
-        let mut left = division.chunks as usize;
-        while left > 1 {
-            let half = left.div_ceil(2);
-            let upper = stored.wrapping_add(half * kept * fold.size);
-            // SAFETY: both halves are inside the partial results and disjoint.
-            unsafe { (fold.combine)((left - half) * kept, stored, stored, upper, upper) };
-            left = half;
+        if count > 1 {
+            self.turn(LANES * ROW_SETS, (ROW_SETS - turned) % ROW_SETS * LANES);
+            self.join_sets();
         }
-        let line = division.line_elements as usize;
-        division.kept.seek(0, &program.slots, &binding.slots, positions, indices);
-        for iteration in 0..division.kept.count() as usize {
-            let results = stored.wrapping_add(iteration * line * fold.size);
-            // SAFETY: the position is the output's at this iteration.
-            unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
-            division.kept.next(&program.slots, positions, indices);
+    }
+
+    /// Folds the second set of lanes into the first, the fourth into the third, and then that into the first.
+    fn join_sets(&mut self) {
+        for (fold, &accumulator) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
+            let set = |number: usize| accumulator.wrapping_add(number * LANES * fold.size);
+            for (to, from) in [(0, 1), (2, 3), (0, 2)] {
+                // SAFETY: each accumulator is all sets of lanes.
+                unsafe { (fold.combine)(LANES, set(to), set(to), set(from), set(from)) };
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod fold;
 mod frame;
 mod gather;
 mod map;
+mod partials;
 mod pool;
 mod scratch;
 mod sweep;
@@ -69,7 +70,7 @@ pub(crate) unsafe fn run(
 pub(crate) fn partial_bytes(program: &Program) -> usize {
     match &program.loops {
         Loops::Map(_) => 0,
-        Loops::Fold(division) => fold::partial_bytes(program, division),
+        Loops::Fold(division) => partials::partial_bytes(program, division),
     }
 }
 

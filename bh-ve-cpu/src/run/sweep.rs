@@ -1,7 +1,8 @@
 //! Running a sweep: chunks of it at the same time, each strip by strip through all nests; then the gaps between chunks.
 
 use super::division::Division;
-use super::fold::{self, Partials};
+use super::fold;
+use super::partials::{self, Partials};
 use super::scratch::{Aligned, Scratch};
 use super::{Binding, Loops, Workers, map};
 use crate::primitives::Primitives;
@@ -63,7 +64,7 @@ pub(crate) unsafe fn run_sweep(
         if let Loops::Fold(division) = &nest.program.loops {
             let (stored, scratch) = (sweep.stored(index, division), workers.own().parts());
             // SAFETY: all units have stored their partial results.
-            unsafe { fold::finish(&nest.program, binding, primitives, division, stored, scratch) };
+            unsafe { partials::finish(&nest.program, binding, primitives, division, stored, scratch) };
         }
     }
     Ok(())

@@ -1,0 +1,116 @@
+//! What the chunks of a fold leave, and the end of its tree: their results are folded by halving.
+
+use super::Binding;
+use super::division::Division;
+use super::scratch::Parts;
+use crate::primitives::Primitives;
+use crate::program::{Fold, Program};
+
+/// Bytes of the chunks' results, if there are several chunks.
+pub(super) fn partial_bytes(program: &Program, division: &Division) -> usize {
+    if division.chunks == 1 {
+        return 0;
+    }
+    let elements = (division.chunks * division.kept_elements) as usize;
+    program.folds.iter().map(|fold| (elements * fold.size).next_multiple_of(64)).sum()
+}
+
+/// Where the chunks leave their results, if there are several: one part for each fold.
+#[derive(Clone, Copy)]
+pub(super) struct Partials {
+    memory: *mut u8,
+    elements: usize,
+}
+
+// SAFETY: every unit has its own part.
+unsafe impl Send for Partials {}
+// SAFETY: as above.
+unsafe impl Sync for Partials {}
+
+impl Partials {
+    /// Lays the parts out in memory of [`partial_bytes`] bytes.
+    pub(super) fn new(division: &Division, memory: *mut u8) -> Partials {
+        let elements = if division.chunks == 1 { 0 } else { (division.chunks * division.kept_elements) as usize };
+        Partials { memory, elements }
+    }
+
+    /// The part of a fold.
+    pub(super) fn of(self, program: &Program, fold: usize) -> Option<*mut u8> {
+        let bytes = |fold: &Fold| (self.elements * fold.size).next_multiple_of(64);
+        let before: usize = program.folds[..fold].iter().map(bytes).sum();
+        (self.elements > 0).then(|| self.memory.wrapping_add(before))
+    }
+}
+
+/// Writes `count` results of a line, from step `first_step` on, to where the reduction's output has them.
+///
+/// # Safety
+/// `position` must be the output's position at the line.
+pub(super) unsafe fn write(
+    program: &Program,
+    fold: &Fold,
+    primitives: Primitives,
+    position: *mut u8,
+    first_step: i64,
+    count: usize,
+    results: *const u8,
+) {
+    let geometry = &program.geometry;
+    let strides = &program.slots[fold.slot].strides;
+    let line = strides[geometry.line_dim];
+    let position = position.wrapping_offset(first_step as isize * line);
+    let scatter = primitives.scatter_strided(fold.size);
+    // SAFETY: promised by the caller.
+    unsafe {
+        if count == 1 {
+            std::ptr::copy_nonoverlapping(results, position, fold.size);
+        } else if !geometry.spans() {
+            scatter(count, position, results, line);
+        } else {
+            let row = geometry.row as usize;
+            for step in 0..count / row {
+                let to = position.wrapping_offset(step as isize * line);
+                scatter(row, to, results.wrapping_add(step * row * fold.size), strides[geometry.line_dim + 1]);
+            }
+        }
+    }
+}
+
+/// Folds the chunks' partial results by halving, and writes the results.
+///
+/// # Safety
+/// All partial results must be there.
+pub(super) unsafe fn finish(
+    program: &Program,
+    binding: &Binding,
+    primitives: Primitives,
+    division: &Division,
+    stored: Partials,
+    scratch: Parts<'_>,
+) {
+    if division.chunks == 1 {
+        return;
+    }
+    let kept = division.kept_elements as usize;
+    let Parts { positions: [positions, _], indices: [indices, _], .. } = scratch;
+    positions.resize(program.slots.len(), std::ptr::null_mut());
+    for (number, fold) in program.folds.iter().enumerate() {
+        let Some(stored) = stored.of(program, number) else { continue };
+        let mut left = division.chunks as usize;
+        while left > 1 {
+            let half = left.div_ceil(2);
+            let upper = stored.wrapping_add(half * kept * fold.size);
+            // SAFETY: both halves are inside the partial results and disjoint.
+            unsafe { (fold.combine)((left - half) * kept, stored, stored, upper, upper) };
+            left = half;
+        }
+        let line = division.line_elements as usize;
+        division.kept.seek(0, &program.slots, &binding.slots, positions, indices);
+        for iteration in 0..division.kept.count() as usize {
+            let results = stored.wrapping_add(iteration * line * fold.size);
+            // SAFETY: the position is the output's at this iteration.
+            unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
+            division.kept.next(&program.slots, positions, indices);
+        }
+    }
+}

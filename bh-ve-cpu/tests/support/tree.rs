@@ -1,0 +1,229 @@
+//! Folds in the order that the engine promises, one element at a time, to compare bits with.
+
+use super::{Driver, singletons};
+use bh_bytecode::interp::Memory;
+use bh_bytecode::text::parse;
+use bh_fuser::{Algorithm, Options, Partitioner};
+
+const LANES: usize = 32;
+const SETS: usize = 4;
+const CHUNK: usize = 32_768;
+const LONG_ROW: usize = 512;
+
+/// The sizes of the chunks that these axes are cut into: at most `most`, and a multiple of `unit` where possible.
+fn chunks(axes: &[usize], most: usize, unit: usize) -> Vec<usize> {
+    let all: usize = axes.iter().product();
+    if all <= most {
+        return vec![all];
+    }
+    let inner: usize = axes[1..].iter().product();
+    if inner > most {
+        return chunks(&axes[1..], most, unit).repeat(axes[0]);
+    }
+    let fits = |times: &usize| times * inner <= most;
+    let whole = |times: &usize| (times * inner).is_multiple_of(unit);
+    let largest = (1..=axes[0]).rev().filter(fits);
+    let times = largest.clone().find(whole).or(largest.clone().next()).unwrap();
+    let mut sizes = vec![times * inner; axes[0] / times];
+    if !axes[0].is_multiple_of(times) {
+        sizes.push(axes[0] % times * inner);
+    }
+    sizes
+}
+
+/// The fold of the elements of these axes, which are in C order.
+pub fn tree<T: Copy>(axes: &[usize], values: &[T], neutral: T, op: impl Fn(T, T) -> T) -> T {
+    let axes: Vec<usize> = axes.iter().copied().filter(|&extent| extent != 1).collect();
+    let row = axes.last().copied().filter(|row| (LONG_ROW..=CHUNK).contains(row));
+    let sizes: Vec<usize> = match row {
+        Some(row) => {
+            let rows = (CHUNK / row / SETS * SETS).max(SETS);
+            chunks(&axes[..axes.len() - 1], rows, SETS).iter().map(|rows| rows * row).collect()
+        }
+        None => chunks(&axes, CHUNK, 1),
+    };
+    let mut rest = values;
+    let mut results: Vec<T> = Vec::new();
+    for size in sizes {
+        let (chunk, after) = rest.split_at(size);
+        rest = after;
+        let mut lanes = [[neutral; LANES]; SETS];
+        for (index, &value) in chunk.iter().enumerate() {
+            let (set, element) = row.map_or((0, index), |row| (index / row % SETS, index % row));
+            let lane = &mut lanes[set][element % LANES];
+            *lane = op(*lane, value);
+        }
+        let [mut joined, second, third, fourth] = lanes;
+        for lane in 0..LANES {
+            joined[lane] = op(op(joined[lane], second[lane]), op(third[lane], fourth[lane]));
+        }
+        let mut joined = joined.to_vec();
+        while joined.len() > 1 {
+            let upper = joined.split_off(joined.len() / 2);
+            joined = joined.iter().zip(&upper).map(|(&a, &b)| op(a, b)).collect();
+        }
+        results.push(joined[0]);
+    }
+    assert!(rest.is_empty());
+    while results.len() > 1 {
+        let upper = results.split_off(results.len().div_ceil(2));
+        for (to, from) in results.iter_mut().zip(upper) {
+            *to = op(*to, from);
+        }
+    }
+    results[0]
+}
+
+/// An array whose innermost `dense` axes follow each other without gaps.
+struct Layout {
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+    len: usize,
+}
+
+impl Layout {
+    fn new(shape: &[usize], dense: usize) -> Layout {
+        let (mut strides, mut pitch) = (vec![0; shape.len()], 1);
+        for axis in (0..shape.len()).rev() {
+            if axis + dense < shape.len() {
+                pitch += 3;
+            }
+            strides[axis] = pitch;
+            pitch *= shape[axis];
+        }
+        Layout { shape: shape.to_vec(), strides, len: pitch }
+    }
+
+    fn view(&self) -> String {
+        let axes: Vec<String> =
+            self.shape.iter().zip(&self.strides).map(|(n, stride)| format!("{n}:{stride}")).collect();
+        format!("[{}]", axes.join(", "))
+    }
+
+    /// The offsets of all elements in C order.
+    fn offsets(&self) -> Vec<usize> {
+        let mut offsets = vec![0];
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            offsets = offsets.iter().flat_map(|from| (0..extent).map(move |at| from + at * stride)).collect();
+        }
+        offsets
+    }
+}
+
+/// Numbers of which no sum is exact.
+fn number(index: usize) -> f64 {
+    let mixed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 11) as f64 / (1u64 << 48) as f64 - 7.0
+}
+
+/// Folds views of these shapes and layouts over the `folded` axes, and compares the bits with the tree's.
+fn check(drivers: &mut [Driver], shape: &[usize], folded: &[usize], dense: usize) {
+    let layout = Layout::new(shape, dense);
+    let kept: Vec<usize> = (0..shape.len()).filter(|axis| !folded.contains(axis)).collect();
+    let results = Layout::new(&kept.iter().map(|&axis| shape[axis]).collect::<Vec<_>>(), kept.len());
+    let axes: Vec<String> = folded.iter().map(usize::to_string).collect();
+    let axes = axes.join(",");
+    let (len, view, count, result) = (layout.len, layout.view(), results.len, results.view());
+    let temporary = Layout::new(shape, shape.len());
+    let (temporary_len, temporary) = (temporary.len, temporary.view());
+    let source = format!(
+        "bh batch 1
+base b0 = f64[{len}] id 1
+base b1 = f32[{len}] id 2
+base b2 = f64[{count}] id 3 born
+base b3 = f64[{count}] id 4 born
+base b4 = f32[{count}] id 5 born
+base b5 = f64[{temporary_len}] id 6 born dies
+const c0 = f64 3
+view v0 = b0 at 0 {view}
+view v1 = b1 at 0 {view}
+view v2 = b2 at 0 {result}
+view v3 = b3 at 0 {result}
+view v4 = b4 at 0 {result}
+view v5 = b5 at 0 {temporary}
+i0: v5 = multiply v0, c0
+i1: v2 = add_reduce axes({axes}) v5
+i2: v3 = minimum_reduce axes({axes}) v5
+i3: v4 = add_reduce axes({axes}) v1
+"
+    );
+    let batch = parse(&source).unwrap();
+    let mut memory = Memory::new();
+    memory.insert(1, (0..len).flat_map(|at| number(at).to_ne_bytes()).collect());
+    memory.insert(2, (0..len).flat_map(|at| (number(at) as f32).to_ne_bytes()).collect());
+    // The folded elements of each result, in C order.
+    let folded_shape: Vec<usize> = folded.iter().map(|&axis| shape[axis]).collect();
+    let part = |axes: &[usize]| {
+        let pick = |list: &[usize]| axes.iter().map(|&axis| list[axis]).collect::<Vec<usize>>();
+        Layout { shape: pick(shape), strides: pick(&layout.strides), len: 0 }.offsets()
+    };
+    let (outer, inner) = (part(&kept), part(folded));
+    let mut wanted = [Vec::new(), Vec::new(), Vec::new()];
+    for from in outer {
+        let values: Vec<f64> = inner.iter().map(|at| number(from + at)).collect();
+        let tripled: Vec<f64> = values.iter().map(|value| value * 3.0).collect();
+        let singles: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+        wanted[0].extend(tree(&folded_shape, &tripled, 0.0, |a, b| a + b).to_ne_bytes());
+        wanted[1].extend(tree(&folded_shape, &tripled, f64::INFINITY, f64::min).to_ne_bytes());
+        wanted[2].extend(tree(&folded_shape, &singles, 0.0, |a, b| a + b).to_ne_bytes());
+    }
+    let tables = batch.as_ref();
+    let options = Options { algorithm: Algorithm::Greedy, ..Options::default() };
+    let fused = Partitioner::default().partition(&tables, &options);
+    for (index, driver) in drivers.iter_mut().enumerate() {
+        for (name, batch) in [("fused", fused.apply(&tables)), ("single", singletons(&batch).as_ref())] {
+            let after = driver.run_on(&batch, &memory).unwrap();
+            for (id, wanted) in (3..).zip(&wanted) {
+                let what = format!("{shape:?} over {folded:?}, {dense} dense axes, {name}, driver {index}");
+                assert!(after.get(id).unwrap() == wanted, "{what}: base {id} has other bits");
+            }
+        }
+    }
+}
+
+/// Folds of many shapes on each of these drivers have the bits of the tree.
+pub fn check_folds(drivers: &mut [Driver]) {
+    let whole: [&[usize]; 19] = [
+        &[1],
+        &[31],
+        &[511],
+        &[512],
+        &[33_000],
+        &[2, 512],
+        &[5, 1000],
+        &[66, 512],
+        &[131, 700],
+        &[6, 20_001],
+        &[3, 32_768],
+        &[3, 32_769],
+        &[2, 2, 33_333],
+        &[40, 3, 513],
+        &[9, 7, 601],
+        &[6, 30, 1000],
+        &[2, 3, 5, 530],
+        &[300, 130],
+        &[40, 41, 29],
+    ];
+    for shape in whole {
+        let axes: Vec<usize> = (0..shape.len()).collect();
+        for dense in 0..=shape.len() {
+            check(drivers, shape, &axes, dense);
+        }
+    }
+    for (shape, folded) in [
+        (&[7, 40, 600][..], &[1, 2][..]),
+        (&[3, 70, 513], &[1, 2]),
+        (&[9, 5, 1025], &[0, 2]),
+        (&[6, 3, 5, 514], &[0, 1, 3]),
+        (&[11, 33_000], &[1]),
+        (&[5, 4, 3, 700], &[1, 2, 3]),
+        (&[50, 40, 35], &[1, 2]),
+    ] {
+        for dense in 0..=shape.len() {
+            check(drivers, shape, folded, dense);
+        }
+    }
+    // Enough for several participants.
+    check(drivers, &[2100, 1001], &[0, 1], 1);
+    check(drivers, &[1400, 1500], &[0, 1], 2);
+}
