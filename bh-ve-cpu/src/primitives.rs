@@ -7,10 +7,12 @@ pub(crate) use crate::prims::{
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 
-/// Looks up primitives for one instruction set.
+/// Looks up primitives for one instruction set, and says which outputs are written past the caches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Primitives {
     pub(crate) isa: Isa,
+    /// Outputs of so many bytes bypass the caches.
+    pub(crate) stream_bytes: u64,
 }
 
 impl Primitives {

@@ -1,8 +1,8 @@
-//! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|prices [text]`.
+//! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|cube|prices [text]`.
 
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Folds, Level, Request, SlotForm, Stride};
+use bh_jit_abi::{Folds, Level, Near, Request, SlotForm, Stride};
 
 /// Builds the body of a kernel of f64.
 struct Body(Request, u16);
@@ -104,8 +104,9 @@ fn stencil() -> Body {
     let mut body = Body::new(Folds::Lanes);
     let centre = body.load(Stride::Unit);
     let mut sum = centre;
-    for _ in 0..4 {
+    for (rows, distance) in [(-1, 0), (1, 0), (0, -1), (0, 1)] {
         let neighbour = body.load(Stride::Unit);
+        body.0.slots.last_mut().expect("just made").near = Some(Near { slot: 0, rows, distance });
         sum = body.compute(Opcode::Add, &[sum, neighbour]);
     }
     let factor = body.constant();
@@ -113,7 +114,27 @@ fn stencil() -> Body {
     let change = body.compute(Opcode::Subtract, &[mean, centre]);
     let size = body.compute(Opcode::Absolute, &[change]);
     body.store(mean);
+    body.0.slots.last_mut().expect("just made").streams = true;
     body.sum(size);
+    body
+}
+
+/// The mean of 27 neighbours.
+fn cube() -> Body {
+    let mut body = Body::new(Folds::None);
+    let mut sum = None;
+    for number in 0..27 {
+        let neighbour = body.load(Stride::Unit);
+        // Planes have positions of their own.
+        let (slot, rows, distance) = (number / 9 * 9, (number / 3 % 3) as i8, (number % 3) as i16);
+        let near = (number % 9 > 0).then_some(Near { slot, rows, distance });
+        body.0.slots.last_mut().expect("just made").near = near;
+        sum = Some(sum.map_or(neighbour, |sum| body.compute(Opcode::Add, &[sum, neighbour])));
+    }
+    let factor = body.constant();
+    let mean = body.compute(Opcode::Multiply, &[sum.expect("there are terms"), factor]);
+    body.store(mean);
+    body.0.slots.last_mut().expect("just made").streams = true;
     body
 }
 
@@ -136,8 +157,9 @@ fn main() -> Result<(), String> {
         Some("gravity") => gravity(),
         Some("series") => series(),
         Some("stencil") => stencil(),
+        Some("cube") => cube(),
         Some("prices") => prices(),
-        _ => return Err("usage: show gravity|series|stencil|prices [text] [fast]".into()),
+        _ => return Err("usage: show gravity|series|stencil|cube|prices [text] [fast]".into()),
     };
     if arguments.iter().any(|argument| argument == "text") {
         print!("{}", bh_ve_cpu_jit::text(&body.0)?);

@@ -4,12 +4,15 @@
 //! no optimising passes, only LLVM's code generator. The engine loads this library if it is there; everything crosses
 //! the boundary as bytes.
 
+mod body;
 mod kernel;
+mod loops;
 mod math;
 mod memory;
 mod object;
 mod operations;
 mod plan;
+mod stream;
 mod writer;
 
 use bh_jit_abi::{Api, Artifact, Request, VERSION, fingerprint};

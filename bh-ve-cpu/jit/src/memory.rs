@@ -4,31 +4,36 @@ use crate::kernel::{At, Kernel};
 use crate::operations::Operation;
 use crate::writer::{Value, element, memory};
 use bh_bytecode::DType;
+use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Folds, Stride};
+
+/// How far ahead memory is fetched, in bytes.
+const PREFETCH: usize = 512;
 
 impl Kernel<'_> {
     /// The numbers of an index view.
     pub(crate) fn number(&mut self, slot: u16, at: &At) -> Value {
-        let width = at.width;
+        let (width, position) = (at.width, self.position(slot.into(), at.row.into()));
         let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
         let distance = self.writer.value(format_args!("mul i64 {element}, %s{slot}"));
-        let first = self.writer.value(format_args!("add i64 %p{slot}, {distance}"));
+        let first = self.writer.value(format_args!("add i64 {position}, {distance}"));
         let first = self.writer.broadcast("i64", width, first);
         self.writer.value(format_args!("add <{width} x i64> {first}, %l{slot}.w{width}"))
     }
 
-    /// The address of element `element` (and some) of a dense slot.
-    pub(crate) fn unit_address(&mut self, slot: usize, element: &str, offset: i64) -> Value {
-        let form = self.request.slots[slot];
-        let (base, rows, distance) =
-            form.near.map_or((slot, 0, 0), |near| (usize::from(near.slot), near.rows, i64::from(near.distance)));
-        let kind = memory(form.dtype);
-        let mut row = format!("%p{base}");
-        if rows != 0 {
-            let bytes = self.writer.value(format_args!("mul i64 %o{base}, {rows}"));
-            row = self.writer.value(format_args!("getelementptr i8, ptr {row}, i64 {bytes}")).to_string();
-        }
-        let address = self.writer.value(format_args!("getelementptr {kind}, ptr {row}, i64 {element}"));
+    /// Where a dense slot's elements are in a row: the slot whose position leads there, the row from that, and the distance
+    /// in elements.
+    fn place(&self, slot: usize, row: u16) -> (usize, i64, i64) {
+        self.request.slots[slot].near.map_or((slot, row.into(), 0), |near| {
+            (near.slot.into(), i64::from(row) + i64::from(near.rows), near.distance.into())
+        })
+    }
+
+    /// The address of element `element` (and some) of a dense slot in a row.
+    pub(crate) fn unit_address(&mut self, slot: usize, row: u16, element: &str, offset: i64) -> Value {
+        let (base, row, distance) = self.place(slot, row);
+        let (kind, position) = (memory(self.request.slots[slot].dtype), self.position(base, row));
+        let address = self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {element}"));
         match offset + distance {
             0 => address,
             distance => self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {distance}")),
@@ -37,12 +42,45 @@ impl Kernel<'_> {
 
     /// The address of a strided slot's first element, and those of all lanes.
     pub(crate) fn strided_addresses(&mut self, slot: usize, at: &At) -> (Value, Value) {
-        let width = at.width;
+        let (width, position) = (at.width, self.position(slot, at.row.into()));
         let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
         let distance = self.writer.value(format_args!("mul i64 {element}, %s{slot}"));
-        let first = self.writer.value(format_args!("getelementptr i8, ptr %p{slot}, i64 {distance}"));
+        let first = self.writer.value(format_args!("getelementptr i8, ptr {position}, i64 {distance}"));
         let lanes = self.writer.value(format_args!("getelementptr i8, ptr {first}, <{width} x i64> %l{slot}.w{width}"));
         (first, lanes)
+    }
+
+    /// Fetches what the rows will read a little later, where memory is too far for the machine to foresee it alone: the
+    /// rows that no earlier ones have read.
+    pub(crate) fn prefetch(&mut self, at: &At) {
+        if !self.plan.prefetches || at.mask.is_some() || at.width == 1 {
+            return;
+        }
+        let slots = &self.request.slots;
+        let bases: Vec<usize> = (0..slots.len())
+            .filter(|&slot| slots[slot].mode == SlotMode::Read && slots[slot].stride == Stride::Unit)
+            .filter(|&slot| slots[slot].near.is_none())
+            .collect();
+        for base in bases {
+            let near = self.request.slots.iter().filter_map(|slot| slot.near);
+            let lowest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
+            let lowest = lowest.fold(0, i64::max);
+            let size = self.request.slots[base].dtype.size();
+            let vector = size * usize::from(at.width);
+            if vector < 64 && !(usize::from(at.offset) * size).is_multiple_of(64) {
+                continue;
+            }
+            for row in 0..i64::from(self.rows.count) {
+                let position = self.position(base, row + lowest);
+                let kind = memory(self.request.slots[base].dtype);
+                let address =
+                    self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {}", at.element));
+                let distance = PREFETCH + usize::from(at.offset) * size;
+                let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {distance}"));
+                self.writer
+                    .intrinsic_line("llvm.prefetch.p0", &[("ptr", &address), ("i32", &0), ("i32", &3), ("i32", &1)]);
+            }
+        }
     }
 
     pub(crate) fn buffer_address(&mut self, buffer: u16, dtype: DType, at: &At) -> Value {
@@ -65,10 +103,16 @@ impl Kernel<'_> {
         let vector = format!("<{width} x {kind}>");
         let suffix = format!("v{width}{}", short(form.dtype));
         let loaded = match form.stride {
-            Stride::Zero => return Value::Invariant(slot, width),
+            Stride::Zero => return self.invariant(slot, width, at.row),
             Stride::Unit => {
-                let address = self.unit_address(usize::from(slot), &at.element, at.offset.into());
-                match at.mask {
+                let (base, row, distance) = self.place(slot.into(), at.row);
+                let place = (base as u16, row, distance);
+                let same = |&&(slot, row, element, _): &&(u16, i64, i64, Value)| (slot, row, element) == place;
+                if let Some(&(.., known)) = self.loads.iter().find(same) {
+                    return known;
+                }
+                let address = self.unit_address(usize::from(slot), at.row, &at.element, at.offset.into());
+                let loaded = match at.mask {
                     None => self.writer.value(format_args!("load {vector}, ptr {address}, align {size}")),
                     Some(mask) => self.writer.intrinsic(
                         &format!("llvm.masked.load.{suffix}.p0"),
@@ -80,7 +124,10 @@ impl Kernel<'_> {
                             (&vector, &"zeroinitializer"),
                         ],
                     ),
-                }
+                };
+                let loaded = self.truth(form.dtype, loaded, width);
+                self.loads.push((base as u16, row, distance, loaded));
+                return loaded;
             }
             Stride::Other => {
                 let (first, lanes) = self.strided_addresses(usize::from(slot), at);
@@ -129,7 +176,7 @@ impl Kernel<'_> {
         let suffix = format!("v{width}{}", short(form.dtype));
         let value = self.bytes(form.dtype, value, width);
         if form.stride == Stride::Unit {
-            let address = self.unit_address(slot, &at.element, at.offset.into());
+            let address = self.unit_address(slot, at.row, &at.element, at.offset.into());
             match at.mask {
                 None => self.writer.line(format_args!("store {vector} {value}, ptr {address}, align {size}")),
                 Some(mask) => self.writer.intrinsic_line(
@@ -187,18 +234,20 @@ impl Kernel<'_> {
         let (width, dtype) = (at.width, operation.input);
         let unknown = || format!("folding with {} of {dtype}", operation.opcode);
         if let Some(vector) = at.register {
-            let sum = self.sums[fold][vector];
-            self.sums[fold][vector] = operation.write(&mut self.writer, [sum, value, value]).ok_or_else(unknown)?;
+            let row = usize::from(at.row);
+            let sum = self.sums[row][fold][vector];
+            self.sums[row][fold][vector] =
+                operation.write(&mut self.writer, [sum, value, value]).ok_or_else(unknown)?;
             return Ok(());
         }
-        let kind = memory(dtype);
+        let (kind, accumulator) = (memory(dtype), self.accumulator(fold, at.row));
         let address = if self.request.folds == Folds::Lanes {
             let index = self.writer.value(format_args!("add i64 {}, {}", at.index, at.offset));
             let lane = self.writer.value(format_args!("and i64 {index}, 31"));
-            self.writer.value(format_args!("getelementptr {kind}, ptr %a{fold}, i64 {lane}"))
+            self.writer.value(format_args!("getelementptr {kind}, ptr {accumulator}, i64 {lane}"))
         } else {
             let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
-            self.writer.value(format_args!("getelementptr {kind}, ptr %a{fold}, i64 {element}"))
+            self.writer.value(format_args!("getelementptr {kind}, ptr {accumulator}, i64 {element}"))
         };
         let (vector, size) = (format!("<{width} x {kind}>"), dtype.size());
         let masked = at.mask.filter(|_| self.request.folds == Folds::Elements);

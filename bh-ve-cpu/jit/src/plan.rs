@@ -8,7 +8,7 @@ use crate::math;
 use crate::operations::Operation;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Folds, Function, Level, Request, SCRATCH_BYTES, Stride};
+use bh_jit_abi::{Folds, Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
 
 /// The most elements of a block.
 const BLOCK: usize = 512;
@@ -16,6 +16,10 @@ const BLOCK: usize = 512;
 pub(crate) const SLOW_BYTES: usize = 1024;
 /// Kernels with more steps are not compiled.
 const STEPS: usize = 400;
+/// How many rows may be done side by side, the best first.
+const ROWS: [u16; 2] = [4, 2];
+/// The most instructions, about, of such a loop.
+const INSTRUCTIONS: usize = 400;
 /// The most functions that are written out in one kernel; further ones are called.
 const INLINED: usize = 12;
 
@@ -58,7 +62,15 @@ pub(crate) struct Plan {
     /// Elements of a block; 0 if there are no blocks.
     pub(crate) block: usize,
     pub(crate) functions: Vec<Option<Function>>,
+    /// The loops over one row's elements.
     pub(crate) loops: Vec<Loop>,
+    /// How many rows are done side by side where there are that many, and the loops over their elements.
+    pub(crate) rows: u16,
+    pub(crate) loops_of_many: Vec<Loop>,
+    /// The slots that are written past the caches within the loops; others that stream go through buffers.
+    pub(crate) streams: Vec<bool>,
+    /// Is memory fetched ahead?
+    pub(crate) prefetches: bool,
 }
 
 impl Plan {
@@ -85,10 +97,15 @@ impl Plan {
             block: 0,
             functions: Vec::new(),
             loops: Vec::new(),
+            rows: 1,
+            loops_of_many: Vec::new(),
+            streams: vec![false; request.slots.len()],
+            prefetches: false,
         };
         plan.value_buffers = vec![None; plan.made.len()];
         plan.choose_forms(request)?;
         plan.cut(request);
+        plan.choose_streams(request);
         plan.place_buffers(request)?;
         plan.choose_loops(request);
         Ok(plan)
@@ -171,6 +188,17 @@ impl Plan {
         }
     }
 
+    /// Finds what can be written past the caches within loops: vectors of 4 or 8 bytes an element, where neighbouring ones
+    /// can be put together.
+    fn choose_streams(&mut self, request: &Request) {
+        if request.level != Level::Avx512 || self.segments > 1 {
+            return;
+        }
+        for (streams, slot) in self.streams.iter_mut().zip(&request.slots) {
+            *streams = is_streamed(slot) && matches!(slot.dtype.size(), 4 | 8);
+        }
+    }
+
     fn place_buffers(&mut self, request: &Request) -> Result<(), String> {
         let mut sizes = Vec::new();
         let mut buffer = |dtype: DType| {
@@ -209,7 +237,7 @@ impl Plan {
             }
         }
         for (index, slot) in request.slots.iter().enumerate() {
-            if slot.streams && slot.mode == SlotMode::Write && slot.stride == Stride::Unit {
+            if is_streamed(slot) && !self.streams[index] {
                 self.slot_buffers[index] = Some(buffer(slot.dtype));
             }
         }
@@ -259,16 +287,51 @@ impl Plan {
             _ if cost <= 50 => 2,
             _ => 1,
         };
-        self.loops.push(Loop { width, unroll, masked: false });
-        if request.level == Level::Avx512 {
-            self.loops.push(Loop { width, unroll: 1, masked: true });
-        } else {
-            if unroll > 1 {
-                self.loops.push(Loop { width, unroll: 1, masked: false });
-            }
-            self.loops.push(Loop { width: 1, unroll: 1, masked: false });
+        self.loops = loops(request.level, width, unroll);
+        self.rows = self.choose_rows(request, cost, unroll);
+        if self.rows > 1 {
+            let unroll = if request.folds == Folds::Lanes { unroll } else { 1 };
+            self.loops_of_many = loops(request.level, width, unroll);
+            self.prefetches = self.streams.contains(&true);
         }
     }
+
+    /// How many rows to do side by side: several where rows read what their neighbours read.
+    fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> u16 {
+        if self.block > 0 || !request.slots.iter().any(|slot| slot.near.is_some_and(|near| near.rows != 0)) {
+            return 1;
+        }
+        let folds = request.steps.iter().filter(|step| matches!(step, Step::Reduce { .. })).count();
+        let held = match request.folds {
+            Folds::Lanes => folds * usize::from(unroll),
+            _ => 0,
+        };
+        let fits = |rows: &&u16| {
+            let rows = usize::from(**rows);
+            let registers = if request.level == Level::Avx512 { 32 } else { 16 };
+            rows * held <= registers / 2 && rows * cost * held.max(1) <= INSTRUCTIONS
+        };
+        ROWS.iter().find(fits).copied().unwrap_or(1)
+    }
+}
+
+/// The loops over the elements of a row: whole groups of vectors first, then what remains.
+fn loops(level: Level, width: u16, unroll: u16) -> Vec<Loop> {
+    let mut loops = vec![Loop { width, unroll, masked: false }];
+    if level == Level::Avx512 {
+        loops.push(Loop { width, unroll: 1, masked: true });
+    } else {
+        if unroll > 1 {
+            loops.push(Loop { width, unroll: 1, masked: false });
+        }
+        loops.push(Loop { width: 1, unroll: 1, masked: false });
+    }
+    loops
+}
+
+/// Does the slot write past the caches?
+fn is_streamed(slot: &SlotForm) -> bool {
+    slot.streams && slot.mode == SlotMode::Write && slot.stride == Stride::Unit
 }
 
 /// Roughly how many instructions a step is.

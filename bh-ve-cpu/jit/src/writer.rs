@@ -11,8 +11,9 @@ pub(crate) enum Value {
     Register(u32),
     /// A constant of the kernel in vectors of a width.
     Constant(u16, u16),
-    /// The element of a slot that stays the same along a row, in vectors of a width.
-    Invariant(u16, u16),
+    /// The element of a slot that stays the same along a row, in vectors of a width: for a loop over rows, and the row
+    /// among those that it does side by side.
+    Invariant(u16, u16, &'static str, u16),
 }
 
 impl Display for Value {
@@ -20,7 +21,7 @@ impl Display for Value {
         match self {
             Value::Register(number) => write!(f, "%r{number}"),
             Value::Constant(constant, width) => write!(f, "%c{constant}.w{width}"),
-            Value::Invariant(slot, width) => write!(f, "%z{slot}.w{width}"),
+            Value::Invariant(slot, width, rows, row) => write!(f, "%z{slot}.{rows}.{row}.w{width}"),
         }
     }
 }

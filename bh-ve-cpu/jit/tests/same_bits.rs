@@ -16,10 +16,14 @@ fn levels() -> Vec<&'static str> {
     available.filter(|name| ["avx2", "avx512"].contains(name)).collect()
 }
 
-/// An engine; with few bytes for sweeps, strips have few rows.
-fn engine(isa: &str, jit: &str, sweep_bytes: &str) -> Driver {
-    let keys = [("threads", "2"), ("isa", isa), ("jit", jit), ("jit_cache_dir", ""), ("sweep_bytes", sweep_bytes)];
-    Driver::new(&keys).unwrap()
+/// What engines differ in: with few bytes for sweeps, strips have few rows; with few bytes for streams, outputs bypass
+/// the caches.
+type Keys = [(&'static str, &'static str)];
+
+fn engine(isa: &str, jit: &str, keys: &Keys) -> Driver {
+    let mut all = vec![("threads", "2"), ("isa", isa), ("jit", jit), ("jit_cache_dir", "")];
+    all.extend(keys);
+    Driver::new(&all).unwrap()
 }
 
 /// Equal bits; any NaN is as good as another.
@@ -69,18 +73,18 @@ fn check(drivers: &mut [Driver; 2], program: &Program, algorithm: Option<Algorit
 
 /// Runs programs in blocks and compiled; `source` gives the one of a seed.
 fn sweep_of(
-    (isa, sweep_bytes): (&str, &str),
+    (isa, keys): (&str, &Keys),
     seeds: std::ops::Range<u64>,
     source: impl Fn(u64) -> Program,
     algorithm: Option<Algorithm>,
 ) -> [Driver; 2] {
-    let mut drivers = [engine(isa, "off", sweep_bytes), engine(isa, "on", sweep_bytes)];
+    let mut drivers = [engine(isa, "off", keys), engine(isa, "on", keys)];
     for seed in seeds {
         let program = source(seed);
         if let Err(difference) = check(&mut drivers, &program, algorithm) {
             let small = random::shrink(&program, |candidate| check(&mut drivers, candidate, algorithm).is_err());
             let reason = check(&mut drivers, &small, algorithm).err().unwrap_or(difference);
-            panic!("{isa}, seed {seed}, {algorithm:?}: {reason}\n{}", text::print(&small.batch.as_ref()));
+            panic!("{isa}, {keys:?}, seed {seed}, {algorithm:?}: {reason}\n{}", text::print(&small.batch.as_ref()));
         }
     }
     let [blocks, compiled] = &drivers;
@@ -91,21 +95,22 @@ fn sweep_of(
     drivers
 }
 
-fn sweep(engine: (&str, &str), seeds: std::ops::Range<u64>, options: &random::Options, algorithm: Option<Algorithm>) {
+fn sweep(engine: (&str, &Keys), seeds: std::ops::Range<u64>, options: &random::Options, algorithm: Option<Algorithm>) {
     sweep_of(engine, seeds, |seed| program(seed, options), algorithm);
 }
 
 #[test]
 fn single_operations() {
     for isa in levels() {
-        sweep((isa, "auto"), 0..150, &random::Options::default(), None);
+        sweep((isa, &[]), 0..150, &random::Options::default(), None);
     }
 }
 
 #[test]
 fn fused_programs() {
     for isa in levels() {
-        sweep((isa, "auto"), 1000..1200, &random::Options::default(), Some(Algorithm::Greedy));
+        sweep((isa, &[]), 1000..1200, &random::Options::default(), Some(Algorithm::Greedy));
+        sweep((isa, &[("stream_bytes", "64")]), 1200..1300, &random::Options::default(), Some(Algorithm::Greedy));
     }
 }
 
@@ -113,14 +118,14 @@ fn fused_programs() {
 fn larger_arrays() {
     let options = random::Options { max_elements: 20_000, max_instrs: 16, max_rank: 4, ..random::Options::default() };
     for isa in levels() {
-        sweep((isa, "100"), 0..60, &options, Some(Algorithm::Greedy));
+        sweep((isa, &[("sweep_bytes", "100"), ("stream_bytes", "1000")]), 0..60, &options, Some(Algorithm::Greedy));
     }
 }
 
 #[test]
 fn folds_have_the_bits_of_their_tree() {
     for isa in levels() {
-        let mut driver = engine(isa, "on", "auto");
+        let mut driver = engine(isa, "on", &[]);
         support::tree::check_folds(std::slice::from_mut(&mut driver));
         assert!(driver.counter("kernels compiled") > 0);
     }
@@ -140,8 +145,10 @@ fn stencil_chains() {
         stencil_chain(seed, &shape, dice.pick(2, 10) as usize)
     };
     for isa in levels() {
+        sweep_of((isa, &[("sweeps", "off"), ("stream_bytes", "64")]), 30..60, chain, Some(Algorithm::Greedy));
         for bytes in ["3000", "20000"] {
-            let drivers = sweep_of((isa, bytes), 0..30, chain, Some(Algorithm::Greedy));
+            let keys = [("sweep_bytes", bytes), ("stream_bytes", "64")];
+            let drivers = sweep_of((isa, &keys), 0..30, chain, Some(Algorithm::Greedy));
             assert!(drivers[1].counter("sweeps") > 6, "{} sweeps", drivers[1].counter("sweeps"));
         }
     }

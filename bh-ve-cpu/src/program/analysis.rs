@@ -6,10 +6,6 @@ use crate::primitives::{PrimFn, Primitives, Side};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Slot, SlotMode, Stage, Step};
 
-/// Outputs of so many bytes are written past the caches. Smaller ones are likely to be read again while the last-level
-/// cache still has them: with grids of 32 MB, streaming costs a stencil half of its speed; with 512 MB it gains 40%.
-const STREAM_BYTES: u64 = 64 << 20;
-
 /// The fewest and the most terms of a sum of many blocks. Three terms are one super-instruction already.
 const SUM_LEAST: usize = 4;
 pub(crate) const SUM_TERMS: usize = 128;
@@ -78,6 +74,8 @@ pub(super) struct Analysis<'a> {
     pub(super) splat: Vec<bool>,
     /// The slots whose memory is used again while the caches have it.
     resident: &'a [bool],
+    /// Outputs of so many bytes bypass the caches.
+    stream_bytes: u64,
 }
 
 impl<'a> Analysis<'a> {
@@ -86,7 +84,8 @@ impl<'a> Analysis<'a> {
         let geometry = Geometry::new(&stage.kernel, &stage.parameters);
         let splat = vec![false; stage.kernel.constants.len()];
         let (values, forms, terms) = (Vec::new(), Vec::new(), Vec::new());
-        let mut analysis = Analysis { stage, geometry, values, forms, terms, splat, resident };
+        let stream_bytes = primitives.stream_bytes;
+        let mut analysis = Analysis { stage, geometry, values, forms, terms, splat, resident, stream_bytes };
         analysis.collect();
         analysis.sum(primitives);
         analysis.fuse(primitives);
@@ -133,7 +132,7 @@ impl<'a> Analysis<'a> {
         let bytes = parameters.iterations() as u64 * self.slots()[slot as usize].dtype.size() as u64;
         let buffer = parameters.buffers[slot as usize];
         let read = |(other, slot): (usize, &Slot)| slot.mode == SlotMode::Read && parameters.buffers[other] == buffer;
-        bytes >= STREAM_BYTES
+        bytes >= self.stream_bytes
             && !self.resident.get(slot as usize).is_some_and(|&resident| resident)
             && self.access(slot) == Access::Direct
             && !self.slots().iter().enumerate().any(read)

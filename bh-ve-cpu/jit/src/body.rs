@@ -1,0 +1,189 @@
+//! The steps of a kernel for one vector of each row.
+
+use crate::kernel::{At, Kernel};
+use crate::math;
+use crate::operations::{self, Operation};
+use crate::plan::{Form, OutputIn, combiner};
+use crate::writer::{Value, Writer, element};
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::{Arg, Step};
+
+impl Kernel<'_> {
+    /// The steps of a segment for one vector of each row.
+    pub(crate) fn vectors(&mut self, at: &At) -> Result<(), String> {
+        let rows = self.rows.count;
+        self.cached.clear();
+        self.cached.resize(usize::from(rows), vec![None; self.plan.made.len()]);
+        self.loads.clear();
+        self.prefetch(at);
+        // All reads come before the writes.
+        let mut ends = Vec::new();
+        for row in 0..rows {
+            self.values(&At { row, ..at.clone() }, &mut ends)?;
+        }
+        let mut streamed = Vec::new();
+        for (at, fold, step, value) in ends {
+            match step {
+                Step::Store { slot, .. } => match self.stream(slot.into(), at.row) {
+                    Some(stream) => streamed.push((stream, value)),
+                    None => self.store(slot.into(), value, &at),
+                },
+                Step::Reduce { opcode, slot, .. } => {
+                    let dtype = self.request.slots[usize::from(slot)].dtype;
+                    let operation = Operation {
+                        opcode: combiner(opcode)?,
+                        param: 0,
+                        input: dtype,
+                        output: dtype,
+                        level: self.request.level,
+                        fast_math: false,
+                        width: at.width,
+                    };
+                    self.fold(fold, operation, value, &at)?;
+                }
+                _ => {}
+            }
+        }
+        self.write_streams(&streamed, at);
+        Ok(())
+    }
+
+    /// Makes the values of a segment for one vector of one row; what is stored and folded is added to `ends`, with the
+    /// number of the fold.
+    fn values(&mut self, at: &At, ends: &mut Vec<(At, usize, Step, Value)>) -> Result<(), String> {
+        for value in 0..self.plan.made.len() as u16 {
+            let step = self.plan.made[usize::from(value)];
+            let own = self.plan.segment[step] == at.segment && !matches!(self.plan.forms[step], Form::Called(_));
+            let buffer = self.plan.value_buffers[usize::from(value)];
+            if self.plan.is_repeatable(self.request, value) {
+                // Made where it is used; if a call uses it, in the segment before the call.
+                let Some(buffer) = buffer else { continue };
+                if at.segment == 0 {
+                    let made = self.value(value, at)?;
+                    self.store_buffer(buffer, self.request.steps[step].output_in(self.request), made, at);
+                }
+            } else if own {
+                let made = self.value(value, at)?;
+                if let Some(buffer) = buffer {
+                    self.store_buffer(buffer, self.request.steps[step].output_in(self.request), made, at);
+                }
+            }
+        }
+        if at.segment + 1 == self.plan.segments {
+            let mut folds = 0;
+            for step in &self.request.steps {
+                if let Step::Store { arg, .. } | Step::Reduce { arg, .. } = *step {
+                    ends.push((at.clone(), folds, *step, self.argument(arg, at)?));
+                    folds += usize::from(matches!(step, Step::Reduce { .. }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn argument(&mut self, arg: Arg, at: &At) -> Result<Value, String> {
+        match arg {
+            Arg::Constant(constant) => Ok(Value::Constant(constant, at.width)),
+            Arg::Value(value) => self.value(value, at),
+        }
+    }
+
+    /// A value of the current vector: what is known, what lies in a buffer, or what its step makes.
+    fn value(&mut self, value: u16, at: &At) -> Result<Value, String> {
+        if let Some(known) = self.cached[usize::from(at.row)][usize::from(value)] {
+            return Ok(known);
+        }
+        let index = self.plan.made[usize::from(value)];
+        let step = self.request.steps[index];
+        let made_before = self.plan.segment[index] < at.segment && !self.plan.is_repeatable(self.request, value);
+        let made = match self.plan.value_buffers[usize::from(value)] {
+            Some(buffer) if made_before => {
+                let dtype = step.output_in(self.request);
+                let address = self.buffer_address(buffer, dtype, at);
+                self.load_vector(dtype, &address.to_string(), 0, at.width)
+            }
+            _ => self.step(index, &step, at)?,
+        };
+        self.cached[usize::from(at.row)][usize::from(value)] = Some(made);
+        Ok(made)
+    }
+
+    fn step(&mut self, index: usize, step: &Step, at: &At) -> Result<Value, String> {
+        match *step {
+            Step::Load { slot } => Ok(self.load(slot, at)),
+            Step::Range { slot, output } => {
+                let number = self.number(slot, at);
+                Ok(operations::from_number(&mut self.writer, number, output, at.width))
+            }
+            Step::Random { slot, key: Arg::Constant(key), output } => {
+                let number = self.number(slot, at);
+                let address = self.writer.value(format_args!("getelementptr i8, ptr %constants, i64 {}", key * 16));
+                let low = self.writer.value(format_args!("load i32, ptr {address}, align 4"));
+                let wide = self.writer.value(format_args!("zext i32 {low} to i64"));
+                let key = self.writer.broadcast("i64", at.width, wide);
+                Ok(operations::random(&mut self.writer, number, key, output, at.width))
+            }
+            Step::Compute { opcode, param, input, output, args, count } => {
+                let mut operands = [Value::Register(0); 3];
+                for (operand, arg) in operands.iter_mut().zip(&args[..usize::from(count)]) {
+                    *operand = self.argument(*arg, at)?;
+                }
+                let (level, fast_math, width) = (self.request.level, self.request.fast_math, at.width);
+                match self.plan.forms[index] {
+                    Form::Inlined(function) => self.inlined(function, (opcode, input), operands, at),
+                    _ => Operation { opcode, param, input, output, level, fast_math, width }
+                        .write(&mut self.writer, operands)
+                        .ok_or_else(|| format!("{opcode} of {input}")),
+                }
+            }
+            _ => Err("a step without code".into()),
+        }
+    }
+
+    /// A mathematical function: the instructions for ordinary lanes, and a call for vectors with others.
+    fn inlined(
+        &mut self,
+        function: u16,
+        (opcode, dtype): (Opcode, DType),
+        [x, y, _]: [Value; 3],
+        at: &At,
+    ) -> Result<Value, String> {
+        let width = at.width;
+        let single = dtype == DType::F32;
+        let (kind, wide) = (format!("<{width} x {}>", element(dtype)), format!("<{width} x double>"));
+        let binary = opcode.info().inputs == 2;
+        let widen = |writer: &mut Writer, value: Value| {
+            if single { writer.value(format_args!("fpext {kind} {value} to {wide}")) } else { value }
+        };
+        let first = widen(&mut self.writer, x);
+        let second = if binary { widen(&mut self.writer, y) } else { first };
+        let result = math::evaluate(&mut self.writer, self.request.level, width, (opcode, single), (first, second));
+        let (result, special) = result.ok_or_else(|| format!("{opcode} of {dtype}"))?;
+        let result = if single { self.writer.value(format_args!("fptrunc {wide} {result} to {kind}")) } else { result };
+        let Some(mut special) = special else { return Ok(result) };
+        if let Some(mask) = at.mask {
+            special = self.writer.value(format_args!("and <{width} x i1> {special}, {mask}"));
+        }
+        let bits = self.writer.value(format_args!("bitcast <{width} x i1> {special} to i{width}"));
+        let any = self.writer.value(format_args!("icmp ne i{width} {bits}, 0"));
+        let (slow, join) = (self.writer.label("slow"), self.writer.label("join"));
+        let fast = self.writer.block().to_owned();
+        self.writer.line(format_args!("br i1 {any}, label %{slow}, label %{join}, !prof !0"));
+        self.writer.begin(&slow);
+        let size = dtype.size();
+        let (b, target) = (
+            self.writer.value("getelementptr i8, ptr %scratch, i64 256"),
+            self.writer.value("getelementptr i8, ptr %scratch, i64 512"),
+        );
+        self.writer.line(format_args!("store {kind} {x}, ptr %scratch, align {size}"));
+        if binary {
+            self.writer.line(format_args!("store {kind} {y}, ptr {b}, align {size}"));
+        }
+        self.writer
+            .line(format_args!("call void %f{function}(i64 {width}, ptr {target}, ptr %scratch, ptr {b}, ptr null)"));
+        let exact = self.writer.value(format_args!("load {kind}, ptr {target}, align {size}"));
+        self.writer.line(format_args!("br label %{join}"));
+        self.writer.begin(&join);
+        Ok(self.writer.value(format_args!("phi {kind} [ {result}, %{fast} ], [ {exact}, %{slow} ]")))
+    }
+}

@@ -1,0 +1,125 @@
+//! The loops over a segment's vectors.
+
+use crate::kernel::{At, Kernel};
+use crate::plan::Loop;
+use crate::writer::element;
+use bh_jit_abi::Folds;
+
+impl Kernel<'_> {
+    /// The loops of a segment over a block of `length` elements that begins at element `base` of the row.
+    pub(crate) fn segment(&mut self, segment: usize, length: &str, base: Option<&str>) -> Result<(), String> {
+        let mut from = "0".to_owned();
+        let loops = if self.rows.count > 1 { &self.plan.loops_of_many } else { &self.plan.loops };
+        for each in loops {
+            from = self.one_loop(segment, *each, length, base, &from)?;
+        }
+        Ok(())
+    }
+
+    /// One loop, from element `from` of the block on; gives the element where it ends.
+    fn one_loop(
+        &mut self,
+        segment: usize,
+        each: Loop,
+        length: &str,
+        base: Option<&str>,
+        from: &str,
+    ) -> Result<String, String> {
+        let group = i64::from(each.width * each.unroll);
+        let end = if each.masked || group == 1 {
+            length.to_owned()
+        } else {
+            let left = self.writer.value(format_args!("sub i64 {length}, {from}"));
+            let whole = self.writer.value(format_args!("and i64 {left}, {}", -group));
+            self.writer.value(format_args!("add i64 {whole}, {from}")).to_string()
+        };
+        let some = self.writer.value(format_args!("icmp slt i64 {from}, {end}"));
+        let (enter, body, leave, after) = (
+            self.writer.label("enter"),
+            self.writer.label("loop"),
+            self.writer.label("leave"),
+            self.writer.label("after"),
+        );
+        self.writer.line(format_args!("br i1 {some}, label %{enter}, label %{after}"));
+        self.writer.begin(&enter);
+        let last = segment + 1 == self.plan.segments;
+        let in_registers = group == 32 && !each.masked && self.request.folds == Folds::Lanes && last;
+        let folds = if in_registers { self.folds() } else { Vec::new() };
+        let rows = self.rows.count;
+        let mut starts = Vec::new();
+        for row in 0..rows {
+            for (at, (_, dtype, _)) in folds.iter().enumerate() {
+                for vector in 0..each.unroll {
+                    let address = self.accumulator(at, row);
+                    starts.push(self.load_vector(*dtype, &address, vector * each.width, each.width));
+                }
+            }
+        }
+        self.begin_streams(each, from);
+        self.writer.line(format_args!("br label %{body}"));
+        self.writer.begin(&body);
+        let index = format!("%j.{body}");
+        let next = format!("%next.{body}");
+        let latch = format!("{body}.end");
+        self.writer.line(format_args!("{index} = phi i64 [ {from}, %{enter} ], [ {next}, %{latch} ]"));
+        self.sums.clear();
+        let mut names = Vec::new();
+        let mut starts = starts.into_iter();
+        for row in 0..rows {
+            let mut sums = Vec::new();
+            for (at, (_, dtype, _)) in folds.iter().enumerate() {
+                let kind = format!("<{} x {}>", each.width, element(*dtype));
+                let mut vectors = Vec::new();
+                for (vector, start) in (0..each.unroll).zip(&mut starts) {
+                    let name = format!("%sum.{body}.{row}.{at}.{vector}");
+                    vectors.push(
+                        self.writer.value(format_args!("phi {kind} [ {start}, %{enter} ], [ {name}, %{latch} ]")),
+                    );
+                    names.push((name, kind.clone()));
+                }
+                sums.push(vectors);
+            }
+            self.sums.push(sums);
+        }
+        let streams = self.enter_streams(&enter, &latch);
+        let element = match base {
+            Some(base) => self.writer.value(format_args!("add i64 {base}, {index}")).to_string(),
+            None => index.clone(),
+        };
+        let mask = each.masked.then(|| {
+            let left = self.writer.value(format_args!("sub i64 {length}, {index}"));
+            let short = self.writer.value(format_args!("trunc i64 {left} to i32"));
+            let limit = self.writer.broadcast("i32", each.width, short);
+            let lanes: Vec<String> = (0..each.width).map(|lane| format!("i32 {lane}")).collect();
+            self.writer.value(format_args!("icmp ugt <{} x i32> {limit}, <{}>", each.width, lanes.join(", ")))
+        });
+        for vector in 0..each.unroll {
+            let register = in_registers.then_some(usize::from(vector));
+            let (element, index, offset) = (element.clone(), index.clone(), vector * each.width);
+            self.vectors(&At { element, index, offset, width: each.width, mask, segment, register, row: 0 })?;
+        }
+        self.writer.line(format_args!("br label %{latch}"));
+        self.writer.begin(&latch);
+        self.writer.line(format_args!("{next} = add i64 {index}, {group}"));
+        for ((name, kind), sum) in names.iter().zip(self.sums.iter().flatten().flatten()) {
+            self.writer.line(format_args!("{name} = freeze {kind} {sum}"));
+        }
+        self.continue_streams(&streams);
+        let more = self.writer.value(format_args!("icmp slt i64 {next}, {end}"));
+        self.writer.line(format_args!("br i1 {more}, label %{body}, label %{leave}"));
+        self.writer.begin(&leave);
+        for row in 0..rows {
+            for (at, (_, dtype, _)) in folds.iter().enumerate() {
+                for vector in 0..each.unroll {
+                    let sum = self.sums[usize::from(row)][at][usize::from(vector)];
+                    let address = self.accumulator(at, row);
+                    self.store_vector(*dtype, &address, vector * each.width, each.width, sum);
+                }
+            }
+        }
+        self.end_streams(&end);
+        self.writer.line(format_args!("br label %{after}"));
+        self.writer.begin(&after);
+        Ok(end)
+    }
+}
