@@ -14,8 +14,8 @@ use bh_jit_abi::{Folds, Function, Level, Request, SCRATCH_BYTES, SlotForm, Strid
 const BLOCK: usize = 512;
 /// The start of scratch memory, which slow paths use.
 pub(crate) const SLOW_BYTES: usize = 1024;
-/// Kernels with more steps are not compiled.
-const STEPS: usize = 400;
+/// Kernels with more steps are not compiled: the code generator takes about 0.3 ms for each step.
+const STEPS: usize = 2000;
 /// How many rows may be done side by side, the best first.
 const ROWS: [u16; 2] = [4, 2];
 /// The most instructions, about, of such a loop.
