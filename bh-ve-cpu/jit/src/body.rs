@@ -16,17 +16,15 @@ impl Kernel<'_> {
         self.cached.resize(usize::from(rows), vec![None; self.plan.made.len()]);
         self.loads.clear();
         self.prefetch(at);
-        // All reads come before the writes.
-        let mut ends = Vec::new();
-        for row in 0..rows {
-            self.values(&At { row, ..at.clone() }, &mut ends)?;
-        }
+        let rows: Vec<At> = (0..rows).map(|row| At { row, ..at.clone() }).collect();
+        self.values(&rows)?;
+        let ends = self.ends(&rows)?;
         let mut streamed = Vec::new();
         for (at, fold, step, value) in ends {
             match step {
                 Step::Store { slot, .. } => match self.stream(slot.into(), at.row) {
                     Some(stream) => streamed.push((stream, value)),
-                    None => self.store(slot.into(), value, &at),
+                    None => self.store(slot.into(), value, at),
                 },
                 Step::Reduce { opcode, slot, .. } => {
                     let dtype = self.request.slots[usize::from(slot)].dtype;
@@ -39,7 +37,7 @@ impl Kernel<'_> {
                         fast_math: false,
                         width: at.width,
                     };
-                    self.fold(fold, operation, value, &at)?;
+                    self.fold(fold, operation, value, at)?;
                 }
                 _ => {}
             }
@@ -48,37 +46,45 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Makes the values of a segment for one vector of one row; what is stored and folded is added to `ends`, with the
-    /// number of the fold.
-    fn values(&mut self, at: &At, ends: &mut Vec<(At, usize, Step, Value)>) -> Result<(), String> {
+    /// Makes the values of a segment for one vector of each row: step by step, so that the rows' chains of operations run
+    /// side by side.
+    fn values(&mut self, rows: &[At]) -> Result<(), String> {
         for value in 0..self.plan.made.len() as u16 {
             let step = self.plan.made[usize::from(value)];
-            let own = self.plan.segment[step] == at.segment && !matches!(self.plan.forms[step], Form::Called(_));
             let buffer = self.plan.value_buffers[usize::from(value)];
-            if self.plan.is_repeatable(self.request, value) {
-                // Made where it is used; if a call uses it, in the segment before the call.
-                let Some(buffer) = buffer else { continue };
-                if at.segment == 0 {
-                    let made = self.value(value, at)?;
-                    self.store_buffer(buffer, self.request.steps[step].output_in(self.request), made, at);
+            for at in rows {
+                let wanted = if self.plan.is_repeatable(self.request, value) {
+                    // Made where it is used; if a call uses it, in the segment before the call.
+                    buffer.is_some() && at.segment == 0
+                } else {
+                    self.plan.segment[step] == at.segment && !matches!(self.plan.forms[step], Form::Called(_))
+                };
+                if !wanted {
+                    continue;
                 }
-            } else if own {
                 let made = self.value(value, at)?;
                 if let Some(buffer) = buffer {
                     self.store_buffer(buffer, self.request.steps[step].output_in(self.request), made, at);
                 }
             }
         }
-        if at.segment + 1 == self.plan.segments {
+        Ok(())
+    }
+
+    /// What the last segment stores and folds: the row, the number of the fold, the step and the value. All reads come
+    /// before the writes.
+    fn ends<'a>(&mut self, rows: &'a [At]) -> Result<Vec<(&'a At, usize, Step, Value)>, String> {
+        let mut ends = Vec::new();
+        for at in rows.iter().filter(|at| at.segment + 1 == self.plan.segments) {
             let mut folds = 0;
             for step in &self.request.steps {
                 if let Step::Store { arg, .. } | Step::Reduce { arg, .. } = *step {
-                    ends.push((at.clone(), folds, *step, self.argument(arg, at)?));
+                    ends.push((at, folds, *step, self.argument(arg, at)?));
                     folds += usize::from(matches!(step, Step::Reduce { .. }));
                 }
             }
         }
-        Ok(())
+        Ok(ends)
     }
 
     fn argument(&mut self, arg: Arg, at: &At) -> Result<Value, String> {
