@@ -11,6 +11,7 @@
 use super::division::Division;
 use super::frame::{Folding, Frame};
 use super::partials::{self, Partials};
+use super::queue::part;
 use super::scratch::{Aligned, Parts};
 use super::{Binding, Workers};
 use crate::primitives::{LANES, Primitives};
@@ -37,13 +38,9 @@ pub(super) unsafe fn run(
     let memory = partial_memory.try_reserve(partials::partial_bytes(program, division))?;
     let stored = Partials::new(division, memory);
     let participants = workers.participants(program.work());
-    let tasks = if participants == 1 { 1 } else { units.min(participants as i64 * 8) };
-    let per_task = (units + tasks - 1) / tasks;
-    workers.run(participants, tasks as usize, |scratch, tasks| {
-        let next = || {
-            let task = tasks.take()? as i64;
-            Some(task * per_task..((task + 1) * per_task).min(units))
-        };
+    let count = workers.tasks(participants, program.work(), units);
+    workers.run(participants, count as usize, |scratch, tasks| {
+        let next = || Some(part(units, count, tasks.take()? as i64));
         // SAFETY: promised by the caller.
         unsafe { fold_units(program, division, binding, &binding.slots, primitives, scratch.parts(), stored, next) };
     });

@@ -2,6 +2,7 @@
 
 use super::cursor::Level;
 use super::frame::{Folding, Frame};
+use super::queue::part;
 use super::scratch::{Parts, Scratch};
 use super::{Binding, Workers};
 use crate::primitives::Primitives;
@@ -9,8 +10,8 @@ use crate::program::Program;
 use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
-/// Tasks of each participant, so that one that is late leaves some to the others.
-const TASKS: i64 = 8;
+/// So many units should each participant have.
+const UNITS: i64 = 8;
 
 /// Runs some iterations of the outermost loop on one participant, with slots that begin at `slots`.
 ///
@@ -69,20 +70,14 @@ struct Shares {
 }
 
 impl Shares {
-    fn new(program: &Program, level: &Level, participants: usize) -> Shares {
+    fn new(program: &Program, level: &Level, workers: &Workers, participants: usize) -> Shares {
         let (lines, blocks) = (level.count(), program.geometry.blocks());
-        let wanted = participants as i64 * TASKS;
+        let wanted = participants as i64 * UNITS;
         let per_unit =
             [ROW_SETS as i64, 1].into_iter().find(|&per_unit| participants == 1 || lines >= wanted * per_unit);
         let units = per_unit.map_or(lines * blocks, |per_unit| (lines + per_unit - 1) / per_unit);
-        let tasks = if participants == 1 { 1 } else { units.min(wanted) };
+        let tasks = workers.tasks(participants, program.work(), units);
         Shares { units, tasks, lines: per_unit.unwrap_or(0) }
-    }
-
-    /// The units of a task: as many as any other has, or one more.
-    fn task(&self, task: usize) -> Range<i64> {
-        let first = |task: i64| self.units / self.tasks * task + (self.units % self.tasks).min(task);
-        first(task as i64)..first(task as i64 + 1)
     }
 }
 
@@ -101,14 +96,14 @@ pub(super) unsafe fn run(
     }
     let (lines, blocks) = (level.count(), geometry.blocks());
     let participants = workers.participants(program.work());
-    let shares = Shares::new(program, level, participants);
+    let shares = Shares::new(program, level, workers, participants);
     workers.run(participants, shares.tasks as usize, |scratch, tasks| {
         let Scratch { frame: parts, positions, indices, .. } = scratch;
         let mut frame = Frame::new(program, binding, primitives, parts, geometry.block());
         let (line, index) = (&mut positions[0], &mut indices[0]);
         line.resize(program.slots.len(), std::ptr::null_mut());
         while let Some(task) = tasks.take() {
-            let units = shares.task(task);
+            let units = part(shares.units, shares.tasks, task as i64);
             // SAFETY: blocks are inside their lines, and lines inside the nest.
             unsafe {
                 if shares.lines > 0 {

@@ -9,6 +9,7 @@ mod gather;
 mod map;
 mod partials;
 mod pool;
+mod queue;
 mod scratch;
 mod sweep;
 mod workers;

@@ -1,26 +1,32 @@
 //! The participants of a kernel: the calling thread and the instance's own pool.
 
 use super::pool::Pool;
+use super::queue::{Queue, Tasks};
 use super::scratch::Scratch;
 use bh_methods::Parallel;
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Work below this many units (about 0.04 ns each) is done by the calling thread alone: waking a sleeping thread costs
 /// 30 to 75 µs.
 const SERIAL: u64 = 2_000_000;
-/// The same where the helpers are awake, as they are when such kernels follow each other closely.
+/// The same where the helpers are awake, or worth waking as such kernels follow each other closely.
 const SERIAL_AWAKE: u64 = 400_000;
 /// How close that is, and how many kernels show that there will be more.
 const CLOSE: Duration = Duration::from_micros(200);
 const STREAK: u32 = 4;
+/// Units of a task, about: no participant should wait long for the last task of another one.
+const TASK: u64 = 400_000;
+/// The fewest and the most tasks of a participant.
+const LEAST_TASKS: u64 = 8;
+const MOST_TASKS: u64 = 64;
 
 /// The calling thread and the pool.
 pub(crate) struct Workers {
     pool: Option<Pool>,
     threads: usize,
     scratch: Vec<Own>,
+    queue: Queue,
     /// When the last kernel came that may be worth sharing, and how many have come closely in a row.
     recent: Cell<Option<(Instant, u32)>>,
 }
@@ -30,28 +36,13 @@ struct Own(UnsafeCell<Scratch>);
 // SAFETY: each participant uses only its own scratch; `Workers::run` hands numbers out once.
 unsafe impl Sync for Own {}
 
-/// The tasks of a kernel: participants take the next one until there is none.
-pub(crate) struct Tasks {
-    next: AtomicUsize,
-    count: usize,
-}
-
-impl Tasks {
-    /// The next task.
-    #[inline]
-    pub(crate) fn take(&self) -> Option<usize> {
-        let task = self.next.fetch_add(1, Ordering::Relaxed);
-        (task < self.count).then_some(task)
-    }
-}
-
 impl Workers {
     /// Makes the pool: `threads` participants in all. `start` runs first on each thread of the pool, with its number.
     pub(crate) fn new(threads: usize, start: impl Fn(usize) + Send + Sync + 'static) -> Result<Workers, String> {
         let pool =
             if threads > 1 { Some(Pool::new(threads - 1, start).map_err(|error| error.to_string())?) } else { None };
         let scratch = (0..threads).map(|_| Own(UnsafeCell::new(Scratch::new()))).collect();
-        Ok(Workers { pool, threads, scratch, recent: Cell::new(None) })
+        Ok(Workers { pool, threads, scratch, queue: Queue::new(threads), recent: Cell::new(None) })
     }
 
     /// The number of participants.
@@ -74,21 +65,34 @@ impl Workers {
             |(last, streak): (Instant, u32)| (now.duration_since(last) < CLOSE).then_some(streak.min(STREAK) + 1);
         let streak = self.recent.get().and_then(close).unwrap_or(0);
         self.recent.set(Some((now, streak)));
-        if units < SERIAL && streak < STREAK {
+        let wanted = self.threads.min((units / (SERIAL_AWAKE / 2)) as usize);
+        let awake = || self.pool.as_ref().is_some_and(|pool| pool.is_awake(wanted - 1));
+        if units < SERIAL && streak < STREAK && !awake() {
             return 1;
         }
-        self.threads.min((units / (SERIAL_AWAKE / 2)) as usize)
+        wanted
     }
 
-    /// Runs `body` on up to `participants` threads, the calling one among them; each takes tasks until none is left.
-    pub(crate) fn run(&mut self, participants: usize, tasks: usize, body: impl Fn(&mut Scratch, &Tasks) + Sync) {
-        let tasks = Tasks { next: AtomicUsize::new(0), count: tasks };
-        let helpers = participants.min(tasks.count).saturating_sub(1);
+    /// Into how many tasks work of so many units, which has so many parts that can be done apart, should be cut.
+    pub(crate) fn tasks(&self, participants: usize, units: u64, parts: i64) -> i64 {
+        if participants == 1 {
+            return parts.min(1);
+        }
+        let each = (units / participants as u64 / TASK).clamp(LEAST_TASKS, MOST_TASKS);
+        parts.min(participants as i64 * each as i64)
+    }
+
+    /// Runs `body` on up to `participants` threads, the calling one among them; each takes tasks until none is left. It
+    /// begins with a share of its own, always the same one of the same tasks, as its caches may have what it needs.
+    pub(crate) fn run(&mut self, participants: usize, tasks: usize, body: impl Fn(&mut Scratch, &Tasks<'_>) + Sync) {
+        let participants = participants.min(tasks).clamp(1, self.threads);
+        let helpers = participants - 1;
+        let queue = self.queue.start(tasks, participants);
         let scratch = &self.scratch;
         let work = |participant: usize| {
             // SAFETY: every participant number is handed out once per call, and calls are exclusive.
             let scratch = unsafe { &mut *scratch[participant].0.get() };
-            body(scratch, &tasks);
+            body(scratch, &queue.tasks(participant));
         };
         match &mut self.pool {
             Some(pool) if helpers > 0 => pool.run(helpers, &work),
@@ -104,5 +108,33 @@ impl Parallel for Workers {
 
     fn run(&mut self, participants: usize, tasks: usize, body: &(dyn Fn(&mut dyn Iterator<Item = usize>) + Sync)) {
         Workers::run(self, participants, tasks, |_, tasks| body(&mut std::iter::from_fn(|| tasks.take())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_task_of_many_small_jobs_runs_once() {
+        for threads in [1, 2, 5] {
+            let mut workers = Workers::new(threads, |_| {}).unwrap();
+            for round in 0..20_000 {
+                let (participants, tasks) = (round % threads + 1, round % 23);
+                let counts: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
+                workers.run(participants, tasks, |_, tasks| {
+                    while let Some(task) = tasks.take() {
+                        counts[task].fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+                let wrong = counts.iter().position(|count| count.load(Ordering::Relaxed) != 1);
+                assert_eq!(wrong, None, "round {round}: {participants} of {threads} participants, {tasks} tasks");
+                if round % 4000 == 0 {
+                    // Some fall asleep.
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
+        }
     }
 }
