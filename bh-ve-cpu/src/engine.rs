@@ -64,7 +64,7 @@ impl Component for Engine {
             registry: None,
             cache: PlanCache::default(),
             machine: Machine {
-                primitives: Primitives { isa: settings.isa, stream_bytes: settings.stream_bytes },
+                primitives: settings.primitives(),
                 tier1: Tier1::new(host, &settings),
                 workers: start(&settings)?,
                 methods: Methods::default(),

@@ -7,12 +7,14 @@ pub(crate) use crate::prims::{
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 
-/// Looks up primitives for one instruction set, and says which outputs are written past the caches.
+/// Looks up primitives for one instruction set, and says what the caches are worth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Primitives {
     pub(crate) isa: Isa,
     /// Outputs of so many bytes bypass the caches.
     pub(crate) stream_bytes: u64,
+    /// What the nearest large cache holds.
+    pub(crate) cache_bytes: i64,
 }
 
 impl Primitives {

@@ -1,6 +1,7 @@
 //! The engine's config keys.
 
 use crate::affinity::Affinity;
+use crate::primitives::Primitives;
 use crate::simd::Isa;
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
@@ -12,6 +13,7 @@ pub(crate) const KEYS: &[&str] = &[
     "isa",
     "affinity",
     "sweeps",
+    "cache_bytes",
     "sweep_bytes",
     "stream_bytes",
     "jit",
@@ -44,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) sweep_bytes: Option<i64>,
     /// Outputs of so many bytes are written past the caches.
     pub(crate) stream_bytes: u64,
+    /// What the nearest large cache holds, less some room.
+    pub(crate) cache_bytes: i64,
     /// When kernels are compiled.
     pub(crate) jit: Jit,
     /// The most compiled kernels that are kept in memory.
@@ -56,8 +60,8 @@ pub(crate) struct Settings {
     pub(crate) fast_math: bool,
 }
 
-/// Bytes of rows that a sweep may have in use if the size of the second-level cache is not known.
-const SWEEP_BYTES: i64 = 768 << 10;
+/// What the second-level cache holds if its size is not known.
+const CACHE_BYTES: i64 = 768 << 10;
 
 /// Smaller outputs are likely to be read again while the last-level cache still has them: with grids of 32 MB, streaming
 /// cost a stencil half of its speed; with 512 MB it gained 40%.
@@ -73,6 +77,11 @@ impl Settings {
         }
     }
 
+    /// What kernels are made of.
+    pub(crate) fn primitives(&self) -> Primitives {
+        Primitives { isa: self.isa, stream_bytes: self.stream_bytes, cache_bytes: self.cache_bytes }
+    }
+
     /// Reads and checks the keys.
     pub(crate) fn read(host: &Host) -> Result<Settings> {
         let threads = Settings::threads(host.config("threads").as_deref().unwrap_or("auto"))?;
@@ -86,8 +95,15 @@ impl Settings {
         };
         let affinity = Affinity::parse(host.config("affinity").as_deref().unwrap_or("none"))
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
+        let cache_bytes = match host.config("cache_bytes").as_deref() {
+            None | Some("" | "auto") => second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3),
+            Some(text) => match text.parse() {
+                Ok(bytes @ 1..=0x1_0000_0000_0000) => bytes,
+                _ => return wrong("cache_bytes", text, "auto, or a number of bytes"),
+            },
+        };
         let bytes = match host.config("sweep_bytes").as_deref() {
-            None | Some("" | "auto") => second_level_cache().map_or(SWEEP_BYTES, |bytes| bytes / 4 * 3),
+            None | Some("" | "auto") => cache_bytes,
             Some(text) => match text.parse() {
                 Ok(bytes @ 1..=0x1_0000_0000_0000) => bytes,
                 _ => return wrong("sweep_bytes", text, "auto, or a number of bytes"),
@@ -125,6 +141,7 @@ impl Settings {
             affinity,
             sweep_bytes,
             stream_bytes,
+            cache_bytes,
             jit,
             jit_kernels,
             jit_cache_dir,

@@ -144,8 +144,16 @@ fn stencil_chains() {
         }
         stencil_chain(seed, &shape, dice.pick(2, 10) as usize)
     };
+    // Planes that do not fit the cache are gone through in tiles.
+    let planes = |seed| {
+        let mut dice = Dice(seed ^ 77);
+        let shape = [dice.pick(5, 9), dice.pick(40, 90), dice.pick(20, 60)];
+        stencil_chain(seed, &shape, dice.pick(1, 3) as usize)
+    };
     for isa in levels() {
         sweep_of((isa, &[("sweeps", "off"), ("stream_bytes", "64")]), 30..60, chain, Some(Algorithm::Greedy));
+        let keys = [("sweeps", "off"), ("cache_bytes", "20000"), ("stream_bytes", "64")];
+        sweep_of((isa, &keys), 60..75, planes, Some(Algorithm::Greedy));
         for bytes in ["3000", "20000"] {
             let keys = [("sweep_bytes", bytes), ("stream_bytes", "64")];
             let drivers = sweep_of((isa, &keys), 0..30, chain, Some(Algorithm::Greedy));

@@ -2,6 +2,7 @@
 
 use super::analysis::{Access, Analysis, Home};
 use super::registers::Registers;
+use super::tile;
 use super::{Fold, Native, Op, Place, Program, RowStride, SlotPlan, weight};
 use crate::neutral::neutral;
 use crate::primitives::{PrimFn, Primitives};
@@ -151,6 +152,7 @@ impl Compiler<'_> {
             stores: Vec::new(),
             registers,
             register_bytes: (self.analysis.geometry.block() * width).next_multiple_of(64),
+            tile: tile::choose(stage, &self.analysis.geometry, self.primitives.cache_bytes),
             streams: false,
             weight: 0,
             native: None,

@@ -9,6 +9,7 @@ mod analysis;
 mod compile;
 mod geometry;
 mod registers;
+mod tile;
 
 pub(crate) use analysis::SUM_TERMS;
 pub(crate) use compile::{SweepMemory, compile, compile_in_sweep};
@@ -112,6 +113,8 @@ pub(crate) struct Program {
     pub(crate) registers: usize,
     /// Bytes of a register.
     pub(crate) register_bytes: usize,
+    /// Iterations of the second dimension that are done for all of the first before the next ones, if not all.
+    pub(crate) tile: Option<i64>,
     /// Are there stores that bypass the caches?
     pub(crate) streams: bool,
     /// Rough cost of an element, in units of one vectorised addition.

@@ -148,6 +148,17 @@ impl Division {
         self.kept.count() * self.chunks * if self.line_reduced { 1 } else { self.parts }
     }
 
+    /// The unit that comes next where parts of all planes are folded before the next part: with lines that are reduced,
+    /// and groups of several chunks, which are what is folded of a plane.
+    pub(super) fn in_tiles(&self, at: i64) -> i64 {
+        let Cut { per_group, chunks, .. } = self.cut;
+        if !self.line_reduced || self.kept.count() > 1 || per_group <= 1 {
+            return at;
+        }
+        let groups = chunks / per_group;
+        at % groups * per_group + at / groups
+    }
+
     /// The kept iteration, the part of the line and the chunk of a unit.
     pub(super) fn unit(&self, unit: i64) -> (i64, i64, i64) {
         let parts = if self.line_reduced { 1 } else { self.parts };

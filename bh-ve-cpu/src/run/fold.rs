@@ -40,7 +40,17 @@ pub(super) unsafe fn run(
     let participants = workers.participants(program.work());
     let count = workers.tasks(participants, program.work(), units);
     workers.run(participants, count as usize, |scratch, tasks| {
-        let next = || Some(part(units, count, tasks.take()? as i64));
+        let mut task = 0..0;
+        let next = || {
+            if program.tile.is_none() {
+                return Some(part(units, count, tasks.take()? as i64));
+            }
+            if task.is_empty() {
+                task = part(units, count, tasks.take()? as i64);
+            }
+            let unit = division.in_tiles(task.next()?);
+            Some(unit..unit + 1)
+        };
         // SAFETY: promised by the caller.
         unsafe { fold_units(program, division, binding, &binding.slots, primitives, scratch.parts(), stored, next) };
     });

@@ -67,17 +67,51 @@ struct Shares {
     tasks: i64,
     /// Lines of a unit; 0 if it is a block.
     lines: i64,
+    /// Tiles of the second dimension, if there are several: a unit is a tile's lines in one iteration of the first.
+    tiles: Option<Tiles>,
+}
+
+/// The lines of an iteration of the first dimension, and of a tile.
+struct Tiles {
+    outer: i64,
+    tile: i64,
+    /// Iterations of the first dimension.
+    count: i64,
+}
+
+impl Tiles {
+    fn new(program: &Program, level: &Level) -> Option<Tiles> {
+        let (count, lines) = (program.geometry.extents[0], level.count());
+        let outer = lines / count.max(1);
+        let inner = outer / program.geometry.extents.get(1)?.max(&1);
+        Some(Tiles { outer, tile: program.tile? * inner, count })
+    }
+
+    fn units(&self) -> i64 {
+        self.count * ((self.outer + self.tile - 1) / self.tile)
+    }
+
+    /// The lines of a unit: all iterations of the first dimension come before the next tile.
+    fn lines(&self, unit: i64) -> Range<i64> {
+        let (first, from) = (unit % self.count * self.outer, unit / self.count * self.tile);
+        first + from..first + (from + self.tile).min(self.outer)
+    }
 }
 
 impl Shares {
     fn new(program: &Program, level: &Level, workers: &Workers, participants: usize) -> Shares {
         let (lines, blocks) = (level.count(), program.geometry.blocks());
+        if let Some(tiles) = Tiles::new(program, level) {
+            let units = tiles.units();
+            let tasks = workers.tasks(participants, program.work(), units);
+            return Shares { units, tasks, lines: 1, tiles: Some(tiles) };
+        }
         let wanted = participants as i64 * UNITS;
         let per_unit =
             [ROW_SETS as i64, 1].into_iter().find(|&per_unit| participants == 1 || lines >= wanted * per_unit);
         let units = per_unit.map_or(lines * blocks, |per_unit| (lines + per_unit - 1) / per_unit);
         let tasks = workers.tasks(participants, program.work(), units);
-        Shares { units, tasks, lines: per_unit.unwrap_or(0) }
+        Shares { units, tasks, lines: per_unit.unwrap_or(0), tiles: None }
     }
 }
 
@@ -106,6 +140,14 @@ pub(super) unsafe fn run(
             let units = part(shares.units, shares.tasks, task as i64);
             // SAFETY: blocks are inside their lines, and lines inside the nest.
             unsafe {
+                if let Some(tiles) = &shares.tiles {
+                    for unit in units {
+                        let lines = tiles.lines(unit);
+                        level.seek(lines.start, &program.slots, &binding.slots, line, index);
+                        planes(&mut frame, level, (line, index), lines.end - lines.start);
+                    }
+                    continue;
+                }
                 if shares.lines > 0 {
                     let (first, end) = (units.start * shares.lines, (units.end * shares.lines).min(lines));
                     level.seek(first, &program.slots, &binding.slots, line, index);

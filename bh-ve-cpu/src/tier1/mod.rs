@@ -83,7 +83,7 @@ impl Tier1 {
         }
         let shared = Arc::new(Shared {
             host,
-            primitives: Primitives { isa: settings.isa, stream_bytes: settings.stream_bytes },
+            primitives: settings.primitives(),
             tools: Mutex::new(None),
             cache: settings.jit_cache_dir.clone(),
             library,

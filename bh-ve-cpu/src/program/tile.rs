@@ -1,0 +1,60 @@
+//! Tiles: where a nest reads several planes of an array around the one that it is at, and these do not fit the cache, it
+//! goes through all planes a few rows at a time, so that each row comes from memory once.
+
+use super::Geometry;
+use bh_fuser::lower::{SlotMode, Stage};
+
+/// The fewest iterations of the second dimension in a tile: rows at a tile's edge are read twice.
+const LEAST: i64 = 16;
+
+/// How many iterations of the nest's second dimension make a tile; `None` if all of them are done at once. `cache` is
+/// how many bytes the planes that are in use may take.
+pub(crate) fn choose(stage: &Stage, geometry: &Geometry, cache: i64) -> Option<i64> {
+    let parameters = &stage.parameters;
+    if geometry.line_dim < 2 {
+        return None;
+    }
+    // The views of each array, as the range of where they start.
+    let mut arrays: Vec<(usize, i64, i64)> = Vec::new();
+    let mut bytes = 0;
+    for (slot, form) in stage.kernel.slots.iter().enumerate() {
+        let start = parameters.starts[slot];
+        match form.mode {
+            SlotMode::Read => {
+                let same = |&&mut (other, ..): &&mut (usize, i64, i64)| {
+                    parameters.buffers[other] == parameters.buffers[slot]
+                        && parameters.stride(other) == parameters.stride(slot)
+                };
+                match arrays.iter_mut().find(same) {
+                    Some((_, low, high)) => (*low, *high) = ((*low).min(start), (*high).max(start)),
+                    None => arrays.push((slot, start, start)),
+                }
+            }
+            SlotMode::Write => bytes += plane(stage, slot),
+            SlotMode::Result | SlotMode::Index => {}
+        }
+    }
+    let mut is_reused = false;
+    for (slot, low, high) in arrays {
+        let pitch = parameters.stride(slot)[0].abs();
+        let planes = if pitch > 0 { (high - low) / pitch + 1 } else { 1 };
+        is_reused |= planes > 1;
+        bytes += plane(stage, slot) * planes;
+    }
+    let rows = geometry.extents[1];
+    if !is_reused || bytes <= cache || rows == 0 {
+        return None;
+    }
+    let fitting = (cache / (bytes / rows).max(1)).max(LEAST);
+    // Equal tiles.
+    let tiles = (rows + fitting - 1) / fitting;
+    (tiles > 1).then(|| (rows + tiles - 1) / tiles)
+}
+
+/// Bytes of a plane of a slot, which is what one iteration of the outermost dimension touches.
+fn plane(stage: &Stage, slot: usize) -> i64 {
+    let parameters = &stage.parameters;
+    let moves = |(&extent, &stride): (&i64, &i64)| if stride == 0 { 1 } else { extent };
+    let elements: i64 = parameters.extents.iter().zip(parameters.stride(slot)).skip(1).map(moves).product();
+    elements * stage.kernel.slots[slot].dtype.size() as i64
+}
