@@ -12,7 +12,7 @@ const SPAN: i64 = 512;
 const LANES: i64 = 64;
 
 /// Innermost folded axes with so many elements are long: each of their rows is folded into lanes of its own.
-const LONG_ROW: i64 = 512;
+const LONG_ROW: i64 = 64;
 
 /// Lines, blocks, and the loops around them.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use bh_fuser::{Algorithm, Options, Partitioner};
 const LANES: usize = 32;
 const SETS: usize = 4;
 const CHUNK: usize = 32_768;
-const LONG_ROW: usize = 512;
+const LONG_ROW: usize = 64;
 
 /// The sizes of the chunks that these axes are cut into: at most `most`, and a multiple of `unit` where possible.
 fn chunks(axes: &[usize], most: usize, unit: usize) -> Vec<usize> {
@@ -183,13 +183,14 @@ i3: v4 = add_reduce axes({axes}) v1
 
 /// Folds of many shapes on each of these drivers have the bits of the tree.
 pub fn check_folds(drivers: &mut [Driver]) {
-    let whole: [&[usize]; 19] = [
+    let whole: [&[usize]; 20] = [
         &[1],
         &[31],
-        &[511],
-        &[512],
+        &[63],
+        &[64],
         &[33_000],
-        &[2, 512],
+        &[2, 64],
+        &[700, 64],
         &[5, 1000],
         &[66, 512],
         &[131, 700],
