@@ -7,8 +7,12 @@ use bh_fuser::lower::{Dim, Stage};
 use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
-/// Elements of a chunk, about, where lines are reduced.
-const CHUNK: i64 = 32_768;
+/// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
+const CHUNK: i64 = 8192;
+/// Longer rows are cut into chunks; of those up to here a chunk has four or more, if there are so many.
+const WHOLE_ROW: i64 = 32_768;
+/// Elements of a chunk, about, where lines are kept: each leaves as many partial results as a line has elements.
+const KEPT_CHUNK: i64 = 32_768;
 /// Kept elements that are folded together, about.
 const TILE: i64 = 4096;
 /// The most elements of partial results, about, where lines are kept.
@@ -71,7 +75,7 @@ impl Division {
             // However much of it is merged into lines.
             let run = (0..geometry.dims.len()).rev().take_while(|&dim| geometry.dims[dim] == Dim::Kept);
             let run: i64 = run.map(|dim| geometry.extents[dim]).product();
-            let per_chunk = ceil(rows, most).max(CHUNK / run.max(1)).max(1);
+            let per_chunk = ceil(rows, most).max(KEPT_CHUNK / run.max(1)).max(1);
             let part_steps = (TILE / geometry.row / geometry.step * geometry.step).max(geometry.step);
             Division {
                 kept,
@@ -164,12 +168,25 @@ impl Division {
         let parts = if self.line_reduced { 1 } else { self.parts };
         let kept = self.kept.count();
         if self.chunks_outside {
-            let inside = unit % (kept * parts);
-            (inside / parts, inside % parts, unit / (kept * parts))
+            let (chunk, inside) = split(unit, kept * parts);
+            let (kept_iteration, part) = split(inside, parts);
+            (kept_iteration, part, chunk)
         } else {
-            let inside = unit % (self.chunks * parts);
-            (unit / (self.chunks * parts), inside % parts, inside / parts)
+            let (kept_iteration, inside) = split(unit, self.chunks * parts);
+            let (chunk, part) = split(inside, parts);
+            (kept_iteration, part, chunk)
         }
+    }
+}
+
+/// Quotient and remainder of numbers that are not negative. Divisions take longer than all else that a small unit needs
+/// beside its elements, and these are mostly trivial.
+#[inline]
+pub(super) fn split(number: i64, by: i64) -> (i64, i64) {
+    match by {
+        1 => (number, 0),
+        _ if number < by => (0, number),
+        _ => (number / by, number % by),
     }
 }
 
@@ -202,7 +219,7 @@ impl Cut {
         }
         let sets = ROW_SETS as i64;
         match (long_row, folded.split_last()) {
-            (Some(row), Some((_, outer))) if row <= CHUNK => {
+            (Some(row), Some((_, outer))) if row <= WHOLE_ROW => {
                 // Rows side by side need four of them, even if that is more than a chunk has else.
                 let rows = Cut::of(outer, (CHUNK / row / sets * sets).max(sets), sets);
                 Cut { group: rows.group * row, elements: rows.elements * row, row: Some(row), ..rows }
@@ -234,7 +251,8 @@ impl Cut {
 
     /// The first element of a chunk and their number.
     pub(super) fn chunk(&self, chunk: i64) -> (i64, i64) {
-        let first = chunk % self.per_group * self.elements;
-        (chunk / self.per_group * self.group + first, self.elements.min(self.group - first))
+        let (group, number) = split(chunk, self.per_group);
+        let first = number * self.elements;
+        (group * self.group + first, self.elements.min(self.group - first))
     }
 }

@@ -8,7 +8,7 @@
 //! to lane `i % 32` of set `r % 4`, so that compiled code can fold four rows side by side. At the end the sets are folded
 //! into one, and its lanes into one element.
 
-use super::division::Division;
+use super::division::{Division, split};
 use super::frame::{Folding, Frame};
 use super::partials::{self, Partials};
 use super::queue::part;
@@ -55,7 +55,7 @@ pub(super) unsafe fn run(
         unsafe { fold_units(program, division, binding, &binding.slots, primitives, scratch.parts(), stored, next) };
     });
     // SAFETY: all units have stored their partial results.
-    unsafe { partials::finish(program, binding, primitives, division, stored, workers.own().parts()) };
+    unsafe { partials::finish(program, binding, primitives, division, stored, workers) };
     Ok(())
 }
 
@@ -176,7 +176,7 @@ impl Folder<'_> {
             if division.line_reduced {
                 let (first, count) = division.cut.chunk(chunk);
                 match division.cut.row {
-                    Some(row) => self.fold_rows(kept, (first / row, count / row), row),
+                    Some(row) => self.fold_rows(kept, (split(first, row).0, split(count, row).0), row),
                     None => self.fold_run(kept, first, count),
                 }
             } else {
@@ -238,11 +238,12 @@ impl Folder<'_> {
             return;
         }
         let line = geometry.line * geometry.row;
-        division.reduced.seek(first / line, &program.slots, kept, self.line, self.line_index);
+        let (line_number, first) = split(first, line);
+        division.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
         // Lines whose length is no multiple of the lanes begin in the middle of them.
         let (turn, mut turned) = ((line % LANES as i64) as usize, 0);
-        let (first_step, steps) = (first % line / geometry.row, count.min(line) / geometry.row);
-        for row in 0..(count / line).max(1) {
+        let (first_step, steps) = (split(first, geometry.row).0, split(count.min(line), geometry.row).0);
+        for row in 0..split(count, line).0.max(1) {
             if row > 0 {
                 division.reduced.next(&program.slots, self.line, self.line_index);
                 self.turn(LANES, turn);
@@ -266,23 +267,23 @@ impl Folder<'_> {
         } else {
             self.clear(LANES * ROW_SETS);
         }
-        division.reduced.seek(first / per_line, &program.slots, kept, self.line, self.line_index);
-        let (mut at, end, mut turned) = (first, first + count, 0);
-        while at < end {
+        let (line_number, mut in_line) = split(first, per_line);
+        division.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        let (mut left, mut turned) = (count, 0);
+        while left > 0 {
             // As many as lie one stride apart: rows of one line, or lines.
             let ahead = match per_line {
                 1 if self.lines_are_planes => division.reduced.ahead(self.line_index),
                 1 => 1,
-                _ => per_line - at % per_line,
+                _ => per_line - in_line,
             };
-            let together = ahead.min(end - at);
+            let together = ahead.min(left);
             // SAFETY: promised by the caller.
             unsafe {
-                let first_step = at % per_line * row;
-                self.frame.lines(self.line, together, first_step, row, Folding::Lanes(self.accumulators));
+                self.frame.lines(self.line, together, in_line * row, row, Folding::Lanes(self.accumulators));
             }
-            at += together;
-            if at < end {
+            (left, in_line) = (left - together, 0);
+            if left > 0 {
                 let lines = if per_line == 1 { together } else { 1 };
                 division.reduced.skip(lines, &program.slots, self.line, self.line_index);
                 let sets = (together % ROW_SETS as i64) as usize;

@@ -1,10 +1,17 @@
 //! What the chunks of a fold leave, and the end of its tree: their results are folded by halving.
 
-use super::Binding;
 use super::division::Division;
+use super::queue::part;
 use super::scratch::Parts;
+use super::{Binding, Workers};
 use crate::primitives::Primitives;
 use crate::program::{Fold, Program};
+use std::ops::Range;
+
+/// Units of work for each partial result: it is read from memory that another participant wrote.
+const COST: u64 = 8;
+/// Kept elements whose partial results one task folds, at least.
+const COLUMN: i64 = 512;
 
 /// Bytes of the chunks' results, if there are several chunks.
 pub(super) fn partial_bytes(program: &Program, division: &Division) -> usize {
@@ -86,24 +93,25 @@ pub(super) unsafe fn finish(
     primitives: Primitives,
     division: &Division,
     stored: Partials,
-    scratch: Parts<'_>,
+    workers: &mut Workers,
 ) {
     if division.chunks == 1 {
         return;
     }
-    let kept = division.kept_elements as usize;
-    let Parts { positions: [positions, _], indices: [indices, _], .. } = scratch;
+    let kept = division.kept_elements;
+    let work = (stored.elements * program.folds.len()) as u64 * COST;
+    let participants = workers.participants(work);
+    let columns = workers.tasks(participants, work, (kept / COLUMN).max(1));
+    workers.run(participants, columns as usize, |_, tasks| {
+        while let Some(task) = tasks.take() {
+            // SAFETY: promised by the caller; the columns are disjoint.
+            unsafe { halve(program, division, stored, part(kept, columns, task as i64)) };
+        }
+    });
+    let Parts { positions: [positions, _], indices: [indices, _], .. } = workers.own().parts();
     positions.resize(program.slots.len(), std::ptr::null_mut());
     for (number, fold) in program.folds.iter().enumerate() {
         let Some(stored) = stored.of(program, number) else { continue };
-        let mut left = division.chunks as usize;
-        while left > 1 {
-            let half = left.div_ceil(2);
-            let upper = stored.wrapping_add(half * kept * fold.size);
-            // SAFETY: both halves are inside the partial results and disjoint.
-            unsafe { (fold.combine)((left - half) * kept, stored, stored, upper, upper) };
-            left = half;
-        }
         let line = division.line_elements as usize;
         division.kept.seek(0, &program.slots, &binding.slots, positions, indices);
         for iteration in 0..division.kept.count() as usize {
@@ -111,6 +119,31 @@ pub(super) unsafe fn finish(
             // SAFETY: the position is the output's at this iteration.
             unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
             division.kept.next(&program.slots, positions, indices);
+        }
+    }
+}
+
+/// Folds the partial results of some kept elements by halving, into those of the first chunk.
+///
+/// # Safety
+/// As [`finish`]; nobody else folds those of these elements.
+unsafe fn halve(program: &Program, division: &Division, stored: Partials, elements: Range<i64>) {
+    let (kept, first) = (division.kept_elements as usize, elements.start as usize);
+    let count = (elements.end - elements.start) as usize;
+    for (number, fold) in program.folds.iter().enumerate() {
+        let Some(stored) = stored.of(program, number) else { continue };
+        let of = |chunk: usize| stored.wrapping_add((chunk * kept + first) * fold.size);
+        let mut left = division.chunks as usize;
+        while left > 1 {
+            let half = left.div_ceil(2);
+            // Whole chunks follow each other.
+            let (chunks, together) = if count == kept { (1, (left - half) * kept) } else { (left - half, count) };
+            for chunk in 0..chunks {
+                let (to, from) = (of(chunk), of(half + chunk));
+                // SAFETY: both halves are inside the partial results and disjoint.
+                unsafe { (fold.combine)(together, to, to, from, from) };
+            }
+            left = half;
         }
     }
 }

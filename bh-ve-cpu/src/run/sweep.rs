@@ -62,9 +62,9 @@ pub(crate) unsafe fn run_sweep(
     }
     for (index, (nest, binding)) in plan.nests.iter().zip(bindings).enumerate() {
         if let Loops::Fold(division) = &nest.program.loops {
-            let (stored, scratch) = (sweep.stored(index, division), workers.own().parts());
+            let stored = sweep.stored(index, division);
             // SAFETY: all units have stored their partial results.
-            unsafe { partials::finish(&nest.program, binding, primitives, division, stored, scratch) };
+            unsafe { partials::finish(&nest.program, binding, primitives, division, stored, workers) };
         }
     }
     Ok(())

@@ -7,8 +7,11 @@ use bh_fuser::{Algorithm, Options, Partitioner};
 
 const LANES: usize = 32;
 const SETS: usize = 4;
-const CHUNK: usize = 32_768;
+const CHUNK: usize = 8192;
+const WHOLE_ROW: usize = 32_768;
 const LONG_ROW: usize = 64;
+const KEPT_CHUNK: usize = 32_768;
+const KEPT_PARTIALS: usize = 1 << 20;
 
 /// The sizes of the chunks that these axes are cut into: at most `most`, and a multiple of `unit` where possible.
 fn chunks(axes: &[usize], most: usize, unit: usize) -> Vec<usize> {
@@ -32,9 +35,9 @@ fn chunks(axes: &[usize], most: usize, unit: usize) -> Vec<usize> {
 }
 
 /// The fold of the elements of these axes, which are in C order.
-pub fn tree<T: Copy>(axes: &[usize], values: &[T], neutral: T, op: impl Fn(T, T) -> T) -> T {
+fn tree<T: Copy>(axes: &[usize], values: &[T], neutral: T, op: impl Fn(T, T) -> T) -> T {
     let axes: Vec<usize> = axes.iter().copied().filter(|&extent| extent != 1).collect();
-    let row = axes.last().copied().filter(|row| (LONG_ROW..=CHUNK).contains(row));
+    let row = axes.last().copied().filter(|row| (LONG_ROW..=WHOLE_ROW).contains(row));
     let sizes: Vec<usize> = match row {
         Some(row) => {
             let rows = (CHUNK / row / SETS * SETS).max(SETS);
@@ -65,6 +68,16 @@ pub fn tree<T: Copy>(axes: &[usize], values: &[T], neutral: T, op: impl Fn(T, T)
         results.push(joined[0]);
     }
     assert!(rest.is_empty());
+    halve(results, op)
+}
+
+/// The fold of one of `kept` results, of which `run` lie inside of all folded axes.
+fn kept_tree<T: Copy>(values: &[T], (run, kept): (usize, usize), neutral: T, op: impl Fn(T, T) -> T) -> T {
+    let chunk = values.len().div_ceil((KEPT_PARTIALS / kept).max(1)).max(KEPT_CHUNK / run).max(1);
+    halve(values.chunks(chunk).map(|chunk| chunk.iter().fold(neutral, |a, &b| op(a, b))).collect(), op)
+}
+
+fn halve<T: Copy>(mut results: Vec<T>, op: impl Fn(T, T) -> T) -> T {
     while results.len() > 1 {
         let upper = results.split_off(results.len().div_ceil(2));
         for (to, from) in results.iter_mut().zip(upper) {
@@ -158,14 +171,29 @@ i3: v4 = add_reduce axes({axes}) v1
         Layout { shape: pick(shape), strides: pick(&layout.strides), len: 0 }.offsets()
     };
     let (outer, inner) = (part(&kept), part(folded));
+    let run = shape.iter().enumerate().rev().take_while(|(axis, _)| !folded.contains(axis)).map(|(_, extent)| extent);
+    let run: usize = run.product();
     let mut wanted = [Vec::new(), Vec::new(), Vec::new()];
     for from in outer {
         let values: Vec<f64> = inner.iter().map(|at| number(from + at)).collect();
         let tripled: Vec<f64> = values.iter().map(|value| value * 3.0).collect();
         let singles: Vec<f32> = values.iter().map(|&value| value as f32).collect();
-        wanted[0].extend(tree(&folded_shape, &tripled, 0.0, |a, b| a + b).to_ne_bytes());
-        wanted[1].extend(tree(&folded_shape, &tripled, f64::INFINITY, f64::min).to_ne_bytes());
-        wanted[2].extend(tree(&folded_shape, &singles, 0.0, |a, b| a + b).to_ne_bytes());
+        let (sum, least, single) = if folded.contains(&(shape.len() - 1)) {
+            (
+                tree(&folded_shape, &tripled, 0.0, |a, b| a + b),
+                tree(&folded_shape, &tripled, f64::INFINITY, f64::min),
+                tree(&folded_shape, &singles, 0.0, |a, b| a + b),
+            )
+        } else {
+            (
+                kept_tree(&tripled, (run, count), 0.0, |a, b| a + b),
+                kept_tree(&tripled, (run, count), f64::INFINITY, f64::min),
+                kept_tree(&singles, (run, count), 0.0, |a, b| a + b),
+            )
+        };
+        wanted[0].extend(sum.to_ne_bytes());
+        wanted[1].extend(least.to_ne_bytes());
+        wanted[2].extend(single.to_ne_bytes());
     }
     let tables = batch.as_ref();
     let options = Options { algorithm: Algorithm::Greedy, ..Options::default() };
@@ -183,11 +211,13 @@ i3: v4 = add_reduce axes({axes}) v1
 
 /// Folds of many shapes on each of these drivers have the bits of the tree.
 pub fn check_folds(drivers: &mut [Driver]) {
-    let whole: [&[usize]; 20] = [
+    let whole: [&[usize]; 22] = [
         &[1],
         &[31],
         &[63],
         &[64],
+        &[8192],
+        &[8193],
         &[33_000],
         &[2, 64],
         &[700, 64],
@@ -224,7 +254,16 @@ pub fn check_folds(drivers: &mut [Driver]) {
             check(drivers, shape, folded, dense);
         }
     }
-    // Enough for several participants.
+    // Lines that are kept.
+    for (shape, folded) in
+        [(&[500, 40][..], &[0][..]), (&[900, 3, 40], &[0]), (&[4, 1500, 80], &[1]), (&[30, 7, 50, 64], &[0, 2])]
+    {
+        for dense in 0..=shape.len() {
+            check(drivers, shape, folded, dense);
+        }
+    }
+    // Enough for several participants, the second one for folding the partial results as well.
     check(drivers, &[2100, 1001], &[0, 1], 1);
+    check(drivers, &[2000, 1100], &[0], 2);
     check(drivers, &[1400, 1500], &[0, 1], 2);
 }
