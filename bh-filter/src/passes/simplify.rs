@@ -1,4 +1,5 @@
-//! Operations that do nothing, or always give the same, become copies and fills; pairs of negations cancel.
+//! Operations that do nothing, or always give the same, become copies and fills; pairs of negations cancel; divisions by
+//! small powers of two become products.
 //!
 //! *Proof.* Each rule holds for every value of the types it is limited to:
 //! x·1, x/1 and x¹ are x for integers and floats (a NaN stays one); x+0 and x−0 are x for integers, x+(−0.0) and
@@ -6,17 +7,20 @@
 //! floats have NaN, infinities and −0.0; x⁰ is 1, also for NaN; x∧x, x∨x, max(x,x), min(x,x) and where(m,x,x) are x.
 //! Complex numbers are left alone, as their products mix parts. For ¬¬x, and for −(−x) spelled 0−x for integers and (−0.0)−x
 //! for floats, which flips the sign alone, the inner value must still be what its definition gave, and so must x
-//! ([`Facts::definition`], [`Facts::changed`]). Only the instruction itself changes;
+//! ([`Facts::definition`], [`Facts::changed`]). For floats, x/2ᵏ and x·2⁻ᵏ are the one number that lies nearest to the same
+//! real number, as both powers are exact; k is from 1 to 4, which the structure of a batch tells ([`ConstantClass`]). Only the instruction itself changes;
 //! its output keeps its values.
 
 use super::Options;
 use crate::analysis::{Facts, become_copy, constant, erase, may_read_beside, output, output_type};
+use bh_bytecode::signature::ConstantClass;
 use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, TypeSet};
 
 /// What an instruction comes down to.
 enum Result {
     Copy(Operand),
     Fill(u8),
+    Product(Operand, f64),
 }
 
 /// Runs the pass.
@@ -28,13 +32,20 @@ pub fn run(batch: &mut Batch, _: &Options) -> usize {
         let Some(dtype) = output_type(batch, &instr) else { continue };
         let found = neutral(batch, &instr, dtype)
             .or_else(|| same_operands(&instr, dtype))
-            .or_else(|| double_negation(batch, &facts, &instr, index));
+            .or_else(|| double_negation(batch, &facts, &instr, index))
+            .or_else(|| power_of_two(batch, &instr, dtype));
         match found {
             Some(Result::Copy(source)) if is_self_copy(&instr, source) => erase(&mut batch.instrs[index as usize]),
             Some(Result::Copy(source)) => become_copy(&mut batch.instrs[index as usize], source),
             Some(Result::Fill(value)) => {
                 let fill = batch.push_constant(Constant::from_value(value).cast(dtype));
                 become_copy(&mut batch.instrs[index as usize], Operand::constant(fill));
+            }
+            Some(Result::Product(value, factor)) => {
+                let factor = batch.push_constant(Constant::from_value(factor).cast(dtype));
+                let instr = &mut batch.instrs[index as usize];
+                instr.opcode = Opcode::Multiply;
+                (instr.operands[1], instr.operands[2]) = (value, Operand::constant(factor));
             }
             None => continue,
         }
@@ -124,6 +135,19 @@ fn double_negation(batch: &Batch, facts: &Facts, instr: &Instr, index: u32) -> O
     holds.then_some(Result::Copy(source))
 }
 
+/// A division by 2, 4, 8 or 16, or their negatives.
+fn power_of_two(batch: &Batch, instr: &Instr, dtype: DType) -> Option<Result> {
+    if instr.opcode != Opcode::Divide || !dtype.is_float() || instr.operands[1].as_view().is_none() {
+        return None;
+    }
+    match ConstantClass::of(&constant(batch, instr.operands[2])?) {
+        ConstantClass::Integer(divisor) if divisor.unsigned_abs() > 1 && divisor.unsigned_abs().is_power_of_two() => {
+            Some(Result::Product(instr.operands[1], 1.0 / f64::from(divisor)))
+        }
+        _ => None,
+    }
+}
+
 /// What the instruction negates, if it is a negation.
 fn negated(batch: &Batch, instr: &Instr) -> Option<Operand> {
     match instr.opcode {
@@ -175,5 +199,32 @@ mod tests {
         assert_eq!(twice_negated(DType::F64, plus), Opcode::Subtract);
         assert_eq!(twice_negated(DType::C128, minus), Opcode::Subtract);
         assert_eq!(twice_negated(DType::I16, Constant::from_value(1u8)), Opcode::Subtract);
+    }
+    #[test]
+    fn a_division_by_a_power_of_two_is_a_product() {
+        let divided = |dtype: DType, divisor: f64| {
+            let words = format!(
+                "bh batch 1\nbase b0 = {dtype}[4] id 1 row 4\nbase b1 = {dtype}[4] id 2 row 4 born\n\
+                 view v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\ni0: v1 = divide v0, v0\n"
+            );
+            let mut batch = text::parse(&words).unwrap();
+            let constant = batch.push_constant(Constant::from_value(divisor).cast(dtype));
+            batch.instrs[0].operands[2] = Operand::constant(constant);
+            run(&mut batch, &Options { reassociate: false, matmul: None });
+            let instr = batch.instrs[0];
+            (instr.opcode, constant_of(&batch, instr).to::<f64>())
+        };
+        assert_eq!(divided(DType::F64, 2.0), (Opcode::Multiply, 0.5));
+        assert_eq!(divided(DType::F32, -16.0), (Opcode::Multiply, -0.0625));
+        // Others have no exact reciprocal, or are not told by the structure of a batch.
+        for divisor in [3.0, 0.5, 0.0, 32.0] {
+            assert_eq!(divided(DType::F64, divisor), (Opcode::Divide, divisor));
+        }
+        assert_eq!(divided(DType::I32, 2.0).0, Opcode::Divide);
+        assert_eq!(divided(DType::C128, 2.0).0, Opcode::Divide);
+    }
+
+    fn constant_of(batch: &Batch, instr: Instr) -> Constant {
+        constant(batch, instr.operands[2]).unwrap()
     }
 }
