@@ -20,6 +20,8 @@ pub(crate) struct NestPlan {
     pub(crate) arrays: Vec<u32>,
     /// The rolling array of each slot.
     pub(crate) rolling: Vec<Option<usize>>,
+    /// The first row of each slot at position 0.
+    pub(crate) rows: Vec<i64>,
     pub(crate) positions: i64,
     per: i64,
     phase: i64,
@@ -56,7 +58,14 @@ pub(crate) struct RollingArray {
     /// Where its rows are in a participant's memory, and in that of a gap.
     pub(crate) offset: usize,
     pub(crate) gap_offset: usize,
+    /// The rows of a ring: a row lies where its number modulo this says. Otherwise rows that are needed again move to the
+    /// beginning at the end of each strip.
+    pub(crate) ring: Option<i64>,
 }
+
+/// Arrays of whose rows at least one part in so many is needed again after a strip are rings: else moving rows costs
+/// less than calls that end where a ring does.
+const KEPT: i64 = 8;
 
 /// A sweep, planned.
 #[derive(Debug)]
@@ -117,9 +126,11 @@ impl SweepPlan {
         let mut numbers = vec![None; sweep.arrays.len()];
         let (mut rolling, mut rolling_bytes, mut gap_bytes) = (Vec::new(), 0, 0);
         for (at, array) in sweep.arrays.iter().enumerate() {
-            let Home::Rolling { first, end, gap } = array.home else { continue };
+            let Home::Rolling { first, end, gap, apart } = array.home else { continue };
             numbers[at] = Some(rolling.len());
             let pitch = array.pitch as usize * array.dtype.size();
+            let height = (sweep.strip + end - first).max(0);
+            let ring = (apart && (end - first).max(0) * KEPT >= height).then_some(height.max(1));
             rolling.push(RollingArray {
                 pitch: pitch as isize,
                 first,
@@ -127,9 +138,10 @@ impl SweepPlan {
                 gap,
                 offset: rolling_bytes,
                 gap_offset: gap_bytes,
+                ring,
             });
             // A line apart, so that rows of one number in several arrays do not compete for one place in the caches.
-            rolling_bytes += ((sweep.strip + end - first).max(0) as usize * pitch).next_multiple_of(64) + 64;
+            rolling_bytes += (height as usize * pitch).next_multiple_of(64) + 64;
             gap_bytes += ((gap.1 - gap.0).max(0) as usize * pitch).next_multiple_of(64);
         }
         let bases = base_uses(batch, &sweep);
@@ -138,16 +150,22 @@ impl SweepPlan {
             error.at_instr(batch, instr)
         };
         let nest = |nest: SweepNest| {
-            let SweepNest { stage, arrays, positions, per, phase, late, early, writes, .. } = nest;
+            let SweepNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
             let number = |array: u32| numbers.get(array as usize).copied().flatten();
             let shared = |&array: &u32| users.get(array as usize).is_some_and(|&users| users > 1);
             let resident: Vec<bool> = arrays.iter().map(|array| shared(array) || number(*array).is_some()).collect();
-            let memory = SweepMemory { resident: &resident, arrays: &arrays };
+            // Rows of a ring lie anywhere: a slot is together with others of its own row.
+            let ring = |slot: usize| number(arrays[slot]).is_some_and(|array| rolling[array].ring.is_some());
+            let place = |slot: usize| (arrays[slot], if ring(slot) { rows[slot] } else { 0 });
+            let first_there = |slot: usize| (0..slot).find(|&other| place(other) == place(slot)).unwrap_or(slot) as u32;
+            let groups: Vec<u32> = (0..arrays.len()).map(first_there).collect();
+            let memory = SweepMemory { resident: &resident, groups: &groups };
             let program =
                 compile_in_sweep(&stage, memory, primitives, tier1).map_err(|error: Error| located(&stage, error))?;
             Ok(NestPlan {
                 program,
                 rolling: arrays.iter().map(|&array| number(array)).collect(),
+                rows,
                 arrays,
                 positions,
                 per,

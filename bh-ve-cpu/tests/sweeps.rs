@@ -3,10 +3,12 @@
 
 mod support;
 
+use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Program, shrink};
 use bh_bytecode::{BatchRef, text};
 use bh_core::Component;
+use bh_fuser::lower::{self, Home, SweepOptions};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
 use support::Driver;
 use support::chains::{Dice, stencil_chain};
@@ -38,6 +40,16 @@ fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm) -> Res
     Ok(())
 }
 
+/// How many values of a program one nest of a sweep makes for another.
+fn reused(program: &Program, algorithm: Algorithm) -> usize {
+    let batch = program.batch.as_ref();
+    let partition = partition(&batch, algorithm);
+    let applied = partition.apply(&batch);
+    let sweeps = lower::sweeps(&applied, &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let arrays = sweeps.found.iter().flat_map(|sweep| &sweep.arrays);
+    arrays.filter(|array| array.base == NO_BASE && matches!(array.home, Home::Rolling { .. })).count()
+}
+
 fn compare(drivers: &mut [Driver], program: Program, seed: u64, algorithm: Algorithm) {
     if let Err(difference) = check(drivers, &program, algorithm) {
         let small = shrink(&program, |candidate| check(drivers, candidate, algorithm).is_err());
@@ -61,6 +73,7 @@ const ALGORITHMS: [Algorithm; 3] = [Algorithm::Singleton, Algorithm::Naive, Algo
 #[test]
 fn small_chains_equal_the_oracle() {
     let mut drivers = [plain(), driver(1, "3000"), driver(2, "20000")];
+    let mut kept = 0;
     for seed in 0..1200 {
         let mut dice = Dice(seed ^ 77);
         let rank = dice.pick(1, 3);
@@ -72,8 +85,10 @@ fn small_chains_equal_the_oracle() {
             shape[1] = shape[0];
         }
         let program = stencil_chain(seed, &shape, dice.pick(2, 14) as usize);
+        kept += reused(&program, ALGORITHMS[seed as usize % 3]);
         compare(&mut drivers, program, seed, ALGORITHMS[seed as usize % 3]);
     }
+    assert!(kept > 100, "{kept} values made once");
     for driver in &drivers[1..] {
         assert!(driver.counter("sweeps") > 500, "{} sweeps", driver.counter("sweeps"));
     }

@@ -28,16 +28,16 @@ pub(crate) fn compile(stage: &Stage, primitives: Primitives, tier1: &mut Option<
 pub(crate) struct SweepMemory<'a> {
     /// Is it used again while the caches have it?
     pub(crate) resident: &'a [bool],
-    /// The arrays: within one, slots are as far apart as their views, and those of different ones anywhere. Empty outside
-    /// of sweeps, where the same is true of buffers.
-    pub(crate) arrays: &'a [u32],
+    /// A group of each slot: within one, slots are as far apart as their views, and those of different ones anywhere. Empty
+    /// outside of sweeps, where the same is true of buffers.
+    pub(crate) groups: &'a [u32],
 }
 
 impl SweepMemory<'_> {
     /// Are two slots as far apart as their views?
     fn is_same(self, stage: &Stage, a: usize, b: usize) -> bool {
         let buffers = &stage.parameters.buffers;
-        buffers[a] == buffers[b] && self.arrays.get(a) == self.arrays.get(b)
+        buffers[a] == buffers[b] && self.groups.get(a) == self.groups.get(b)
     }
 }
 

@@ -80,8 +80,17 @@ struct Rows {
 }
 
 impl Rows {
+    /// The rows of the array's ring, if it is one here.
+    fn ring(self, array: &RollingArray) -> Option<i64> {
+        array.ring.filter(|_| !self.gap)
+    }
+
     /// The address of a row of an array.
     fn row(self, array: &RollingArray, row: i64) -> *mut u8 {
+        if let Some(height) = self.ring(array) {
+            let at = row.rem_euclid(height) as isize * array.pitch;
+            return self.memory.wrapping_add(array.offset).wrapping_offset(at);
+        }
         let (offset, first) = if self.gap { (array.gap_offset, array.gap.0) } else { (array.offset, array.first) };
         let rows = (row - self.time - first) as isize;
         self.memory.wrapping_add(offset).wrapping_offset(rows.wrapping_mul(array.pitch))
@@ -136,7 +145,7 @@ impl Sweep<'_> {
                 }
             }
             if next < end {
-                for array in &plan.rolling {
+                for array in plan.rolling.iter().filter(|array| array.ring.is_none()) {
                     let kept = (array.end - array.first).max(0);
                     let to = rows.row(array, time + array.first);
                     let from = rows.row(array, next + array.first);
@@ -167,16 +176,43 @@ impl Sweep<'_> {
     /// # Safety
     /// All that they depend on must have run, and nobody else runs them.
     unsafe fn positions(&self, scratch: &mut Scratch, index: usize, rows: Rows, positions: Range<i64>) {
+        let nest = &self.plan.nests[index];
+        let mut start = positions.start;
+        while start < positions.end {
+            // Until the end of the first ring.
+            let rings = nest.rolling.iter().zip(&nest.rows).filter_map(|(rolling, row)| {
+                let height = rows.ring(&self.plan.rolling[(*rolling)?])?;
+                Some(height - (start + row).rem_euclid(height))
+            });
+            let end = rings.min().map_or(positions.end, |room| positions.end.min(start + room));
+            // SAFETY: promised by the caller.
+            unsafe { self.consecutive(scratch, index, rows, start..end) };
+            start = end;
+        }
+    }
+
+    /// Runs some positions of a nest for which the rows of each slot follow each other in memory.
+    ///
+    /// # Safety
+    /// As [`Sweep::positions`].
+    unsafe fn consecutive(&self, scratch: &mut Scratch, index: usize, rows: Rows, positions: Range<i64>) {
         let (nest, binding) = (&self.plan.nests[index], &self.bindings[index]);
+        let first = positions.start;
         let iterations = nest.iterations(positions);
         if iterations.is_empty() {
             return;
         }
         let mut slots = std::mem::take(&mut scratch.slots);
         slots.clear();
-        slots.extend(binding.slots.iter().zip(&nest.rolling).map(|(&slot, &rolling)| match rolling {
+        let places = nest.rolling.iter().zip(&nest.rows);
+        slots.extend(binding.slots.iter().zip(places).map(|(&slot, (&rolling, &row))| match rolling {
             // The slot is placed as if the array's first row were at address 0.
-            Some(array) => rows.row(&self.plan.rolling[array], 0).wrapping_add(slot.addr()),
+            Some(array) => {
+                let (array, row) = (&self.plan.rolling[array], first + row);
+                let origin =
+                    rows.row(array, row).wrapping_offset((row as isize).wrapping_mul(array.pitch).wrapping_neg());
+                origin.wrapping_add(slot.addr())
+            }
             None => slot,
         }));
         let (program, parts) = (&nest.program, scratch.parts());
@@ -213,9 +249,8 @@ fn strip(nest: &NestPlan, times: Range<i64>, begin: Option<i64>, end: Option<i64
 unsafe fn copy(array: &RollingArray, from: Rows, to: Rows, rows: &Range<i64>) {
     let first = rows.start.max(to.time + array.gap.0);
     let end = rows.end.min(to.time + array.gap.1);
-    if first < end {
-        let bytes = (end - first) as usize * array.pitch as usize;
+    for row in first..end {
         // SAFETY: promised by the caller.
-        unsafe { std::ptr::copy_nonoverlapping(from.row(array, first), to.row(array, first), bytes) };
+        unsafe { std::ptr::copy_nonoverlapping(from.row(array, row), to.row(array, row), array.pitch as usize) };
     }
 }

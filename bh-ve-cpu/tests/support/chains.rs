@@ -115,6 +115,69 @@ impl Builder {
         self.batch.push_instr(Instr::new(opcode, &[out, left, right]));
     }
 
+    /// A quotient of windows of two arrays, at two or three places along an axis, and their sum: values that are made
+    /// once in a sweep. All but the sum may be contracted.
+    fn flux(&mut self) {
+        let mut shape = self.smaller();
+        let axis = self.dice.pick(0, shape.len() as i64 - 1) as usize;
+        let reach = self.dice.pick(1, 2).min(shape[axis] / 8);
+        shape[axis] -= reach;
+        let fits = |array: &&Array| array.shape.iter().zip(&shape).all(|(have, want)| have >= want);
+        let fits = |array: &&Array| fits(array) && array.shape[axis] >= shape[axis] + reach;
+        let all: Vec<Array> = self.temporaries.iter().chain(&self.grids).filter(fits).cloned().collect();
+        if reach < 1 || all.is_empty() {
+            return;
+        }
+        let chosen = |builder: &mut Builder| all[builder.dice.pick(0, all.len() as i64 - 1) as usize].clone();
+        let (upper, lower) = (chosen(self), chosen(self));
+        let place = |builder: &mut Builder, array: &Array| -> Vec<i64> {
+            let room = |(at, (have, want)): (usize, (&i64, &i64))| have - want - if at == axis { reach } else { 0 };
+            let room: Vec<i64> = array.shape.iter().zip(&shape).enumerate().map(room).collect();
+            room.iter().map(|&room| builder.dice.pick(0, room.min(2))).collect()
+        };
+        let places = [place(self, &upper), place(self, &lower)];
+        let origin = vec![0; shape.len()];
+        let (sum, mut temporaries) = (self.born(&shape), Vec::new());
+        let target = self.window(&sum, &origin, &shape);
+        let (offset, other) = (self.constant(), self.somewhere(&shape));
+        for at in 0..=reach {
+            if at == 1 && reach == 2 && self.dice.chance(50) {
+                continue;
+            }
+            let mut part = |builder: &mut Builder, opcode: Opcode, inputs: [Operand; 2]| {
+                let array = builder.born(&shape);
+                let out = builder.window(&array, &origin, &shape);
+                builder.batch.push_instr(Instr::new(opcode, &[out, inputs[0], inputs[1]]));
+                temporaries.push(array);
+                out
+            };
+            let [x, y] = [(&upper, &places[0]), (&lower, &places[1])].map(|(array, place)| {
+                let mut place = place.clone();
+                place[axis] += at;
+                self.window(array, &place, &shape)
+            });
+            // At least one, so that the quotient is a number.
+            let square = part(self, Opcode::Maximum, [y, offset]);
+            let one = match self.dtype {
+                DType::I64 => Constant { bits: [1, 0], dtype: DType::I64 as u8, reserved: [0; 7] },
+                _ => Constant { bits: [1f64.to_bits(), 0], dtype: DType::F64 as u8, reserved: [0; 7] },
+            };
+            let one = Operand::constant(self.batch.push_constant(one));
+            let divisor = part(self, Opcode::Maximum, [square, one]);
+            let quotient = part(self, Opcode::Divide, [x, divisor]);
+            let last = part(self, Opcode::Add, [quotient, x]);
+            let before = if at == 0 { other } else { target };
+            self.batch.push_instr(Instr::new(Opcode::Maximum, &[target, before, last]));
+            if self.dice.chance(30) {
+                self.batch.push_instr(Instr::new(Opcode::Subtract, &[target, target, quotient]));
+            }
+        }
+        for array in temporaries {
+            self.drop_base(&array);
+        }
+        self.temporaries.push(sum);
+    }
+
     /// A shape a little smaller than the grids'.
     fn smaller(&mut self) -> Vec<i64> {
         let shape = self.grids[0].shape.clone();
@@ -225,7 +288,8 @@ impl Builder {
     fn build(mut self, operations: usize) -> Program {
         for _ in 0..operations {
             match self.dice.pick(0, 99) {
-                0..40 => self.temporary(),
+                0..26 => self.temporary(),
+                26..40 => self.flux(),
                 40..65 => self.update_grid(),
                 65..75 => self.border(),
                 75..83 => self.fold(),

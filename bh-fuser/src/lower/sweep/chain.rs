@@ -1,8 +1,8 @@
 //! Collecting a chain: which nests may run in lock-step, and how far each must lag.
 
 use super::rows::{self, Rows, Steps};
-use super::split;
 use super::{Apart, NO_ARRAY, SweepOptions, SweepRename};
+use super::{reuse, split};
 use crate::lower::{self, BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
@@ -87,12 +87,15 @@ impl Facts {
 }
 
 /// An array under construction.
+#[derive(Clone)]
 pub(super) struct Array {
     pub(super) base: u32,
     pub(super) dtype: DType,
     pub(super) pitch: i64,
     pub(super) len: i64,
     pub(super) temporary: Option<(u32, u16)>,
+    /// Holds what one nest of the chain makes for another, and nobody else knows.
+    pub(super) reused: bool,
     /// Made by a rename in the chain.
     pub(super) fresh: bool,
     /// The block that made it, if it was made in the chain.
@@ -256,9 +259,10 @@ impl<'a> Chain<'a> {
             })
             .collect();
         let mut swept = false;
+        let mut temporaries = dtypes.len();
         for stage in stages {
             for part in split::parts(stage) {
-                swept |= self.stage(block, part, &fresh);
+                swept |= self.reuse(block, &part, &fresh, &mut temporaries) || self.stage(block, part, &fresh);
             }
         }
         for rename in renames {
@@ -284,6 +288,7 @@ impl<'a> Chain<'a> {
             pitch: self.facts.pitch.get(base as usize).copied().unwrap_or(1),
             len,
             temporary,
+            reused: false,
             fresh: false,
             made: self.at,
             replaced: None,
@@ -295,34 +300,65 @@ impl<'a> Chain<'a> {
         (self.arrays.len() - 1) as u32
     }
 
+    /// Takes in a nest in parts, if it computes values that are better made once.
+    fn reuse(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)], temporaries: &mut usize) -> bool {
+        let first = u16::try_from(*temporaries).unwrap_or(u16::MAX);
+        let Some(parts) = reuse::reuse(self.batch, stage, first) else { return false };
+        let arrays = self.slot_arrays(block, stage, fresh);
+        let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
+        if rows::steps(stage, pitch).is_none_or(|steps| steps.per != 1) {
+            return false;
+        }
+        let (known, nests, unit) = (self.arrays.clone(), self.nests.len(), self.unit);
+        for (number, kept) in (first..).zip(&parts.kept) {
+            let array = self.array(NO_BASE, kept.dtype, kept.len, None);
+            self.current.insert(BufferKey::Temporary(block, number), array);
+            let array = &mut self.arrays[array as usize];
+            (array.reused, array.pitch) = (true, kept.pitch);
+        }
+        let all = parts.makers.into_iter().chain([parts.user]);
+        if all.into_iter().try_for_each(|part| self.join(block, &part, fresh)).is_err() {
+            (self.arrays, self.unit) = (known, unit);
+            self.nests.truncate(nests);
+            return false;
+        }
+        *temporaries += parts.kept.len();
+        true
+    }
+
     /// Takes in a nest: it joins the sweep (true), or is put off.
     fn stage(&mut self, block: u32, stage: Stage, fresh: &[(u32, u32)]) -> bool {
-        let mut arrays = Vec::with_capacity(stage.parameters.buffers.len());
-        for &buffer in &stage.parameters.buffers {
-            arrays.push(match buffer {
-                BufferRef::None => NO_ARRAY,
-                BufferRef::Fresh(base) => {
-                    fresh.iter().find(|&&(renamed, _)| renamed == base).map_or(NO_ARRAY, |&(_, array)| array)
-                }
-                BufferRef::Temporary(number) => self.known(BufferKey::Temporary(block, number), NO_BASE),
-                BufferRef::Base(base) => self.known(BufferKey::Base(base), base),
-            });
+        let joined = self.join(block, &stage, fresh);
+        if let Err(reason) = joined {
+            self.reason.get_or_insert(reason);
+            let arrays = self.slot_arrays(block, &stage, fresh);
+            self.put_off(block, stage, arrays);
         }
-        let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
-        let fitting = rows::steps(&stage, pitch).filter(|_| stage.parameters.iterations() > 0);
-        let joined = fitting.ok_or(Apart::Unbounded).and_then(|steps| {
-            let ways: Vec<Option<Rows>> =
-                (0..arrays.len()).map(|slot| rows::rows(&stage, slot, steps, pitch(slot))).collect();
-            self.lag(&stage, &arrays, steps, &ways).map(|lag| (steps, ways, lag))
-        });
-        let (steps, ways, lag) = match joined {
-            Ok(joined) => joined,
-            Err(reason) => {
-                self.reason.get_or_insert(reason);
-                self.put_off(block, stage, arrays);
-                return false;
+        joined.is_ok()
+    }
+
+    /// The array of each slot.
+    fn slot_arrays(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Vec<u32> {
+        let array = |&buffer: &BufferRef| match buffer {
+            BufferRef::None => NO_ARRAY,
+            BufferRef::Fresh(base) => {
+                fresh.iter().find(|&&(renamed, _)| renamed == base).map_or(NO_ARRAY, |&(_, array)| array)
             }
+            BufferRef::Temporary(number) => self.known(BufferKey::Temporary(block, number), NO_BASE),
+            BufferRef::Base(base) => self.known(BufferKey::Base(base), base),
         };
+        stage.parameters.buffers.iter().map(array).collect()
+    }
+
+    /// Lets a nest join the sweep, if it can.
+    fn join(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Result<(), Apart> {
+        let arrays = self.slot_arrays(block, stage, fresh);
+        let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
+        let fitting = rows::steps(stage, pitch).filter(|_| stage.parameters.iterations() > 0);
+        let steps = fitting.ok_or(Apart::Unbounded)?;
+        let ways: Vec<Option<Rows>> =
+            (0..arrays.len()).map(|slot| rows::rows(stage, slot, steps, pitch(slot))).collect();
+        let lag = self.lag(stage, &arrays, steps, &ways)?;
         let nest = self.nests.len() as u32;
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
             let Some(array) = self.arrays.get_mut(array as usize) else { continue };
@@ -334,8 +370,8 @@ impl<'a> Chain<'a> {
             }
         }
         self.unit = lcm(self.unit, lag.unit);
-        self.nests.push(Nest { block, stage, arrays, steps, late: lag.late, early: lag.early });
-        true
+        self.nests.push(Nest { block, stage: stage.clone(), arrays, steps, late: lag.late, early: lag.early });
+        Ok(())
     }
 
     /// The array that a buffer is now.

@@ -13,11 +13,15 @@
 //!
 //! A base that is renamed is a new array from there on, so that a chain may hold several time steps.
 //!
+//! A nest that computes dear values twice at shifted places is parted: one nest makes them, into an array of a few rows,
+//! and the other uses them.
+//!
 //! Nests that do not fit (epilogues of reductions, for one) are put off until the end of the sweep if no later nest of
 //! the chain depends on them.
 
 mod chain;
 mod figures;
+mod reuse;
 mod rows;
 mod split;
 #[cfg(test)]
@@ -56,6 +60,9 @@ pub enum Home {
         end: i64,
         /// The rows that a gap needs, from the border.
         gap: (i64, i64),
+        /// Does every slot lie in one row at each position, so that rows need not follow each other in memory? Nests
+        /// that fold, and so need several positions at once, do not use it either.
+        apart: bool,
     },
     /// A temporary of a block.
     Temporary {
@@ -69,7 +76,7 @@ pub enum Home {
 /// An array of a sweep: a version of a base, or a temporary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepArray {
-    /// The base, or `NO_BASE`.
+    /// The base, or `NO_BASE` of temporaries and of values that one nest of the sweep makes for another.
     pub base: u32,
     /// Element type.
     pub dtype: DType,
@@ -103,6 +110,8 @@ pub struct SweepNest {
     pub early: i64,
     /// For each array that it writes: the row that it writes at position 0.
     pub writes: Vec<(u32, i64)>,
+    /// The first row of each slot at position 0; 0 of slots that do not go through rows.
+    pub rows: Vec<i64>,
 }
 
 impl SweepNest {

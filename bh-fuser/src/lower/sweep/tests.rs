@@ -1,6 +1,9 @@
 //! Chains of small batches: which nests join, how far they lag, and which arrays need no memory.
 
 use super::{Apart, Home, Sweep, SweepOptions, Sweeps, sweeps};
+use crate::lower::Step;
+use bh_bytecode::Opcode;
+use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::text::parse;
 
 /// The sweeps of a batch with one kernel per instruction, rows of whose arrays fit `bytes`.
@@ -140,4 +143,65 @@ view v8 = b0 at 102 [98:100]
     let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
     assert_eq!((sweep.blocks.clone(), sweep.nests.len()), (0..6, 8));
     assert_eq!(rolling(sweep), [1, 2]);
+}
+
+/// b0/b1 above and below the faces between rows (a kernel), and the differences of what it makes (another one).
+const FLUXES: &str = "base b0 = f64[10000] id 1 live_out
+base b1 = f64[10000] id 2 live_out
+base b2 = f64[9900] id 3 born dies
+base b3 = f64[9900] id 4 born dies
+base b4 = f64[9900] id 5 born dies
+base b5 = f64[9800] id 6 live_out
+view v0 = b0 at 100 [99:100, 99:1]
+view v1 = b1 at 100 [99:100, 99:1]
+view v2 = b2 at 0 [99:99, 99:1]
+view v3 = b0 at 0 [99:100, 99:1]
+view v4 = b1 at 0 [99:100, 99:1]
+view v5 = b3 at 0 [99:99, 99:1]
+view v6 = b4 at 0 [99:99, 99:1]
+view v7 = b4 at 99 [98:99, 99:1]
+view v8 = b4 at 0 [98:99, 99:1]
+view v9 = b5 at 0 [98:100, 99:1]
+i0: v2 = divide v0, v1
+i1: v5 = divide v3, v4
+i2: v6 = subtract v2, v5
+i3: v9 = subtract v7, v8
+";
+
+fn fluxes(text: &str) -> Sweeps {
+    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
+    batch.push_block(&[0, 1, 2], &[2, 3]);
+    batch.push_block(&[3], &[]);
+    sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) })
+}
+
+#[test]
+fn dear_values_at_two_places_are_made_once() {
+    let found = fluxes(FLUXES);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    let divisions = |nest: &super::SweepNest| {
+        let divides = |step: &&Step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. });
+        nest.stage.kernel.steps.iter().filter(divides).count()
+    };
+    assert_eq!(sweep.nests.iter().map(divisions).collect::<Vec<_>>(), [1, 0, 0]);
+    // One row more than there are faces; the faces read two of them.
+    assert_eq!(sweep.nests[0].positions, 100);
+    assert_eq!(sweep.nests[1].late - sweep.nests[0].late, 1);
+    let kept: Vec<_> = sweep.arrays.iter().filter(|array| array.base == NO_BASE).collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0].pitch, 99);
+    assert!(matches!(kept[0].home, Home::Rolling { apart: true, .. }));
+}
+
+#[test]
+fn cheap_values_and_far_or_different_ones_are_computed_where_they_are_needed() {
+    let other = |from: &str, to: &str| {
+        let found = fluxes(&FLUXES.replace(from, to));
+        found.found.iter().map(|sweep| sweep.nests.len()).sum::<usize>()
+    };
+    assert_eq!(other("", ""), 3);
+    assert_eq!(other("divide", "add"), 2);
+    assert_eq!(other("divide v3, v4", "divide v4, v3"), 2);
+    // The operands lie apart by a row and by a column.
+    assert_eq!(other("view v4 = b1 at 0 [", "view v4 = b1 at 99 ["), 2);
 }

@@ -1,7 +1,7 @@
 //! From a chain to a sweep: which arrays exist as a few rows only, how high strips are, where chunks begin, and whether it
 //! is worth it.
 
-use super::chain::{Array, Chain, Nest};
+use super::chain::{Access, Array, Chain, Nest};
 use super::rows::{self, Region};
 use super::{Apart, Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
 use bh_bytecode::base_flags;
@@ -28,7 +28,8 @@ pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Res
 
 fn complete(chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) -> Option<Sweep> {
     let (plain_bytes, bytes) = traffic(&chain, rolling);
-    let total: i64 = chain.arrays.iter().filter(|array| !array.accesses.is_empty()).map(size).sum();
+    let counts = |array: &&Array| !array.accesses.is_empty() && !array.reused;
+    let total: i64 = chain.arrays.iter().filter(counts).map(size).sum();
     if total <= options.bytes || plain_bytes.saturating_sub(bytes) < plain_bytes / LEAST_GAIN {
         return None;
     }
@@ -68,6 +69,9 @@ fn size(array: &Array) -> i64 {
 
 /// Can the array do without memory? Nobody outside of the chain may see it, and what is read must have been written.
 fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
+    if array.reused {
+        return true;
+    }
     let Some(base) = chain.batch.bases.get(array.base as usize) else { return false };
     let uses = chain.facts.uses[array.base as usize];
     let ends =
@@ -110,9 +114,9 @@ fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
 /// Bytes between memory and kernels: in the plain order, and with the sweep.
 fn traffic(chain: &Chain<'_>, rolling: &[bool]) -> (u64, u64) {
     let (mut plain, mut swept) = (0, 0);
-    for (array, &rolling) in chain.arrays.iter().zip(rolling) {
+    for (array, &rolling) in chain.arrays.iter().zip(rolling).filter(|(array, _)| !array.reused) {
         // A nest uses an array as many rows long as its positions are.
-        let bytes = |access: &super::chain::Access| {
+        let bytes = |access: &Access| {
             let positions = chain.nests[access.nest as usize].steps.positions;
             positions.saturating_mul(array.pitch).min(array.len) as u64 * array.dtype.size() as u64
         };
@@ -148,7 +152,7 @@ fn strip(chain: &Chain<'_>, bytes: i64) -> i64 {
 
 /// The first and last row that is needed of an array where two chunks meet.
 fn gap(chain: &Chain<'_>, array: &Array) -> Option<(i64, i64)> {
-    let place = |access: &super::chain::Access| {
+    let place = |access: &Access| {
         let nest = &chain.nests[access.nest as usize];
         (access.rows.first - nest.late, access.rows.last - nest.early)
     };
@@ -174,7 +178,11 @@ fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SweepArray {
         Some((block, number)) => Home::Temporary { block, number },
         None if rolling => {
             let (first, end) = chain.window(array).unwrap_or_default();
-            Home::Rolling { first, end, gap: gap(chain, array).unwrap_or_default() }
+            let one_row = |access: &Access| {
+                access.rows.first == access.rows.last && !chain.nests[access.nest as usize].stage.kernel.reduces()
+            };
+            let apart = array.accesses.iter().all(one_row);
+            Home::Rolling { first, end, gap: gap(chain, array).unwrap_or_default(), apart }
         }
         None if array.fresh => Home::Fresh,
         None => Home::Base,
@@ -184,9 +192,13 @@ fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SweepArray {
 
 fn finish_nest(index: u32, nest: Nest, arrays: &[Array]) -> SweepNest {
     let mut writes = Vec::new();
+    let mut rows = vec![0; nest.arrays.len()];
     for (number, array) in arrays.iter().enumerate() {
-        for access in array.accesses.iter().filter(|access| access.nest == index && access.write) {
-            writes.push((number as u32, access.rows.first));
+        for access in array.accesses.iter().filter(|access| access.nest == index) {
+            rows[access.slot as usize] = access.rows.first;
+            if access.write {
+                writes.push((number as u32, access.rows.first));
+            }
         }
     }
     let Nest { block, stage, arrays, steps, late, early, .. } = nest;
@@ -200,5 +212,6 @@ fn finish_nest(index: u32, nest: Nest, arrays: &[Array]) -> SweepNest {
         late,
         early,
         writes,
+        rows,
     }
 }

@@ -1,0 +1,417 @@
+//! Values that a nest computes twice, at places a fixed distance apart: fluxes through the two faces of a cell, say. In a
+//! sweep a nest of its own computes each of them once, over both places together, and leaves a few rows of them to the
+//! nest that needs them, which costs less than computing anything dear again.
+//!
+//! Every value of a nest gets a *class*, what is computed of which arrays, and a *shift*, how many iterations of each
+//! loop it lies from the first value of its class. The operations and their order stay the same, and so do all bits.
+
+use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_bytecode::signature::ConstantClass;
+use bh_bytecode::{BatchRef, DType, Opcode};
+use std::collections::HashMap;
+
+/// Values that cost less than this many additions are cheaper to compute again.
+const DEAR: u32 = 8;
+/// What a costly operation counts for.
+const COSTLY: u32 = 8;
+/// A shift is at most one part in so many of its loop.
+const NEAR: i64 = 8;
+
+/// A nest that was parted.
+pub(super) struct Reuse {
+    /// The nests that make common values.
+    pub(super) makers: Vec<Stage>,
+    /// The nest that uses them.
+    pub(super) user: Stage,
+    /// What they are kept in: temporaries numbered from the first free one.
+    pub(super) kept: Vec<Kept>,
+}
+
+/// A temporary.
+pub(super) struct Kept {
+    pub(super) dtype: DType,
+    pub(super) len: i64,
+    /// Elements of a row.
+    pub(super) pitch: i64,
+}
+
+/// Parts a nest, if it computes dear values several times; `first` is the first free number of a temporary.
+pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16) -> Option<Reuse> {
+    if stage.kernel.reduces() {
+        return None;
+    }
+    let classes = Classes::new(batch, stage);
+    let chosen = classes.choose(stage);
+    if chosen.is_empty() || usize::from(first) + chosen.len() > usize::from(u16::MAX) {
+        return None;
+    }
+    let mut shapes: Vec<(usize, i64)> = chosen.iter().map(|common| (common.dim, common.reach)).collect();
+    shapes.sort_unstable();
+    shapes.dedup();
+    let mut reuse = Reuse { makers: Vec::new(), user: stage.clone(), kept: Vec::new() };
+    let mut homes = HashMap::new();
+    for (dim, reach) in shapes {
+        let mut extents = stage.parameters.extents.clone();
+        extents[dim] += reach;
+        let mut maker = Builder::new(stage, extents);
+        for common in chosen.iter().filter(|common| (common.dim, common.reach) == (dim, reach)) {
+            let arg = maker.copy(common.least, &|_| None);
+            let number = first + reuse.kept.len() as u16;
+            let step = classes.values[common.least as usize].step;
+            let dtype = stage.kernel.steps[step].output(&stage.kernel.slots)?;
+            let home = Home { number, dtype, strides: dense(&maker.stage.parameters.extents) };
+            let len = maker.stage.parameters.iterations();
+            reuse.kept.push(Kept { dtype, len, pitch: home.strides[0] });
+            let slot = maker.slot(SlotMode::Write, &home, 0);
+            maker.ends.push((Step::Store { slot, arg }, stage.parameters.instrs[step]));
+            homes.insert(common.class, (home, common));
+        }
+        reuse.makers.push(maker.finish());
+    }
+    let mut user = Builder::new(stage, stage.parameters.extents.clone());
+    for (index, step) in stage.kernel.steps.iter().enumerate() {
+        let Step::Store { slot, arg } = *step else { continue };
+        let kept = |value: u16| {
+            let value = &classes.values[usize::from(value)];
+            let (home, common) = homes.get(&value.class)?;
+            let distance = value.shift[common.dim] - common.first;
+            Some((home.clone(), distance * home.strides[common.dim]))
+        };
+        let arg = match arg {
+            Arg::Value(value) => user.copy(value, &kept),
+            constant => constant,
+        };
+        let slot = user.known_slot(slot);
+        user.ends.push((Step::Store { slot, arg }, stage.parameters.instrs[index]));
+    }
+    reuse.user = user.finish();
+    Some(reuse)
+}
+
+/// A value: the step that makes it, its class, and its distance from the first of the class.
+struct Value {
+    step: usize,
+    class: u32,
+    shift: Vec<i64>,
+}
+
+/// What is computed: equal for values that differ by a shift only.
+#[derive(PartialEq, Eq, Hash)]
+enum Form {
+    /// A load, or anything else that is compared by its own number.
+    Own(u32),
+    Compute {
+        opcode: Opcode,
+        param: u16,
+        input: DType,
+        output: DType,
+        args: Vec<Input>,
+    },
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Input {
+    Constant(u16),
+    /// A class, and the shift from the first value among the inputs.
+    Value(u32, Vec<i64>),
+}
+
+/// A class whose values are made once.
+struct Common {
+    class: u32,
+    /// The loop along which its values lie apart, the least shift along it, and the distance to the largest.
+    dim: usize,
+    first: i64,
+    reach: i64,
+    /// The value with the least shift.
+    least: u16,
+}
+
+struct Classes {
+    values: Vec<Value>,
+    /// What a value of each class costs.
+    costs: Vec<u32>,
+}
+
+impl Classes {
+    fn new(batch: &BatchRef<'_>, stage: &Stage) -> Classes {
+        let Stage { kernel, parameters } = stage;
+        let mut classes = Classes { values: Vec::new(), costs: Vec::new() };
+        let mut loads: Vec<(u16, u32)> = Vec::new();
+        let mut known: HashMap<Form, u32> = HashMap::new();
+        let rank = parameters.extents.len();
+        for (index, step) in kernel.steps.iter().enumerate() {
+            if step.output(&kernel.slots).is_none() {
+                continue;
+            }
+            let next = classes.costs.len() as u32;
+            let (form, shift, cost) = match *step {
+                Step::Load { slot } => {
+                    let same = loads.iter().find_map(|&(other, class)| Some((class, shift(stage, other, slot)?)));
+                    let (class, shift) = same.unwrap_or_else(|| {
+                        loads.push((slot, next));
+                        (next, vec![0; rank])
+                    });
+                    (Form::Own(class), shift, 0)
+                }
+                Step::Compute { opcode, param, input, output, .. } => {
+                    let values = || {
+                        step.args().iter().filter_map(|arg| match *arg {
+                            Arg::Value(value) => Some(&classes.values[usize::from(value)]),
+                            Arg::Constant(_) => None,
+                        })
+                    };
+                    let origin = values().next().map_or_else(|| vec![0; rank], |value| value.shift.clone());
+                    let args = step.args().iter().map(|arg| match *arg {
+                        Arg::Constant(constant) => Input::Constant(first_equal(batch, stage, constant)),
+                        Arg::Value(value) => {
+                            let value = &classes.values[usize::from(value)];
+                            let shift = value.shift.iter().zip(&origin).map(|(own, origin)| own - origin).collect();
+                            Input::Value(value.class, shift)
+                        }
+                    });
+                    let below = values().map(|value| classes.costs[value.class as usize]);
+                    let cost = below.fold(cost(opcode), u32::saturating_add);
+                    (Form::Compute { opcode, param, input, output, args: args.collect() }, origin, cost)
+                }
+                _ => (Form::Own(next), vec![0; rank], 0),
+            };
+            let class = *known.entry(form).or_insert(next);
+            if class == next {
+                classes.costs.push(cost);
+            }
+            classes.values.push(Value { step: index, class, shift });
+        }
+        classes
+    }
+
+    /// The classes that are worth a nest of their own: the largest expressions, whose parts are computed nowhere else.
+    fn choose(&self, stage: &Stage) -> Vec<Common> {
+        let dear: Vec<u32> = (0..self.costs.len() as u32).filter(|&class| self.costs[class as usize] >= DEAR).collect();
+        let mut chosen = self.common(stage, &dear, &[]);
+        loop {
+            let classes: Vec<u32> = chosen.iter().map(|common| common.class).collect();
+            let left = self.common(stage, &classes, &classes);
+            if left.len() == chosen.len() {
+                return left;
+            }
+            chosen = left;
+        }
+    }
+
+    /// Those of some classes whose values are needed at several places, if values of the classes `ends` are kept.
+    fn common(&self, stage: &Stage, classes: &[u32], ends: &[u32]) -> Vec<Common> {
+        let mut needed = vec![false; self.values.len()];
+        let mut open: Vec<u16> = Vec::new();
+        let values = |step: &Step| {
+            let values = step.args().iter().filter_map(|arg| match *arg {
+                Arg::Value(value) => Some(value),
+                Arg::Constant(_) => None,
+            });
+            values.collect::<Vec<u16>>()
+        };
+        for step in stage.kernel.steps.iter().filter(|step| matches!(step, Step::Store { .. })) {
+            open.extend(values(step));
+        }
+        while let Some(value) = open.pop() {
+            let Value { step, class, .. } = &self.values[usize::from(value)];
+            if !std::mem::replace(&mut needed[usize::from(value)], true) && !ends.contains(class) {
+                open.extend(values(&stage.kernel.steps[*step]));
+            }
+        }
+        let members = |class: u32| -> Vec<(usize, &Value)> {
+            let all = self.values.iter().enumerate();
+            all.filter(|&(at, value)| value.class == class && needed[at]).collect()
+        };
+        classes.iter().filter_map(|&class| self.along(stage, class, &members(class))).collect()
+    }
+
+    /// The class, if these values of it lie apart along one loop, and not far, so that together they fill a box.
+    fn along(&self, stage: &Stage, class: u32, values: &[(usize, &Value)]) -> Option<Common> {
+        let (_, first) = values.first()?;
+        let differs = |&dim: &usize| values.iter().any(|(_, value)| value.shift[dim] != first.shift[dim]);
+        let mut dims = (0..first.shift.len()).filter(differs);
+        let (dim, None) = (dims.next()?, dims.next()) else { return None };
+        let (least, value) = values.iter().min_by_key(|(_, value)| value.shift[dim])?;
+        let most = values.iter().map(|(_, value)| value.shift[dim]).max()?;
+        let (first, reach) = (value.shift[dim], most - value.shift[dim]);
+        (reach <= stage.parameters.extents[dim] / NEAR).then_some(Common {
+            class,
+            dim,
+            first,
+            reach,
+            least: *least as u16,
+        })
+    }
+}
+
+/// How many iterations of each loop a load lies from another one; `None` if that is no small whole number, or what they
+/// load differs.
+fn shift(stage: &Stage, from: u16, to: u16) -> Option<Vec<i64>> {
+    let Stage { kernel, parameters } = stage;
+    let (from, to) = (usize::from(from), usize::from(to));
+    let strides = parameters.stride(from);
+    if parameters.buffers[from] != parameters.buffers[to]
+        || parameters.buffers[from] == BufferRef::None
+        || kernel.slots[from].dtype != kernel.slots[to].dtype
+        || strides != parameters.stride(to)
+    {
+        return None;
+    }
+    let mut rest = parameters.starts[to] - parameters.starts[from];
+    let mut shift = vec![0; strides.len()];
+    let mut order: Vec<usize> = (0..strides.len()).filter(|&dim| strides[dim] != 0).collect();
+    order.sort_by_key(|&dim| std::cmp::Reverse(strides[dim].unsigned_abs()));
+    for dim in order {
+        let stride = strides[dim];
+        let nearest = (2 * rest + stride.abs()).div_euclid(2 * stride.abs()) * stride.signum();
+        if nearest.abs() <= parameters.extents[dim] / NEAR {
+            shift[dim] = nearest;
+            rest -= nearest * stride;
+        }
+    }
+    (rest == 0).then_some(shift)
+}
+
+/// The first constant of a kernel that is the same: the same constant of the batch, or the same small whole number. The
+/// structure of the batch tells no more of its values.
+fn first_equal(batch: &BatchRef<'_>, stage: &Stage, constant: u16) -> u16 {
+    let of = |at: u16| (stage.parameters.constants[usize::from(at)], stage.kernel.constants[usize::from(at)]);
+    let number = |at: u16| match ConstantClass::of(&of(at).0.value(batch, of(at).1)) {
+        ConstantClass::Integer(number) => Some(number),
+        _ => None,
+    };
+    let same = |other: &u16| {
+        of(*other) == of(constant)
+            || of(*other).1 == of(constant).1 && number(constant).is_some() && number(*other) == number(constant)
+    };
+    (0..constant).find(same).unwrap_or(constant)
+}
+
+/// What an operation costs, in additions.
+fn cost(opcode: Opcode) -> u32 {
+    match opcode {
+        Opcode::Divide | Opcode::FloorDivide | Opcode::Mod | Opcode::Remainder | Opcode::Power => COSTLY,
+        Opcode::Erf | Opcode::Erfc => COSTLY,
+        opcode if (Opcode::Cos.0..=Opcode::Sqrt.0).contains(&opcode.0) => COSTLY,
+        _ => 1,
+    }
+}
+
+fn dense(extents: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1; extents.len()];
+    for dim in (1..extents.len()).rev() {
+        strides[dim - 1] = strides[dim] * extents[dim];
+    }
+    strides
+}
+
+/// Where the values of a class are kept.
+#[derive(Clone)]
+struct Home {
+    number: u16,
+    dtype: DType,
+    strides: Vec<i64>,
+}
+
+/// A nest made of parts of another one.
+struct Builder<'a> {
+    from: &'a Stage,
+    stage: Stage,
+    /// The step of each value of the other nest.
+    made: Vec<usize>,
+    slots: Vec<Option<u16>>,
+    values: Vec<Option<Arg>>,
+    next: u16,
+    ends: Vec<(Step, u32)>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(from: &'a Stage, extents: Vec<i64>) -> Builder<'a> {
+        let Stage { kernel, parameters } = from;
+        let makes = |step: &Step| step.output(&kernel.slots).is_some();
+        let made: Vec<usize> = (0..kernel.steps.len()).filter(|&step| makes(&kernel.steps[step])).collect();
+        let stage = Stage {
+            kernel: Kernel {
+                dims: vec![Dim::Kept; extents.len()],
+                constants: kernel.constants.clone(),
+                ..Kernel::default()
+            },
+            parameters: Parameters { extents, constants: parameters.constants.clone(), ..Parameters::default() },
+        };
+        let values = vec![None; made.len()];
+        Builder { from, stage, made, slots: vec![None; kernel.slots.len()], values, next: 0, ends: Vec::new() }
+    }
+
+    /// Takes over a value and what it is made of, up to values that are kept: in which home, and how far from its start.
+    fn copy(&mut self, value: u16, kept: &dyn Fn(u16) -> Option<(Home, i64)>) -> Arg {
+        if let Some(known) = self.values[usize::from(value)] {
+            return known;
+        }
+        let index = self.made[usize::from(value)];
+        let step = match kept(value) {
+            Some((home, start)) => Step::Load { slot: self.slot(SlotMode::Read, &home, start) },
+            None => {
+                let mut step = self.from.kernel.steps[index];
+                for arg in step.args_mut() {
+                    if let Arg::Value(value) = *arg {
+                        *arg = self.copy(value, kept);
+                    }
+                }
+                if let Some(slot) = step.slot_mut() {
+                    *slot = self.known_slot(*slot);
+                }
+                step
+            }
+        };
+        self.stage.kernel.steps.push(step);
+        self.stage.parameters.instrs.push(self.from.parameters.instrs[index]);
+        let made = Arg::Value(self.next);
+        self.next += 1;
+        self.values[usize::from(value)] = Some(made);
+        made
+    }
+
+    /// A slot of the other nest.
+    fn known_slot(&mut self, slot: u16) -> u16 {
+        let at = usize::from(slot);
+        if let Some(known) = self.slots[at] {
+            return known;
+        }
+        let Parameters { buffers, starts, .. } = &self.from.parameters;
+        let strides = self.from.parameters.stride(at);
+        let number = self.push(self.from.kernel.slots[at], buffers[at], starts[at], strides);
+        self.slots[at] = Some(number);
+        number
+    }
+
+    /// A slot of a temporary.
+    fn slot(&mut self, mode: SlotMode, home: &Home, start: i64) -> u16 {
+        let slot = Slot { dtype: home.dtype, mode, inner: StrideClass::Unit, same_as: 0 };
+        self.push(slot, BufferRef::Temporary(home.number), start, &home.strides)
+    }
+
+    fn push(&mut self, slot: Slot, buffer: BufferRef, start: i64, strides: &[i64]) -> u16 {
+        let Stage { kernel, parameters } = &mut self.stage;
+        let number = kernel.slots.len();
+        let same = |&other: &usize| {
+            parameters.buffers[other] == buffer
+                && parameters.starts[other] == start
+                && parameters.stride(other) == strides
+        };
+        let same_as = (0..number).find(same).unwrap_or(number) as u16;
+        kernel.slots.push(Slot { same_as, ..slot });
+        parameters.buffers.push(buffer);
+        parameters.starts.push(start);
+        parameters.strides.extend_from_slice(strides);
+        number as u16
+    }
+
+    fn finish(mut self) -> Stage {
+        for (step, instr) in self.ends {
+            self.stage.kernel.steps.push(step);
+            self.stage.parameters.instrs.push(instr);
+        }
+        self.stage
+    }
+}
