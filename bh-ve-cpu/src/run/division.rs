@@ -147,6 +147,16 @@ impl Division {
         chunk(iterations.start) * units..chunk(iterations.end) * units
     }
 
+    /// Is each result the fold of one line, so that a unit is a line?
+    pub(super) fn has_line_for_result(&self, geometry: &Geometry) -> bool {
+        self.line_reduced
+            && !geometry.spans()
+            && geometry.line > 0
+            && geometry.rows_of_line() == 1
+            && self.reduced.count() == 1
+            && self.chunks == 1
+    }
+
     /// The number of units of work: each gives one partial result for one kept element or one part of a line.
     pub(super) fn units(&self) -> i64 {
         self.kept.count() * self.chunks * if self.line_reduced { 1 } else { self.parts }

@@ -80,6 +80,7 @@ pub(super) unsafe fn fold_units(
     let [kept, line] = positions;
     let [kept_index, line_index] = indices;
     let geometry = &program.geometry;
+    let around = geometry.line_dim.checked_sub(1).map(|dim| geometry.dims[dim]);
     let mut folder = Folder {
         frame: Frame::new(program, binding, primitives, parts, geometry.block()),
         division,
@@ -88,23 +89,35 @@ pub(super) unsafe fn fold_units(
         line,
         line_index,
         primitives,
-        lines_are_planes: geometry.line_dim > 0 && geometry.dims[geometry.line_dim - 1] == Dim::Reduced,
+        lines_are_planes: around == Some(Dim::Reduced),
+        results_are_planes: division.has_line_for_result(geometry) && around == Some(Dim::Kept),
     };
     folder.reserve(lanes);
-    let mut kept_at = -1;
+    // The iteration that the position is at, and how many from there on have been folded together.
+    let (mut kept_at, mut together) = (-1, 1);
     while let Some(units) = next() {
-        for unit in units {
-            let (kept_iteration, part, chunk) = division.unit(unit);
+        let mut at = units.start;
+        while at < units.end {
+            let (kept_iteration, part, chunk) = division.unit(at);
             if kept_iteration != kept_at {
-                if kept_at >= 0 && kept_iteration == kept_at + 1 {
-                    division.kept.next(&program.slots, kept, kept_index);
+                if kept_at >= 0 && kept_iteration == kept_at + together {
+                    division.kept.skip(together, &program.slots, kept, kept_index);
                 } else {
                     division.kept.seek(kept_iteration, &program.slots, slots, kept, kept_index);
                 }
                 kept_at = kept_iteration;
             }
+            together = 1;
             // SAFETY: units are inside the nest.
-            unsafe { folder.unit(kept, kept_iteration, part, chunk) };
+            unsafe {
+                if folder.results_are_planes {
+                    together = division.kept.ahead(kept_index).min(units.end - at).min(ROW_SETS as i64);
+                    folder.results(kept, together);
+                } else {
+                    folder.unit(kept, kept_iteration, part, chunk);
+                }
+            }
+            at += together;
         }
     }
     folder.frame.finish();
@@ -122,15 +135,18 @@ struct Folder<'a> {
     primitives: Primitives,
     /// Do reduced lines follow each other along the dimension around them?
     lines_are_planes: bool,
+    /// Are results folded from a line each, and do these lines follow each other along the dimension around them?
+    results_are_planes: bool,
 }
 
 impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
-        let elements = match (self.division.line_reduced, self.division.cut.row) {
-            (true, Some(_)) => LANES * ROW_SETS,
-            (true, None) => LANES,
-            (false, _) => (self.division.part_steps * row) as usize,
+        let sets = self.division.cut.row.is_some() || self.results_are_planes;
+        let elements = match self.division.line_reduced {
+            true if sets => LANES * ROW_SETS,
+            true => LANES,
+            false => (self.division.part_steps * row) as usize,
         };
         let folds = &self.frame.program.folds;
         let bytes = |fold: &Fold| (elements * fold.size).next_multiple_of(64);
@@ -157,6 +173,28 @@ impl Folder<'_> {
         for (fold, &accumulator) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
             // SAFETY: the accumulators have room for these elements, and all of them are set.
             unsafe { std::slice::from_raw_parts_mut(accumulator, elements * fold.size) }.rotate_left(by * fold.size);
+        }
+    }
+
+    /// Folds lines that make one result each, side by side, and writes the results.
+    ///
+    /// # Safety
+    /// The lines must be inside the nest, `kept` the position of the first, and as many as there are sets of lanes at most.
+    unsafe fn results(&mut self, kept: &[*mut u8], lines: i64) {
+        let program = self.frame.program;
+        self.clear(LANES * lines as usize);
+        // SAFETY: promised by the caller; every line has a set of lanes.
+        unsafe {
+            self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Lanes(self.accumulators));
+            for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
+                let to_next = program.slots[fold.slot].plane;
+                for line in 0..lines as usize {
+                    let lanes = accumulator.wrapping_add(line * LANES * fold.size);
+                    (fold.join)(lanes, lanes);
+                    let to = kept[fold.slot].wrapping_offset(line as isize * to_next);
+                    partials::write(program, fold, self.primitives, to, 0, 1, lanes);
+                }
+            }
         }
     }
 

@@ -18,7 +18,7 @@ const STREAK: u32 = 4;
 /// Units of a task, about: no participant should wait long for the last task of another one.
 const TASK: u64 = 400_000;
 /// The fewest and the most tasks of a participant.
-const LEAST_TASKS: u64 = 8;
+const LEAST_TASKS: u64 = 4;
 const MOST_TASKS: u64 = 64;
 
 /// The calling thread and the pool.
