@@ -78,20 +78,25 @@ impl<'a> Frame<'a> {
         steps: i64,
         folding: Folding<'_>,
     ) {
+        let geometry = &self.program.geometry;
         debug_assert!(lines == 1 || !matches!(folding, Folding::Elements(_)), "one accumulator for several lines");
         // SAFETY: promised by the caller.
         unsafe {
             match self.code {
-                Some((code, native, scratch)) if self.program.geometry.spans() => {
+                Some((code, native, scratch)) if geometry.spans() => {
                     debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(_)), "rows are no lines");
                     for line in 0..lines {
                         self.seek(positions, line, first);
-                        self.call(code, native, scratch, (steps, self.program.geometry.row), folding);
+                        self.call(code, native, scratch, (steps, geometry.row), folding);
                     }
                 }
                 Some((code, native, scratch)) => {
                     self.seek(positions, 0, first);
                     self.call(code, native, scratch, (lines, steps), folding);
+                }
+                // Rows of one line follow each other along it, so a block may have several.
+                None if lines > 1 && 2 * steps <= geometry.step && geometry.rows_of_line() > 1 => {
+                    self.rows_in_blocks(positions, lines, first, steps, folding);
                 }
                 None => {
                     for line in 0..lines {
@@ -123,9 +128,33 @@ impl<'a> Frame<'a> {
             while at < steps {
                 let block = geometry.step.min(steps - at);
                 self.compute(block);
-                self.fold(folding, set, (at * geometry.row) as usize, (block * geometry.row) as usize);
+                self.fold(folding, set, ((at * geometry.row) as usize, 0), (block * geometry.row) as usize);
                 self.store(block);
                 self.advance(block);
+                at += block;
+            }
+        }
+    }
+
+    /// Rows of [`Frame::lines`] that are parts of one line, in block operations on whole rows.
+    ///
+    /// # Safety
+    /// As [`Frame::lines`]; a block must have room for a row.
+    unsafe fn rows_in_blocks(&mut self, positions: &[*mut u8], rows: i64, first: i64, row: i64, folding: Folding<'_>) {
+        let per_block = self.program.geometry.step / row;
+        let mut at = 0;
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.start_line(positions, 0, first);
+            while at < rows {
+                let block = per_block.min(rows - at);
+                self.compute(block * row);
+                for number in 0..block {
+                    let set = (at + number) as usize % ROW_SETS;
+                    self.fold(folding, set, (0, (number * row) as usize), row as usize);
+                }
+                self.store(block * row);
+                self.advance(block * row);
                 at += block;
             }
         }
@@ -162,12 +191,13 @@ impl<'a> Frame<'a> {
         unsafe { code.run(&call) };
     }
 
-    /// Folds a block that lies `offset` elements into the part of a line, whose lanes are those of set `set`.
+    /// Folds elements of a block, from the second of these offsets on. The first is how far into the part of the line
+    /// that is; its lanes are those of set `set`.
     ///
     /// # Safety
     /// The block must have been computed.
     #[inline]
-    unsafe fn fold(&self, folding: Folding<'_>, set: usize, offset: usize, count: usize) {
+    unsafe fn fold(&self, folding: Folding<'_>, set: usize, (offset, from): (usize, usize), count: usize) {
         // SAFETY: promised by the caller.
         unsafe {
             match folding {
@@ -175,7 +205,7 @@ impl<'a> Frame<'a> {
                 Folding::Lanes(accumulators) => {
                     for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
                         let lanes = lanes.wrapping_add(set * LANES * fold.size);
-                        (fold.lanes)(count, lanes, self.at(fold.arg));
+                        (fold.lanes)(count, lanes, self.at(fold.arg).wrapping_add(from * fold.size));
                     }
                 }
                 Folding::Elements(accumulators) => {
