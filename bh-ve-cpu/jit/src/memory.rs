@@ -8,7 +8,7 @@ use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Folds, Stride};
 
 /// How far ahead memory is fetched, in bytes.
-const PREFETCH: usize = 512;
+const PREFETCH: usize = 1024;
 
 impl Kernel<'_> {
     /// The numbers of an index view.
@@ -50,10 +50,10 @@ impl Kernel<'_> {
         (first, lanes)
     }
 
-    /// Fetches what the rows will read a little later, where memory is too far for the machine to foresee it alone: the
-    /// rows that no earlier ones have read.
+    /// Fetches what the rows will read a little later, which the machine does not foresee far enough alone: the rows that no
+    /// earlier ones have read. What is in a cache loses nothing by it.
     pub(crate) fn prefetch(&mut self, at: &At) {
-        if !self.plan.prefetches || at.mask.is_some() || at.width == 1 {
+        if at.segment > 0 || at.mask.is_some() || at.width == 1 {
             return;
         }
         let slots = &self.request.slots;

@@ -69,8 +69,6 @@ pub(crate) struct Plan {
     pub(crate) loops_of_many: Vec<Loop>,
     /// The slots that are written past the caches within the loops; others that stream go through buffers.
     pub(crate) streams: Vec<bool>,
-    /// Is memory fetched ahead?
-    pub(crate) prefetches: bool,
 }
 
 impl Plan {
@@ -100,7 +98,6 @@ impl Plan {
             rows: 1,
             loops_of_many: Vec::new(),
             streams: vec![false; request.slots.len()],
-            prefetches: false,
         };
         plan.value_buffers = vec![None; plan.made.len()];
         plan.choose_forms(request)?;
@@ -292,7 +289,6 @@ impl Plan {
         if self.rows > 1 {
             let unroll = if request.folds == Folds::Lanes { unroll } else { 1 };
             self.loops_of_many = loops(request.level, width, unroll);
-            self.prefetches = self.streams.contains(&true);
         }
     }
 
