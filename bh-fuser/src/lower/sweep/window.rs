@@ -159,16 +159,18 @@ fn gap(chain: &Chain<'_>, array: &Array) -> Option<(i64, i64)> {
     array.accesses.iter().map(place).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Where chunks begin, by the shape alone: far enough from each other that gaps do not meet, and not many.
+/// Where chunks begin, by the shape alone: far enough from each other that gaps do not meet, and not many. They are about
+/// equal, as the longest one is what all others wait for.
 fn borders(chain: &Chain<'_>, time: std::ops::Range<i64>, strip: i64) -> Vec<i64> {
     let gaps = chain.arrays.iter().filter_map(|array| gap(chain, array)).map(|(low, high)| high - low);
     let lags = chain.nests.iter().map(|nest| nest.late - nest.early);
     let apart = gaps.chain(lags).max().unwrap_or(0).max(0) + 1;
     let length = time.end - time.start;
     let wanted = ((length + CHUNKS - 1) / CHUNKS).max(4 * apart).max(strip);
-    let chunk = (wanted + chain.unit - 1) / chain.unit * chain.unit;
-    let count = (length / chunk).max(1);
-    let mut borders: Vec<i64> = (0..count).map(|number| time.start + number * chunk).collect();
+    let (units, least) = (length / chain.unit, (wanted + chain.unit - 1) / chain.unit);
+    let count = (units / least).max(1);
+    let begin = |number: i64| time.start + units * number / count * chain.unit;
+    let mut borders: Vec<i64> = (0..count).map(begin).collect();
     borders.push(time.end);
     borders
 }
