@@ -285,29 +285,30 @@ impl Plan {
             _ => 1,
         };
         self.loops = loops(request.level, width, unroll);
-        self.rows = self.choose_rows(request, cost, unroll);
+        let (rows, unroll) = self.choose_rows(request, cost, unroll);
+        self.rows = rows;
         if self.rows > 1 {
-            let unroll = if request.folds == Folds::Lanes { unroll } else { 1 };
             self.loops_of_many = loops(request.level, width, unroll);
         }
     }
 
-    /// How many rows to do side by side: several where rows read what their neighbours read.
-    fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> u16 {
+    /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
+    /// read.
+    fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> (u16, u16) {
         if self.block > 0 || !request.slots.iter().any(|slot| slot.near.is_some_and(|near| near.rows != 0)) {
-            return 1;
+            return (1, unroll);
         }
         let folds = request.steps.iter().filter(|step| matches!(step, Step::Reduce { .. })).count();
-        let held = match request.folds {
-            Folds::Lanes => folds * usize::from(unroll),
-            _ => 0,
+        let registers = if request.level == Level::Avx512 { 32 } else { 16 };
+        // Where lanes are not held in registers, one vector at a time is enough.
+        let held = request.folds == Folds::Lanes && unroll > 1;
+        let unrolls = if held { vec![unroll, 1] } else { vec![1] };
+        let ways = unrolls.into_iter().flat_map(|unroll| ROWS.map(|rows| (rows, unroll)));
+        let fits = |&(rows, unroll): &(u16, u16)| {
+            let vectors = usize::from(rows * unroll);
+            vectors * cost <= INSTRUCTIONS && (unroll == 1 || vectors * folds <= registers / 2)
         };
-        let fits = |rows: &&u16| {
-            let rows = usize::from(**rows);
-            let registers = if request.level == Level::Avx512 { 32 } else { 16 };
-            rows * held <= registers / 2 && rows * cost * held.max(1) <= INSTRUCTIONS
-        };
-        ROWS.iter().find(fits).copied().unwrap_or(1)
+        ways.into_iter().find(fits).unwrap_or((1, unroll))
     }
 }
 

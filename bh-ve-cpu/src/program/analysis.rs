@@ -126,13 +126,24 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Is what the slot writes so much that it should bypass the caches? Not if the kernel reads the same buffer.
+    /// Is what the slot writes, or all that the kernel touches, so much that it should bypass the caches? Not if the kernel
+    /// reads the same buffer.
     pub(super) fn streams(&self, slot: u16) -> bool {
         let parameters = &self.stage.parameters;
-        let bytes = parameters.iterations() as u64 * self.slots()[slot as usize].dtype.size() as u64;
+        let bytes = |slot: usize| {
+            let moves = |(&extent, &stride): (&i64, &i64)| if stride == 0 { 1 } else { extent };
+            let elements: i64 = parameters.extents.iter().zip(parameters.stride(slot)).map(moves).product();
+            elements as u64 * self.slots()[slot].dtype.size() as u64
+        };
+        let touched = || {
+            let buffer = |slot: usize| parameters.buffers[slot];
+            let first = |slot: &usize| (0..*slot).all(|other| buffer(other) != buffer(*slot));
+            let in_memory = |slot: &usize| matches!(self.slots()[*slot].mode, SlotMode::Read | SlotMode::Write);
+            (0..self.slots().len()).filter(in_memory).filter(first).map(bytes).sum::<u64>()
+        };
         let buffer = parameters.buffers[slot as usize];
         let read = |(other, slot): (usize, &Slot)| slot.mode == SlotMode::Read && parameters.buffers[other] == buffer;
-        bytes >= self.stream_bytes
+        (bytes(slot.into()) >= self.stream_bytes || touched() >= self.stream_bytes.saturating_mul(2))
             && !self.resident.get(slot as usize).is_some_and(|&resident| resident)
             && self.access(slot) == Access::Direct
             && !self.slots().iter().enumerate().any(read)
