@@ -354,8 +354,8 @@ pub struct HostTable {
     pub config: unsafe extern "C" fn(context: *mut c_void, key: *const c_char) -> *const c_char,
     /// A new base id.
     pub new_base_id: unsafe extern "C" fn(context: *mut c_void) -> u64,
-    /// Host memory of at least `bytes`, aligned to 64 (4096 from one page on), from the reuse cache or fresh; contents are
-    /// undefined, or zero if `zeroed` is 1. Null if the memory limit would be passed or the system has none.
+    /// Host memory of at least `bytes`, aligned to 64, from the reuse cache or fresh; contents are undefined, or
+    /// zero if `zeroed` is 1. Null if the memory limit would be passed or the system has none.
     pub alloc: unsafe extern "C" fn(context: *mut c_void, bytes: usize, zeroed: i32) -> *mut c_void,
     /// Gives memory back.
     pub free: unsafe extern "C" fn(context: *mut c_void, data: *mut c_void, bytes: usize),

@@ -3,6 +3,8 @@
 //! Sizes are rounded up to classes (multiples of 64 bytes up to a page, then eight per doubling), so that programs whose
 //! arrays shrink slowly still meet freed buffers. Large buffers come straight from the system, on huge pages if wanted.
 
+mod mapped;
+
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr;
@@ -12,9 +14,6 @@ const LINE: usize = 64;
 const PAGE: usize = 4096;
 /// From here on buffers are mapped, not taken from the C heap.
 const MAPPED: usize = 1 << 20;
-const HUGE_PAGE: usize = 2 << 20;
-/// From here on buffers begin on a huge page.
-const HUGE: usize = 2 * HUGE_PAGE;
 
 /// Limits of a [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +97,7 @@ impl Memory {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// At least `bytes`, aligned to 64 (4096 from one page on), with undefined contents or zeroed. `None` if the limit
+    /// At least `bytes`, aligned to 64, with undefined contents or zeroed. `None` if the limit
     /// would be passed or the system has none. Give it back with [`Memory::free`].
     pub fn alloc(&self, bytes: usize, zeroed: bool) -> Option<*mut u8> {
         let Some(class) = class_of(bytes) else {
@@ -279,12 +278,12 @@ fn give_back(surplus: Vec<(usize, Buffer)>) {
 }
 
 fn layout(class: usize) -> Layout {
-    Layout::from_size_align(class, if class < PAGE { LINE } else { PAGE }).expect("classes fit isize")
+    Layout::from_size_align(class, LINE).expect("classes fit isize")
 }
 
 fn system_alloc(class: usize, huge_pages: bool) -> Option<*mut u8> {
     if class >= MAPPED {
-        return map_pages(class, huge_pages && class >= HUGE);
+        return mapped::map(class, huge_pages);
     }
     // SAFETY: classes are never empty.
     let data = unsafe { alloc(layout(class)) };
@@ -295,40 +294,10 @@ fn system_free(data: *mut u8, class: usize) {
     // SAFETY: the buffer came from `system_alloc` with this class.
     unsafe {
         if class >= MAPPED {
-            libc::munmap(data.cast(), class);
+            mapped::unmap(data);
         } else {
             dealloc(data, layout(class));
         }
-    }
-}
-
-/// Zeroed pages; on huge pages they begin at a multiple of their size.
-fn map_pages(bytes: usize, huge: bool) -> Option<*mut u8> {
-    let slack = if huge { HUGE_PAGE } else { 0 };
-    let total = bytes.checked_add(slack)?;
-    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a fresh anonymous mapping touches nothing that exists.
-    let mapped = unsafe { libc::mmap(ptr::null_mut(), total, access, flags, -1, 0) };
-    if mapped == libc::MAP_FAILED {
-        return None;
-    }
-    if !huge {
-        return Some(mapped.cast());
-    }
-    let start: *mut u8 = mapped.cast();
-    let head = start.align_offset(HUGE_PAGE);
-    // SAFETY: head and tail are whole pages of the mapping above, outside the part that is returned.
-    unsafe {
-        if head > 0 {
-            libc::munmap(start.cast(), head);
-        }
-        let data = start.add(head);
-        if slack > head {
-            libc::munmap(data.add(bytes).cast(), slack - head);
-        }
-        // Advice only: a system without huge pages refuses, and small pages are right too.
-        libc::madvise(data.cast(), bytes, libc::MADV_HUGEPAGE);
-        Some(data)
     }
 }
 

@@ -22,12 +22,7 @@ fn buffers_are_aligned_and_reused() {
     let memory = memory(usize::MAX, 1 << 30);
     for bytes in [0, 1, 64, 65, 4095, 4096, 5000, 1 << 20, 9 << 20] {
         let first = memory.alloc(bytes, false).unwrap();
-        let alignment = match bytes {
-            0..4096 => 64,
-            4096..4_194_304 => 4096,
-            _ => HUGE_PAGE,
-        };
-        assert_eq!(first as usize % alignment, 0, "{bytes}");
+        assert_eq!(first as usize % 64, 0, "{bytes}");
         // SAFETY: just allocated with this size.
         unsafe {
             ptr::write_bytes(first, 1, bytes);
@@ -48,6 +43,23 @@ fn buffers_are_aligned_and_reused() {
     );
     assert_eq!(memory.release_cache(), usage.cached);
     assert_eq!(memory.usage().cached, 0);
+}
+
+#[test]
+fn large_buffers_begin_at_different_places_of_the_caches() {
+    let memory = memory(usize::MAX, 0);
+    let buffers: Vec<_> = (0..64).map(|_| memory.alloc(5 << 20, false).unwrap()).collect();
+    let mut places: Vec<usize> = buffers.iter().map(|&buffer| buffer as usize % (1 << 19)).collect();
+    places.sort_unstable();
+    places.dedup();
+    // Tests beside this one take some as well.
+    assert!(places.len() > 32, "{places:?}");
+    let lines: std::collections::HashSet<usize> = buffers[..12].iter().map(|&buffer| buffer as usize % 4096).collect();
+    assert!(lines.len() > 6, "{lines:?}");
+    for buffer in buffers {
+        // SAFETY: allocated above with this size.
+        unsafe { memory.free(buffer, 5 << 20) };
+    }
 }
 
 #[test]

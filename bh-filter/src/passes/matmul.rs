@@ -17,17 +17,20 @@ const LEAST_WORK: i64 = 32 * 32 * 32;
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let Some(opcode) = options.matmul else { return 0 };
     let mut changed = 0;
+    let mut facts = None;
     for index in 0..batch.instrs.len() as u32 {
         if batch.instrs[index as usize].opcode != Opcode::AddReduce {
             continue;
         }
-        let Some((out, a, b)) = product(batch, &Facts::of(batch), options, index) else { continue };
+        let known = facts.get_or_insert_with(|| Facts::of(batch));
+        let Some((out, a, b)) = product(batch, known, options, index) else { continue };
         let operands = [out, a, b].map(|(base, view)| Operand::view(batch.intern_view(base, &view)));
         let origin = batch.instrs[index as usize].origin;
         let mut instr = Instr::new(opcode, &operands);
         instr.origin = origin;
         batch.instrs[index as usize] = instr;
         changed += 1;
+        facts = None;
     }
     if changed > 0 && batch.as_ref().extension_name(opcode).is_none() {
         let (name, name_len) = batch.push_string("matmul");

@@ -13,16 +13,18 @@ use bh_bytecode::{Batch, DType, Instr, Kind, Opcode};
 /// Runs the pass.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let mut changed = 0;
+    let mut facts = None;
     for index in 0..batch.instrs.len() as u32 {
         if batch.instrs[index as usize].opcode.kind() != Kind::Reduction {
             continue;
         }
-        // Each merge changes who reads what, and chains are short.
-        while let Some((source, axes)) = merged(batch, &Facts::of(batch), options, index) {
+        while let Some((source, axes)) = merged(batch, facts.get_or_insert_with(|| Facts::of(batch)), options, index) {
             let instr = &mut batch.instrs[index as usize];
             instr.operands[1] = source;
             instr.param = axes;
             changed += 1;
+            // Each merge changes who reads what.
+            facts = None;
         }
     }
     changed
