@@ -541,8 +541,8 @@ typedef struct bh_host_table {
     const char *(*config)(void *context, const char *key);
     // A new base id.
     uint64_t (*new_base_id)(void *context);
-    // Host memory of at least `bytes`, aligned to 64 (4096 from one page on), from the reuse cache or fresh; contents are
-    // undefined, or zero if `zeroed` is 1. Null if the memory limit would be passed or the system has none.
+    // Host memory of at least `bytes`, aligned to 64, from the reuse cache or fresh; contents are undefined, or
+    // zero if `zeroed` is 1. Null if the memory limit would be passed or the system has none.
     void *(*alloc)(void *context, size_t bytes, int32_t zeroed);
     // Gives memory back.
     void (*free)(void *context, void *data, size_t bytes);
