@@ -15,6 +15,7 @@ impl Kernel<'_> {
         self.cached.clear();
         self.cached.resize(usize::from(rows), vec![None; self.plan.made.len()]);
         self.loads.clear();
+        self.reciprocals.clear();
         self.prefetch(at);
         let rows: Vec<At> = (0..rows).map(|row| At { row, ..at.clone() }).collect();
         self.values(&rows)?;
@@ -134,6 +135,9 @@ impl Kernel<'_> {
                 for (operand, arg) in operands.iter_mut().zip(&args[..usize::from(count)]) {
                     *operand = self.argument(*arg, at)?;
                 }
+                if let Some(quotient) = self.quotient(step, operands, at) {
+                    return Ok(quotient);
+                }
                 let (level, fast_math, width) = (self.request.level, self.request.fast_math, at.width);
                 match self.plan.forms[index] {
                     Form::Inlined(function) => self.inlined(function, (opcode, input), operands, at),
@@ -166,12 +170,8 @@ impl Kernel<'_> {
         let result = math::evaluate(&mut self.writer, self.request.level, width, (opcode, single), (first, second));
         let (result, special) = result.ok_or_else(|| format!("{opcode} of {dtype}"))?;
         let result = if single { self.writer.value(format_args!("fptrunc {wide} {result} to {kind}")) } else { result };
-        let Some(mut special) = special else { return Ok(result) };
-        if let Some(mask) = at.mask {
-            special = self.writer.value(format_args!("and <{width} x i1> {special}, {mask}"));
-        }
-        let bits = self.writer.value(format_args!("bitcast <{width} x i1> {special} to i{width}"));
-        let any = self.writer.value(format_args!("icmp ne i{width} {bits}, 0"));
+        let Some(special) = special else { return Ok(result) };
+        let any = is_special(&mut self.writer, special, at);
         let (slow, join) = (self.writer.label("slow"), self.writer.label("join"));
         let fast = self.writer.block().to_owned();
         self.writer.line(format_args!("br i1 {any}, label %{slow}, label %{join}, !prof !0"));
@@ -192,4 +192,14 @@ impl Kernel<'_> {
         self.writer.begin(&join);
         Ok(self.writer.value(format_args!("phi {kind} [ {result}, %{fast} ], [ {exact}, %{slow} ]")))
     }
+}
+
+/// Is any lane that counts among these?
+pub(crate) fn is_special(writer: &mut Writer, mut lanes: Value, at: &At) -> Value {
+    let width = at.width;
+    if let Some(mask) = at.mask {
+        lanes = writer.value(format_args!("and <{width} x i1> {lanes}, {mask}"));
+    }
+    let bits = writer.value(format_args!("bitcast <{width} x i1> {lanes} to i{width}"));
+    writer.value(format_args!("icmp ne i{width} {bits}, 0"))
 }

@@ -4,6 +4,7 @@
 //! reads above it is what the row before reads in its middle, so each vector of an array is read from the caches once
 //! for all of them. What remains of the rows is done one by one.
 
+use crate::division::Reciprocal;
 use crate::plan::{Form, Plan};
 use crate::writer::{Value, Writer, element, memory};
 use bh_bytecode::{DType, Opcode};
@@ -20,6 +21,7 @@ pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>)
         rows: Rows { name: "one", count: 1 },
         cached: Vec::new(),
         loads: Vec::new(),
+        reciprocals: Vec::new(),
         sums: Vec::new(),
         streams: Vec::new(),
     };
@@ -56,6 +58,8 @@ pub(crate) struct Kernel<'a> {
     pub(crate) cached: Vec<Vec<Option<Value>>>,
     /// What the current vector's rows have read: slot, row, element, and the vector.
     pub(crate) loads: Vec<(u16, i64, i64, Value)>,
+    /// The reciprocals of the current vector's divisors.
+    pub(crate) reciprocals: Vec<Reciprocal>,
     /// The lanes where they are held in registers: for each row and fold, vector by vector.
     pub(crate) sums: Vec<Vec<Vec<Value>>>,
     /// What the current loop writes past the caches.
