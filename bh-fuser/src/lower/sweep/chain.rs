@@ -11,8 +11,8 @@ use std::collections::HashMap;
 /// The most nests of a chain, and the most that are put off.
 const NESTS: usize = 128;
 const PUT_OFF: usize = 16;
-/// The most bytes of rows in use, in units of the option: rows that spill into the next cache still cost less than
-/// memory does.
+/// The most bytes of rows in use where folds need several at once, in units of the option: rows that spill into the next
+/// cache still cost less than memory does. Otherwise strips of one row fit the cache.
 const SPILL: i64 = 2;
 
 /// What must be known of all blocks before chains are collected.
@@ -204,7 +204,7 @@ impl<'a> Chain<'a> {
             if swept {
                 self.end = block + 1;
                 let bytes = self.options.bytes;
-                if self.nests.len() > 1 && (self.bytes(0) > bytes || self.bytes(self.unit) > SPILL * bytes) {
+                if self.nests.len() > 1 && (self.bytes(1) > bytes || self.bytes(self.unit) > SPILL * bytes) {
                     return Err(block);
                 }
             }
