@@ -4,7 +4,10 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
-/// Bytes on a cache-line boundary.
+/// The size of the system's huge pages, on x86-64.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Bytes on a cache-line boundary; many bytes on huge pages, where the first touch of all is one visit to the system.
 pub(crate) struct Aligned {
     data: *mut u8,
     bytes: usize,
@@ -19,7 +22,11 @@ impl Aligned {
     }
 
     fn layout(bytes: usize) -> Layout {
-        Layout::from_size_align(bytes, 64).unwrap_or_else(|_| handle_alloc_error(Layout::new::<u64>()))
+        Aligned::try_layout(bytes).unwrap_or_else(|| handle_alloc_error(Layout::new::<u64>()))
+    }
+
+    fn try_layout(bytes: usize) -> Option<Layout> {
+        Layout::from_size_align(bytes, if bytes >= HUGE_PAGE { HUGE_PAGE } else { 64 }).ok()
     }
 
     /// At least this many bytes, of a size that kernels bound; what was there is lost if there were fewer.
@@ -32,12 +39,15 @@ impl Aligned {
         if bytes > self.bytes {
             self.release();
             let wanted = bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096);
-            let layout = Layout::from_size_align(wanted, 64).ok();
             // SAFETY: the layout has a size.
-            let data = layout.map_or(std::ptr::null_mut(), |layout| unsafe { alloc(layout) });
+            let data = Aligned::try_layout(wanted).map_or(std::ptr::null_mut(), |layout| unsafe { alloc(layout) });
             if data.is_null() {
                 let text = format!("out of memory: {bytes} bytes for intermediate results are not to be had");
                 return Err(Error::new(status::MEMORY, text));
+            }
+            if wanted >= HUGE_PAGE {
+                // SAFETY: whole pages of the allocation. Advice only: small pages are right too.
+                unsafe { libc::madvise(data.cast(), wanted, libc::MADV_HUGEPAGE) };
             }
             (self.data, self.bytes) = (data, wanted);
         }
