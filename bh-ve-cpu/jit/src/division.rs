@@ -1,18 +1,19 @@
 //! Quotients that share a divisor: one reciprocal, and a few multiplications for each of them, with the bits of divisions.
 //!
 //! Three Newton steps from the processor's estimate give y, the number nearest to 1/b but for at most one part in 2⁵¹ of a
-//! unit in its last place. The product q₀ = a·y is less than 1.5 units from a/b; the remainder r = a − b·q₀, in one
-//! rounding, is exact where that matters, and q₀ + r·y, in one rounding, is the number nearest to a/b (Markstein): a
-//! quotient of two numbers of 53 bits is never closer to the middle of two neighbours than that y can tell. No
-//! intermediate result may leave the range of normal numbers, so that vectors with very large or small lanes, infinities
-//! or NaN are divided by the instruction.
+//! unit in its last place. The product q₀ = a·y is less than 1.5 units from a/b; with the remainder r₀ = a − b·q₀, in one
+//! rounding, q₁ = q₀ + r₀·y is a neighbour of a/b. Its remainder r₁ is exact, and q₁ + r₁·y, in one rounding, is the
+//! number nearest to a/b (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990):
+//! a quotient of two numbers of 53 bits is never closer to the middle of two neighbours than that y can tell. That fails
+//! for divisors whose fraction is all ones, and no intermediate result may leave the range of normal numbers. So vectors
+//! with such divisors, very large or small lanes, infinities or NaN are divided by the instruction.
 
 use crate::body::is_special;
 use crate::kernel::{At, Kernel};
 use crate::writer::{Value, float};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Step};
-use bh_jit_abi::Level;
+use bh_jit_abi::{Level, Request};
 
 /// Lanes of a vector.
 const WIDTH: u16 = 8;
@@ -21,6 +22,9 @@ const BITS: &str = "<8 x i64>";
 /// Divisors and quotients are at least 2⁻⁴⁰⁰ and less than 2⁴⁰⁰ in size, as bits without the sign.
 const LEAST: u64 = (1023 - 400) << 52;
 const SPAN: u64 = 800 << 52;
+/// A fraction of ones only: the reciprocal of such a number lies next to the middle of two others, and Newton's steps end at
+/// the wrong one.
+const FRACTION: u64 = (1 << 52) - 1;
 
 /// A divisor's reciprocal in the current vector of a row.
 pub(crate) struct Reciprocal {
@@ -28,17 +32,15 @@ pub(crate) struct Reciprocal {
     divisor: Value,
     negative: Value,
     value: Value,
-    /// The lanes whose divisor has a common size.
+    /// The lanes whose divisor has a common size, and a fraction for which the reciprocal is near enough.
     common: Value,
 }
 
 impl Kernel<'_> {
     /// The quotient that a step makes, if others of the kernel have the same divisor and there are instructions for it.
     pub(crate) fn quotient(&mut self, step: &Step, [a, b, _]: [Value; 3], at: &At) -> Option<Value> {
-        let fits = self.request.level == Level::Avx512 && at.width == WIDTH && !self.request.fast_math;
-        let divisor = divisor(step)?;
-        let sharing = self.request.steps.iter().filter(|&other| self::divisor(other) == Some(divisor)).count();
-        if !fits || sharing < 2 {
+        let fits = at.width == WIDTH;
+        if !fits || !by_reciprocal(self.request, step) {
             return None;
         }
         let known = self.reciprocals.iter().position(|known| (known.row, known.divisor) == (at.row, b));
@@ -49,8 +51,11 @@ impl Kernel<'_> {
         });
         let Reciprocal { negative, value, common, .. } = self.reciprocals[known];
         let estimate = self.writer.value(format_args!("fmul {KIND} {a}, {value}"));
-        let remainder = self.multiply_add(negative, estimate, a);
-        let corrected = self.multiply_add(remainder, value, estimate);
+        let mut corrected = estimate;
+        for _ in 0..2 {
+            let remainder = self.multiply_add(negative, corrected, a);
+            corrected = self.multiply_add(remainder, value, corrected);
+        }
         // Of a zero the product has the right sign.
         let nothing = self.writer.value(format_args!("fcmp oeq {KIND} {a}, zeroinitializer"));
         let quotient =
@@ -84,6 +89,11 @@ impl Kernel<'_> {
             value = self.multiply_add(value, error, value);
         }
         let common = self.has_common_size(divisor);
+        let bits = self.writer.value(format_args!("bitcast {KIND} {divisor} to {BITS}"));
+        let ones = self.writer.splat("i64", WIDTH, FRACTION);
+        let fraction = self.writer.value(format_args!("and {BITS} {bits}, {ones}"));
+        let other = self.writer.value(format_args!("icmp ne {BITS} {fraction}, {ones}"));
+        let common = self.writer.value(format_args!("and <8 x i1> {common}, {other}"));
         Reciprocal { row, divisor, negative, value, common }
     }
 
@@ -106,10 +116,58 @@ impl Kernel<'_> {
     }
 }
 
+/// Does a step divide by what other steps divide by, too?
+pub(crate) fn by_reciprocal(request: &Request, step: &Step) -> bool {
+    let shared = |divisor| request.steps.iter().filter(|&other| self::divisor(other) == Some(divisor)).count() > 1;
+    request.level == Level::Avx512 && !request.fast_math && divisor(step).is_some_and(shared)
+}
+
 /// What a step divides by, if it makes a quotient of 64-bit floats.
 fn divisor(step: &Step) -> Option<Arg> {
     match step {
         Step::Compute { opcode: Opcode::Divide, input: DType::F64, output: DType::F64, args, .. } => Some(args[1]),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_fuser::lower::SlotMode;
+    use bh_jit_abi::{Folds, SlotForm, Stride};
+
+    /// The kernel of a / b, and of that by b again or of b / a.
+    fn kernel(shared: bool) -> Request {
+        let slot = |mode| SlotForm { dtype: DType::F64, mode, stride: Stride::Unit, streams: false, near: None };
+        let divide = |args: [u16; 2]| Step::Compute {
+            opcode: Opcode::Divide,
+            param: 0,
+            input: DType::F64,
+            output: DType::F64,
+            args: [Arg::Value(args[0]), Arg::Value(args[1]), Arg::Value(args[1])],
+            count: 2,
+        };
+        let modes = [SlotMode::Read, SlotMode::Read, SlotMode::Write, SlotMode::Write];
+        Request {
+            level: Level::Avx512,
+            fast_math: false,
+            folds: Folds::None,
+            slots: modes.map(slot).to_vec(),
+            constants: Vec::new(),
+            steps: vec![
+                Step::Load { slot: 0 },
+                Step::Load { slot: 1 },
+                divide([0, 1]),
+                divide(if shared { [2, 1] } else { [1, 0] }),
+                Step::Store { slot: 2, arg: Arg::Value(2) },
+                Step::Store { slot: 3, arg: Arg::Value(3) },
+            ],
+        }
+    }
+
+    #[test]
+    fn shared_divisors_have_reciprocals() {
+        assert!(crate::text(&kernel(true)).unwrap().contains("rcp14"));
+        assert!(!crate::text(&kernel(false)).unwrap().contains("rcp14"));
     }
 }

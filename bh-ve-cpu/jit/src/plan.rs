@@ -4,6 +4,7 @@
 //! Steps that are calls cut the body into *segments*. A segment is a loop over a block of elements, after it come calls on
 //! the same block, then the next segment. Values that cross a cut lie in buffers. Most kernels are one segment.
 
+use crate::division;
 use crate::math;
 use crate::operations::Operation;
 use bh_bytecode::{DType, Opcode};
@@ -269,6 +270,7 @@ impl Plan {
         // higher clock without the wide ones.
         let divides = |step: &Step| {
             matches!(step, Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, input: DType::F64, .. })
+                && !division::by_reciprocal(request, step)
         };
         let slow = request.steps.iter().filter(|step| divides(step)).count();
         let plain = self.forms.iter().all(|form| matches!(form, Form::Own | Form::Native));
