@@ -170,6 +170,9 @@ struct Lag {
     unit: i64,
 }
 
+/// A nest that none of so many following blocks join begins no chain: looking further would cost more than it finds.
+const ALONE: u32 = 4;
+
 impl<'a> Chain<'a> {
     pub(super) fn new(
         batch: &'a BatchRef<'a>,
@@ -215,6 +218,7 @@ impl<'a> Chain<'a> {
                 || self.batch.block_instrs(record).iter().any(frees)
                 || self.nests.len() >= NESTS
                 || self.after.len() >= PUT_OFF
+                || (self.nests.len() < 2 && block - self.first >= ALONE)
             {
                 break;
             }

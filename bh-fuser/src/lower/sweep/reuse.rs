@@ -37,7 +37,7 @@ pub(super) struct Kept {
 
 /// Parts a nest, if it computes dear values several times; `first` is the first free number of a temporary.
 pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16) -> Option<Reuse> {
-    if stage.kernel.reduces() {
+    if stage.kernel.reduces() || !reads_apart(stage) {
         return None;
     }
     let classes = Classes::new(batch, stage);
@@ -86,6 +86,20 @@ pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16) -> Option<R
     }
     reuse.user = user.finish();
     Some(reuse)
+}
+
+/// Does a nest read an array at several places? If not, it computes nothing at two places, and many plans are spared a
+/// closer look.
+fn reads_apart(stage: &Stage) -> bool {
+    let parameters = &stage.parameters;
+    let same = |from: usize, to: usize| {
+        parameters.buffers[from] == parameters.buffers[to]
+            && parameters.buffers[from] != BufferRef::None
+            && parameters.starts[from] != parameters.starts[to]
+            && parameters.stride(from) == parameters.stride(to)
+    };
+    let slots = stage.kernel.slots.len();
+    (1..slots).any(|to| (0..to).any(|from| same(from, to)))
 }
 
 /// A value: the step that makes it, its class, and its distance from the first of the class.

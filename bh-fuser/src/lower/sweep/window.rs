@@ -7,7 +7,7 @@ use super::{Apart, Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, S
 use bh_bytecode::base_flags;
 
 /// The most chunks.
-const CHUNKS: i64 = 64;
+const CHUNKS: i64 = 32;
 /// A sweep must save one part in so many of the bytes.
 const LEAST_GAIN: u64 = 12;
 
