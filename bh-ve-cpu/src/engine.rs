@@ -2,7 +2,7 @@
 
 use crate::affinity::{Affinity, bind};
 use crate::cache::{PlanCache, Plans};
-use crate::plan::{BlockPlan, Work};
+use crate::plan::{BaseUse, BlockPlan, Work};
 use crate::primitives::Primitives;
 use crate::program::Program;
 use crate::run::{self, Aligned, Binding, Workers};
@@ -269,30 +269,49 @@ impl Machine {
         if matches!(plan.work, Work::Nothing) {
             return Ok(());
         }
-        self.lent.clear();
-        self.fresh.clear();
-        let result = self.lend(registry, batch, plan).and_then(|()| self.work(batch, plan));
+        let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
+        let result = lent.and_then(|()| self.work(batch, plan));
         self.lent.iter().for_each(|buffer| registry.release(buffer));
         if let Err(error) = result {
             self.fresh.iter().for_each(|buffer| registry.release(buffer));
             return Err(error);
         }
-        for (rename, buffer) in plan.renames.iter().zip(&self.fresh) {
-            let base = &batch.bases[rename.base as usize];
-            registry.commit_rename(base, buffer)?;
-            if let Some((alias, view)) = rename.alias {
-                registry.alias(&batch.bases[alias as usize], base, &batch.view(view))?;
-            }
+        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))
+    }
+
+    /// Takes the memory of these bases, and fresh memory for those that are renamed. What it took before it fails is the
+    /// caller's to release.
+    fn lend(
+        &mut self,
+        registry: &Registry,
+        batch: &BatchRef<'_>,
+        bases: &[BaseUse],
+        renamed: impl Iterator<Item = u32>,
+    ) -> Result<()> {
+        self.lent.clear();
+        self.fresh.clear();
+        for lent in bases {
+            self.lent.push(registry.acquire(&batch.bases[lent.base as usize], lent.access)?);
+        }
+        for base in renamed {
+            self.fresh.push(registry.fresh(&batch.bases[base as usize])?);
         }
         Ok(())
     }
 
-    fn lend(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
-        for lent in &plan.bases {
-            self.lent.push(registry.acquire(&batch.bases[lent.base as usize], lent.access)?);
-        }
-        for rename in &plan.renames {
-            self.fresh.push(registry.fresh(&batch.bases[rename.base as usize])?);
+    /// Makes the fresh memory that of the renamed bases; each comes with the base and view that become its alias.
+    fn commit(
+        &self,
+        registry: &Registry,
+        batch: &BatchRef<'_>,
+        renames: impl Iterator<Item = (u32, Option<(u32, u32)>)>,
+    ) -> Result<()> {
+        for ((renamed, alias), buffer) in renames.zip(&self.fresh) {
+            let base = &batch.bases[renamed as usize];
+            registry.commit_rename(base, buffer)?;
+            if let Some((alias, view)) = alias {
+                registry.alias(&batch.bases[alias as usize], base, &batch.view(view))?;
+            }
         }
         Ok(())
     }
@@ -371,33 +390,15 @@ impl Machine {
     /// Runs a sweep. False if its memory is not to be had; then nothing has happened, and its blocks may run one by one,
     /// which fails where it must.
     fn sweep(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<bool> {
-        self.lent.clear();
-        self.fresh.clear();
-        let lent = self.lend_to_sweep(registry, batch, plan);
+        let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
         let result = lent.and_then(|()| self.run_sweep(batch, plan));
         self.lent.iter().for_each(|buffer| registry.release(buffer));
         if result.is_err() {
             self.fresh.iter().for_each(|buffer| registry.release(buffer));
             return Ok(false);
         }
-        for (rename, buffer) in plan.renames.iter().zip(&self.fresh) {
-            let base = &batch.bases[rename.base as usize];
-            registry.commit_rename(base, buffer)?;
-            if let Some((alias, view)) = rename.alias {
-                registry.alias(&batch.bases[alias as usize], base, &batch.view(view))?;
-            }
-        }
+        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
         Ok(true)
-    }
-
-    fn lend_to_sweep(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<()> {
-        for lent in &plan.bases {
-            self.lent.push(registry.acquire(&batch.bases[lent.base as usize], lent.access)?);
-        }
-        for rename in &plan.renames {
-            self.fresh.push(registry.fresh(&batch.bases[rename.base as usize])?);
-        }
-        Ok(())
     }
 
     /// Fails only before anything is written.
