@@ -5,7 +5,9 @@ use crate::primitives::Primitives;
 use crate::simd::Isa;
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// The keys of the section `ve-cpu`.
 pub(crate) const KEYS: &[&str] = &[
@@ -62,6 +64,8 @@ pub(crate) struct Settings {
 
 /// What the second-level cache holds if its size is not known.
 const CACHE_BYTES: i64 = 768 << 10;
+/// The most that a cache may be said to hold.
+const MOST_BYTES: i64 = 0x1_0000_0000_0000;
 
 /// Smaller outputs are likely to be read again while the last-level cache still has them: with grids of 32 MB, streaming
 /// cost a stencil half of its speed; with 512 MB it gained 40%.
@@ -95,29 +99,12 @@ impl Settings {
         };
         let affinity = Affinity::parse(host.config("affinity").as_deref().unwrap_or("none"))
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
-        let cache_bytes = match host.config("cache_bytes").as_deref() {
-            None | Some("" | "auto") => second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3),
-            Some(text) => match text.parse() {
-                Ok(bytes @ 1..=0x1_0000_0000_0000) => bytes,
-                _ => return wrong("cache_bytes", text, "auto, or a number of bytes"),
-            },
-        };
-        let bytes = match host.config("sweep_bytes").as_deref() {
-            None | Some("" | "auto") => cache_bytes,
-            Some(text) => match text.parse() {
-                Ok(bytes @ 1..=0x1_0000_0000_0000) => bytes,
-                _ => return wrong("sweep_bytes", text, "auto, or a number of bytes"),
-            },
-        };
-        let stream_bytes = match host.config("stream_bytes").as_deref() {
-            None | Some("" | "auto") => STREAM_BYTES,
-            Some(text) => match text.parse() {
-                Ok(bytes) => bytes,
-                _ => return wrong("stream_bytes", text, "auto, or a number of bytes"),
-            },
-        };
+        let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
+        let cache_bytes = bytes(host, "cache_bytes", 1..=MOST_BYTES, cache)?;
+        let sweep_bytes = bytes(host, "sweep_bytes", 1..=MOST_BYTES, cache_bytes)?;
+        let stream_bytes = bytes(host, "stream_bytes", 0..=u64::MAX, STREAM_BYTES)?;
         let sweep_bytes = match host.config("sweeps").as_deref() {
-            None | Some("" | "auto") => Some(bytes),
+            None | Some("" | "auto") => Some(sweep_bytes),
             Some("off") => None,
             Some(text) => return wrong("sweeps", text, "auto or off"),
         };
@@ -148,6 +135,17 @@ impl Settings {
             jit_library,
             fast_math,
         })
+    }
+}
+
+/// The value of a key that is a number of bytes in a range, or "auto".
+fn bytes<T: FromStr + PartialOrd>(host: &Host, key: &str, range: RangeInclusive<T>, auto: T) -> Result<T> {
+    match host.config(key).as_deref() {
+        None | Some("" | "auto") => Ok(auto),
+        Some(text) => match text.parse() {
+            Ok(bytes) if range.contains(&bytes) => Ok(bytes),
+            _ => wrong(key, text, "auto, or a number of bytes"),
+        },
     }
 }
 

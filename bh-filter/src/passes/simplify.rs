@@ -8,8 +8,8 @@
 //! Complex numbers are left alone, as their products mix parts. For ¬¬x, and for −(−x) spelled 0−x for integers and (−0.0)−x
 //! for floats, which flips the sign alone, the inner value must still be what its definition gave, and so must x
 //! ([`Facts::definition`], [`Facts::changed`]). For floats, x/2ᵏ and x·2⁻ᵏ are the one number that lies nearest to the same
-//! real number, as both powers are exact; k is from 1 to 4, which the structure of a batch tells ([`ConstantClass`]). Only the instruction itself changes;
-//! its output keeps its values.
+//! real number, as both powers are exact; k is from 1 to 4, which the structure of a batch tells ([`ConstantClass`]). Only
+//! the instruction itself changes; its output keeps its values.
 
 use super::Options;
 use crate::analysis::{Facts, become_copy, constant, erase, may_read_beside, output, output_type};
@@ -200,6 +200,7 @@ mod tests {
         assert_eq!(twice_negated(DType::C128, minus), Opcode::Subtract);
         assert_eq!(twice_negated(DType::I16, Constant::from_value(1u8)), Opcode::Subtract);
     }
+
     #[test]
     fn a_division_by_a_power_of_two_is_a_product() {
         let divided = |dtype: DType, divisor: f64| {

@@ -63,15 +63,15 @@ impl Kernel<'_> {
             .collect();
         for base in bases {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
-            let lowest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
-            let lowest = lowest.fold(0, i64::max);
+            let furthest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
+            let furthest = furthest.fold(0, i64::max);
             let size = self.request.slots[base].dtype.size();
             let vector = size * usize::from(at.width);
             if vector < 64 && !(usize::from(at.offset) * size).is_multiple_of(64) {
                 continue;
             }
             for row in 0..i64::from(self.rows.count) {
-                let position = self.position(base, row + lowest);
+                let position = self.position(base, row + furthest);
                 let kind = memory(self.request.slots[base].dtype);
                 let address =
                     self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {}", at.element));
