@@ -17,6 +17,7 @@ mod inverse;
 mod logarithm;
 mod payne_hanek;
 mod power;
+mod root;
 mod rounding;
 #[cfg(target_arch = "x86_64")]
 mod single;
@@ -130,7 +131,7 @@ functions! {
         Log2 = logarithm::log2,
         Log10 = logarithm::log10,
         Log1p = logarithm::log1p,
-        Sqrt = rounding::sqrt,
+        Sqrt = root::sqrt,
         Ceil = rounding::ceil,
         Trunc = rounding::trunc,
         Floor = rounding::floor,

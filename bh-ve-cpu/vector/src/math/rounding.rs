@@ -2,12 +2,6 @@
 
 use crate::simd::Vector;
 
-/// Square root.
-#[inline(always)]
-pub(crate) fn sqrt<V: Vector, const SINGLE: bool>(x: V) -> V {
-    x.sqrt()
-}
-
 /// Smallest whole number not below x.
 #[inline(always)]
 pub(crate) fn ceil<V: Vector, const SINGLE: bool>(x: V) -> V {

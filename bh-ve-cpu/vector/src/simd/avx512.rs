@@ -50,6 +50,7 @@ impl Vector for Avx512 {
         mul_add(self: Self, b: Self, c: Self) -> Self = Self(_mm512_fmadd_pd(self.0, b.0, c.0));
         neg_mul_add(self: Self, b: Self, c: Self) -> Self = Self(_mm512_fnmadd_pd(self.0, b.0, c.0));
         sqrt(self: Self) -> Self = Self(_mm512_sqrt_pd(self.0));
+        reciprocal_root_estimate(self: Self) -> Option<Self> = Some(Self(_mm512_rsqrt14_pd(self.0)));
         rint(self: Self) -> Self = Self(_mm512_roundscale_pd::<NEAREST>(self.0));
         floor(self: Self) -> Self = Self(_mm512_roundscale_pd::<DOWN>(self.0));
         ceil(self: Self) -> Self = Self(_mm512_roundscale_pd::<UP>(self.0));

@@ -143,6 +143,12 @@ pub trait Vector:
     fn neg_mul_add(self, b: Self, c: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
+    /// The reciprocal of the square root but for one part in 2^14, where there is an instruction for it. Its bits differ
+    /// between makes of processors.
+    #[inline(always)]
+    fn reciprocal_root_estimate(self) -> Option<Self> {
+        None
+    }
     /// Nearest whole number, halves to even; keeps the sign of zero.
     fn rint(self) -> Self;
     /// Largest whole number not above.
