@@ -37,10 +37,10 @@ pub(crate) struct Reciprocal {
 }
 
 impl Kernel<'_> {
-    /// The quotient that a step makes, if others of the kernel have the same divisor and there are instructions for it.
+    /// The quotient that a step makes, if it is made with a reciprocal.
     pub(crate) fn quotient(&mut self, step: &Step, [a, b, _]: [Value; 3], at: &At) -> Option<Value> {
         let fits = at.width == WIDTH;
-        if !fits || !by_reciprocal(self.request, step) {
+        if !fits || !by_reciprocal(&self.plan.reciprocals, step) {
             return None;
         }
         let known = self.reciprocals.iter().position(|known| (known.row, known.divisor) == (at.row, b));
@@ -116,10 +116,50 @@ impl Kernel<'_> {
     }
 }
 
-/// Does a step divide by what other steps divide by, too?
-pub(crate) fn by_reciprocal(request: &Request, step: &Step) -> bool {
-    let shared = |divisor| request.steps.iter().filter(|&other| self::divisor(other) == Some(divisor)).count() > 1;
-    request.level == Level::Avx512 && !request.fast_math && divisor(step).is_some_and(shared)
+/// Cycles in which the divider does nothing else, for a vector of eight quotients or roots.
+const QUOTIENT_CYCLES: usize = 16;
+const ROOT_CYCLES: usize = 24;
+/// Vector instructions of eight lanes that begin in a cycle.
+const PER_CYCLE: usize = 2;
+/// Instructions of a reciprocal, and of each quotient made with it.
+const RECIPROCAL_INSTRUCTIONS: usize = 13;
+const QUOTIENT_INSTRUCTIONS: usize = 15;
+
+/// The divisors that are divided by with their reciprocals, in a kernel of so many instructions. The divider works while
+/// other instructions run, so that reciprocals pay only as long as it would be the last to end.
+pub(crate) fn reciprocals(request: &Request, instructions: usize) -> Vec<Arg> {
+    let mut chosen = Vec::new();
+    if request.level != Level::Avx512 || request.fast_math {
+        return chosen;
+    }
+    let mut divisors: Vec<(Arg, usize)> = Vec::new();
+    for divisor in request.steps.iter().filter_map(divisor) {
+        match divisors.iter_mut().find(|(known, _)| *known == divisor) {
+            Some((_, count)) => *count += 1,
+            None => divisors.push((divisor, 1)),
+        }
+    }
+    let is_root = |step: &&Step| matches!(step, Step::Compute { opcode: Opcode::Sqrt, input: DType::F64, .. });
+    let quotients: usize = divisors.iter().map(|(_, count)| count).sum();
+    let roots = request.steps.iter().filter(is_root).count();
+    let mut divider = quotients * QUOTIENT_CYCLES + roots * ROOT_CYCLES;
+    let mut others = instructions;
+    // Those that save most come first.
+    divisors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (divisor, count) in divisors.into_iter().filter(|(_, count)| *count > 1) {
+        let without = divider - count * QUOTIENT_CYCLES;
+        let with = others + RECIPROCAL_INSTRUCTIONS + count * QUOTIENT_INSTRUCTIONS;
+        if without.max(with / PER_CYCLE) < divider.max(others / PER_CYCLE) {
+            (divider, others) = (without, with);
+            chosen.push(divisor);
+        }
+    }
+    chosen
+}
+
+/// Does a step divide by one of these divisors?
+pub(crate) fn by_reciprocal(reciprocals: &[Arg], step: &Step) -> bool {
+    divisor(step).is_some_and(|divisor| reciprocals.contains(&divisor))
 }
 
 /// What a step divides by, if it makes a quotient of 64-bit floats.
@@ -169,5 +209,13 @@ mod tests {
     fn shared_divisors_have_reciprocals() {
         assert!(crate::text(&kernel(true)).unwrap().contains("rcp14"));
         assert!(!crate::text(&kernel(false)).unwrap().contains("rcp14"));
+    }
+
+    #[test]
+    fn reciprocals_give_way_to_other_instructions() {
+        let request = kernel(true);
+        assert_eq!(reciprocals(&request, 10), [Arg::Value(1)]);
+        assert_eq!(reciprocals(&request, 100), []);
+        assert_eq!(reciprocals(&Request { fast_math: true, ..request }, 10), []);
     }
 }
