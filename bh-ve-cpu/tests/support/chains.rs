@@ -115,31 +115,47 @@ impl Builder {
         self.batch.push_instr(Instr::new(opcode, &[out, left, right]));
     }
 
-    /// A quotient of windows of two arrays, at two or three places along an axis, and their sum: values that are made
-    /// once in a sweep. All but the sum may be contracted.
+    /// Quotients of windows of two arrays, at places that lie apart along an axis, and often the same along another one.
     fn flux(&mut self) {
-        let mut shape = self.smaller();
-        let axis = self.dice.pick(0, shape.len() as i64 - 1) as usize;
-        let reach = self.dice.pick(1, 2).min(shape[axis] / 8);
-        shape[axis] -= reach;
+        let shape = self.smaller();
         let fits = |array: &&Array| array.shape.iter().zip(&shape).all(|(have, want)| have >= want);
-        let fits = |array: &&Array| fits(array) && array.shape[axis] >= shape[axis] + reach;
         let all: Vec<Array> = self.temporaries.iter().chain(&self.grids).filter(fits).cloned().collect();
-        if reach < 1 || all.is_empty() {
+        if all.is_empty() {
             return;
         }
-        let chosen = |builder: &mut Builder| all[builder.dice.pick(0, all.len() as i64 - 1) as usize].clone();
-        let (upper, lower) = (chosen(self), chosen(self));
-        let place = |builder: &mut Builder, array: &Array| -> Vec<i64> {
-            let room = |(at, (have, want)): (usize, (&i64, &i64))| have - want - if at == axis { reach } else { 0 };
-            let room: Vec<i64> = array.shape.iter().zip(&shape).enumerate().map(room).collect();
-            room.iter().map(|&room| builder.dice.pick(0, room.min(2))).collect()
-        };
-        let places = [place(self, &upper), place(self, &lower)];
+        let inputs = [(); 2].map(|()| {
+            let array = all[self.dice.pick(0, all.len() as i64 - 1) as usize].clone();
+            let room = array.shape.iter().zip(&shape).map(|(have, want)| have - want);
+            let place = room.map(|room| self.dice.pick(0, room.min(2))).collect();
+            (array, place)
+        });
+        let axis = self.dice.pick(0, shape.len() as i64 - 1) as usize;
+        self.flux_along(axis, &inputs, &shape);
+        let other = self.dice.pick(0, shape.len() as i64 - 1) as usize;
+        if other != axis && self.dice.chance(70) {
+            // Inside of the others' first and last places, as faces are.
+            let (mut inputs, mut shape) = (inputs, shape);
+            if shape[axis] > 8 && self.dice.chance(70) {
+                shape[axis] -= 2;
+                inputs.iter_mut().for_each(|(_, place)| place[axis] += 1);
+            }
+            self.flux_along(other, &inputs, &shape);
+        }
+    }
+
+    /// A quotient of windows of two arrays, at two or three places along an axis, and their sum: values that are made
+    /// once in a sweep. All but the sum may be contracted.
+    fn flux_along(&mut self, axis: usize, inputs: &[(Array, Vec<i64>); 2], shape: &[i64]) {
+        let mut shape = shape.to_vec();
+        let reach = self.dice.pick(1, 2).min(shape[axis] / 8);
+        if reach < 1 {
+            return;
+        }
+        shape[axis] -= reach;
         let origin = vec![0; shape.len()];
         let (sum, mut temporaries) = (self.born(&shape), Vec::new());
         let target = self.window(&sum, &origin, &shape);
-        let (offset, other) = (self.constant(), self.somewhere(&shape));
+        let other = self.somewhere(&shape);
         for at in 0..=reach {
             if at == 1 && reach == 2 && self.dice.chance(50) {
                 continue;
@@ -151,19 +167,18 @@ impl Builder {
                 temporaries.push(array);
                 out
             };
-            let [x, y] = [(&upper, &places[0]), (&lower, &places[1])].map(|(array, place)| {
+            let [x, y] = inputs.each_ref().map(|(array, place)| {
                 let mut place = place.clone();
                 place[axis] += at;
                 self.window(array, &place, &shape)
             });
             // At least one, so that the quotient is a number.
-            let square = part(self, Opcode::Maximum, [y, offset]);
             let one = match self.dtype {
                 DType::I64 => Constant { bits: [1, 0], dtype: DType::I64 as u8, reserved: [0; 7] },
                 _ => Constant { bits: [1f64.to_bits(), 0], dtype: DType::F64 as u8, reserved: [0; 7] },
             };
             let one = Operand::constant(self.batch.push_constant(one));
-            let divisor = part(self, Opcode::Maximum, [square, one]);
+            let divisor = part(self, Opcode::Maximum, [y, one]);
             let quotient = part(self, Opcode::Divide, [x, divisor]);
             let last = part(self, Opcode::Add, [quotient, x]);
             let before = if at == 0 { other } else { target };
@@ -288,9 +303,9 @@ impl Builder {
     fn build(mut self, operations: usize) -> Program {
         for _ in 0..operations {
             match self.dice.pick(0, 99) {
-                0..26 => self.temporary(),
-                26..40 => self.flux(),
-                40..65 => self.update_grid(),
+                0..20 => self.temporary(),
+                20..42 => self.flux(),
+                42..65 => self.update_grid(),
                 65..75 => self.border(),
                 75..83 => self.fold(),
                 _ => self.drop_temporary(),

@@ -128,6 +128,7 @@ pub(super) struct Access {
 }
 
 /// A nest of the chain.
+#[derive(Clone)]
 pub(super) struct Nest {
     pub(super) block: u32,
     pub(super) stage: Stage,
@@ -148,17 +149,19 @@ pub(super) struct Chain<'a> {
     pub(super) after: Vec<(u32, Stage, Vec<u32>)>,
     pub(super) arrays: Vec<Array>,
     pub(super) renames: Vec<(u32, SweepRename)>,
-    current: HashMap<BufferKey, u32>,
+    pub(super) current: HashMap<BufferKey, u32>,
     /// The block that is taken in.
     at: u32,
     /// Why the first nest that does not join does not.
     pub(super) reason: Option<Apart>,
     /// Times at which partial results of all folds end are multiples of this.
     pub(super) unit: i64,
+    /// Bytes that kernels would read in the plain order, of which the chain's nests know nothing.
+    pub(super) spared: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum BufferKey {
+pub(super) enum BufferKey {
     Base(u32),
     Temporary(u32, u16),
 }
@@ -194,6 +197,7 @@ impl<'a> Chain<'a> {
             at: first,
             reason: None,
             unit: 1,
+            spared: 0,
         }
     }
 
@@ -307,23 +311,23 @@ impl<'a> Chain<'a> {
     /// Takes in a nest in parts, if it computes values that are better made once.
     fn reuse(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)], temporaries: &mut usize) -> bool {
         let first = u16::try_from(*temporaries).unwrap_or(u16::MAX);
-        let Some(parts) = reuse::reuse(self.batch, stage, first) else { return false };
         let arrays = self.slot_arrays(block, stage, fresh);
+        let grid = |slot: usize| self.grid(arrays[slot]);
+        let Some(parts) = reuse::reuse(self.batch, stage, first, &grid) else { return false };
         let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
         if rows::steps(stage, pitch).is_none_or(|steps| steps.per != 1) {
             return false;
         }
-        let (known, nests, unit) = (self.arrays.clone(), self.nests.len(), self.unit);
+        let known = self.snapshot();
         for (number, kept) in (first..).zip(&parts.kept) {
             let array = self.array(NO_BASE, kept.dtype, kept.len, None);
             self.current.insert(BufferKey::Temporary(block, number), array);
             let array = &mut self.arrays[array as usize];
             (array.reused, array.pitch) = (true, kept.pitch);
         }
-        let all = parts.makers.into_iter().chain([parts.user]);
-        if all.into_iter().try_for_each(|part| self.join(block, &part, fresh)).is_err() {
-            (self.arrays, self.unit) = (known, unit);
-            self.nests.truncate(nests);
+        let made = parts.makers.iter().try_for_each(|maker| self.maker(block, maker, fresh));
+        if made.and_then(|()| self.join(block, &parts.user, fresh)).is_err() {
+            self.restore(known);
             return false;
         }
         *temporaries += parts.kept.len();
@@ -342,7 +346,7 @@ impl<'a> Chain<'a> {
     }
 
     /// The array of each slot.
-    fn slot_arrays(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Vec<u32> {
+    pub(super) fn slot_arrays(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Vec<u32> {
         let array = |&buffer: &BufferRef| match buffer {
             BufferRef::None => NO_ARRAY,
             BufferRef::Fresh(base) => {
@@ -357,6 +361,11 @@ impl<'a> Chain<'a> {
     /// Lets a nest join the sweep, if it can.
     fn join(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Result<(), Apart> {
         let arrays = self.slot_arrays(block, stage, fresh);
+        self.place(block, stage, arrays)
+    }
+
+    /// Lets a nest with these arrays join the sweep, if it can.
+    pub(super) fn place(&mut self, block: u32, stage: &Stage, arrays: Vec<u32>) -> Result<(), Apart> {
         let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
         let fitting = rows::steps(stage, pitch).filter(|_| stage.parameters.iterations() > 0);
         let steps = fitting.ok_or(Apart::Unbounded)?;

@@ -14,13 +14,14 @@
 //! A base that is renamed is a new array from there on, so that a chain may hold several time steps.
 //!
 //! A nest that computes dear values twice at shifted places is parted: one nest makes them, into an array of a few rows,
-//! and the other uses them.
+//! and the other uses them. Where two nests of a chain make values of the same arrays, one nest makes the values of both.
 //!
 //! Nests that do not fit (epilogues of reductions, for one) are put off until the end of the sweep if no later nest of
 //! the chain depends on them.
 
 mod chain;
 mod figures;
+mod merge;
 mod reuse;
 mod rows;
 mod split;

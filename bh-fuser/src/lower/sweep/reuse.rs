@@ -5,13 +5,13 @@
 //! Every value of a nest gets a *class*, what is computed of which arrays, and a *shift*, how many iterations of each
 //! loop it lies from the first value of its class. The operations and their order stay the same, and so do all bits.
 
-use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use crate::lower::{Arg, BufferRef, ConstantRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use bh_bytecode::signature::ConstantClass;
 use bh_bytecode::{BatchRef, DType, Opcode};
 use std::collections::HashMap;
 
 /// Values that cost less than this many additions are cheaper to compute again.
-const DEAR: u32 = 8;
+pub(super) const DEAR: u32 = 8;
 /// What a costly operation counts for.
 const COSTLY: u32 = 8;
 /// A shift is at most one part in so many of its loop.
@@ -27,6 +27,32 @@ pub(super) struct Reuse {
     pub(super) kept: Vec<Kept>,
 }
 
+/// An array that is cut into rows.
+#[derive(Clone, Copy)]
+pub(super) struct Grid {
+    pub(super) pitch: i64,
+    pub(super) len: i64,
+}
+
+impl Grid {
+    /// Is each iteration's element one of its own, in the array, and in one row for each iteration of the outermost loop?
+    pub(super) fn holds(self, extents: &[i64], strides: &[i64], start: i64) -> bool {
+        let mut span = 0;
+        for (&extent, &stride) in extents.iter().zip(strides).skip(1).rev() {
+            if stride <= span {
+                return false;
+            }
+            span += stride * (extent - 1);
+        }
+        let end = strides[0].saturating_mul(extents[0] - 1).saturating_add(start + span);
+        strides[0] == self.pitch
+            && strides[0] > 0
+            && start >= 0
+            && start % self.pitch + span < self.pitch
+            && end < self.len
+    }
+}
+
 /// A temporary.
 pub(super) struct Kept {
     pub(super) dtype: DType,
@@ -35,8 +61,9 @@ pub(super) struct Kept {
     pub(super) pitch: i64,
 }
 
-/// Parts a nest, if it computes dear values several times; `first` is the first free number of a temporary.
-pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16) -> Option<Reuse> {
+/// Parts a nest, if it computes dear values several times; `first` is the first free number of a temporary, and `grid` the
+/// array behind each slot.
+pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16, grid: &dyn Fn(usize) -> Grid) -> Option<Reuse> {
     if stage.kernel.reduces() || !reads_apart(stage) {
         return None;
     }
@@ -59,10 +86,10 @@ pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16) -> Option<R
             let number = first + reuse.kept.len() as u16;
             let step = classes.values[common.least as usize].step;
             let dtype = stage.kernel.steps[step].output(&stage.kernel.slots)?;
-            let home = Home { number, dtype, strides: dense(&maker.stage.parameters.extents) };
-            let len = maker.stage.parameters.iterations();
+            let (strides, start, len) = maker.place(common.least, grid);
+            let home = Home { number, dtype, strides, start };
             reuse.kept.push(Kept { dtype, len, pitch: home.strides[0] });
-            let slot = maker.slot(SlotMode::Write, &home, 0);
+            let slot = maker.slot(SlotMode::Write, &home, home.start);
             maker.ends.push((Step::Store { slot, arg }, stage.parameters.instrs[step]));
             homes.insert(common.class, (home, common));
         }
@@ -75,7 +102,7 @@ pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16) -> Option<R
             let value = &classes.values[usize::from(value)];
             let (home, common) = homes.get(&value.class)?;
             let distance = value.shift[common.dim] - common.first;
-            Some((home.clone(), distance * home.strides[common.dim]))
+            Some((home.clone(), home.start + distance * home.strides[common.dim]))
         };
         let arg = match arg {
             Arg::Value(value) => user.copy(value, &kept),
@@ -272,38 +299,44 @@ fn shift(stage: &Stage, from: u16, to: u16) -> Option<Vec<i64>> {
     {
         return None;
     }
-    let mut rest = parameters.starts[to] - parameters.starts[from];
-    let mut shift = vec![0; strides.len()];
+    distances(&parameters.extents, strides, parameters.starts[to] - parameters.starts[from])
+}
+
+/// How many iterations of each loop lead so far, if that is few.
+pub(super) fn distances(extents: &[i64], strides: &[i64], offset: i64) -> Option<Vec<i64>> {
+    let mut rest = offset;
+    let mut distances = vec![0; strides.len()];
     let mut order: Vec<usize> = (0..strides.len()).filter(|&dim| strides[dim] != 0).collect();
     order.sort_by_key(|&dim| std::cmp::Reverse(strides[dim].unsigned_abs()));
     for dim in order {
         let stride = strides[dim];
         let nearest = (2 * rest + stride.abs()).div_euclid(2 * stride.abs()) * stride.signum();
-        if nearest.abs() <= parameters.extents[dim] / NEAR {
-            shift[dim] = nearest;
+        if nearest.abs() <= extents[dim] / NEAR {
+            distances[dim] = nearest;
             rest -= nearest * stride;
         }
     }
-    (rest == 0).then_some(shift)
+    (rest == 0).then_some(distances)
 }
 
-/// The first constant of a kernel that is the same: the same constant of the batch, or the same small whole number. The
-/// structure of the batch tells no more of its values.
+/// The first constant of a kernel that is the same.
 fn first_equal(batch: &BatchRef<'_>, stage: &Stage, constant: u16) -> u16 {
     let of = |at: u16| (stage.parameters.constants[usize::from(at)], stage.kernel.constants[usize::from(at)]);
-    let number = |at: u16| match ConstantClass::of(&of(at).0.value(batch, of(at).1)) {
+    (0..constant).find(|&other| are_equal(batch, of(other), of(constant))).unwrap_or(constant)
+}
+
+/// Are constants of these types the same constant of the batch, or the same small whole number? The structure of the batch
+/// tells no more of their values.
+pub(super) fn are_equal(batch: &BatchRef<'_>, a: (ConstantRef, DType), b: (ConstantRef, DType)) -> bool {
+    let number = |(constant, dtype): (ConstantRef, DType)| match ConstantClass::of(&constant.value(batch, dtype)) {
         ConstantClass::Integer(number) => Some(number),
         _ => None,
     };
-    let same = |other: &u16| {
-        of(*other) == of(constant)
-            || of(*other).1 == of(constant).1 && number(constant).is_some() && number(*other) == number(constant)
-    };
-    (0..constant).find(same).unwrap_or(constant)
+    a == b || a.1 == b.1 && number(a).is_some() && number(a) == number(b)
 }
 
 /// What an operation costs, in additions.
-fn cost(opcode: Opcode) -> u32 {
+pub(super) fn cost(opcode: Opcode) -> u32 {
     match opcode {
         Opcode::Divide | Opcode::FloorDivide | Opcode::Mod | Opcode::Remainder | Opcode::Power => COSTLY,
         Opcode::Erf | Opcode::Erfc => COSTLY,
@@ -326,6 +359,7 @@ struct Home {
     number: u16,
     dtype: DType,
     strides: Vec<i64>,
+    start: i64,
 }
 
 /// A nest made of parts of another one.
@@ -384,6 +418,31 @@ impl<'a> Builder<'a> {
         self.next += 1;
         self.values[usize::from(value)] = Some(made);
         made
+    }
+
+    /// Where the values of a class lie: as what is read for them first, so that nests that make values of the same arrays
+    /// keep them in one order; otherwise one after the other. Strides, the first one's place, and the length.
+    fn place(&self, least: u16, grid: &dyn Fn(usize) -> Grid) -> (Vec<i64>, i64, i64) {
+        let extents = &self.stage.parameters.extents;
+        if let Some(slot) = self.first_load(least) {
+            let Parameters { starts, .. } = &self.from.parameters;
+            let (strides, start, grid) = (self.from.parameters.stride(slot), starts[slot], grid(slot));
+            if grid.holds(extents, strides, start) {
+                return (strides.to_vec(), start, grid.len);
+            }
+        }
+        (dense(extents), 0, self.stage.parameters.iterations())
+    }
+
+    /// The slot that is read first for a value.
+    fn first_load(&self, value: u16) -> Option<usize> {
+        match &self.from.kernel.steps[self.made[usize::from(value)]] {
+            Step::Load { slot } => Some(usize::from(*slot)),
+            step => step.args().iter().find_map(|arg| match *arg {
+                Arg::Value(value) => self.first_load(value),
+                Arg::Constant(_) => None,
+            }),
+        }
     }
 
     /// A slot of the other nest.

@@ -175,21 +175,23 @@ fn fluxes(text: &str) -> Sweeps {
     sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) })
 }
 
+/// How many divisions each nest has.
+fn divisions(sweep: &Sweep) -> Vec<usize> {
+    let divides = |step: &&Step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. });
+    sweep.nests.iter().map(|nest| nest.stage.kernel.steps.iter().filter(divides).count()).collect()
+}
+
 #[test]
 fn dear_values_at_two_places_are_made_once() {
     let found = fluxes(FLUXES);
     let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    let divisions = |nest: &super::SweepNest| {
-        let divides = |step: &&Step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. });
-        nest.stage.kernel.steps.iter().filter(divides).count()
-    };
-    assert_eq!(sweep.nests.iter().map(divisions).collect::<Vec<_>>(), [1, 0, 0]);
+    assert_eq!(divisions(sweep), [1, 0, 0]);
     // One row more than there are faces; the faces read two of them.
     assert_eq!(sweep.nests[0].positions, 100);
     assert_eq!(sweep.nests[1].late - sweep.nests[0].late, 1);
     let kept: Vec<_> = sweep.arrays.iter().filter(|array| array.base == NO_BASE).collect();
     assert_eq!(kept.len(), 1);
-    assert_eq!(kept[0].pitch, 99);
+    assert_eq!(kept[0].pitch, 100);
     assert!(matches!(kept[0].home, Home::Rolling { apart: true, .. }));
 }
 
@@ -204,4 +206,65 @@ fn cheap_values_and_far_or_different_ones_are_computed_where_they_are_needed() {
     assert_eq!(other("divide v3, v4", "divide v4, v3"), 2);
     // The operands lie apart by a row and by a column.
     assert_eq!(other("view v4 = b1 at 0 [", "view v4 = b1 at 99 ["), 2);
+}
+
+/// Differences of b0/b1 between rows (a kernel), and between columns (another one).
+const BOTH_WAYS: &str = "base b0 = f64[10000] id 1 live_out
+base b1 = f64[10000] id 2 live_out
+base b2 = f64[9702] id 3 born dies
+base b3 = f64[9702] id 4 born dies
+base b4 = f64[9702] id 5 live_out
+base b5 = f64[9702] id 6 born dies
+base b6 = f64[9702] id 7 born dies
+base b7 = f64[9702] id 8 live_out
+view v0 = b0 at 101 [99:100, 98:1]
+view v1 = b1 at 101 [99:100, 98:1]
+view v2 = b0 at 1 [99:100, 98:1]
+view v3 = b1 at 1 [99:100, 98:1]
+view v4 = b2 at 0 [99:98, 98:1]
+view v5 = b3 at 0 [99:98, 98:1]
+view v6 = b4 at 0 [99:98, 98:1]
+view v7 = b0 at 101 [98:100, 99:1]
+view v8 = b1 at 101 [98:100, 99:1]
+view v9 = b0 at 100 [98:100, 99:1]
+view v10 = b1 at 100 [98:100, 99:1]
+view v11 = b5 at 0 [98:99, 99:1]
+view v12 = b6 at 0 [98:99, 99:1]
+view v13 = b7 at 0 [98:99, 99:1]
+i0: v4 = divide v0, v1
+i1: v5 = divide v2, v3
+i2: v6 = subtract v4, v5
+i3: v11 = divide v7, v8
+i4: v12 = divide v9, v10
+i5: v13 = subtract v11, v12
+";
+
+fn both_ways(text: &str) -> Sweeps {
+    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
+    batch.push_block(&[0, 1, 2], &[2, 3]);
+    batch.push_block(&[3, 4, 5], &[5, 6]);
+    sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) })
+}
+
+#[test]
+fn values_that_two_kernels_need_are_made_by_one_nest() {
+    let found = both_ways(BOTH_WAYS);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!(divisions(sweep), [1, 0, 0]);
+    // It covers the rows and the columns of both, and both read one array.
+    let maker = &sweep.nests[0].stage;
+    assert_eq!((&maker.parameters.extents[..], &maker.parameters.starts[..]), (&[100, 100][..], &[0, 0, 0][..]));
+    let kept: Vec<u32> = sweep.nests[0].writes.iter().map(|write| write.0).collect();
+    let [kept] = kept[..] else { panic!("{kept:?}") };
+    assert!(sweep.nests[1..].iter().all(|nest| nest.arrays.contains(&kept)));
+    assert_eq!(rolling(sweep), [NO_BASE]);
+}
+
+#[test]
+fn values_that_differ_are_made_by_nests_of_their_own() {
+    let other = |from: &str, to: &str| divisions(&both_ways(&BOTH_WAYS.replace(from, to)).found[0]);
+    // Only one of the two makes something of the second kernel's quotients.
+    assert_eq!(other("divide v7, v8", "divide v8, v7"), [1, 0, 2]);
+    // A nest that covers what both do would leave the array.
+    assert_eq!(other("b1 = f64[10000]", "b1 = f64[9999]"), [1, 0, 1, 0]);
 }

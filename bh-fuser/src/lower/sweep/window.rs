@@ -70,7 +70,7 @@ fn size(array: &Array) -> i64 {
 /// Can the array do without memory? Nobody outside of the chain may see it, and what is read must have been written.
 fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
     if array.reused {
-        return true;
+        return !array.accesses.is_empty();
     }
     let Some(base) = chain.batch.bases.get(array.base as usize) else { return false };
     let uses = chain.facts.uses[array.base as usize];
@@ -113,7 +113,7 @@ fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
 
 /// Bytes between memory and kernels: in the plain order, and with the sweep.
 fn traffic(chain: &Chain<'_>, rolling: &[bool]) -> (u64, u64) {
-    let (mut plain, mut swept) = (0, 0);
+    let (mut plain, mut swept) = (chain.spared, 0);
     for (array, &rolling) in chain.arrays.iter().zip(rolling).filter(|(array, _)| !array.reused) {
         // A nest uses an array as many rows long as its positions are.
         let bytes = |access: &Access| {
