@@ -27,6 +27,7 @@ pub struct Engine {
     kernels: Counter,
     plan_hits: Counter,
     plan_misses: Counter,
+    margins: Counter,
     sweeps: Counter,
     swept_kernels: Counter,
     saved_bytes: Counter,
@@ -80,6 +81,7 @@ impl Component for Engine {
             kernels: host.counter("kernels"),
             plan_hits: host.counter("plan hits"),
             plan_misses: host.counter("plan misses"),
+            margins: host.counter("margins"),
             sweeps: host.counter("sweeps"),
             swept_kernels: host.counter("kernels in sweeps"),
             saved_bytes: host.counter("bytes saved by sweeps"),
@@ -217,7 +219,10 @@ impl Component for Engine {
                     Some(plan) => Ok(plan),
                     None => {
                         let machine = &mut self.machine;
-                        BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1).map(|new| plan.insert(new))
+                        BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1).map(|new| {
+                            self.margins.add(new.margins());
+                            plan.insert(new)
+                        })
                     }
                 };
                 let result = planned.and_then(|plan| self.machine.block(&registry, batch, plan));

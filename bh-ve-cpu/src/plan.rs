@@ -22,7 +22,7 @@ pub(crate) struct BaseUse {
 pub(crate) struct RenamePlan {
     /// Index of the base in the batch.
     pub(crate) base: u32,
-    /// Copies of what the block leaves uncovered.
+    /// Copies of what the block leaves uncovered, but for what its programs copy beside their lines.
     pub(crate) copies: Vec<Program>,
     /// The base that becomes an alias of a view of the fresh buffer.
     pub(crate) alias: Option<(u32, u32)>,
@@ -53,7 +53,7 @@ impl BlockPlan {
         tier1: &mut Option<Tier1>,
     ) -> Result<BlockPlan> {
         let mut uses = Uses(Vec::new());
-        let work = match lower::lower(batch, block) {
+        let mut work = match lower::lower(batch, block) {
             Lowered::Nothing => Work::Nothing,
             Lowered::Special(special) => {
                 uses.special(batch, special);
@@ -74,14 +74,28 @@ impl BlockPlan {
         for rename in batch.renames(&batch.blocks[block as usize]) {
             let mut copies = Vec::new();
             for &view in batch.uncovered(rename) {
-                let stage = lower::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
                 uses.add(rename.base, access::READ);
+                let (size, margin) = (batch.bases[rename.base as usize].dtype().size(), batch.view(view));
+                if let Work::Programs(programs, _) = &mut work
+                    && programs.iter_mut().any(|program| program.add_margin(rename.base, &margin, size))
+                {
+                    continue;
+                }
+                let stage = lower::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
                 copies.push(program::compile(&stage, primitives, tier1)?);
             }
             let alias = (rename.alias != bh_bytecode::batch::NO_BASE).then_some((rename.alias, rename.alias_view));
             renames.push(RenamePlan { base: rename.base, copies, alias });
         }
         Ok(BlockPlan { work, bases: uses.0, renames })
+    }
+
+    /// Copies that its programs make beside their lines.
+    pub(crate) fn margins(&self) -> u64 {
+        match &self.work {
+            Work::Programs(programs, _) => programs.iter().map(|program| program.margins.len() as u64).sum(),
+            Work::Nothing | Work::Special(_) => 0,
+        }
     }
 }
 

@@ -155,6 +155,7 @@ impl Compiler<'_> {
             tile: tile::choose(stage, &self.analysis.geometry, self.primitives.cache_bytes),
             streams: false,
             weight: 0,
+            margins: Vec::new(),
             native: None,
         };
         let mut value = 0u16;

@@ -8,12 +8,14 @@
 mod analysis;
 mod compile;
 mod geometry;
+mod margin;
 mod registers;
 mod tile;
 
 pub(crate) use analysis::SUM_TERMS;
 pub(crate) use compile::{SweepMemory, compile, compile_in_sweep};
 pub(crate) use geometry::Geometry;
+pub(crate) use margin::Margin;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn, SumFn};
 use crate::run::Loops;
@@ -119,6 +121,8 @@ pub(crate) struct Program {
     pub(crate) streams: bool,
     /// Rough cost of an element, in units of one vectorised addition.
     pub(crate) weight: u32,
+    /// What is copied beside the lines.
+    pub(crate) margins: Vec<Margin>,
     /// What it is as a kernel that can be compiled.
     pub(crate) native: Option<Native>,
 }

@@ -2,6 +2,7 @@
 
 use super::cursor::Level;
 use super::frame::{Folding, Frame};
+use super::margin;
 use super::queue::part;
 use super::scratch::{Parts, Scratch};
 use super::{Binding, Workers};
@@ -12,6 +13,9 @@ use std::ops::Range;
 
 /// So many units should each participant have.
 const UNITS: i64 = 8;
+
+/// What lines use before their margins are copied fits second-level caches.
+const MARGIN_BYTES: i64 = 192 << 10;
 
 /// Runs some iterations of the outermost loop on one participant, with slots that begin at `slots`.
 ///
@@ -49,11 +53,15 @@ pub(super) unsafe fn run_part(
 /// The lines must be inside the nest.
 unsafe fn planes(frame: &mut Frame<'_>, level: &Level, at: (&mut [*mut u8], &mut [i64]), lines: i64) {
     let (program, (line, index)) = (frame.program, at);
+    let most = if program.margins.is_empty() { i64::MAX } else { program.lines_of_margins(MARGIN_BYTES) };
     let mut left = lines;
     while left > 0 {
-        let together = level.ahead(index).min(left);
+        let together = level.ahead(index).min(left).min(most);
         // SAFETY: promised by the caller.
-        unsafe { frame.lines(line, together, 0, program.geometry.line, Folding::None) };
+        unsafe {
+            frame.lines(line, together, 0, program.geometry.line, Folding::None);
+            margin::copy(program, line, together);
+        }
         left -= together;
         if left > 0 {
             level.skip(together, &program.slots, line, index);
@@ -162,6 +170,9 @@ pub(super) unsafe fn run(
                     let first = block * geometry.step;
                     let steps = geometry.line.min(last * geometry.step) - first;
                     frame.lines(line, 1, first, steps, Folding::None);
+                    if first == 0 {
+                        margin::copy(program, line, 1);
+                    }
                     at += last - block;
                     if at < units.end {
                         level.next(&program.slots, line, index);

@@ -7,6 +7,7 @@ mod fold;
 mod frame;
 mod gather;
 mod map;
+mod margin;
 mod partials;
 mod pool;
 mod queue;

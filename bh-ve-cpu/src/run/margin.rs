@@ -1,0 +1,45 @@
+//! Copying margins beside lines.
+
+use crate::program::{Margin, Program};
+
+/// Copies the margins of `lines` lines of a plane, the first of which is at `positions`.
+///
+/// # Safety
+/// The lines must be inside the nest, and nobody else may copy their margins.
+pub(super) unsafe fn copy(program: &Program, positions: &[*mut u8], lines: i64) {
+    for margin in &program.margins {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match margin.bytes {
+                4 => elements::<u32>(program, margin, positions, lines),
+                8 => elements::<u64>(program, margin, positions, lines),
+                16 => elements::<[u64; 2]>(program, margin, positions, lines),
+                bytes => {
+                    each(program, margin, positions, lines, |from, to| std::ptr::copy_nonoverlapping(from, to, bytes));
+                }
+            }
+        }
+    }
+}
+
+/// Copies a margin of one element for each line.
+///
+/// # Safety
+/// As [`copy`]; the margin has the element's size.
+#[inline]
+unsafe fn elements<T: Copy>(program: &Program, margin: &Margin, positions: &[*mut u8], lines: i64) {
+    each(program, margin, positions, lines, |from, to| {
+        // SAFETY: promised by the caller.
+        unsafe { to.cast::<T>().write_unaligned(from.cast::<T>().read_unaligned()) };
+    });
+}
+
+#[inline]
+fn each(program: &Program, margin: &Margin, positions: &[*mut u8], lines: i64, copy: impl Fn(*const u8, *mut u8)) {
+    let plane = program.slots[margin.to].plane;
+    let (mut from, mut to) = (positions[margin.from], positions[margin.to]);
+    for _ in 0..lines {
+        copy(from, to);
+        (from, to) = (from.wrapping_offset(plane), to.wrapping_offset(plane));
+    }
+}
