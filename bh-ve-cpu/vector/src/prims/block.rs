@@ -24,7 +24,11 @@ pub(super) trait Kernel: 'static {
     unsafe fn operands<'a>(n: usize, pointers: [*const u8; 3]) -> Self::Operands<'a>;
 
     /// The result at index `i`.
-    fn at(operands: Self::Operands<'_>, i: usize) -> Self::Out;
+    ///
+    /// # Safety
+    /// The operands must have an element at this index. Loops with a check have an exit that vectors cannot take: the last
+    /// elements would be done one by one.
+    unsafe fn at(operands: Self::Operands<'_>, i: usize) -> Self::Out;
 }
 
 /// The value of a function item or of a closure that captures nothing.
@@ -68,8 +72,9 @@ macro_rules! maps {
             }
 
             #[inline(always)]
-            fn at(operands: Self::Operands<'_>, i: usize) -> O {
-                function::<F>()($(operands.$operand[i]),*)
+            unsafe fn at(operands: Self::Operands<'_>, i: usize) -> O {
+                // SAFETY: the caller vouches for the index.
+                unsafe { function::<F>()($(*operands.$operand.get_unchecked(i)),*) }
             }
         }
     )*};
@@ -118,8 +123,9 @@ where
     }
 
     #[inline(always)]
-    fn at((a, b): Self::Operands<'_>, i: usize) -> O {
-        function::<F>()(a[i], b)
+    unsafe fn at((a, b): Self::Operands<'_>, i: usize) -> O {
+        // SAFETY: the caller vouches for the index.
+        function::<F>()(unsafe { *a.get_unchecked(i) }, b)
     }
 }
 
@@ -144,8 +150,9 @@ where
     }
 
     #[inline(always)]
-    fn at((a, b): Self::Operands<'_>, i: usize) -> O {
-        function::<F>()(a, b[i])
+    unsafe fn at((a, b): Self::Operands<'_>, i: usize) -> O {
+        // SAFETY: the caller vouches for the index.
+        function::<F>()(a, unsafe { *b.get_unchecked(i) })
     }
 }
 
@@ -168,24 +175,52 @@ where
     }
 
     #[inline(always)]
-    fn at((a, b, c): Self::Operands<'_>, i: usize) -> T {
-        function::<F>()(a[i], b[i], c)
+    unsafe fn at((a, b, c): Self::Operands<'_>, i: usize) -> T {
+        // SAFETY: the caller vouches for the index.
+        unsafe { function::<F>()(*a.get_unchecked(i), *b.get_unchecked(i), c) }
     }
 }
 
 /// Bytes of results that an in-place primitive computes beside its operands before it stores them.
 const BOUNCE: usize = 2048;
 
-/// The loop proper. `out` aliases none of the operands, which is what lets the compiler vectorise without asking.
+/// Bytes of the widest vectors.
+const VECTOR: usize = 64;
+
+/// The size of the largest element that a primitive reads or writes.
+const fn widest(size: usize, [a, b, c]: [usize; 3]) -> usize {
+    const fn larger(a: usize, b: usize) -> usize {
+        if a > b { a } else { b }
+    }
+    larger(larger(size, a), larger(b, c))
+}
+
+/// The loop proper. `out` aliases none of the operands, which is what lets the compiler vectorise without asking. It takes
+/// several vectors at a time; what is left of a block goes through one at a time, and less than that element by element.
 ///
 /// # Safety
 /// As [`Kernel::operands`], for blocks as long as `out`.
 #[inline(always)]
 unsafe fn fill_block<K: Kernel>(out: &mut [MaybeUninit<K::Out>], pointers: [*const u8; 3]) {
-    // SAFETY: the caller vouches for the pointers.
-    let operands = unsafe { K::operands(out.len(), pointers) };
-    for (i, out) in out.iter_mut().enumerate() {
-        *out = MaybeUninit::new(K::at(operands, i));
+    let n = out.len();
+    let vector = const { VECTOR / widest(size_of::<K::Out>(), K::STEPS) };
+    let (many, whole) = (n - n % (4 * vector), n - n % vector);
+    // SAFETY: the caller vouches for the pointers, and all indices are below `n`.
+    unsafe {
+        let operands = K::operands(n, pointers);
+        for i in 0..many {
+            out.get_unchecked_mut(i).write(K::at(operands, i));
+        }
+        let mut first = many;
+        while first < whole {
+            for i in first..first + vector {
+                out.get_unchecked_mut(i).write(K::at(operands, i));
+            }
+            first += vector;
+        }
+        for i in whole..n {
+            out.get_unchecked_mut(i).write(K::at(operands, i));
+        }
     }
 }
 

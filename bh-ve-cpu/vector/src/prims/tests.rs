@@ -5,8 +5,8 @@ use crate::simd::Isa;
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::{CastFrom, DType, Element, Kind, Opcode, c64, c128, for_each_opcode, scalar, types_of};
 
-/// The lengths tried: less than a vector, whole vectors, and tails.
-const LENGTHS: [usize; 4] = [1, 7, 64, 131];
+/// The lengths tried: less than a vector, many vectors at a time, one at a time, and tails.
+const LENGTHS: [usize; 5] = [1, 7, 64, 105, 131];
 
 /// A block with room for misalignment by one element.
 #[derive(Clone)]
