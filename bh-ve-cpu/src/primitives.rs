@@ -51,6 +51,11 @@ impl Primitives {
         Some((prims::reduce_lanes(self.isa, combiner, dtype)?, prims::fold_lanes(combiner, dtype)?))
     }
 
+    /// The fold into lanes of what an operation makes of two blocks.
+    pub(crate) fn lanes_of(&self, first: Opcode, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
+        prims::reduce_lanes_of(self.isa, first, combiner, dtype)
+    }
+
     pub(crate) fn copy_streaming(&self) -> CopyFn {
         prims::copy_streaming()
     }

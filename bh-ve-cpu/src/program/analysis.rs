@@ -2,9 +2,9 @@
 //! which steps become one primitive.
 
 use super::Geometry;
-use crate::primitives::{PrimFn, Primitives, Side};
+use crate::primitives::{LanesFn, PrimFn, Primitives, Side};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, Slot, SlotMode, Stage, Step};
+use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
 
 /// The fewest and the most terms of a sum of many blocks. Three terms are one super-instruction already.
 const SUM_LEAST: usize = 4;
@@ -52,6 +52,8 @@ pub(super) struct Value {
 pub(super) struct Form {
     /// The primitive, if it is not the step's own.
     pub(super) run: Option<PrimFn>,
+    /// The fold into lanes of what is made of two operands, if the step is that of a reduction.
+    pub(super) lanes: Option<LanesFn>,
     /// The operands.
     pub(super) args: [Arg; 3],
     /// How many of them count.
@@ -89,6 +91,7 @@ impl<'a> Analysis<'a> {
         analysis.collect();
         analysis.sum(primitives);
         analysis.fuse(primitives);
+        analysis.fuse_folds(primitives);
         analysis.find_scalars(primitives);
         analysis.count_uses();
         analysis.place_loads();
@@ -155,7 +158,14 @@ impl<'a> Analysis<'a> {
         for (index, step) in self.steps().iter().enumerate() {
             let mut args = [Arg::Constant(0); 3];
             args.iter_mut().zip(step.args()).for_each(|(to, from)| *to = *from);
-            self.forms.push(Form { run: None, args, count: step.args().len(), scalar: None, terms: (0, 0) });
+            self.forms.push(Form {
+                run: None,
+                lanes: None,
+                args,
+                count: step.args().len(),
+                scalar: None,
+                terms: (0, 0),
+            });
             if let Some(dtype) = step.output(self.slots()) {
                 let value = Value { home: Home::Register, dtype, made: index, last: index, uses: 0, block: false };
                 self.values.push(value);
@@ -252,7 +262,7 @@ impl<'a> Analysis<'a> {
                 }
                 self.drop_step(made);
                 let args = [factor; 3];
-                self.forms[index] = Form { run: None, args, count: 1, scalar: Some(0), terms };
+                self.forms[index] = Form { run: None, lanes: None, args, count: 1, scalar: Some(0), terms };
                 break;
             }
         }
@@ -309,10 +319,33 @@ impl<'a> Analysis<'a> {
                 let single = count == 2 && self.is_scalar(c);
                 let Some(run) = primitives.fused(first, second, at == 1, single, input) else { continue };
                 let (operands, scalar) = (count as usize + 1, single.then_some(2));
-                self.forms[index] = Form { run: Some(run), args: [a, b, c], count: operands, scalar, terms: (0, 0) };
+                self.forms[index] =
+                    Form { run: Some(run), args: [a, b, c], count: operands, scalar, ..self.forms[index] };
                 self.forms[made].count = 0;
                 self.values[value as usize].home = Home::Nowhere;
                 break;
+            }
+        }
+    }
+
+    /// Merges a binary operation into the fold that is the only user of its result, where lines are folded into lanes.
+    fn fuse_folds(&mut self, primitives: Primitives) {
+        if self.geometry.line_role() != Dim::Reduced {
+            return;
+        }
+        for index in 0..self.forms.len() {
+            let Step::Reduce { opcode, slot, arg: Arg::Value(value) } = self.steps()[index] else { continue };
+            let Value { made, uses: 1, dtype, .. } = self.values[value as usize] else { continue };
+            let Step::Compute { opcode: first, input, count: 2, .. } = self.steps()[made] else { continue };
+            let form = self.forms[made];
+            let is_plain = form.run.is_none() && form.count == 2 && input == dtype;
+            let Some(combiner) = opcode.combiner() else { continue };
+            if is_plain
+                && dtype == self.slots()[slot as usize].dtype
+                && let Some(lanes) = primitives.lanes_of(first, combiner, dtype)
+            {
+                self.forms[index] = Form { lanes: Some(lanes), ..form };
+                self.drop_step(made);
             }
         }
     }

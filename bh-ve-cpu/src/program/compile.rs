@@ -221,17 +221,18 @@ impl Compiler<'_> {
                     });
                 }
                 Step::Store { .. } => {}
-                Step::Reduce { opcode, slot, arg } => {
+                Step::Reduce { opcode, slot, .. } => {
                     let dtype = kernel.slots[slot as usize].dtype;
                     let combiner = opcode.combiner().ok_or_else(|| missing(opcode, dtype))?;
                     let (lanes, join) = self.primitives.lanes(combiner, dtype).ok_or_else(|| missing(opcode, dtype))?;
+                    let form = &self.analysis.forms[index];
                     program.folds.push(Fold {
                         combine: self.elementwise(combiner, 0, dtype, dtype)?,
-                        lanes,
+                        lanes: form.lanes.unwrap_or(lanes),
                         join,
                         neutral: neutral(opcode, dtype),
                         size: dtype.size(),
-                        arg: place(arg),
+                        args: [form.args[0], form.args[form.count - 1]].map(place),
                         slot: slot as usize,
                     });
                 }

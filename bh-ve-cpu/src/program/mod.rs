@@ -77,7 +77,7 @@ pub(crate) struct SlotPlan {
 pub(crate) struct Fold {
     /// Combines two blocks element by element.
     pub(crate) combine: PrimFn,
-    /// Folds a block into lanes.
+    /// Folds a block, or what it makes of two, into lanes.
     pub(crate) lanes: LanesFn,
     /// Folds the lanes into the first.
     pub(crate) join: JoinFn,
@@ -85,8 +85,8 @@ pub(crate) struct Fold {
     pub(crate) neutral: [u8; 16],
     /// Bytes per element.
     pub(crate) size: usize,
-    /// The value that is folded.
-    pub(crate) arg: Place,
+    /// The value that is folded, or the two that [`Fold::lanes`] makes it of.
+    pub(crate) args: [Place; 2],
     /// The slot (counted from the first slot) that receives the result.
     pub(crate) slot: usize,
 }

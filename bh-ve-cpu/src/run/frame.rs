@@ -205,12 +205,13 @@ impl<'a> Frame<'a> {
                 Folding::Lanes(accumulators) => {
                     for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
                         let lanes = lanes.wrapping_add(set * LANES * fold.size);
-                        (fold.lanes)(count, lanes, self.at(fold.arg).wrapping_add(from * fold.size));
+                        let [a, b] = fold.args.map(|arg| self.at(arg).wrapping_add(from * fold.size));
+                        (fold.lanes)(count, lanes, a, b);
                     }
                 }
                 Folding::Elements(accumulators) => {
                     for (fold, &elements) in self.program.folds.iter().zip(accumulators) {
-                        let (elements, value) = (elements.wrapping_add(offset * fold.size), self.at(fold.arg));
+                        let (elements, value) = (elements.wrapping_add(offset * fold.size), self.at(fold.args[0]));
                         (fold.combine)(count, elements, elements, value, value);
                     }
                 }

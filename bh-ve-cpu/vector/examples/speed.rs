@@ -97,7 +97,7 @@ fn all_primitives(isas: &[Isa], wanted: impl Fn(Opcode) -> bool) {
                     line(&format!("{} | {dtype}", info.name), isas, |isa| {
                         let run = prims::reduce_lanes(isa, opcode, dtype)?;
                         // SAFETY: lanes and a block; the level is available.
-                        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr()) }))
+                        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr(), std::ptr::null()) }))
                     });
                 }
                 (Kind::Generator, Signature::Index) => line(&format!("range | {dtype}"), isas, |isa| {

@@ -8,11 +8,12 @@ use std::marker::PhantomData;
 /// Lanes of a fold. Element `i` of a block goes to lane `i % LANES`.
 pub const LANES: usize = 32;
 
-/// `lanes[i % LANES] = op(lanes[i % LANES], a[i])` for each of the `n` elements at `a`.
+/// `lanes[i % LANES] = op(lanes[i % LANES], a[i])` for each of the `n` elements at `a`, or the same of what an operation makes
+/// of the elements at `a` and `b`. `b` may be null where it is not used.
 ///
 /// # Safety
-/// `lanes` must be valid for `LANES` and `a` for `n` elements; the level must be available.
-pub type LanesFn = unsafe extern "C" fn(n: usize, lanes: *mut u8, a: *const u8);
+/// `lanes` must be valid for `LANES`, and `a` and `b` for `n` elements; the level must be available.
+pub type LanesFn = unsafe extern "C" fn(n: usize, lanes: *mut u8, a: *const u8, b: *const u8);
 
 /// Joins `LANES` lanes into one element at `out`, which may be the first lane.
 ///
@@ -26,25 +27,47 @@ trait Combine: 'static {
     fn combine(a: Self::Element, b: Self::Element) -> Self::Element;
 }
 
+/// What is folded.
+trait Source<T>: 'static {
+    /// Is it made of two blocks?
+    const TWO: bool;
+    fn element(a: T, b: T) -> T;
+}
+
+/// The elements of a block.
+struct Plain;
+
+impl<T> Source<T> for Plain {
+    const TWO: bool = false;
+    #[inline(always)]
+    fn element(a: T, _: T) -> T {
+        a
+    }
+}
+
 /// # Safety
 /// As [`LanesFn`].
 #[inline(always)]
-unsafe fn fold<C: Combine>(n: usize, lanes: *mut u8, a: *const u8) {
-    // SAFETY: the caller vouches for both; the lanes are copied, so that they can live in registers.
+unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *const u8, b: *const u8) {
+    let lanes = lanes.cast::<[C::Element; LANES]>();
+    // SAFETY: the caller vouches for all of them; the lanes are copied, so that they can live in registers.
     unsafe {
-        let lanes = lanes.cast::<[C::Element; LANES]>();
-        let elements = std::slice::from_raw_parts(a.cast::<C::Element>(), n);
+        let elements =
+            |block: *const u8| std::slice::from_raw_parts(block.cast::<C::Element>(), n).as_chunks::<LANES>();
+        let (chunks, rest) = elements(a);
+        let (second_chunks, second_rest) = elements(if S::TWO { b } else { a });
         let mut sums = lanes.read_unaligned();
-        let (chunks, rest) = elements.as_chunks::<LANES>();
-        for chunk in chunks {
+        for (a, b) in chunks.iter().zip(second_chunks) {
             for lane in 0..LANES {
-                sums[lane] = C::combine(sums[lane], chunk[lane]);
+                sums[lane] = C::combine(sums[lane], S::element(a[lane], b[lane]));
             }
         }
-        for (sum, &element) in sums.iter_mut().zip(rest) {
-            *sum = C::combine(*sum, element);
-        }
         lanes.write_unaligned(sums);
+        // In memory, as registers have no numbers.
+        for (lane, (&a, &b)) in rest.iter().zip(second_rest).enumerate() {
+            let lane = lanes.cast::<C::Element>().add(lane);
+            lane.write_unaligned(C::combine(lane.read_unaligned(), S::element(a, b)));
+        }
     }
 }
 
@@ -70,9 +93,14 @@ macro_rules! level {
             use super::*;
 
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn entry<C: Combine>(n: usize, lanes: *mut u8, a: *const u8) {
+            pub(super) unsafe extern "C" fn entry<C: Combine, S: Source<C::Element>>(
+                n: usize,
+                lanes: *mut u8,
+                a: *const u8,
+                b: *const u8,
+            ) {
                 // SAFETY: the contract of LanesFn.
-                unsafe { fold::<C>(n, lanes, a) }
+                unsafe { fold::<C, S>(n, lanes, a, b) }
             }
         }
     };
@@ -83,13 +111,13 @@ level!(avx2, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
 level!(avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 
-fn lanes_at<C: Combine>(isa: Isa) -> LanesFn {
+fn lanes_at<C: Combine, S: Source<C::Element>>(isa: Isa) -> LanesFn {
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::entry::<C>,
+        Isa::Avx2 => avx2::entry::<C, S>,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::entry::<C>,
-        _ => baseline::entry::<C>,
+        Isa::Avx512 => avx512::entry::<C, S>,
+        _ => baseline::entry::<C, S>,
     }
 }
 
@@ -130,7 +158,7 @@ macro_rules! pick_lanes {
         #[allow(unused_imports, reason = "only some sets hold complex types")]
         use bh_bytecode::{c64, c128};
         match $dtype {
-            $(DType::$variant => Some(lanes_at::<$name<$type>>($isa)),)*
+            $(DType::$variant => Some(lanes_at::<$name<$type>, Plain>($isa)),)*
             #[allow(unreachable_patterns, reason = "some sets hold every type")]
             _ => None,
         }
@@ -158,3 +186,43 @@ combiners! {
     Or = bit_or: Bits BITS, BitwiseOr | BitwiseOrReduce | LogicalOr | LogicalOrReduce;
     Xor = bit_xor: Bits BITS, BitwiseXor | BitwiseXorReduce | LogicalXor | LogicalXorReduce;
 }
+
+macro_rules! sources {
+    ($($name:ident = $scalar:ident),*) => {
+        $(
+            /// What an operation makes of the elements of two blocks.
+            struct $name;
+            impl<T: scalar::Numeric> Source<T> for $name {
+                const TWO: bool = true;
+                #[inline(always)]
+                fn element(a: T, b: T) -> T {
+                    scalar::$scalar(a, b)
+                }
+            }
+        )*
+
+        /// The fold of what an arithmetic operation makes of two blocks, into lanes as those of [`reduce_lanes`]: for sums and
+        /// limits of `f32` or `f64`.
+        pub fn reduce_lanes_of(isa: Isa, first: Opcode, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
+            macro_rules! of {
+                ($source:ident, $type:ty) => {
+                    match combiner {
+                        Opcode::Add => Some(lanes_at::<Sum<$type>, $source>(isa)),
+                        Opcode::Minimum => Some(lanes_at::<Smallest<$type>, $source>(isa)),
+                        Opcode::Maximum => Some(lanes_at::<Largest<$type>, $source>(isa)),
+                        _ => None,
+                    }
+                };
+            }
+            match (first, dtype) {
+                $(
+                    (Opcode::$name, DType::F64) => of!($name, f64),
+                    (Opcode::$name, DType::F32) => of!($name, f32),
+                )*
+                _ => None,
+            }
+        }
+    };
+}
+
+sources! { Add = add, Subtract = subtract, Multiply = multiply, Divide = divide }

@@ -19,7 +19,7 @@ mod tests;
 pub use crate::math::PrimFn;
 pub use constant::{Side, lookup_const};
 pub use elementwise::lookup;
-pub use fold::{JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes};
+pub use fold::{JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes, reduce_lanes_of};
 pub use fused::{lookup_fused, lookup_fused_const};
 pub use generate::{IotaFn, PhiloxFn, iota, philox};
 pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
