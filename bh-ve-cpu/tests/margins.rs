@@ -59,8 +59,8 @@ fn random_steps_of_grids_equal_the_oracle() {
 }
 
 /// A grid whose inside becomes a function of neighbours; `wide` elements at each end of a line stay, and
-/// one at each end of the other dimensions.
-fn step(dtype: DType, shape: &[i64], wide: i64) -> Program {
+/// one at each end of the other dimensions. `summed` asks for the sum of what is written.
+fn step(dtype: DType, shape: &[i64], wide: i64, summed: bool) -> Program {
     let (mut batch, mut memory) = (Batch::default(), Memory::new());
     let len: i64 = shape.iter().product();
     let base = batch.push_base(Base { flags: base_flags::LIVE_OUT, ..Base::new(1, dtype, len) });
@@ -81,6 +81,13 @@ fn step(dtype: DType, shape: &[i64], wide: i64) -> Program {
     let sum_view = view(sum, 0, &dense);
     batch.push_instr(Instr::new(Opcode::BitwiseXor, &[sum_view, left, below]));
     batch.push_instr(Instr::new(Opcode::Identity, &[out, sum_view]));
+    if summed {
+        let flags = base_flags::BORN | base_flags::LIVE_OUT;
+        let total = batch.push_base(Base { flags, ..Base::new(3, dtype, 1) });
+        let total = Operand::view(batch.intern_view(total, &View::new(0, &[], &[]).unwrap()));
+        let all = (1 << rank) - 1;
+        batch.push_instr(Instr { param: all, ..Instr::new(Opcode::AddReduce, &[total, sum_view]) });
+    }
     let whole = Operand::view(batch.intern_view(sum, &View::new(0, &[count], &[1]).unwrap()));
     batch.push_instr(Instr::new(Opcode::Discard, &[whole]));
     Program { batch, memory }
@@ -92,7 +99,7 @@ fn margins_of_all_widths_are_copied() {
     for dtype in [DType::U8, DType::I16, DType::I32, DType::U64] {
         for wide in [1, 2, 3, 8, 9, 70] {
             for shape in [&[7, 50 + 2 * wide][..], &[4, 5, 49 + 2 * wide], &[4, 200 + 2 * wide]] {
-                compare(&mut drivers, &step(dtype, shape, wide), &format!("{dtype}, {shape:?}, {wide}"));
+                compare(&mut drivers, &step(dtype, shape, wide, false), &format!("{dtype}, {shape:?}, {wide}"));
             }
         }
     }
@@ -108,6 +115,10 @@ fn margins_are_copied_once_whoever_takes_the_lines() {
     let mut drivers = drivers();
     // Many lines, so many that go in tiles, and lines so few that their parts are shared out.
     for shape in [&[5000, 200][..], &[80, 100, 120], &[5, 300_000]] {
-        compare(&mut drivers, &step(DType::U64, shape, 1), &format!("{shape:?}"));
+        for summed in [false, true] {
+            compare(&mut drivers, &step(DType::U64, shape, 1, summed), &format!("{shape:?}, summed: {summed}"));
+        }
     }
+    // The sum of long rows is folded in parts of them.
+    assert_eq!(drivers[0].counter("margins"), 2 * 3 + 2 * 2);
 }

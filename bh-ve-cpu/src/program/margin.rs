@@ -26,7 +26,11 @@ impl Program {
     pub(crate) fn add_margin(&mut self, base: u32, view: &View, size: usize) -> bool {
         let geometry = &self.geometry;
         let dims = geometry.line_dim;
-        if geometry.spans() || dims == 0 || geometry.iterations() == 0 || !matches!(self.loops, Loops::Map(_)) {
+        let whole = match &self.loops {
+            Loops::Map(_) => !geometry.spans(),
+            Loops::Fold(division) => division.folds_lines(geometry),
+        };
+        if !whole || dims == 0 || geometry.iterations() == 0 {
             return false;
         }
         let scaled = |stride: &i64| *stride as isize * size as isize;

@@ -147,6 +147,15 @@ impl Division {
         chunk(iterations.start) * units..chunk(iterations.end) * units
     }
 
+    /// Are whole lines folded, several of them for a result?
+    pub(crate) fn folds_lines(&self, geometry: &Geometry) -> bool {
+        self.line_reduced
+            && !geometry.spans()
+            && self.cut.row.is_some()
+            && geometry.rows_of_line() == 1
+            && self.reduced.count() > 1
+    }
+
     /// Is each result the fold of one line, so that a unit is a line?
     pub(super) fn has_line_for_result(&self, geometry: &Geometry) -> bool {
         self.line_reduced

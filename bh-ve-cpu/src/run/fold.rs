@@ -10,6 +10,7 @@
 
 use super::division::{Division, split};
 use super::frame::{Folding, Frame};
+use super::margin;
 use super::partials::{self, Partials};
 use super::queue::part;
 use super::scratch::{Aligned, Parts};
@@ -316,9 +317,11 @@ impl Folder<'_> {
                 _ => per_line - in_line,
             };
             let together = ahead.min(left);
-            // SAFETY: promised by the caller.
+            margin::fetch(program, self.line, together);
+            // SAFETY: promised by the caller; programs with margins have lines of one row.
             unsafe {
                 self.frame.lines(self.line, together, in_line * row, row, Folding::Lanes(self.accumulators));
+                margin::copy(program, self.line, together);
             }
             (left, in_line) = (left - together, 0);
             if left > 0 {

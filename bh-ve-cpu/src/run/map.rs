@@ -50,13 +50,14 @@ pub(super) unsafe fn run_part(
 /// Runs whole lines, in planes: from the position and index of the first one on.
 ///
 /// # Safety
-/// The lines must be inside the nest.
+/// The lines must be inside the nest, and nobody else may run them.
 unsafe fn planes(frame: &mut Frame<'_>, level: &Level, at: (&mut [*mut u8], &mut [i64]), lines: i64) {
     let (program, (line, index)) = (frame.program, at);
     let most = if program.margins.is_empty() { i64::MAX } else { program.lines_of_margins(MARGIN_BYTES) };
     let mut left = lines;
     while left > 0 {
         let together = level.ahead(index).min(left).min(most);
+        margin::fetch(program, line, together);
         // SAFETY: promised by the caller.
         unsafe {
             frame.lines(line, together, 0, program.geometry.line, Folding::None);

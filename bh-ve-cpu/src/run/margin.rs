@@ -22,6 +22,25 @@ pub(super) unsafe fn copy(program: &Program, positions: &[*mut u8], lines: i64) 
     }
 }
 
+/// Has the caches fetch what [`copy`] will read, while the lines run.
+pub(super) fn fetch(program: &Program, positions: &[*mut u8], lines: i64) {
+    for margin in &program.margins {
+        each(program, margin, positions, lines, |from, _| prefetch(from));
+    }
+}
+
+#[inline]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Copies a margin of one element for each line.
 ///
 /// # Safety

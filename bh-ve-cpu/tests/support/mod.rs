@@ -153,6 +153,8 @@ unsafe extern "C" fn fresh(
         let (state, base) = (state(context), &*base);
         let bytes = base.bytes() as usize;
         let block = take(&mut state.free, bytes);
+        // What happens to be there must not be taken for a result.
+        ptr::write_bytes(block.data, 0xa5, bytes);
         *buffer = Buffer { data: block.data.cast(), bytes, token: base.id };
         state.fresh.insert(base.id, block);
     }
