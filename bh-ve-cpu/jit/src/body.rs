@@ -1,5 +1,6 @@
 //! The steps of a kernel for one vector of each row.
 
+use crate::divider::is_root;
 use crate::kernel::{At, Kernel};
 use crate::math;
 use crate::operations::{self, Operation};
@@ -138,6 +139,9 @@ impl Kernel<'_> {
                 if let Some(quotient) = self.quotient(step, operands, at) {
                     return Ok(quotient);
                 }
+                if let Some(root) = self.root(step, operands[0], at) {
+                    return Ok(root);
+                }
                 let (level, fast_math, width) = (self.request.level, self.request.fast_math, at.width);
                 match self.plan.forms[index] {
                     Form::Inlined(function) => self.inlined(function, (opcode, input), operands, at),
@@ -171,31 +175,61 @@ impl Kernel<'_> {
         let (result, special) = result.ok_or_else(|| format!("{opcode} of {dtype}"))?;
         let result = if single { self.writer.value(format_args!("fptrunc {wide} {result} to {kind}")) } else { result };
         let Some(special) = special else { return Ok(result) };
-        let any = is_special(&mut self.writer, special, at);
-        let (slow, join) = (self.writer.label("slow"), self.writer.label("join"));
-        let fast = self.writer.block().to_owned();
-        self.writer.line(format_args!("br i1 {any}, label %{slow}, label %{join}, !prof !0"));
-        self.writer.begin(&slow);
-        let size = dtype.size();
-        let (b, target) = (
-            self.writer.value("getelementptr i8, ptr %scratch, i64 256"),
-            self.writer.value("getelementptr i8, ptr %scratch, i64 512"),
-        );
-        self.writer.line(format_args!("store {kind} {x}, ptr %scratch, align {size}"));
-        if binary {
-            self.writer.line(format_args!("store {kind} {y}, ptr {b}, align {size}"));
+        let called = |writer: &mut Writer| {
+            let size = dtype.size();
+            let (b, target) = (
+                writer.value("getelementptr i8, ptr %scratch, i64 256"),
+                writer.value("getelementptr i8, ptr %scratch, i64 512"),
+            );
+            writer.line(format_args!("store {kind} {x}, ptr %scratch, align {size}"));
+            if binary {
+                writer.line(format_args!("store {kind} {y}, ptr {b}, align {size}"));
+            }
+            writer.line(format_args!(
+                "call void %f{function}(i64 {width}, ptr {target}, ptr %scratch, ptr {b}, ptr null)"
+            ));
+            writer.value(format_args!("load {kind}, ptr {target}, align {size}"))
+        };
+        Ok(unless_special(&mut self.writer, &kind, result, special, at, called))
+    }
+
+    /// The root that a step makes, if it is made by multiplications: those of `bh-vector`, with the bits of the instruction.
+    fn root(&mut self, step: &Step, x: Value, at: &At) -> Option<Value> {
+        if !self.plan.multiplied.has_roots() || !is_root(step) {
+            return None;
         }
-        self.writer
-            .line(format_args!("call void %f{function}(i64 {width}, ptr {target}, ptr %scratch, ptr {b}, ptr null)"));
-        let exact = self.writer.value(format_args!("load {kind}, ptr {target}, align {size}"));
-        self.writer.line(format_args!("br label %{join}"));
-        self.writer.begin(&join);
-        Ok(self.writer.value(format_args!("phi {kind} [ {result}, %{fast} ], [ {exact}, %{slow} ]")))
+        let function = (Opcode::Sqrt, false);
+        let (root, special) = math::evaluate(&mut self.writer, self.request.level, at.width, function, (x, x))?;
+        let Some(special) = special else { return Some(root) };
+        let kind = format!("<{} x double>", at.width);
+        let exact =
+            |writer: &mut Writer| writer.intrinsic(&format!("llvm.sqrt.v{}f64", at.width), &kind, &[(&kind, &x)]);
+        Some(unless_special(&mut self.writer, &kind, root, special, at, exact))
     }
 }
 
+/// A value of the type `kind`, or where a lane that counts is special what `exact` makes.
+pub(crate) fn unless_special(
+    writer: &mut Writer,
+    kind: &str,
+    value: Value,
+    special: Value,
+    at: &At,
+    exact: impl FnOnce(&mut Writer) -> Value,
+) -> Value {
+    let any = is_special(writer, special, at);
+    let (slow, join) = (writer.label("slow"), writer.label("join"));
+    let fast = writer.block().to_owned();
+    writer.line(format_args!("br i1 {any}, label %{slow}, label %{join}, !prof !0"));
+    writer.begin(&slow);
+    let exact = exact(writer);
+    writer.line(format_args!("br label %{join}"));
+    writer.begin(&join);
+    writer.value(format_args!("phi {kind} [ {value}, %{fast} ], [ {exact}, %{slow} ]"))
+}
+
 /// Is any lane that counts among these?
-pub(crate) fn is_special(writer: &mut Writer, mut lanes: Value, at: &At) -> Value {
+fn is_special(writer: &mut Writer, mut lanes: Value, at: &At) -> Value {
     let width = at.width;
     if let Some(mask) = at.mask {
         lanes = writer.value(format_args!("and <{width} x i1> {lanes}, {mask}"));

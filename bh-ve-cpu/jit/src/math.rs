@@ -299,6 +299,16 @@ impl Vector for Lanes {
         self.call("sqrt", &[])
     }
 
+    fn reciprocal_root_estimate(self) -> Option<Lanes> {
+        with(|context| {
+            let kind = "<8 x double>";
+            (context.level == Level::Avx512 && context.width == 8).then(|| {
+                let arguments: [(&str, &dyn Display); 3] = [(kind, &self.0), (kind, &"zeroinitializer"), ("i8", &"-1")];
+                Lanes(context.writer.intrinsic("llvm.x86.avx512.rsqrt14.pd.512", kind, &arguments))
+            })
+        })
+    }
+
     fn rint(self) -> Lanes {
         self.call("roundeven", &[])
     }

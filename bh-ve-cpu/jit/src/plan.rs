@@ -4,7 +4,7 @@
 //! Steps that are calls cut the body into *segments*. A segment is a loop over a block of elements, after it come calls on
 //! the same block, then the next segment. Values that cross a cut lie in buffers. Most kernels are one segment.
 
-use crate::division;
+use crate::divider::Multiplied;
 use crate::math;
 use crate::operations::Operation;
 use bh_bytecode::{DType, Opcode};
@@ -68,8 +68,8 @@ pub(crate) struct Plan {
     /// How many rows are done side by side where there are that many, and the loops over their elements.
     pub(crate) rows: u16,
     pub(crate) loops_of_many: Vec<Loop>,
-    /// The divisors whose reciprocals are taken.
-    pub(crate) reciprocals: Vec<Arg>,
+    /// What is made without the divider.
+    pub(crate) multiplied: Multiplied,
     /// The slots that are written past the caches within the loops; others that stream go through buffers.
     pub(crate) streams: Vec<bool>,
 }
@@ -100,7 +100,7 @@ impl Plan {
             loops: Vec::new(),
             rows: 1,
             loops_of_many: Vec::new(),
-            reciprocals: Vec::new(),
+            multiplied: Multiplied::default(),
             streams: vec![false; request.slots.len()],
         };
         plan.value_buffers = vec![None; plan.made.len()];
@@ -270,16 +270,16 @@ impl Plan {
         let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
         let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
         let cost: usize = request.steps.iter().zip(&self.forms).map(|(step, form)| cost(step, *form)).sum();
-        self.reciprocals = division::reciprocals(request, cost);
+        self.multiplied = Multiplied::choose(request, cost);
         // Divisions and square roots take twice as long in vectors twice as wide, and the other instructions run at a
-        // higher clock without the wide ones.
+        // higher clock without the wide ones. Multiplications instead of them are for wide ones.
         let divides = |step: &Step| {
             matches!(step, Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, input: DType::F64, .. })
-                && !division::by_reciprocal(&self.reciprocals, step)
+                && !self.multiplied.has_quotient(step)
         };
         let slow = request.steps.iter().filter(|step| divides(step)).count();
         let plain = self.forms.iter().all(|form| matches!(form, Form::Own | Form::Native));
-        let narrow = plain && slow * 12 >= request.steps.len();
+        let narrow = plain && slow * 12 >= request.steps.len() && !self.multiplied.has_roots();
         let bytes = if request.level == Level::Avx512 && !narrow { 64 } else { 32 };
         let width = (bytes / widest).min(32) as u16;
         let group = 32 / width;

@@ -228,6 +228,47 @@ fn quotients_that_share_a_divisor() {
     }
 }
 
+/// Roots of these and of random numbers, divided so often that the divider would be the last to end.
+#[test]
+fn roots_beside_quotients() {
+    let mut numbers = hard_numbers();
+    let mut dice = Dice(5);
+    numbers.extend(
+        (0..200_000).map(|_| f64::from_bits((dice.pick(100, 2046) as u64) << 52 | dice.pick(0, (1 << 52) - 1) as u64)),
+    );
+    let count = numbers.len();
+    let divisors = [0.5, 3.0, 7.0, 1.1, 0.3];
+    let mut source = format!(
+        "bh batch 1\nbase b0 = f64[{count}] id 1\nbase b1 = f64[{count}] id 2\n\
+         view v0 = b0 at 0 [{count}:1]\nview v1 = b1 at 0 [{count}:1]\n"
+    );
+    for (index, divisor) in divisors.iter().enumerate() {
+        source += &format!("const c{index} = f64 {divisor}\n");
+    }
+    source += "i0: v1 = sqrt v0\n";
+    for index in 0..divisors.len() {
+        source += &format!("i{}: v1 = divide v1, c{index}\n", index + 1);
+    }
+    let mut batch = text::parse(&source).unwrap();
+    batch.push_block(&[0, 1, 2, 3, 4, 5], &[]);
+    let bytes = |numbers: &[f64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let mut memory = Memory::new();
+    memory.insert(1, bytes(&numbers));
+    memory.insert(2, bytes(&vec![1.0; count]));
+    for isa in levels() {
+        let mut driver = engine(isa, "on", &[]);
+        let after = driver.run_on(&batch.as_ref(), &memory).unwrap();
+        assert!(driver.counter("kernels compiled") > 0);
+        for (number, found) in numbers.iter().zip(after.get(2).unwrap().chunks(8)) {
+            let wanted = divisors.iter().fold(number.sqrt(), |quotient, divisor| quotient / divisor);
+            assert!(
+                same(DType::F64, found, &wanted.to_le_bytes()),
+                "{isa}: {number:e} gives {found:?}, not {wanted:e}"
+            );
+        }
+    }
+}
+
 /// Runs a program on a fresh engine with a directory for kernels; returns how many were compiled and loaded.
 fn run_with_directory(directory: &str, program: &Program) -> (u64, u64) {
     let mut driver = Driver::new(&[("jit", "on"), ("jit_cache_dir", directory)]).unwrap();

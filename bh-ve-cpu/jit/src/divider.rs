@@ -1,0 +1,180 @@
+//! What a kernel makes without the processor's divider: quotients that share divisors, and square roots. The divider works
+//! while other instructions run, so that multiplications pay only as long as it would be the last to end.
+
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::{Arg, Step};
+use bh_jit_abi::{Level, Request};
+use std::arch::x86_64::__cpuid;
+use std::sync::LazyLock;
+
+/// What vectors of eight lanes cost.
+#[derive(Clone, Copy)]
+struct Costs {
+    /// Cycles in which the divider does nothing else, for quotients and for roots.
+    quotient: usize,
+    root: usize,
+    /// Instructions that begin in a cycle.
+    per_cycle: usize,
+}
+
+/// Most processors with such vectors.
+const WIDE: Costs = Costs { quotient: 16, root: 24, per_cycle: 2 };
+/// Zen 4, which does them in halves, with a fast divider.
+const HALVES: Costs = Costs { quotient: 10, root: 18, per_cycle: 1 };
+
+/// The costs of roots on this processor.
+static HERE: LazyLock<Costs> = LazyLock::new(|| {
+    let vendor = __cpuid(0);
+    let model = __cpuid(1).eax;
+    let family = (model >> 8 & 15) + (model >> 20 & 255);
+    let is_amd = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD";
+    if is_amd && family == 0x19 { HALVES } else { WIDE }
+});
+
+/// Instructions of a reciprocal, of each quotient made with it, and of a root.
+const RECIPROCAL_INSTRUCTIONS: usize = 13;
+const QUOTIENT_INSTRUCTIONS: usize = 15;
+const ROOT_INSTRUCTIONS: usize = 16;
+
+/// What is made by multiplications.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Multiplied {
+    /// The divisors that are divided by with their reciprocals.
+    divisors: Vec<Arg>,
+    /// Square roots, all of them.
+    roots: bool,
+}
+
+impl Multiplied {
+    /// Chooses for a kernel of so many instructions.
+    pub(crate) fn choose(request: &Request, instructions: usize) -> Multiplied {
+        Multiplied::with_costs(request, instructions, *HERE)
+    }
+
+    /// [`Multiplied::choose`] where roots have these costs.
+    fn with_costs(request: &Request, instructions: usize, of_roots: Costs) -> Multiplied {
+        let mut chosen = Multiplied::default();
+        if request.level != Level::Avx512 || request.fast_math {
+            return chosen;
+        }
+        let mut divisors: Vec<(Arg, usize)> = Vec::new();
+        for divisor in request.steps.iter().filter_map(divisor) {
+            match divisors.iter_mut().find(|(known, _)| *known == divisor) {
+                Some((_, count)) => *count += 1,
+                None => divisors.push((divisor, 1)),
+            }
+        }
+        let mut quotients: usize = divisors.iter().map(|(_, count)| count).sum();
+        let mut roots = request.steps.iter().filter(|step| is_root(step)).count();
+        let mut others = instructions;
+        let cycles = |costs: Costs, quotients: usize, roots: usize, others: usize| {
+            (quotients * costs.quotient + roots * costs.root).max(others / costs.per_cycle)
+        };
+        let with = others + roots * ROOT_INSTRUCTIONS;
+        if cycles(of_roots, quotients, 0, with) < cycles(of_roots, quotients, roots, others) {
+            (roots, others, chosen.roots) = (0, with, true);
+        }
+        // Those that save most come first.
+        divisors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        for (divisor, count) in divisors.into_iter().filter(|(_, count)| *count > 1) {
+            let with = others + RECIPROCAL_INSTRUCTIONS + count * QUOTIENT_INSTRUCTIONS;
+            if cycles(WIDE, quotients - count, roots, with) < cycles(WIDE, quotients, roots, others) {
+                (quotients, others) = (quotients - count, with);
+                chosen.divisors.push(divisor);
+            }
+        }
+        chosen
+    }
+
+    /// Is the step a quotient that is made with a reciprocal?
+    pub(crate) fn has_quotient(&self, step: &Step) -> bool {
+        divisor(step).is_some_and(|divisor| self.divisors.contains(&divisor))
+    }
+
+    /// Are the square roots made by multiplications?
+    pub(crate) fn has_roots(&self) -> bool {
+        self.roots
+    }
+}
+
+/// What a step divides by, if it makes a quotient of 64-bit floats.
+fn divisor(step: &Step) -> Option<Arg> {
+    match step {
+        Step::Compute { opcode: Opcode::Divide, input: DType::F64, output: DType::F64, args, .. } => Some(args[1]),
+        _ => None,
+    }
+}
+
+/// Is it a square root of 64-bit floats?
+pub(crate) fn is_root(step: &Step) -> bool {
+    matches!(step, Step::Compute { opcode: Opcode::Sqrt, input: DType::F64, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_fuser::lower::SlotMode;
+    use bh_jit_abi::{Folds, SlotForm, Stride};
+
+    /// The kernel of a / b, and of that by b again or of b / a.
+    fn kernel(shared: bool) -> Request {
+        let slot = |mode| SlotForm { dtype: DType::F64, mode, stride: Stride::Unit, streams: false, near: None };
+        let divide = |args: [u16; 2]| Step::Compute {
+            opcode: Opcode::Divide,
+            param: 0,
+            input: DType::F64,
+            output: DType::F64,
+            args: [Arg::Value(args[0]), Arg::Value(args[1]), Arg::Value(args[1])],
+            count: 2,
+        };
+        let modes = [SlotMode::Read, SlotMode::Read, SlotMode::Write, SlotMode::Write];
+        Request {
+            level: Level::Avx512,
+            fast_math: false,
+            folds: Folds::None,
+            slots: modes.map(slot).to_vec(),
+            constants: Vec::new(),
+            steps: vec![
+                Step::Load { slot: 0 },
+                Step::Load { slot: 1 },
+                divide([0, 1]),
+                divide(if shared { [2, 1] } else { [1, 0] }),
+                Step::Store { slot: 2, arg: Arg::Value(2) },
+                Step::Store { slot: 3, arg: Arg::Value(3) },
+            ],
+        }
+    }
+
+    #[test]
+    fn shared_divisors_have_reciprocals() {
+        assert!(crate::text(&kernel(true)).unwrap().contains("rcp14"));
+        assert!(!crate::text(&kernel(false)).unwrap().contains("rcp14"));
+    }
+
+    #[test]
+    fn reciprocals_give_way_to_other_instructions() {
+        let request = kernel(true);
+        let shared = Multiplied { divisors: vec![Arg::Value(1)], roots: false };
+        assert_eq!(Multiplied::choose(&request, 10), shared);
+        assert_eq!(Multiplied::choose(&request, 100), Multiplied::default());
+        assert_eq!(Multiplied::choose(&Request { fast_math: true, ..request }, 10), Multiplied::default());
+    }
+
+    #[test]
+    fn roots_leave_the_divider_to_quotients() {
+        let mut request = kernel(false);
+        request.steps[3] = Step::Compute {
+            opcode: Opcode::Sqrt,
+            param: 0,
+            input: DType::F64,
+            output: DType::F64,
+            args: [Arg::Value(2); 3],
+            count: 1,
+        };
+        let roots = |costs, instructions| Multiplied::with_costs(&request, instructions, costs).roots;
+        assert!(roots(WIDE, 10) && !roots(WIDE, 100));
+        assert!(roots(HALVES, 1) && !roots(HALVES, 20));
+        let text = crate::text(&request).unwrap();
+        assert!(text.contains("rsqrt14") && text.contains("fdiv <8 x double>"), "{text}");
+    }
+}
