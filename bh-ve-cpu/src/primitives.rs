@@ -2,7 +2,7 @@
 
 use crate::prims;
 pub(crate) use crate::prims::{
-    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, Side, StridedFn, SumFn,
+    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum, Side, StridedFn, SumFn,
 };
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
@@ -44,6 +44,11 @@ impl Primitives {
     /// A sum of many blocks of a type.
     pub(crate) fn sum(&self, dtype: DType) -> Option<SumFn> {
         prims::lookup_sum(self.isa, dtype)
+    }
+
+    /// A sum of products of blocks of a type.
+    pub(crate) fn product_sum(&self, sum: ProductSum, dtype: DType) -> Option<SumFn> {
+        prims::lookup_product_sum(self.isa, sum, dtype)
     }
 
     /// A fold into lanes, and the join of the lanes.

@@ -100,6 +100,75 @@ fn every_instruction_set_equals_the_oracle() {
     }
 }
 
+/// Sums of products, of squares, and folds of products; the last sum takes the place of an operand.
+const PRODUCTS: &str = "base b0 = f64[1003] id 1
+base b1 = f64[1003] id 2
+base b2 = f64[1003] id 3
+base b3 = f64[1003] id 4
+base b4 = f64[1003] id 5
+base b5 = f64[1003] id 6
+base b6 = f64[1] id 7
+base b7 = f64[1003] id 11 born dies
+base b8 = f64[1003] id 12 born dies
+base b9 = f64[1003] id 13 born dies
+base b10 = f64[1003] id 14 born dies
+base b11 = f64[1003] id 15 born dies
+base b12 = f64[1003] id 16 born dies
+const c0 = f64 0.3
+view v0 = b0 at 0 [1003:1]
+view v1 = b1 at 0 [1003:1]
+view v2 = b2 at 0 [1003:1]
+view v3 = b3 at 0 [1003:1]
+view v4 = b4 at 0 [1003:1]
+view v5 = b5 at 0 [1003:1]
+view v6 = b6 at 0 []
+view v7 = b7 at 0 [1003:1]
+view v8 = b8 at 0 [1003:1]
+view v9 = b9 at 0 [1003:1]
+view v10 = b10 at 0 [1003:1]
+view v11 = b11 at 0 [1003:1]
+view v12 = b12 at 0 [1003:1]
+i0: v7 = multiply v0, v1
+i1: v8 = multiply v2, v2
+i2: v7 = add v7, v8
+i3: v9 = multiply v3, v0
+i4: v7 = add v9, v7
+i5: v4 = add v7, c0
+i6: v10 = powi exponent(2) v0
+i7: v11 = multiply v1, v1
+i8: v5 = add v10, v11
+i9: v12 = multiply v1, v3
+i10: v6 = add_reduce axes(0) v12
+i11: v8 = multiply v1, v2
+i12: v7 = add v0, v8
+i13: v9 = multiply v3, v3
+i14: v0 = add v7, v9
+";
+
+#[test]
+fn operations_that_share_a_pass_round_one_by_one() {
+    let batch = batch(PRODUCTS);
+    let array = |salt: f64| (0..1003).map(move |i| (f64::from(i) * salt).sin());
+    let mut memory = Memory::new();
+    let salts = [0.37, 0.41, 0.59, 0.83];
+    salts.iter().zip(1..).for_each(|(&salt, id)| _ = memory.insert(id, bytes(array(salt))));
+    [5, 6].into_iter().for_each(|id| _ = memory.insert(id, bytes(array(1.0))));
+    memory.insert(7, bytes([0.0]));
+    let [a, b, c, d] = salts.map(|salt| array(salt).collect::<Vec<f64>>());
+    let wanted = |function: fn(f64, f64, f64, f64) -> f64| -> Vec<f64> {
+        (0..1003).map(|i| function(a[i], b[i], c[i], d[i])).collect()
+    };
+    for isa in Isa::available() {
+        let config = [("threads", "1"), ("isa", isa.name()), ("jit", "off")];
+        let found = results(&config, &batch, &memory, &[5, 6, 1, 7]);
+        assert_eq!(numbers(&found[0]), wanted(|a, b, c, d| a * b + c * c + d * a + 0.3), "{isa}");
+        assert_eq!(numbers(&found[1]), wanted(|a, b, _, _| a * a + b * b), "{isa}");
+        assert_eq!(numbers(&found[2]), wanted(|a, b, c, d| a + b * c + d * d), "{isa}");
+        let apart = Driver::new(&config).unwrap().run_on(&singletons(&batch).as_ref(), &memory).unwrap();
+        assert_eq!(numbers(&found[3]), numbers(apart.get(7).unwrap()), "{isa}");
+    }
+}
+
 #[test]
 fn wrong_settings_are_refused() {
     for (key, value) in [

@@ -2,7 +2,7 @@
 //! which steps become one primitive.
 
 use super::Geometry;
-use crate::primitives::{LanesFn, PrimFn, Primitives, Side};
+use crate::primitives::{LanesFn, PrimFn, Primitives, Side, SumFn};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
 
@@ -42,7 +42,7 @@ pub(super) struct Value {
     /// The last step that uses it.
     pub(super) last: usize,
     /// How many steps use it, each operand counted.
-    uses: usize,
+    pub(super) uses: usize,
     /// Is it used as a block, and not only as a single element?
     block: bool,
 }
@@ -59,7 +59,9 @@ pub(super) struct Form {
     /// How many of them count.
     pub(super) count: usize,
     /// The operand that is a single element.
-    scalar: Option<usize>,
+    pub(super) scalar: Option<usize>,
+    /// The sum, if it is one of products.
+    pub(super) sum: Option<SumFn>,
     /// The terms of a sum of many blocks: a part of [`Analysis::terms`]. The only operand besides is a factor, if any.
     pub(super) terms: (usize, usize),
 }
@@ -71,7 +73,7 @@ pub(super) struct Analysis<'a> {
     pub(super) values: Vec<Value>,
     pub(super) forms: Vec<Form>,
     /// Terms of sums.
-    terms: Vec<Arg>,
+    pub(super) terms: Vec<Arg>,
     /// Must each constant be splat over a block?
     pub(super) splat: Vec<bool>,
     /// The slots whose memory is used again while the caches have it.
@@ -90,6 +92,7 @@ impl<'a> Analysis<'a> {
         let mut analysis = Analysis { stage, geometry, values, forms, terms, splat, resident, stream_bytes };
         analysis.collect();
         analysis.sum(primitives);
+        analysis.sum_products(primitives);
         analysis.fuse(primitives);
         analysis.fuse_folds(primitives);
         analysis.find_scalars(primitives);
@@ -104,7 +107,7 @@ impl<'a> Analysis<'a> {
         &self.stage.kernel.slots
     }
 
-    fn steps(&self) -> &'a [Step] {
+    pub(super) fn steps(&self) -> &'a [Step] {
         &self.stage.kernel.steps
     }
 
@@ -164,6 +167,7 @@ impl<'a> Analysis<'a> {
                 args,
                 count: step.args().len(),
                 scalar: None,
+                sum: None,
                 terms: (0, 0),
             });
             if let Some(dtype) = step.output(self.slots()) {
@@ -174,7 +178,7 @@ impl<'a> Analysis<'a> {
         self.count_uses();
     }
 
-    fn count_uses(&mut self) {
+    pub(super) fn count_uses(&mut self) {
         for value in &mut self.values {
             (value.last, value.uses, value.block) = (value.made, 0, false);
         }
@@ -262,7 +266,7 @@ impl<'a> Analysis<'a> {
                 }
                 self.drop_step(made);
                 let args = [factor; 3];
-                self.forms[index] = Form { run: None, lanes: None, args, count: 1, scalar: Some(0), terms };
+                self.forms[index] = Form { run: None, lanes: None, args, count: 1, scalar: Some(0), sum: None, terms };
                 break;
             }
         }
@@ -270,7 +274,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Leaves out a step whose work another one does.
-    fn drop_step(&mut self, index: usize) {
+    pub(super) fn drop_step(&mut self, index: usize) {
         (self.forms[index].count, self.forms[index].terms) = (0, (0, 0));
         if let Some(value) = self.values.iter_mut().find(|value| value.made == index) {
             value.home = Home::Nowhere;
@@ -289,7 +293,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// The step that makes a value, if it has this opcode, is still a plain one, and the value has one use.
-    fn only_use(&self, arg: Arg, wanted: Opcode) -> Option<usize> {
+    pub(super) fn only_use(&self, arg: Arg, wanted: Opcode) -> Option<usize> {
         let Arg::Value(value) = arg else { return None };
         let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
         match self.steps()[made] {
@@ -370,7 +374,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn is_scalar(&self, arg: Arg) -> bool {
+    pub(super) fn is_scalar(&self, arg: Arg) -> bool {
         match arg {
             Arg::Constant(_) => true,
             Arg::Value(value) => match self.steps()[self.values[value as usize].made] {

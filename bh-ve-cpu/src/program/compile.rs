@@ -179,11 +179,11 @@ impl Compiler<'_> {
                         let first = program.terms.len() as u32;
                         program.terms.extend(terms.iter().map(|&term| place(term)));
                         program.ops.push(Op::Sum {
-                            run: self.primitives.sum(input).ok_or_else(|| missing(opcode, input))?,
+                            run: form.sum.or(self.primitives.sum(input)).ok_or_else(|| missing(opcode, input))?,
                             dst: place(dst),
                             first,
                             count: terms.len() as u16,
-                            factor: (form.count == 1).then(|| place(form.args[0])),
+                            single: (form.count == 1).then(|| place(form.args[0])),
                         });
                     } else if self.analysis.values[value as usize].home != Home::Nowhere {
                         let own = || self.elementwise(opcode, param, input, output);

@@ -9,6 +9,7 @@ mod analysis;
 mod compile;
 mod geometry;
 mod margin;
+mod products;
 mod registers;
 mod tile;
 
@@ -41,8 +42,9 @@ pub(crate) struct RowStride {
 pub(crate) enum Op {
     /// An element-wise primitive.
     Prim { run: PrimFn, dst: Place, args: [Place; 3] },
-    /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `factor`.
-    Sum { run: SumFn, dst: Place, first: u32, count: u16, factor: Option<Place> },
+    /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `single`; or
+    /// another function of them.
+    Sum { run: SumFn, dst: Place, first: u32, count: u16, single: Option<Place> },
     /// A dense copy.
     Copy { dst: Place, src: Place, size: usize },
     /// A dense copy to memory that is not read again soon.

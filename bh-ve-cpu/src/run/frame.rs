@@ -316,14 +316,14 @@ impl<'a> Frame<'a> {
                 Op::Prim { run, dst, args } => {
                     run(count, self.at(dst), self.at(args[0]), self.at(args[1]), self.at(args[2]));
                 }
-                Op::Sum { run, dst, first, count: terms, factor } => {
+                Op::Sum { run, dst, first, count: terms, single } => {
                     let mut pointers = [const { MaybeUninit::uninit() }; SUM_TERMS];
                     let list = &self.program.terms[first as usize..][..terms as usize];
                     for (pointer, &term) in pointers.iter_mut().zip(list) {
                         pointer.write(self.at(term).cast_const());
                     }
-                    let factor = factor.map_or(std::ptr::null(), |place| self.at(place).cast_const());
-                    run(count, self.at(dst), pointers.as_ptr().cast(), list.len(), factor);
+                    let single = single.map_or(std::ptr::null(), |place| self.at(place).cast_const());
+                    run(count, self.at(dst), pointers.as_ptr().cast(), list.len(), single);
                 }
                 Op::Copy { dst, src, size } => std::ptr::copy(self.at(src), self.at(dst), count * size),
                 Op::Stream { run, dst, src, size } => run(count * size, self.at(dst), self.at(src)),

@@ -11,6 +11,7 @@ mod fold;
 mod fused;
 mod generate;
 mod moves;
+mod products;
 mod sum;
 
 #[cfg(test)]
@@ -23,4 +24,5 @@ pub use fold::{JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes, reduce_lanes_of
 pub use fused::{lookup_fused, lookup_fused_const};
 pub use generate::{IotaFn, PhiloxFn, iota, philox};
 pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
+pub use products::{MOST_PRODUCTS, ProductSum, lookup_product_sum};
 pub use sum::{SumFn, lookup_sum};

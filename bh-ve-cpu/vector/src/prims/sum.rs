@@ -4,7 +4,8 @@ use crate::simd::Isa;
 use bh_bytecode::DType;
 use std::mem::MaybeUninit;
 
-/// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * factor` for each of `n` elements; without a factor if it is null.
+/// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * factor` for each of `n` elements; without a factor if it is null. For sums of
+/// products, see [`lookup_product_sum`](super::lookup_product_sum).
 ///
 /// # Safety
 /// `terms` must be valid for `count` pointers (at least one), each valid for `n` aligned elements, `factor` null or valid
