@@ -7,8 +7,11 @@ use bh_bytecode::DType;
 use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Folds, Stride};
 
-/// How far ahead memory is fetched, in bytes.
-const PREFETCH: usize = 1024;
+/// How far ahead memory is fetched, in bytes of a row: at least, and at most. What is on its way must leave the nearest cache
+/// room for what is in use: D3Q19, which reads 19 rows, lost 5% with all of them a kilobyte ahead.
+const PREFETCH: std::ops::RangeInclusive<usize> = 256..=1024;
+/// Bytes on their way, for all rows.
+const FETCHED: usize = 8 << 10;
 
 impl Kernel<'_> {
     /// The numbers of an index view.
@@ -61,6 +64,8 @@ impl Kernel<'_> {
             .filter(|&slot| slots[slot].mode == SlotMode::Read && slots[slot].stride == Stride::Unit)
             .filter(|&slot| slots[slot].near.is_none())
             .collect();
+        let rows = bases.len() * usize::from(self.rows.count);
+        let ahead = (FETCHED / rows.max(1) / 64 * 64).clamp(*PREFETCH.start(), *PREFETCH.end());
         for base in bases {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
             let furthest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
@@ -75,7 +80,7 @@ impl Kernel<'_> {
                 let kind = memory(self.request.slots[base].dtype);
                 let address =
                     self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {}", at.element));
-                let distance = PREFETCH + usize::from(at.offset) * size;
+                let distance = ahead + usize::from(at.offset) * size;
                 let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {distance}"));
                 self.writer
                     .intrinsic_line("llvm.prefetch.p0", &[("ptr", &address), ("i32", &0), ("i32", &3), ("i32", &1)]);
