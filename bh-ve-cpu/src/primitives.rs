@@ -36,6 +36,11 @@ impl Primitives {
         lookup(self.isa, first, second, swapped, dtype)
     }
 
+    /// [`Primitives::fused`] of f64 where `a` is replaced by its square root.
+    pub(crate) fn rooted(&self, first: Opcode, second: Opcode, swapped: bool, single: bool) -> Option<PrimFn> {
+        crate::math::lookup_rooted(self.isa, first, second, swapped, single)
+    }
+
     /// A binary operation with a single element on one side.
     pub(crate) fn with_scalar(&self, opcode: Opcode, side: Side, dtype: DType) -> Option<PrimFn> {
         prims::lookup_const(self.isa, opcode, side, dtype)

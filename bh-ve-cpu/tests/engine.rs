@@ -100,7 +100,7 @@ fn every_instruction_set_equals_the_oracle() {
     }
 }
 
-/// Sums of products, of squares, and folds of products; the last sum takes the place of an operand.
+/// Sums of products, of squares, folds of products, and a root with a product and a quotient; the last sum takes the place of an operand.
 const PRODUCTS: &str = "base b0 = f64[1003] id 1
 base b1 = f64[1003] id 2
 base b2 = f64[1003] id 3
@@ -114,6 +114,7 @@ base b9 = f64[1003] id 13 born dies
 base b10 = f64[1003] id 14 born dies
 base b11 = f64[1003] id 15 born dies
 base b12 = f64[1003] id 16 born dies
+base b13 = f64[1003] id 17
 const c0 = f64 0.3
 view v0 = b0 at 0 [1003:1]
 view v1 = b1 at 0 [1003:1]
@@ -128,6 +129,7 @@ view v9 = b9 at 0 [1003:1]
 view v10 = b10 at 0 [1003:1]
 view v11 = b11 at 0 [1003:1]
 view v12 = b12 at 0 [1003:1]
+view v13 = b13 at 0 [1003:1]
 i0: v7 = multiply v0, v1
 i1: v8 = multiply v2, v2
 i2: v7 = add v7, v8
@@ -143,6 +145,9 @@ i11: v8 = multiply v1, v2
 i12: v7 = add v0, v8
 i13: v9 = multiply v3, v3
 i14: v0 = add v7, v9
+i15: v8 = sqrt v5
+i16: v9 = multiply v5, v8
+i17: v13 = divide v3, v9
 ";
 
 #[test]
@@ -152,7 +157,7 @@ fn operations_that_share_a_pass_round_one_by_one() {
     let mut memory = Memory::new();
     let salts = [0.37, 0.41, 0.59, 0.83];
     salts.iter().zip(1..).for_each(|(&salt, id)| _ = memory.insert(id, bytes(array(salt))));
-    [5, 6].into_iter().for_each(|id| _ = memory.insert(id, bytes(array(1.0))));
+    [5, 6, 17].into_iter().for_each(|id| _ = memory.insert(id, bytes(array(1.0))));
     memory.insert(7, bytes([0.0]));
     let [a, b, c, d] = salts.map(|salt| array(salt).collect::<Vec<f64>>());
     let wanted = |function: fn(f64, f64, f64, f64) -> f64| -> Vec<f64> {
@@ -160,10 +165,13 @@ fn operations_that_share_a_pass_round_one_by_one() {
     };
     for isa in Isa::available() {
         let config = [("threads", "1"), ("isa", isa.name()), ("jit", "off")];
-        let found = results(&config, &batch, &memory, &[5, 6, 1, 7]);
+        let found = results(&config, &batch, &memory, &[5, 6, 1, 7, 17]);
         assert_eq!(numbers(&found[0]), wanted(|a, b, c, d| a * b + c * c + d * a + 0.3), "{isa}");
         assert_eq!(numbers(&found[1]), wanted(|a, b, _, _| a * a + b * b), "{isa}");
         assert_eq!(numbers(&found[2]), wanted(|a, b, c, d| a + b * c + d * d), "{isa}");
+        let far = |a: f64, b: f64| a * a + b * b;
+        let wanted_pull: Vec<f64> = (0..1003).map(|i| d[i] / (far(a[i], b[i]) * far(a[i], b[i]).sqrt())).collect();
+        assert_eq!(numbers(&found[4])[1..], wanted_pull[1..], "{isa}");
         let apart = Driver::new(&config).unwrap().run_on(&singletons(&batch).as_ref(), &memory).unwrap();
         assert_eq!(numbers(&found[3]), numbers(apart.get(7).unwrap()), "{isa}");
     }

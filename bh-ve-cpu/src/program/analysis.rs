@@ -321,6 +321,20 @@ impl<'a> Analysis<'a> {
                 let [a, b, _] = self.forms[made].args;
                 let c = self.forms[index].args[1 - at];
                 let single = count == 2 && self.is_scalar(c);
+                let root = if count == 2 {
+                    self.root(a).map(|root| (root, b)).or(self.root(b).map(|root| (root, a)))
+                } else {
+                    None
+                };
+                if let Some(((root, x), b)) = root
+                    && let Some(run) = primitives.rooted(first, second, at == 1, single)
+                {
+                    let scalar = single.then_some(2);
+                    self.forms[index] = Form { run: Some(run), args: [x, b, c], count: 3, scalar, ..self.forms[index] };
+                    self.drop_step(made);
+                    self.drop_step(root);
+                    break;
+                }
                 let Some(run) = primitives.fused(first, second, at == 1, single, input) else { continue };
                 let (operands, scalar) = (count as usize + 1, single.then_some(2));
                 self.forms[index] =
@@ -329,6 +343,16 @@ impl<'a> Analysis<'a> {
                 self.values[value as usize].home = Home::Nowhere;
                 break;
             }
+        }
+    }
+
+    /// The step of a square root of f64 that has no other use, and what it is of.
+    fn root(&self, arg: Arg) -> Option<(usize, Arg)> {
+        let Arg::Value(value) = arg else { return None };
+        let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
+        match self.steps()[made] {
+            Step::Compute { opcode: Opcode::Sqrt, input: DType::F64, .. } => Some((made, self.forms[made].args[0])),
+            _ => None,
         }
     }
 

@@ -18,10 +18,13 @@ mod logarithm;
 mod payne_hanek;
 mod power;
 mod root;
+mod rooted;
 mod rounding;
 #[cfg(target_arch = "x86_64")]
 mod single;
 mod trigonometric;
+
+pub use rooted::lookup_rooted;
 
 use crate::simd::{Isa, Vector};
 use bh_bytecode::{DType, Opcode};

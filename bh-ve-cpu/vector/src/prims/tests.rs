@@ -414,6 +414,43 @@ fn super_instructions_round_twice() {
     }
 }
 
+#[test]
+fn roots_with_pairs_round_three_times() {
+    let root = |bytes: &[u8]| to_bytes(f64::read(bytes).sqrt());
+    let mut count = 0;
+    for isa in Isa::available() {
+        for first in [Opcode::Add, Opcode::Multiply] {
+            for second in [Opcode::Add, Opcode::Multiply, Opcode::Divide] {
+                for swapped in [false, true] {
+                    let Some(run) = crate::math::lookup_rooted(isa, first, second, swapped, false) else { continue };
+                    let one = scalar_of(first, DType::F64, 0).expect("arithmetic");
+                    let two = scalar_of(second, DType::F64, 0).expect("arithmetic");
+                    let scalar: Scalar = Box::new(move |a, b, c| {
+                        let inner = one(&root(a), b, &[]);
+                        if swapped { two(c, &inner, &[]) } else { two(&inner, c, &[]) }
+                    });
+                    check(&format!("{first:?} {second:?} {swapped} {isa}"), run, &[DType::F64; 3], DType::F64, &scalar);
+                    count += 1;
+                    // With a single element, as with as many of them.
+                    let single = crate::math::lookup_rooted(isa, first, second, swapped, true).expect("as above");
+                    let (a, b) = (samples(DType::F64, 105, 1), samples(DType::F64, 105, 2));
+                    let (mut a, mut b) = (Block::new(&a, 8), Block::new(&b, 8));
+                    let mut c = Block::new(&[2.5f64; 105].map(f64::to_ne_bytes).concat(), 8);
+                    let (mut found, mut wanted) = (a.clone(), a.clone());
+                    // SAFETY: blocks of 105 elements.
+                    unsafe {
+                        single(105, found.pointer(), a.pointer(), b.pointer(), c.pointer());
+                        run(105, wanted.pointer(), a.pointer(), b.pointer(), c.pointer());
+                    }
+                    let (found, wanted) = (found.bytes(840), wanted.bytes(840));
+                    assert!(found.chunks(8).zip(wanted.chunks(8)).all(|(a, b)| same(DType::F64, a, b)), "{isa}");
+                }
+            }
+        }
+    }
+    assert_eq!(count, 10 * Isa::available().count());
+}
+
 /// Checks a fold of samples, or of what `first` makes of two blocks of them.
 fn check_fold(
     what: &str,
