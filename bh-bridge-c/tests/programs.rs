@@ -102,6 +102,23 @@ fn the_library_may_be_closed_at_any_time() {
     run(&compiler, "tests/c/dlclose.c", "dlclose", &[&library], &[]);
 }
 
+/// Each process has no kernels of earlier ones, so that it loads the compiler.
+#[test]
+fn a_process_may_end_while_kernels_are_compiled() {
+    let nowhere = [("BH_STACK", "cpu"), ("BH_VE_CPU_JIT", "auto"), ("BH_VE_CPU_JIT_CACHE_DIR", "/dev/null/nowhere")];
+    let printed = run(C99, "tests/c/exit.c", "exit", &[], &nowhere);
+    let compiler = libraries().join("libbh_ve_cpu_jit.so").exists() && has_llvm();
+    assert_eq!(printed == "compiled\n", compiler, "{printed}");
+}
+
+/// Is there an LLVM that the compiler's library can load?
+fn has_llvm() -> bool {
+    ["ldconfig", "/sbin/ldconfig"].iter().any(|name| {
+        let known = Command::new(name).arg("-p").output();
+        known.is_ok_and(|known| String::from_utf8_lossy(&known.stdout).contains("libLLVM.so.19"))
+    })
+}
+
 /// With glibc's allocator, whose functions the program counts calls of.
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,6 +1,7 @@
 /* A program that loads the library at run time and closes it with work pending: what runs goes on, a fork and an exit
  * are safe, and the library can be opened again. argv[1] is the library. */
 #define _POSIX_C_SOURCE 200809L
+#include "true.h"
 #include <bh.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,14 +10,6 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define TRUE(condition)                                                               \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                  \
-        }                                                                             \
-    } while (0)
 
 /* A function of the library under its own type; C has no cast from data to function pointers. */
 #define LOAD(library, pointer, name)                      \

@@ -2,10 +2,9 @@
 #ifndef EXPECT_H
 #define EXPECT_H
 
+#include "true.h"
 #include <bh.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The call succeeds. */
@@ -25,14 +24,6 @@
             fprintf(stderr, "%s:%d: %s gave %d: %s\n", __FILE__, __LINE__, #call, (int)got_, bh_error_message()); \
             exit(1);                                                                                              \
         }                                                                                                         \
-    } while (0)
-
-#define TRUE(condition)                                                             \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
     } while (0)
 
 /* The array has these elements, as doubles. */
