@@ -202,6 +202,7 @@ impl Recorder {
         let executor = Executor::start(make, options.checks, options.dump.clone())?;
         let ids = executor.with_backend(|backend| Ok(backend.base_ids()))?;
         state.reset();
+        state.builder.period.set_longest(options.max_instructions);
         state.running = Some(Running { executor: Arc::new(executor), ids, options });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();

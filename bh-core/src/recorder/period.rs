@@ -5,8 +5,8 @@ use super::small_view::mix;
 
 /// Places of the table of last positions; a power of two.
 const PLACES: usize = 1024;
-/// Loops of more instructions than this are not looked for.
-const LONGEST: u64 = 4096;
+/// How many hashes are remembered.
+const RING: u64 = 4096;
 /// So many repeated instructions in a row are taken for the beginning of a turn.
 const LIKELY: u64 = 16;
 
@@ -17,6 +17,8 @@ pub(super) struct Period {
     /// For each hash value (by its low bits) the last position where it occurred, plus one.
     last: Vec<u64>,
     position: u64,
+    /// Loops of more instructions than this are not looked for.
+    longest: u64,
     period: u64,
     /// How many instructions in a row equalled the one `period` before.
     run: u64,
@@ -26,7 +28,14 @@ pub(super) struct Period {
 
 impl Period {
     pub(super) fn new() -> Period {
-        Period { ring: vec![0; LONGEST as usize], last: vec![0; PLACES], position: 0, period: 0, run: 0, head: 0 }
+        let (ring, last) = (vec![0; RING as usize], vec![0; PLACES]);
+        Period { ring, last, position: 0, longest: RING, period: 0, run: 0, head: 0 }
+    }
+
+    /// Looks for loops of at most so many instructions. Longer ones are of no use to who asks, and would hide the loop inside
+    /// of a repeated part of the program.
+    pub(super) fn set_longest(&mut self, instructions: usize) {
+        self.longest = RING.min(instructions as u64);
     }
 
     /// Takes the hash of the next instruction.
@@ -34,13 +43,13 @@ impl Period {
     pub(super) fn push(&mut self, hash: u64) {
         let at = self.position;
         let place = (mix(hash, 0) >> 32) as usize % PLACES;
-        let repeats = self.period != 0 && self.ring[((at - self.period) % LONGEST) as usize] == hash;
+        let repeats = self.period != 0 && self.ring[((at - self.period) % RING) as usize] == hash;
         if repeats {
             self.run += 1;
         } else {
             let before = self.last[place];
             self.period = match before.checked_sub(1) {
-                Some(position) if at - position < LONGEST && self.ring[(position % LONGEST) as usize] == hash => {
+                Some(position) if at - position < self.longest && self.ring[(position % RING) as usize] == hash => {
                     at - position
                 }
                 _ => 0,
@@ -48,7 +57,7 @@ impl Period {
             self.run = u64::from(self.period != 0);
             self.head = at - self.period;
         }
-        self.ring[(at % LONGEST) as usize] = hash;
+        self.ring[(at % RING) as usize] = hash;
         self.last[place] = at + 1;
         self.position = at + 1;
     }
@@ -111,6 +120,24 @@ mod tests {
         assert!(period.is_likely() && period.found().is_none());
         period.push(1000);
         assert!(!period.is_likely());
+    }
+
+    #[test]
+    fn a_loop_in_a_repeated_program_is_found() {
+        let program = (100..103).chain((0..12).flat_map(|_| 0..50));
+        let stream: Vec<u64> = program.clone().chain(program).collect();
+        let second = |longest: usize| {
+            let mut period = Period::new();
+            period.set_longest(longest);
+            let push = |(index, &hash): (usize, &u64)| {
+                period.push(hash);
+                (period.at_boundary() && index >= 603).then_some(index + 1)
+            };
+            stream.iter().enumerate().filter_map(push).collect::<Vec<usize>>()
+        };
+        let turns: Vec<usize> = (2..=12).map(|turn| 606 + 50 * turn).collect();
+        assert_eq!(second(100), turns);
+        assert_eq!(second(1000), [1206]);
     }
 
     #[test]
