@@ -3,8 +3,10 @@
 use crate::affinity::Affinity;
 use crate::primitives::Primitives;
 use crate::simd::Isa;
+use crate::tier1;
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
+use bh_jit_abi::Divider;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,6 +15,7 @@ use std::str::FromStr;
 pub(crate) const KEYS: &[&str] = &[
     "threads",
     "isa",
+    "divider",
     "affinity",
     "sweeps",
     "cache_bytes",
@@ -43,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// Instruction set.
     pub(crate) isa: Isa,
+    /// What kernels are compiled for.
+    pub(crate) divider: Divider,
     pub(crate) affinity: Affinity,
     /// Bytes of rows that a sweep may have in use; `None` if kernels run one after the other.
     pub(crate) sweep_bytes: Option<i64>,
@@ -97,6 +102,12 @@ impl Settings {
                 None => return wrong("isa", text, "one of auto, avx512, avx2, sse2, portable"),
             },
         };
+        let divider = match host.config("divider").as_deref() {
+            None | Some("" | "auto") => tier1::divider(),
+            Some("slow") => Divider::Slow,
+            Some("fast") => Divider::Fast,
+            Some(text) => return wrong("divider", text, "one of auto, slow, fast"),
+        };
         let affinity = Affinity::parse(host.config("affinity").as_deref().unwrap_or("none"))
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
@@ -125,6 +136,7 @@ impl Settings {
         Ok(Settings {
             threads,
             isa,
+            divider,
             affinity,
             sweep_bytes,
             stream_bytes,

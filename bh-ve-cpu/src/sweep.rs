@@ -1,5 +1,7 @@
 //! Planned sweeps: the programs of chains of kernels that run in lock-step, and the layout of their rolling rows.
 
+mod fetch;
+
 use crate::plan::BaseUse;
 use crate::primitives::Primitives;
 use crate::program::{Program, SweepMemory, compile, compile_in_sweep};
@@ -149,7 +151,8 @@ impl SweepPlan {
             let instr = stage.parameters.instrs.last().copied().unwrap_or(0);
             error.at_instr(batch, instr)
         };
-        let nest = |nest: SweepNest| {
+        let fetches: Vec<_> = (0..sweep.nests.len()).map(|nest| fetch::fetches(&sweep, nest)).collect();
+        let nest = |(index, nest): (usize, SweepNest)| {
             let SweepNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
             let number = |array: u32| numbers.get(array as usize).copied().flatten();
             let shared = |&array: &u32| users.get(array as usize).is_some_and(|&users| users > 1);
@@ -159,7 +162,7 @@ impl SweepPlan {
             let place = |slot: usize| (arrays[slot], if ring(slot) { rows[slot] } else { 0 });
             let first_there = |slot: usize| (0..slot).find(|&other| place(other) == place(slot)).unwrap_or(slot) as u32;
             let groups: Vec<u32> = (0..arrays.len()).map(first_there).collect();
-            let memory = SweepMemory { resident: &resident, groups: &groups };
+            let memory = SweepMemory { resident: &resident, groups: &groups, fetches: &fetches[index] };
             let program =
                 compile_in_sweep(&stage, memory, primitives, tier1).map_err(|error: Error| located(&stage, error))?;
             Ok(NestPlan {
@@ -175,7 +178,7 @@ impl SweepPlan {
                 writes: writes.iter().filter_map(|&(array, row)| Some((number(array)?, row))).collect(),
             })
         };
-        let nests = sweep.nests.into_iter().map(nest).collect::<Result<Vec<_>>>()?;
+        let nests = sweep.nests.into_iter().enumerate().map(nest).collect::<Result<Vec<_>>>()?;
         let after = sweep.after.into_iter().map(|late| {
             let program =
                 compile(&late.stage, primitives, tier1).map_err(|error: Error| located(&late.stage, error))?;

@@ -2,7 +2,7 @@
 
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Folds, Level, Near, Request, SlotForm, Stride};
+use bh_jit_abi::{Fetch, Folds, Level, Near, Request, SlotForm, Stride};
 
 /// Builds the body of a kernel of f64.
 struct Body(Request, u16);
@@ -11,6 +11,7 @@ impl Body {
     fn new(folds: Folds) -> Body {
         let request = Request {
             level: if bh_vector::simd::Isa::Avx512.is_available() { Level::Avx512 } else { Level::Avx2 },
+            divider: bh_jit_abi::Divider::Slow,
             fast_math: std::env::args().any(|argument| argument == "fast"),
             folds,
             slots: Vec::new(),
@@ -21,7 +22,14 @@ impl Body {
     }
 
     fn slot(&mut self, mode: SlotMode, stride: Stride) -> u16 {
-        self.0.slots.push(SlotForm { dtype: DType::F64, mode, stride, streams: false, near: None });
+        self.0.slots.push(SlotForm {
+            dtype: DType::F64,
+            mode,
+            stride,
+            streams: false,
+            fetch: Fetch::Along,
+            near: None,
+        });
         self.0.slots.len() as u16 - 1
     }
 

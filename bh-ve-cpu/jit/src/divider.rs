@@ -3,9 +3,7 @@
 
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Step};
-use bh_jit_abi::{Level, Request};
-use std::arch::x86_64::__cpuid;
-use std::sync::LazyLock;
+use bh_jit_abi::{Divider, Level, Request};
 
 /// What vectors of eight lanes cost.
 #[derive(Clone, Copy)]
@@ -17,19 +15,15 @@ struct Costs {
     per_cycle: usize,
 }
 
-/// Most processors with such vectors.
-const WIDE: Costs = Costs { quotient: 16, root: 24, per_cycle: 2 };
-/// Zen 4, which does them in halves, with a fast divider.
-const HALVES: Costs = Costs { quotient: 10, root: 18, per_cycle: 1 };
-
-/// The costs of roots on this processor.
-static HERE: LazyLock<Costs> = LazyLock::new(|| {
-    let vendor = __cpuid(0);
-    let model = __cpuid(1).eax;
-    let family = (model >> 8 & 15) + (model >> 20 & 255);
-    let is_amd = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD";
-    if is_amd && family == 0x19 { HALVES } else { WIDE }
-});
+impl Costs {
+    /// Those of processors with such a divider.
+    fn of(divider: Divider) -> Costs {
+        match divider {
+            Divider::Slow => Costs { quotient: 16, root: 24, per_cycle: 2 },
+            Divider::Fast => Costs { quotient: 10, root: 18, per_cycle: 1 },
+        }
+    }
+}
 
 /// Instructions of a reciprocal, of each quotient made with it, and of a root.
 const RECIPROCAL_INSTRUCTIONS: usize = 13;
@@ -48,11 +42,6 @@ pub(crate) struct Multiplied {
 impl Multiplied {
     /// Chooses for a kernel of so many instructions.
     pub(crate) fn choose(request: &Request, instructions: usize) -> Multiplied {
-        Multiplied::with_costs(request, instructions, *HERE)
-    }
-
-    /// [`Multiplied::choose`] where roots have these costs.
-    fn with_costs(request: &Request, instructions: usize, of_roots: Costs) -> Multiplied {
         let mut chosen = Multiplied::default();
         if request.level != Level::Avx512 || request.fast_math {
             return chosen;
@@ -67,18 +56,19 @@ impl Multiplied {
         let mut quotients: usize = divisors.iter().map(|(_, count)| count).sum();
         let mut roots = request.steps.iter().filter(|step| is_root(step)).count();
         let mut others = instructions;
-        let cycles = |costs: Costs, quotients: usize, roots: usize, others: usize| {
+        let costs = Costs::of(request.divider);
+        let cycles = |quotients: usize, roots: usize, others: usize| {
             (quotients * costs.quotient + roots * costs.root).max(others / costs.per_cycle)
         };
         let with = others + roots * ROOT_INSTRUCTIONS;
-        if cycles(of_roots, quotients, 0, with) < cycles(of_roots, quotients, roots, others) {
+        if cycles(quotients, 0, with) < cycles(quotients, roots, others) {
             (roots, others, chosen.roots) = (0, with, true);
         }
         // Those that save most come first.
         divisors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         for (divisor, count) in divisors.into_iter().filter(|(_, count)| *count > 1) {
             let with = others + RECIPROCAL_INSTRUCTIONS + count * QUOTIENT_INSTRUCTIONS;
-            if cycles(WIDE, quotients - count, roots, with) < cycles(WIDE, quotients, roots, others) {
+            if cycles(quotients - count, roots, with) < cycles(quotients, roots, others) {
                 (quotients, others) = (quotients - count, with);
                 chosen.divisors.push(divisor);
             }
@@ -114,11 +104,18 @@ pub(crate) fn is_root(step: &Step) -> bool {
 mod tests {
     use super::*;
     use bh_fuser::lower::SlotMode;
-    use bh_jit_abi::{Folds, SlotForm, Stride};
+    use bh_jit_abi::{Fetch, Folds, SlotForm, Stride};
 
     /// The kernel of a / b, and of that by b again or of b / a.
     fn kernel(shared: bool) -> Request {
-        let slot = |mode| SlotForm { dtype: DType::F64, mode, stride: Stride::Unit, streams: false, near: None };
+        let slot = |mode| SlotForm {
+            dtype: DType::F64,
+            mode,
+            stride: Stride::Unit,
+            streams: false,
+            fetch: Fetch::Along,
+            near: None,
+        };
         let divide = |args: [u16; 2]| Step::Compute {
             opcode: Opcode::Divide,
             param: 0,
@@ -130,6 +127,7 @@ mod tests {
         let modes = [SlotMode::Read, SlotMode::Read, SlotMode::Write, SlotMode::Write];
         Request {
             level: Level::Avx512,
+            divider: Divider::Slow,
             fast_math: false,
             folds: Folds::None,
             slots: modes.map(slot).to_vec(),
@@ -157,6 +155,8 @@ mod tests {
         let shared = Multiplied { divisors: vec![Arg::Value(1)], roots: false };
         assert_eq!(Multiplied::choose(&request, 10), shared);
         assert_eq!(Multiplied::choose(&request, 100), Multiplied::default());
+        let fast = Request { divider: Divider::Fast, ..kernel(true) };
+        assert_eq!(Multiplied::choose(&fast, 10), Multiplied::default());
         assert_eq!(Multiplied::choose(&Request { fast_math: true, ..request }, 10), Multiplied::default());
     }
 
@@ -171,9 +171,10 @@ mod tests {
             args: [Arg::Value(2); 3],
             count: 1,
         };
-        let roots = |costs, instructions| Multiplied::with_costs(&request, instructions, costs).roots;
-        assert!(roots(WIDE, 10) && !roots(WIDE, 100));
-        assert!(roots(HALVES, 1) && !roots(HALVES, 20));
+        let roots =
+            |divider, instructions| Multiplied::choose(&Request { divider, ..request.clone() }, instructions).roots;
+        assert!(roots(Divider::Slow, 10) && !roots(Divider::Slow, 100));
+        assert!(roots(Divider::Fast, 1) && !roots(Divider::Fast, 20));
         let text = crate::text(&request).unwrap();
         assert!(text.contains("rsqrt14") && text.contains("fdiv <8 x double>"), "{text}");
     }

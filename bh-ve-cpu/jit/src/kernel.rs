@@ -9,7 +9,7 @@ use crate::plan::{Form, Plan};
 use crate::writer::{Value, Writer, element, memory};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Folds, Function, LANES, Level, ROW_SETS, Request, SlotForm, Stride};
+use bh_jit_abi::{Fetch, Folds, Function, LANES, Level, ROW_SETS, Request, SlotForm, Stride};
 
 /// Writes the module of a kernel; also gives the functions that it calls. An error says what cannot be compiled.
 pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>), String> {
@@ -217,7 +217,8 @@ impl Kernel<'_> {
 
     /// Reads the call.
     fn parameters(&mut self) {
-        let fields = ["rows", "count", "slots", "inner", "outer", "constants", "accumulators", "functions", "scratch"];
+        let fields =
+            ["rows", "count", "slots", "inner", "outer", "ahead", "constants", "accumulators", "functions", "scratch"];
         for (at, name) in fields.iter().enumerate() {
             let kind = if at < 2 { "i64" } else { "ptr" };
             self.load_field("call", at, name, kind);
@@ -225,6 +226,9 @@ impl Kernel<'_> {
         for (at, kind) in self.positions() {
             self.load_field("slots", at, &format!("q{at}"), kind);
             self.load_field("outer", at, &format!("o{at}"), "i64");
+        }
+        for at in self.fetching().into_iter().filter(|&at| self.request.slots[at].fetch == Fetch::Beyond) {
+            self.load_field("ahead", at, &format!("h{at}"), "i64");
         }
         let strided = |slot: &SlotForm| slot.stride == Stride::Other || slot.mode == SlotMode::Index;
         let strided: Vec<usize> = self.slots().filter(|(_, slot)| strided(slot)).map(|(at, _)| at).collect();
@@ -389,17 +393,25 @@ fn fill(writer: &mut Writer, dtype: DType, constant: usize, buffer: u16, block: 
 mod tests {
     use bh_bytecode::DType;
     use bh_fuser::lower::{Arg, SlotMode, Step};
-    use bh_jit_abi::{Folds, Level, Request, SlotForm, Stride};
+    use bh_jit_abi::{Divider, Fetch, Folds, Level, Request, SlotForm, Stride};
 
     /// More values at a time than there are registers: all slots are read before the first is written.
     fn kernel(level: Level) -> Request {
-        let slot = |mode| SlotForm { dtype: DType::F64, mode, stride: Stride::Unit, streams: false, near: None };
+        let slot = |mode| SlotForm {
+            dtype: DType::F64,
+            mode,
+            stride: Stride::Unit,
+            streams: false,
+            fetch: Fetch::Along,
+            near: None,
+        };
         let count = 40;
         let loads = (0..count).map(|slot| Step::Load { slot });
         let stores = (0..count).map(|value| Step::Store { slot: count + value, arg: Arg::Value(value) });
         let modes = [SlotMode::Read, SlotMode::Write].map(|mode| vec![slot(mode); count.into()]);
         Request {
             level,
+            divider: Divider::Slow,
             fast_math: false,
             folds: Folds::None,
             slots: modes.concat(),

@@ -5,7 +5,7 @@ use crate::operations::Operation;
 use crate::writer::{Value, element, memory};
 use bh_bytecode::DType;
 use bh_fuser::lower::SlotMode;
-use bh_jit_abi::{Folds, Stride};
+use bh_jit_abi::{Fetch, Folds, SlotForm, Stride};
 
 /// How far ahead memory is fetched, in bytes of a row: at least, and at most. What is on its way must leave the nearest cache
 /// room for what is in use: D3Q19, which reads 19 rows, lost 5% with all of them a kilobyte ahead.
@@ -53,18 +53,27 @@ impl Kernel<'_> {
         (first, lanes)
     }
 
-    /// Fetches what the rows will read a little later, which the machine does not foresee far enough alone: the rows that no
-    /// earlier ones have read. What is in a cache loses nothing by it.
+    /// The slots for which something is fetched.
+    pub(crate) fn fetching(&self) -> Vec<usize> {
+        let fetches = |slot: &SlotForm| {
+            slot.mode == SlotMode::Read
+                && slot.stride == Stride::Unit
+                && slot.near.is_none()
+                && slot.fetch != Fetch::Nothing
+        };
+        let slots = self.request.slots.iter().enumerate();
+        slots.filter(|(_, slot)| fetches(slot)).map(|(at, _)| at).collect()
+    }
+
+    /// Fetches what the rows, or others, will read later, which the machine does not foresee far enough alone: the rows that
+    /// no earlier ones have read.
     pub(crate) fn prefetch(&mut self, at: &At) {
         if at.segment > 0 || at.mask.is_some() || at.width == 1 {
             return;
         }
-        let slots = &self.request.slots;
-        let bases: Vec<usize> = (0..slots.len())
-            .filter(|&slot| slots[slot].mode == SlotMode::Read && slots[slot].stride == Stride::Unit)
-            .filter(|&slot| slots[slot].near.is_none())
-            .collect();
-        let rows = bases.len() * usize::from(self.rows.count);
+        let bases = self.fetching();
+        let along = bases.iter().filter(|&&slot| self.request.slots[slot].fetch == Fetch::Along);
+        let rows = along.count() * usize::from(self.rows.count);
         let ahead = (FETCHED / rows.max(1) / 64 * 64).clamp(*PREFETCH.start(), *PREFETCH.end());
         for base in bases {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
@@ -80,10 +89,17 @@ impl Kernel<'_> {
                 let kind = memory(self.request.slots[base].dtype);
                 let address =
                     self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {}", at.element));
-                let distance = ahead + usize::from(at.offset) * size;
+                let offset = usize::from(at.offset) * size;
+                // What is far away is for the second-level cache.
+                let (distance, address, near) = match self.request.slots[base].fetch {
+                    Fetch::Beyond => {
+                        (offset, self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 %h{base}")), 2)
+                    }
+                    _ => (ahead + offset, address, 3),
+                };
                 let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {distance}"));
                 self.writer
-                    .intrinsic_line("llvm.prefetch.p0", &[("ptr", &address), ("i32", &0), ("i32", &3), ("i32", &1)]);
+                    .intrinsic_line("llvm.prefetch.p0", &[("ptr", &address), ("i32", &0), ("i32", &near), ("i32", &1)]);
             }
         }
     }

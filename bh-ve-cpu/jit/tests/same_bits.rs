@@ -211,7 +211,7 @@ fn quotients_that_share_a_divisor() {
     memory.insert(3, bytes(|_| 1.0));
     memory.insert(4, bytes(|_| 1.0));
     for isa in levels() {
-        let mut driver = engine(isa, "on", &[]);
+        let mut driver = engine(isa, "on", &[("divider", "slow")]);
         let after = driver.run_on(&batch.as_ref(), &memory).unwrap();
         assert!(driver.counter("kernels compiled") > 0);
         for (id, quotient) in
@@ -256,7 +256,7 @@ fn roots_beside_quotients() {
     memory.insert(1, bytes(&numbers));
     memory.insert(2, bytes(&vec![1.0; count]));
     for isa in levels() {
-        let mut driver = engine(isa, "on", &[]);
+        let mut driver = engine(isa, "on", &[("divider", "slow")]);
         let after = driver.run_on(&batch.as_ref(), &memory).unwrap();
         assert!(driver.counter("kernels compiled") > 0);
         for (number, found) in numbers.iter().zip(after.get(2).unwrap().chunks(8)) {

@@ -11,6 +11,7 @@ use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
 use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
+use bh_jit_abi::Fetch;
 
 /// Bytes that registers, constants and the memory of a block may take: about the nearest cache, as measured. Smaller
 /// blocks cost calls (Black-Scholes 20%), larger ones cost cache misses.
@@ -31,6 +32,9 @@ pub(crate) struct SweepMemory<'a> {
     /// A group of each slot: within one, slots are as far apart as their views, and those of different ones anywhere. Empty
     /// outside of sweeps, where the same is true of buffers.
     pub(crate) groups: &'a [u32],
+    /// What the caches are to fetch while each slot is read, and for [`Fetch::Beyond`] how far away, in bytes. Empty outside
+    /// of sweeps: what lies further along the row.
+    pub(crate) fetches: &'a [(Fetch, i64)],
 }
 
 impl SweepMemory<'_> {
@@ -303,10 +307,12 @@ impl Compiler<'_> {
 
     /// The program as a call of compiled code.
     fn native(&self, program: &Program, tier1: &mut Tier1) -> Option<Native> {
-        let (geometry, isa, fast_math) = (&program.geometry, self.primitives.isa, tier1.fast_math());
+        let (geometry, isa) = (&program.geometry, self.primitives.isa);
+        let processor = (tier1.divider(), tier1.fast_math());
         let streams = |slot| self.analysis.streams(slot);
+        let fetch = |slot: usize| self.memory.fetches.get(slot).map_or(Fetch::Along, |(fetch, _)| *fetch);
         let together = |a: usize, b: usize| self.memory.is_same(self.stage, a, b);
-        let Some(request) = tier1::request(self.stage, geometry, isa, fast_math, streams, together) else {
+        let Some(request) = tier1::request(self.stage, geometry, isa, processor, streams, fetch, together) else {
             tier1.count_refused();
             return None;
         };
@@ -316,7 +322,9 @@ impl Compiler<'_> {
         } else {
             (strides(geometry.line_dim), program.slots.iter().map(|slot| slot.plane as i64).collect())
         };
-        Some(Native { kernel: tier1.kernel(request), inner, outer })
+        let ahead = |slot: usize| self.memory.fetches.get(slot).map_or(0, |(_, bytes)| *bytes);
+        let ahead = (0..program.slots.len()).map(ahead).collect();
+        Some(Native { kernel: tier1.kernel(request), inner, outer, ahead })
     }
 
     fn slot_plans(&self) -> Vec<SlotPlan> {

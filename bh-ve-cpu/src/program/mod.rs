@@ -137,6 +137,8 @@ pub(crate) struct Native {
     /// The stride of each slot from element to element, and from row to row.
     pub(crate) inner: Vec<i64>,
     pub(crate) outer: Vec<i64>,
+    /// How far away each slot has the caches fetch, in bytes.
+    pub(crate) ahead: Vec<i64>,
 }
 
 impl Program {

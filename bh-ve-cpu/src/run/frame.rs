@@ -182,6 +182,7 @@ impl<'a> Frame<'a> {
             slots: self.table[self.first_slot..].as_ptr(),
             inner: native.inner.as_ptr(),
             outer: native.outer.as_ptr(),
+            ahead: native.ahead.as_ptr(),
             constants: self.binding.constants.as_ptr(),
             accumulators: accumulators.as_ptr(),
             functions: code.functions(),

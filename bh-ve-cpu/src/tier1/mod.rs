@@ -10,13 +10,13 @@ mod request;
 
 pub(crate) use gate::close;
 pub(crate) use kernel::{Code, Kernel};
-pub(crate) use request::request;
+pub(crate) use request::{divider, request};
 
 use crate::primitives::Primitives;
 use crate::settings::{Jit, Settings};
 use bh_core::abi::log_level;
 use bh_core::{Counter, Host};
-use bh_jit_abi::{Artifact, Request};
+use bh_jit_abi::{Artifact, Divider, Request};
 use disk::Disk;
 use library::Compiler;
 use std::collections::HashMap;
@@ -37,6 +37,7 @@ pub(crate) struct Tier1 {
     most: usize,
     worker: Option<Worker>,
     synchronous: bool,
+    divider: Divider,
     fast_math: bool,
 }
 
@@ -100,8 +101,14 @@ impl Tier1 {
             most: settings.jit_kernels,
             worker: None,
             synchronous,
+            divider: settings.divider,
             fast_math: settings.fast_math,
         })
+    }
+
+    /// What kernels are compiled for.
+    pub(crate) fn divider(&self) -> Divider {
+        self.divider
     }
 
     /// May compiled kernels round differently?

@@ -3,7 +3,7 @@
 use crate::program::Geometry;
 use crate::simd::Isa;
 use bh_fuser::lower::{Dim, SlotMode, Stage, Step};
-use bh_jit_abi::{Folds, Level, Near, Request, SlotForm, Stride};
+use bh_jit_abi::{Divider, Fetch, Folds, Level, Near, Request, SlotForm, Stride};
 
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
 const NEAR_ROWS: i64 = 8;
@@ -18,15 +18,33 @@ pub(crate) fn level(isa: Isa) -> Option<Level> {
     }
 }
 
-/// Describes a stage for the compiler; `streams` tells which slots are written past the caches, `together` which ones are
-/// as far apart as their views. `None` if compiled code could not have the bits of block operations, or cannot do what
+/// How fast this processor's divider is.
+pub(crate) fn divider() -> Divider {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid;
+        let (vendor, model) = (__cpuid(0), __cpuid(1).eax);
+        let family = (model >> 8 & 15) + (model >> 20 & 255);
+        let is_amd = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD";
+        // Zen 4, the first of them with such vectors, makes quotients of eight lanes in 10 cycles, Intel's processors in 16;
+        // and it does other operations in halves.
+        if is_amd && family == 0x19 {
+            return Divider::Fast;
+        }
+    }
+    Divider::Slow
+}
+
+/// Describes a stage for the compiler; `streams` tells which slots are written past the caches, `fetch` what is fetched for
+/// each, `together` which ones are as far apart as their views. `None` if compiled code could not have the bits of block operations, or cannot do what
 /// the stage does.
 pub(crate) fn request(
     stage: &Stage,
     geometry: &Geometry,
     isa: Isa,
-    fast_math: bool,
+    (divider, fast_math): (Divider, bool),
     streams: impl Fn(u16) -> bool,
+    fetch: impl Fn(usize) -> Fetch,
     together: impl Fn(usize, usize) -> bool,
 ) -> Option<Request> {
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
@@ -56,10 +74,12 @@ pub(crate) fn request(
         let is_near = dense && slot.mode == SlotMode::Read;
         let near = if is_near { neighbour(stage, geometry, &slots, index, &together) } else { None };
         let streams = dense && slot.mode == SlotMode::Write && !geometry.spans() && streams(index as u16);
-        slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, near });
+        let fetch = fetch(index);
+        slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, fetch, near });
     }
     Some(Request {
         level: level(isa)?,
+        divider,
         fast_math,
         folds,
         slots,

@@ -30,7 +30,7 @@ mod tests;
 mod window;
 
 use super::kernel::Stage;
-use bh_bytecode::{BatchRef, DType};
+use bh_bytecode::{Base, BatchRef, DType};
 use chain::Chain;
 pub use figures::{Figures, figures};
 use std::ops::Range;
@@ -216,19 +216,14 @@ pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Sweeps {
     let facts = chain::Facts::new(batch);
     let mut first = 0;
     while first + 1 < blocks {
-        let mut limit = blocks;
-        let outcome = loop {
-            let mut chain = Chain::new(batch, &facts, options, first);
-            // The rows of too many blocks do not fit the cache.
-            match chain.extend(limit).and_then(|()| window::finish(chain, options)) {
-                Err(block) if block > first && block < limit => limit = block,
-                Err(_) => break Err(Apart::Rows),
-                // A chain that was cut until nothing was left.
-                Ok(Err(_)) if limit < blocks => break Err(Apart::Rows),
-                Ok(outcome) => break outcome,
+        let mut outcome = longest(batch, &facts, options, first, blocks);
+        if let Ok((sweep, true)) = &outcome {
+            let end = best_end(batch, &facts, first, sweep.blocks.end);
+            if end < sweep.blocks.end {
+                outcome = longest(batch, &facts, options, first, end).or(outcome);
             }
-        };
-        first = match outcome {
+        }
+        first = match outcome.map(|(sweep, _)| sweep) {
             Ok(sweep) => {
                 let end = sweep.blocks.end;
                 sweeps.found.push(sweep);
@@ -243,6 +238,38 @@ pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Sweeps {
         };
     }
     sweeps
+}
+
+/// The longest sweep from block `first` on that ends before block `limit`, and whether the rows of more blocks would not
+/// fit the cache.
+fn longest(
+    batch: &BatchRef<'_>,
+    facts: &chain::Facts,
+    options: &SweepOptions<'_>,
+    first: u32,
+    limit: u32,
+) -> Result<(Sweep, bool), Apart> {
+    let mut end = limit;
+    loop {
+        let mut chain = Chain::new(batch, facts, options, first);
+        match chain.extend(end).and_then(|()| window::finish(chain, options)) {
+            Err(block) if block > first && block < end => end = block,
+            Err(_) => return Err(Apart::Rows),
+            // A chain that was cut until nothing was left.
+            Ok(Err(_)) if end < limit => return Err(Apart::Rows),
+            Ok(outcome) => return Ok((outcome?, end < limit)),
+        }
+    }
+}
+
+/// Where a sweep ends best that may go up to block `most`, in its second half: where the arrays that are used before
+/// and after are smallest, as they must go through memory; and late.
+fn best_end(batch: &BatchRef<'_>, facts: &chain::Facts, first: u32, most: u32) -> u32 {
+    let bytes = |end: &u32| -> u64 {
+        let crosses = |(_, uses): &(&Base, &(u32, u32))| (first..*end).contains(&uses.0) && uses.1 >= *end;
+        batch.bases.iter().zip(&facts.uses).filter(crosses).map(|(base, _)| base.bytes()).sum()
+    };
+    (first + (most - first).div_ceil(2)..=most).rev().min_by_key(bytes).unwrap_or(most)
 }
 
 /// Do the arrays pass what the caches hold anyway?

@@ -268,3 +268,29 @@ fn values_that_differ_are_made_by_nests_of_their_own() {
     // A nest that covers what both do would leave the array.
     assert_eq!(other("b1 = f64[10000]", "b1 = f64[9999]"), [1, 0, 1, 0]);
 }
+
+/// Two turns of a loop, each of which makes an array of the grid (b0), one of that, and the grid anew.
+fn two_turns() -> String {
+    let mut text = String::from("base b0 = f64[10000] id 1 live_out\n");
+    (1..5).for_each(|base| text += &format!("base b{base} = f64[10000] id {} born dies\n", base + 1));
+    (0..5).for_each(|base| text += &format!("view v{base} = b{base} at 100 [98:100, 100:1]\n"));
+    text += "view v5 = b0 at 0 [98:100, 100:1]\nview v6 = b0 at 200 [98:100, 100:1]\n";
+    for turn in 0..2 {
+        let (first, made, used) = (3 * turn, 1 + 2 * turn, 2 + 2 * turn);
+        text += &format!("i{first}: v{made} = add v5, v6\n");
+        text += &format!("i{}: v{used} = add v{made}, v0\n", first + 1);
+        text += &format!("i{}: v0 = add v{made}, v{used}\n", first + 2);
+    }
+    text
+}
+
+#[test]
+fn sweeps_whose_rows_would_not_fit_end_between_turns() {
+    let blocks =
+        |bytes: i64| -> Vec<_> { plan(&two_turns(), bytes).found.iter().map(|sweep| sweep.blocks.clone()).collect() };
+    assert!(matches!(&blocks(100_000)[..], [sweep] if *sweep == (0..6)));
+    // There is room for the rows of the second turn's first kernels, but what these make would go through memory.
+    let limits: Vec<_> = (0..60).map(|rows| blocks(800 * rows)).collect();
+    assert!(limits.contains(&vec![0..3, 3..6]), "{limits:?}");
+    assert!(limits.iter().all(|sweeps| !sweeps.contains(&(0..4)) && !sweeps.contains(&(0..5))), "{limits:?}");
+}

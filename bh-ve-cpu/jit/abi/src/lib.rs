@@ -10,10 +10,10 @@ mod request;
 
 pub use artifact::{Artifact, Function};
 pub use call::{Call, KernelFn, LANES, ROW_SETS, SCRATCH_BYTES};
-pub use request::{Folds, Level, Near, Request, SlotForm, Stride};
+pub use request::{Divider, Fetch, Folds, Level, Near, Request, SlotForm, Stride};
 
 /// The version of everything in this crate.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The name of the one symbol that the compiler exports, of type [`EntryFn`].
 pub const ENTRY_SYMBOL: &str = "bh_ve_cpu_jit_entry";

@@ -13,6 +13,15 @@ pub enum Level {
     Avx512,
 }
 
+/// How fast a processor makes quotients and roots in vectors of eight lanes, beside its other operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Divider {
+    /// A quotient takes as long as about 30 other instructions.
+    Slow,
+    /// As long as about 10.
+    Fast,
+}
+
 /// What reductions fold into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Folds {
@@ -47,6 +56,17 @@ pub struct Near {
     pub distance: i16,
 }
 
+/// What the caches are to fetch while a slot is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fetch {
+    /// Nothing: they have what the slot reads.
+    Nothing,
+    /// What lies a little further along the row.
+    Along,
+    /// What lies as far away as the call says, for somebody who reads it later.
+    Beyond,
+}
+
 /// A slot as compiled code sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotForm {
@@ -58,6 +78,8 @@ pub struct SlotForm {
     pub stride: Stride,
     /// Is what it writes to bypass the caches?
     pub streams: bool,
+    /// What is fetched while it is read.
+    pub fetch: Fetch,
     /// Where it lies in the memory of an earlier slot, if both have fixed places there. If not, it has a position of its
     /// own.
     pub near: Option<Near>,
@@ -68,6 +90,8 @@ pub struct SlotForm {
 pub struct Request {
     /// The instruction set.
     pub level: Level,
+    /// The processor's divider.
+    pub divider: Divider,
     /// May results differ from the block operations' by rounding?
     pub fast_math: bool,
     /// What reductions fold into.
@@ -84,10 +108,16 @@ impl Request {
     /// The bytes that [`Request::decode`] reads; equal requests have equal bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer(Vec::with_capacity(64 + self.slots.len() * 8 + self.steps.len() * 24));
-        writer.bytes([self.level as u8, u8::from(self.fast_math), self.folds as u8]);
+        writer.bytes([self.level as u8, self.divider as u8, u8::from(self.fast_math), self.folds as u8]);
         writer.word(self.slots.len() as u32);
         for slot in &self.slots {
-            writer.bytes([slot.dtype as u8, slot.mode as u8, slot.stride as u8, u8::from(slot.streams)]);
+            writer.bytes([
+                slot.dtype as u8,
+                slot.mode as u8,
+                slot.stride as u8,
+                u8::from(slot.streams),
+                slot.fetch as u8,
+            ]);
             let Near { slot, rows, distance } = slot.near.unwrap_or(Near { slot: u16::MAX, rows: 0, distance: 0 });
             writer.short(slot);
             writer.bytes([rows as u8]);
@@ -104,6 +134,7 @@ impl Request {
     pub fn decode(bytes: &[u8]) -> Option<Request> {
         let mut reader = Reader(bytes);
         let level = *[Level::Avx2, Level::Avx512].get(usize::from(reader.byte()?))?;
+        let divider = *[Divider::Slow, Divider::Fast].get(usize::from(reader.byte()?))?;
         let fast_math = reader.byte()? != 0;
         let folds = *[Folds::None, Folds::Lanes, Folds::Elements].get(usize::from(reader.byte()?))?;
         let mut slots: Vec<SlotForm> = Vec::new();
@@ -113,6 +144,7 @@ impl Request {
             let mode = *modes.get(usize::from(reader.byte()?))?;
             let stride = *[Stride::Zero, Stride::Unit, Stride::Other].get(usize::from(reader.byte()?))?;
             let streams = reader.byte()? != 0;
+            let fetch = *[Fetch::Nothing, Fetch::Along, Fetch::Beyond].get(usize::from(reader.byte()?))?;
             let near = Near {
                 slot: reader.short()?,
                 rows: i8::from_le_bytes(reader.take()?),
@@ -125,13 +157,13 @@ impl Request {
                 None if near.slot == u16::MAX => None,
                 None => return None,
             };
-            slots.push(SlotForm { dtype, mode, stride, streams, near });
+            slots.push(SlotForm { dtype, mode, stride, streams, fetch, near });
         }
         let mut constants = Vec::new();
         for _ in 0..reader.word()? {
             constants.push(DType::from_code(reader.byte()?)?);
         }
-        let mut request = Request { level, fast_math, folds, slots, constants, steps: Vec::new() };
+        let mut request = Request { level, divider, fast_math, folds, slots, constants, steps: Vec::new() };
         let mut values = 0u16;
         for _ in 0..reader.word()? {
             let step = reader.step()?;
@@ -296,7 +328,14 @@ mod tests {
     use super::*;
 
     fn request() -> Request {
-        let slot = |mode, stride, near| SlotForm { dtype: DType::F64, mode, stride, streams: false, near };
+        let slot = |mode, stride, near| SlotForm {
+            dtype: DType::F64,
+            mode,
+            stride,
+            streams: false,
+            fetch: Fetch::Along,
+            near,
+        };
         let product = Step::Compute {
             opcode: Opcode::Multiply,
             param: 0,
@@ -307,6 +346,7 @@ mod tests {
         };
         Request {
             level: Level::Avx512,
+            divider: Divider::Fast,
             fast_math: true,
             folds: Folds::Lanes,
             slots: vec![
