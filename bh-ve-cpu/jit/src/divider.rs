@@ -43,7 +43,7 @@ impl Multiplied {
     /// Chooses for a kernel of so many instructions.
     pub(crate) fn choose(request: &Request, instructions: usize) -> Multiplied {
         let mut chosen = Multiplied::default();
-        if request.level != Level::Avx512 || request.fast_math {
+        if request.level != Level::Avx512 {
             return chosen;
         }
         let mut divisors: Vec<(Arg, usize)> = Vec::new();
@@ -63,6 +63,10 @@ impl Multiplied {
         let with = others + roots * ROOT_INSTRUCTIONS;
         if cycles(quotients, 0, with) < cycles(quotients, roots, others) {
             (roots, others, chosen.roots) = (0, with, true);
+        }
+        if request.fast_math {
+            // Quotients need not be exact, and LLVM knows what to do.
+            return chosen;
         }
         // Those that save most come first.
         divisors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -175,6 +179,7 @@ mod tests {
             |divider, instructions| Multiplied::choose(&Request { divider, ..request.clone() }, instructions).roots;
         assert!(roots(Divider::Slow, 10) && !roots(Divider::Slow, 100));
         assert!(roots(Divider::Fast, 1) && !roots(Divider::Fast, 20));
+        assert!(Multiplied::choose(&Request { fast_math: true, ..request.clone() }, 10).roots);
         let text = crate::text(&request).unwrap();
         assert!(text.contains("rsqrt14") && text.contains("fdiv <8 x double>"), "{text}");
     }
