@@ -151,7 +151,7 @@ impl SweepPlan {
             let instr = stage.parameters.instrs.last().copied().unwrap_or(0);
             error.at_instr(batch, instr)
         };
-        let fetches: Vec<_> = (0..sweep.nests.len()).map(|nest| fetch::fetches(&sweep, nest)).collect();
+        let fetches = fetch::fetches(&sweep);
         let nest = |(index, nest): (usize, SweepNest)| {
             let SweepNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
             let number = |array: u32| numbers.get(array as usize).copied().flatten();

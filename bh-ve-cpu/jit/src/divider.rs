@@ -108,18 +108,9 @@ pub(crate) fn is_root(step: &Step) -> bool {
 mod tests {
     use super::*;
     use bh_fuser::lower::SlotMode;
-    use bh_jit_abi::{Fetch, Folds, SlotForm, Stride};
 
     /// The kernel of a / b, and of that by b again or of b / a.
     fn kernel(shared: bool) -> Request {
-        let slot = |mode| SlotForm {
-            dtype: DType::F64,
-            mode,
-            stride: Stride::Unit,
-            streams: false,
-            fetch: Fetch::Along,
-            near: None,
-        };
         let divide = |args: [u16; 2]| Step::Compute {
             opcode: Opcode::Divide,
             param: 0,
@@ -129,22 +120,15 @@ mod tests {
             count: 2,
         };
         let modes = [SlotMode::Read, SlotMode::Read, SlotMode::Write, SlotMode::Write];
-        Request {
-            level: Level::Avx512,
-            divider: Divider::Slow,
-            fast_math: false,
-            folds: Folds::None,
-            slots: modes.map(slot).to_vec(),
-            constants: Vec::new(),
-            steps: vec![
-                Step::Load { slot: 0 },
-                Step::Load { slot: 1 },
-                divide([0, 1]),
-                divide(if shared { [2, 1] } else { [1, 0] }),
-                Step::Store { slot: 2, arg: Arg::Value(2) },
-                Step::Store { slot: 3, arg: Arg::Value(3) },
-            ],
-        }
+        let steps = vec![
+            Step::Load { slot: 0 },
+            Step::Load { slot: 1 },
+            divide([0, 1]),
+            divide(if shared { [2, 1] } else { [1, 0] }),
+            Step::Store { slot: 2, arg: Arg::Value(2) },
+            Step::Store { slot: 3, arg: Arg::Value(3) },
+        ];
+        crate::request(Level::Avx512, &modes, steps)
     }
 
     #[test]

@@ -391,33 +391,16 @@ fn fill(writer: &mut Writer, dtype: DType, constant: usize, buffer: u16, block: 
 
 #[cfg(test)]
 mod tests {
-    use bh_bytecode::DType;
     use bh_fuser::lower::{Arg, SlotMode, Step};
-    use bh_jit_abi::{Divider, Fetch, Folds, Level, Request, SlotForm, Stride};
+    use bh_jit_abi::{Level, Request};
 
     /// More values at a time than there are registers: all slots are read before the first is written.
     fn kernel(level: Level) -> Request {
-        let slot = |mode| SlotForm {
-            dtype: DType::F64,
-            mode,
-            stride: Stride::Unit,
-            streams: false,
-            fetch: Fetch::Along,
-            near: None,
-        };
         let count = 40;
         let loads = (0..count).map(|slot| Step::Load { slot });
         let stores = (0..count).map(|value| Step::Store { slot: count + value, arg: Arg::Value(value) });
-        let modes = [SlotMode::Read, SlotMode::Write].map(|mode| vec![slot(mode); count.into()]);
-        Request {
-            level,
-            divider: Divider::Slow,
-            fast_math: false,
-            folds: Folds::None,
-            slots: modes.concat(),
-            constants: Vec::new(),
-            steps: loads.chain(stores).collect(),
-        }
+        let modes = [SlotMode::Read, SlotMode::Write].map(|mode| vec![mode; count.into()]).concat();
+        crate::request(level, &modes, loads.chain(stores).collect())
     }
 
     #[test]

@@ -80,3 +80,30 @@ pub extern "C" fn bh_ve_cpu_jit_entry() -> *const Api {
     });
     &*API
 }
+
+/// A kernel over dense `f64` slots, for tests.
+#[cfg(test)]
+fn request(
+    level: bh_jit_abi::Level,
+    modes: &[bh_fuser::lower::SlotMode],
+    steps: Vec<bh_fuser::lower::Step>,
+) -> Request {
+    use bh_jit_abi::{Divider, Fetch, Folds, SlotForm, Stride};
+    let slot = |&mode| SlotForm {
+        dtype: bh_bytecode::DType::F64,
+        mode,
+        stride: Stride::Unit,
+        streams: false,
+        fetch: Fetch::Along,
+        near: None,
+    };
+    Request {
+        level,
+        divider: Divider::Slow,
+        fast_math: false,
+        folds: Folds::None,
+        slots: modes.iter().map(slot).collect(),
+        constants: Vec::new(),
+        steps,
+    }
+}

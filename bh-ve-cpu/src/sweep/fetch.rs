@@ -7,26 +7,36 @@ use bh_jit_abi::Fetch;
 /// Nobody fetches further ahead: the second-level cache would lose it again.
 const FURTHEST: i64 = 256 << 10;
 
-/// What is fetched while each slot of a nest is read, and how far away that is, in bytes.
-pub(super) fn fetches(sweep: &Sweep, index: usize) -> Vec<(Fetch, i64)> {
-    let nest = &sweep.nests[index];
-    let nothing = (Fetch::Nothing, 0);
-    let fetch = |&array: &u32| {
+/// What is fetched while each slot of each nest is read, and how far away that is, in bytes.
+pub(super) fn fetches(sweep: &Sweep) -> Vec<Vec<(Fetch, i64)>> {
+    // The first nest that uses each array, and the second.
+    let mut users = vec![(None, None); sweep.arrays.len()];
+    for (index, nest) in sweep.nests.iter().enumerate() {
+        for &array in &nest.arrays {
+            match users.get_mut(array as usize) {
+                Some(users @ (None, _)) => users.0 = Some(index),
+                Some((Some(first), second @ None)) if *first != index => *second = Some(index),
+                _ => {}
+            }
+        }
+    }
+    let fetch = |index: usize, array: u32| {
+        let nothing = (Fetch::Nothing, 0);
         let Some(known) = sweep.arrays.get(array as usize) else { return nothing };
+        let (Some(first), second) = users[array as usize] else { return nothing };
         if matches!(known.home, Home::Rolling { .. } | Home::Temporary { .. }) {
             return nothing;
         }
-        let mut users = (0..sweep.nests.len()).filter(|&nest| sweep.nests[nest].arrays.contains(&array));
-        let first = users.next().unwrap_or(index);
         let Some(ahead) = front(&sweep.nests[first], array) else { return nothing };
         if first == index {
             return (Fetch::Along, 0);
         }
-        let Some(own) = front(nest, array).filter(|_| users.next() == Some(index)) else { return nothing };
+        let Some(own) = front(&sweep.nests[index], array).filter(|_| second == Some(index)) else { return nothing };
         let bytes = (ahead + sweep.strip - own).saturating_mul(known.pitch).saturating_mul(known.dtype.size() as i64);
         if (1..=FURTHEST).contains(&bytes) { (Fetch::Beyond, bytes) } else { nothing }
     };
-    nest.arrays.iter().map(fetch).collect()
+    let nests = sweep.nests.iter().enumerate();
+    nests.map(|(index, nest)| nest.arrays.iter().map(|&array| fetch(index, array)).collect()).collect()
 }
 
 /// The furthest row that a nest reads of an array at time 0; `None` if it writes the array as well, or only.

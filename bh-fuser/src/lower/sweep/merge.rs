@@ -70,6 +70,8 @@ impl Chain<'_> {
     /// Lets an earlier nest make the values of this one, too, if it computes some of them anyway.
     fn merge(&mut self, at: usize, block: u32, stage: &Stage, arrays: &[u32]) -> bool {
         let into = Part { stage: &self.nests[at].stage, arrays: &self.nests[at].arrays };
+        let Some(merged) = merge(self, into, Part { stage, arrays }) else { return false };
+        // What both read is read once.
         let common = arrays.iter().enumerate().filter(|(slot, array)| {
             stage.kernel.slots[*slot].mode == SlotMode::Read
                 && !arrays[..*slot].contains(array)
@@ -81,7 +83,6 @@ impl Chain<'_> {
             rows as u64 * self.arrays[array as usize].dtype.size() as u64
         };
         let spared: u64 = common.map(|(_, &array)| bytes(array)).sum();
-        let Some(merged) = merge(self, into, Part { stage, arrays }) else { return false };
         let known = self.snapshot();
         self.spared += spared;
         let mut later = self.nests.split_off(at).into_iter();

@@ -168,11 +168,15 @@ i2: v6 = subtract v2, v5
 i3: v9 = subtract v7, v8
 ";
 
-fn fluxes(text: &str) -> Sweeps {
+/// The sweeps of a batch with these kernels: the instructions of each, and the bases that it contracts.
+fn fused(text: &str, kernels: &[(&[u32], &[u32])]) -> Sweeps {
     let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
-    batch.push_block(&[0, 1, 2], &[2, 3]);
-    batch.push_block(&[3], &[]);
+    kernels.iter().for_each(|(instrs, contracted)| batch.push_block(instrs, contracted));
     sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) })
+}
+
+fn fluxes(text: &str) -> Sweeps {
+    fused(text, &[(&[0, 1, 2], &[2, 3]), (&[3], &[])])
 }
 
 /// How many divisions each nest has.
@@ -240,10 +244,7 @@ i5: v13 = subtract v11, v12
 ";
 
 fn both_ways(text: &str) -> Sweeps {
-    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
-    batch.push_block(&[0, 1, 2], &[2, 3]);
-    batch.push_block(&[3, 4, 5], &[5, 6]);
-    sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) })
+    fused(text, &[(&[0, 1, 2], &[2, 3]), (&[3, 4, 5], &[5, 6])])
 }
 
 #[test]
