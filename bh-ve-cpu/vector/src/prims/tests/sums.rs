@@ -1,0 +1,90 @@
+//! Sums of many blocks and of products.
+
+use super::support::*;
+use super::*;
+
+#[test]
+fn sums_of_many_blocks_add_in_order() {
+    fn check<T: Element + std::fmt::Debug>(dtype: DType, add: fn(T, T) -> T, multiply: fn(T, T) -> T) {
+        for isa in Isa::available() {
+            let run = lookup_sum(isa, dtype).unwrap();
+            for (count, n) in [(1, 5), (4, 131), (9, 64), (81, 78)] {
+                let mut blocks: Vec<Block> =
+                    (0..count).map(|salt| Block::new(&samples(dtype, n, salt), dtype.size())).collect();
+                let term = |block: usize, i: usize| T::read(&sample(dtype, i, block));
+                for factor in [None, Some(sample(dtype, 3, 1))] {
+                    // Into the first term, as a kernel may that updates in place.
+                    let terms: Vec<*const u8> = blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
+                    let mut out = blocks[0].clone();
+                    let mut with_out = terms.clone();
+                    with_out[0] = out.pointer();
+                    let factor_at = factor.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
+                    // SAFETY: every block has `n` elements; the result is in the place of the first term.
+                    unsafe { run(n, out.pointer(), with_out.as_ptr(), count, factor_at) };
+                    for i in 0..n {
+                        let mut wanted = (1..count).fold(term(0, i), |sum, block| add(sum, term(block, i)));
+                        if let Some(bytes) = &factor {
+                            wanted = multiply(wanted, T::read(bytes));
+                        }
+                        let found = &out.bytes(n * dtype.size())[i * dtype.size()..][..dtype.size()];
+                        assert!(same(dtype, found, &to_bytes(wanted)), "{isa} {dtype} {count} terms, element {i}");
+                    }
+                }
+            }
+        }
+    }
+    check::<f64>(DType::F64, scalar::add, scalar::multiply);
+    check::<f32>(DType::F32, scalar::add, scalar::multiply);
+    check::<i64>(DType::I64, scalar::add, scalar::multiply);
+    check::<i32>(DType::I32, scalar::add, scalar::multiply);
+    assert!(lookup_sum(Isa::detect(), DType::C64).is_none());
+}
+
+#[test]
+fn sums_of_products_round_every_step() {
+    fn check<T: Element + scalar::Numeric>(dtype: DType) {
+        for isa in Isa::available() {
+            for products in 2..=MOST_PRODUCTS {
+                for (start, squares, n) in [(false, false, 131), (true, false, 78), (false, true, 105), (true, true, 5)]
+                {
+                    let run = lookup_product_sum(isa, ProductSum { products, start, squares }, dtype).unwrap();
+                    let factors = if squares { 1 } else { 2 };
+                    let count = usize::from(start) + products * factors;
+                    let mut blocks: Vec<Block> =
+                        (0..count).map(|salt| Block::new(&samples(dtype, n, salt), dtype.size())).collect();
+                    let term = |block: usize, i: usize| T::read(&sample(dtype, i, block));
+                    for single in [None, Some(sample(dtype, 3, 1))] {
+                        // Into the last term, as a kernel may that updates in place.
+                        let mut terms: Vec<*const u8> =
+                            blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
+                        let mut out = blocks[count - 1].clone();
+                        terms[count - 1] = out.pointer();
+                        let single_at = single.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
+                        // SAFETY: every block has `n` elements; the result is in the place of the last term.
+                        unsafe { run(n, out.pointer(), terms.as_ptr(), count, single_at) };
+                        for i in 0..n {
+                            let product = |number: usize| {
+                                let first = usize::from(start) + number * factors;
+                                scalar::multiply(term(first, i), term(first + factors - 1, i))
+                            };
+                            let first = if start { scalar::add(term(0, i), product(0)) } else { product(0) };
+                            let mut wanted = (1..products).fold(first, |sum, number| scalar::add(sum, product(number)));
+                            if let Some(bytes) = &single {
+                                wanted = scalar::add(wanted, T::read(bytes));
+                            }
+                            let found = &out.bytes(n * dtype.size())[i * dtype.size()..][..dtype.size()];
+                            let what = format!("{isa} {dtype} {products} products {start} {squares}, element {i}");
+                            assert!(same(dtype, found, &to_bytes(wanted)), "{what}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    check::<f64>(DType::F64);
+    check::<f32>(DType::F32);
+    assert!(
+        lookup_product_sum(Isa::detect(), ProductSum { products: 2, start: false, squares: false }, DType::I64)
+            .is_none()
+    );
+}
