@@ -1,7 +1,8 @@
-//! Block entry points: loops over vectors, instantiated per function and instruction-set level.
+//! Block entry points: one loop over vectors, instantiated per function and instruction-set level.
 
 use super::{Binary, PrimFn, Unary};
 use crate::simd::{Isa, MAX_LANES, Vector};
+use std::marker::PhantomData;
 
 /// Element types that blocks hold; all are computed in `f64` lanes.
 pub(crate) trait Lane: Copy + 'static {
@@ -51,56 +52,84 @@ impl Lane for f32 {
     }
 }
 
-/// What a unary function does to one vector of elements of type T.
-#[inline(always)]
-fn apply_unary<V: Vector, K: Unary, T: Lane>(x: V) -> V {
-    if T::SINGLE { K::eval::<V, true>(x) } else { K::eval::<V, false>(x) }
+/// What a primitive does with its blocks, in vectors of any kind.
+pub(super) trait Entry: 'static {
+    /// # Safety
+    /// See [`PrimFn`]; must be inlined where the level is enabled.
+    unsafe fn run<V: Vector>(n: usize, dst: *mut u8, operands: [*const u8; 3]);
 }
 
-#[inline(always)]
-fn apply_binary<V: Vector, K: Binary, T: Lane>(x: V, y: V) -> V {
-    if T::SINGLE { K::eval::<V, true>(x, y) } else { K::eval::<V, false>(x, y) }
-}
-
+/// Applies `f` to `n` elements of each operand.
+///
 /// # Safety
 /// See [`PrimFn`]; the level must be available.
 #[inline(always)]
-unsafe fn unary_block<V: Vector, K: Unary, T: Lane>(n: usize, dst: *mut T, a: *const T) {
+pub(super) unsafe fn block<V: Vector, T: Lane, const N: usize>(
+    n: usize,
+    dst: *mut T,
+    operands: [*const T; N],
+    f: impl Fn([V; N]) -> V,
+) {
     let whole = n - n % V::LANES;
     let mut i = 0;
+    let mut vectors = [V::splat(0.0); N];
     // SAFETY: `i + LANES <= n`; the tail goes through arrays of at least LANES elements.
     unsafe {
         while i < whole {
-            T::store(apply_unary::<V, K, T>(T::load(a.add(i))), dst.add(i));
+            for (vector, operand) in vectors.iter_mut().zip(operands) {
+                *vector = T::load(operand.add(i));
+            }
+            T::store(f(vectors), dst.add(i));
             i += V::LANES;
         }
         if i < n {
             let mut padded = [T::PADDING; MAX_LANES];
-            a.add(i).copy_to_nonoverlapping(padded.as_mut_ptr(), n - i);
-            T::store(apply_unary::<V, K, T>(T::load(padded.as_ptr())), padded.as_mut_ptr());
+            for (vector, operand) in vectors.iter_mut().zip(operands) {
+                operand.add(i).copy_to_nonoverlapping(padded.as_mut_ptr(), n - i);
+                *vector = T::load(padded.as_ptr());
+            }
+            T::store(f(vectors), padded.as_mut_ptr());
             dst.add(i).copy_from_nonoverlapping(padded.as_ptr(), n - i);
         }
     }
 }
 
-/// # Safety
-/// See [`PrimFn`]; the level must be available.
-#[inline(always)]
-unsafe fn binary_block<V: Vector, K: Binary, T: Lane>(n: usize, dst: *mut T, a: *const T, b: *const T) {
-    let whole = n - n % V::LANES;
-    let mut i = 0;
-    // SAFETY: `i + LANES <= n`; the tail goes through arrays of at least LANES elements.
-    unsafe {
-        while i < whole {
-            T::store(apply_binary::<V, K, T>(T::load(a.add(i)), T::load(b.add(i))), dst.add(i));
-            i += V::LANES;
+struct OfOne<K, T>(PhantomData<fn(K) -> T>);
+
+impl<K: Unary, T: Lane> Entry for OfOne<K, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(n: usize, dst: *mut u8, [a, ..]: [*const u8; 3]) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            block::<V, T, 1>(
+                n,
+                dst.cast(),
+                [a.cast()],
+                #[inline(always)]
+                |[x]| {
+                    if T::SINGLE { K::eval::<V, true>(x) } else { K::eval::<V, false>(x) }
+                },
+            )
         }
-        if i < n {
-            let (mut left, mut right) = ([T::PADDING; MAX_LANES], [T::PADDING; MAX_LANES]);
-            a.add(i).copy_to_nonoverlapping(left.as_mut_ptr(), n - i);
-            b.add(i).copy_to_nonoverlapping(right.as_mut_ptr(), n - i);
-            T::store(apply_binary::<V, K, T>(T::load(left.as_ptr()), T::load(right.as_ptr())), left.as_mut_ptr());
-            dst.add(i).copy_from_nonoverlapping(left.as_ptr(), n - i);
+    }
+}
+
+struct OfTwo<K, T>(PhantomData<fn(K) -> T>);
+
+impl<K: Binary, T: Lane> Entry for OfTwo<K, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(n: usize, dst: *mut u8, [a, b, _]: [*const u8; 3]) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            block::<V, T, 2>(
+                n,
+                dst.cast(),
+                [a.cast(), b.cast()],
+                #[inline(always)]
+                |[x, y]| {
+                    if T::SINGLE { K::eval::<V, true>(x, y) } else { K::eval::<V, false>(x, y) }
+                },
+            )
         }
     }
 }
@@ -109,23 +138,14 @@ unsafe fn binary_block<V: Vector, K: Binary, T: Lane>(n: usize, dst: *mut T, a: 
 macro_rules! level {
     ($module:ident, $vector:ident $(, $feature:literal)?) => {
         mod $module {
-            use super::*;
-            use crate::simd::$vector;
+            use super::Entry;
 
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn unary<K: Unary, T: Lane>(
-                n: usize, dst: *mut u8, a: *const u8, _b: *const u8, _c: *const u8,
+            pub(super) unsafe extern "C" fn entry<E: Entry>(
+                n: usize, dst: *mut u8, a: *const u8, b: *const u8, c: *const u8,
             ) {
                 // SAFETY: the contract of PrimFn.
-                unsafe { unary_block::<$vector, K, T>(n, dst.cast(), a.cast()) }
-            }
-
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn binary<K: Binary, T: Lane>(
-                n: usize, dst: *mut u8, a: *const u8, b: *const u8, _c: *const u8,
-            ) {
-                // SAFETY: the contract of PrimFn.
-                unsafe { binary_block::<$vector, K, T>(n, dst.cast(), a.cast(), b.cast()) }
+                unsafe { E::run::<crate::simd::$vector>(n, dst, [a, b, c]) }
             }
         }
     };
@@ -139,28 +159,25 @@ level!(avx2, Avx2, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
 level!(avx512, Avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 
-/// The entry point of a unary function; levels foreign to this architecture get the portable one.
-pub(super) fn unary<K: Unary, T: Lane>(isa: Isa) -> PrimFn {
+/// The entry point at a level; levels foreign to this architecture get the portable one.
+pub(super) fn at_level<E: Entry>(isa: Isa) -> PrimFn {
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Sse2 => sse2::unary::<K, T>,
+        Isa::Sse2 => sse2::entry::<E>,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::unary::<K, T>,
+        Isa::Avx2 => avx2::entry::<E>,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::unary::<K, T>,
-        _ => portable::unary::<K, T>,
+        Isa::Avx512 => avx512::entry::<E>,
+        _ => portable::entry::<E>,
     }
 }
 
-/// The entry point of a binary function; levels foreign to this architecture get the portable one.
+/// The entry point of a unary function.
+pub(super) fn unary<K: Unary, T: Lane>(isa: Isa) -> PrimFn {
+    at_level::<OfOne<K, T>>(isa)
+}
+
+/// The entry point of a binary function.
 pub(super) fn binary<K: Binary, T: Lane>(isa: Isa) -> PrimFn {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Sse2 => sse2::binary::<K, T>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::binary::<K, T>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::binary::<K, T>,
-        _ => portable::binary::<K, T>,
-    }
+    at_level::<OfTwo<K, T>>(isa)
 }
