@@ -4,6 +4,7 @@
 //! alignment gives the same bits.
 
 use super::PrimFn;
+use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -246,7 +247,7 @@ unsafe fn in_place(run: PrimFn, size: usize, steps: [usize; 3], n: usize, dst: *
 }
 
 macro_rules! level {
-    ($module:ident $(, $feature:literal)?) => {
+    ($module:ident, $bytes:literal $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
@@ -302,21 +303,11 @@ macro_rules! level {
     };
 }
 
-level!(baseline);
-#[cfg(target_arch = "x86_64")]
-level!(avx2, "avx2,fma");
-#[cfg(target_arch = "x86_64")]
-level!(avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+for_each_level!(level);
 
 /// The primitive of a kernel at a level.
 fn at_level<K: Kernel>(isa: Isa) -> PrimFn {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::entry::<K>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::entry::<K>,
-        _ => baseline::entry::<K>,
-    }
+    at_level!(isa, entry::<K>)
 }
 
 /// A primitive of one operand.
@@ -346,13 +337,7 @@ where
     F: Fn(T, T) -> T + Copy + 'static,
     T: Copy + 'static,
 {
-    Some(match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::entry_in_place::<Map2<F, T, T, T>>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::entry_in_place::<Map2<F, T, T, T>>,
-        _ => baseline::entry_in_place::<Map2<F, T, T, T>>,
-    })
+    Some(at_level!(isa, entry_in_place::<Map2<F, T, T, T>>))
 }
 
 /// A primitive of three operands.

@@ -1,6 +1,7 @@
 //! Reductions of blocks into virtual lanes. The lanes and the order in which they are joined are part of the result's
 //! definition: neither the instruction set nor the thread count may change them.
 
+use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode, scalar, types_of};
 use std::marker::PhantomData;
@@ -88,7 +89,7 @@ unsafe extern "C" fn join<C: Combine>(lanes: *const u8, out: *mut u8) {
 }
 
 macro_rules! level {
-    ($module:ident $(, $feature:literal)?) => {
+    ($module:ident, $bytes:literal $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
@@ -105,20 +106,10 @@ macro_rules! level {
         }
     };
 }
-level!(baseline);
-#[cfg(target_arch = "x86_64")]
-level!(avx2, "avx2,fma");
-#[cfg(target_arch = "x86_64")]
-level!(avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+for_each_level!(level);
 
 fn lanes_at<C: Combine, S: Source<C::Element>>(isa: Isa) -> LanesFn {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::entry::<C, S>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::entry::<C, S>,
-        _ => baseline::entry::<C, S>,
-    }
+    at_level!(isa, entry::<C, S>)
 }
 
 macro_rules! combiners {

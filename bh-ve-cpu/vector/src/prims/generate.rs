@@ -1,5 +1,6 @@
 //! Generators: index sequences and random numbers.
 
+use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{CastFrom, DType, types_of};
 use std::mem::MaybeUninit;
@@ -90,7 +91,7 @@ unsafe fn philox_block<T: FromBits>(n: usize, dst: *mut u8, start: i64, stride: 
 }
 
 macro_rules! level {
-    ($module:ident $(, $feature:literal)?) => {
+    ($module:ident, $bytes:literal $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
@@ -112,22 +113,12 @@ macro_rules! level {
         }
     };
 }
-level!(baseline);
-#[cfg(target_arch = "x86_64")]
-level!(avx2, "avx2,fma");
-#[cfg(target_arch = "x86_64")]
-level!(avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+for_each_level!(level);
 
 macro_rules! pick {
     ($isa:expr, $function:ident, $as:ty, $dtype:expr, [$(($type:ty, $variant:ident)),*]) => {
-        match ($dtype, $isa) {
-            $(
-                #[cfg(target_arch = "x86_64")]
-                (DType::$variant, Isa::Avx2) => Some(avx2::$function::<$type> as $as),
-                #[cfg(target_arch = "x86_64")]
-                (DType::$variant, Isa::Avx512) => Some(avx512::$function::<$type> as $as),
-                (DType::$variant, _) => Some(baseline::$function::<$type> as $as),
-            )*
+        match $dtype {
+            $(DType::$variant => Some(at_level!($isa, $function::<$type> as $as)),)*
             _ => None,
         }
     };

@@ -10,6 +10,7 @@ mod elementwise;
 mod fold;
 mod fused;
 mod generate;
+mod levels;
 mod moves;
 mod products;
 mod sum;

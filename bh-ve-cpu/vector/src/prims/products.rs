@@ -1,6 +1,7 @@
 //! Sums of products of blocks in one pass, with the bits of the operations one after the other.
 
 use super::SumFn;
+use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{DType, scalar};
 use std::mem::MaybeUninit;
@@ -73,7 +74,7 @@ unsafe fn fill<S: Shape, T: scalar::Numeric>(out: &mut [MaybeUninit<T>], blocks:
 }
 
 macro_rules! level {
-    ($module:ident $(, $feature:literal)?) => {
+    ($module:ident, $bytes:literal $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
@@ -124,20 +125,10 @@ macro_rules! level {
         }
     };
 }
-level!(baseline);
-#[cfg(target_arch = "x86_64")]
-level!(avx2, "avx2,fma");
-#[cfg(target_arch = "x86_64")]
-level!(avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+for_each_level!(level);
 
 fn at_level<S: Shape, T: scalar::Numeric>(isa: Isa) -> SumFn {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::entry::<S, T>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::entry::<S, T>,
-        _ => baseline::entry::<S, T>,
-    }
+    at_level!(isa, entry::<S, T>)
 }
 
 /// The sum of products of blocks of `f32` or `f64`, one after the other. At its end the single element is added, if any, and

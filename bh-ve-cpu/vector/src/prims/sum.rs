@@ -1,5 +1,6 @@
 //! Sums of many blocks in one pass, with the bits of additions one after the other.
 
+use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::DType;
 use std::mem::MaybeUninit;
@@ -154,23 +155,13 @@ macro_rules! level {
         }
     };
 }
-level!(baseline, 16);
-#[cfg(target_arch = "x86_64")]
-level!(avx2, 32, "avx2,fma");
-#[cfg(target_arch = "x86_64")]
-level!(avx512, 64, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+for_each_level!(level);
 
 /// The sum of blocks of a type, where there is one.
 pub fn lookup_sum(isa: Isa, dtype: DType) -> Option<SumFn> {
     macro_rules! of {
         ($name:ident) => {
-            match isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => avx2::$name as SumFn,
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => avx512::$name,
-                _ => baseline::$name,
-            }
+            at_level!(isa, $name as SumFn)
         };
     }
     match dtype {
