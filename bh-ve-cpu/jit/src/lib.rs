@@ -14,6 +14,7 @@ mod memory;
 mod object;
 mod operations;
 mod plan;
+mod schedule;
 mod stream;
 mod writer;
 

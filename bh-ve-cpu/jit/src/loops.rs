@@ -1,7 +1,7 @@
 //! The loops over a segment's vectors.
 
 use crate::kernel::{At, Kernel};
-use crate::plan::Loop;
+use crate::schedule::Loop;
 use crate::writer::element;
 use bh_jit_abi::Folds;
 

@@ -49,6 +49,20 @@ pub(crate) fn evaluate(
     }
 }
 
+/// Roughly how many instructions the function of an opcode is.
+pub(crate) fn instructions(level: Level, opcode: Opcode, single: bool) -> usize {
+    let mut writer = Writer::default();
+    let any = Value::Register(0);
+    evaluate(&mut writer, level, 8, (opcode, single), (any, any));
+    writer.instructions()
+}
+
+/// Is the function a chain of instructions with little else in use? Trigonometric functions hold a dozen values: with two
+/// vectors side by side they took a tenth longer.
+pub(crate) fn is_chain(opcode: Opcode) -> bool {
+    !matches!(opcode, Opcode::Sin | Opcode::Cos | Opcode::Tan)
+}
+
 /// The opcodes that are worth their code in a kernel; other functions are called.
 pub(crate) fn is_inlined(opcode: Opcode, dtype: DType) -> bool {
     let both = [
@@ -130,67 +144,15 @@ impl Context {
 
     /// The scaling instruction of AVX-512, eight lanes at a time.
     fn scale_parts(&mut self, x: Value, k: Value) -> Value {
-        let writer = &mut self.writer;
-        let eight = |writer: &mut Writer, x: Value, k: Value| {
+        self.writer.by_eights(self.width, [x, k], |writer, [x, k]| {
             let kind = "<8 x double>";
             writer.intrinsic(
                 "llvm.x86.avx512.mask.scalef.pd.512",
                 kind,
                 &[(kind, &x), (kind, &k), (kind, &"zeroinitializer"), ("i8", &"-1"), ("i32", &"4")],
             )
-        };
-        split(writer, self.width, [x, k], "double", |writer, [x, k]| eight(writer, x, k))
+        })
     }
-}
-
-/// Applies a function of eight lanes to vectors of a multiple of eight.
-fn split(
-    writer: &mut Writer,
-    width: u16,
-    operands: [Value; 2],
-    element: &str,
-    eight: impl Fn(&mut Writer, [Value; 2]) -> Value,
-) -> Value {
-    if width == 8 {
-        return eight(writer, operands);
-    }
-    let list = |lanes: &mut dyn Iterator<Item = u16>| {
-        let lanes: Vec<String> = lanes.map(|lane| format!("i32 {lane}")).collect();
-        format!("<{} x i32> <{}>", lanes.len(), lanes.join(", "))
-    };
-    let mut joined: Option<(Value, u16)> = None;
-    for part in 0..width / 8 {
-        let mask = list(&mut (part * 8..part * 8 + 8));
-        let parts = operands.map(|operand| {
-            writer.value(format_args!(
-                "shufflevector <{width} x {element}> {operand}, <{width} x {element}> poison, {mask}"
-            ))
-        });
-        let result = eight(writer, parts);
-        joined = Some(match joined {
-            None => (result, 8),
-            Some((before, lanes)) => {
-                // Operands of a shuffle have one width: the new part is widened first.
-                let padded: Vec<String> = (0..lanes)
-                    .map(|lane| if lane < 8 { format!("i32 {lane}") } else { "i32 poison".to_owned() })
-                    .collect();
-                let same = if lanes == 8 {
-                    result
-                } else {
-                    writer.value(format_args!(
-                        "shufflevector <8 x {element}> {result}, <8 x {element}> poison, <{lanes} x i32> <{}>",
-                        padded.join(", ")
-                    ))
-                };
-                let mask = list(&mut (0..lanes).chain(lanes..lanes + 8));
-                let both = writer.value(format_args!(
-                    "shufflevector <{lanes} x {element}> {before}, <{lanes} x {element}> {same}, {mask}"
-                ));
-                (both, lanes + 8)
-            }
-        });
-    }
-    joined.map_or(operands[0], |(value, _)| value)
 }
 
 macro_rules! operator {
@@ -302,9 +264,11 @@ impl Vector for Lanes {
     fn reciprocal_root_estimate(self) -> Option<Lanes> {
         with(|context| {
             let kind = "<8 x double>";
-            (context.level == Level::Avx512 && context.width == 8).then(|| {
-                let arguments: [(&str, &dyn Display); 3] = [(kind, &self.0), (kind, &"zeroinitializer"), ("i8", &"-1")];
-                Lanes(context.writer.intrinsic("llvm.x86.avx512.rsqrt14.pd.512", kind, &arguments))
+            (context.level == Level::Avx512 && context.width.is_multiple_of(8)).then(|| {
+                Lanes(context.writer.by_eights(context.width, [self.0], |writer, [x]| {
+                    let arguments: [(&str, &dyn Display); 3] = [(kind, &x), (kind, &"zeroinitializer"), ("i8", &"-1")];
+                    writer.intrinsic("llvm.x86.avx512.rsqrt14.pd.512", kind, &arguments)
+                }))
             })
         })
     }

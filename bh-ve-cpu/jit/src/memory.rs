@@ -6,6 +6,7 @@ use crate::writer::{Value, element, memory};
 use bh_bytecode::DType;
 use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Fetch, Folds, SlotForm, Stride};
+use std::fmt::Display;
 
 /// How far ahead memory is fetched, in bytes of a row: at least, and at most. What is on its way must leave the nearest cache
 /// room for what is in use: D3Q19, which reads 19 rows, lost 5% with all of them a kilobyte ahead.
@@ -97,9 +98,12 @@ impl Kernel<'_> {
                     }
                     _ => (ahead + offset, address, 3),
                 };
-                let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {distance}"));
-                self.writer
-                    .intrinsic_line("llvm.prefetch.p0", &[("ptr", &address), ("i32", &0), ("i32", &near), ("i32", &1)]);
+                for line in (distance..distance + vector).step_by(64) {
+                    let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {line}"));
+                    let arguments: [(&str, &dyn Display); 4] =
+                        [("ptr", &address), ("i32", &0), ("i32", &near), ("i32", &1)];
+                    self.writer.intrinsic_line("llvm.prefetch.p0", &arguments);
+                }
             }
         }
     }

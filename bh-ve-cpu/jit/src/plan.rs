@@ -7,9 +7,10 @@
 use crate::divider::Multiplied;
 use crate::math;
 use crate::operations::Operation;
+use crate::schedule::Loop;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Folds, Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
+use bh_jit_abi::{Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
 
 /// The most elements of a block.
 const BLOCK: usize = 512;
@@ -17,10 +18,6 @@ const BLOCK: usize = 512;
 pub(crate) const SLOW_BYTES: usize = 1024;
 /// Kernels with more steps are not compiled: the code generator takes about 0.3 ms for each step.
 const STEPS: usize = 2000;
-/// How many rows may be done side by side, the best first.
-const ROWS: [u16; 2] = [4, 2];
-/// The most instructions, about, of such a loop.
-const INSTRUCTIONS: usize = 400;
 /// The most functions that are written out in one kernel; further ones are called.
 const INLINED: usize = 12;
 
@@ -35,15 +32,6 @@ pub(crate) enum Form {
     Inlined(u16),
     /// A call of the function of this number, on a block.
     Called(u16),
-}
-
-/// A loop over a segment's elements: `unroll` vectors of `width` elements at a time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Loop {
-    pub(crate) width: u16,
-    pub(crate) unroll: u16,
-    /// Does it end in the middle of a vector?
-    pub(crate) masked: bool,
 }
 
 /// The plan of a kernel.
@@ -260,90 +248,11 @@ impl Plan {
         }
         Ok(())
     }
-
-    fn choose_loops(&mut self, request: &Request) {
-        let results = request.steps.iter().filter_map(|step| match *step {
-            Step::Compute { input, output, .. } => Some(input.size().max(output.size())),
-            _ => None,
-        });
-        let memory = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).map(|slot| slot.dtype.size());
-        let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
-        let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
-        let cost: usize = request.steps.iter().zip(&self.forms).map(|(step, form)| cost(step, *form)).sum();
-        self.multiplied = Multiplied::choose(request, cost);
-        // Divisions and square roots take twice as long in vectors twice as wide, and the other instructions run at a
-        // higher clock without the wide ones. Multiplications instead of them are for wide ones.
-        let divides = |step: &Step| {
-            matches!(step, Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, input: DType::F64, .. })
-                && !self.multiplied.has_quotient(step)
-        };
-        let slow = request.steps.iter().filter(|step| divides(step)).count();
-        let plain = self.forms.iter().all(|form| matches!(form, Form::Own | Form::Native));
-        let narrow = plain && slow * 12 >= request.steps.len() && !self.multiplied.has_roots();
-        let bytes = if request.level == Level::Avx512 && !narrow { 64 } else { 32 };
-        let width = (bytes / widest).min(32) as u16;
-        let group = 32 / width;
-        let unroll = match request.folds {
-            Folds::Lanes if cost * usize::from(group) <= 160 => group,
-            Folds::Lanes => 1,
-            _ if cost <= 20 => 4,
-            _ if cost <= 50 => 2,
-            _ => 1,
-        };
-        self.loops = loops(request.level, width, unroll);
-        let (rows, unroll) = self.choose_rows(request, cost, unroll);
-        self.rows = rows;
-        if self.rows > 1 {
-            self.loops_of_many = loops(request.level, width, unroll);
-        }
-    }
-
-    /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
-    /// read.
-    fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> (u16, u16) {
-        if self.block > 0 || !request.slots.iter().any(|slot| slot.near.is_some_and(|near| near.rows != 0)) {
-            return (1, unroll);
-        }
-        let folds = request.steps.iter().filter(|step| matches!(step, Step::Reduce { .. })).count();
-        let registers = if request.level == Level::Avx512 { 32 } else { 16 };
-        // Where lanes are not held in registers, one vector at a time is enough.
-        let held = request.folds == Folds::Lanes && unroll > 1;
-        let unrolls = if held { vec![unroll, 1] } else { vec![1] };
-        let ways = unrolls.into_iter().flat_map(|unroll| ROWS.map(|rows| (rows, unroll)));
-        let fits = |&(rows, unroll): &(u16, u16)| {
-            let vectors = usize::from(rows * unroll);
-            vectors * cost <= INSTRUCTIONS && (unroll == 1 || vectors * folds <= registers / 2)
-        };
-        ways.into_iter().find(fits).unwrap_or((1, unroll))
-    }
-}
-
-/// The loops over the elements of a row: whole groups of vectors first, then what remains.
-fn loops(level: Level, width: u16, unroll: u16) -> Vec<Loop> {
-    let mut loops = vec![Loop { width, unroll, masked: false }];
-    if level == Level::Avx512 {
-        loops.push(Loop { width, unroll: 1, masked: true });
-    } else {
-        if unroll > 1 {
-            loops.push(Loop { width, unroll: 1, masked: false });
-        }
-        loops.push(Loop { width: 1, unroll: 1, masked: false });
-    }
-    loops
 }
 
 /// Does the slot write past the caches?
 fn is_streamed(slot: &SlotForm) -> bool {
     slot.streams && slot.mode == SlotMode::Write && slot.stride == Stride::Unit
-}
-
-/// Roughly how many instructions a step is.
-fn cost(step: &Step, form: Form) -> usize {
-    match (step, form) {
-        (Step::Random { .. }, _) => 60,
-        (_, Form::Inlined(_)) => 30,
-        _ => 1,
-    }
 }
 
 /// The type of the value that a step makes.

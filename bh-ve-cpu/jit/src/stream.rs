@@ -6,7 +6,7 @@
 //! cache lines belong to others as well.
 
 use crate::kernel::{At, Kernel};
-use crate::plan::Loop;
+use crate::schedule::Loop;
 use crate::writer::{Value, memory};
 
 /// What a loop writes to one row of a slot.

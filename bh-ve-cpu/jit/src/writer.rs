@@ -52,6 +52,12 @@ impl Writer {
         value
     }
 
+    /// How many instructions have a result, without those that only name it or see it as another type.
+    pub(crate) fn instructions(&self) -> usize {
+        let counts = |line: &&str| line.contains(" = ") && !line.contains(" freeze ") && !line.contains(" bitcast ");
+        self.text.lines().filter(counts).count()
+    }
+
     /// A name for a label that is not taken.
     pub(crate) fn label(&mut self, purpose: &str) -> String {
         self.labels += 1;
@@ -88,6 +94,40 @@ impl Writer {
         ))
     }
 
+    /// Applies a function of eight lanes of `double` to vectors of `width` lanes: one part after the other, put together
+    /// again.
+    pub(crate) fn by_eights<const N: usize>(
+        &mut self,
+        width: u16,
+        operands: [Value; N],
+        eight: impl Fn(&mut Writer, [Value; N]) -> Value,
+    ) -> Value {
+        let mut joined = None;
+        for begin in (0..width).step_by(8) {
+            let order = lanes(begin..begin + 8);
+            let parts = operands.map(|operand| {
+                self.value(format_args!(
+                    "shufflevector <{width} x double> {operand}, <{width} x double> poison, {order}"
+                ))
+            });
+            let result = eight(self, parts);
+            joined = Some(match joined {
+                None => result,
+                Some(before) => {
+                    // Both operands of a shuffle have one width: the new part is widened first.
+                    let order = lanes((0..begin).map(|lane| lane % 8));
+                    let wide =
+                        self.value(format_args!("shufflevector <8 x double> {result}, <8 x double> poison, {order}"));
+                    let order = lanes(0..begin + 8);
+                    self.value(format_args!(
+                        "shufflevector <{begin} x double> {before}, <{begin} x double> {wide}, {order}"
+                    ))
+                }
+            });
+        }
+        joined.unwrap_or(operands[0])
+    }
+
     /// Calls an intrinsic function: its full name, the type of the result, and arguments with their types.
     pub(crate) fn intrinsic(&mut self, name: &str, result: &str, arguments: &[(&str, &dyn Display)]) -> Value {
         let call = self.call_text(name, result, arguments);
@@ -116,6 +156,12 @@ impl Writer {
         }
         module + tail
     }
+}
+
+/// The lanes that a shuffle takes.
+fn lanes(lanes: impl Iterator<Item = u16>) -> String {
+    let lanes: Vec<String> = lanes.map(|lane| format!("i32 {lane}")).collect();
+    format!("<{} x i32> <{}>", lanes.len(), lanes.join(", "))
 }
 
 /// The type of an element in registers.

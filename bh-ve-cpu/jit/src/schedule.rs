@@ -1,0 +1,230 @@
+//! How many elements and rows a kernel's loops do at once.
+
+use crate::divider::Multiplied;
+use crate::math;
+use crate::plan::{Form, Plan};
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::{Arg, SlotMode, Step};
+use bh_jit_abi::{Divider, Folds, Level, Request};
+
+/// How many rows may be done side by side, the best first.
+const ROWS: [u16; 2] = [4, 2];
+/// The most instructions, about, of such a loop.
+const INSTRUCTIONS: usize = 400;
+/// Instructions for each array that is read or written, from which on long chains are the limit and not memory.
+const CHAIN: usize = 10;
+/// The most elements of what a loop does at once.
+const WIDEST: u16 = 32;
+
+/// A loop over a segment's elements: `unroll` vectors of `width` elements at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loop {
+    /// Elements of a vector, which may be more than the processor's vectors have: it is several of those then, for each
+    /// of which every instruction is written before the next one.
+    pub(crate) width: u16,
+    pub(crate) unroll: u16,
+    /// Does it end in the middle of a vector?
+    pub(crate) masked: bool,
+}
+
+impl Plan {
+    /// Chooses the loops over a row's elements, and how many rows are done side by side.
+    pub(crate) fn choose_loops(&mut self, request: &Request) {
+        let results = request.steps.iter().filter_map(|step| match *step {
+            Step::Compute { input, output, .. } => Some(input.size().max(output.size())),
+            _ => None,
+        });
+        let memory = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).map(|slot| slot.dtype.size());
+        let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
+        let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
+        let cost: usize = request.steps.iter().zip(&self.forms).map(|(step, form)| cost(request, step, *form)).sum();
+        self.multiplied = Multiplied::choose(request, cost);
+        // Divisions and square roots take twice as long in vectors twice as wide, and the other instructions run at a
+        // higher clock without the wide ones. Multiplications instead of them are for wide ones.
+        let divides = |step: &Step| {
+            matches!(step, Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, input: DType::F64, .. })
+                && !self.multiplied.has_quotient(step)
+        };
+        let slow = request.steps.iter().filter(|step| divides(step)).count();
+        let plain = self.forms.iter().all(|form| matches!(form, Form::Own | Form::Native));
+        let narrow = request.divider == Divider::Slow
+            && plain
+            && slow * 12 >= request.steps.len()
+            && !self.multiplied.has_roots();
+        let bytes = if request.level == Level::Avx512 && !narrow { 64 } else { 32 };
+        let native = (bytes / widest).min(WIDEST.into()) as u16;
+        let width = native * self.choose_vectors(request, cost, native);
+        let group = WIDEST / width;
+        let unroll = match request.folds {
+            Folds::Lanes if cost * usize::from(group) <= 160 => group,
+            Folds::Lanes => 1,
+            _ if cost <= 20 => 4,
+            _ if cost <= 50 => 2,
+            _ => 1,
+        };
+        self.loops = loops(request.level, (native, width), unroll);
+        let (rows, unroll) = self.choose_rows(request, cost, unroll);
+        self.rows = rows;
+        if self.rows > 1 {
+            self.loops_of_many = loops(request.level, (native, width), unroll);
+        }
+    }
+
+    /// How many of the processor's vectors to take side by side. Mathematical functions and random numbers are chains of
+    /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
+    /// the next vector's: Black-Scholes takes two thirds of the time with four. What is in use must fit the registers
+    /// more or less, and memory must not be the limit.
+    fn choose_vectors(&self, request: &Request, cost: usize, native: u16) -> u16 {
+        let mut chains = false;
+        for (step, form) in request.steps.iter().zip(&self.forms) {
+            match (step, form) {
+                (Step::Random { .. }, _) => chains = true,
+                (Step::Compute { opcode, .. }, Form::Inlined(_)) if math::is_chain(*opcode) => chains = true,
+                (_, Form::Inlined(_)) => return 1,
+                _ => {}
+            }
+        }
+        let slots = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).count();
+        let registers = if request.level == Level::Avx512 { 32 } else { 16 };
+        if !chains || self.block > 0 || self.reaches_rows(request) || cost < slots * CHAIN {
+            return 1;
+        }
+        let live = self.live(request);
+        let fits = |vectors: u16| live * usize::from(vectors) <= registers && native * vectors <= WIDEST;
+        [4, 2].into_iter().find(|&vectors| fits(vectors)).unwrap_or(1)
+    }
+
+    /// The most values that are in use at once, without what happens inside a step.
+    fn live(&self, request: &Request) -> usize {
+        let mut uses = vec![None; self.made.len()];
+        for (index, step) in request.steps.iter().enumerate() {
+            for arg in step.args() {
+                if let Arg::Value(value) = *arg {
+                    let first = uses[usize::from(value)].map_or(index, |(first, _)| first);
+                    uses[usize::from(value)] = Some((first, index));
+                }
+            }
+        }
+        // What comes from memory is read when it is first used.
+        let mut changes = vec![0; request.steps.len() + 1];
+        for (value, (first, last)) in uses.iter().enumerate().filter_map(|(value, uses)| Some((value, (*uses)?))) {
+            let begin = if self.is_repeatable(request, value as u16) { first } else { self.made[value] };
+            changes[begin] += 1;
+            changes[last] -= 1;
+        }
+        let mut live = 0_isize;
+        let most = changes
+            .iter()
+            .map(|change| {
+                live += change;
+                live
+            })
+            .max();
+        most.unwrap_or(0).unsigned_abs()
+    }
+
+    /// Does it read what lies in neighbouring rows?
+    fn reaches_rows(&self, request: &Request) -> bool {
+        request.slots.iter().any(|slot| slot.near.is_some_and(|near| near.rows != 0))
+    }
+
+    /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
+    /// read.
+    fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> (u16, u16) {
+        if self.block > 0 || !self.reaches_rows(request) {
+            return (1, unroll);
+        }
+        let folds = request.steps.iter().filter(|step| matches!(step, Step::Reduce { .. })).count();
+        let registers = if request.level == Level::Avx512 { 32 } else { 16 };
+        // Where lanes are not held in registers, one vector at a time is enough.
+        let held = request.folds == Folds::Lanes && unroll > 1;
+        let unrolls = if held { vec![unroll, 1] } else { vec![1] };
+        let ways = unrolls.into_iter().flat_map(|unroll| ROWS.map(|rows| (rows, unroll)));
+        let fits = |&(rows, unroll): &(u16, u16)| {
+            let vectors = usize::from(rows * unroll);
+            vectors * cost <= INSTRUCTIONS && (unroll == 1 || vectors * folds <= registers / 2)
+        };
+        ways.into_iter().find(fits).unwrap_or((1, unroll))
+    }
+}
+
+/// The loops over the elements of a row: whole groups of vectors first, then what remains.
+fn loops(level: Level, (native, width): (u16, u16), unroll: u16) -> Vec<Loop> {
+    let mut loops = vec![Loop { width, unroll, masked: false }];
+    if level == Level::Avx512 {
+        loops.push(Loop { width: native, unroll: 1, masked: true });
+    } else {
+        if width * unroll > native {
+            loops.push(Loop { width: native, unroll: 1, masked: false });
+        }
+        loops.push(Loop { width: 1, unroll: 1, masked: false });
+    }
+    loops
+}
+
+/// Roughly how many instructions a step is.
+fn cost(request: &Request, step: &Step, form: Form) -> usize {
+    match (step, form) {
+        (Step::Random { .. }, _) => 60,
+        (Step::Compute { opcode, input, .. }, Form::Inlined(_)) => {
+            math::instructions(request.level, *opcode, *input == DType::F32)
+        }
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compute(opcode: Opcode, value: u16) -> Step {
+        let (input, output) = (DType::F64, DType::F64);
+        Step::Compute { opcode, param: 0, input, output, args: [Arg::Value(value); 3], count: opcode.info().inputs }
+    }
+
+    /// The plan of a kernel that applies these to one array after another.
+    fn plan(level: Level, opcodes: &[Opcode]) -> Plan {
+        let mut steps = vec![Step::Load { slot: 0 }];
+        steps.extend((0..).zip(opcodes).map(|(at, opcode)| compute(*opcode, at)));
+        steps.push(Step::Store { slot: 1, arg: Arg::Value(opcodes.len() as u16) });
+        let request = crate::request(level, &[SlotMode::Read, SlotMode::Write], steps);
+        Plan::new(&request).unwrap()
+    }
+
+    fn widest(level: Level, opcodes: &[Opcode]) -> u16 {
+        plan(level, opcodes).loops[0].width
+    }
+
+    #[test]
+    fn chains_take_several_vectors() {
+        let (chain, many) = ([Opcode::Exp, Opcode::Log], [Opcode::Add; 60]);
+        assert_eq!((widest(Level::Avx512, &chain), widest(Level::Avx2, &chain)), (32, 16));
+        // What is left takes a vector at a time.
+        assert_eq!(plan(Level::Avx512, &chain).loops[1], Loop { width: 8, unroll: 1, masked: true });
+        assert_eq!((widest(Level::Avx512, &many), widest(Level::Avx2, &many)), (8, 4));
+        assert_eq!(widest(Level::Avx512, &[Opcode::Sin, Opcode::Exp]), 8);
+    }
+
+    #[test]
+    fn live_values_are_counted() {
+        // Products of earlier values: 0 and 1 are loads.
+        let request = |args: &[[u16; 2]]| {
+            let mut steps = vec![Step::Load { slot: 0 }, Step::Load { slot: 0 }];
+            steps.extend(args.iter().map(|&[a, b]| match compute(Opcode::Multiply, a) {
+                Step::Compute { opcode, param, input, output, count, .. } => {
+                    let args = [Arg::Value(a), Arg::Value(b), Arg::Value(b)];
+                    Step::Compute { opcode, param, input, output, args, count }
+                }
+                other => other,
+            }));
+            steps.push(Step::Store { slot: 1, arg: Arg::Value(args.len() as u16 + 1) });
+            crate::request(Level::Avx512, &[SlotMode::Read, SlotMode::Write], steps)
+        };
+        let live = |args: &[[u16; 2]]| {
+            let request = request(args);
+            Plan::new(&request).unwrap().live(&request)
+        };
+        assert_eq!(live(&[[0, 0], [2, 2], [3, 3]]), 1);
+        assert_eq!(live(&[[0, 0], [2, 2], [3, 2], [4, 1], [5, 0]]), 3);
+    }
+}
