@@ -19,15 +19,20 @@ template <class T> struct program {
 
     void run(std::int64_t iters) {
         for (std::int64_t i = 0; i < iters; i++) {
-            auto away = [&](int axis) { return pow(points[axis](newaxis, all) - queries[axis](all, newaxis), 2); };
-            auto distance = away(0) + away(1) + away(2);
-            nearest = {bh::min(distance, 1)};
-            while (nearest.size() < nearest_count) {
-                // Everything up to the last minimum is out of the race.
-                distance = where(distance <= nearest.back()(all, newaxis), std::numeric_limits<T>::infinity(), distance);
-                nearest.push_back(bh::min(distance, 1));
-            }
+            search();
+            // Behind the end of the distances: arrays that live at a flush are written to memory.
             bh::flush();
+        }
+    }
+
+    void search() {
+        auto away = [&](int axis) { return pow(points[axis](newaxis, all) - queries[axis](all, newaxis), 2); };
+        auto distance = away(0) + away(1) + away(2);
+        nearest = {bh::min(distance, 1)};
+        while (nearest.size() < nearest_count) {
+            // Everything up to the last minimum is out of the race.
+            distance = where(distance <= nearest.back()(all, newaxis), std::numeric_limits<T>::infinity(), distance);
+            nearest.push_back(bh::min(distance, 1));
         }
     }
 

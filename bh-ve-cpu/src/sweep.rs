@@ -10,7 +10,7 @@ use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, Apart, Home, Lowered, SlotMode, Stage, Sweep, SweepArray};
+use bh_fuser::lower::{self, Apart, Dim, Home, Lowered, SlotMode, Stage, Sweep, SweepArray};
 use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
 use std::ops::Range;
 
@@ -223,7 +223,10 @@ fn base_uses(batch: &BatchRef<'_>, sweep: &Sweep) -> Vec<BaseUse> {
             let Some(SweepArray { base, home: Home::Base, .. }) = sweep.arrays.get(array as usize) else { continue };
             let mode = stage.kernel.slots[slot].mode;
             let known = uses.iter_mut().find(|known| known.base == *base);
-            let whole = mode == SlotMode::Write && stage.parameters.iterations() == batch.bases[*base as usize].len;
+            let dims = stage.parameters.extents.iter().zip(&stage.kernel.dims);
+            let written = dims.filter(|(_, dim)| mode == SlotMode::Write || **dim == Dim::Kept);
+            let written: i64 = written.map(|(extent, _)| extent).product();
+            let whole = mode != SlotMode::Read && written == batch.bases[*base as usize].len;
             match (known, mode) {
                 // What the chain has written completely is not needed from before.
                 (Some(known), SlotMode::Read) if known.access & access::DISCARD == 0 => known.access |= access::READ,

@@ -1,5 +1,5 @@
-//! Random stencil chains: several kernels that read what others of the batch write at shifted places, with and without
-//! sweeps, in small strips, on several thread counts. Results equal the oracle's, and each other's bit by bit.
+//! Random chains: several kernels that read at shifted places what others of the batch write, or what others fold of the
+//! same rows, with and without sweeps, in small strips, on several thread counts. Results equal the oracle's, and each other's bit by bit.
 
 mod support;
 
@@ -8,10 +8,11 @@ use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Program, shrink};
 use bh_bytecode::{BatchRef, text};
 use bh_core::Component;
-use bh_fuser::lower::{self, Home, SweepOptions};
+use bh_fuser::lower::{self, Dim, Home, SlotMode, SweepOptions};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
 use support::Driver;
 use support::chains::{Dice, stencil_chain};
+use support::rows::row_chain;
 
 /// Runs a program under a partition and returns the memory after it.
 fn run(driver: &mut Driver, program: &Program, partition: &Partition) -> Result<Memory, String> {
@@ -23,12 +24,14 @@ fn partition(batch: &BatchRef<'_>, algorithm: Algorithm) -> Partition {
     Partitioner::default().partition(batch, &Options { algorithm, ..Options::default() })
 }
 
-/// Compares a program's results with the oracle's, and its results on several drivers.
-fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm) -> Result<(), String> {
+/// Compares a program's results with the oracle's, if it rounds as that does, and its results on several drivers.
+fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm, rounds: bool) -> Result<(), String> {
     let oracle = program.oracle().map_err(|error| error.to_string())?;
     let partition = partition(&program.batch.as_ref(), algorithm);
     let plain = run(&mut drivers[0], program, &partition)?;
-    oracle.check(&program.batch, &plain).map_err(|text| format!("without sweeps: {text}"))?;
+    if !rounds {
+        oracle.check(&program.batch, &plain).map_err(|text| format!("without sweeps: {text}"))?;
+    }
     for (index, driver) in drivers.iter_mut().enumerate().skip(1) {
         let swept = run(driver, program, &partition)?;
         for base in program.batch.bases.iter().filter(|base| oracle.memory.get(base.id).is_some()) {
@@ -59,10 +62,29 @@ fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize) {
     counts
 }
 
-fn compare(drivers: &mut [Driver], program: Program, seed: u64, algorithm: Algorithm) {
-    if let Err(difference) = check(drivers, &program, algorithm) {
-        let small = shrink(&program, |candidate| check(drivers, candidate, algorithm).is_err());
-        let reason = check(drivers, &small, algorithm).err().unwrap_or(difference);
+/// How many folds of rows take part in sweeps of a program, and how many of their results exist as a few elements only.
+fn row_folds(program: &Program, algorithm: Algorithm) -> (usize, usize) {
+    let batch = program.batch.as_ref();
+    let partition = partition(&batch, algorithm);
+    let applied = partition.apply(&batch);
+    let sweeps = lower::sweeps(&applied, &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let mut counts = (0, 0);
+    for sweep in &sweeps.found {
+        for nest in sweep.nests.iter().filter(|nest| nest.stage.kernel.dims[0] == Dim::Kept) {
+            let slots = nest.stage.kernel.slots.iter().zip(&nest.arrays);
+            for (_, &array) in slots.filter(|(slot, _)| slot.mode == SlotMode::Result) {
+                counts.0 += 1;
+                counts.1 += usize::from(matches!(sweep.arrays[array as usize].home, Home::Rolling { .. }));
+            }
+        }
+    }
+    counts
+}
+
+fn compare(drivers: &mut [Driver], (program, rounds): (Program, bool), seed: u64, algorithm: Algorithm) {
+    if let Err(difference) = check(drivers, &program, algorithm, rounds) {
+        let small = shrink(&program, |candidate| check(drivers, candidate, algorithm, rounds).is_err());
+        let reason = check(drivers, &small, algorithm, rounds).err().unwrap_or(difference);
         panic!("seed {seed}, {algorithm:?}: {reason}\n{}", text::print(&small.batch.as_ref()));
     }
 }
@@ -100,7 +122,7 @@ fn small_chains_equal_the_oracle() {
         let program = stencil_chain(seed, &shape, dice.pick(2, 14) as usize);
         let (values, of_several) = reused(&program, ALGORITHMS[seed as usize % 3]);
         (kept, shared) = (kept + values, shared + of_several);
-        compare(&mut drivers, program, seed, ALGORITHMS[seed as usize % 3]);
+        compare(&mut drivers, (program, false), seed, ALGORITHMS[seed as usize % 3]);
     }
     assert!(kept > 100 && shared > 10, "{kept} values made once, {shared} of them for several kernels");
     for driver in &drivers[1..] {
@@ -123,7 +145,50 @@ fn folds_and_threads_do_not_change_bits() {
             _ => vec![dice.pick(40, 60), dice.pick(3, 5), dice.pick(520, 600)],
         };
         let program = stencil_chain(seed, &shape, dice.pick(3, 9) as usize);
-        compare(&mut drivers, program, seed, ALGORITHMS[seed as usize % 3]);
+        compare(&mut drivers, (program, false), seed, ALGORITHMS[seed as usize % 3]);
+    }
+    for driver in &drivers[1..] {
+        assert!(driver.counter("sweeps") > 4, "{} sweeps", driver.counter("sweeps"));
+    }
+}
+
+#[test]
+fn chains_of_row_folds_equal_the_oracle() {
+    let mut drivers = [plain(), driver(1, "3000"), driver(2, "20000"), driver(3, "6000")];
+    let (mut folded, mut spared) = (0, 0);
+    for seed in 0..2000 {
+        let mut dice = Dice(seed ^ 55);
+        let rank = dice.pick(2, 3);
+        let mut shape = vec![dice.pick(10, 60), if dice.chance(20) { dice.pick(2, 40) } else { dice.pick(48, 150) }];
+        if rank == 3 {
+            shape = vec![dice.pick(10, 20), dice.pick(2, 6), dice.pick(20, 100)];
+        }
+        let (program, rounds) = row_chain(seed, &shape, dice.pick(2, 12) as usize);
+        let algorithm = ALGORITHMS[seed as usize % 3];
+        let (folds, rolling) = row_folds(&program, algorithm);
+        (folded, spared) = (folded + folds, spared + rolling);
+        compare(&mut drivers, (program, rounds), seed, algorithm);
+    }
+    assert!(folded > 1000 && spared > 500, "{folded} folds of rows in sweeps, {spared} results of them in no memory");
+    for driver in &drivers[1..] {
+        assert!(driver.counter("sweeps") > 500, "{} sweeps", driver.counter("sweeps"));
+    }
+}
+
+#[test]
+fn long_rows_and_threads_do_not_change_bits() {
+    let mut drivers = [plain(), driver(1, "700000"), driver(2, "500000"), driver(3, "3000000"), driver(16, "4000000")];
+    for seed in 0..24 {
+        let mut dice = Dice(seed ^ 44);
+        let shape = match seed % 4 {
+            0 => vec![dice.pick(100, 150), dice.pick(3000, 5000)],
+            // Several chunks for each row.
+            1 => vec![dice.pick(9, 14), dice.pick(33_000, 50_000)],
+            2 => vec![dice.pick(20, 30), dice.pick(4, 6), dice.pick(2000, 4000)],
+            _ => vec![dice.pick(20, 30), dice.pick(8192, 16_000)],
+        };
+        let (program, rounds) = row_chain(seed, &shape, dice.pick(3, 6) as usize);
+        compare(&mut drivers, (program, rounds), seed, ALGORITHMS[seed as usize % 3]);
     }
     for driver in &drivers[1..] {
         assert!(driver.counter("sweeps") > 4, "{} sweeps", driver.counter("sweeps"));

@@ -75,15 +75,17 @@ fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
     counter("kernels") - counter("kernels in sweeps") + counter("sweeps")
 }
 
-/// Half steps have shapes of their own, and copying a grid back before the next step reads it takes a kernel. In
-/// lock-step they are one launch, which moves the grid once.
+/// Half steps have shapes of their own, and copying a grid back before the next step reads it takes a kernel; what is made
+/// of a row and its minimum waits for that. In lock-step they are one launch, which moves the grid once.
 #[test]
 fn kernels_of_different_shapes_run_in_lock_step() {
     let directory = std::env::temp_dir().join(format!("bh-launches-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    for (name, arguments, most) in
-        [("shallow_water", &["500"][..], 2), ("heat_equation", &["1000", "--form", "3"][..], 1)]
-    {
+    for (name, arguments, most) in [
+        ("shallow_water", &["500"][..], 2),
+        ("heat_equation", &["1000", "--form", "3"][..], 1),
+        ("knn", &["4000"][..], 1),
+    ] {
         compile(name, &directory);
         let program = directory.join(name);
         let count = launches(&program, arguments, 2 * ITERATIONS) - launches(&program, arguments, ITERATIONS);

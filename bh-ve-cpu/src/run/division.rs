@@ -126,13 +126,19 @@ impl Division {
         }
     }
 
+    /// The kept iterations of some iterations of the outermost loop, if that is kept.
+    pub(super) fn kept_of(&self, geometry: &Geometry, iterations: Range<i64>) -> Range<i64> {
+        let each = self.kept.count() / geometry.extents[0];
+        iterations.start * each..iterations.end * each
+    }
+
     /// The units of some iterations of the outermost loop, which [`Division::rows_of`] allows.
     pub(super) fn units_of(&self, geometry: &Geometry, iterations: Range<i64>) -> Range<i64> {
         let extent = geometry.extents[0];
         let parts = if self.line_reduced { 1 } else { self.parts };
         if geometry.dims[0] == Dim::Kept {
-            let each = self.kept.count() / extent * self.chunks * parts;
-            return iterations.start * each..iterations.end * each;
+            let (kept, each) = (self.kept_of(geometry, iterations), self.chunks * parts);
+            return kept.start * each..kept.end * each;
         }
         let each = self.outer_elements(geometry);
         let units = self.kept.count() * parts;

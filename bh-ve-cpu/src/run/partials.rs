@@ -108,14 +108,56 @@ pub(super) unsafe fn finish(
             unsafe { halve(program, division, stored, part(kept, columns, task as i64)) };
         }
     });
-    let Parts { positions: [positions, _], indices: [indices, _], .. } = workers.own().parts();
+    let all = 0..division.kept.count();
+    // SAFETY: the partial results are folded.
+    unsafe { write_kept(program, division, &binding.slots, primitives, stored, workers.own().parts(), all) };
+}
+
+/// [`finish`] for the results of some kept iterations, on one participant, with slots that begin at `slots`.
+///
+/// # Safety
+/// All partial results of these iterations must be there, and nobody else may finish them.
+pub(super) unsafe fn finish_kept(
+    program: &Program,
+    division: &Division,
+    slots: &[*mut u8],
+    primitives: Primitives,
+    stored: Partials,
+    scratch: Parts<'_>,
+    iterations: Range<i64>,
+) {
+    if division.chunks == 1 {
+        return;
+    }
+    let elements = iterations.start * division.line_elements..iterations.end * division.line_elements;
+    // SAFETY: promised by the caller.
+    unsafe {
+        halve(program, division, stored, elements);
+        write_kept(program, division, slots, primitives, stored, scratch, iterations);
+    }
+}
+
+/// Writes the results of some kept iterations, which are those of the first chunk now.
+///
+/// # Safety
+/// As [`finish_kept`].
+unsafe fn write_kept(
+    program: &Program,
+    division: &Division,
+    slots: &[*mut u8],
+    primitives: Primitives,
+    stored: Partials,
+    scratch: Parts<'_>,
+    iterations: Range<i64>,
+) {
+    let Parts { positions: [positions, _], indices: [indices, _], .. } = scratch;
     positions.resize(program.slots.len(), std::ptr::null_mut());
     for (number, fold) in program.folds.iter().enumerate() {
         let Some(stored) = stored.of(program, number) else { continue };
         let line = division.line_elements as usize;
-        division.kept.seek(0, &program.slots, &binding.slots, positions, indices);
-        for iteration in 0..division.kept.count() as usize {
-            let results = stored.wrapping_add(iteration * line * fold.size);
+        division.kept.seek(iterations.start, &program.slots, slots, positions, indices);
+        for iteration in iterations.clone() {
+            let results = stored.wrapping_add(iteration as usize * line * fold.size);
             // SAFETY: the position is the output's at this iteration.
             unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
             division.kept.next(&program.slots, positions, indices);

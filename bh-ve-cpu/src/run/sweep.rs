@@ -8,6 +8,7 @@ use super::{Binding, Loops, Workers, map};
 use crate::primitives::Primitives;
 use crate::sweep::{NestPlan, RollingArray, SweepPlan};
 use bh_core::Result;
+use bh_fuser::lower::Dim;
 use std::ops::Range;
 
 /// What all participants know.
@@ -61,7 +62,10 @@ pub(crate) unsafe fn run_sweep(
         });
     }
     for (index, (nest, binding)) in plan.nests.iter().zip(bindings).enumerate() {
-        if let Loops::Fold(division) = &nest.program.loops {
+        // What is folded of single positions is complete.
+        if let Loops::Fold(division) = &nest.program.loops
+            && nest.program.geometry.dims[0] == Dim::Reduced
+        {
             let stored = sweep.stored(index, division);
             // SAFETY: all units have stored their partial results.
             unsafe { partials::finish(&nest.program, binding, primitives, division, stored, workers) };
@@ -223,9 +227,13 @@ impl Sweep<'_> {
                     map::run_part(program, level, binding, &slots, self.primitives, parts, iterations);
                 }
                 Loops::Fold(division) => {
-                    let mut units = Some(division.units_of(&program.geometry, iterations));
+                    let mut units = Some(division.units_of(&program.geometry, iterations.clone()));
                     let (stored, next) = (self.stored(index, division), || units.take());
                     fold::fold_units(program, division, binding, &slots, self.primitives, parts, stored, next);
+                    if program.geometry.dims[0] == Dim::Kept {
+                        let (parts, kept) = (scratch.parts(), division.kept_of(&program.geometry, iterations));
+                        partials::finish_kept(program, division, &slots, self.primitives, stored, parts, kept);
+                    }
                 }
             }
         }

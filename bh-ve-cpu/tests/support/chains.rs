@@ -28,22 +28,22 @@ impl Dice {
 
 /// A dense array of a program under construction.
 #[derive(Clone)]
-struct Array {
-    base: u32,
-    shape: Vec<i64>,
+pub(super) struct Array {
+    pub(super) base: u32,
+    pub(super) shape: Vec<i64>,
 }
 
 /// Builds a program.
-struct Builder {
-    dice: Dice,
-    batch: Batch,
-    memory: Memory,
-    dtype: DType,
-    grids: Vec<Array>,
-    temporaries: Vec<Array>,
+pub(super) struct Builder {
+    pub(super) dice: Dice,
+    pub(super) batch: Batch,
+    pub(super) memory: Memory,
+    pub(super) dtype: DType,
+    pub(super) grids: Vec<Array>,
+    pub(super) temporaries: Vec<Array>,
 }
 
-fn strides(shape: &[i64]) -> Vec<i64> {
+pub(super) fn strides(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis] * shape[axis];
@@ -52,9 +52,9 @@ fn strides(shape: &[i64]) -> Vec<i64> {
 }
 
 impl Builder {
-    fn new(seed: u64, shape: &[i64]) -> Builder {
+    pub(super) fn new(seed: u64, shape: &[i64], dtypes: &[DType]) -> Builder {
         let mut dice = Dice(seed);
-        let dtype = if dice.chance(50) { DType::I64 } else { DType::F64 };
+        let dtype = dtypes[dice.pick(0, dtypes.len() as i64 - 1) as usize];
         let (batch, memory) = (Batch::default(), Memory::new());
         let mut builder = Builder { dice, batch, memory, dtype, grids: Vec::new(), temporaries: Vec::new() };
         for _ in 0..builder.dice.pick(1, 3) {
@@ -66,6 +66,8 @@ impl Builder {
             let values = (0..len).map(|_| builder.dice.pick(-9, 9));
             let bytes: Vec<u8> = match dtype {
                 DType::I64 => values.flat_map(i64::to_ne_bytes).collect(),
+                DType::I32 => values.flat_map(|value| (value as i32).to_ne_bytes()).collect(),
+                DType::F32 => values.flat_map(|value| (value as f32 * 0.37).to_ne_bytes()).collect(),
                 _ => values.flat_map(|value| (value as f64 * 0.37).to_ne_bytes()).collect(),
             };
             builder.memory.insert(u64::from(base) + 1, bytes);
@@ -74,7 +76,7 @@ impl Builder {
         builder
     }
 
-    fn born(&mut self, shape: &[i64]) -> Array {
+    pub(super) fn born(&mut self, shape: &[i64]) -> Array {
         let id = self.batch.bases.len() as u64 + 1;
         let flags = base_flags::BORN | base_flags::LIVE_OUT;
         let base = Base { flags, ..Base::new(id, self.dtype, shape.iter().product()) };
@@ -82,14 +84,14 @@ impl Builder {
     }
 
     /// The window of an array with this shape that begins at `origin`.
-    fn window(&mut self, array: &Array, origin: &[i64], shape: &[i64]) -> Operand {
+    pub(super) fn window(&mut self, array: &Array, origin: &[i64], shape: &[i64]) -> Operand {
         let strides = strides(&array.shape);
         let start = origin.iter().zip(&strides).map(|(at, stride)| at * stride).sum();
         Operand::view(self.batch.intern_view(array.base, &View::new(start, shape, &strides).unwrap()))
     }
 
     /// A window of some array that is large enough, somewhere.
-    fn somewhere(&mut self, shape: &[i64]) -> Operand {
+    pub(super) fn somewhere(&mut self, shape: &[i64]) -> Operand {
         let fits = |array: &&Array| array.shape.iter().zip(shape).all(|(have, want)| have >= want);
         let all: Vec<Array> = self.temporaries.iter().chain(&self.grids).filter(fits).cloned().collect();
         let array = all[self.dice.pick(0, all.len() as i64 - 1) as usize].clone();
@@ -98,16 +100,16 @@ impl Builder {
         self.window(&array, &origin, shape)
     }
 
-    fn constant(&mut self) -> Operand {
+    pub(super) fn constant(&mut self) -> Operand {
         let number = self.dice.pick(-3, 3);
         let constant = match self.dtype {
-            DType::I64 => Constant { bits: [number as u64, 0], dtype: DType::I64 as u8, reserved: [0; 7] },
+            DType::I64 | DType::I32 => Constant { bits: [number as u64, 0], dtype: DType::I64 as u8, reserved: [0; 7] },
             _ => Constant { bits: [(number as f64 / 4.0).to_bits(), 0], dtype: DType::F64 as u8, reserved: [0; 7] },
         };
-        Operand::constant(self.batch.push_constant(constant))
+        Operand::constant(self.batch.push_constant(constant.cast(self.dtype)))
     }
 
-    fn compute(&mut self, out: Operand, shape: &[i64]) {
+    pub(super) fn compute(&mut self, out: Operand, shape: &[i64]) {
         let left = self.somewhere(shape);
         let right = if self.dice.chance(20) { self.constant() } else { self.somewhere(shape) };
         let opcodes = [Opcode::Add, Opcode::Subtract, Opcode::Maximum, Opcode::Multiply];
@@ -194,7 +196,7 @@ impl Builder {
     }
 
     /// A shape a little smaller than the grids'.
-    fn smaller(&mut self) -> Vec<i64> {
+    pub(super) fn smaller(&mut self) -> Vec<i64> {
         let shape = self.grids[0].shape.clone();
         shape.iter().map(|&extent| (extent - self.dice.pick(0, 2)).max(1)).collect()
     }
@@ -284,7 +286,7 @@ impl Builder {
         }
     }
 
-    fn drop_base(&mut self, array: &Array) {
+    pub(super) fn drop_base(&mut self, array: &Array) {
         let base = &mut self.batch.bases[array.base as usize];
         base.flags = base.flags & !base_flags::LIVE_OUT | base_flags::DIES;
         let len = base.len;
@@ -292,7 +294,7 @@ impl Builder {
         self.batch.push_instr(Instr::new(Opcode::Discard, &[whole]));
     }
 
-    fn drop_temporary(&mut self) {
+    pub(super) fn drop_temporary(&mut self) {
         if !self.temporaries.is_empty() {
             let at = self.dice.pick(0, self.temporaries.len() as i64 - 1) as usize;
             let array = self.temporaries.swap_remove(at);
@@ -322,5 +324,5 @@ impl Builder {
 
 /// A chain of kernels over arrays of about this shape.
 pub fn stencil_chain(seed: u64, shape: &[i64], operations: usize) -> Program {
-    Builder::new(seed, shape).build(operations)
+    Builder::new(seed, shape, &[DType::I64, DType::F64]).build(operations)
 }

@@ -72,18 +72,21 @@ impl Facts {
 
     /// The pitch of a base is the largest stride of an outermost loop.
     fn measure(&mut self, stage: &Stage) {
-        if stage.parameters.extents[0] < 2 {
-            return;
-        }
-        for (slot, buffer) in stage.parameters.buffers.iter().enumerate() {
-            if let BufferRef::Base(base) | BufferRef::Fresh(base) = *buffer
-                && stage.kernel.slots[slot].mode != SlotMode::Result
-            {
+        for &buffer in &stage.parameters.buffers {
+            if let BufferRef::Base(base) | BufferRef::Fresh(base) = buffer {
                 let pitch = &mut self.pitch[base as usize];
-                *pitch = (*pitch).max(stage.parameters.stride(slot)[0].abs());
+                *pitch = (*pitch).max(outermost_stride(stage, buffer));
             }
         }
     }
+}
+
+/// The largest stride of a nest's outermost loop in a buffer; 1 if it has one iteration, so that any fits.
+fn outermost_stride(stage: &Stage, buffer: BufferRef) -> i64 {
+    let parameters = &stage.parameters;
+    let slots = (0..parameters.buffers.len()).filter(|&slot| parameters.buffers[slot] == buffer);
+    let strides = slots.map(|slot| parameters.stride(slot)[0].abs()).filter(|_| parameters.extents[0] > 1);
+    strides.max().unwrap_or(1).max(1)
 }
 
 /// An array under construction.
@@ -102,7 +105,7 @@ pub(super) struct Array {
     pub(super) made: u32,
     /// The block from which on another array takes the base's place.
     pub(super) replaced: Option<u32>,
-    /// A nest reads it without going through it row by row, or a fold's result goes there.
+    /// A nest uses it without going through it row by row, as folds of their outermost loop do with their results.
     pub(super) apart: bool,
     /// A nest that is put off reads it or writes it.
     put_off: (bool, bool),
@@ -255,6 +258,8 @@ impl<'a> Chain<'a> {
         }
         for (number, temporary) in dtypes.iter().enumerate() {
             let array = self.array(NO_BASE, temporary.dtype, temporary.len, Some((block, number as u16)));
+            let strides = stages.iter().map(|stage| outermost_stride(stage, BufferRef::Temporary(number as u16)));
+            self.arrays[array as usize].pitch = strides.max().unwrap_or(1);
             self.current.insert(BufferKey::Temporary(block, number as u16), array);
         }
         let fresh: Vec<(u32, u32)> = renames

@@ -16,7 +16,10 @@
 //! A nest that computes dear values twice at shifted places is parted: one nest makes them, into an array of a few rows,
 //! and the other uses them. Where two nests of a chain make values of the same arrays, one nest makes the values of both.
 //!
-//! Nests that do not fit (epilogues of reductions, for one) are put off until the end of the sweep if no later nest of
+//! A fold of rows takes part: its results are rows of one element, or of those that the other axes keep, complete as soon
+//! as the position that they belong to has run. Folds of the outermost loop have their results at the end of the sweep.
+//!
+//! Nests that do not fit (epilogues of such folds, for one) are put off until the end of the sweep if no later nest of
 //! the chain depends on them.
 
 mod chain;
@@ -62,7 +65,7 @@ pub enum Home {
         /// The rows that a gap needs, from the border.
         gap: (i64, i64),
         /// Does every slot lie in one row at each position, so that rows need not follow each other in memory? Nests
-        /// that fold, and so need several positions at once, do not use it either.
+        /// that fold their outermost loop, and so need several positions at once, do not use it either.
         apart: bool,
     },
     /// A temporary of a block.

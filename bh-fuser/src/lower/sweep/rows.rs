@@ -38,9 +38,10 @@ fn inner_span(stage: &Stage, slot: usize) -> (i64, i64) {
     (low, high)
 }
 
-/// Does the slot address memory, one element for each iteration of the outermost loop?
+/// Does the slot address memory, other elements at each iteration of the outermost loop? Results do where that loop is
+/// kept: what is folded of an iteration is complete when it ends.
 fn walks(stage: &Stage, slot: usize) -> bool {
-    matches!(stage.kernel.slots[slot].mode, SlotMode::Read | SlotMode::Write)
+    stage.kernel.slots[slot].mode != SlotMode::Index
         && stage.parameters.buffers[slot] != BufferRef::None
         && stage.parameters.stride(slot)[0] > 0
 }
@@ -90,7 +91,8 @@ pub(super) fn region(stage: &Stage, slot: usize, steps: Steps, rows: Rows, pitch
     }
     let (low, high) = inner_span(stage, slot);
     let start = parameters.starts[slot];
-    let inner: i64 = parameters.extents[1..].iter().product();
+    let moving = parameters.extents.iter().zip(parameters.stride(slot)).skip(1).filter(|(_, stride)| **stride != 0);
+    let inner: i64 = moving.map(|(extent, _)| extent).product();
     let (first, last, count) = if steps.per == 1 {
         (start + low, start + high, inner)
     } else if steps.positions == 1 {

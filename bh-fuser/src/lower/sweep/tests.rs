@@ -17,7 +17,9 @@ fn plan(text: &str, bytes: i64) -> Sweeps {
 
 fn rolling(sweep: &Sweep) -> Vec<u32> {
     let rolls = |array: &&super::SweepArray| matches!(array.home, Home::Rolling { .. });
-    sweep.arrays.iter().filter(rolls).map(|array| array.base).collect()
+    let mut bases: Vec<u32> = sweep.arrays.iter().filter(rolls).map(|array| array.base).collect();
+    bases.sort_unstable();
+    bases
 }
 
 /// Half steps between rows (b1) and between columns (b2), then a full step that reads both at two places and updates the
@@ -294,4 +296,68 @@ fn sweeps_whose_rows_would_not_fit_end_between_turns() {
     let limits: Vec<_> = (0..60).map(|rows| blocks(800 * rows)).collect();
     assert!(limits.contains(&vec![0..3, 3..6]), "{limits:?}");
     assert!(limits.iter().all(|sweeps| !sweeps.contains(&(0..4)) && !sweeps.contains(&(0..5))), "{limits:?}");
+}
+
+/// Softmax of the rows of b0: their maxima (b1), exponentials (b2), sums of these (b3), and quotients (b4).
+const SOFTMAX: &str = "base b0 = f64[10000] id 1 live_out
+base b1 = f64[100] id 2 born dies
+base b2 = f64[10000] id 3 born dies
+base b3 = f64[100] id 4 born dies
+base b4 = f64[10000] id 5 born live_out
+view v0 = b0 at 0 [100:100, 100:1]
+view v1 = b1 at 0 [100:1]
+view v2 = b1 at 0 [100:1, 100:0]
+view v3 = b2 at 0 [100:100, 100:1]
+view v4 = b3 at 0 [100:1]
+view v5 = b3 at 0 [100:1, 100:0]
+view v6 = b4 at 0 [100:100, 100:1]
+i0: v1 = maximum_reduce axes(1) v0
+i1: v3 = subtract v0, v2
+i2: v3 = exp v3
+i3: v4 = add_reduce axes(1) v3
+i4: v6 = divide v3, v5
+";
+
+#[test]
+fn folds_of_rows_are_complete_for_what_reads_them() {
+    let found = fused(SOFTMAX, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((sweep.blocks.clone(), sweep.nests.len(), sweep.after.len()), (0..3, 3, 0));
+    assert_eq!(rolling(sweep), [1, 2, 3]);
+    // Results are used at the row that they are made of.
+    assert!(sweep.nests.iter().all(|nest| (nest.late, nest.early) == (0, 0)));
+    assert_eq!((sweep.plain_bytes, sweep.bytes), (5 * 80_000 + 4 * 800, 2 * 80_000));
+}
+
+#[test]
+fn folds_of_other_axes_end_a_sweep() {
+    // Columns: each result is complete when all rows are.
+    let columns = SOFTMAX
+        .replace("maximum_reduce axes(1)", "maximum_reduce axes(0)")
+        .replace("v2 = b1 at 0 [100:1, 100:0]", "v2 = b1 at 0 [100:0, 100:1]");
+    let found = fused(&columns, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!(sweep.blocks, 1..3);
+    // Another row's result, at no bounded distance.
+    let last = SOFTMAX.replace("v2 = b1 at 0 [100:1, 100:0]", "v2 = b1 at 99 [100:-1, 100:0]");
+    let found = fused(&last, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!(sweep.blocks, 1..3);
+}
+
+#[test]
+fn what_is_made_of_results_runs_beside_the_rows() {
+    // A mean is a sum and a quotient in one kernel; what the kernel keeps to itself is a temporary.
+    let means = SOFTMAX
+        .replace("i0: v1 = maximum_reduce axes(1) v0", "i0: v7 = add_reduce axes(1) v0\ni1: v1 = divide v7, c0")
+        .replace("view v0", "base b5 = f64[100] id 6 born dies\nconst c0 = f64 100\nview v0")
+        .replace("i1: v3", "i2: v3")
+        .replace("i2: v3 = exp", "i3: v3 = exp")
+        .replace("i3: v4", "i4: v4")
+        .replace("i4: v6", "i5: v6")
+        .replace("v6 = b4 at 0 [100:100, 100:1]\n", "v6 = b4 at 0 [100:100, 100:1]\nview v7 = b5 at 0 [100:1]\n");
+    let found = fused(&means, &[(&[0, 1], &[5]), (&[2, 3, 4], &[]), (&[5], &[])]);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((sweep.blocks.clone(), sweep.nests.len(), sweep.after.len()), (0..3, 4, 0));
+    assert_eq!(rolling(sweep), [1, 2, 3]);
 }

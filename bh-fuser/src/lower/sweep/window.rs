@@ -4,6 +4,7 @@
 use super::chain::{Access, Array, Chain, Nest};
 use super::rows::{self, Region};
 use super::{Apart, Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
+use crate::lower::{Dim, Stage};
 use bh_bytecode::base_flags;
 
 /// The most chunks.
@@ -181,7 +182,8 @@ fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SweepArray {
         None if rolling => {
             let (first, end) = chain.window(array).unwrap_or_default();
             let one_row = |access: &Access| {
-                access.rows.first == access.rows.last && !chain.nests[access.nest as usize].stage.kernel.reduces()
+                let Stage { kernel, .. } = &chain.nests[access.nest as usize].stage;
+                access.rows.first == access.rows.last && kernel.dims[0] == Dim::Kept
             };
             let apart = array.accesses.iter().all(one_row);
             Home::Rolling { first, end, gap: gap(chain, array).unwrap_or_default(), apart }
