@@ -11,3 +11,5 @@
 #include "bh/functional.hpp"
 #include "bh/linear_algebra.hpp"
 #include "bh/runtime.hpp"
+
+#undef BH_ARITHMETIC

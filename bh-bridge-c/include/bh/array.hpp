@@ -399,24 +399,15 @@ public:
     // ---- compound assignment
 
 // Changes the elements in place: everything that shares them sees it.
-#define BH_COMPOUND(symbol, opcode, ...)                                                                                   \
-    array &operator symbol(operand b) {                                                                                    \
-        constexpr unsigned set = __VA_ARGS__;                                                                              \
+#define BH_COMPOUND(symbol, opcode, rule, types)                                                                           \
+    array &operator symbol##=(operand b) {                                                                                 \
+        constexpr unsigned set = detail::in_place(rule, types);                                                            \
         static_assert(detail::in_set(set, detail::code<T>), "this operation does not exist for this element type");        \
         into(opcode, b);                                                                                                   \
         return *this;                                                                                                      \
     }                                                                                                                      \
-    array &operator symbol(const detail::foreign<T, true> &b) { return *this symbol operand(b.template as<T>(), b.at); }
-    BH_COMPOUND(+=, BH_OP_ADD, 0x1fff)
-    BH_COMPOUND(-=, BH_OP_SUBTRACT, 0x1ffe)
-    BH_COMPOUND(*=, BH_OP_MULTIPLY, 0x1fff)
-    BH_COMPOUND(/=, BH_OP_DIVIDE, 0x1e00)
-    BH_COMPOUND(%=, BH_OP_REMAINDER, 0x7fe)
-    BH_COMPOUND(&=, BH_OP_BITWISE_AND, 0x1ff)
-    BH_COMPOUND(|=, BH_OP_BITWISE_OR, 0x1ff)
-    BH_COMPOUND(^=, BH_OP_BITWISE_XOR, 0x1ff)
-    BH_COMPOUND(<<=, BH_OP_LEFT_SHIFT, 0x1fe)
-    BH_COMPOUND(>>=, BH_OP_RIGHT_SHIFT, 0x1fe)
+    array &operator symbol##=(const detail::foreign<T, true> &b) { return *this symbol##= operand(b.template as<T>(), b.at); }
+    BH_ARITHMETIC(BH_COMPOUND)
 #undef BH_COMPOUND
 
     /// Prints as NumPy does, large arrays by their edges.

@@ -55,6 +55,23 @@ template <int Opcode, class T, bool Traced> auto connect(const operand<T, Traced
     }
 }
 
+/// The types of elements that an arithmetic operator can change in place: quotients of whole numbers are none.
+constexpr unsigned in_place(rule r, unsigned set) { return r == rule::quotient ? set & 0x1e00 : set; }
+
+// The arithmetic operators, with the types of elements that they are for: operators between values, and compound ones of
+// arrays, selections and traced values follow from this list. Ends with bh.hpp.
+#define BH_ARITHMETIC(define)                                                                                              \
+    define(+, BH_OP_ADD, detail::rule::same, 0x1fff)                                                                       \
+    define(-, BH_OP_SUBTRACT, detail::rule::same, 0x1ffe)                                                                  \
+    define(*, BH_OP_MULTIPLY, detail::rule::same, 0x1fff)                                                                  \
+    define(/, BH_OP_DIVIDE, detail::rule::quotient, 0x1ffe)                                                                \
+    define(%, BH_OP_REMAINDER, detail::rule::same, 0x7fe)                                                                  \
+    define(&, BH_OP_BITWISE_AND, detail::rule::same, 0x1ff)                                                                \
+    define(|, BH_OP_BITWISE_OR, detail::rule::same, 0x1ff)                                                                 \
+    define(^, BH_OP_BITWISE_XOR, detail::rule::same, 0x1ff)                                                                \
+    define(<<, BH_OP_LEFT_SHIFT, detail::rule::same, 0x1fe)                                                                \
+    define(>>, BH_OP_RIGHT_SHIFT, detail::rule::same, 0x1fe)
+
 /// Operators of a class: hidden friends, found for its objects alone. Their operands are converted as they are called, so
 /// that the place of the conversion is the place of the operator.
 template <class T, bool Traced> struct operators {
@@ -68,16 +85,7 @@ template <class T, bool Traced> struct operators {
     template <class B, if_mixed<T, Traced, B> = 0> friend auto operator symbol(B &&b, self a) {                            \
         return apply<__VA_ARGS__>(a.at, take(static_cast<B &&>(b), a.at), a);                                              \
     }
-    BH_BINARY(+, BH_OP_ADD, rule::same, 0x1fff)
-    BH_BINARY(-, BH_OP_SUBTRACT, rule::same, 0x1ffe)
-    BH_BINARY(*, BH_OP_MULTIPLY, rule::same, 0x1fff)
-    BH_BINARY(/, BH_OP_DIVIDE, rule::quotient, 0x1ffe)
-    BH_BINARY(%, BH_OP_REMAINDER, rule::same, 0x7fe)
-    BH_BINARY(&, BH_OP_BITWISE_AND, rule::same, 0x1ff)
-    BH_BINARY(|, BH_OP_BITWISE_OR, rule::same, 0x1ff)
-    BH_BINARY(^, BH_OP_BITWISE_XOR, rule::same, 0x1ff)
-    BH_BINARY(<<, BH_OP_LEFT_SHIFT, rule::same, 0x1fe)
-    BH_BINARY(>>, BH_OP_RIGHT_SHIFT, rule::same, 0x1fe)
+    BH_ARITHMETIC(BH_BINARY)
     BH_BINARY(==, BH_OP_EQUAL, rule::test, 0x1fff)
     BH_BINARY(!=, BH_OP_NOT_EQUAL, rule::test, 0x1fff)
     BH_BINARY(<, BH_OP_LESS, rule::test, 0x7ff)

@@ -101,18 +101,9 @@ public:
     }
     void operator=(selection &&other) && { write(operand(static_cast<selection &&>(other))); }
 
-#define BH_COMPOUND(symbol, opcode, ...)                                                                                   \
-    void operator symbol(operand b) && { update<opcode, __VA_ARGS__>(b); }
-    BH_COMPOUND(+=, BH_OP_ADD, 0x1fff)
-    BH_COMPOUND(-=, BH_OP_SUBTRACT, 0x1ffe)
-    BH_COMPOUND(*=, BH_OP_MULTIPLY, 0x1fff)
-    BH_COMPOUND(/=, BH_OP_DIVIDE, 0x1e00)
-    BH_COMPOUND(%=, BH_OP_REMAINDER, 0x7fe)
-    BH_COMPOUND(&=, BH_OP_BITWISE_AND, 0x1ff)
-    BH_COMPOUND(|=, BH_OP_BITWISE_OR, 0x1ff)
-    BH_COMPOUND(^=, BH_OP_BITWISE_XOR, 0x1ff)
-    BH_COMPOUND(<<=, BH_OP_LEFT_SHIFT, 0x1fe)
-    BH_COMPOUND(>>=, BH_OP_RIGHT_SHIFT, 0x1fe)
+#define BH_COMPOUND(symbol, opcode, rule, types)                                                                           \
+    void operator symbol##=(operand b) && { update<opcode, detail::in_place(rule, types)>(b); }
+    BH_ARITHMETIC(BH_COMPOUND)
 #undef BH_COMPOUND
 
 private:

@@ -37,20 +37,13 @@ public:
 
 // `x += y` is `x = x + y`, and must not reach the array that x was taken from.
 #define BH_COMPOUND(symbol, ...)                                                                                           \
-    traced &operator symbol(self b) { return become(detail::apply<__VA_ARGS__>(b.at, self(*this, b.at), b)); }             \
+    traced &operator symbol##=(self b) { return become(detail::apply<__VA_ARGS__>(b.at, self(*this, b.at), b)); }          \
     template <class B, std::enable_if_t<detail::are_operands<traced, B> && !std::is_convertible_v<B, self>, int> = 0>      \
-    traced &operator symbol(B &&b) {                                                                                       \
+    traced &operator symbol##=(B &&b) {                                                                                    \
         const place at;                                                                                                    \
         return become(detail::apply<__VA_ARGS__>(at, self(*this, at), detail::take(static_cast<B &&>(b), at)));            \
     }
-    BH_COMPOUND(+=, BH_OP_ADD, detail::rule::same, 0x1fff)
-    BH_COMPOUND(-=, BH_OP_SUBTRACT, detail::rule::same, 0x1ffe)
-    BH_COMPOUND(*=, BH_OP_MULTIPLY, detail::rule::same, 0x1fff)
-    BH_COMPOUND(/=, BH_OP_DIVIDE, detail::rule::quotient, 0x1ffe)
-    BH_COMPOUND(%=, BH_OP_REMAINDER, detail::rule::same, 0x7fe)
-    BH_COMPOUND(&=, BH_OP_BITWISE_AND, detail::rule::same, 0x1ff)
-    BH_COMPOUND(|=, BH_OP_BITWISE_OR, detail::rule::same, 0x1ff)
-    BH_COMPOUND(^=, BH_OP_BITWISE_XOR, detail::rule::same, 0x1ff)
+    BH_ARITHMETIC(BH_COMPOUND)
 #undef BH_COMPOUND
 
 private:
