@@ -31,6 +31,11 @@ impl Error {
         Error { status, text: text.into(), block: None, instr: None, origin: None, rank: None }
     }
 
+    /// A config key of a component has a value that is not one of its `form`: "true or false".
+    pub fn of_key(key: &str, form: &str, value: &str) -> Error {
+        Error::new(crate::abi::status::CONFIG, format!("config key '{key}' must be {form}, not '{value}'"))
+    }
+
     /// Names the failing block.
     pub fn in_block(mut self, block: u32) -> Error {
         self.block = Some(block);

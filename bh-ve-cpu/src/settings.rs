@@ -7,6 +7,7 @@ use crate::tier1;
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
 use bh_jit_abi::Divider;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -82,7 +83,7 @@ impl Settings {
         match (text, text.parse()) {
             ("" | "auto" | "0", _) => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
             (_, Ok(threads @ 1..=1024)) => Ok(threads),
-            _ => wrong("threads", text, "a number of threads from 1 to 1024, or 'auto'"),
+            _ => wrong("threads", text, "a number of threads from 1 to 1024, or auto"),
         }
     }
 
@@ -98,15 +99,18 @@ impl Settings {
             None | Some("" | "auto") => Isa::detect(),
             Some(text) => match Isa::from_name(text) {
                 Some(isa) if isa.is_available() => isa,
-                Some(_) => return wrong("isa", text, "an instruction set that this processor has"),
-                None => return wrong("isa", text, "one of auto, avx512, avx2, sse2, portable"),
+                _ => {
+                    let names: Vec<&str> = Isa::available().map(Isa::name).collect();
+                    let form = format!("auto or an instruction set of this processor ({})", names.join(", "));
+                    return wrong("isa", text, &form);
+                }
             },
         };
         let divider = match host.config("divider").as_deref() {
             None | Some("" | "auto") => tier1::divider(),
             Some("slow") => Divider::Slow,
             Some("fast") => Divider::Fast,
-            Some(text) => return wrong("divider", text, "one of auto, slow, fast"),
+            Some(text) => return wrong("divider", text, "auto, slow or fast"),
         };
         let affinity = Affinity::parse(host.config("affinity").as_deref().unwrap_or("none"))
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
@@ -123,7 +127,7 @@ impl Settings {
             None | Some("" | "auto") => Jit::Auto,
             Some("on") => Jit::On,
             Some("off") => Jit::Off,
-            Some(text) => return wrong("jit", text, "one of auto, on, off"),
+            Some(text) => return wrong("jit", text, "auto, on or off"),
         };
         let jit_cache_dir = match host.config("jit_cache_dir").as_deref() {
             None | Some("auto") => cache_directory(),
@@ -151,12 +155,12 @@ impl Settings {
 }
 
 /// The value of a key that is a number of bytes in a range, or "auto".
-fn bytes<T: FromStr + PartialOrd>(host: &Host, key: &str, range: RangeInclusive<T>, auto: T) -> Result<T> {
+fn bytes<T: FromStr + PartialOrd + Display>(host: &Host, key: &str, range: RangeInclusive<T>, auto: T) -> Result<T> {
     match host.config(key).as_deref() {
         None | Some("" | "auto") => Ok(auto),
         Some(text) => match text.parse() {
             Ok(bytes) if range.contains(&bytes) => Ok(bytes),
-            _ => wrong(key, text, "auto, or a number of bytes"),
+            _ => wrong(key, text, &format!("auto or a number of bytes from {} to {}", range.start(), range.end())),
         },
     }
 }
@@ -180,6 +184,6 @@ fn cache_directory() -> Option<PathBuf> {
     caches.is_absolute().then(|| caches.join("bh/kernels"))
 }
 
-fn wrong<T>(key: &str, value: &str, expected: &str) -> Result<T> {
-    Err(Error::new(status::CONFIG, format!("config key '{key}': '{value}' is not {expected}")))
+fn wrong<T>(key: &str, value: &str, form: &str) -> Result<T> {
+    Err(Error::of_key(key, form, value))
 }

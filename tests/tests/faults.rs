@@ -162,6 +162,35 @@ fn unknown_algorithms_cost_models_and_passes_name_the_valid_ones() {
     assert!(text.contains("unknown pass 'simplfy'") && text.contains("simplify, power, collect,"), "{text}");
 }
 
+#[test]
+fn wrong_values_of_keys_name_the_right_ones() {
+    let isas: Vec<&str> = bh_ve_cpu::simd::Isa::available().map(|isa| isa.name()).collect();
+    let isas = format!("auto or an instruction set of this processor ({})", isas.join(", "));
+    for (component, key, value, form) in [
+        ("filter", "reassociate", "yes", "true or false"),
+        ("fuser", "renames", "2", "true or false"),
+        ("fuser", "rename_percent", "-1", "a whole number from 0 to 4294967295"),
+        ("fuser", "cache_entries", "1K", "a whole number from 0"),
+        ("node", "leak_report", "all", "true or false"),
+        ("ve-cpu", "fast_math", "on", "true or false"),
+        ("ve-cpu", "threads", "1025", "a number of threads from 1 to 1024, or auto"),
+        ("ve-cpu", "isa", "mmx", &isas),
+        ("ve-cpu", "divider", "none", "auto, slow or fast"),
+        ("ve-cpu", "sweeps", "on", "auto or off"),
+        ("ve-cpu", "cache_bytes", "0", "auto or a number of bytes from 1 to 281474976710656"),
+        ("ve-cpu", "stream_bytes", "1MiB", "auto or a number of bytes from 0 to 18446744073709551615"),
+        ("ve-cpu", "jit", "true", "auto, on or off"),
+        ("ve-cpu", "jit_kernels", "many", "a whole number from 0"),
+    ] {
+        let text = refused(&format!(
+            "[stacks]\nit = ['filter', 'fuser', 'node', 've-cpu']\n[components.{component}]\n{key} = '{value}'\n"
+        ));
+        let wanted = format!("config key '{key}' must be {form}, not '{value}'");
+        assert!(text.ends_with(&wanted), "{text}");
+        assert!(text.starts_with("settings:"), "{text}");
+    }
+}
+
 /// Runs one operation on a stack with partitions on disk; returns the cache's hits and misses.
 fn run_with_partitions(directory: &std::path::Path) -> [u64; 2] {
     let mut stack = load(&format!(

@@ -2,6 +2,7 @@
 
 use super::{Config, Section, Value};
 use crate::abi::{log_level, status};
+use crate::component::Setting;
 use crate::error::{Error, Result};
 use crate::log::parse_level;
 use crate::machine;
@@ -51,16 +52,14 @@ impl Config {
     pub fn core_number(&self, section: &str, key: &str) -> Result<Option<u64>> {
         let Some(value) = self.core_value(section, key) else { return Ok(None) };
         let number = parse_size(&value.value, machine::memory).map(|size| size as u64);
-        number.map(Some).ok_or_else(|| self.invalid(&value, key, "a number or a size like 512MiB"))
+        number.map(Some).ok_or_else(|| {
+            self.invalid(&value, key, "a number, a size like 512MiB or 50% (of the machine's memory), or none")
+        })
     }
 
     fn core_flag(&self, section: &str, key: &str) -> Result<Option<bool>> {
         let Some(value) = self.core_value(section, key) else { return Ok(None) };
-        match value.value.as_str() {
-            "true" | "1" => Ok(Some(true)),
-            "false" | "0" => Ok(Some(false)),
-            _ => Err(self.invalid(&value, key, "true or false")),
-        }
+        bool::read(&value.value).map(Some).ok_or_else(|| self.invalid(&value, key, bool::FORM))
     }
 
     fn core_value(&self, section: &str, key: &str) -> Option<Value> {

@@ -205,6 +205,11 @@ fn errors_of_values_name_place_and_form() {
         "my.toml:2: key 'huge_pages' must be true or false, not 'maybe'"
     );
     assert_eq!(
+        read("[recorder]\nmax_bytes = 'half'").core_number("recorder", "max_bytes").unwrap_err().text,
+        "my.toml:2: key 'max_bytes' must be a number, a size like 512MiB or 50% (of the machine's memory), or none, \
+         not 'half'"
+    );
+    assert_eq!(
         with_variables(read(""), &[("BH_LOG", "loud")]).log_level().unwrap_err().text,
         "environment variable BH_LOG: 'loud' is no log level; valid: off, error, warn, info, debug"
     );

@@ -1,0 +1,141 @@
+//! [`Host`]: the services of the host as a component sees them, and its [`Counter`]s.
+
+use super::Setting;
+use crate::abi::{HostTable, status};
+use crate::error::{Error, Result};
+use std::ffi::{CStr, CString, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Services of the host.
+#[derive(Clone, Copy)]
+pub struct Host {
+    table: *const HostTable,
+}
+
+// SAFETY: the host's functions may be called from any thread.
+unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
+
+/// A counter of the statistics; counting is one relaxed atomic addition.
+#[derive(Clone, Copy)]
+pub struct Counter(*const AtomicU64);
+
+// SAFETY: it points to an atomic that lives as long as the instance.
+unsafe impl Send for Counter {}
+// SAFETY: as above.
+unsafe impl Sync for Counter {}
+
+impl Counter {
+    /// Adds to the counter.
+    #[inline]
+    pub fn add(self, count: u64) {
+        // SAFETY: the host keeps counters alive as long as the instance.
+        unsafe { (*self.0).fetch_add(count, Ordering::Relaxed) };
+    }
+
+    /// Raises the counter to at least `value`.
+    pub fn raise(self, value: u64) {
+        // SAFETY: as above.
+        unsafe { (*self.0).fetch_max(value, Ordering::Relaxed) };
+    }
+}
+
+impl Host {
+    /// Wraps the host's table.
+    ///
+    /// # Safety
+    /// `table` must be valid as long as the component lives.
+    pub unsafe fn new(table: *const HostTable) -> Host {
+        Host { table }
+    }
+
+    fn table(&self) -> &HostTable {
+        // SAFETY: promised at construction.
+        unsafe { &*self.table }
+    }
+
+    /// The value of a config key, if set.
+    pub fn config(&self, key: &str) -> Option<String> {
+        let key = CString::new(key).ok()?;
+        // SAFETY: the host returns null or a text that lives as long as the instance.
+        unsafe {
+            let text = (self.table().config)(self.table().context, key.as_ptr());
+            (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+        }
+    }
+
+    /// The value of a config key, or `default` if it is unset. The error says which values there are.
+    pub fn config_or<T: Setting>(&self, key: &str, default: T) -> Result<T> {
+        match self.config(key) {
+            None => Ok(default),
+            Some(text) => T::read(&text).ok_or_else(|| Error::of_key(key, T::FORM, &text)),
+        }
+    }
+
+    /// A new base id.
+    pub fn new_base_id(&self) -> u64 {
+        // SAFETY: a plain call.
+        unsafe { (self.table().new_base_id)(self.table().context) }
+    }
+
+    /// Host memory, see [`HostTable::alloc`]; give it back with [`Host::free`].
+    pub fn alloc(&self, bytes: usize, zeroed: bool) -> Result<*mut u8> {
+        // SAFETY: a plain call.
+        let data = unsafe { (self.table().alloc)(self.table().context, bytes, i32::from(zeroed)) };
+        if data.is_null() {
+            return Err(Error::new(
+                status::MEMORY,
+                format!("out of memory: {bytes} bytes of host memory are not to be had"),
+            ));
+        }
+        Ok(data.cast())
+    }
+
+    /// Gives memory back.
+    ///
+    /// # Safety
+    /// `data` must come from [`Host::alloc`] with the same `bytes`, and be unused.
+    pub unsafe fn free(&self, data: *mut u8, bytes: usize) {
+        // SAFETY: promised by the caller.
+        unsafe { (self.table().free)(self.table().context, data.cast(), bytes) }
+    }
+
+    /// Writes a line to the log; see [`crate::abi::log_level`].
+    pub fn log(&self, level: u32, text: &str) {
+        if let Ok(text) = CString::new(text.replace('\0', " ")) {
+            // SAFETY: a plain call.
+            unsafe { (self.table().log)(self.table().context, level, text.as_ptr()) }
+        }
+    }
+
+    /// The counter of this name.
+    pub fn counter(&self, name: &str) -> Counter {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the host returns a counter that lives as long as the instance.
+        Counter(unsafe { (self.table().counter)(self.table().context, name.as_ptr()) }.cast())
+    }
+
+    /// The time for the start of a trace event; 0 when no trace is wanted.
+    #[inline]
+    pub fn trace_clock(&self) -> u64 {
+        // SAFETY: a plain call.
+        unsafe { (self.table().trace_clock)(self.table().context) }
+    }
+
+    /// Records a trace event from `begin` until now; nothing if `begin` is 0.
+    pub fn trace(&self, name: &str, begin: u64, detail: &str) {
+        if begin == 0 {
+            return;
+        }
+        if let (Ok(name), Ok(detail)) = (CString::new(name), CString::new(detail)) {
+            // SAFETY: a plain call.
+            unsafe { (self.table().trace)(self.table().context, name.as_ptr(), begin, detail.as_ptr()) }
+        }
+    }
+
+    pub(crate) fn reply(&self, reply: *mut c_void, text: &str) {
+        // SAFETY: `reply` is the pointer that the host passed to `message`.
+        unsafe { (self.table().reply)(reply, text.as_ptr().cast(), text.len()) }
+    }
+}
