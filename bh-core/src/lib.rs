@@ -14,6 +14,7 @@ pub mod loader;
 pub mod log;
 mod machine;
 pub mod memory;
+pub mod private;
 pub mod recorder;
 mod route;
 pub mod services;

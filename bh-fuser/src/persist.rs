@@ -1,12 +1,10 @@
-//! Partitions on disk: one file per set of options, checked by a hash over all of it, replaced in one step.
+//! Partitions on disk: one file per set of options.
 
 use crate::cache::{Entry, PartitionCache};
 use crate::emit::Partition;
 use bh_bytecode::hash::hash_bytes;
 use bh_bytecode::{Block, Rename, ViewRec};
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use bh_core::private;
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"bhfuse 2";
@@ -21,18 +19,8 @@ pub fn file_name(directory: &Path, options: [u64; 4]) -> PathBuf {
 
 /// Reads the file into the cache; a missing file is no error. Returns how many partitions it held.
 pub fn load(path: &Path, cache: &mut PartitionCache) -> Result<usize, String> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error.to_string()),
-    };
-    check_owner(path)?;
-    let split = bytes.len().checked_sub(16).ok_or("the file is cut off")?;
-    let (content, sum) = bytes.split_at(split);
-    if hash_bytes(content).to_le_bytes() != sum {
-        return Err("its checksum is wrong".into());
-    }
-    let entries = read_entries(content).ok_or("its content is malformed")?;
+    let Some(content) = private::read(path)? else { return Ok(0) };
+    let entries = read_entries(&content).ok_or("its content is malformed")?;
     let count = entries.len();
     for (hash, entry) in entries.into_iter().rev() {
         cache.adopt(hash, entry);
@@ -40,44 +28,16 @@ pub fn load(path: &Path, cache: &mut PartitionCache) -> Result<usize, String> {
     Ok(count)
 }
 
-/// Writes the cache to the file, through a temporary file beside it. The directory is made if need be, for the user alone.
+/// Writes the cache to the file. The directory is made if need be, for the user alone.
 pub fn save(path: &Path, cache: &PartitionCache) -> Result<(), String> {
-    let text = |error: io::Error| error.to_string();
-    let directory = path.parent().ok_or("the file has no directory")?;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(text)?;
-    check_owner(directory)?;
+    private::make_directory(path.parent().ok_or("the file has no directory")?)?;
     let mut content = Vec::from(MAGIC);
     let entries = cache.entries();
     put(&mut content, entries.len() as u64);
     for (hash, entry) in entries {
         write_entry(&mut content, hash, entry);
     }
-    let sum = hash_bytes(&content).to_le_bytes();
-    content.extend(sum);
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(&content))
-        .and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| {
-        // The temporary file is of no use any more; that it stays is no second error.
-        let _ = fs::remove_file(&temporary);
-        error.to_string()
-    })
-}
-
-/// Refuses what another user could have written.
-fn check_owner(path: &Path) -> Result<(), String> {
-    let found = fs::metadata(path).map_err(|error| error.to_string())?;
-    let own = fs::metadata("/proc/self").map_or(found.uid(), |process| process.uid());
-    if found.uid() != own || found.mode() & 0o022 != 0 {
-        return Err(format!("{} is not the user's alone", path.display()));
-    }
-    Ok(())
+    private::write(path, content)
 }
 
 fn put(bytes: &mut Vec<u8>, word: u64) {
@@ -196,6 +156,7 @@ mod tests {
     use super::*;
     use crate::{Options, Partitioner};
     use bh_bytecode::random;
+    use std::fs;
 
     fn filled() -> (PartitionCache, Vec<bh_bytecode::Batch>) {
         let mut cache = PartitionCache::new(100, 1 << 20);
@@ -230,7 +191,6 @@ mod tests {
             assert!(loaded.look_up(&batch.as_ref()) && original.look_up(&batch.as_ref()));
             assert_eq!(loaded.found(), original.found());
         }
-        assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
         fs::remove_dir_all(directory).unwrap();
     }
 

@@ -1,11 +1,10 @@
-//! Compiled kernels on disk: one file each, in a directory of the user alone. A file holds its key and a checksum; what
-//! does not match is as if it were not there.
+//! Compiled kernels on disk: one file each, in a directory of the user alone. A file holds its key; what does not match is
+//! as if it were not there.
 
 use bh_bytecode::hash::hash_bytes;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use bh_core::private;
+use std::fs;
+use std::path::PathBuf;
 
 const MAGIC: &[u8; 8] = b"bhkern 1";
 /// The most files; beyond, the older half goes.
@@ -21,9 +20,8 @@ pub(super) struct Disk {
 impl Disk {
     /// The cache in a directory; `None` if that is not the user's alone and cannot be made so.
     pub(super) fn new(directory: PathBuf, identity: Vec<u8>) -> Option<Disk> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
-        let disk = Disk { directory, identity };
-        is_private(&disk.directory).then_some(disk)
+        private::make_directory(&directory).ok()?;
+        Some(Disk { directory, identity })
     }
 
     fn key(&self, request: &[u8]) -> Vec<u8> {
@@ -37,38 +35,14 @@ impl Disk {
     /// The artifact that was stored for a request.
     pub(super) fn read(&self, request: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(request);
-        let file = self.file(&key);
-        if !is_private(&file) {
-            return None;
-        }
-        let bytes = fs::read(file).ok()?;
-        let (content, sum) = bytes.split_last_chunk::<16>()?;
-        if hash_bytes(content).to_le_bytes() != *sum {
-            return None;
-        }
+        let content = private::read(&self.file(&key)).ok().flatten()?;
         content.strip_prefix(MAGIC)?.strip_prefix(key.as_slice()).map(<[u8]>::to_vec)
     }
 
     /// Stores an artifact. That it cannot be stored is no error: it will be compiled again.
     pub(super) fn write(&self, request: &[u8], artifact: &[u8]) {
         let key = self.key(request);
-        let file = self.file(&key);
-        let mut content = [MAGIC, key.as_slice(), artifact].concat();
-        let sum = hash_bytes(&content).to_le_bytes();
-        content.extend(sum);
-        let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
-        let written = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)
-            .and_then(|mut file| file.write_all(&content))
-            .and_then(|()| fs::rename(&temporary, file));
-        if written.is_err() {
-            // That the remains stay is no second error.
-            let _ = fs::remove_file(&temporary);
-        }
+        let _ = private::write(&self.file(&key), [MAGIC, key.as_slice(), artifact].concat());
         self.make_room();
     }
 
@@ -83,15 +57,6 @@ impl Disk {
             // Another process may have removed it already.
             files[..FILES / 2].iter().for_each(|(_, file)| drop(fs::remove_file(file)));
         }
-    }
-}
-
-/// Can nobody else have written it?
-fn is_private(path: &Path) -> bool {
-    let own = fs::metadata("/proc/self").map(|process| process.uid());
-    match (fs::symlink_metadata(path), own) {
-        (Ok(found), Ok(own)) => found.uid() == own && found.mode() & 0o022 == 0 && !found.is_symlink(),
-        _ => false,
     }
 }
 
