@@ -111,6 +111,35 @@ fn a_process_may_end_while_kernels_are_compiled() {
     assert_eq!(printed == "compiled\n", compiler, "{printed}");
 }
 
+/// Whoever ends the process waits for the thread that is inside the compiler. While the compiler's library is being loaded
+/// only the main thread can.
+#[test]
+fn the_end_of_a_process_waits_for_the_compiler() {
+    let directory = std::env::temp_dir().join(format!("bh-slow-compiler-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (library, inside) = (directory.join("slow.so"), directory.join("inside"));
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library);
+    command.arg(format!("-DVERSION={}", bh_jit_abi::VERSION));
+    command.arg(format!("-DFINGERPRINT={}u", bh_jit_abi::fingerprint()));
+    let compiled = command.arg(source("tests/c/slow_compiler.c")).output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    for (slow, arguments) in [("load", &[][..]), ("compile", &[]), ("compile", &["thread"])] {
+        let environment = [
+            ("BH_STACK", "cpu"),
+            ("BH_VE_CPU_JIT", "auto"),
+            ("BH_VE_CPU_JIT_CACHE_DIR", ""),
+            ("BH_VE_CPU_JIT_LIBRARY", library.to_str().unwrap()),
+            ("BH_TEST_SLOW", slow),
+            ("BH_TEST_INSIDE", inside.to_str().unwrap()),
+        ];
+        let name = format!("exit-{slow}-{}", arguments.len());
+        run(C99, "tests/c/exit_inside.c", &name, arguments, &environment);
+        std::fs::remove_file(&inside).unwrap();
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 /// Is there an LLVM that the compiler's library can load?
 fn has_llvm() -> bool {
     ["ldconfig", "/sbin/ldconfig"].iter().any(|name| {
