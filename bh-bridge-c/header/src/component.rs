@@ -38,6 +38,9 @@ const bh_component_table *bh_component_entry(uint32_t loader_version);
 #endif
 ";
 
+/// The sources of the interface.
+const ABI: &[&str] = &["bh-core/src/abi/records.rs", "bh-core/src/abi.rs", "bh-core/src/abi/services.rs"];
+
 /// The types of the interface: in Rust, in C.
 const TYPES: &[(&str, &str)] = &[
     ("AttachmentOps", "bh_attachment_ops"),
@@ -83,7 +86,8 @@ pub fn config() -> Config {
 /// The text of the header.
 pub fn header(root: &Path) -> Result<String, String> {
     let read = |path: &str| fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"));
-    let (abi, batch) = (read("bh-core/src/abi.rs")?, read("bh-bytecode/src/batch.rs")?);
+    let abi = ABI.iter().map(|path| read(path)).collect::<Result<String, String>>()?;
+    let batch = read("bh-bytecode/src/batch.rs")?;
     let mut text = HEAD.to_owned();
     let version = constant(&abi, "ABI_VERSION")?;
     text += &format!("\n/* Version of this interface. */\n#define BH_ABI_VERSION {version}u\n");
@@ -155,13 +159,9 @@ fn types(root: &Path) -> Result<String, String> {
             .to_vec();
     config.export.item_types =
         vec![cbindgen::ItemType::Structs, cbindgen::ItemType::Typedefs, cbindgen::ItemType::OpaqueItems];
-    let bindings = Builder::new()
-        .with_config(config)
-        .with_src(root.join("bh-bytecode/src/batch.rs"))
-        .with_src(root.join("bh-bytecode/src/opcode.rs"))
-        .with_src(root.join("bh-core/src/abi.rs"))
-        .generate()
-        .map_err(|error| error.to_string())?;
+    let sources = ["bh-bytecode/src/batch.rs", "bh-bytecode/src/opcode.rs"].iter().chain(ABI);
+    let builder = sources.fold(Builder::new().with_config(config), |builder, path| builder.with_src(root.join(path)));
+    let bindings = builder.generate().map_err(|error| error.to_string())?;
     let mut written = Vec::new();
     bindings.write(&mut written);
     let text = String::from_utf8(written).map_err(|error| error.to_string())?;

@@ -49,7 +49,7 @@ impl Child {
         unsafe { &*self.handle.table }
     }
 
-    /// See [`Component::capabilities`].
+    /// See [`Component::capabilities`](super::Component::capabilities).
     pub fn capabilities(&mut self) -> Capabilities {
         let mut capabilities = Capabilities::default();
         // SAFETY: the pointers are valid for the call.
@@ -57,7 +57,7 @@ impl Child {
         capabilities
     }
 
-    /// See [`Component::bind`].
+    /// See [`Component::bind`](super::Component::bind).
     pub fn bind(&mut self, registry: Registry) -> Result<()> {
         let mut record = RecordSpace::new();
         // SAFETY: the registry outlives the components below it.
@@ -65,14 +65,14 @@ impl Child {
         record.check(code)
     }
 
-    /// See [`Component::supports`].
+    /// See [`Component::supports`](super::Component::supports).
     pub fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
         let tables = BatchTables::new(batch);
         // SAFETY: the tables live through the call.
         unsafe { slot!(self.supports)(self.handle.context, &tables, block) != 0 }
     }
 
-    /// See [`Component::execute`].
+    /// See [`Component::execute`](super::Component::execute).
     pub fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
         let tables = BatchTables::new(batch);
         let mut record = RecordSpace::new();
@@ -94,7 +94,7 @@ impl Child {
         })
     }
 
-    /// See [`Component::wait`].
+    /// See [`Component::wait`](super::Component::wait).
     pub fn wait(&mut self, ticket: Ticket) -> Result<()> {
         if ticket == Ticket::DONE {
             return Ok(());
@@ -105,7 +105,7 @@ impl Child {
         record.check(code)
     }
 
-    /// See [`Component::map`].
+    /// See [`Component::map`](super::Component::map).
     pub fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
         let mut record = RecordSpace::new();
         let mut data = ptr::null_mut();
@@ -116,7 +116,7 @@ impl Child {
         record.check(code).map(|()| data.cast())
     }
 
-    /// See [`Component::unmap`].
+    /// See [`Component::unmap`](super::Component::unmap).
     pub fn unmap(&mut self, base: &Base) -> Result<()> {
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
@@ -124,10 +124,10 @@ impl Child {
         record.check(code)
     }
 
-    /// See [`Component::adopt`].
+    /// See [`Component::adopt`](super::Component::adopt).
     ///
     /// # Safety
-    /// As [`Component::adopt`].
+    /// As [`Component::adopt`](super::Component::adopt).
     pub unsafe fn adopt(
         &mut self,
         base: &Base,
@@ -143,7 +143,7 @@ impl Child {
         record.check(code)
     }
 
-    /// See [`Component::pin`].
+    /// See [`Component::pin`](super::Component::pin).
     pub fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
@@ -151,7 +151,7 @@ impl Child {
         record.check(code)
     }
 
-    /// See [`Component::extmethod`].
+    /// See [`Component::extmethod`](super::Component::extmethod).
     pub fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
         let text = CString::new(name)
             .map_err(|_| Error::new(status::ARGUMENT, format!("method name {name:?} contains a NUL")))?;
@@ -164,7 +164,7 @@ impl Child {
         record.check(code).map(|()| known != 0)
     }
 
-    /// See [`Component::message`].
+    /// See [`Component::message`](super::Component::message).
     pub fn message(&mut self, text: &str) -> Result<String> {
         let text = CString::new(text).map_err(|_| Error::new(status::ARGUMENT, "message contains a NUL"))?;
         let mut record = RecordSpace::new();
