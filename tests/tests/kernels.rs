@@ -76,7 +76,7 @@ fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
 }
 
 /// Half steps have shapes of their own, and copying a grid back before the next step reads it takes a kernel; what is made
-/// of a row and its minimum waits for that. In lock-step they are one launch, which moves the grid once.
+/// of a row and its extremes, sums and means waits for these. In lock-step they are one launch, which moves the grid once.
 #[test]
 fn kernels_of_different_shapes_run_in_lock_step() {
     let directory = std::env::temp_dir().join(format!("bh-launches-{}", std::process::id()));
@@ -85,6 +85,7 @@ fn kernels_of_different_shapes_run_in_lock_step() {
         ("shallow_water", &["500"][..], 2),
         ("heat_equation", &["1000", "--form", "3"][..], 1),
         ("knn", &["4000"][..], 1),
+        ("row_norms", &["400"][..], 1),
     ] {
         compile(name, &directory);
         let program = directory.join(name);
