@@ -129,6 +129,10 @@ impl SweepPlan {
         let (mut rolling, mut rolling_bytes, mut gap_bytes) = (Vec::new(), 0, 0);
         for (at, array) in sweep.arrays.iter().enumerate() {
             let Home::Rolling { first, end, gap, apart } = array.home else { continue };
+            // Its rows are in the place of another one's.
+            if users[at] == 0 {
+                continue;
+            }
             numbers[at] = Some(rolling.len());
             let pitch = array.pitch as usize * array.dtype.size();
             let height = (sweep.strip + end - first).max(0);

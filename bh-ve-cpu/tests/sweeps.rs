@@ -62,19 +62,23 @@ fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize) {
     counts
 }
 
-/// How many folds of rows take part in sweeps of a program, and how many of their results exist as a few elements only.
-fn row_folds(program: &Program, algorithm: Algorithm) -> (usize, usize) {
+/// How many folds of rows take part in sweeps of a program, how many of their results exist as a few elements only, and how
+/// many arrays use other ones' places.
+fn row_folds(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let batch = program.batch.as_ref();
     let partition = partition(&batch, algorithm);
     let applied = partition.apply(&batch);
     let sweeps = lower::sweeps(&applied, &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
-    let mut counts = (0, 0);
+    let mut counts = (0, 0, 0);
     for sweep in &sweeps.found {
+        let unused = |number: &u32| sweep.nests.iter().all(|nest| !nest.arrays.contains(number));
+        let rolls = |number: &u32| matches!(sweep.arrays[*number as usize].home, Home::Rolling { .. });
+        counts.2 += (0..sweep.arrays.len() as u32).filter(rolls).filter(unused).count();
         for nest in sweep.nests.iter().filter(|nest| nest.stage.kernel.dims[0] == Dim::Kept) {
             let slots = nest.stage.kernel.slots.iter().zip(&nest.arrays);
             for (_, &array) in slots.filter(|(slot, _)| slot.mode == SlotMode::Result) {
                 counts.0 += 1;
-                counts.1 += usize::from(matches!(sweep.arrays[array as usize].home, Home::Rolling { .. }));
+                counts.1 += usize::from(rolls(&array));
             }
         }
     }
@@ -155,7 +159,7 @@ fn folds_and_threads_do_not_change_bits() {
 #[test]
 fn chains_of_row_folds_equal_the_oracle() {
     let mut drivers = [plain(), driver(1, "3000"), driver(2, "20000"), driver(3, "6000")];
-    let (mut folded, mut spared) = (0, 0);
+    let (mut folded, mut spared, mut shared) = (0, 0, 0);
     for seed in 0..2000 {
         let mut dice = Dice(seed ^ 55);
         let rank = dice.pick(2, 3);
@@ -165,11 +169,12 @@ fn chains_of_row_folds_equal_the_oracle() {
         }
         let (program, rounds) = row_chain(seed, &shape, dice.pick(2, 12) as usize);
         let algorithm = ALGORITHMS[seed as usize % 3];
-        let (folds, rolling) = row_folds(&program, algorithm);
-        (folded, spared) = (folded + folds, spared + rolling);
+        let (folds, rolling, places) = row_folds(&program, algorithm);
+        (folded, spared, shared) = (folded + folds, spared + rolling, shared + places);
         compare(&mut drivers, (program, rounds), seed, algorithm);
     }
     assert!(folded > 1000 && spared > 500, "{folded} folds of rows in sweeps, {spared} results of them in no memory");
+    assert!(shared > 200, "{shared} arrays in the place of others");
     for driver in &drivers[1..] {
         assert!(driver.counter("sweeps") > 500, "{} sweeps", driver.counter("sweeps"));
     }

@@ -11,10 +11,6 @@ use std::collections::HashMap;
 /// The most nests of a chain, and the most that are put off.
 const NESTS: usize = 128;
 const PUT_OFF: usize = 16;
-/// The most bytes of rows in use where folds need several at once, in units of the option: rows that spill into the next
-/// cache still cost less than memory does. Otherwise strips of one row fit the cache.
-const SPILL: i64 = 2;
-
 /// What must be known of all blocks before chains are collected.
 pub(super) struct Facts {
     lowered: Vec<Lowered>,
@@ -213,8 +209,7 @@ impl<'a> Chain<'a> {
             };
             if swept {
                 self.end = block + 1;
-                let bytes = self.options.bytes;
-                if self.nests.len() > 1 && (self.bytes(1) > bytes || self.bytes(self.unit) > SPILL * bytes) {
+                if self.nests.len() > 1 && self.exceeds(self.options.bytes) {
                     return Err(block);
                 }
             }
@@ -466,26 +461,6 @@ impl<'a> Chain<'a> {
         let (late, early) = depends.unwrap_or_else(|| (beside.unwrap_or(0), beside.unwrap_or(0)));
         let late = (late + unit - 1).div_euclid(unit) * unit;
         Ok(Lag { late, early: early.min(late).div_euclid(unit) * unit, unit })
-    }
-
-    /// The rows of an array that are in use at once, seen from the front: the first, and how far the last lies behind
-    /// the strip's end.
-    pub(super) fn window(&self, array: &Array) -> Option<(i64, i64)> {
-        let place = |access: &Access| {
-            let late = self.nests[access.nest as usize].late;
-            (access.rows.first - late, access.rows.last - late)
-        };
-        array.accesses.iter().map(place).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-    }
-
-    /// Bytes of rows in use with strips of so many times.
-    pub(super) fn bytes(&self, strip: i64) -> i64 {
-        let rows = |array: &Array| {
-            let (first, end) = self.window(array)?;
-            let height = (strip + end - first).max(0).saturating_mul(array.pitch);
-            Some(height.saturating_mul(array.dtype.size() as i64))
-        };
-        self.arrays.iter().filter_map(rows).fold(0, i64::saturating_add)
     }
 }
 

@@ -27,6 +27,7 @@ mod figures;
 mod merge;
 mod reuse;
 mod rows;
+mod share;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -56,7 +57,7 @@ pub enum Home {
     Fresh,
     /// A few rows at a time, in a buffer of the sweep. `first` is the first row, seen from the front of the sweep, and
     /// `end` lies so many rows behind the strip at the front; between chunks, the rows from `gap.0` up to `gap.1`, seen
-    /// from the border, are needed after both chunks have run.
+    /// from the border, are needed after both chunks have run. An array that no nest uses lies in another one's place.
     Rolling {
         /// First row, from the front.
         first: i64,

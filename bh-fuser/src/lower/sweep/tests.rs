@@ -361,3 +361,64 @@ fn what_is_made_of_results_runs_beside_the_rows() {
     assert_eq!((sweep.blocks.clone(), sweep.nests.len(), sweep.after.len()), (0..3, 4, 0));
     assert_eq!(rolling(sweep), [1, 2, 3]);
 }
+
+/// Rows of b0 doubled (b1) and folded (b2), these made anew of both (b3) and folded (b4), and so again (b5, b6).
+const ROUNDS: &str = "base b0 = f64[10000] id 1 live_out
+base b1 = f64[10000] id 2 born dies
+base b2 = f64[100] id 3 born live_out
+base b3 = f64[10000] id 4 born dies
+base b4 = f64[100] id 5 born live_out
+base b5 = f64[10000] id 6 born dies
+base b6 = f64[100] id 7 born live_out
+view v0 = b0 at 0 [100:100, 100:1]
+view v1 = b1 at 0 [100:100, 100:1]
+view v2 = b2 at 0 [100:1]
+view v3 = b2 at 0 [100:1, 100:0]
+view v4 = b3 at 0 [100:100, 100:1]
+view v5 = b4 at 0 [100:1]
+view v6 = b4 at 0 [100:1, 100:0]
+view v7 = b5 at 0 [100:100, 100:1]
+view v8 = b6 at 0 [100:1]
+i0: v1 = add v0, v0
+i1: v2 = minimum_reduce axes(1) v1
+i2: v4 = subtract v1, v3
+i3: v5 = minimum_reduce axes(1) v4
+i4: v7 = subtract v4, v6
+i5: v8 = minimum_reduce axes(1) v7
+";
+
+/// The arrays that nests keep in a few rows.
+fn kept_rows(sweep: &Sweep) -> Vec<u32> {
+    let mut arrays: Vec<u32> = sweep.nests.iter().flat_map(|nest| nest.arrays.clone()).collect();
+    arrays.retain(|&array| matches!(sweep.arrays[array as usize].home, Home::Rolling { .. }));
+    arrays.sort_unstable();
+    arrays.dedup();
+    arrays
+}
+
+#[test]
+fn rows_are_made_in_the_place_of_those_that_end() {
+    let kernels: [(&[u32], &[u32]); 3] = [(&[0, 1], &[]), (&[2, 3], &[]), (&[4, 5], &[])];
+    let found = fused(ROUNDS, &kernels);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((sweep.nests.len(), kept_rows(sweep).len()), (3, 1));
+    // The slots that read and write it are one buffer's, at the same elements.
+    let nest = &sweep.nests[1];
+    let shared = kept_rows(sweep)[0];
+    let slots: Vec<usize> = (0..nest.arrays.len()).filter(|&slot| nest.arrays[slot] == shared).collect();
+    let [read, written] = slots[..] else { panic!("{slots:?}") };
+    assert_eq!(nest.stage.parameters.buffers[read], nest.stage.parameters.buffers[written]);
+    assert_eq!(nest.stage.kernel.slots[written].same_as, read as u16);
+}
+
+#[test]
+fn rows_that_are_needed_in_another_order_or_later_keep_their_place() {
+    let kernels: [(&[u32], &[u32]); 3] = [(&[0, 1], &[]), (&[2, 3], &[]), (&[4, 5], &[])];
+    let places = |text: &str| kept_rows(&fused(text, &kernels).found[0]).len();
+    // Row by row backward: what is read of a row was overwritten. The third array has the first one's place.
+    let backward = ROUNDS.replace("v4 = subtract v1, v3", "v4 = subtract v9, v3");
+    let backward = backward.replace("i0:", "view v9 = b1 at 99 [100:100, 100:-1]\ni0:");
+    assert_eq!(places(&backward), 2);
+    // The first array is needed by the third kernel.
+    assert_eq!(places(&ROUNDS.replace("v7 = subtract v4, v6", "v7 = subtract v4, v1")), 2);
+}

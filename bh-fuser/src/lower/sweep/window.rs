@@ -27,13 +27,14 @@ pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Res
     Ok(complete(chain, &rolling, options).ok_or(Apart::Gain))
 }
 
-fn complete(chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) -> Option<Sweep> {
+fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) -> Option<Sweep> {
     let (plain_bytes, bytes) = traffic(&chain, rolling);
     let counts = |array: &&Array| !array.accesses.is_empty() && !array.reused;
     let total: i64 = chain.arrays.iter().filter(counts).map(size).sum();
     if total <= options.bytes || plain_bytes.saturating_sub(bytes) < plain_bytes / LEAST_GAIN {
         return None;
     }
+    chain.share(&chain.places(rolling));
     let strip = strip(&chain, options.bytes);
     let start = chain.nests.iter().map(|nest| nest.late).min()?.div_euclid(chain.unit) * chain.unit;
     let end = chain.nests.iter().map(|nest| nest.late + nest.steps.positions).max()?;
@@ -69,7 +70,7 @@ fn size(array: &Array) -> i64 {
 }
 
 /// Can the array do without memory? Nobody outside of the chain may see it, and what is read must have been written.
-fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
+pub(super) fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
     if array.reused {
         return !array.accesses.is_empty();
     }
@@ -145,6 +146,8 @@ fn strip(chain: &Chain<'_>, bytes: i64) -> i64 {
     let unit = chain.unit;
     let fixed = chain.bytes(0);
     let each = (chain.bytes(1 << 20) - fixed) / (1 << 20);
+    // Where no row is needed again after its strip, shorter strips leave more of the cache to what comes from memory.
+    let bytes = if fixed == 0 { bytes / 2 } else { bytes };
     // Strips shorter than what lags would spend their time on beginning.
     let fits = (bytes - fixed).max(fixed / 2) / each.max(1) / unit * unit;
     // Longer strips gain nothing once calls are long.
