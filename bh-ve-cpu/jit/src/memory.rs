@@ -13,6 +13,8 @@ use std::fmt::Display;
 const PREFETCH: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Bytes on their way, for all rows.
 const FETCHED: usize = 8 << 10;
+/// How far ahead memory is fetched where it is one row only: as far as it comes in the time between two calls.
+const FETCHED_ALONE: usize = 4 << 10;
 
 impl Kernel<'_> {
     /// The numbers of an index view.
@@ -75,7 +77,10 @@ impl Kernel<'_> {
         let bases = self.fetching();
         let along = bases.iter().filter(|&&slot| self.request.slots[slot].fetch == Fetch::Along);
         let rows = along.count() * usize::from(self.rows.count);
-        let ahead = (FETCHED / rows.max(1) / 64 * 64).clamp(*PREFETCH.start(), *PREFETCH.end());
+        let ahead = match rows {
+            1 => FETCHED_ALONE,
+            _ => (FETCHED / rows.max(1) / 64 * 64).clamp(*PREFETCH.start(), *PREFETCH.end()),
+        };
         for base in bases {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
             let furthest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));

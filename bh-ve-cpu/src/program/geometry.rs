@@ -1,5 +1,6 @@
 //! How a stage's loop nest is cut into lines and blocks. It depends on the shape alone, so that folds have one tree.
 
+use super::cut::Cut;
 use crate::primitives;
 use bh_fuser::lower::{Dim, Kernel, Parameters};
 
@@ -88,13 +89,23 @@ impl Geometry {
     }
 
     /// The stride from line to line of a plane, for strides along the dimensions. The lines of a plane follow each other
-    /// along the dimension around them; where a line is several long rows of a fold, these are the plane. 0 if there is
-    /// none.
+    /// along the dimension around them; where a line is several long rows of a fold, these are the plane, and where all
+    /// of a fold is one line, its chunks. 0 if there is none.
     pub(crate) fn plane_stride(&self, strides: &[i64]) -> i64 {
-        match self.long_row {
-            Some(row) if self.line > row => strides[self.line_dim].wrapping_mul(row),
+        match (self.long_row, self.chunk()) {
+            (Some(row), _) if self.line > row => strides[self.line_dim].wrapping_mul(row),
+            (_, Some(chunk)) => strides[self.line_dim].wrapping_mul(chunk),
             _ => self.line_dim.checked_sub(1).map_or(0, |dim| strides[dim]),
         }
+    }
+
+    /// The elements of a chunk, if a fold's only line is several chunks, which begin at multiples of that.
+    pub(crate) fn chunk(&self) -> Option<i64> {
+        if self.extents.len() > 1 || self.line_role() != Dim::Reduced {
+            return None;
+        }
+        let cut = Cut::new(&self.folded, self.long_row);
+        (cut.row.is_none() && cut.chunks > 1 && cut.per_group == cut.chunks).then_some(cut.elements)
     }
 
     /// The role of the dimension that lines run along.

@@ -7,6 +7,7 @@
 
 mod analysis;
 mod compile;
+mod cut;
 mod geometry;
 mod margin;
 mod products;
@@ -15,6 +16,7 @@ mod tile;
 
 pub(crate) use analysis::SUM_TERMS;
 pub(crate) use compile::{SweepMemory, compile, compile_in_sweep};
+pub(crate) use cut::{Cut, gcd, split};
 pub(crate) use geometry::Geometry;
 pub(crate) use margin::Margin;
 

@@ -2,15 +2,10 @@
 //! view alone, so that the tree of a fold is always the same.
 
 use super::cursor::Level;
-use crate::program::Geometry;
+use crate::program::{Cut, Geometry, gcd, split};
 use bh_fuser::lower::{Dim, Stage};
-use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
-/// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
-const CHUNK: i64 = 8192;
-/// Longer rows are cut into chunks; of those up to here a chunk has four or more, if there are so many.
-const WHOLE_ROW: i64 = 32_768;
 /// Elements of a chunk, about, where lines are kept: each leaves as many partial results as a line has elements.
 const KEPT_CHUNK: i64 = 32_768;
 /// Kept elements that are folded together, about.
@@ -201,83 +196,5 @@ impl Division {
             let (chunk, part) = split(inside, parts);
             (kept_iteration, part, chunk)
         }
-    }
-}
-
-/// Quotient and remainder of numbers that are not negative. Divisions take longer than all else that a small unit needs
-/// beside its elements, and these are mostly trivial.
-#[inline]
-pub(super) fn split(number: i64, by: i64) -> (i64, i64) {
-    match by {
-        1 => (number, 0),
-        _ if number < by => (0, number),
-        _ => (number / by, number % by),
-    }
-}
-
-/// The greatest common divisor.
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// How the folded elements of one result are cut into chunks. As the boundaries come from the extents of axes alone, each
-/// chunk is a part of a line or a number of lines, or of the long rows of a line, whatever dimensions are merged.
-#[derive(Debug, Default)]
-pub(super) struct Cut {
-    /// Chunks start anew after this many elements: those of an inner part of the axes.
-    pub(super) group: i64,
-    /// Chunks of a group.
-    pub(super) per_group: i64,
-    /// Elements of a chunk that is not the last of its group.
-    pub(super) elements: i64,
-    /// Chunks in all; at least one.
-    pub(super) chunks: i64,
-    /// The elements of a row, if chunks are whole rows, each of which goes to the next set of lanes.
-    pub(super) row: Option<i64>,
-}
-
-impl Cut {
-    /// Cuts the elements of these axes, outermost first. The innermost one may be a long row.
-    pub(super) fn new(folded: &[i64], long_row: Option<i64>) -> Cut {
-        if folded.contains(&0) {
-            return Cut { group: 1, per_group: 1, elements: 0, chunks: 1, row: None };
-        }
-        let sets = ROW_SETS as i64;
-        match (long_row, folded.split_last()) {
-            (Some(row), Some((_, outer))) if row <= WHOLE_ROW => {
-                // Rows side by side need four of them, even if that is more than a chunk has else.
-                let rows = Cut::of(outer, (CHUNK / row / sets * sets).max(sets), sets);
-                Cut { group: rows.group * row, elements: rows.elements * row, row: Some(row), ..rows }
-            }
-            _ => Cut::of(folded, CHUNK, 1),
-        }
-    }
-
-    /// Cuts into chunks of at most `most` elements, and of a multiple of `unit` if there are so many.
-    fn of(axes: &[i64], most: i64, unit: i64) -> Cut {
-        let mut inner = 1;
-        let mut rest = axes.iter().rev();
-        // As many inner axes as a chunk holds, and the next one.
-        let next = loop {
-            match rest.next() {
-                Some(&extent) if inner * extent <= most => inner *= extent,
-                Some(&extent) => break extent,
-                None => break 1,
-            }
-        };
-        let (mut steps, unit) = ((most / inner).clamp(1, next), unit / gcd(unit, inner));
-        if steps >= unit {
-            steps -= steps % unit;
-        }
-        let per_group = (next + steps - 1) / steps;
-        let chunks = axes.iter().product::<i64>() / (inner * next) * per_group;
-        Cut { group: inner * next, per_group, elements: inner * steps, chunks, row: None }
-    }
-
-    /// The first element of a chunk and their number.
-    pub(super) fn chunk(&self, chunk: i64) -> (i64, i64) {
-        let (group, number) = split(chunk, self.per_group);
-        let first = number * self.elements;
-        (group * self.group + first, self.elements.min(self.group - first))
     }
 }

@@ -211,7 +211,7 @@ i3: v4 = add_reduce axes({axes}) v1
 
 /// Folds of many shapes on each of these drivers have the bits of the tree.
 pub fn check_folds(drivers: &mut [Driver]) {
-    let whole: [&[usize]; 22] = [
+    let whole: [&[usize]; 23] = [
         &[1],
         &[31],
         &[63],
@@ -219,6 +219,7 @@ pub fn check_folds(drivers: &mut [Driver]) {
         &[8192],
         &[8193],
         &[33_000],
+        &[50_000],
         &[2, 64],
         &[700, 64],
         &[5, 1000],
