@@ -247,6 +247,28 @@ pub struct Rename {
     pub alias_view: u32,
 }
 
+/// Calls `callback!(tables…)` with the names of the tables of a batch, in the order that dump files have them.
+#[macro_export]
+macro_rules! for_each_table {
+    ($callback:ident) => {
+        $callback!(
+            bases,
+            views,
+            dims,
+            instrs,
+            constants,
+            origins,
+            extensions,
+            strings,
+            blocks,
+            block_instrs,
+            contracted,
+            renames,
+            rename_views
+        )
+    };
+}
+
 /// The tables of a batch, owned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
@@ -312,21 +334,10 @@ pub struct BatchRef<'a> {
 impl Batch {
     /// Borrows the tables.
     pub fn as_ref(&self) -> BatchRef<'_> {
-        BatchRef {
-            bases: &self.bases,
-            views: &self.views,
-            dims: &self.dims,
-            instrs: &self.instrs,
-            constants: &self.constants,
-            origins: &self.origins,
-            extensions: &self.extensions,
-            strings: &self.strings,
-            blocks: &self.blocks,
-            block_instrs: &self.block_instrs,
-            contracted: &self.contracted,
-            renames: &self.renames,
-            rename_views: &self.rename_views,
+        macro_rules! borrow {
+            ($($table:ident),*) => { BatchRef { $($table: &self.$table),* } };
         }
+        for_each_table!(borrow)
     }
 
     /// Appends a base and returns its index.
@@ -410,33 +421,12 @@ impl Batch {
 
     /// Empties all tables, keeping their memory.
     pub fn clear(&mut self) {
-        let Batch {
-            bases,
-            views,
-            dims,
-            instrs,
-            constants,
-            origins,
-            extensions,
-            strings,
-            blocks,
-            block_instrs,
-            contracted,
-            renames,
-            rename_views,
-        } = self;
-        bases.clear();
-        views.clear();
-        dims.clear();
-        instrs.clear();
-        constants.clear();
-        origins.clear();
-        extensions.clear();
-        strings.clear();
-        blocks.clear();
-        block_instrs.clear();
-        contracted.clear();
-        renames.clear();
-        rename_views.clear();
+        macro_rules! clear {
+            ($($table:ident),*) => {{
+                let Batch { $($table),* } = self;
+                $($table.clear();)*
+            }};
+        }
+        for_each_table!(clear);
     }
 }

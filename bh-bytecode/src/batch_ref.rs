@@ -2,27 +2,17 @@
 
 use crate::batch::{Base, Batch, BatchRef, Block, Instr, Operand, Rename};
 use crate::dtype::DType;
+use crate::for_each_table;
 use crate::opcode::Opcode;
 use crate::view::View;
 
 impl<'a> BatchRef<'a> {
     /// Copies the tables.
     pub fn to_owned(&self) -> Batch {
-        Batch {
-            bases: self.bases.to_vec(),
-            views: self.views.to_vec(),
-            dims: self.dims.to_vec(),
-            instrs: self.instrs.to_vec(),
-            constants: self.constants.to_vec(),
-            origins: self.origins.to_vec(),
-            extensions: self.extensions.to_vec(),
-            strings: self.strings.to_vec(),
-            blocks: self.blocks.to_vec(),
-            block_instrs: self.block_instrs.to_vec(),
-            contracted: self.contracted.to_vec(),
-            renames: self.renames.to_vec(),
-            rename_views: self.rename_views.to_vec(),
+        macro_rules! copy {
+            ($($table:ident),*) => { Batch { $($table: self.$table.to_vec()),* } };
         }
+        for_each_table!(copy)
     }
 
     /// The extents of a view.

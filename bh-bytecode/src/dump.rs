@@ -7,6 +7,7 @@
 mod records;
 
 use crate::batch::Batch;
+use crate::for_each_table;
 use crate::hash::hash_bytes;
 use crate::interp::Memory;
 use records::Record;
@@ -59,27 +60,6 @@ impl fmt::Display for DumpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "dump file, {} at byte {}: {}", self.section, self.offset, self.message)
     }
-}
-
-/// Calls a macro with the tables of a batch in the order of their sections.
-macro_rules! for_each_table {
-    ($callback:ident) => {
-        $callback!(
-            bases,
-            views,
-            dims,
-            instrs,
-            constants,
-            origins,
-            extensions,
-            strings,
-            blocks,
-            block_instrs,
-            contracted,
-            renames,
-            rename_views
-        )
-    };
 }
 
 /// Does a file with these first bytes claim to be a dump?

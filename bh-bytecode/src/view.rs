@@ -22,6 +22,32 @@ fn error<T>(text: impl Into<String>) -> Result<T, ViewError> {
     Err(ViewError(text.into()))
 }
 
+/// Do these strides make one dense run of the elements, in C order? If there are none, the answer may be either.
+pub fn is_contiguous(shape: &[i64], stride: &[i64]) -> bool {
+    let mut step = 1;
+    for (&extent, &stride) in shape.iter().zip(stride).rev() {
+        if extent != 1 && stride != step {
+            return false;
+        }
+        step *= extent;
+    }
+    true
+}
+
+/// The lowest and highest offset; `None` if they do not fit the type.
+pub(crate) fn reach(start: i64, shape: &[i64], stride: &[i64]) -> Option<(i64, i64)> {
+    let (mut low, mut high) = (start, start);
+    for (&extent, &stride) in shape.iter().zip(stride) {
+        let reach = (extent - 1).max(0).checked_mul(stride)?;
+        if reach < 0 {
+            low = low.checked_add(reach)?;
+        } else {
+            high = high.checked_add(reach)?;
+        }
+    }
+    Some((low, high))
+}
+
 /// A window on a base: element `i` lies at `start + Σ i[d]·stride[d]`, in elements of the base.
 ///
 /// The value does not name its base: whoever holds a view knows which base it is on. Rank and extents are
@@ -128,16 +154,7 @@ impl View {
     }
 
     fn checked_extent(&self) -> Option<(i64, i64)> {
-        let (mut low, mut high) = (self.start, self.start);
-        for (&extent, &stride) in self.shape().iter().zip(self.stride()) {
-            let reach = (extent - 1).max(0).checked_mul(stride)?;
-            if reach < 0 {
-                low = low.checked_add(reach)?;
-            } else {
-                high = high.checked_add(reach)?;
-            }
-        }
-        Some((low, high))
+        reach(self.start, self.shape(), self.stride())
     }
 
     /// Does every element lie inside a base of `length` elements?
@@ -147,14 +164,7 @@ impl View {
 
     /// Is it one dense run of elements in C order?
     pub fn is_contiguous(&self) -> bool {
-        let mut step = 1;
-        for dim in (0..self.rank()).rev() {
-            if self.shape[dim] != 1 && self.stride[dim] != step {
-                return self.is_empty();
-            }
-            step *= self.shape[dim];
-        }
-        true
+        is_contiguous(self.shape(), self.stride()) || self.is_empty()
     }
 
     /// Are all elements certainly at different offsets? Exact for sorted, nested strides; a view whose

@@ -2,6 +2,7 @@
 
 use crate::lower::{fold_order, fold_sources};
 use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::view::is_contiguous;
 use bh_bytecode::{BatchRef, Kind, Opcode, base_flags};
 
 /// No shape, base, view or instruction.
@@ -207,7 +208,7 @@ impl Facts {
             if record.base != NO_BASE {
                 let base = &batch.bases[record.base as usize];
                 size = base.dtype().size() as u64;
-                whole = record.start == 0 && record.len == base.len && is_dense(shape, stride);
+                whole = record.start == 0 && record.len == base.len && is_contiguous(shape, stride);
             }
             self.views.push(ViewFact { shape: number, bytes: elements * size, low, high, whole });
         }
@@ -330,15 +331,4 @@ impl Facts {
         }
         self.systems.push(system);
     }
-}
-
-fn is_dense(shape: &[i64], stride: &[i64]) -> bool {
-    let mut step = 1;
-    for (&extent, &stride) in shape.iter().zip(stride).rev() {
-        if extent != 1 && stride != step {
-            return false;
-        }
-        step *= extent;
-    }
-    true
 }

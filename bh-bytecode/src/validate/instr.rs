@@ -4,7 +4,7 @@ use super::Fault;
 use crate::batch::{BatchRef, Instr, MAX_OPERANDS, NO_BASE, Operand, ViewRec};
 use crate::dtype::{DType, TypeSet};
 use crate::opcode::{Info, Kind, Opcode, Signature};
-use crate::view::{Overlap, overlap};
+use crate::view::{Overlap, is_contiguous, overlap};
 
 /// Checks an instruction. `discarded` remembers from call to call which bases were discarded.
 pub(super) fn check(batch: &BatchRef, instr: &Instr, discarded: &mut [bool]) -> Result<(), Fault> {
@@ -195,6 +195,7 @@ fn check_outputs(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
             Some(index) if batch.base_of(index).is_some() => index,
             _ => return Err((Some(at), "an output must be a view of a base".into())),
         };
+        // The quick test spares most outputs the full one.
         if !is_contiguous(batch.shape(index), batch.stride(index)) && !batch.view(index).is_injective() {
             let (shape, stride) = (batch.shape(index), batch.stride(index));
             let text = format!("an output of shape {shape:?} with strides {stride:?} may hit one element twice");
@@ -202,18 +203,6 @@ fn check_outputs(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-/// A quick test that spares most outputs the full one.
-fn is_contiguous(shape: &[i64], stride: &[i64]) -> bool {
-    let mut step = 1;
-    for (&extent, &stride) in shape.iter().zip(stride).rev() {
-        if extent != 1 && stride != step {
-            return false;
-        }
-        step *= extent;
-    }
-    true
 }
 
 fn check_shapes(batch: &BatchRef, instr: &Instr, info: &Info) -> Result<(), Fault> {

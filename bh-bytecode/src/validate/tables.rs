@@ -3,7 +3,7 @@
 use crate::batch::{Base, BatchRef, Constant, NO_BASE, ViewRec, base_flags};
 use crate::dtype::DType;
 use crate::opcode::Opcode;
-use crate::view::{MAX_RANK, element_count};
+use crate::view::{MAX_RANK, element_count, reach};
 use std::collections::HashSet;
 
 /// Checks all tables but the instructions and the partition.
@@ -100,20 +100,6 @@ fn check_view(batch: &BatchRef, view: &ViewRec) -> Result<(), String> {
         return Err(format!("it reaches elements {low} to {high} of base {}, which has {}", view.base, base.len));
     }
     Ok(())
-}
-
-/// The lowest and highest offset, in checked arithmetic.
-fn reach(start: i64, shape: &[i64], stride: &[i64]) -> Option<(i64, i64)> {
-    let (mut low, mut high) = (start, start);
-    for (&extent, &stride) in shape.iter().zip(stride) {
-        let reach = (extent - 1).max(0).checked_mul(stride)?;
-        if reach < 0 {
-            low = low.checked_add(reach)?;
-        } else {
-            high = high.checked_add(reach)?;
-        }
-    }
-    Some((low, high))
 }
 
 fn check_constant(constant: &Constant) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! What calls pass: outcomes, errors, batches and views.
 
-use bh_bytecode::{Base, BatchRef, Block, Constant, Extension, Instr, Origin, Rename, ViewRec};
+use bh_bytecode::{Base, BatchRef, Block, Constant, Extension, Instr, Origin, Rename, ViewRec, for_each_table};
 
 /// Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.
 pub type Status = i32;
@@ -149,22 +149,12 @@ impl<T> Table<T> {
 impl BatchTables {
     /// Describes a batch for a call.
     pub fn new(batch: &BatchRef<'_>) -> BatchTables {
-        BatchTables {
-            struct_size: size_of::<BatchTables>(),
-            bases: Table::new(batch.bases),
-            views: Table::new(batch.views),
-            dims: Table::new(batch.dims),
-            instrs: Table::new(batch.instrs),
-            constants: Table::new(batch.constants),
-            origins: Table::new(batch.origins),
-            extensions: Table::new(batch.extensions),
-            strings: Table::new(batch.strings),
-            blocks: Table::new(batch.blocks),
-            block_instrs: Table::new(batch.block_instrs),
-            contracted: Table::new(batch.contracted),
-            renames: Table::new(batch.renames),
-            rename_views: Table::new(batch.rename_views),
+        macro_rules! describe {
+            ($($table:ident),*) => {
+                BatchTables { struct_size: size_of::<BatchTables>(), $($table: Table::new(batch.$table)),* }
+            };
         }
+        for_each_table!(describe)
     }
 
     /// The batch.
@@ -172,23 +162,12 @@ impl BatchTables {
     /// # Safety
     /// All tables must be valid and live through `'a`.
     pub unsafe fn as_ref<'a>(&self) -> BatchRef<'a> {
-        // SAFETY: promised by the caller, for each table.
-        unsafe {
-            BatchRef {
-                bases: self.bases.as_slice(),
-                views: self.views.as_slice(),
-                dims: self.dims.as_slice(),
-                instrs: self.instrs.as_slice(),
-                constants: self.constants.as_slice(),
-                origins: self.origins.as_slice(),
-                extensions: self.extensions.as_slice(),
-                strings: self.strings.as_slice(),
-                blocks: self.blocks.as_slice(),
-                block_instrs: self.block_instrs.as_slice(),
-                contracted: self.contracted.as_slice(),
-                renames: self.renames.as_slice(),
-                rename_views: self.rename_views.as_slice(),
-            }
+        macro_rules! borrow {
+            ($($table:ident),*) => {
+                // SAFETY: promised by the caller, for each table.
+                unsafe { BatchRef { $($table: self.$table.as_slice()),* } }
+            };
         }
+        for_each_table!(borrow)
     }
 }

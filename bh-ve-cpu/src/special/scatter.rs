@@ -26,13 +26,13 @@ pub(crate) unsafe fn scatter(
     failure: (&Failure, u32),
     workers: &mut Workers,
 ) {
+    let mask = mask.filter(|_| opcode != Opcode::ScatterAdd);
+    let scatter = Scatter { out, value, index, mask, failure };
     // SAFETY: promised by the caller.
     with_dtype!(out.dtype, T => unsafe {
-        match (opcode, mask) {
-            (Opcode::ScatterAdd, _) => {
-                run::<T>(out, value, index, None, failure, workers, |old, new| old.add(new))
-            }
-            (_, mask) => run::<T>(out, value, index, mask, failure, workers, |_, new| new),
+        match opcode {
+            Opcode::ScatterAdd => scatter.run::<T>(workers, |old, new| old.add(new)),
+            _ => scatter.run::<T>(workers, |_, new| new),
         }
     });
 }
@@ -49,30 +49,6 @@ struct Scatter<'a> {
 // SAFETY: participants write disjoint elements of the output; there are several only if no other view overlaps it.
 unsafe impl Sync for Scatter<'_> {}
 
-/// # Safety
-/// As [`scatter`].
-unsafe fn run<T: Arithmetic>(
-    out: &Strided<'_>,
-    value: &Strided<'_>,
-    index: &Strided<'_>,
-    mask: Option<&Strided<'_>>,
-    failure: (&Failure, u32),
-    workers: &mut Workers,
-    combine: impl Fn(T, T) -> T + Sync,
-) {
-    let scatter = Scatter { out, value, index, mask, failure };
-    let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| apart(out, view));
-    let parts = if apart { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
-    let per_part = (out.len() + parts as i64 - 1) / parts as i64;
-    workers.run(parts, parts, |_, tasks| {
-        while let Some(part) = tasks.take() {
-            let first = part as i64 * per_part;
-            // SAFETY: promised by the caller; parts are disjoint.
-            unsafe { scatter.part(first..(first + per_part), &combine) };
-        }
-    });
-}
-
 /// Do two views use no memory in common, by their first and last addresses?
 fn apart(a: &Strided<'_>, b: &Strided<'_>) -> bool {
     let bounds = |view: &Strided<'_>| {
@@ -88,6 +64,22 @@ fn apart(a: &Strided<'_>, b: &Strided<'_>) -> bool {
 }
 
 impl Scatter<'_> {
+    /// # Safety
+    /// As [`scatter`].
+    unsafe fn run<T: Arithmetic>(&self, workers: &mut Workers, combine: impl Fn(T, T) -> T + Sync) {
+        let &Scatter { out, value, index, mask, .. } = self;
+        let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| apart(out, view));
+        let parts = if apart { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
+        let per_part = (out.len() + parts as i64 - 1) / parts as i64;
+        workers.run(parts, parts, |_, tasks| {
+            while let Some(part) = tasks.take() {
+                let first = part as i64 * per_part;
+                // SAFETY: promised by the caller; parts are disjoint.
+                unsafe { self.part(first..(first + per_part), &combine) };
+            }
+        });
+    }
+
     /// Writes what goes to these elements of the output.
     ///
     /// # Safety
