@@ -63,7 +63,7 @@ fn inexact_results_do_not_depend_on_the_block() {
 }
 
 macro_rules! cast_from {
-    ($isa:expr, $output:ident, [$(($type:ty, $variant:ident)),*], $source:ty, $input:expr) => {
+    ($source:ty, $output:ident, [$(($type:ty, $variant:ident)),*]) => {
         match $output {
             $(DType::$variant => Some(Box::new(|a: &[u8], _: &[u8], _: &[u8]| to_bytes(scalar::cast::<$source, $type>(<$source>::read(a)))) as Scalar),)*
             #[allow(unreachable_patterns, reason = "real numbers convert to every type")]
@@ -72,53 +72,22 @@ macro_rules! cast_from {
     };
 }
 
+macro_rules! cast_of {
+    ($input:ident, $output:ident, [$(($type:ty, $variant:ident)),*]) => {
+        match $input {
+            $(DType::$variant => types_of!(ALL, cast_from, $type, $output),)*
+            DType::C64 => types_of!(COMPLEX, cast_from, c64, $output),
+            DType::C128 => types_of!(COMPLEX, cast_from, c128, $output),
+        }
+    };
+}
+
 #[test]
 fn casts() {
-    macro_rules! all_real {
-        ($isa:ident, $input:ident, $output:ident, $all:tt, [$(($type:ty, $variant:ident)),*]) => {
-            match $input {
-                $(DType::$variant => cast_from!($isa, $output, $all, $type, $input),)*
-                DType::C64 => cast_from!($isa, $output, [(c64, C64), (c128, C128)], c64, $input),
-                DType::C128 => cast_from!($isa, $output, [(c64, C64), (c128, C128)], c128, $input),
-            }
-        };
-    }
     for isa in Isa::available() {
         for input in DType::ALL {
             for output in DType::ALL {
-                let scalar = all_real!(
-                    isa,
-                    input,
-                    output,
-                    [
-                        (bool, Bool),
-                        (i8, I8),
-                        (i16, I16),
-                        (i32, I32),
-                        (i64, I64),
-                        (u8, U8),
-                        (u16, U16),
-                        (u32, U32),
-                        (u64, U64),
-                        (f32, F32),
-                        (f64, F64),
-                        (c64, C64),
-                        (c128, C128)
-                    ],
-                    [
-                        (bool, Bool),
-                        (i8, I8),
-                        (i16, I16),
-                        (i32, I32),
-                        (i64, I64),
-                        (u8, U8),
-                        (u16, U16),
-                        (u32, U32),
-                        (u64, U64),
-                        (f32, F32),
-                        (f64, F64)
-                    ]
-                );
+                let scalar = types_of!(ORDERED, cast_of, input, output);
                 let run = lookup(isa, Opcode::Identity, 0, input, output);
                 assert_eq!(run.is_some(), !input.is_complex() || output.is_complex(), "{input} to {output}");
                 if let (Some(run), Some(scalar)) = (run, scalar) {
