@@ -173,11 +173,13 @@ impl Component for Engine {
                 && sweep.blocks.start == block
             {
                 rest = others;
-                if self.machine.sweep(&registry, batch, sweep)? {
+                if !sweep.pays(self.machine.workers.threads()) {
+                    self.refused_sweeps.add(1);
+                } else if self.machine.sweep(&registry, batch, sweep)? {
                     done = sweep.blocks.end;
                     self.sweeps.add(1);
                     self.swept_kernels.add(u64::from(sweep.blocks.end - sweep.blocks.start));
-                    self.saved_bytes.add(sweep.saved);
+                    self.saved_bytes.add(sweep.saved());
                 }
             }
             if block >= done || !whole {

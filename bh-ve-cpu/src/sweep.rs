@@ -69,6 +69,9 @@ pub(crate) struct RollingArray {
 /// less than calls that end where a ring does.
 const KEPT: i64 = 8;
 
+/// More threads make no kernel faster that memory limits.
+const BUSY: usize = 32;
+
 /// A sweep, planned.
 #[derive(Debug)]
 pub(crate) struct SweepPlan {
@@ -89,8 +92,9 @@ pub(crate) struct SweepPlan {
     pub(crate) renames: Vec<SweepRename>,
     pub(crate) strip: i64,
     pub(crate) borders: Vec<i64>,
-    /// Bytes that need not move.
-    pub(crate) saved: u64,
+    /// Bytes that kernels on their own would move, and those that the sweep does.
+    plain_bytes: u64,
+    bytes: u64,
 }
 
 /// The sweeps of a batch, planned.
@@ -213,8 +217,20 @@ impl SweepPlan {
             renames: sweep.renames,
             strip: sweep.strip,
             borders: sweep.borders,
-            saved: sweep.plain_bytes.saturating_sub(sweep.bytes),
+            plain_bytes: sweep.plain_bytes,
+            bytes: sweep.bytes,
         })
+    }
+
+    /// Bytes that need not move.
+    pub(crate) fn saved(&self) -> u64 {
+        self.plain_bytes.saturating_sub(self.bytes)
+    }
+
+    /// Is it worth it with so many threads? If chunks are fewer, what is saved must outweigh the threads that have none.
+    pub(crate) fn pays(&self, threads: usize) -> bool {
+        let (chunks, threads) = (self.borders.len() as u64 - 1, threads.min(BUSY) as u64);
+        chunks >= threads || self.bytes.saturating_mul(threads) <= self.plain_bytes.saturating_mul(chunks)
     }
 }
 

@@ -199,3 +199,39 @@ fn long_rows_and_threads_do_not_change_bits() {
         assert!(driver.counter("sweeps") > 4, "{} sweeps", driver.counter("sweeps"));
     }
 }
+
+#[test]
+fn rows_that_are_fewer_than_threads_leave_these_to_single_kernels() {
+    // Rows are reduced by their maxima and divided by their sums.
+    let text = "bh batch 1
+base b0 = f64[200000] id 1 live_out
+base b1 = f64[4] id 2 born dies
+base b2 = f64[200000] id 3 born dies
+base b3 = f64[4] id 4 born dies
+base b4 = f64[200000] id 5 born live_out
+view v0 = b0 at 0 [4:50000, 50000:1]
+view v1 = b1 at 0 [4:1]
+view v2 = b1 at 0 [4:1, 50000:0]
+view v3 = b2 at 0 [4:50000, 50000:1]
+view v4 = b3 at 0 [4:1]
+view v5 = b3 at 0 [4:1, 50000:0]
+view v6 = b4 at 0 [4:50000, 50000:1]
+i0: v1 = maximum_reduce axes(1) v0
+i1: v3 = subtract v0, v2
+i2: v4 = add_reduce axes(1) v3
+i3: v6 = divide v3, v5
+";
+    let mut batch = text::parse(text).unwrap();
+    for block in [&[0][..], &[1, 2], &[3]] {
+        batch.push_block(block, &[]);
+    }
+    let mut memory = Memory::new();
+    memory.insert(1, (0..200_000).flat_map(|at| (f64::from(at % 997) * 0.37).to_ne_bytes()).collect());
+    let mut results = Vec::new();
+    for (threads, sweeps) in [(2, 1), (16, 0)] {
+        let mut driver = driver(threads, "1000000");
+        results.push(driver.run_on(&batch.as_ref(), &memory).unwrap().get(5).unwrap().to_vec());
+        assert_eq!((driver.counter("sweeps"), driver.counter("sweeps refused")), (sweeps, 1 - sweeps));
+    }
+    assert_eq!(results[0], results[1]);
+}

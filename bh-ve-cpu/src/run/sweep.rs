@@ -53,7 +53,8 @@ pub(crate) unsafe fn run_sweep(
             unsafe { sweep.chunk(scratch, chunk) };
         }
     });
-    if chunks > 1 {
+    let lag = plan.nests.iter().any(|nest| nest.late != nest.early);
+    if chunks > 1 && lag {
         workers.run(participants, chunks - 1, |scratch, tasks| {
             while let Some(border) = tasks.take() {
                 // SAFETY: every gap is run once, and all chunks have run.

@@ -422,3 +422,14 @@ fn rows_that_are_needed_in_another_order_or_later_keep_their_place() {
     // The first array is needed by the third kernel.
     assert_eq!(places(&ROUNDS.replace("v7 = subtract v4, v6", "v7 = subtract v4, v1")), 2);
 }
+
+#[test]
+fn few_rows_are_a_chunk_each() {
+    let rows = |count: i64| {
+        let long = SOFTMAX.replace("f64[10000]", &format!("f64[{}]", 100 * count));
+        let text = long.replace("f64[100]", &format!("f64[{count}]")).replace("[100:", &format!("[{count}:"));
+        let found = fused(&text, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
+        found.found[0].borders.len() - 1
+    };
+    assert_eq!([rows(20), rows(100), rows(1000)], [20, 100, 125]);
+}

@@ -7,7 +7,7 @@ use super::{Apart, Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, S
 use crate::lower::{Dim, Stage};
 use bh_bytecode::base_flags;
 
-/// The most chunks.
+/// The most chunks where nests lag.
 const CHUNKS: i64 = 32;
 /// A sweep must save one part in so many of the bytes.
 const LEAST_GAIN: u64 = 12;
@@ -170,7 +170,9 @@ fn borders(chain: &Chain<'_>, time: std::ops::Range<i64>, strip: i64) -> Vec<i64
     let lags = chain.nests.iter().map(|nest| nest.late - nest.early);
     let apart = gaps.chain(lags).max().unwrap_or(0).max(0) + 1;
     let length = time.end - time.start;
-    let wanted = ((length + CHUNKS - 1) / CHUNKS).max(4 * apart).max(strip);
+    // Where nothing lags, chunks have no begin to lose time with: few and long rows are a chunk each.
+    let (most, least) = if apart > 1 { (CHUNKS, (4 * apart).max(strip)) } else { (4 * CHUNKS, 1) };
+    let wanted = ((length + most - 1) / most).max(least);
     let (units, least) = (length / chain.unit, (wanted + chain.unit - 1) / chain.unit);
     let count = (units / least).max(1);
     let begin = |number: i64| time.start + units * number / count * chain.unit;
