@@ -1,13 +1,20 @@
-//! Random chains of row folds: arrays of rows, results of a row each, and what is made of both.
+//! Random chains of row folds: arrays of rows, results of a row or a part of it each, and what is made of both.
 
 use super::chains::{Array, Builder, strides};
 use bh_bytecode::random::Program;
 use bh_bytecode::{DType, Instr, Opcode, Operand, View};
 
-/// A program under construction. Its arrays are the builder's grids and temporaries; results have a last axis less.
+/// The result of a fold, and the axes that are folded: not the first one.
+#[derive(Clone)]
+struct Folded {
+    array: Array,
+    mask: u16,
+}
+
+/// A program under construction. Its arrays of rows are the builder's grids and temporaries.
 struct Rows {
     builder: Builder,
-    results: Vec<Array>,
+    results: Vec<Folded>,
     /// Has it sums of floating-point numbers, which the oracle rounds in another order?
     rounds: bool,
 }
@@ -21,7 +28,7 @@ impl Rows {
         self.builder.grids[0].shape.clone()
     }
 
-    fn pick(&mut self, arrays: &[Array]) -> Array {
+    fn pick<T: Clone>(&mut self, arrays: &[T]) -> T {
         arrays[self.builder.dice.pick(0, arrays.len() as i64 - 1) as usize].clone()
     }
 
@@ -55,10 +62,12 @@ impl Rows {
     fn spread(&mut self) -> Operand {
         let results = self.results.clone();
         let last = results.last().filter(|_| self.builder.dice.chance(60)).cloned();
-        let result = last.unwrap_or_else(|| self.pick(&results));
-        let mut steps = strides(&result.shape);
-        steps.push(0);
-        self.view(&result, 0, &self.shape(), &steps)
+        let Folded { array, mask } = last.unwrap_or_else(|| self.pick(&results));
+        let mut own = strides(&array.shape).into_iter();
+        let shape = self.shape();
+        let stride = |axis: usize| if mask >> axis & 1 == 1 { 0 } else { own.next().unwrap() };
+        let steps: Vec<i64> = (0..shape.len()).map(stride).collect();
+        self.view(&array, 0, &shape, &steps)
     }
 
     fn opcode(&mut self) -> Opcode {
@@ -76,9 +85,12 @@ impl Rows {
     fn fold(&mut self) {
         let (input, shape) = (self.whole(), self.shape());
         let rank = shape.len();
-        let rows = self.builder.dice.chance(85);
         let all = (1i64 << rank) - 1;
-        let mask = if rows { 1 << (rank - 1) } else { self.builder.dice.pick(1, all) as u16 };
+        let mask = match self.builder.dice.pick(0, 99) {
+            0..70 => 1 << (rank - 1),
+            70..85 => self.builder.dice.pick(1, all / 2) as u16 * 2,
+            _ => self.builder.dice.pick(1, all) as u16,
+        };
         let kept: Vec<i64> = (0..rank).filter(|axis| mask >> axis & 1 == 0).map(|axis| shape[axis]).collect();
         let (array, out) = self.born(&kept);
         let sums = self.builder.dice.chance(50);
@@ -86,8 +98,8 @@ impl Rows {
         let opcode = if sums { Opcode::AddReduce } else { extreme };
         self.builder.batch.push_instr(Instr { param: mask, ..Instr::new(opcode, &[out, input]) });
         self.rounds |= sums && !self.integers();
-        if mask == 1 << (rank - 1) {
-            self.results.push(array);
+        if mask & 1 == 0 {
+            self.results.push(Folded { array, mask });
             if sums {
                 self.scale(out);
             }
@@ -111,14 +123,17 @@ impl Rows {
     fn epilogue(&mut self) {
         let results = self.results.clone();
         let (left, right) = (self.pick(&results), self.pick(&results));
-        let shape = left.shape.clone();
+        let (shape, mask) = (left.array.shape.clone(), left.mask);
         let whole = strides(&shape);
         let (array, out) = self.born(&shape);
-        let left = self.view(&left, 0, &shape, &whole);
-        let right =
-            if self.builder.dice.chance(50) { self.builder.constant() } else { self.view(&right, 0, &shape, &whole) };
+        let left = self.view(&left.array, 0, &shape, &whole);
+        let right = if right.mask != mask || self.builder.dice.chance(50) {
+            self.builder.constant()
+        } else {
+            self.view(&right.array, 0, &shape, &whole)
+        };
         self.compute(out, left, right);
-        self.results.push(array);
+        self.results.push(Folded { array, mask });
     }
 
     /// A new array of rows, of another one and of results or a second one.
@@ -179,8 +194,8 @@ impl Rows {
                 _ => self.builder.drop_temporary(),
             }
         }
-        for array in std::mem::take(&mut self.builder.temporaries).into_iter().chain(std::mem::take(&mut self.results))
-        {
+        let results = std::mem::take(&mut self.results).into_iter().map(|result| result.array);
+        for array in std::mem::take(&mut self.builder.temporaries).into_iter().chain(results) {
             if self.builder.dice.chance(75) {
                 self.builder.drop_base(&array);
             }
