@@ -13,28 +13,29 @@ struct Costs {
     root: usize,
     /// Instructions that begin in a cycle.
     per_cycle: usize,
+    /// Instructions of a root that is made of multiplications, which wait for each other.
+    made_root: usize,
 }
 
 impl Costs {
     /// Those of processors with such a divider.
     fn of(divider: Divider) -> Costs {
         match divider {
-            Divider::Slow => Costs { quotient: 16, root: 24, per_cycle: 2 },
-            Divider::Fast => Costs { quotient: 10, root: 18, per_cycle: 1 },
+            Divider::Slow => Costs { quotient: 16, root: 24, per_cycle: 2, made_root: 16 },
+            Divider::Fast => Costs { quotient: 10, root: 18, per_cycle: 2, made_root: 40 },
         }
     }
 }
 
-/// Instructions of a reciprocal, of each quotient made with it, and of a root.
+/// Instructions of a reciprocal, and of each quotient made with it.
 const RECIPROCAL_INSTRUCTIONS: usize = 13;
 const QUOTIENT_INSTRUCTIONS: usize = 15;
-const ROOT_INSTRUCTIONS: usize = 16;
 
 /// What is made by multiplications.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Multiplied {
-    /// The divisors that are divided by with their reciprocals.
-    divisors: Vec<Arg>,
+    /// The quotients, dividend and divisor, that are made with the divisor's reciprocal.
+    quotients: Vec<(Arg, Arg)>,
     /// Square roots, all of them.
     roots: bool,
 }
@@ -47,7 +48,7 @@ impl Multiplied {
             return chosen;
         }
         let mut divisors: Vec<(Arg, usize)> = Vec::new();
-        for divisor in request.steps.iter().filter_map(divisor) {
+        for divisor in request.steps.iter().filter_map(quotient).map(|(_, divisor)| divisor) {
             match divisors.iter_mut().find(|(known, _)| *known == divisor) {
                 Some((_, count)) => *count += 1,
                 None => divisors.push((divisor, 1)),
@@ -60,7 +61,7 @@ impl Multiplied {
         let cycles = |quotients: usize, roots: usize, others: usize| {
             (quotients * costs.quotient + roots * costs.root).max(others / costs.per_cycle)
         };
-        let with = others + roots * ROOT_INSTRUCTIONS;
+        let with = others + roots * costs.made_root;
         if cycles(quotients, 0, with) < cycles(quotients, roots, others) {
             (roots, others, chosen.roots) = (0, with, true);
         }
@@ -68,13 +69,18 @@ impl Multiplied {
             // Quotients need not be exact, and LLVM knows what to do.
             return chosen;
         }
-        // Those that save most come first.
+        // Those that save most come first; of one divisor so many that the divider is busy with the others meanwhile.
         divisors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         for (divisor, count) in divisors.into_iter().filter(|(_, count)| *count > 1) {
-            let with = others + RECIPROCAL_INSTRUCTIONS + count * QUOTIENT_INSTRUCTIONS;
-            if cycles(quotients - count, roots, with) < cycles(quotients, roots, others) {
-                (quotients, others) = (quotients - count, with);
-                chosen.divisors.push(divisor);
+            let with = |made: usize| others + RECIPROCAL_INSTRUCTIONS + made * QUOTIENT_INSTRUCTIONS;
+            let time = |made: usize| cycles(quotients - made, roots, with(made));
+            // Beside slow dividers, those that are left would make vectors narrow.
+            let least = if request.divider == Divider::Slow { count } else { 1 };
+            let best = (least..=count).min_by_key(|&made| time(made)).unwrap_or(count);
+            if time(best) < cycles(quotients, roots, others) {
+                let of_divisor = request.steps.iter().filter_map(quotient).filter(|(_, by)| *by == divisor);
+                chosen.quotients.extend(of_divisor.take(best));
+                (quotients, others) = (quotients - best, with(best));
             }
         }
         chosen
@@ -82,7 +88,7 @@ impl Multiplied {
 
     /// Is the step a quotient that is made with a reciprocal?
     pub(crate) fn has_quotient(&self, step: &Step) -> bool {
-        divisor(step).is_some_and(|divisor| self.divisors.contains(&divisor))
+        quotient(step).is_some_and(|quotient| self.quotients.contains(&quotient))
     }
 
     /// Are the square roots made by multiplications?
@@ -91,10 +97,12 @@ impl Multiplied {
     }
 }
 
-/// What a step divides by, if it makes a quotient of 64-bit floats.
-fn divisor(step: &Step) -> Option<Arg> {
+/// What a step divides by what, if it makes a quotient of 64-bit floats.
+fn quotient(step: &Step) -> Option<(Arg, Arg)> {
     match step {
-        Step::Compute { opcode: Opcode::Divide, input: DType::F64, output: DType::F64, args, .. } => Some(args[1]),
+        Step::Compute { opcode: Opcode::Divide, input: DType::F64, output: DType::F64, args, .. } => {
+            Some((args[0], args[1]))
+        }
         _ => None,
     }
 }
@@ -140,11 +148,16 @@ mod tests {
     #[test]
     fn reciprocals_give_way_to_other_instructions() {
         let request = kernel(true);
-        let shared = Multiplied { divisors: vec![Arg::Value(1)], roots: false };
+        let shared = Multiplied {
+            quotients: vec![(Arg::Value(0), Arg::Value(1)), (Arg::Value(2), Arg::Value(1))],
+            roots: false,
+        };
         assert_eq!(Multiplied::choose(&request, 10), shared);
         assert_eq!(Multiplied::choose(&request, 100), Multiplied::default());
         let fast = Request { divider: Divider::Fast, ..kernel(true) };
-        assert_eq!(Multiplied::choose(&fast, 10), Multiplied::default());
+        let one = Multiplied { quotients: vec![(Arg::Value(0), Arg::Value(1))], roots: false };
+        assert_eq!(Multiplied::choose(&fast, 10), one);
+        assert_eq!(Multiplied::choose(&fast, 20), Multiplied::default());
         assert_eq!(Multiplied::choose(&Request { fast_math: true, ..request }, 10), Multiplied::default());
     }
 
