@@ -13,6 +13,9 @@ use std::fmt::Display;
 const PREFETCH: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Bytes on their way, for all rows.
 const FETCHED: usize = 8 << 10;
+/// So many rows are fetched into the second-level cache: D3Q19 takes 5% less time than with the nearest one, the 27-point
+/// stencil 7%; few rows take more.
+const MANY: usize = 8;
 /// How far ahead memory is fetched where it is one row only: as far as it comes in the time between two calls.
 const FETCHED_ALONE: usize = 4 << 10;
 
@@ -101,7 +104,8 @@ impl Kernel<'_> {
                     Fetch::Beyond => {
                         (offset, self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 %h{base}")), 2)
                     }
-                    _ => (ahead + offset, address, 3),
+                    // Many rows on their way leave the nearest cache to what is in use.
+                    _ => (ahead + offset, address, if rows < MANY { 3 } else { 2 }),
                 };
                 for line in (distance..distance + vector).step_by(64) {
                     let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {line}"));

@@ -184,7 +184,12 @@ impl Sweep<'_> {
         let nest = &self.plan.nests[index];
         let mut start = positions.start;
         while start < positions.end {
-            // Until the end of the first ring.
+            // Until the end of the first ring; a single position is never beyond one.
+            if positions.end - start == 1 {
+                // SAFETY: promised by the caller.
+                unsafe { self.consecutive(scratch, index, rows, start..positions.end) };
+                return;
+            }
             let rings = nest.rolling.iter().zip(&nest.rows).filter_map(|(rolling, row)| {
                 let height = rows.ring(&self.plan.rolling[(*rolling)?])?;
                 Some(height - (start + row).rem_euclid(height))
