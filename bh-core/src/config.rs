@@ -13,6 +13,7 @@ use crate::abi::{ComponentTable, status};
 use crate::environment;
 use crate::error::{Error, Result};
 use names::hint;
+pub use settings::parse_size;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

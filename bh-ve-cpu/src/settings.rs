@@ -5,12 +5,12 @@ use crate::primitives::Primitives;
 use crate::simd::Isa;
 use crate::tier1;
 use bh_core::abi::status;
+use bh_core::config::parse_size;
 use bh_core::{Error, Host, Result};
 use bh_jit_abi::Divider;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// The keys of the section `ve-cpu`.
 pub(crate) const KEYS: &[&str] = &[
@@ -154,14 +154,26 @@ impl Settings {
     }
 }
 
-/// The value of a key that is a number of bytes in a range, or "auto".
-fn bytes<T: FromStr + PartialOrd + Display>(host: &Host, key: &str, range: RangeInclusive<T>, auto: T) -> Result<T> {
-    match host.config(key).as_deref() {
-        None | Some("" | "auto") => Ok(auto),
-        Some(text) => match text.parse() {
-            Ok(bytes) if range.contains(&bytes) => Ok(bytes),
-            _ => wrong(key, text, &format!("auto or a number of bytes from {} to {}", range.start(), range.end())),
-        },
+/// The value of a key that is a size in bytes in a range, or "auto".
+fn bytes<T: TryFrom<usize> + PartialOrd + Display>(
+    host: &Host,
+    key: &str,
+    range: RangeInclusive<T>,
+    auto: T,
+) -> Result<T> {
+    let text = match host.config(key) {
+        None => return Ok(auto),
+        Some(text) if text.is_empty() || text == "auto" => return Ok(auto),
+        Some(text) => text,
+    };
+    // There is nothing that a percentage could be of.
+    let size = parse_size(&text, || 0).filter(|_| !text.ends_with('%'));
+    match size.and_then(|size| T::try_from(size).ok()) {
+        Some(size) if range.contains(&size) => Ok(size),
+        _ => {
+            let form = format!("auto or a size from {} to {} bytes, like 768KiB or 64MiB", range.start(), range.end());
+            wrong(key, &text, &form)
+        }
     }
 }
 

@@ -186,6 +186,7 @@ fn wrong_settings_are_refused() {
         ("affinity", "first"),
         ("sweeps", "on"),
         ("sweep_bytes", "much"),
+        ("cache_bytes", "50%"),
     ] {
         let error = Driver::new(&[(key, value)]).err().expect("refused");
         assert_eq!(error.status, status::CONFIG);

@@ -30,7 +30,7 @@ fn drivers() -> Vec<Driver> {
     // Three planes of these arrays do not fit in 4 KiB, so nests go in tiles.
     vec![
         driver(1, &[("jit", "off")]),
-        driver(3, &[("jit", "off"), ("cache_bytes", "4096")]),
+        driver(3, &[("jit", "off"), ("cache_bytes", "4KiB")]),
         driver(2, &[("jit", "on")]),
     ]
 }

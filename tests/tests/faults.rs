@@ -177,8 +177,8 @@ fn wrong_values_of_keys_name_the_right_ones() {
         ("ve-cpu", "isa", "mmx", &isas),
         ("ve-cpu", "divider", "none", "auto, slow or fast"),
         ("ve-cpu", "sweeps", "on", "auto or off"),
-        ("ve-cpu", "cache_bytes", "0", "auto or a number of bytes from 1 to 281474976710656"),
-        ("ve-cpu", "stream_bytes", "1MiB", "auto or a number of bytes from 0 to 18446744073709551615"),
+        ("ve-cpu", "cache_bytes", "0", "auto or a size from 1 to 281474976710656 bytes, like 768KiB or 64MiB"),
+        ("ve-cpu", "stream_bytes", "1MB", "auto or a size from 0 to 18446744073709551615 bytes, like 768KiB or 64MiB"),
         ("ve-cpu", "jit", "true", "auto, on or off"),
         ("ve-cpu", "jit_kernels", "many", "a whole number from 0"),
     ] {

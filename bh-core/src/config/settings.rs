@@ -76,8 +76,8 @@ fn built_in(value: &str) -> Value {
     Value { value: value.to_owned(), place: String::new() }
 }
 
-/// Bytes: a number with an optional unit, a percentage of `whole`, or "none" for no bound.
-fn parse_size(text: &str, whole: impl Fn() -> u64) -> Option<usize> {
+/// Bytes: a number with an optional unit (KiB, MiB, GiB, TiB), a percentage of `whole`, or "none" for no bound.
+pub fn parse_size(text: &str, whole: impl Fn() -> u64) -> Option<usize> {
     let text = text.trim();
     if text == "none" {
         return Some(usize::MAX);
