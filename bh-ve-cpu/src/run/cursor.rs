@@ -1,6 +1,6 @@
 //! Walking over some of the dimensions of a nest, with the positions of all slots.
 
-use crate::program::SlotPlan;
+use crate::program::{SlotPlan, split};
 
 /// The dimensions of one loop level, outermost first, as (dimension, extent).
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,7 @@ impl Level {
         }
         let mut rest = linear;
         for (at, &(dim, extent)) in self.0.iter().enumerate().rev() {
-            index[at] = rest % extent;
-            rest /= extent;
+            (rest, index[at]) = split(rest, extent);
             for (position, slot) in to.iter_mut().zip(slots) {
                 *position = position.wrapping_offset((index[at] as isize).wrapping_mul(slot.strides[dim]));
             }

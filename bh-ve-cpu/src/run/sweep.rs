@@ -115,6 +115,16 @@ impl Sweep<'_> {
         Rows { memory, time: self.plan.borders[border + 1], gap: true }
     }
 
+    /// The times, counted from a border, in which rows are written that the gap there needs.
+    fn near_borders(&self) -> Range<i64> {
+        let writes = self.plan.nests.iter().flat_map(|nest| nest.writes.iter().map(move |write| (nest.late, write)));
+        writes.fold(0..0, |near, (late, &(array, row))| {
+            // At a time, a nest is at the position `late` before it.
+            let (gap, behind) = (self.plan.rolling[array].gap, late - row);
+            near.start.min(gap.0 + behind)..near.end.max(gap.1 + behind)
+        })
+    }
+
     /// Runs what a chunk can do without its neighbours.
     ///
     /// # Safety
@@ -124,6 +134,7 @@ impl Sweep<'_> {
         let (begin, end) = (plan.borders[chunk], plan.borders[chunk + 1]);
         let last = chunk + 2 == plan.borders.len();
         let memory = scratch.rows.reserve(plan.rolling_bytes);
+        let near = self.near_borders();
         let mut time = begin;
         while time < end {
             let next = (time + plan.strip).min(end);
@@ -133,7 +144,8 @@ impl Sweep<'_> {
                 // SAFETY: all that these positions depend on has run; chunks have nothing to do with each other.
                 unsafe { self.positions(scratch, index, rows, positions) };
             }
-            for nest in &plan.nests {
+            let beside = chunk > 0 && time < begin + near.end || !last && next > end + near.start;
+            for nest in plan.nests.iter().filter(|_| beside) {
                 let positions = strip(nest, time..next, (chunk > 0).then_some(begin), (!last).then_some(end));
                 for &(array, row) in &nest.writes {
                     let array = &plan.rolling[array];
