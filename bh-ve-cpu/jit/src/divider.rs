@@ -91,6 +91,11 @@ impl Multiplied {
         quotient(step).is_some_and(|quotient| self.quotients.contains(&quotient))
     }
 
+    /// Are any quotients made with reciprocals?
+    pub(crate) fn has_quotients(&self) -> bool {
+        !self.quotients.is_empty()
+    }
+
     /// Are the square roots made by multiplications?
     pub(crate) fn has_roots(&self) -> bool {
         self.roots

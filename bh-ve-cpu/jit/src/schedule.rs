@@ -39,8 +39,8 @@ impl Plan {
         let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
         let cost: usize = request.steps.iter().zip(&self.forms).map(|(step, form)| cost(request, step, *form)).sum();
         self.multiplied = Multiplied::choose(request, cost);
-        // Divisions and square roots take twice as long in vectors twice as wide, and the other instructions run at a
-        // higher clock without the wide ones. Multiplications instead of them are for wide ones.
+        // Divisions and square roots take twice as long in vectors twice as wide, and beside slow dividers the other
+        // instructions run at a higher clock without the wide ones. Multiplications instead of them are for wide ones.
         let divides = |step: &Step| {
             matches!(step, Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, input: DType::F64, .. })
                 && !self.multiplied.has_quotient(step)
@@ -73,7 +73,7 @@ impl Plan {
     /// How many of the processor's vectors to take side by side. Mathematical functions and random numbers are chains of
     /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
     /// the next vector's: Black-Scholes takes two thirds of the time with four. What is in use must fit the registers
-    /// more or less, and memory must not be the limit.
+    /// more or less, and memory must not be the limit. Quotients by reciprocals are made of one vector.
     fn choose_vectors(&self, request: &Request, cost: usize, native: u16) -> u16 {
         let mut chains = false;
         for (step, form) in request.steps.iter().zip(&self.forms) {
@@ -85,8 +85,13 @@ impl Plan {
             }
         }
         let slots = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).count();
-        let registers = if request.level == Level::Avx512 { 32 } else { 16 };
-        if !chains || self.block > 0 || self.reaches_rows(request) || cost < slots * CHAIN {
+        let registers = registers(request.level);
+        if !chains
+            || self.multiplied.has_quotients()
+            || self.block > 0
+            || self.reaches_rows(request)
+            || cost < slots * CHAIN
+        {
             return 1;
         }
         let live = self.live(request);
@@ -112,15 +117,11 @@ impl Plan {
             changes[begin] += 1;
             changes[last] -= 1;
         }
-        let mut live = 0_isize;
-        let most = changes
-            .iter()
-            .map(|change| {
-                live += change;
-                live
-            })
-            .max();
-        most.unwrap_or(0).unsigned_abs()
+        let sums = changes.iter().scan(0_isize, |live, change| {
+            *live += change;
+            Some(*live)
+        });
+        sums.max().unwrap_or(0).unsigned_abs()
     }
 
     /// Does it read what lies in neighbouring rows?
@@ -135,7 +136,7 @@ impl Plan {
             return (1, unroll);
         }
         let folds = request.steps.iter().filter(|step| matches!(step, Step::Reduce { .. })).count();
-        let registers = if request.level == Level::Avx512 { 32 } else { 16 };
+        let registers = registers(request.level);
         // Where lanes are not held in registers, one vector at a time is enough.
         let held = request.folds == Folds::Lanes && unroll > 1;
         let unrolls = if held { vec![unroll, 1] } else { vec![1] };
@@ -160,6 +161,11 @@ fn loops(level: Level, (native, width): (u16, u16), unroll: u16) -> Vec<Loop> {
         loops.push(Loop { width: 1, unroll: 1, masked: false });
     }
     loops
+}
+
+/// Vector registers of the processor.
+fn registers(level: Level) -> usize {
+    if level == Level::Avx512 { 32 } else { 16 }
 }
 
 /// Roughly how many instructions a step is.
@@ -203,6 +209,29 @@ mod tests {
         assert_eq!(plan(Level::Avx512, &chain).loops[1], Loop { width: 8, unroll: 1, masked: true });
         assert_eq!((widest(Level::Avx512, &many), widest(Level::Avx2, &many)), (8, 4));
         assert_eq!(widest(Level::Avx512, &[Opcode::Sin, Opcode::Exp]), 8);
+    }
+
+    #[test]
+    fn reciprocals_take_one_vector() {
+        let kernel = |quotients: u16| {
+            let (input, output, divisor) = (DType::F64, DType::F64, Arg::Value(1));
+            let quotient = |at| Step::Compute {
+                opcode: Opcode::Divide,
+                param: 0,
+                input,
+                output,
+                args: [Arg::Value(at), divisor, divisor],
+                count: 2,
+            };
+            let mut steps = vec![Step::Load { slot: 0 }, Step::Load { slot: 1 }, compute(Opcode::Exp, 0)];
+            steps.extend((0..quotients).map(|number| quotient(2 + number)));
+            steps.push(Step::Store { slot: 2, arg: Arg::Value(2 + quotients) });
+            Plan::new(&crate::request(Level::Avx512, &[SlotMode::Read, SlotMode::Read, SlotMode::Write], steps))
+                .unwrap()
+        };
+        let (one, many) = (kernel(1), kernel(16));
+        assert!(!one.multiplied.has_quotients() && many.multiplied.has_quotients());
+        assert_eq!((one.loops[0].width, many.loops[0].width), (32, 8));
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(super) unsafe fn fold_units(
         primitives,
         lines_are_planes: around == Some(Dim::Reduced),
         results_are_planes: division.has_line_for_result(geometry) && around == Some(Dim::Kept),
-        chunk: geometry.chunk(),
+        chunks_are_planes: geometry.chunk().is_some(),
     };
     folder.reserve(lanes);
     // The iteration that the position is at, and how many from there on have been folded together.
@@ -116,10 +116,10 @@ pub(super) unsafe fn fold_units(
                     together = division.kept.ahead(kept_index).min(units.end - at).min(ROW_SETS as i64);
                     folder.results(kept, together);
                     at += together;
-                } else if let Some(length) = folder.chunk {
+                } else if folder.chunks_are_planes {
                     // The last one may be shorter.
                     let whole = (units.end.min(division.chunks - 1) - at).clamp(1, ROW_SETS as i64);
-                    folder.chunks(kept, chunk, whole, length);
+                    folder.chunks(kept, chunk, whole);
                     at += whole;
                 } else {
                     folder.unit(kept, kept_iteration, part, chunk);
@@ -145,14 +145,14 @@ struct Folder<'a> {
     lines_are_planes: bool,
     /// Are results folded from a line each, and do these lines follow each other along the dimension around them?
     results_are_planes: bool,
-    /// The elements of a chunk, if chunks follow each other along the only line.
-    chunk: Option<i64>,
+    /// Do chunks follow each other along the only line?
+    chunks_are_planes: bool,
 }
 
 impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
-        let sets = self.division.cut.row.is_some() || self.results_are_planes || self.chunk.is_some();
+        let sets = self.division.cut.row.is_some() || self.results_are_planes || self.chunks_are_planes;
         let elements = match self.division.line_reduced {
             true if sets => LANES * ROW_SETS,
             true => LANES,
@@ -212,15 +212,15 @@ impl Folder<'_> {
     /// begin, which takes a seventh off the time of a sum of what comes from memory.
     ///
     /// # Safety
-    /// The chunks must be inside the nest, `kept` its position, and as many as there are sets of lanes at most; several
-    /// must have `length` elements each.
-    unsafe fn chunks(&mut self, kept: &[*mut u8], first: i64, count: i64, length: i64) {
+    /// The chunks must be inside the nest, `kept` its position, and as many as there are sets of lanes at most; the last
+    /// one of the line, which may be shorter, comes alone.
+    unsafe fn chunks(&mut self, kept: &[*mut u8], first: i64, count: i64) {
         let program = self.frame.program;
         self.clear(LANES * count as usize);
         let (begin, elements) = self.division.cut.chunk(first);
         // SAFETY: promised by the caller; every chunk has a set of lanes, and a partial result.
         unsafe {
-            self.frame.lines(kept, count, begin, elements.min(length), Folding::Lanes(self.accumulators));
+            self.frame.lines(kept, count, begin, elements, Folding::Lanes(self.accumulators));
             for (index, (fold, &accumulator)) in program.folds.iter().zip(self.accumulators.iter()).enumerate() {
                 let Some(stored) = self.stored.of(program, index) else { continue };
                 for chunk in 0..count as usize {

@@ -1,7 +1,7 @@
-//! The rows of a sweep that are in use at once, and those that several arrays use one after the other. An array of which every nest needs just the row
-//! that it is at lives from its first nest to its last one, within each strip. Whatever begins later may take its place,
-//! and so may what the last nest makes of it, element by element. The fewer rows there are, the longer are the strips,
-//! and the closer caches have them.
+//! The rows of a sweep that are in use at once, and those that several arrays use one after the other. An array of
+//! which every nest needs just the row that it is at lives from its first nest to its last one, within each strip.
+//! Whatever begins later may take its place, and so may what the last nest makes of it, element by element. The fewer
+//! rows there are, the longer are the strips, and the closer caches have them.
 
 use super::chain::{Access, Array, Chain};
 use super::window;
