@@ -1,6 +1,7 @@
 //! Planned sweeps: the programs of chains of kernels that run in lock-step, and the layout of their rolling rows.
 
 mod fetch;
+mod layout;
 
 use crate::plan::BaseUse;
 use crate::primitives::Primitives;
@@ -10,8 +11,9 @@ use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, Apart, Dim, Home, Lowered, SlotMode, Stage, Sweep, SweepArray};
+use bh_fuser::lower::{self, Apart, Dim, Home, Joined, Lowered, SlotMode, Stage, Sweep, SweepArray};
 use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
+use bh_jit_abi::Fetch;
 use std::ops::Range;
 
 /// A nest that runs in lock-step with others.
@@ -46,6 +48,15 @@ impl NestPlan {
     }
 }
 
+/// What a strip does at once.
+#[derive(Debug)]
+pub(crate) struct TurnPlan {
+    /// The nests, in order.
+    pub(crate) nests: Vec<u32>,
+    /// The nest that does what they do, if they are several: its number among those.
+    pub(crate) joined: Option<usize>,
+}
+
 /// An array of which a participant has a few rows.
 #[derive(Debug)]
 pub(crate) struct RollingArray {
@@ -77,6 +88,10 @@ const BUSY: usize = 32;
 pub(crate) struct SweepPlan {
     pub(crate) blocks: Range<u32>,
     pub(crate) nests: Vec<NestPlan>,
+    /// The order in which strips run them.
+    pub(crate) turns: Vec<TurnPlan>,
+    /// Nests that do what all nests of a turn do.
+    pub(crate) joined: Vec<NestPlan>,
     /// What runs afterwards, with the array of each slot.
     pub(crate) after: Vec<(Program, Vec<u32>)>,
     pub(crate) arrays: Vec<SweepArray>,
@@ -121,7 +136,13 @@ pub(crate) fn plan(
 }
 
 impl SweepPlan {
-    fn new(batch: &BatchRef<'_>, sweep: Sweep, primitives: Primitives, tier1: &mut Option<Tier1>) -> Result<SweepPlan> {
+    fn new(
+        batch: &BatchRef<'_>,
+        mut sweep: Sweep,
+        primitives: Primitives,
+        tier1: &mut Option<Tier1>,
+    ) -> Result<SweepPlan> {
+        let begins = layout::align(&mut sweep);
         let mut users = vec![0u32; sweep.arrays.len()];
         for nest in &sweep.nests {
             let mut arrays: Vec<u32> = nest.arrays.iter().copied().filter(|&array| array != lower::NO_ARRAY).collect();
@@ -146,12 +167,12 @@ impl SweepPlan {
                 first,
                 end,
                 gap,
-                offset: rolling_bytes,
+                offset: rolling_bytes + begins[at],
                 gap_offset: gap_bytes,
                 ring,
             });
             // A line apart, so that rows of one number in several arrays do not compete for one place in the caches.
-            rolling_bytes += (height as usize * pitch).next_multiple_of(64) + 64;
+            rolling_bytes += (begins[at] + height as usize * pitch).next_multiple_of(64) + 64;
             gap_bytes += ((gap.1 - gap.0).max(0) as usize * pitch).next_multiple_of(64);
         }
         let bases = base_uses(batch, &sweep);
@@ -160,7 +181,7 @@ impl SweepPlan {
             error.at_instr(batch, instr)
         };
         let fetches = fetch::fetches(&sweep);
-        let nest = |(index, nest): (usize, SweepNest)| {
+        let mut nest = |nest: SweepNest, fetches: &[(Fetch, i64)], in_order: bool| {
             let SweepNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
             let number = |array: u32| numbers.get(array as usize).copied().flatten();
             let shared = |&array: &u32| users.get(array as usize).is_some_and(|&users| users > 1);
@@ -170,7 +191,7 @@ impl SweepPlan {
             let place = |slot: usize| (arrays[slot], if ring(slot) { rows[slot] } else { 0 });
             let first_there = |slot: usize| (0..slot).find(|&other| place(other) == place(slot)).unwrap_or(slot) as u32;
             let groups: Vec<u32> = (0..arrays.len()).map(first_there).collect();
-            let memory = SweepMemory { resident: &resident, groups: &groups, fetches: &fetches[index] };
+            let memory = SweepMemory { resident: &resident, groups: &groups, fetches, in_order };
             let program =
                 compile_in_sweep(&stage, memory, primitives, tier1).map_err(|error: Error| located(&stage, error))?;
             Ok(NestPlan {
@@ -186,7 +207,18 @@ impl SweepPlan {
                 writes: writes.iter().filter_map(|&(array, row)| Some((number(array)?, row))).collect(),
             })
         };
-        let nests = sweep.nests.into_iter().enumerate().map(nest).collect::<Result<Vec<_>>>()?;
+        let (mut turns, mut joined) = (Vec::with_capacity(sweep.turns.len()), Vec::new());
+        for turn in sweep.turns {
+            let mut number = None;
+            if let Some(Joined { nest: all, origins }) = turn.joined {
+                let fetches = origins.iter().map(|&(nest, slot)| fetches[nest as usize][slot as usize]);
+                number = Some(joined.len());
+                joined.push(nest(all, &fetches.collect::<Vec<_>>(), true)?);
+            }
+            turns.push(TurnPlan { nests: turn.nests, joined: number });
+        }
+        let nests = sweep.nests.into_iter().zip(&fetches).map(|(each, fetches)| nest(each, fetches, false));
+        let nests = nests.collect::<Result<Vec<_>>>()?;
         let after = sweep.after.into_iter().map(|late| {
             let program =
                 compile(&late.stage, primitives, tier1).map_err(|error: Error| located(&late.stage, error))?;
@@ -206,6 +238,8 @@ impl SweepPlan {
         Ok(SweepPlan {
             blocks: sweep.blocks,
             nests,
+            turns,
+            joined,
             after,
             arrays: sweep.arrays,
             rolling,

@@ -43,14 +43,17 @@ fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm, rounds
     Ok(())
 }
 
-/// How many values of a program one nest of a sweep makes for others, and how many of them for several kernels.
-fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize) {
+/// How many values of a program one nest of a sweep makes for others, how many of them for several kernels, and how many nests
+/// run together with others as one.
+fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let batch = program.batch.as_ref();
     let partition = partition(&batch, algorithm);
     let applied = partition.apply(&batch);
     let sweeps = lower::sweeps(&applied, &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
-    let mut counts = (0, 0);
+    let mut counts = (0, 0, 0);
     for sweep in &sweeps.found {
+        let joined = sweep.turns.iter().filter(|turn| turn.joined.is_some());
+        counts.2 += joined.map(|turn| turn.nests.len()).sum::<usize>();
         for (number, array) in (0..).zip(&sweep.arrays) {
             if array.base == NO_BASE && matches!(array.home, Home::Rolling { .. }) {
                 counts.0 += 1;
@@ -108,7 +111,7 @@ const ALGORITHMS: [Algorithm; 3] = [Algorithm::Singleton, Algorithm::Naive, Algo
 #[test]
 fn small_chains_equal_the_oracle() {
     let mut drivers = [plain(), driver(1, "3000"), driver(2, "20000")];
-    let (mut kept, mut shared) = (0, 0);
+    let (mut kept, mut shared, mut joined) = (0, 0, 0);
     for seed in 0..3000 {
         let mut dice = Dice(seed ^ 77);
         let rank = dice.pick(1, 3);
@@ -124,11 +127,12 @@ fn small_chains_equal_the_oracle() {
             shape = vec![dice.pick(20, 40), dice.pick(20, 40)];
         }
         let program = stencil_chain(seed, &shape, dice.pick(2, 14) as usize);
-        let (values, of_several) = reused(&program, ALGORITHMS[seed as usize % 3]);
-        (kept, shared) = (kept + values, shared + of_several);
+        let (values, of_several, nests) = reused(&program, ALGORITHMS[seed as usize % 3]);
+        (kept, shared, joined) = (kept + values, shared + of_several, joined + nests);
         compare(&mut drivers, (program, false), seed, ALGORITHMS[seed as usize % 3]);
     }
     assert!(kept > 100 && shared > 10, "{kept} values made once, {shared} of them for several kernels");
+    assert!(joined > 500, "{joined} nests are parts of larger ones");
     for driver in &drivers[1..] {
         assert!(driver.counter("sweeps") > 500, "{} sweeps", driver.counter("sweeps"));
     }

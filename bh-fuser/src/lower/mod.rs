@@ -24,7 +24,7 @@ pub use kernel::{
 };
 pub(crate) use nest::{fold_order, fold_sources};
 pub use sweep::{
-    Apart, Figures, Home, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps, figures,
-    sweeps,
+    Apart, Figures, Home, Joined, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps,
+    Turn, figures, sweeps,
 };
 pub use text::describe;

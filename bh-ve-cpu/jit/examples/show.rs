@@ -13,6 +13,7 @@ impl Body {
             level: if bh_vector::simd::Isa::Avx512.is_available() { Level::Avx512 } else { Level::Avx2 },
             divider: bh_jit_abi::Divider::Slow,
             fast_math: std::env::args().any(|argument| argument == "fast"),
+            in_order: false,
             folds,
             slots: Vec::new(),
             constants: Vec::new(),

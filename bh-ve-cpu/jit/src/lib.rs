@@ -102,6 +102,7 @@ fn request(
         level,
         divider: Divider::Slow,
         fast_math: false,
+        in_order: false,
         folds: Folds::None,
         slots: modes.iter().map(slot).collect(),
         constants: Vec::new(),

@@ -5,14 +5,61 @@ use crate::schedule::Loop;
 use crate::writer::element;
 use bh_jit_abi::Folds;
 
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
+/// Rows of fewer elements begin where they begin.
+const LONG: usize = 256;
+
 impl Kernel<'_> {
     /// The loops of a segment over a block of `length` elements that begins at element `base` of the row.
     pub(crate) fn segment(&mut self, segment: usize, length: &str, base: Option<&str>) -> Result<(), String> {
         let mut from = "0".to_owned();
         let loops = if self.rows.count > 1 { &self.plan.loops_of_many } else { &self.plan.loops };
+        if let (Some(guide), [whole, masked]) = (self.plan.aligned, loops.as_slice()) {
+            return self.aligned(segment, (*whole, *masked), length, base, guide);
+        }
         for each in loops {
             from = self.one_loop(segment, *each, length, base, &from)?;
         }
+        Ok(())
+    }
+
+    /// The loop over whole vectors, which begins where `guide` does not cross a line of the caches with any, and around it,
+    /// twice, the loop over what is left.
+    fn aligned(
+        &mut self,
+        segment: usize,
+        (whole, masked): (Loop, Loop),
+        length: &str,
+        base: Option<&str>,
+        guide: u16,
+    ) -> Result<(), String> {
+        let size = self.request.slots[usize::from(guide)].dtype.size();
+        let address = self.unit_address(usize::from(guide), 0, base.unwrap_or("0"), 0);
+        let number = self.writer.value(format_args!("ptrtoint ptr {address} to i64"));
+        let distance = self.writer.value(format_args!("sub i64 0, {number}"));
+        let bytes = self.writer.value(format_args!("and i64 {distance}, {}", LINE - 1));
+        let elements = self.writer.value(format_args!("lshr i64 {bytes}, {}", size.trailing_zeros()));
+        let long = self.writer.value(format_args!("icmp sge i64 {length}, {LONG}"));
+        let head = self.writer.value(format_args!("select i1 {long}, i64 {elements}, i64 0"));
+        let (rest, body, end) = (self.writer.label("rest"), self.writer.label("whole"), self.writer.label("done"));
+        let before = self.writer.block().to_owned();
+        self.writer.line(format_args!("br label %{rest}"));
+        self.writer.begin(&rest);
+        let (from, to, first) = (format!("%from.{rest}"), format!("%to.{rest}"), format!("%first.{rest}"));
+        let whole_end = format!("%end.{rest}");
+        self.writer.line(format_args!("{from} = phi i64 [ 0, %{before} ], [ {whole_end}, %back.{rest} ]"));
+        self.writer.line(format_args!("{to} = phi i64 [ {head}, %{before} ], [ {length}, %back.{rest} ]"));
+        self.writer.line(format_args!("{first} = phi i1 [ true, %{before} ], [ false, %back.{rest} ]"));
+        self.one_loop(segment, masked, &to, base, &from)?;
+        self.writer.line(format_args!("br i1 {first}, label %{body}, label %{end}"));
+        self.writer.begin(&body);
+        let reached = self.one_loop(segment, whole, length, base, &head.to_string())?;
+        self.writer.line(format_args!("br label %back.{rest}"));
+        self.writer.begin(&format!("back.{rest}"));
+        self.writer.line(format_args!("{whole_end} = add i64 {reached}, 0"));
+        self.writer.line(format_args!("br label %{rest}"));
+        self.writer.begin(&end);
         Ok(())
     }
 

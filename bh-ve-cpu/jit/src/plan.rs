@@ -56,6 +56,8 @@ pub(crate) struct Plan {
     /// How many rows are done side by side where there are that many, and the loops over their elements.
     pub(crate) rows: u16,
     pub(crate) loops_of_many: Vec<Loop>,
+    /// The slot whose vectors are not to cross lines of the caches.
+    pub(crate) aligned: Option<u16>,
     /// What is made without the divider.
     pub(crate) multiplied: Multiplied,
     /// The slots that are written past the caches within the loops; others that stream go through buffers.
@@ -88,6 +90,7 @@ impl Plan {
             loops: Vec::new(),
             rows: 1,
             loops_of_many: Vec::new(),
+            aligned: None,
             multiplied: Multiplied::default(),
             streams: vec![false; request.slots.len()],
         };
@@ -97,6 +100,7 @@ impl Plan {
         plan.choose_streams(request);
         plan.place_buffers(request)?;
         plan.choose_loops(request);
+        plan.choose_aligned(request);
         Ok(plan)
     }
 

@@ -5,7 +5,7 @@ use crate::math;
 use crate::plan::{Form, Plan};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Divider, Folds, Level, Request};
+use bh_jit_abi::{Divider, Folds, Level, Request, Stride};
 
 /// How many rows may be done side by side, the best first.
 const ROWS: [u16; 2] = [4, 2];
@@ -70,6 +70,21 @@ impl Plan {
         }
     }
 
+    /// Chooses what is to be aligned: the last slot that is written, as crossing lines costs most there. What goes past
+    /// the caches is put together to aligned vectors anyway, and lanes of folds count from the first element.
+    pub(crate) fn choose_aligned(&mut self, request: &Request) {
+        let stores = request.steps.iter().rev().filter_map(|step| match *step {
+            Step::Store { slot, .. } => Some(slot),
+            _ => None,
+        });
+        let mut dense = stores.filter(|&slot| request.slots[usize::from(slot)].stride == Stride::Unit);
+        let fits = request.level == Level::Avx512
+            && request.folds != Folds::Lanes
+            && self.block == 0
+            && !self.streams.contains(&true);
+        self.aligned = dense.next().filter(|_| fits);
+    }
+
     /// How many of the processor's vectors to take side by side. Mathematical functions and random numbers are chains of
     /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
     /// the next vector's: Black-Scholes takes two thirds of the time with four. What is in use must fit the registers
@@ -132,7 +147,7 @@ impl Plan {
     /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
     /// read.
     fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> (u16, u16) {
-        if self.block > 0 || !self.reaches_rows(request) {
+        if self.block > 0 || request.in_order || !self.reaches_rows(request) {
             return (1, unroll);
         }
         let folds = request.steps.iter().filter(|step| matches!(step, Step::Reduce { .. })).count();

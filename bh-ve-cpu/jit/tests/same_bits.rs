@@ -269,6 +269,46 @@ fn roots_beside_quotients() {
     }
 }
 
+/// Rows that begin anywhere in a line of the caches, changed in place: loops begin where vectors cross no line.
+#[test]
+fn rows_begin_anywhere_in_a_line() {
+    for isa in levels() {
+        let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
+        for (dtype, size) in [("u8", 1), ("i16", 2), ("f32", 4), ("f64", 8)] {
+            for (offset, count) in
+                (0..64 / size).flat_map(|offset| [254, 255, 256, 257, 700].map(|count| (offset, count)))
+            {
+                let (pitch, source) = (count + 5, offset * 3 % 7);
+                let text = format!(
+                    "bh batch 1
+base b0 = {dtype}[3000] id 1 live_out
+base b1 = {dtype}[3000] id 2 live_out
+base b2 = {dtype}[3000] id 3 live_out
+view v0 = b0 at {source} [3:{pitch}, {count}:1]
+view v1 = b1 at {offset} [3:{pitch}, {count}:1]
+view v2 = b2 at {offset} [3:{pitch}, {count}:1]
+i0: v2 = subtract v1, v0
+i1: v1 = add v1, v0
+"
+                );
+                let mut batch = text::parse(&text).unwrap();
+                batch.push_block(&[0, 1], &[]);
+                let mut memory = Memory::new();
+                for id in 1..=3 {
+                    let bytes = (0..3000 * size).map(|at| (at * 37 % 61 * id % 64) as u8);
+                    memory.insert(id as u64, bytes.collect());
+                }
+                let [blocks, compiled] =
+                    drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), &memory).unwrap());
+                if let Err(difference) = compare(&batch, &blocks, &compiled) {
+                    panic!("{isa}, {dtype}, {count} elements from {offset} on: {difference}");
+                }
+            }
+        }
+        assert!(drivers[1].counter("kernels compiled") >= 4);
+    }
+}
+
 /// Runs a program on a fresh engine with a directory for kernels; returns how many were compiled and loaded.
 fn run_with_directory(directory: &str, program: &Program) -> (u64, u64) {
     let mut driver = Driver::new(&[("jit", "on"), ("jit_cache_dir", directory)]).unwrap();

@@ -199,11 +199,12 @@ impl Machine {
             };
             buffer.map_or(std::ptr::null_mut(), |buffer| buffer.data.cast::<u8>())
         };
-        let count = plan.nests.len() + plan.after.len();
+        let swept = plan.nests.len() + plan.joined.len();
+        let count = swept + plan.after.len();
         if self.bindings.len() < count {
             self.bindings.resize_with(count, Binding::default);
         }
-        let nests = plan.nests.iter().map(|nest| (&nest.program, &nest.arrays));
+        let nests = plan.nests.iter().chain(&plan.joined).map(|nest| (&nest.program, &nest.arrays));
         let after = plan.after.iter().map(|(program, arrays)| (program, arrays));
         for (binding, (program, arrays)) in self.bindings.iter_mut().zip(nests.chain(after)) {
             if let (Some(native), Some(tier1)) = (&program.native, &mut self.tier1) {
@@ -216,7 +217,7 @@ impl Machine {
             binding.constants.clear();
             binding.constants.extend(program.constants.iter().map(|(dtype, it)| it.value(batch, *dtype).bytes()));
         }
-        let (bindings, after) = self.bindings.split_at(plan.nests.len());
+        let (bindings, after) = self.bindings.split_at(swept);
         let (primitives, workers, partials) = (self.primitives, &mut self.workers, &mut self.partials);
         // SAFETY: the registry lends the whole buffers of validated bases; rolling arrays have no address of their own.
         unsafe { run::run_sweep(plan, bindings, primitives, workers, partials, &mut self.gaps)? };

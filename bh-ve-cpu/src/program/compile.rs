@@ -11,7 +11,7 @@ use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
 use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
-use bh_jit_abi::Fetch;
+use bh_jit_abi::{Fetch, Request};
 
 /// Bytes that registers, constants and the memory of a block may take: about the nearest cache, as measured. Smaller
 /// blocks cost calls (Black-Scholes 20%), larger ones cost cache misses.
@@ -35,6 +35,8 @@ pub(crate) struct SweepMemory<'a> {
     /// What the caches are to fetch while each slot is read, and for [`Fetch::Beyond`] how far away, in bytes. Empty outside
     /// of sweeps: what lies further along the row.
     pub(crate) fetches: &'a [(Fetch, i64)],
+    /// Must each row be complete before the next one begins?
+    pub(crate) in_order: bool,
 }
 
 impl SweepMemory<'_> {
@@ -316,6 +318,7 @@ impl Compiler<'_> {
             tier1.count_refused();
             return None;
         };
+        let request = Request { in_order: self.memory.in_order, ..request };
         let strides = |dim: usize| program.slots.iter().map(|slot| slot.strides[dim] as i64).collect();
         let (inner, outer) = if geometry.spans() {
             (strides(geometry.line_dim + 1), strides(geometry.line_dim))

@@ -6,7 +6,7 @@ use super::partials::{self, Partials};
 use super::scratch::{Aligned, Scratch};
 use super::{Binding, Loops, Workers, map};
 use crate::primitives::Primitives;
-use crate::sweep::{NestPlan, RollingArray, SweepPlan};
+use crate::sweep::{NestPlan, RollingArray, SweepPlan, TurnPlan};
 use bh_core::Result;
 use bh_fuser::lower::Dim;
 use std::ops::Range;
@@ -28,7 +28,7 @@ unsafe impl Sync for Sweep<'_> {}
 /// Runs the nests of a sweep.
 ///
 /// # Safety
-/// The bindings must give valid memory for every slot of the nests that is not rolling, and place those as if their
+/// The bindings, those of the nests and then of the joined ones, must give valid memory for every slot that is not rolling, and place those as if their
 /// array's first row were at address 0.
 pub(crate) unsafe fn run_sweep(
     plan: &SweepPlan,
@@ -139,14 +139,15 @@ impl Sweep<'_> {
         while time < end {
             let next = (time + plan.strip).min(end);
             let rows = Rows { memory, time, gap: false };
-            for (index, nest) in plan.nests.iter().enumerate() {
-                let positions = strip(nest, time..next, (chunk > 0).then_some(begin), (!last).then_some(end));
+            let positions =
+                |nest: &NestPlan| strip(nest, time..next, (chunk > 0).then_some(begin), (!last).then_some(end));
+            for turn in &plan.turns {
                 // SAFETY: all that these positions depend on has run; chunks have nothing to do with each other.
-                unsafe { self.positions(scratch, index, rows, positions) };
+                unsafe { self.turn(scratch, turn, rows, positions) };
             }
             let beside = chunk > 0 && time < begin + near.end || !last && next > end + near.start;
             for nest in plan.nests.iter().filter(|_| beside) {
-                let positions = strip(nest, time..next, (chunk > 0).then_some(begin), (!last).then_some(end));
+                let positions = positions(nest);
                 for &(array, row) in &nest.writes {
                     let array = &plan.rolling[array];
                     let written = positions.start + row..positions.end + row;
@@ -174,6 +175,47 @@ impl Sweep<'_> {
         }
     }
 
+    /// Runs what a strip does at once: nests as one where each has as many positions, those that belong together, or else
+    /// one after the other.
+    ///
+    /// # Safety
+    /// As [`Sweep::positions`].
+    unsafe fn turn(
+        &self,
+        scratch: &mut Scratch,
+        turn: &TurnPlan,
+        rows: Rows,
+        positions: impl Fn(&NestPlan) -> Range<i64>,
+    ) {
+        let nest = |&number: &u32| &self.plan.nests[number as usize];
+        if let Some(number) = turn.joined {
+            let joined = &self.plan.joined[number];
+            let own = positions(nest(&turn.nests[0]));
+            let begins_with = |other: &NestPlan| {
+                let (positions, apart) = (positions(other), other.late - joined.late);
+                positions.start + apart == own.start && positions.end + apart == own.end
+            };
+            let compiled = |nest: &NestPlan| nest.program.native.as_ref().is_some_and(|it| it.kernel.code().is_some());
+            let fastest =
+                compiled(joined) || !(joined.program.geometry.spans() || turn.nests.iter().map(nest).any(compiled));
+            if fastest && turn.nests.iter().map(nest).all(begins_with) {
+                // SAFETY: promised by the caller.
+                unsafe { self.positions(scratch, self.plan.nests.len() + number, rows, own) };
+                return;
+            }
+        }
+        for number in &turn.nests {
+            // SAFETY: promised by the caller.
+            unsafe { self.positions(scratch, *number as usize, rows, positions(nest(number))) };
+        }
+    }
+
+    /// The nests, and behind them those that do what several of them do.
+    fn nest(&self, index: usize) -> &NestPlan {
+        let nests = &self.plan.nests;
+        nests.get(index).unwrap_or_else(|| &self.plan.joined[index - nests.len()])
+    }
+
     /// Runs what lies between two chunks.
     ///
     /// # Safety
@@ -193,7 +235,7 @@ impl Sweep<'_> {
     /// # Safety
     /// All that they depend on must have run, and nobody else runs them.
     unsafe fn positions(&self, scratch: &mut Scratch, index: usize, rows: Rows, positions: Range<i64>) {
-        let nest = &self.plan.nests[index];
+        let nest = self.nest(index);
         let mut start = positions.start;
         while start < positions.end {
             // Until the end of the first ring; a single position is never beyond one.
@@ -218,7 +260,7 @@ impl Sweep<'_> {
     /// # Safety
     /// As [`Sweep::positions`].
     unsafe fn consecutive(&self, scratch: &mut Scratch, index: usize, rows: Rows, positions: Range<i64>) {
-        let (nest, binding) = (&self.plan.nests[index], &self.bindings[index]);
+        let (nest, binding) = (self.nest(index), &self.bindings[index]);
         let first = positions.start;
         let iterations = nest.iterations(positions);
         if iterations.is_empty() {

@@ -81,6 +81,7 @@ pub(crate) fn request(
         level: level(isa)?,
         divider,
         fast_math,
+        in_order: false,
         folds,
         slots,
         constants: kernel.constants.clone(),

@@ -5,8 +5,8 @@
 use super::Apart;
 use super::chain::{Array, Chain, Nest};
 use super::reuse::{self, DEAR, Grid};
-use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
-use bh_bytecode::{BatchRef, DType, Opcode};
+use super::union::{Kind, Part, Union, United};
+use crate::lower::{SlotMode, Stage};
 
 /// The nest of both has at most this part more iterations than the larger one.
 const GROWTH: i64 = 8;
@@ -106,33 +106,8 @@ impl Chain<'_> {
     }
 }
 
-/// A nest, and the array of each slot.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    stage: &'a Stage,
-    arrays: &'a [u32],
-}
-
-impl Part<'_> {
-    fn first_store(&self) -> Option<usize> {
-        self.stage.kernel.slots.iter().position(|slot| slot.mode == SlotMode::Write)
-    }
-
-    fn is_plain(&self) -> bool {
-        let plain = |step: &Step| matches!(step, Step::Load { .. } | Step::Compute { .. } | Step::Store { .. });
-        self.stage.kernel.steps.iter().all(plain)
-    }
-}
-
-struct Merged {
-    stage: Stage,
-    arrays: Vec<u32>,
-    /// Arrays of the second nest that would hold what arrays of the first do.
-    same: Vec<(u32, u32)>,
-}
-
 /// One nest that makes what two nests do, if they have a dear value in common.
-fn merge(chain: &Chain<'_>, into: Part<'_>, other: Part<'_>) -> Option<Merged> {
+fn merge(chain: &Chain<'_>, into: Part<'_>, other: Part<'_>) -> Option<United> {
     let (a, b) = (&into.stage.parameters, &other.stage.parameters);
     let (kept, own) = (into.first_store()?, other.first_store()?);
     if a.extents.len() != b.extents.len() || !into.is_plain() || !other.is_plain() {
@@ -151,175 +126,8 @@ fn merge(chain: &Chain<'_>, into: Part<'_>, other: Part<'_>) -> Option<Merged> {
     if (iterations - a.iterations().max(b.iterations())) * GROWTH > iterations {
         return None;
     }
-    let mut union = Union::new(chain, extents);
+    let mut union = Union::new(chain, Kind::Makers, extents);
     union.add(into, &first)?;
     let saved = union.add(other, &dims.map(|dim| first[dim] - begin[dim]).collect::<Vec<_>>())?;
     (saved >= DEAR).then(|| union.finish())
-}
-
-/// A value that two nests may have in common.
-#[derive(PartialEq)]
-enum Form {
-    Load(u16),
-    Compute { opcode: Opcode, param: u16, input: DType, output: DType, args: Vec<Arg> },
-}
-
-/// The nest that is made of two.
-struct Union<'a> {
-    chain: &'a Chain<'a>,
-    stage: Stage,
-    arrays: Vec<u32>,
-    forms: Vec<Form>,
-    stores: Vec<(Step, u32)>,
-    same: Vec<(u32, u32)>,
-}
-
-impl<'a> Union<'a> {
-    fn new(chain: &'a Chain<'a>, extents: Vec<i64>) -> Union<'a> {
-        let kernel = Kernel { dims: vec![Dim::Kept; extents.len()], ..Kernel::default() };
-        let stage = Stage { kernel, parameters: Parameters { extents, ..Parameters::default() } };
-        Union { chain, stage, arrays: Vec::new(), forms: Vec::new(), stores: Vec::new(), same: Vec::new() }
-    }
-
-    /// Adds the steps of a nest whose loops begin `before` iterations away. Returns what the values cost that were there.
-    fn add(&mut self, part: Part<'_>, before: &[i64]) -> Option<u32> {
-        let Stage { kernel, parameters } = part.stage;
-        let mut values: Vec<Arg> = Vec::new();
-        let mut saved = 0;
-        for (step, &instr) in kernel.steps.iter().zip(&parameters.instrs) {
-            let mut step = *step;
-            for arg in step.args_mut() {
-                *arg = match *arg {
-                    Arg::Value(value) => values[usize::from(value)],
-                    Arg::Constant(constant) => self.constant(part.stage, constant),
-                };
-            }
-            let form = match step {
-                Step::Store { slot, arg } => {
-                    self.store(part, usize::from(slot), before, arg, instr)?;
-                    continue;
-                }
-                Step::Compute { opcode, param, input, output, .. } => {
-                    Form::Compute { opcode, param, input, output, args: step.args().to_vec() }
-                }
-                Step::Load { slot } => {
-                    let slot = self.slot(part, usize::from(slot), before)?;
-                    step = Step::Load { slot };
-                    Form::Load(slot)
-                }
-                _ => return None,
-            };
-            let known = self.forms.iter().position(|known| *known == form);
-            if let (Some(_), Form::Compute { opcode, .. }) = (known, &form) {
-                saved += reuse::cost(*opcode);
-            }
-            let value = known.unwrap_or_else(|| {
-                self.forms.push(form);
-                self.stage.kernel.steps.push(step);
-                self.stage.parameters.instrs.push(instr);
-                self.forms.len() - 1
-            });
-            values.push(Arg::Value(u16::try_from(value).ok()?));
-        }
-        Some(saved)
-    }
-
-    fn constant(&mut self, stage: &Stage, constant: u16) -> Arg {
-        let batch: &BatchRef<'_> = self.chain.batch;
-        let at = usize::from(constant);
-        let (value, dtype) = (stage.parameters.constants[at], stage.kernel.constants[at]);
-        let Stage { kernel, parameters } = &mut self.stage;
-        let mut known = parameters.constants.iter().zip(&kernel.constants);
-        let known = known.position(|(&other, &own)| reuse::are_equal(batch, (other, own), (value, dtype)));
-        Arg::Constant(known.unwrap_or_else(|| {
-            parameters.constants.push(value);
-            kernel.constants.push(dtype);
-            kernel.constants.len() - 1
-        }) as u16)
-    }
-
-    /// A store, unless the value is kept at the same place already.
-    fn store(&mut self, part: Part<'_>, slot: usize, before: &[i64], arg: Arg, instr: u32) -> Option<()> {
-        let (strides, start) = moved(part, slot, before);
-        let parameters = &self.stage.parameters;
-        let there = |&(store, _): &(Step, u32)| match store {
-            Step::Store { slot, arg: stored } => {
-                let at = usize::from(slot);
-                (stored == arg && parameters.stride(at) == strides && parameters.starts[at] == start).then_some(at)
-            }
-            _ => None,
-        };
-        let own = part.arrays[slot];
-        if let Some(at) = self.stores.iter().find_map(there) {
-            self.same.push((own, self.arrays[at]));
-            return Some(());
-        }
-        if !self.chain.grid(own).holds(&parameters.extents, strides, start) {
-            return None;
-        }
-        let slot = self.slot(part, slot, before)?;
-        self.stores.push((Step::Store { slot, arg }, instr));
-        Some(())
-    }
-
-    /// The slot of another nest's, moved; none if it would leave its array, or read what nobody writes.
-    fn slot(&mut self, part: Part<'_>, slot: usize, before: &[i64]) -> Option<u16> {
-        let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
-        let Parameters { extents, .. } = &self.stage.parameters;
-        let reach = |sign: i64| -> i64 {
-            let ends = extents.iter().zip(strides).map(|(extent, stride)| stride * (extent - 1));
-            ends.filter(|end| end * sign > 0).sum()
-        };
-        let known = self.chain.arrays.get(array as usize)?;
-        let grows = part.stage.parameters.extents != *extents;
-        // An array of which all that is read is written may live in a few rows.
-        let lives_here = known.written && !known.fresh && !known.reused;
-        if start + reach(-1) < 0 || start + reach(1) >= known.len || (grows && lives_here) {
-            return None;
-        }
-        let parameters = &self.stage.parameters;
-        let Slot { dtype, mode, inner, .. } = part.stage.kernel.slots[slot];
-        let same = |&at: &usize| {
-            self.arrays[at] == array && parameters.starts[at] == start && parameters.stride(at) == strides
-        };
-        let number = self.arrays.len();
-        let same_as = (0..number).find(same).unwrap_or(number);
-        if mode == SlotMode::Read && same_as < number {
-            return Some(same_as as u16);
-        }
-        let buffer = self.buffer(array, part.stage.parameters.buffers[slot]);
-        let Stage { kernel, parameters } = &mut self.stage;
-        kernel.slots.push(Slot { dtype, mode, inner, same_as: same_as as u16 });
-        parameters.buffers.push(buffer);
-        parameters.starts.push(start);
-        parameters.strides.extend_from_slice(strides);
-        self.arrays.push(array);
-        u16::try_from(number).ok()
-    }
-
-    /// The name of an array in the nest: its own, unless another one has that, as temporaries of several blocks may.
-    fn buffer(&self, array: u32, own: BufferRef) -> BufferRef {
-        let buffers = &self.stage.parameters.buffers;
-        if let Some(at) = self.arrays.iter().position(|&known| known == array) {
-            return buffers[at];
-        }
-        let free = (0..=u16::MAX).map(BufferRef::Temporary).find(|name| !buffers.contains(name));
-        if buffers.contains(&own) { free.unwrap_or(own) } else { own }
-    }
-
-    fn finish(mut self) -> Merged {
-        for (step, instr) in self.stores {
-            self.stage.kernel.steps.push(step);
-            self.stage.parameters.instrs.push(instr);
-        }
-        Merged { stage: self.stage, arrays: self.arrays, same: self.same }
-    }
-}
-
-/// The strides of a slot, and where it begins if the loops begin so many iterations further.
-fn moved<'a>(part: Part<'a>, slot: usize, before: &[i64]) -> (&'a [i64], i64) {
-    let parameters = &part.stage.parameters;
-    let strides = parameters.stride(slot);
-    let distance: i64 = strides.iter().zip(before).map(|(stride, before)| stride * before).sum();
-    (strides, parameters.starts[slot] + distance)
 }

@@ -16,6 +16,8 @@
 //! A nest that computes dear values twice at shifted places is parted: one nest makes them, into an array of a few rows,
 //! and the other uses them. Where two nests of a chain make values of the same arrays, one nest makes the values of both.
 //!
+//! Within a strip, nests that do the same columns may run as one (see `lockstep`).
+//!
 //! A fold of rows takes part: its results are rows of one element, or of those that the other axes keep, complete as soon
 //! as the position that they belong to has run. Folds of the outermost loop have their results at the end of the sweep.
 //!
@@ -24,6 +26,7 @@
 
 mod chain;
 mod figures;
+mod lockstep;
 mod merge;
 mod reuse;
 mod rows;
@@ -31,12 +34,14 @@ mod share;
 mod split;
 #[cfg(test)]
 mod tests;
+mod union;
 mod window;
 
 use super::kernel::Stage;
 use bh_bytecode::{Base, BatchRef, DType};
 use chain::Chain;
 pub use figures::{Figures, figures};
+pub use lockstep::{Joined, Turn};
 use std::ops::Range;
 
 /// What an engine wants of sweeps.
@@ -154,6 +159,8 @@ pub struct Sweep {
     pub blocks: Range<u32>,
     /// What runs in lock-step, in order.
     pub nests: Vec<SweepNest>,
+    /// The order in which each strip runs them; between chunks they run one by one.
+    pub turns: Vec<Turn>,
     /// What runs afterwards, in order.
     pub after: Vec<LateNest>,
     /// The arrays.

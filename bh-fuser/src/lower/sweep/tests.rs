@@ -7,7 +7,7 @@ use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::text::parse;
 
 /// The sweeps of a batch with one kernel per instruction, rows of whose arrays fit `bytes`.
-fn plan(text: &str, bytes: i64) -> Sweeps {
+pub(super) fn plan(text: &str, bytes: i64) -> Sweeps {
     let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
     for index in 0..batch.instrs.len() as u32 {
         batch.push_block(&[index], &[]);
@@ -24,7 +24,7 @@ fn rolling(sweep: &Sweep) -> Vec<u32> {
 
 /// Half steps between rows (b1) and between columns (b2), then a full step that reads both at two places and updates the
 /// grid (b0).
-const TWO_STEP: &str = "base b0 = f64[10000] id 1 live_out
+pub(super) const TWO_STEP: &str = "base b0 = f64[10000] id 1 live_out
 base b1 = f64[9702] id 2 born dies
 base b2 = f64[9702] id 3 born dies
 base b3 = f64[9604] id 4 born dies

@@ -2,6 +2,7 @@
 //! is worth it.
 
 use super::chain::{Access, Array, Chain, Nest};
+use super::lockstep;
 use super::rows::{self, Region};
 use super::{Apart, Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
 use crate::lower::{Dim, Stage};
@@ -50,10 +51,12 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) 
             renames.push(rename);
         }
     }
+    let turns = lockstep::turns(&chain, strip);
     let Chain { first, end: end_block, nests, after, arrays: drafts, .. } = chain;
     Some(Sweep {
         blocks: first..end_block,
         nests: nests.into_iter().enumerate().map(|(index, nest)| finish_nest(index as u32, nest, &drafts)).collect(),
+        turns,
         after: after.into_iter().map(|(block, stage, arrays)| LateNest { block, stage, arrays }).collect(),
         arrays,
         renames,

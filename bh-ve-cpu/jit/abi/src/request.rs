@@ -94,6 +94,8 @@ pub struct Request {
     pub divider: Divider,
     /// May results differ from the block operations' by rounding?
     pub fast_math: bool,
+    /// Must each row be complete before the next one begins? Else rows have nothing to do with each other, but for folds.
+    pub in_order: bool,
     /// What reductions fold into.
     pub folds: Folds,
     /// The slots.
@@ -109,6 +111,7 @@ impl Request {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer(Vec::with_capacity(64 + self.slots.len() * 8 + self.steps.len() * 24));
         writer.bytes([self.level as u8, self.divider as u8, u8::from(self.fast_math), self.folds as u8]);
+        writer.bytes([u8::from(self.in_order)]);
         writer.word(self.slots.len() as u32);
         for slot in &self.slots {
             writer.bytes([
@@ -137,6 +140,7 @@ impl Request {
         let divider = *[Divider::Slow, Divider::Fast].get(usize::from(reader.byte()?))?;
         let fast_math = reader.byte()? != 0;
         let folds = *[Folds::None, Folds::Lanes, Folds::Elements].get(usize::from(reader.byte()?))?;
+        let in_order = reader.byte()? != 0;
         let mut slots: Vec<SlotForm> = Vec::new();
         for _ in 0..reader.word()? {
             let dtype = DType::from_code(reader.byte()?)?;
@@ -163,7 +167,7 @@ impl Request {
         for _ in 0..reader.word()? {
             constants.push(DType::from_code(reader.byte()?)?);
         }
-        let mut request = Request { level, divider, fast_math, folds, slots, constants, steps: Vec::new() };
+        let mut request = Request { level, divider, fast_math, in_order, folds, slots, constants, steps: Vec::new() };
         let mut values = 0u16;
         for _ in 0..reader.word()? {
             let step = reader.step()?;
@@ -348,6 +352,7 @@ mod tests {
             level: Level::Avx512,
             divider: Divider::Fast,
             fast_math: true,
+            in_order: true,
             folds: Folds::Lanes,
             slots: vec![
                 slot(SlotMode::Read, Stride::Unit, None),

@@ -1,0 +1,275 @@
+//! One nest that does what several do, iteration by iteration: what they have in common it does once.
+
+use super::chain::Chain;
+use super::reuse;
+use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
+use bh_bytecode::{BatchRef, DType, Opcode};
+
+/// What the nests are to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Each makes values for others. All of them go through the loops of the union, which may be more than their own, so
+    /// that each slot must stay in its array; and a value that two of them keep at one place is kept once.
+    Makers,
+    /// They run in lock-step, at their own iterations. What one writes, a later one has at once.
+    LockStep,
+}
+
+/// A nest, and the array of each slot.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub(super) stage: &'a Stage,
+    pub(super) arrays: &'a [u32],
+}
+
+impl Part<'_> {
+    pub(super) fn first_store(&self) -> Option<usize> {
+        self.stage.kernel.slots.iter().position(|slot| slot.mode == SlotMode::Write)
+    }
+
+    /// Does it load, compute and store only?
+    pub(super) fn is_plain(&self) -> bool {
+        let plain = |step: &Step| matches!(step, Step::Load { .. } | Step::Compute { .. } | Step::Store { .. });
+        self.stage.kernel.steps.iter().all(plain)
+    }
+}
+
+/// A value that two nests may have in common.
+#[derive(PartialEq)]
+enum Form {
+    Load(u16),
+    Compute { opcode: Opcode, param: u16, input: DType, output: DType, args: Vec<Arg> },
+}
+
+/// The nest that is made of several.
+pub(super) struct Union<'a> {
+    chain: &'a Chain<'a>,
+    kind: Kind,
+    stage: Stage,
+    arrays: Vec<u32>,
+    /// The part, in order, and the slot there that each slot comes from.
+    origins: Vec<(u32, u32)>,
+    parts: u32,
+    forms: Vec<Form>,
+    stores: Vec<(Step, u32)>,
+    same: Vec<(u32, u32)>,
+    spared: u32,
+}
+
+/// A finished union.
+pub(super) struct United {
+    pub(super) stage: Stage,
+    pub(super) arrays: Vec<u32>,
+    /// The part, in order, and the slot there that each slot comes from.
+    pub(super) origins: Vec<(u32, u32)>,
+    /// Arrays that would hold what others do.
+    pub(super) same: Vec<(u32, u32)>,
+    /// Reads that the parts have in common, or of what another one writes.
+    pub(super) spared: u32,
+}
+
+impl<'a> Union<'a> {
+    pub(super) fn new(chain: &'a Chain<'a>, kind: Kind, extents: Vec<i64>) -> Union<'a> {
+        let kernel = Kernel { dims: vec![Dim::Kept; extents.len()], ..Kernel::default() };
+        let stage = Stage { kernel, parameters: Parameters { extents, ..Parameters::default() } };
+        Union {
+            chain,
+            kind,
+            stage,
+            arrays: Vec::new(),
+            origins: Vec::new(),
+            parts: 0,
+            forms: Vec::new(),
+            stores: Vec::new(),
+            same: Vec::new(),
+            spared: 0,
+        }
+    }
+
+    /// Adds the steps of a nest whose loops begin `before` iterations away. Returns what the values cost that were there.
+    pub(super) fn add(&mut self, part: Part<'_>, before: &[i64]) -> Option<u32> {
+        let Stage { kernel, parameters } = part.stage;
+        let mut values: Vec<Arg> = Vec::new();
+        let mut saved = 0;
+        for (step, &instr) in kernel.steps.iter().zip(&parameters.instrs) {
+            let mut step = *step;
+            for arg in step.args_mut() {
+                *arg = match *arg {
+                    Arg::Value(value) => values[usize::from(value)],
+                    Arg::Constant(constant) => self.constant(part.stage, constant),
+                };
+            }
+            let form = match step {
+                Step::Store { slot, arg } => {
+                    self.store(part, usize::from(slot), before, arg, instr)?;
+                    continue;
+                }
+                Step::Compute { opcode, param, input, output, .. } => {
+                    Form::Compute { opcode, param, input, output, args: step.args().to_vec() }
+                }
+                Step::Load { slot } => {
+                    let slot = usize::from(slot);
+                    let stored = self.stored(part, slot, before).filter(|_| self.kind == Kind::LockStep);
+                    if let Some((Step::Store { arg, .. }, _)) = stored.map(|at| self.stores[at]) {
+                        self.spared += 1;
+                        values.push(arg);
+                        continue;
+                    }
+                    let slot = self.slot(part, slot, before)?;
+                    step = Step::Load { slot };
+                    Form::Load(slot)
+                }
+                _ => return None,
+            };
+            let known = self.forms.iter().position(|known| *known == form);
+            match (known, &form) {
+                (Some(_), Form::Compute { opcode, .. }) => saved += reuse::cost(*opcode),
+                (Some(_), Form::Load(_)) => self.spared += 1,
+                (None, _) => {}
+            }
+            let value = known.unwrap_or_else(|| {
+                self.forms.push(form);
+                self.stage.kernel.steps.push(step);
+                self.stage.parameters.instrs.push(instr);
+                self.forms.len() - 1
+            });
+            values.push(Arg::Value(u16::try_from(value).ok()?));
+        }
+        self.parts += 1;
+        Some(saved)
+    }
+
+    /// Which of the stores of earlier parts goes where this slot is.
+    fn stored(&self, part: Part<'_>, slot: usize, before: &[i64]) -> Option<usize> {
+        let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
+        let parameters = &self.stage.parameters;
+        self.stores.iter().position(|&(store, _)| match store {
+            Step::Store { slot, .. } => {
+                let at = usize::from(slot);
+                self.arrays[at] == array && parameters.starts[at] == start && parameters.stride(at) == strides
+            }
+            _ => false,
+        })
+    }
+
+    fn constant(&mut self, stage: &Stage, constant: u16) -> Arg {
+        let batch: &BatchRef<'_> = self.chain.batch;
+        let at = usize::from(constant);
+        let (value, dtype) = (stage.parameters.constants[at], stage.kernel.constants[at]);
+        let Stage { kernel, parameters } = &mut self.stage;
+        let mut known = parameters.constants.iter().zip(&kernel.constants);
+        let known = known.position(|(&other, &own)| reuse::are_equal(batch, (other, own), (value, dtype)));
+        Arg::Constant(known.unwrap_or_else(|| {
+            parameters.constants.push(value);
+            kernel.constants.push(dtype);
+            kernel.constants.len() - 1
+        }) as u16)
+    }
+
+    /// A store, unless the value is kept at the same place already.
+    fn store(&mut self, part: Part<'_>, slot: usize, before: &[i64], arg: Arg, instr: u32) -> Option<()> {
+        let (strides, start) = moved(part, slot, before);
+        let parameters = &self.stage.parameters;
+        let there = |&(store, _): &(Step, u32)| match store {
+            Step::Store { slot, arg: stored } => {
+                let at = usize::from(slot);
+                (stored == arg && parameters.stride(at) == strides && parameters.starts[at] == start).then_some(at)
+            }
+            _ => None,
+        };
+        let own = part.arrays[slot];
+        if self.kind == Kind::LockStep {
+            match self.stored(part, slot, before) {
+                // Nobody else has seen it.
+                Some(at) => match &mut self.stores[at] {
+                    (Step::Store { arg: known, .. }, maker) => (*known, *maker) = (arg, instr),
+                    _ => return None,
+                },
+                None => {
+                    let slot = self.slot(part, slot, before)?;
+                    self.stores.push((Step::Store { slot, arg }, instr));
+                }
+            }
+            return Some(());
+        }
+        if let Some(at) = self.stores.iter().find_map(there) {
+            self.same.push((own, self.arrays[at]));
+            return Some(());
+        }
+        if !self.chain.grid(own).holds(&parameters.extents, strides, start) {
+            return None;
+        }
+        let slot = self.slot(part, slot, before)?;
+        self.stores.push((Step::Store { slot, arg }, instr));
+        Some(())
+    }
+
+    /// Can the loops of the union go through the slot? Not if it would leave its array, or read what nobody writes.
+    fn stays(&self, part: Part<'_>, slot: usize, before: &[i64]) -> bool {
+        let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
+        let Parameters { extents, .. } = &self.stage.parameters;
+        let reach = |sign: i64| -> i64 {
+            let ends = extents.iter().zip(strides).map(|(extent, stride)| stride * (extent - 1));
+            ends.filter(|end| end * sign > 0).sum()
+        };
+        let Some(known) = self.chain.arrays.get(array as usize) else { return false };
+        let grows = part.stage.parameters.extents != *extents;
+        // An array of which all that is read is written may live in a few rows.
+        let lives_here = known.written && !known.fresh && !known.reused;
+        start + reach(-1) >= 0 && start + reach(1) < known.len && !(grows && lives_here)
+    }
+
+    /// The slot of a part, moved.
+    fn slot(&mut self, part: Part<'_>, slot: usize, before: &[i64]) -> Option<u16> {
+        if self.kind == Kind::Makers && !self.stays(part, slot, before) {
+            return None;
+        }
+        let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
+        let parameters = &self.stage.parameters;
+        let Slot { dtype, mode, inner, .. } = part.stage.kernel.slots[slot];
+        let same = |&at: &usize| {
+            self.arrays[at] == array && parameters.starts[at] == start && parameters.stride(at) == strides
+        };
+        let number = self.arrays.len();
+        let same_as = (0..number).find(same).unwrap_or(number);
+        if mode == SlotMode::Read && same_as < number {
+            return Some(same_as as u16);
+        }
+        let buffer = self.buffer(array, part.stage.parameters.buffers[slot]);
+        let Stage { kernel, parameters } = &mut self.stage;
+        kernel.slots.push(Slot { dtype, mode, inner, same_as: same_as as u16 });
+        parameters.buffers.push(buffer);
+        parameters.starts.push(start);
+        parameters.strides.extend_from_slice(strides);
+        self.arrays.push(array);
+        self.origins.push((self.parts, slot as u32));
+        u16::try_from(number).ok()
+    }
+
+    /// The name of an array in the nest: its own, unless another one has that, as temporaries of several blocks may.
+    fn buffer(&self, array: u32, own: BufferRef) -> BufferRef {
+        let buffers = &self.stage.parameters.buffers;
+        if let Some(at) = self.arrays.iter().position(|&known| known == array) {
+            return buffers[at];
+        }
+        let free = (0..=u16::MAX).map(BufferRef::Temporary).find(|name| !buffers.contains(name));
+        if buffers.contains(&own) { free.unwrap_or(own) } else { own }
+    }
+
+    pub(super) fn finish(mut self) -> United {
+        for (step, instr) in self.stores {
+            self.stage.kernel.steps.push(step);
+            self.stage.parameters.instrs.push(instr);
+        }
+        let Union { stage, arrays, origins, same, spared, .. } = self;
+        United { stage, arrays, origins, same, spared }
+    }
+}
+
+/// The strides of a slot, and where it begins if the loops begin so many iterations further.
+fn moved<'a>(part: Part<'a>, slot: usize, before: &[i64]) -> (&'a [i64], i64) {
+    let parameters = &part.stage.parameters;
+    let strides = parameters.stride(slot);
+    let distance: i64 = strides.iter().zip(before).map(|(stride, before)| stride * before).sum();
+    (strides, parameters.starts[slot] + distance)
+}
