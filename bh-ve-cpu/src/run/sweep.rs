@@ -1,4 +1,4 @@
-//! Running a sweep: chunks of it at the same time, each strip by strip through all nests; then the gaps between chunks.
+//! Running a sweep: parts of it at the same time, each strip by strip through all nests; then the gaps between parts.
 
 use super::division::Division;
 use super::fold;
@@ -11,9 +11,15 @@ use bh_core::Result;
 use bh_fuser::lower::Dim;
 use std::ops::Range;
 
+/// So many parts of the sweep are there for each participant, where parts have gaps between them: rows of gaps come from
+/// memory again, and who is late with a part leaves further ones to the others.
+const PARTS: usize = 4;
+
 /// What all participants know.
 struct Sweep<'a> {
     plan: &'a SweepPlan,
+    /// Into how many parts, of one or several chunks each, it is cut. Each position runs once, whoever runs it.
+    parts: usize,
     bindings: &'a [Binding],
     primitives: Primitives,
     /// Where the chunks of folds leave their results, for one nest after the other.
@@ -38,26 +44,30 @@ pub(crate) unsafe fn run_sweep(
     partials: &mut Aligned,
     gaps: &mut Aligned,
 ) -> Result<()> {
-    let chunks = plan.borders.len() - 1;
     let bytes = |nest: &NestPlan| super::partial_bytes(&nest.program);
     // What runs after the sweep finds enough memory as well, as failures come before anything is written or not at all.
     let after = plan.after.iter().map(|(program, _)| super::partial_bytes(program)).max().unwrap_or(0);
     let partials = partials.try_reserve(after.max(plan.nests.iter().map(bytes).sum()))?;
-    let gaps = gaps.try_reserve(plan.gap_bytes * (chunks - 1))?;
-    let sweep = Sweep { plan, bindings, primitives, partials, gaps };
     let work: u64 = plan.nests.iter().map(NestPlan::work).sum();
     let participants = workers.participants(work);
-    workers.run(participants, chunks, |scratch, tasks| {
-        while let Some(chunk) = tasks.take() {
-            // SAFETY: every chunk is run once.
-            unsafe { sweep.chunk(scratch, chunk) };
+    let (chunks, lag) = (plan.borders.len() - 1, plan.nests.iter().any(|nest| nest.late != nest.early));
+    let parts = match participants {
+        1 => 1,
+        _ if lag => chunks.min(participants * PARTS),
+        _ => chunks,
+    };
+    let gaps = gaps.try_reserve(plan.gap_bytes * (parts - 1))?;
+    let sweep = Sweep { plan, parts, bindings, primitives, partials, gaps };
+    workers.run(participants, parts, |scratch, tasks| {
+        while let Some(part) = tasks.take() {
+            // SAFETY: every part is run once.
+            unsafe { sweep.part(scratch, part) };
         }
     });
-    let lag = plan.nests.iter().any(|nest| nest.late != nest.early);
-    if chunks > 1 && lag {
-        workers.run(participants, chunks - 1, |scratch, tasks| {
+    if parts > 1 && lag {
+        workers.run(participants, parts - 1, |scratch, tasks| {
             while let Some(border) = tasks.take() {
-                // SAFETY: every gap is run once, and all chunks have run.
+                // SAFETY: every gap is run once, and all parts have run.
                 unsafe { sweep.gap(scratch, border) };
             }
         });
@@ -109,10 +119,16 @@ impl Sweep<'_> {
         Partials::new(division, self.partials.wrapping_add(before))
     }
 
-    /// The memory for the gap at a border, which is counted from the second chunk's begin.
-    fn gap_rows(&self, border: usize) -> Rows {
-        let memory = self.gaps.wrapping_add(border * self.plan.gap_bytes);
-        Rows { memory, time: self.plan.borders[border + 1], gap: true }
+    /// Where a part begins, and the one before it ends.
+    fn border(&self, part: usize) -> i64 {
+        let borders = &self.plan.borders;
+        borders[(borders.len() - 1) * part / self.parts]
+    }
+
+    /// The memory for the gap behind a part, which is counted from the next one's begin.
+    fn gap_rows(&self, part: usize) -> Rows {
+        let memory = self.gaps.wrapping_add(part * self.plan.gap_bytes);
+        Rows { memory, time: self.border(part + 1), gap: true }
     }
 
     /// The times, counted from a border, in which rows are written that the gap there needs.
@@ -125,14 +141,14 @@ impl Sweep<'_> {
         })
     }
 
-    /// Runs what a chunk can do without its neighbours.
+    /// Runs what a part can do without its neighbours.
     ///
     /// # Safety
-    /// Nobody else runs the chunk, and no gap has begun.
-    unsafe fn chunk(&self, scratch: &mut Scratch, chunk: usize) {
+    /// Nobody else runs the part, and no gap has begun.
+    unsafe fn part(&self, scratch: &mut Scratch, part: usize) {
         let plan = self.plan;
-        let (begin, end) = (plan.borders[chunk], plan.borders[chunk + 1]);
-        let last = chunk + 2 == plan.borders.len();
+        let (begin, end) = (self.border(part), self.border(part + 1));
+        let last = part + 1 == self.parts;
         let memory = scratch.rows.reserve(plan.rolling_bytes);
         let near = self.near_borders();
         let mut time = begin;
@@ -140,24 +156,24 @@ impl Sweep<'_> {
             let next = (time + plan.strip).min(end);
             let rows = Rows { memory, time, gap: false };
             let positions =
-                |nest: &NestPlan| strip(nest, time..next, (chunk > 0).then_some(begin), (!last).then_some(end));
+                |nest: &NestPlan| strip(nest, time..next, (part > 0).then_some(begin), (!last).then_some(end));
             for turn in &plan.turns {
-                // SAFETY: all that these positions depend on has run; chunks have nothing to do with each other.
+                // SAFETY: all that these positions depend on has run; parts have nothing to do with each other.
                 unsafe { self.turn(scratch, turn, rows, positions) };
             }
-            let beside = chunk > 0 && time < begin + near.end || !last && next > end + near.start;
+            let beside = part > 0 && time < begin + near.end || !last && next > end + near.start;
             for nest in plan.nests.iter().filter(|_| beside) {
                 let positions = positions(nest);
                 for &(array, row) in &nest.writes {
                     let array = &plan.rolling[array];
                     let written = positions.start + row..positions.end + row;
-                    // SAFETY: the rows of a gap that this chunk has written are no other chunk's.
+                    // SAFETY: the rows of a gap that this part has written are no other part's.
                     unsafe {
-                        if chunk > 0 {
-                            copy(array, rows, self.gap_rows(chunk - 1), &written);
+                        if part > 0 {
+                            copy(array, rows, self.gap_rows(part - 1), &written);
                         }
                         if !last {
-                            copy(array, rows, self.gap_rows(chunk), &written);
+                            copy(array, rows, self.gap_rows(part), &written);
                         }
                     }
                 }
@@ -216,10 +232,10 @@ impl Sweep<'_> {
         nests.get(index).unwrap_or_else(|| &self.plan.joined[index - nests.len()])
     }
 
-    /// Runs what lies between two chunks.
+    /// Runs what lies between two parts.
     ///
     /// # Safety
-    /// Nobody else runs the gap, and all chunks have run.
+    /// Nobody else runs the gap, and all parts have run.
     unsafe fn gap(&self, scratch: &mut Scratch, border: usize) {
         let rows = self.gap_rows(border);
         for (index, nest) in self.plan.nests.iter().enumerate() {
@@ -301,7 +317,7 @@ impl Sweep<'_> {
     }
 }
 
-/// The positions of a nest in a strip of a chunk with a neighbour before it from `begin` on and one behind it from `end`
+/// The positions of a nest in a strip of a part with a neighbour before it from `begin` on and one behind it from `end`
 /// on.
 fn strip(nest: &NestPlan, times: Range<i64>, begin: Option<i64>, end: Option<i64>) -> Range<i64> {
     let low = begin.map_or(0, |begin| (begin - nest.early).max(0));
@@ -313,7 +329,7 @@ fn strip(nest: &NestPlan, times: Range<i64>, begin: Option<i64>, end: Option<i64
 /// Copies those of the rows that a gap needs.
 ///
 /// # Safety
-/// The rows must be in the chunk's memory, and nobody else's in the gap's.
+/// The rows must be in the part's memory, and nobody else's in the gap's.
 unsafe fn copy(array: &RollingArray, from: Rows, to: Rows, rows: &Range<i64>) {
     let first = rows.start.max(to.time + array.gap.0);
     let end = rows.end.min(to.time + array.gap.1);
