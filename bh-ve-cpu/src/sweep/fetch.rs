@@ -9,34 +9,35 @@ const FURTHEST: i64 = 256 << 10;
 
 /// What is fetched while each slot of each nest is read, and how far away that is, in bytes.
 pub(super) fn fetches(sweep: &Sweep) -> Vec<Vec<(Fetch, i64)>> {
-    // The first nest that uses each array, and the second.
-    let mut users = vec![(None, None); sweep.arrays.len()];
-    for (index, nest) in sweep.nests.iter().enumerate() {
-        for &array in &nest.arrays {
-            match users.get_mut(array as usize) {
-                Some(users @ (None, _)) => users.0 = Some(index),
-                Some((Some(first), second @ None)) if *first != index => *second = Some(index),
-                _ => {}
-            }
+    let mut fetches: Vec<Vec<(Fetch, i64)>> =
+        sweep.nests.iter().map(|nest| vec![(Fetch::Nothing, 0); nest.arrays.len()]).collect();
+    // How many arrays each nest fetches for others.
+    let mut counts = vec![0; sweep.nests.len()];
+    for (number, array) in (0..).zip(&sweep.arrays) {
+        if matches!(array.home, Home::Rolling { .. } | Home::Temporary { .. }) {
+            continue;
+        }
+        let mut users = (0..sweep.nests.len()).filter(|&nest| sweep.nests[nest].arrays.contains(&number));
+        let Some(first) = users.next() else { continue };
+        let Some(ahead) = front(&sweep.nests[first], number) else { continue };
+        let mut set = |nest: usize, fetch: (Fetch, i64)| {
+            let slots = fetches[nest].iter_mut().zip(&sweep.nests[nest].arrays);
+            slots.filter(|(_, array)| **array == number).for_each(|(known, _)| *known = fetch);
+        };
+        set(first, (Fetch::Along, 0));
+        let distance = |nest: usize| {
+            let rows = ahead + sweep.strip - front(&sweep.nests[nest], number)?;
+            let bytes = rows.saturating_mul(array.pitch).saturating_mul(array.dtype.size() as i64);
+            (1..=FURTHEST).contains(&bytes).then_some(bytes)
+        };
+        // Memory is best busy all the time.
+        let others = users.filter_map(|nest| Some((nest, distance(nest)?)));
+        if let Some((nest, bytes)) = others.min_by_key(|&(nest, _)| counts[nest]) {
+            counts[nest] += 1;
+            set(nest, (Fetch::Beyond, bytes));
         }
     }
-    let fetch = |index: usize, array: u32| {
-        let nothing = (Fetch::Nothing, 0);
-        let Some(known) = sweep.arrays.get(array as usize) else { return nothing };
-        let (Some(first), second) = users[array as usize] else { return nothing };
-        if matches!(known.home, Home::Rolling { .. } | Home::Temporary { .. }) {
-            return nothing;
-        }
-        let Some(ahead) = front(&sweep.nests[first], array) else { return nothing };
-        if first == index {
-            return (Fetch::Along, 0);
-        }
-        let Some(own) = front(&sweep.nests[index], array).filter(|_| second == Some(index)) else { return nothing };
-        let bytes = (ahead + sweep.strip - own).saturating_mul(known.pitch).saturating_mul(known.dtype.size() as i64);
-        if (1..=FURTHEST).contains(&bytes) { (Fetch::Beyond, bytes) } else { nothing }
-    };
-    let nests = sweep.nests.iter().enumerate();
-    nests.map(|(index, nest)| nest.arrays.iter().map(|&array| fetch(index, array)).collect()).collect()
+    fetches
 }
 
 /// The furthest row that a nest reads of an array at time 0; `None` if it writes the array as well, or only.
