@@ -1,6 +1,7 @@
 //! Plans of batches that come again: a batch whose tables are equal, but for base identities and the values of
 //! constants, is run without looking at its instructions.
 
+use crate::overlap::Group;
 use crate::plan::BlockPlan;
 use crate::sweep::SweepPlans;
 use bh_bytecode::{Batch, BatchRef};
@@ -23,6 +24,8 @@ pub(crate) struct Plans {
     pub(crate) blocks: Vec<Option<BlockPlan>>,
     /// The sweeps, if they were ever asked for.
     pub(crate) sweeps: Option<SweepPlans>,
+    /// The blocks that may run at the same time, if they were ever asked for.
+    pub(crate) groups: Option<Vec<Group>>,
 }
 
 /// The plans of recent batches.
@@ -41,12 +44,18 @@ impl PlanCache {
         let known = found.is_some();
         let at = found.unwrap_or_else(|| {
             self.make_room(batch.instrs.len());
-            let plans = Plans { blocks: (0..batch.blocks.len()).map(|_| None).collect(), sweeps: None };
+            let blocks = (0..batch.blocks.len()).map(|_| None).collect();
+            let plans = Plans { blocks, sweeps: None, groups: None };
             self.entries.push(Entry { hash, batch: batch.to_owned(), plans, used: 0 });
             self.entries.len() - 1
         });
         self.entries[at].used = self.clock;
         (&mut self.entries[at].plans, known)
+    }
+
+    /// Forgets which blocks may run at the same time, as that depends on the number of threads.
+    pub(crate) fn forget_groups(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.plans.groups = None);
     }
 
     fn make_room(&mut self, instructions: usize) {

@@ -4,9 +4,10 @@ mod machine;
 
 use crate::affinity::{Affinity, bind};
 use crate::cache::{PlanCache, Plans};
+use crate::overlap::{self, Group};
 use crate::plan::BlockPlan;
 use crate::run::Workers;
-use crate::settings::{KEYS, Settings};
+use crate::settings::{KEYS, Overlap, Settings};
 use crate::sweep::{self, SweepPlan};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::{Batch, BatchRef, Opcode};
@@ -14,6 +15,7 @@ use bh_core::abi::{Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
 use machine::Machine;
+use std::ops::Range;
 
 /// The CPU engine.
 pub struct Engine {
@@ -30,6 +32,7 @@ pub struct Engine {
     swept_kernels: Counter,
     saved_bytes: Counter,
     refused_sweeps: Counter,
+    overlapped: Counter,
 }
 
 impl Component for Engine {
@@ -53,6 +56,7 @@ impl Component for Engine {
             swept_kernels: host.counter("kernels in sweeps"),
             saved_bytes: host.counter("bytes saved by sweeps"),
             refused_sweeps: host.counter("sweeps refused"),
+            overlapped: host.counter("kernels overlapped"),
         })
     }
 
@@ -105,6 +109,7 @@ impl Component for Engine {
                     }
                 };
                 self.machine.workers = start(&self.settings)?;
+                self.cache.forget_groups();
                 Ok("ok".into())
             }
             (Some("affinity"), None, ..) => Ok(self.settings.affinity.to_string()),
@@ -153,7 +158,7 @@ impl Component for Engine {
         let whole = blocks.is_empty()
             || (blocks.len() == count && blocks.iter().enumerate().all(|(at, &block)| at as u32 == block));
         let all = if blocks.is_empty() { count } else { 0 };
-        let Plans { blocks: plans, sweeps } = plans;
+        let Plans { blocks: plans, sweeps, groups } = plans;
         let mut rest: &[SweepPlan] = &[];
         if let (Some(bytes), true) = (self.settings.sweep_bytes, whole) {
             if sweeps.is_none() {
@@ -165,7 +170,16 @@ impl Component for Engine {
                 self.refused_sweeps.add(planned.refused);
             }
         }
-        // Blocks before this one have run in a sweep.
+        let overlaps = self.settings.overlap != Overlap::Off && self.machine.workers.threads() > 1;
+        let always = self.settings.overlap == Overlap::On;
+        let mut together: &[Group] = &[];
+        if overlaps && whole && count > 1 {
+            if groups.is_none() && (known || always) {
+                *groups = find_groups(batch, plans, rest, &mut self.machine, self.margins, always);
+            }
+            together = groups.as_deref().unwrap_or_default();
+        }
+        // Blocks before this one have run in a sweep or a group.
         let mut done = 0;
         for block in (0..all as u32).chain(blocks.iter().copied()) {
             enter_block(block);
@@ -182,19 +196,20 @@ impl Component for Engine {
                     self.saved_bytes.add(sweep.saved());
                 }
             }
+            if let [group, others @ ..] = together
+                && group.blocks.start == block
+            {
+                together = others;
+                // What is saved is about half of the work that is shared.
+                let pays = always || self.machine.workers.are_at_hand(group.participants, 2 * group.saved);
+                if pays && self.machine.group(&registry, batch, plans, group) {
+                    done = group.blocks.end;
+                    self.overlapped.add(group.kernels);
+                }
+            }
             if block >= done || !whole {
-                let plan = &mut plans[block as usize];
-                let planned = match plan {
-                    Some(plan) => Ok(plan),
-                    None => {
-                        let machine = &mut self.machine;
-                        BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1).map(|new| {
-                            self.margins.add(new.margins());
-                            plan.insert(new)
-                        })
-                    }
-                };
-                let result = planned.and_then(|plan| self.machine.block(&registry, batch, plan));
+                let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
+                let result = plan.and_then(|plan| self.machine.block(&registry, batch, plan));
                 result.map_err(|error| place(error, batch, block))?;
             }
             self.kernels.add(1);
@@ -202,6 +217,42 @@ impl Component for Engine {
         }
         Ok(Ticket::DONE)
     }
+}
+
+/// The plan of a block, made if there is none.
+fn plan_of<'a>(
+    plan: &'a mut Option<BlockPlan>,
+    batch: &BatchRef<'_>,
+    block: u32,
+    machine: &mut Machine,
+    margins: Counter,
+) -> Result<&'a BlockPlan> {
+    match plan {
+        Some(plan) => Ok(plan),
+        None => {
+            let new = BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1)?;
+            margins.add(new.margins());
+            Ok(plan.insert(new))
+        }
+    }
+}
+
+/// The blocks of a batch that may run at the same time; `all` of them, or where that saves time. `None` if they are not
+/// planned yet.
+fn find_groups(
+    batch: &BatchRef<'_>,
+    plans: &mut [Option<BlockPlan>],
+    sweeps: &[SweepPlan],
+    machine: &mut Machine,
+    margins: Counter,
+    all: bool,
+) -> Option<Vec<Group>> {
+    let apart: Vec<Range<u32>> = sweeps.iter().map(|sweep| sweep.blocks.clone()).collect();
+    for block in (0..plans.len() as u32).filter(|block| all && !apart.iter().any(|range| range.contains(block))) {
+        // What cannot be planned fails in its turn.
+        let _ = plan_of(&mut plans[block as usize], batch, block, machine, margins);
+    }
+    overlap::plan(batch, plans, &apart, machine.workers.threads(), all)
 }
 
 /// Names the block of an error, and its first operation if no other is named.

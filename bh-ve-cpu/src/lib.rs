@@ -4,6 +4,7 @@ mod affinity;
 mod cache;
 mod engine;
 mod neutral;
+mod overlap;
 mod plan;
 mod primitives;
 mod program;

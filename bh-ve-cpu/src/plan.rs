@@ -170,3 +170,8 @@ impl Uses {
         }
     }
 }
+
+/// Bytes of a temporary, with what lies between it and the next one.
+pub(crate) fn temporary_bytes(temporary: &Temporary) -> usize {
+    (temporary.len as usize * temporary.dtype.size()).next_multiple_of(64)
+}

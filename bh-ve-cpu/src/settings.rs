@@ -22,12 +22,24 @@ pub(crate) const KEYS: &[&str] = &[
     "cache_bytes",
     "sweep_bytes",
     "stream_bytes",
+    "overlap",
     "jit",
     "jit_kernels",
     "jit_cache_dir",
     "jit_library",
     "fast_math",
 ];
+
+/// When kernels that have nothing to do with each other run at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overlap {
+    /// Never.
+    Off,
+    /// When a batch comes again, where that saves time.
+    Auto,
+    /// Wherever they may.
+    On,
+}
 
 /// When kernels are compiled to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) stream_bytes: u64,
     /// What the nearest large cache holds, less some room.
     pub(crate) cache_bytes: i64,
+    /// When kernels run at the same time.
+    pub(crate) overlap: Overlap,
     /// When kernels are compiled.
     pub(crate) jit: Jit,
     /// The most compiled kernels that are kept in memory.
@@ -123,6 +137,12 @@ impl Settings {
             Some("off") => None,
             Some(text) => return wrong("sweeps", text, "auto or off"),
         };
+        let overlap = match host.config("overlap").as_deref() {
+            None | Some("" | "auto") => Overlap::Auto,
+            Some("on") => Overlap::On,
+            Some("off") => Overlap::Off,
+            Some(text) => return wrong("overlap", text, "auto, on or off"),
+        };
         let jit = match host.config("jit").as_deref() {
             None | Some("" | "auto") => Jit::Auto,
             Some("on") => Jit::On,
@@ -145,6 +165,7 @@ impl Settings {
             sweep_bytes,
             stream_bytes,
             cache_bytes,
+            overlap,
             jit,
             jit_kernels,
             jit_cache_dir,

@@ -63,6 +63,11 @@ fn cpu_plain() {
 }
 
 #[test]
+fn overlap() {
+    conforms("overlap");
+}
+
+#[test]
 fn shadow() {
     conforms("shadow");
 }

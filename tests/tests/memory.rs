@@ -119,3 +119,19 @@ fn freed_arrays_can_be_written_again() {
         script.discard(stack).unwrap();
     });
 }
+
+/// Also where kernels that have nothing to do with each other run at the same time, and all of these end before it goes.
+#[test]
+fn freed_arrays_live_again_from_their_next_write_on() {
+    for name in stacks::STACKS {
+        let mut stack = stacks::load(name).unwrap();
+        let mut script = Script::new(&stack, 4);
+        script.fill(3, 1.0).fill(0, 3.0).op(Opcode::Add, &[1, 0, 0]).op(Opcode::Free, &[0]);
+        script.fill(0, 5.0).op(Opcode::Add, &[2, 0, 1]);
+        script.run(&mut stack).unwrap();
+        for (array, value) in [(0, 5.0), (2, 11.0), (3, 1.0)] {
+            assert_eq!(script.values(&mut stack, array).unwrap(), [value; LEN_], "{name}");
+        }
+        script.discard(&mut stack).unwrap();
+    }
+}

@@ -1,4 +1,4 @@
-//! Random programs: all four stacks give what the oracle gives.
+//! Random programs: all stacks give what the oracle gives.
 
 use bh_core::stack::Stack;
 use bh_tests::{random, stacks};
@@ -21,6 +21,10 @@ fn check_part(part: u64, programs: u64) -> u64 {
         count += 1;
     }
     for stack in &mut stacks {
+        if stack.name() == "overlap" {
+            let overlapped = stack.stats().get("ve-cpu.kernels overlapped").unwrap_or(0);
+            assert!(overlapped > count, "{overlapped} kernels at the same time in {count} programs");
+        }
         let leaks = stack.message("leaks").unwrap();
         assert_eq!(leaks.lines().last(), Some("0 arrays alive, 0 bytes of host memory"), "stack {}", stack.name());
     }

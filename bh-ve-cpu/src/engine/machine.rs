@@ -1,6 +1,9 @@
-//! What runs planned blocks and sweeps: on memory that the registry lends, with threads and scratch of its own.
+//! What runs planned blocks, groups and sweeps: on memory that the registry lends, with threads and scratch of its own.
 
-use crate::plan::{BaseUse, BlockPlan, Work};
+mod group;
+mod lent;
+
+use crate::plan::{BaseUse, BlockPlan, Work, temporary_bytes};
 use crate::primitives::Primitives;
 use crate::program::Program;
 use crate::run::{self, Aligned, Binding, Workers};
@@ -12,6 +15,7 @@ use bh_core::abi::{Buffer, status};
 use bh_core::{Error, Registry, Result};
 use bh_fuser::lower::{BufferRef, Home, Special, Temporary};
 use bh_methods::Methods;
+use lent::Lent;
 
 /// What runs kernels: threads, scratch and lent memory.
 pub(super) struct Machine {
@@ -24,7 +28,7 @@ pub(super) struct Machine {
     temporaries: Aligned,
     lent: Vec<Buffer>,
     fresh: Vec<Buffer>,
-    /// One for each nest of a sweep.
+    /// One for each nest of a sweep, or program of a group.
     bindings: Vec<Binding>,
     gaps: Aligned,
 }
@@ -125,24 +129,6 @@ impl Machine {
         })
     }
 
-    /// The memory of a buffer.
-    fn data(&mut self, plan: &BlockPlan, buffer: BufferRef, temporaries: &[Temporary]) -> *mut u8 {
-        let lent = |base: u32| plan.bases.iter().position(|lent| lent.base == base);
-        let data = match buffer {
-            BufferRef::Base(base) => lent(base).map(|at| self.lent[at].data.cast()),
-            BufferRef::Fresh(base) => {
-                let at = plan.renames.iter().position(|rename| rename.base == base);
-                at.map(|at| self.fresh[at].data.cast())
-            }
-            BufferRef::Temporary(number) => {
-                let before: usize = temporaries[..number as usize].iter().map(temporary_bytes).sum();
-                Some(self.temporaries.reserve(0).wrapping_add(before))
-            }
-            BufferRef::None => None,
-        };
-        data.unwrap_or(std::ptr::null_mut())
-    }
-
     fn program(
         &mut self,
         batch: &BatchRef<'_>,
@@ -150,21 +136,9 @@ impl Machine {
         program: &Program,
         temporaries: &[Temporary],
     ) -> Result<()> {
-        self.binding.slots.clear();
-        self.binding.gathers.clear();
-        self.binding.constants.clear();
-        for slot in &program.slots {
-            let data = self.data(plan, slot.buffer, temporaries).wrapping_offset(slot.start);
-            self.binding.slots.push(data);
-        }
-        for source in &program.gathers {
-            let data = self.data(plan, source.buffer, temporaries);
-            let size = gather_size(batch, source.buffer);
-            self.binding.gathers.push(data.wrapping_offset(source.start as isize * size as isize));
-        }
-        for (dtype, constant) in &program.constants {
-            self.binding.constants.push(constant.value(batch, *dtype).bytes());
-        }
+        let memory = self.temporaries.reserve(0);
+        let lent = Lent { plan, bases: &self.lent, fresh: &self.fresh, temporaries, memory };
+        lent.bind(batch, program, &mut self.binding);
         if let (Some(native), Some(tier1)) = (&program.native, &mut self.tier1) {
             tier1.count(&native.kernel, program.work());
         }
@@ -233,12 +207,14 @@ impl Machine {
         let instr = &batch.instrs[index as usize];
         let shape =
             instr.inputs().iter().find_map(|operand| operand.as_view()).map_or(&[][..], |view| batch.shape(view));
+        let (fresh, memory) = (&self.fresh, std::ptr::null_mut());
+        let lent = Lent { plan, bases: &self.lent, fresh, temporaries: &[], memory };
         let mut views = Vec::with_capacity(4);
         for operand in instr.operands() {
             views.push(match operand.as_view() {
                 Some(view) => {
                     let base = batch.views[view as usize].base;
-                    Strided::new(batch, view, self.data(plan, BufferRef::Base(base), &[]))
+                    Strided::new(batch, view, lent.data(BufferRef::Base(base)))
                 }
                 None => {
                     let shape = if instr.opcode.is_extension() { &[][..] } else { shape };
@@ -270,17 +246,5 @@ impl Machine {
             }
         }
         Ok(())
-    }
-}
-
-fn temporary_bytes(temporary: &Temporary) -> usize {
-    (temporary.len as usize * temporary.dtype.size()).next_multiple_of(64)
-}
-
-/// Bytes per element of a gather's source.
-fn gather_size(batch: &BatchRef<'_>, buffer: BufferRef) -> usize {
-    match buffer {
-        BufferRef::Base(base) | BufferRef::Fresh(base) => batch.bases[base as usize].dtype().size(),
-        BufferRef::Temporary(_) | BufferRef::None => 1,
     }
 }

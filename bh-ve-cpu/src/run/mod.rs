@@ -1,5 +1,6 @@
 //! Running programs: binding them to memory, and driving their blocks on the participants.
 
+mod alone;
 mod cursor;
 mod division;
 mod failure;
@@ -15,11 +16,12 @@ mod scratch;
 mod sweep;
 mod workers;
 
+pub(crate) use alone::run_alone;
 pub(crate) use failure::Failure;
 pub(crate) use gather::resolve;
 pub(crate) use scratch::Aligned;
 pub(crate) use sweep::run_sweep;
-pub(crate) use workers::Workers;
+pub(crate) use workers::{Workers, kernel_participants};
 
 use crate::primitives::Primitives;
 use crate::program::{Geometry, Program};

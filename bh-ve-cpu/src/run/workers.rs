@@ -21,6 +21,11 @@ const TASK: u64 = 400_000;
 const LEAST_TASKS: u64 = 4;
 const MOST_TASKS: u64 = 64;
 
+/// How many of so many participants should share work of this many units, if they are there.
+pub(crate) fn kernel_participants(units: u64, threads: usize) -> usize {
+    if units < SERIAL_AWAKE { 1 } else { threads.min((units / (SERIAL_AWAKE / 2)) as usize) }
+}
+
 /// The calling thread and the pool.
 pub(crate) struct Workers {
     pool: Option<Pool>,
@@ -57,20 +62,19 @@ impl Workers {
 
     /// How many participants should share work of this many units.
     pub(crate) fn participants(&self, units: u64) -> usize {
-        if units < SERIAL_AWAKE || self.threads == 1 {
-            return 1;
-        }
+        let wanted = kernel_participants(units, self.threads);
+        if wanted > 1 && self.are_at_hand(wanted, units) { wanted } else { 1 }
+    }
+
+    /// Are so many participants there for work of this many units, or is it worth waking them?
+    pub(crate) fn are_at_hand(&self, participants: usize, units: u64) -> bool {
         let now = Instant::now();
         let close =
             |(last, streak): (Instant, u32)| (now.duration_since(last) < CLOSE).then_some(streak.min(STREAK) + 1);
         let streak = self.recent.get().and_then(close).unwrap_or(0);
         self.recent.set(Some((now, streak)));
-        let wanted = self.threads.min((units / (SERIAL_AWAKE / 2)) as usize);
-        let awake = || self.pool.as_ref().is_some_and(|pool| pool.is_awake(wanted - 1));
-        if units < SERIAL && streak < STREAK && !awake() {
-            return 1;
-        }
-        wanted
+        let awake = || self.pool.as_ref().is_some_and(|pool| pool.is_awake(participants - 1));
+        units >= SERIAL || streak >= STREAK || awake()
     }
 
     /// Into how many tasks work of so many units, which has so many parts that can be done apart, should be cut.

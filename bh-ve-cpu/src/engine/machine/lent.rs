@@ -1,0 +1,69 @@
+//! Where the memory of a block is, and programs bound to it.
+
+use crate::plan::{BlockPlan, temporary_bytes};
+use crate::program::Program;
+use crate::run::Binding;
+use bh_bytecode::BatchRef;
+use bh_core::abi::Buffer;
+use bh_fuser::lower::{BufferRef, Temporary};
+
+/// The memory of a block that runs.
+#[derive(Clone, Copy)]
+pub(super) struct Lent<'a> {
+    pub(super) plan: &'a BlockPlan,
+    /// One for each base of the plan.
+    pub(super) bases: &'a [Buffer],
+    /// One for each rename of the plan.
+    pub(super) fresh: &'a [Buffer],
+    pub(super) temporaries: &'a [Temporary],
+    /// Where the temporaries begin.
+    pub(super) memory: *mut u8,
+}
+
+impl Lent<'_> {
+    /// The memory of a buffer.
+    pub(super) fn data(&self, buffer: BufferRef) -> *mut u8 {
+        let data = match buffer {
+            BufferRef::Base(base) => {
+                let at = self.plan.bases.iter().position(|lent| lent.base == base);
+                at.map(|at| self.bases[at].data.cast())
+            }
+            BufferRef::Fresh(base) => {
+                let at = self.plan.renames.iter().position(|rename| rename.base == base);
+                at.map(|at| self.fresh[at].data.cast())
+            }
+            BufferRef::Temporary(number) => {
+                let before: usize = self.temporaries[..number as usize].iter().map(temporary_bytes).sum();
+                Some(self.memory.wrapping_add(before))
+            }
+            BufferRef::None => None,
+        };
+        data.unwrap_or(std::ptr::null_mut())
+    }
+
+    /// Binds a program of the block.
+    pub(super) fn bind(&self, batch: &BatchRef<'_>, program: &Program, binding: &mut Binding) {
+        binding.slots.clear();
+        binding.gathers.clear();
+        binding.constants.clear();
+        for slot in &program.slots {
+            binding.slots.push(self.data(slot.buffer).wrapping_offset(slot.start));
+        }
+        for source in &program.gathers {
+            let size = gather_size(batch, source.buffer);
+            let data = self.data(source.buffer).wrapping_offset(source.start as isize * size as isize);
+            binding.gathers.push(data);
+        }
+        for (dtype, constant) in &program.constants {
+            binding.constants.push(constant.value(batch, *dtype).bytes());
+        }
+    }
+}
+
+/// Bytes per element of a gather's source.
+fn gather_size(batch: &BatchRef<'_>, buffer: BufferRef) -> usize {
+    match buffer {
+        BufferRef::Base(base) | BufferRef::Fresh(base) => batch.bases[base as usize].dtype().size(),
+        BufferRef::Temporary(_) | BufferRef::None => 1,
+    }
+}

@@ -1,0 +1,57 @@
+//! A batch that comes again allocates no more for kernels at the same time than it does for one after the other.
+
+mod support;
+
+use bh_bytecode::interp::Memory;
+use bh_bytecode::text;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use support::{Driver, singletons};
+
+struct Counting;
+
+thread_local! {
+    /// Allocations of this thread: helpers may come for the first time at any time.
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: the system's allocator does everything.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: promised by the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
+        // SAFETY: promised by the caller.
+        unsafe { System.dealloc(data, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn repeated_groups_allocate_nothing() {
+    let (mut tables, mut memory) = (String::from("bh batch 1\n"), Memory::new());
+    for array in 0..6 {
+        tables += &format!("base b{array} = f64[40000] id {}\n", array + 1);
+        memory.insert(array + 1, vec![0; 320_000]);
+    }
+    (0..6).for_each(|array| tables += &format!("view v{array} = b{array} at 0 [40000:1]\n"));
+    (0..6).for_each(|array| tables += &format!("v{array} = sqrt v{array}\nv{array} = add v{array}, v{array}\n"));
+    let batch = singletons(&text::parse(&tables).unwrap());
+    let counts = ["off", "on"].map(|overlap| {
+        let keys = [("threads", "2"), ("overlap", overlap), ("jit", "off")];
+        let mut driver = Driver::new(&keys).unwrap();
+        driver.run_on(&batch.as_ref(), &memory).unwrap();
+        driver.run(&batch.as_ref()).unwrap();
+        let before = COUNT.get();
+        (0..50).for_each(|_| driver.run(&batch.as_ref()).unwrap());
+        let count = COUNT.get() - before;
+        assert_eq!(driver.counter("kernels overlapped"), if overlap == "on" { 12 * 52 } else { 0 });
+        count
+    });
+    assert_eq!(counts, [0, 0]);
+}
