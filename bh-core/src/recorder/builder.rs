@@ -13,6 +13,8 @@ pub(super) struct Builder {
     pub(super) epoch: u64,
     /// Bytes of the bases that came to life in this batch, or that it drops.
     pub(super) held_bytes: u64,
+    /// Bytes of all bases that have come to life since the program began, without those that were dropped.
+    pub(super) live_bytes: i64,
     /// Bytes that the instructions write: a measure of the work.
     pub(super) work_bytes: u64,
     pub(super) period: Period,
@@ -29,6 +31,7 @@ impl Builder {
             batch: Batch::default(),
             epoch: 1,
             held_bytes: 0,
+            live_bytes: 0,
             work_bytes: 0,
             period: Period::new(),
             views: Index::new(),
@@ -62,6 +65,7 @@ impl Builder {
     pub(super) fn push_base(&mut self, base: Base) -> u32 {
         if base.has(base_flags::BORN) {
             self.held_bytes = self.held_bytes.saturating_add(base.bytes());
+            self.live_bytes = self.live_bytes.saturating_add_unsigned(base.bytes());
         }
         self.batch.push_base(base)
     }
@@ -154,7 +158,7 @@ impl Builder {
     #[inline]
     pub(super) fn push_instr(&mut self, instr: Instr, structure: u64) {
         let code = u64::from(instr.opcode.0) | u64::from(instr.param) << 16;
-        self.period.push(mix(structure, code));
+        self.period.push(mix(structure, code), self.live_bytes);
         self.batch.instrs.push(instr);
     }
 }

@@ -1,5 +1,5 @@
 //! Finds the period of a program's loop from the structure of the instructions as they are recorded, so that batches
-//! can be cut where they repeat.
+//! can be cut where they repeat, and where in a turn the least would go through memory from one batch to the next.
 
 use super::small_view::mix;
 
@@ -24,12 +24,16 @@ pub(super) struct Period {
     run: u64,
     /// Where the first repetition of this period began, minus `period`: the head of the loop.
     head: u64,
+    /// The fewest bytes of arrays that were in use in the turn so far, counted from the head, and behind which instruction.
+    least: (i64, u64),
+    /// Where turns are to end: where the last complete one had the fewest bytes in use, if that are fewer than at its end.
+    end: u64,
 }
 
 impl Period {
     pub(super) fn new() -> Period {
         let (ring, last) = (vec![0; RING as usize], vec![0; PLACES]);
-        Period { ring, last, position: 0, longest: RING, period: 0, run: 0, head: 0 }
+        Period { ring, last, position: 0, longest: RING, period: 0, run: 0, head: 0, least: (i64::MAX, 0), end: 0 }
     }
 
     /// Looks for loops of at most so many instructions. Longer ones are of no use to who asks, and would hide the loop inside
@@ -38,9 +42,9 @@ impl Period {
         self.longest = RING.min(instructions as u64);
     }
 
-    /// Takes the hash of the next instruction.
+    /// Takes the hash of the next instruction, and how many bytes of arrays are in use behind it.
     #[inline]
-    pub(super) fn push(&mut self, hash: u64) {
+    pub(super) fn push(&mut self, hash: u64, live: i64) {
         let at = self.position;
         let place = (mix(hash, 0) >> 32) as usize % PLACES;
         let repeats = self.period != 0 && self.ring[((at - self.period) % RING) as usize] == hash;
@@ -56,6 +60,14 @@ impl Period {
             };
             self.run = u64::from(self.period != 0);
             self.head = at - self.period;
+            (self.least, self.end) = ((i64::MAX, 0), self.head);
+        }
+        if live < self.least.0 {
+            self.least = (live, at + 1);
+        }
+        if self.period != 0 && self.run.is_multiple_of(self.period) {
+            self.end = if live <= self.least.0 { self.head } else { self.least.1 };
+            self.least.0 = i64::MAX;
         }
         self.ring[(at % RING) as usize] = hash;
         self.last[place] = at + 1;
@@ -74,7 +86,7 @@ impl Period {
 
     /// Has the instruction taken last completed a turn of the loop?
     pub(super) fn at_boundary(&self) -> bool {
-        self.found().is_some_and(|period| (self.position - self.head).is_multiple_of(period))
+        self.found().is_some_and(|period| (self.position - self.end).is_multiple_of(period))
     }
 }
 
@@ -85,7 +97,7 @@ mod tests {
     fn boundaries(stream: &[u64]) -> Vec<usize> {
         let mut period = Period::new();
         let push = |(index, &hash): (usize, &u64)| {
-            period.push(hash);
+            period.push(hash, 0);
             period.at_boundary().then_some(index + 1)
         };
         stream.iter().enumerate().filter_map(push).collect()
@@ -114,11 +126,11 @@ mod tests {
     #[test]
     fn a_second_turn_that_has_begun_makes_a_period_likely() {
         let mut period = Period::new();
-        (0..100).for_each(|hash| period.push(hash));
+        (0..100).for_each(|hash| period.push(hash, 0));
         assert!(!period.is_likely());
-        (0..LIKELY).for_each(|hash| period.push(hash));
+        (0..LIKELY).for_each(|hash| period.push(hash, 0));
         assert!(period.is_likely() && period.found().is_none());
-        period.push(1000);
+        period.push(1000, 0);
         assert!(!period.is_likely());
     }
 
@@ -130,7 +142,7 @@ mod tests {
             let mut period = Period::new();
             period.set_longest(longest);
             let push = |(index, &hash): (usize, &u64)| {
-                period.push(hash);
+                period.push(hash, 0);
                 (period.at_boundary() && index >= 603).then_some(index + 1)
             };
             stream.iter().enumerate().filter_map(push).collect::<Vec<usize>>()
@@ -138,6 +150,20 @@ mod tests {
         let turns: Vec<usize> = (2..=12).map(|turn| 606 + 50 * turn).collect();
         assert_eq!(second(100), turns);
         assert_eq!(second(1000), [1206]);
+    }
+
+    #[test]
+    fn turns_end_where_the_least_is_in_use() {
+        // The first instructions of a turn are alike, so that the loop is first seen at the fourth, where arrays are in use.
+        let turn = [(1, 10), (1, 20), (1, 30), (2, 30), (3, 20), (4, 0), (5, 5), (6, 5)];
+        let mut period = Period::new();
+        let push = |(index, &(hash, live)): (usize, &(u64, i64))| {
+            period.push(hash, 100 + live);
+            period.at_boundary().then_some(index + 1)
+        };
+        let found: Vec<usize> = [turn; 6].as_flattened().iter().enumerate().filter_map(push).collect();
+        // Before the loop is seen, its three equal instructions are one.
+        assert_eq!(found, [2, 3, 10, 11, 22, 30, 38, 46]);
     }
 
     #[test]

@@ -190,6 +190,7 @@ impl State {
         let base = &mut self.builder.batch.bases[index];
         base.flags |= base_flags::DIES;
         // What is born and dies in the batch is not held after its last use; what was there before is held until then.
+        self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(bytes);
         let held = &mut self.builder.held_bytes;
         *held = if base.has(base_flags::BORN) { held.saturating_sub(bytes) } else { held.saturating_add(bytes) };
         let structure = self.handles.at(handle).view.hash;
