@@ -6,7 +6,7 @@ use super::tile;
 use super::{Fold, Native, Op, Place, Program, RowStride, SlotPlan, weight};
 use crate::neutral::neutral;
 use crate::primitives::{PrimFn, Primitives};
-use crate::run::Loops;
+use crate::run::{Division, Level, Loops};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
@@ -146,7 +146,12 @@ impl Compiler<'_> {
         };
         let mut program = Program {
             geometry: self.analysis.geometry.clone(),
-            loops: Loops::new(&self.analysis.geometry, kernel.reduces()),
+            loops: match kernel.reduces() {
+                true => {
+                    Loops::Fold(Division::new(&self.analysis.geometry, tile::folded(stage, &self.analysis.geometry)))
+                }
+                false => Loops::Map(Level::around(&self.analysis.geometry)),
+            },
             slots: self.slot_plans(),
             splat: self.analysis.splat.clone(),
             constants: kernel.constants.iter().copied().zip(stage.parameters.constants.iter().copied()).collect(),

@@ -19,6 +19,7 @@ pub(crate) use compile::{SweepMemory, compile, compile_in_sweep};
 pub(crate) use cut::{Cut, gcd, split};
 pub(crate) use geometry::Geometry;
 pub(crate) use margin::Margin;
+pub(crate) use tile::FOLDED;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn, SumFn};
 use crate::run::Loops;

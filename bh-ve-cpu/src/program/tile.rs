@@ -1,8 +1,9 @@
 //! Tiles: where a nest reads several planes of an array around the one that it is at, and these do not fit the cache, it
-//! goes through all planes a few rows at a time, so that each row comes from memory once.
+//! goes through all planes a few rows at a time, so that each row comes from memory once; and parts of lines that are folded
+//! together.
 
 use super::Geometry;
-use bh_fuser::lower::{SlotMode, Stage};
+use bh_fuser::lower::{Dim, SlotMode, Stage};
 
 /// The fewest iterations of the second dimension in a tile: rows at a tile's edge are read twice.
 const LEAST: i64 = 16;
@@ -49,6 +50,36 @@ pub(crate) fn choose(stage: &Stage, geometry: &Geometry, cache: i64) -> Option<i
     // Equal tiles.
     let tiles = (rows + fitting - 1) / fitting;
     (tiles > 1).then(|| (rows + tiles - 1) / tiles)
+}
+
+/// Kept elements that are folded together, at most: what they are folded into fits the nearest cache.
+pub(crate) const FOLDED: i64 = 4096;
+/// The fewest: a call for each line of them.
+const LEAST_FOLDED: i64 = 256;
+/// Bytes of the nearest cache that they may use.
+const NEAREST: i64 = 24 << 10;
+
+/// How many elements of kept lines to fold together: as many as the nearest cache holds, where all of what is folded reads
+/// the same lines again.
+pub(crate) fn folded(stage: &Stage, geometry: &Geometry) -> i64 {
+    let (kernel, parameters) = (&stage.kernel, &stage.parameters);
+    let stays = |slot: usize| {
+        let strides = parameters.stride(slot);
+        let around = strides.iter().zip(&kernel.dims).filter(|(_, dim)| **dim == Dim::Reduced);
+        strides[geometry.line_dim] != 0 && around.fold(true, |stays, (stride, _)| stays && *stride == 0)
+    };
+    let (mut bytes, mut again) = (0, false);
+    for (slot, form) in kernel.slots.iter().enumerate() {
+        match form.mode {
+            SlotMode::Result => bytes += form.dtype.size() as i64,
+            SlotMode::Read if stays(slot) => {
+                bytes += form.dtype.size() as i64;
+                again = true;
+            }
+            _ => {}
+        }
+    }
+    if again { (NEAREST / bytes.max(1)).clamp(LEAST_FOLDED, FOLDED) } else { FOLDED }
 }
 
 /// Bytes of a plane of a slot, which is what one iteration of the outermost dimension touches.

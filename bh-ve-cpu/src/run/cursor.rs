@@ -1,12 +1,17 @@
 //! Walking over some of the dimensions of a nest, with the positions of all slots.
 
-use crate::program::{SlotPlan, split};
+use crate::program::{Geometry, SlotPlan, split};
 
 /// The dimensions of one loop level, outermost first, as (dimension, extent).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level(pub(crate) Vec<(usize, i64)>);
 
 impl Level {
+    /// The dimensions around lines.
+    pub(crate) fn around(geometry: &Geometry) -> Level {
+        Level((0..geometry.line_dim).map(|dim| (dim, geometry.extents[dim])).collect())
+    }
+
     /// The number of iterations.
     pub(crate) fn count(&self) -> i64 {
         self.0.iter().map(|&(_, extent)| extent).product()

@@ -2,16 +2,18 @@
 //! view alone, so that the tree of a fold is always the same.
 
 use super::cursor::Level;
-use crate::program::{Cut, Geometry, gcd, split};
+use crate::program::{Cut, FOLDED, Geometry, gcd, split};
 use bh_fuser::lower::{Dim, Stage};
 use std::ops::Range;
 
 /// Elements of a chunk, about, where lines are kept: each leaves as many partial results as a line has elements.
 const KEPT_CHUNK: i64 = 32_768;
-/// Kept elements that are folded together, about.
-const TILE: i64 = 4096;
 /// The most elements of partial results, about, where lines are kept.
 const PARTIALS: i64 = 1 << 20;
+/// Where so many elements are kept, which are enough to share out, chunks have at least so many lines: their results go
+/// through memory.
+const MANY_KEPT: i64 = 1 << 16;
+const LINES: i64 = 64;
 
 /// How the iterations are divided.
 #[derive(Debug)]
@@ -39,8 +41,8 @@ pub(crate) struct Division {
 }
 
 impl Division {
-    /// Divides a nest.
-    pub(crate) fn new(geometry: &Geometry) -> Division {
+    /// Divides a nest; about `tile` kept elements are folded together, which changes nothing else.
+    pub(crate) fn new(geometry: &Geometry, tile: i64) -> Division {
         let level = |role: Dim| {
             let dims = (0..geometry.line_dim).filter(|&dim| geometry.dims[dim] == role);
             Level(dims.map(|dim| (dim, geometry.extents[dim])).collect())
@@ -70,8 +72,9 @@ impl Division {
             // However much of it is merged into lines.
             let run = (0..geometry.dims.len()).rev().take_while(|&dim| geometry.dims[dim] == Dim::Kept);
             let run: i64 = run.map(|dim| geometry.extents[dim]).product();
-            let per_chunk = ceil(rows, most).max(KEPT_CHUNK / run.max(1)).max(1);
-            let part_steps = (TILE / geometry.row / geometry.step * geometry.step).max(geometry.step);
+            let least = if kept_elements < MANY_KEPT { 1 } else { LINES };
+            let per_chunk = ceil(rows, most).max(KEPT_CHUNK / run.max(1)).max(least);
+            let part_steps = (tile / geometry.row / geometry.step * geometry.step).max(geometry.step);
             Division {
                 kept,
                 reduced,
@@ -91,7 +94,7 @@ impl Division {
     /// Iterations of a stage's outermost loop that end with whole units; `None` if only all of them do.
     pub(crate) fn rows_of(stage: &Stage) -> Option<i64> {
         let geometry = Geometry::new(&stage.kernel, &stage.parameters);
-        let division = Division::new(&geometry);
+        let division = Division::new(&geometry, FOLDED);
         if geometry.dims[0] == Dim::Kept {
             return (geometry.line_dim > 0).then_some(1);
         }

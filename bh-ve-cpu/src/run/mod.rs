@@ -24,9 +24,9 @@ pub(crate) use sweep::run_sweep;
 pub(crate) use workers::{Workers, kernel_participants};
 
 use crate::primitives::Primitives;
-use crate::program::{Geometry, Program};
+use crate::program::Program;
 use bh_core::Result;
-use cursor::Level;
+pub(crate) use cursor::Level;
 pub(crate) use division::Division;
 
 /// The memory and values that a program runs on.
@@ -85,15 +85,4 @@ pub(crate) enum Loops {
     Map(Level),
     /// With folds.
     Fold(Division),
-}
-
-impl Loops {
-    /// Divides a nest.
-    pub(crate) fn new(geometry: &Geometry, folds: bool) -> Loops {
-        if folds {
-            Loops::Fold(Division::new(geometry))
-        } else {
-            Loops::Map(Level((0..geometry.line_dim).map(|dim| (dim, geometry.extents[dim])).collect()))
-        }
-    }
 }

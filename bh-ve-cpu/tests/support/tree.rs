@@ -12,6 +12,8 @@ const WHOLE_ROW: usize = 32_768;
 const LONG_ROW: usize = 64;
 const KEPT_CHUNK: usize = 32_768;
 const KEPT_PARTIALS: usize = 1 << 20;
+const MANY_KEPT: usize = 1 << 16;
+const LINES: usize = 64;
 
 /// The sizes of the chunks that these axes are cut into: at most `most`, and a multiple of `unit` where possible.
 fn chunks(axes: &[usize], most: usize, unit: usize) -> Vec<usize> {
@@ -73,7 +75,8 @@ fn tree<T: Copy>(axes: &[usize], values: &[T], neutral: T, op: impl Fn(T, T) -> 
 
 /// The fold of one of `kept` results, of which `run` lie inside of all folded axes.
 fn kept_tree<T: Copy>(values: &[T], (run, kept): (usize, usize), neutral: T, op: impl Fn(T, T) -> T) -> T {
-    let chunk = values.len().div_ceil((KEPT_PARTIALS / kept).max(1)).max(KEPT_CHUNK / run).max(1);
+    let least = if kept < MANY_KEPT { 1 } else { LINES };
+    let chunk = values.len().div_ceil((KEPT_PARTIALS / kept).max(1)).max(KEPT_CHUNK / run).max(least);
     halve(values.chunks(chunk).map(|chunk| chunk.iter().fold(neutral, |a, &b| op(a, b))).collect(), op)
 }
 
@@ -271,4 +274,7 @@ pub fn check_folds(drivers: &mut [Driver]) {
     check(drivers, &[2100, 1001], &[0, 1], 1);
     check(drivers, &[2000, 1100], &[0], 2);
     check(drivers, &[1400, 1500], &[0, 1], 2);
+    // So many results that chunks are longer.
+    check(drivers, &[70, 65_536], &[0], 2);
+    check(drivers, &[70, 65_535], &[0], 2);
 }
