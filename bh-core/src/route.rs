@@ -3,7 +3,8 @@
 use crate::abi::{BatchTables, capability, status};
 use crate::error::{Error, Result};
 use crate::link::{Link, Target};
-use bh_bytecode::{BatchRef, Block, Kind};
+use bh_bytecode::{BatchRef, Block, Kind, Opcode, Operand};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Runs blocks on the engine behind `link`. After a failure the rest still runs; the first error is returned. The
@@ -208,6 +209,28 @@ fn uses(batch: &BatchRef<'_>, instr: u32, base: u32) -> bool {
     operands.iter().filter_map(|operand| operand.as_view()).any(|view| batch.views[view as usize].base == base)
 }
 
+/// How many of these blocks come before the first that uses a base after another one's FREE of it: retired behind that
+/// use, the FREE would drop what was written anew.
+fn until_reuse(batch: &BatchRef<'_>, blocks: &[u32]) -> usize {
+    let mut freed: HashSet<u32> = HashSet::new();
+    let base_of = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
+    for (position, &index) in blocks.iter().enumerate() {
+        let block = &batch.blocks[index as usize];
+        let instrs = || batch.block_instrs(block).iter().map(|&instr| &batch.instrs[instr as usize]);
+        if !freed.is_empty() {
+            let work = instrs().filter(|instr| !instr.opcode.is_system());
+            let aliases = batch.renames(block).iter().map(|rename| rename.alias);
+            let mut used = work.flat_map(|instr| instr.operands().iter().filter_map(base_of)).chain(aliases);
+            if used.any(|base| freed.contains(&base)) {
+                return position;
+            }
+        }
+        let frees = instrs().filter(|instr| instr.opcode == Opcode::Free);
+        freed.extend(frees.flat_map(|instr| instr.operands().iter().filter_map(base_of)));
+    }
+    blocks.len()
+}
+
 /// The calls for one batch.
 struct Run<'a> {
     link: &'a Link,
@@ -228,7 +251,8 @@ impl Run<'_> {
         let tables = BatchTables::new(batch);
         let mut rest = blocks;
         while !rest.is_empty() {
-            let Some((mut result, ticket)) = self.link.foreign().execute(&tables, rest) else {
+            let (run, later) = if retires { (rest, &rest[..0]) } else { rest.split_at(until_reuse(batch, rest)) };
+            let Some((mut result, ticket)) = self.link.foreign().execute(&tables, run) else {
                 return self.child(batch, rest);
             };
             if ticket != 0 && (!retires || result.is_err()) {
@@ -238,15 +262,16 @@ impl Run<'_> {
                 self.tickets.push((Target::Own, ticket));
             }
             let Err(error) = result else {
-                self.retire(batch, if retires { &[] } else { rest });
-                return;
+                self.retire(batch, if retires { &[] } else { run });
+                rest = later;
+                continue;
             };
             let error = self.link.named(error, batch);
-            let failed = error.block.and_then(|block| rest.iter().position(|&other| other == block));
+            let failed = error.block.and_then(|block| run.iter().position(|&other| other == block));
             // An engine that does not say where it stopped may have done anything.
             let (done, lost, next) = match failed {
-                Some(position) => (&rest[..position], &rest[position..=position], &rest[position + 1..]),
-                None => (&rest[..0], rest, &rest[..0]),
+                Some(position) => (&run[..position], &run[position..=position], &rest[position + 1..]),
+                None => (&run[..0], run, later),
             };
             self.retire(batch, if retires { &[] } else { done });
             for &block in lost {

@@ -1,6 +1,6 @@
 //! The program's view of memory on every stack: adopted and pinned arrays stay in place, maps see and keep changes.
 
-use bh_bytecode::{Base, Opcode};
+use bh_bytecode::{Base, Opcode, View};
 use bh_core::abi::{access, status};
 use bh_core::stack::Stack;
 use bh_tests::program::{LEN, Script};
@@ -123,15 +123,40 @@ fn freed_arrays_can_be_written_again() {
 /// Also where kernels that have nothing to do with each other run at the same time, and all of these end before it goes.
 #[test]
 fn freed_arrays_live_again_from_their_next_write_on() {
-    for name in stacks::STACKS {
-        let mut stack = stacks::load(name).unwrap();
-        let mut script = Script::new(&stack, 4);
+    each_stack(|name, stack| {
+        let mut script = Script::new(stack, 4);
         script.fill(3, 1.0).fill(0, 3.0).op(Opcode::Add, &[1, 0, 0]).op(Opcode::Free, &[0]);
         script.fill(0, 5.0).op(Opcode::Add, &[2, 0, 1]);
-        script.run(&mut stack).unwrap();
+        script.run(stack).unwrap();
         for (array, value) in [(0, 5.0), (2, 11.0), (3, 1.0)] {
-            assert_eq!(script.values(&mut stack, array).unwrap(), [value; LEN_], "{name}");
+            assert_eq!(script.values(stack, array).unwrap(), [value; LEN_], "{name}");
         }
-        script.discard(&mut stack).unwrap();
-    }
+        // Without work before it, and twice.
+        script.clear().op(Opcode::Free, &[0]).fill(0, 7.0).op(Opcode::Add, &[1, 0, 0]);
+        script.op(Opcode::Free, &[0]).fill(0, 9.0).op(Opcode::Free, &[1]);
+        script.run(stack).unwrap();
+        for (array, value) in [(0, 9.0), (1, 0.0)] {
+            assert_eq!(script.values(stack, array).unwrap(), [value; LEN_], "{name}");
+        }
+        script.discard(stack).unwrap();
+    });
+}
+
+#[test]
+fn what_is_not_written_after_a_free_is_zero() {
+    each_stack(|name, stack| {
+        let mut script = Script::new(stack, 3);
+        script.fill(0, 3.0).fill(1, 4.0);
+        script.run(stack).unwrap();
+        let half = View::contiguous(&[LEN / 2]).unwrap();
+        script.clear().op(Opcode::Free, &[0]).op(Opcode::Free, &[1]).op(Opcode::Add, &[2, 1, 1]);
+        let view = script.batch().push_view(0, &half);
+        script.fill(view, 5.0);
+        script.run(stack).unwrap();
+        let mut expected = [5.0; LEN_];
+        expected[LEN_ / 2..].fill(0.0);
+        assert_eq!(script.values(stack, 0).unwrap(), expected, "{name}");
+        assert_eq!(script.values(stack, 2).unwrap(), [0.0; LEN_], "{name}");
+        script.discard(stack).unwrap();
+    });
 }

@@ -435,3 +435,44 @@ fn work_of_engines_that_do_not_retire_blocks_is_waited_for() {
     assert_eq!(stack.execute(&fused().as_ref(), &[]).unwrap_err().to_string(), "a.c:10: lost the device");
     assert!(read(&mut stack, 103).is_err() && read(&mut stack, 104).is_err());
 }
+
+/// b0 is freed twice and written after the first FREE only; b1 is freed and not used again.
+fn reuse() -> Batch {
+    let mut batch = batch();
+    for (opcode, operands) in [
+        (Opcode::Free, &[0][..]),
+        (Opcode::Sync, &[0]),
+        (Opcode::Cos, &[4, 3]),
+        (Opcode::Sin, &[0, 3]),
+        (Opcode::Exp, &[2, 0]),
+        (Opcode::Free, &[0]),
+        (Opcode::Tan, &[3, 2]),
+    ] {
+        let operands: Vec<Operand> = operands.iter().map(|&view| Operand::view(view)).collect();
+        batch.push_instr(Instr::new(opcode, &operands));
+    }
+    batch
+}
+
+#[test]
+fn freed_bases_are_retired_before_they_are_used_again() {
+    let text = "[stacks]\ndefault = ['node', 'first']\n[components.first]\n";
+    // Such engines are waited for in each call, so the log shows where calls end.
+    let mut stack = load(&format!("{text}ticket = 8"));
+    assert_eq!(stack.execute(&reuse().as_ref(), &[]), Ok(Ticket::DONE));
+    let log = "[add] [multiply] [subtract] [sqrt] [discard] [free] [sync] [cos] wait8 [sin] [exp] [free] [tan] wait8 ";
+    assert_eq!(stack.message("engine").unwrap(), log);
+    let retired = "done[add] done[multiply] done[subtract] done[sqrt] done[discard] done[free] done[sync] done[cos] \
+                   done[sin] done[exp] done[free] done[tan]";
+    assert_eq!(stack.message("registry").unwrap(), retired);
+    // After a failure the rest runs, in the same calls.
+    let mut stack = load(&format!("{text}fail = 'sqrt,exp'"));
+    assert_eq!(stack.execute(&reuse().as_ref(), &[]).unwrap_err().to_string(), "a.c:13: sqrt failed");
+    assert_eq!(stack.message("engine").unwrap(), log.replace("wait8 ", ""));
+    assert_eq!(stack.message("registry").unwrap(), retired);
+    // Engines that retire blocks get them all in one call.
+    let mut stack = load(&format!("{text}ticket = 7"));
+    let ticket = stack.execute(&reuse().as_ref(), &[]).unwrap();
+    assert_eq!(stack.message("engine").unwrap(), log.replace("wait8 ", ""));
+    stack.wait(ticket).unwrap();
+}
