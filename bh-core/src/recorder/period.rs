@@ -22,6 +22,8 @@ pub(super) struct Period {
     period: u64,
     /// How many instructions in a row equalled the one `period` before.
     run: u64,
+    /// Instructions until the turn ends, counted from the head.
+    left: u64,
     /// Where the first repetition of this period began, minus `period`: the head of the loop.
     head: u64,
     /// The fewest bytes of arrays that were in use in the turn so far, counted from the head, and behind which instruction.
@@ -33,7 +35,18 @@ pub(super) struct Period {
 impl Period {
     pub(super) fn new() -> Period {
         let (ring, last) = (vec![0; RING as usize], vec![0; PLACES]);
-        Period { ring, last, position: 0, longest: RING, period: 0, run: 0, head: 0, least: (i64::MAX, 0), end: 0 }
+        Period {
+            ring,
+            last,
+            position: 0,
+            longest: RING,
+            period: 0,
+            run: 0,
+            left: 0,
+            head: 0,
+            least: (i64::MAX, 0),
+            end: 0,
+        }
     }
 
     /// Looks for loops of at most so many instructions. Longer ones are of no use to who asks, and would hide the loop inside
@@ -59,15 +72,19 @@ impl Period {
                 _ => 0,
             };
             self.run = u64::from(self.period != 0);
+            self.left = self.period;
             self.head = at - self.period;
             (self.least, self.end) = ((i64::MAX, 0), self.head);
         }
         if live < self.least.0 {
             self.least = (live, at + 1);
         }
-        if self.period != 0 && self.run.is_multiple_of(self.period) {
-            self.end = if live <= self.least.0 { self.head } else { self.least.1 };
-            self.least.0 = i64::MAX;
+        if self.period != 0 {
+            self.left -= 1;
+            if self.left == 0 {
+                self.end = if live <= self.least.0 { self.head } else { self.least.1 };
+                (self.least.0, self.left) = (i64::MAX, self.period);
+            }
         }
         self.ring[(at % RING) as usize] = hash;
         self.last[place] = at + 1;
