@@ -1,35 +1,9 @@
 /* What the machinery costs: recording one operation, a tiny round trip, a repeated small batch, and start-up.
  * Prints one JSON object; each figure is a median. Usage: overhead */
 #define _POSIX_C_SOURCE 200112L
-#include <bh.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "measure.h"
 
 enum { ROUNDS = 301 };
-
-static void check(bh_status status) {
-    if (status != 0) {
-        fprintf(stderr, "%s\n", bh_error_message());
-        exit(1);
-    }
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values) {
-    qsort(values, ROUNDS, sizeof *values, compare);
-    return values[ROUNDS / 2];
-}
 
 /* Seconds to record one of 500 operations into an existing array. */
 static double record(void) {
@@ -47,7 +21,7 @@ static double record(void) {
     check(bh_sync(NULL));
     bh_free(a);
     bh_free(b);
-    return median(seconds);
+    return median(seconds, ROUNDS);
 }
 
 /* Seconds for the sum of two arrays of 10 elements, flushed and read. */
@@ -67,7 +41,7 @@ static double round_trip(void) {
     }
     bh_free(a);
     bh_free(b);
-    return median(seconds);
+    return median(seconds, ROUNDS);
 }
 
 /* Seconds for a repeated batch of 20 operations on arrays of 1,000 elements, executed. */
@@ -95,7 +69,7 @@ static double repeated_batch(void) {
     }
     bh_free(a);
     bh_free(b);
-    return median(seconds);
+    return median(seconds, ROUNDS);
 }
 
 int main(void) {

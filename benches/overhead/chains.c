@@ -5,34 +5,13 @@
  * and a sum each, with the squares of what differs from the mean. Each figure is a median. `BH_VE_CPU_OVERLAP=off` runs
  * kernel after kernel. */
 #define _POSIX_C_SOURCE 200112L
-#include <bh.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "measure.h"
 
 enum { MOST = 64 };
 
 static bh_array *x[MOST], *y[MOST];
 static int64_t length = 10000;
 static int chains = 8, rounds = 1001;
-
-static void check(bh_status status) {
-    if (status != 0) {
-        fprintf(stderr, "%s\n", bh_error_message());
-        exit(1);
-    }
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void in_place(int chain) {
     check(bh_multiply(y[chain], x[chain], bh_f64(0.5)));
@@ -69,10 +48,9 @@ static double time_of(void (*step)(int)) {
         check(bh_sync(NULL));
         times[round] = now() - begin;
     }
-    qsort(times, (size_t)rounds, sizeof *times, compare);
-    double median = times[rounds / 2];
+    double middle = median(times, rounds);
     free(times);
-    return median * 1e6;
+    return middle * 1e6;
 }
 
 int main(int argc, char **argv) {

@@ -30,14 +30,18 @@ pub fn run(arguments: &[String]) -> Outcome {
     execute(&mut command)
 }
 
-/// The cost of recording, of a tiny round trip, of a repeated batch, and of start-up.
+/// The cost of recording, of a tiny round trip, of a repeated batch, and of start-up; then what small kernels take.
 fn overhead(prefix: &Path, arguments: &[String]) -> Outcome {
-    let program = target().join("overhead");
-    demo::compile(prefix, &root().join("benches/overhead/bh.c"), &program)?;
-    let text = output(&mut Command::new(program))?;
-    print!("{text}");
-    let figures: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| Failure(format!("the benchmark printed no JSON: {error}")))?;
+    let measure = |source: &str, program: &str| {
+        let program = target().join(program);
+        demo::compile(prefix, &root().join(source), &program)?;
+        let text = output(&mut Command::new(program))?;
+        print!("{text}");
+        let figures: Result<serde_json::Value, _> = serde_json::from_str(&text);
+        figures.map_err(|error| Failure(format!("the benchmark printed no JSON: {error}")))
+    };
+    let mut figures = measure("benches/overhead/bh.c", "overhead")?;
+    figures["small_kernels"] = measure("benches/overhead/chains.c", "chains")?;
     match option(arguments, "--json")? {
         Some(file) => Ok(std::fs::write(file, format!("{figures:#}\n"))?),
         None => Ok(()),

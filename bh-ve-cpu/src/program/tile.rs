@@ -65,8 +65,8 @@ pub(crate) fn folded(stage: &Stage, geometry: &Geometry) -> i64 {
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
     let stays = |slot: usize| {
         let strides = parameters.stride(slot);
-        let around = strides.iter().zip(&kernel.dims).filter(|(_, dim)| **dim == Dim::Reduced);
-        strides[geometry.line_dim] != 0 && around.fold(true, |stays, (stride, _)| stays && *stride == 0)
+        let mut folded = strides.iter().zip(&kernel.dims).filter(|(_, dim)| **dim == Dim::Reduced);
+        strides[geometry.line_dim] != 0 && folded.all(|(stride, _)| *stride == 0)
     };
     let (mut bytes, mut again) = (0, false);
     for (slot, form) in kernel.slots.iter().enumerate() {

@@ -34,8 +34,8 @@ unsafe impl Sync for Sweep<'_> {}
 /// Runs the nests of a sweep.
 ///
 /// # Safety
-/// The bindings, those of the nests and then of the joined ones, must give valid memory for every slot that is not rolling, and place those as if their
-/// array's first row were at address 0.
+/// The bindings, those of the nests and then of the joined ones, must give valid memory for every slot that is not
+/// rolling, and place those as if their array's first row were at address 0.
 pub(crate) unsafe fn run_sweep(
     plan: &SweepPlan,
     bindings: &[Binding],

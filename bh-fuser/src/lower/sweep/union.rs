@@ -41,6 +41,13 @@ enum Form {
     Compute { opcode: Opcode, param: u16, input: DType, output: DType, args: Vec<Arg> },
 }
 
+/// What a part stores.
+struct Stored {
+    slot: u16,
+    arg: Arg,
+    instr: u32,
+}
+
 /// The nest that is made of several.
 pub(super) struct Union<'a> {
     chain: &'a Chain<'a>,
@@ -51,7 +58,7 @@ pub(super) struct Union<'a> {
     origins: Vec<(u32, u32)>,
     parts: u32,
     forms: Vec<Form>,
-    stores: Vec<(Step, u32)>,
+    stores: Vec<Stored>,
     same: Vec<(u32, u32)>,
     spared: u32,
 }
@@ -110,9 +117,9 @@ impl<'a> Union<'a> {
                 Step::Load { slot } => {
                     let slot = usize::from(slot);
                     let stored = self.stored(part, slot, before).filter(|_| self.kind == Kind::LockStep);
-                    if let Some((Step::Store { arg, .. }, _)) = stored.map(|at| self.stores[at]) {
+                    if let Some(at) = stored {
                         self.spared += 1;
-                        values.push(arg);
+                        values.push(self.stores[at].arg);
                         continue;
                     }
                     let slot = self.slot(part, slot, before)?;
@@ -139,16 +146,18 @@ impl<'a> Union<'a> {
         Some(saved)
     }
 
+    /// Has a slot of the union these strides, and does it begin there?
+    fn is_at(&self, slot: usize, (strides, start): (&[i64], i64)) -> bool {
+        let parameters = &self.stage.parameters;
+        parameters.starts[slot] == start && parameters.stride(slot) == strides
+    }
+
     /// Which of the stores of earlier parts goes where this slot is.
     fn stored(&self, part: Part<'_>, slot: usize, before: &[i64]) -> Option<usize> {
-        let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
-        let parameters = &self.stage.parameters;
-        self.stores.iter().position(|&(store, _)| match store {
-            Step::Store { slot, .. } => {
-                let at = usize::from(slot);
-                self.arrays[at] == array && parameters.starts[at] == start && parameters.stride(at) == strides
-            }
-            _ => false,
+        let (array, place) = (part.arrays[slot], moved(part, slot, before));
+        self.stores.iter().position(|stored| {
+            let at = usize::from(stored.slot);
+            self.arrays[at] == array && self.is_at(at, place)
         })
     }
 
@@ -168,39 +177,28 @@ impl<'a> Union<'a> {
 
     /// A store, unless the value is kept at the same place already.
     fn store(&mut self, part: Part<'_>, slot: usize, before: &[i64], arg: Arg, instr: u32) -> Option<()> {
-        let (strides, start) = moved(part, slot, before);
-        let parameters = &self.stage.parameters;
-        let there = |&(store, _): &(Step, u32)| match store {
-            Step::Store { slot, arg: stored } => {
-                let at = usize::from(slot);
-                (stored == arg && parameters.stride(at) == strides && parameters.starts[at] == start).then_some(at)
-            }
-            _ => None,
-        };
-        let own = part.arrays[slot];
-        if self.kind == Kind::LockStep {
-            match self.stored(part, slot, before) {
-                // Nobody else has seen it.
-                Some(at) => match &mut self.stores[at] {
-                    (Step::Store { arg: known, .. }, maker) => (*known, *maker) = (arg, instr),
-                    _ => return None,
-                },
-                None => {
-                    let slot = self.slot(part, slot, before)?;
-                    self.stores.push((Step::Store { slot, arg }, instr));
+        match self.kind {
+            Kind::Makers => {
+                let (own, place) = (part.arrays[slot], moved(part, slot, before));
+                let kept = |stored: &&Stored| stored.arg == arg && self.is_at(stored.slot.into(), place);
+                if let Some(kept) = self.stores.iter().find(kept) {
+                    self.same.push((own, self.arrays[usize::from(kept.slot)]));
+                    return Some(());
+                }
+                if !self.chain.grid(own).holds(&self.stage.parameters.extents, place.0, place.1) {
+                    return None;
                 }
             }
-            return Some(());
-        }
-        if let Some(at) = self.stores.iter().find_map(there) {
-            self.same.push((own, self.arrays[at]));
-            return Some(());
-        }
-        if !self.chain.grid(own).holds(&parameters.extents, strides, start) {
-            return None;
+            Kind::LockStep => {
+                if let Some(at) = self.stored(part, slot, before) {
+                    // Nobody else has seen it.
+                    self.stores[at] = Stored { arg, instr, ..self.stores[at] };
+                    return Some(());
+                }
+            }
         }
         let slot = self.slot(part, slot, before)?;
-        self.stores.push((Step::Store { slot, arg }, instr));
+        self.stores.push(Stored { slot, arg, instr });
         Some(())
     }
 
@@ -225,11 +223,8 @@ impl<'a> Union<'a> {
             return None;
         }
         let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
-        let parameters = &self.stage.parameters;
         let Slot { dtype, mode, inner, .. } = part.stage.kernel.slots[slot];
-        let same = |&at: &usize| {
-            self.arrays[at] == array && parameters.starts[at] == start && parameters.stride(at) == strides
-        };
+        let same = |&at: &usize| self.arrays[at] == array && self.is_at(at, (strides, start));
         let number = self.arrays.len();
         let same_as = (0..number).find(same).unwrap_or(number);
         if mode == SlotMode::Read && same_as < number {
@@ -257,8 +252,8 @@ impl<'a> Union<'a> {
     }
 
     pub(super) fn finish(mut self) -> United {
-        for (step, instr) in self.stores {
-            self.stage.kernel.steps.push(step);
+        for Stored { slot, arg, instr } in self.stores {
+            self.stage.kernel.steps.push(Step::Store { slot, arg });
             self.stage.parameters.instrs.push(instr);
         }
         let Union { stage, arrays, origins, same, spared, .. } = self;

@@ -25,7 +25,6 @@ impl Machine {
         plans: &[Option<BlockPlan>],
         group: &Group,
     ) -> bool {
-        self.fresh.clear();
         self.lent.clear();
         let ready = self.prepare(registry, batch, plans, group);
         if let Ok(partials) = &ready {
