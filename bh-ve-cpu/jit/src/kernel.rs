@@ -9,7 +9,7 @@ use crate::plan::{Form, Plan};
 use crate::writer::{Value, Writer, element, memory};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Fetch, Folds, Function, LANES, Level, ROW_SETS, Request, SlotForm, Stride};
+use bh_jit_abi::{Fetch, Folds, Function, LANES, Level, Request, SlotForm, Stride};
 
 /// Writes the module of a kernel; also gives the functions that it calls. An error says what cannot be compiled.
 pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>), String> {
@@ -205,7 +205,7 @@ impl Kernel<'_> {
                 let elements = if self.request.folds == Folds::Elements {
                     self.writer.value(format_args!("mul i64 {number}, %count"))
                 } else {
-                    let set = self.writer.value(format_args!("and i64 {number}, {}", ROW_SETS - 1));
+                    let set = self.writer.value(format_args!("and i64 {number}, %last.set"));
                     self.writer.value(format_args!("mul i64 {set}, {LANES}"))
                 };
                 let name = self.accumulator(fold, row);
@@ -217,12 +217,13 @@ impl Kernel<'_> {
 
     /// Reads the call.
     fn parameters(&mut self) {
-        let fields =
-            ["rows", "count", "slots", "inner", "outer", "ahead", "constants", "accumulators", "functions", "scratch"];
-        for (at, name) in fields.iter().enumerate() {
-            let kind = if at < 2 { "i64" } else { "ptr" };
+        let numbers = ["rows", "count", "sets"].map(|name| (name, "i64"));
+        let tables = ["slots", "inner", "outer", "ahead", "constants", "accumulators", "functions", "scratch"];
+        let fields = numbers.into_iter().chain(tables.map(|name| (name, "ptr")));
+        for (at, (name, kind)) in fields.enumerate() {
             self.load_field("call", at, name, kind);
         }
+        self.writer.line("%last.set = sub i64 %sets, 1");
         for (at, kind) in self.positions() {
             self.load_field("slots", at, &format!("q{at}"), kind);
             self.load_field("outer", at, &format!("o{at}"), "i64");

@@ -22,6 +22,10 @@ use bh_fuser::lower::Dim;
 use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
+/// Chunks of one line, or lines that make a result each, that are folded by one call at most, each into lanes of its own.
+/// Between calls nothing is on its way from memory.
+const TOGETHER: usize = 4 * ROW_SETS;
+
 /// # Safety
 /// As [`super::run`].
 pub(super) unsafe fn run(
@@ -113,12 +117,12 @@ pub(super) unsafe fn fold_units(
             // SAFETY: units are inside the nest.
             unsafe {
                 if folder.results_are_planes {
-                    together = division.kept.ahead(kept_index).min(units.end - at).min(ROW_SETS as i64);
+                    together = division.kept.ahead(kept_index).min(units.end - at).min(TOGETHER as i64);
                     folder.results(kept, together);
                     at += together;
                 } else if folder.chunks_are_planes {
                     // The last one may be shorter.
-                    let whole = (units.end.min(division.chunks - 1) - at).clamp(1, ROW_SETS as i64);
+                    let whole = (units.end.min(division.chunks - 1) - at).clamp(1, TOGETHER as i64);
                     folder.chunks(kept, chunk, whole);
                     at += whole;
                 } else {
@@ -152,9 +156,9 @@ struct Folder<'a> {
 impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
-        let sets = self.division.cut.row.is_some() || self.results_are_planes || self.chunks_are_planes;
         let elements = match self.division.line_reduced {
-            true if sets => LANES * ROW_SETS,
+            true if self.results_are_planes || self.chunks_are_planes => LANES * TOGETHER,
+            true if self.division.cut.row.is_some() => LANES * ROW_SETS,
             true => LANES,
             false => (self.division.part_steps * row) as usize,
         };
@@ -189,13 +193,13 @@ impl Folder<'_> {
     /// Folds lines that make one result each, side by side, and writes the results.
     ///
     /// # Safety
-    /// The lines must be inside the nest, `kept` the position of the first, and as many as there are sets of lanes at most.
+    /// The lines must be inside the nest, `kept` the position of the first, and [`TOGETHER`] at most.
     unsafe fn results(&mut self, kept: &[*mut u8], lines: i64) {
         let program = self.frame.program;
         self.clear(LANES * lines as usize);
         // SAFETY: promised by the caller; every line has a set of lanes.
         unsafe {
-            self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Lanes(self.accumulators));
+            self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Lanes(self.accumulators, TOGETHER));
             for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
                 let to_next = program.slots[fold.slot].plane;
                 for line in 0..lines as usize {
@@ -212,15 +216,15 @@ impl Folder<'_> {
     /// begin, which takes a seventh off the time of a sum of what comes from memory.
     ///
     /// # Safety
-    /// The chunks must be inside the nest, `kept` its position, and as many as there are sets of lanes at most; the last
-    /// one of the line, which may be shorter, comes alone.
+    /// The chunks must be inside the nest, `kept` its position, and [`TOGETHER`] at most; the last one of the line, which
+    /// may be shorter, comes alone.
     unsafe fn chunks(&mut self, kept: &[*mut u8], first: i64, count: i64) {
         let program = self.frame.program;
         self.clear(LANES * count as usize);
         let (begin, elements) = self.division.cut.chunk(first);
         // SAFETY: promised by the caller; every chunk has a set of lanes, and a partial result.
         unsafe {
-            self.frame.lines(kept, count, begin, elements, Folding::Lanes(self.accumulators));
+            self.frame.lines(kept, count, begin, elements, Folding::Lanes(self.accumulators, TOGETHER));
             for (index, (fold, &accumulator)) in program.folds.iter().zip(self.accumulators.iter()).enumerate() {
                 let Some(stored) = self.stored.of(program, index) else { continue };
                 for chunk in 0..count as usize {
@@ -323,7 +327,7 @@ impl Folder<'_> {
                 turned = (turned + turn) % LANES;
             }
             // SAFETY: promised by the caller.
-            unsafe { self.frame.lines(self.line, 1, first_step, steps, Folding::Lanes(self.accumulators)) };
+            unsafe { self.frame.lines(self.line, 1, first_step, steps, Folding::Lanes(self.accumulators, ROW_SETS)) };
         }
         self.turn(LANES, (LANES - turned) % LANES);
     }
@@ -354,7 +358,7 @@ impl Folder<'_> {
             margin::fetch(program, self.line, together);
             // SAFETY: promised by the caller; programs with margins have lines of one row.
             unsafe {
-                self.frame.lines(self.line, together, in_line * row, row, Folding::Lanes(self.accumulators));
+                self.frame.lines(self.line, together, in_line * row, row, Folding::Lanes(self.accumulators, ROW_SETS));
                 margin::copy(program, self.line, together);
             }
             (left, in_line) = (left - together, 0);

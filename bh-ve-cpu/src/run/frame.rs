@@ -5,7 +5,7 @@ use super::scratch::FrameScratch;
 use crate::primitives::{LANES, Primitives};
 use crate::program::{Native, Op, Place, Program, RowStride, SUM_TERMS};
 use crate::tier1::Code;
-use bh_jit_abi::{Call, ROW_SETS, SCRATCH_BYTES};
+use bh_jit_abi::{Call, SCRATCH_BYTES};
 use std::mem::MaybeUninit;
 
 /// What values are folded into: one accumulator for each fold of the program.
@@ -13,8 +13,9 @@ use std::mem::MaybeUninit;
 pub(crate) enum Folding<'a> {
     /// The program has no folds.
     None,
-    /// Sets of lanes: element `i` of the part of line `r` goes to lane `i % LANES` of set `r % ROW_SETS`.
-    Lanes(&'a [*mut u8]),
+    /// So many sets of lanes, as [`Call::sets`] says: element `i` of the part of line `r` goes to lane `i % LANES` of set
+    /// `r % sets`.
+    Lanes(&'a [*mut u8], usize),
     /// As many elements as the part of the line has; there is one line.
     Elements(&'a [*mut u8]),
 }
@@ -84,7 +85,7 @@ impl<'a> Frame<'a> {
         unsafe {
             match self.code {
                 Some((code, native, scratch)) if geometry.spans() => {
-                    debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(_)), "rows are no lines");
+                    debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(..)), "rows are no lines");
                     for line in 0..lines {
                         self.seek(positions, line, first);
                         self.call(code, native, scratch, (steps, geometry.row), folding);
@@ -120,7 +121,6 @@ impl<'a> Frame<'a> {
         folding: Folding<'_>,
     ) {
         let geometry = &self.program.geometry;
-        let set = line as usize % ROW_SETS;
         let mut at = 0;
         // SAFETY: promised by the caller.
         unsafe {
@@ -128,7 +128,7 @@ impl<'a> Frame<'a> {
             while at < steps {
                 let block = geometry.step.min(steps - at);
                 self.compute(block);
-                self.fold(folding, set, ((at * geometry.row) as usize, 0), (block * geometry.row) as usize);
+                self.fold(folding, line, ((at * geometry.row) as usize, 0), (block * geometry.row) as usize);
                 self.store(block);
                 self.advance(block);
                 at += block;
@@ -150,8 +150,7 @@ impl<'a> Frame<'a> {
                 let block = per_block.min(rows - at);
                 self.compute(block * row);
                 for number in 0..block {
-                    let set = (at + number) as usize % ROW_SETS;
-                    self.fold(folding, set, (0, (number * row) as usize), row as usize);
+                    self.fold(folding, at + number, (0, (number * row) as usize), row as usize);
                 }
                 self.store(block * row);
                 self.advance(block * row);
@@ -172,13 +171,15 @@ impl<'a> Frame<'a> {
         (rows, count): (i64, i64),
         folding: Folding<'_>,
     ) {
-        let accumulators = match folding {
-            Folding::None => &[],
-            Folding::Lanes(accumulators) | Folding::Elements(accumulators) => accumulators,
+        let (accumulators, sets): (&[_], _) = match folding {
+            Folding::None => (&[], 1),
+            Folding::Lanes(accumulators, sets) => (accumulators, sets as i64),
+            Folding::Elements(accumulators) => (accumulators, 1),
         };
         let call = Call {
             rows,
             count,
+            sets,
             slots: self.table[self.first_slot..].as_ptr(),
             inner: native.inner.as_ptr(),
             outer: native.outer.as_ptr(),
@@ -193,17 +194,18 @@ impl<'a> Frame<'a> {
     }
 
     /// Folds elements of a block, from the second of these offsets on. The first is how far into the part of the line
-    /// that is; its lanes are those of set `set`.
+    /// that is.
     ///
     /// # Safety
     /// The block must have been computed.
     #[inline]
-    unsafe fn fold(&self, folding: Folding<'_>, set: usize, (offset, from): (usize, usize), count: usize) {
+    unsafe fn fold(&self, folding: Folding<'_>, line: i64, (offset, from): (usize, usize), count: usize) {
         // SAFETY: promised by the caller.
         unsafe {
             match folding {
                 Folding::None => {}
-                Folding::Lanes(accumulators) => {
+                Folding::Lanes(accumulators, sets) => {
+                    let set = line as usize % sets;
                     for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
                         let lanes = lanes.wrapping_add(set * LANES * fold.size);
                         let [a, b] = fold.args.map(|arg| self.at(arg).wrapping_add(from * fold.size));

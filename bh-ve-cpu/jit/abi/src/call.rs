@@ -6,7 +6,7 @@ pub const SCRATCH_BYTES: usize = 48 << 10;
 /// Lanes that a row is folded into.
 pub const LANES: usize = 32;
 
-/// Sets of lanes, for rows that are folded side by side.
+/// Rows that are done side by side, and the sets of lanes of a fold's long rows.
 pub const ROW_SETS: usize = 4;
 
 /// What a compiled kernel works on: `rows` rows of `count` elements.
@@ -17,6 +17,8 @@ pub struct Call {
     pub rows: i64,
     /// Elements of a row.
     pub count: i64,
+    /// Sets of lanes, with [`crate::Folds::Lanes`]: a power of two, at least [`ROW_SETS`] if there are several rows.
+    pub sets: i64,
     /// The position of each slot's first element; for index views, the first number.
     pub slots: *const *mut u8,
     /// The stride of each slot from element to element, in bytes (in numbers, for index views).
@@ -27,9 +29,9 @@ pub struct Call {
     pub ahead: *const i64,
     /// The constants, each in the first of 16 bytes.
     pub constants: *const [u8; 16],
-    /// The accumulators of each fold. With [`crate::Folds::Lanes`] they are [`ROW_SETS`] sets of [`LANES`] lanes, one set
-    /// after the other: element `i` of row `r` goes to lane `i % LANES` of set `r % ROW_SETS`, so that a call with one row
-    /// leaves all sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the
+    /// The accumulators of each fold. With [`crate::Folds::Lanes`] they are sets of [`LANES`] lanes, one set after the
+    /// other: element `i` of row `r` goes to lane `i % LANES` of set `r % sets`, so that a call with one row leaves all
+    /// sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the
     /// rows, row after row.
     pub accumulators: *const *mut u8,
     /// The block primitives that the artifact names, in its order.
