@@ -8,6 +8,7 @@ use crate::plan::{Form, OutputIn, combiner};
 use crate::writer::{Value, Writer, element};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Step};
+use bh_jit_abi::Folds;
 
 impl Kernel<'_> {
     /// The steps of a segment for one vector of each row.
@@ -22,6 +23,8 @@ impl Kernel<'_> {
         self.values(&rows)?;
         let ends = self.ends(&rows)?;
         let mut streamed = Vec::new();
+        // What rows fold into the same elements: read and written once.
+        let mut columns: Vec<(Operation, Vec<Value>)> = Vec::new();
         for (at, fold, step, value) in ends {
             match step {
                 Step::Store { slot, .. } => match self.stream(slot.into(), at.row) {
@@ -39,10 +42,19 @@ impl Kernel<'_> {
                         fast_math: false,
                         width: at.width,
                     };
-                    self.fold(fold, operation, value, at)?;
+                    if self.request.folds != Folds::Columns {
+                        self.fold(fold, operation, &[value], at)?;
+                    } else if let Some((_, values)) = columns.get_mut(fold) {
+                        values.push(value);
+                    } else {
+                        columns.push((operation, vec![value]));
+                    }
                 }
                 _ => {}
             }
+        }
+        for (fold, (operation, values)) in columns.into_iter().enumerate() {
+            self.fold(fold, operation, &values, &rows[0])?;
         }
         self.write_streams(&streamed, at);
         Ok(())

@@ -197,16 +197,18 @@ impl Kernel<'_> {
         }
     }
 
-    /// Where each row is folded into: one of the sets of lanes, or elements of its own.
+    /// Where each row is folded into: one of the sets of lanes, elements of its own, or the same ones as the others.
     fn place_accumulators(&mut self) {
         for (fold, (_, dtype, _)) in self.folds().into_iter().enumerate() {
             for row in 0..self.rows.count {
                 let number = self.writer.value(format_args!("add i64 %{}.at, {row}", self.rows.name));
-                let elements = if self.request.folds == Folds::Elements {
-                    self.writer.value(format_args!("mul i64 {number}, %count"))
-                } else {
-                    let set = self.writer.value(format_args!("and i64 {number}, %last.set"));
-                    self.writer.value(format_args!("mul i64 {set}, {LANES}"))
+                let elements = match self.request.folds {
+                    Folds::Elements => self.writer.value(format_args!("mul i64 {number}, %count")),
+                    Folds::Columns => self.writer.value("add i64 0, 0"),
+                    Folds::Lanes | Folds::None => {
+                        let set = self.writer.value(format_args!("and i64 {number}, %last.set"));
+                        self.writer.value(format_args!("mul i64 {set}, {LANES}"))
+                    }
                 };
                 let name = self.accumulator(fold, row);
                 let kind = memory(dtype);

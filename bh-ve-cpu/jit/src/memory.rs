@@ -263,15 +263,17 @@ impl Kernel<'_> {
         self.writer.line(format_args!("store <{width} x {kind}> {value}, ptr {to}, align {}", dtype.size()));
     }
 
-    /// Folds a vector into its lanes, or into the elements of the row.
-    pub(crate) fn fold(&mut self, fold: usize, operation: Operation, value: Value, at: &At) -> Result<(), String> {
+    /// Folds vectors, one after the other, into the same lanes or elements.
+    pub(crate) fn fold(&mut self, fold: usize, operation: Operation, values: &[Value], at: &At) -> Result<(), String> {
         let (width, dtype) = (at.width, operation.input);
         let unknown = || format!("folding with {} of {dtype}", operation.opcode);
         if let Some(vector) = at.register {
             let row = usize::from(at.row);
-            let sum = self.sums[row][fold][vector];
-            self.sums[row][fold][vector] =
-                operation.write(&mut self.writer, [sum, value, value]).ok_or_else(unknown)?;
+            for &value in values {
+                let sum = self.sums[row][fold][vector];
+                self.sums[row][fold][vector] =
+                    operation.write(&mut self.writer, [sum, value, value]).ok_or_else(unknown)?;
+            }
             return Ok(());
         }
         let (kind, accumulator) = (memory(dtype), self.accumulator(fold, at.row));
@@ -284,7 +286,7 @@ impl Kernel<'_> {
             self.writer.value(format_args!("getelementptr {kind}, ptr {accumulator}, i64 {element}"))
         };
         let (vector, size) = (format!("<{width} x {kind}>"), dtype.size());
-        let masked = at.mask.filter(|_| self.request.folds == Folds::Elements);
+        let masked = at.mask.filter(|_| self.request.folds != Folds::Lanes);
         let loaded = match masked {
             None => self.writer.value(format_args!("load {vector}, ptr {address}, align {size}")),
             Some(mask) => self.writer.intrinsic(
@@ -299,7 +301,10 @@ impl Kernel<'_> {
             ),
         };
         let before = self.truth(dtype, loaded, width);
-        let mut after = operation.write(&mut self.writer, [before, value, value]).ok_or_else(unknown)?;
+        let mut after = before;
+        for &value in values {
+            after = operation.write(&mut self.writer, [after, value, value]).ok_or_else(unknown)?;
+        }
         if let (Some(mask), None) = (at.mask, masked) {
             let kind = format!("<{width} x {}>", element(dtype));
             after = self.writer.value(format_args!("select <{width} x i1> {mask}, {kind} {after}, {kind} {before}"));

@@ -5,7 +5,7 @@ use crate::math;
 use crate::plan::{Form, Plan};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Divider, Folds, Level, Request, Stride};
+use bh_jit_abi::{Divider, Fetch, Folds, Level, Request, SlotForm, Stride};
 
 /// How many rows may be done side by side, the best first.
 const ROWS: [u16; 2] = [4, 2];
@@ -145,9 +145,20 @@ impl Plan {
     }
 
     /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
-    /// read.
+    /// read. Those that fold into the same elements read and write these once.
     fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> (u16, u16) {
-        if self.block > 0 || request.in_order || !self.reaches_rows(request) {
+        if self.block > 0 || request.in_order {
+            return (1, unroll);
+        }
+        if request.folds == Folds::Columns {
+            let fits = |rows: &u16| {
+                let rows = usize::from(*rows);
+                rows * cost <= INSTRUCTIONS && rows * self.live(request) <= registers(request.level)
+            };
+            let rows = if reads_again(request) { ROWS.into_iter().find(fits) } else { None };
+            return rows.map_or((1, unroll), |rows| (rows, 1));
+        }
+        if !self.reaches_rows(request) {
             return (1, unroll);
         }
         let folds = request.steps.iter().filter(|step| matches!(step, Step::Reduce { .. })).count();
@@ -176,6 +187,13 @@ fn loops(level: Level, (native, width): (u16, u16), unroll: u16) -> Vec<Loop> {
         loops.push(Loop { width: 1, unroll: 1, masked: false });
     }
     loops
+}
+
+/// Do all rows read the same elements?
+fn reads_again(request: &Request) -> bool {
+    let dense = |slot: &&SlotForm| slot.mode == SlotMode::Read && slot.stride == Stride::Unit;
+    let mut dense = request.slots.iter().filter(dense).peekable();
+    dense.peek().is_some() && dense.all(|slot| slot.fetch == Fetch::Nothing)
 }
 
 /// Vector registers of the processor.

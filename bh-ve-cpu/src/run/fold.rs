@@ -294,12 +294,16 @@ impl Folder<'_> {
             division.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
         }
         let steps = elements / program.geometry.row;
-        for row in 0..rows {
-            if row > 0 {
-                division.reduced.next(&program.slots, self.line, self.line_index);
-            }
+        let mut left = rows;
+        while left > 0 {
+            let ahead = if self.lines_are_planes { division.reduced.ahead(self.line_index) } else { 1 };
+            let together = ahead.min(left);
             // SAFETY: promised by the caller; the accumulators have room for these elements.
-            unsafe { self.frame.lines(self.line, 1, first_step, steps, Folding::Elements(self.accumulators)) };
+            unsafe { self.frame.lines(self.line, together, first_step, steps, Folding::Elements(self.accumulators)) };
+            left -= together;
+            if left > 0 {
+                division.reduced.skip(together, &program.slots, self.line, self.line_index);
+            }
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) enum Folding<'a> {
     /// So many sets of lanes, as [`Call::sets`] says: element `i` of the part of line `r` goes to lane `i % LANES` of set
     /// `r % sets`.
     Lanes(&'a [*mut u8], usize),
-    /// As many elements as the part of the line has; there is one line.
+    /// As many elements as the part of the line has: those of all lines.
     Elements(&'a [*mut u8]),
 }
 
@@ -80,7 +80,6 @@ impl<'a> Frame<'a> {
         folding: Folding<'_>,
     ) {
         let geometry = &self.program.geometry;
-        debug_assert!(lines == 1 || !matches!(folding, Folding::Elements(_)), "one accumulator for several lines");
         // SAFETY: promised by the caller.
         unsafe {
             match self.code {

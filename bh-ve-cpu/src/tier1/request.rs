@@ -53,7 +53,8 @@ pub(crate) fn request(
         // The lanes of blocks that span rows do not follow the rows.
         (true, Dim::Reduced) if geometry.spans() => return None,
         (true, Dim::Reduced) => Folds::Lanes,
-        (true, Dim::Kept) => Folds::Elements,
+        (true, Dim::Kept) if geometry.spans() => Folds::Elements,
+        (true, Dim::Kept) => Folds::Columns,
     };
     let complex = kernel.slots.iter().any(|slot| slot.dtype.is_complex())
         || kernel.constants.iter().any(|dtype| dtype.is_complex());
@@ -74,7 +75,9 @@ pub(crate) fn request(
         let is_near = dense && slot.mode == SlotMode::Read;
         let near = if is_near { neighbour(stage, geometry, &slots, index, &together) } else { None };
         let streams = dense && slot.mode == SlotMode::Write && !geometry.spans() && streams(index as u16);
-        let fetch = fetch(index);
+        // Every row reads it again.
+        let again = folds == Folds::Columns && geometry.plane_stride(parameters.stride(index)) == 0;
+        let fetch = if again { Fetch::Nothing } else { fetch(index) };
         slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, fetch, near });
     }
     Some(Request {

@@ -31,8 +31,8 @@ pub struct Call {
     pub constants: *const [u8; 16],
     /// The accumulators of each fold. With [`crate::Folds::Lanes`] they are sets of [`LANES`] lanes, one set after the
     /// other: element `i` of row `r` goes to lane `i % LANES` of set `r % sets`, so that a call with one row leaves all
-    /// sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the
-    /// rows, row after row.
+    /// sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the rows, row
+    /// after row, and with [`crate::Folds::Columns`] those of one row, for all.
     pub accumulators: *const *mut u8,
     /// The block primitives that the artifact names, in its order.
     pub functions: *const *const u8,

@@ -27,10 +27,12 @@ pub enum Divider {
 pub enum Folds {
     /// There are none.
     None,
-    /// Sets of 32 lanes: element `i` of row `r` goes to lane `i % 32` of set `r % 4`.
+    /// Sets of 32 lanes: element `i` of row `r` goes to lane `i % 32` of one of them, as [`crate::Call::sets`] says.
     Lanes,
     /// As many elements as the rows have.
     Elements,
+    /// As many elements as a row has: element `i` of all rows goes to the same one.
+    Columns,
 }
 
 /// How a slot's elements lie along a row.
@@ -139,7 +141,7 @@ impl Request {
         let level = *[Level::Avx2, Level::Avx512].get(usize::from(reader.byte()?))?;
         let divider = *[Divider::Slow, Divider::Fast].get(usize::from(reader.byte()?))?;
         let fast_math = reader.byte()? != 0;
-        let folds = *[Folds::None, Folds::Lanes, Folds::Elements].get(usize::from(reader.byte()?))?;
+        let folds = *[Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns].get(usize::from(reader.byte()?))?;
         let in_order = reader.byte()? != 0;
         let mut slots: Vec<SlotForm> = Vec::new();
         for _ in 0..reader.word()? {
