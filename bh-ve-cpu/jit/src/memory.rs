@@ -59,6 +59,12 @@ impl Kernel<'_> {
         (first, lanes)
     }
 
+    /// Where a lane of a strided vector lies.
+    fn lane_address(&mut self, slot: usize, first: Value, lane: u16) -> Value {
+        let distance = self.writer.value(format_args!("mul i64 %s{slot}, {lane}"));
+        self.writer.value(format_args!("getelementptr i8, ptr {first}, i64 {distance}"))
+    }
+
     /// The slots for which something is fetched.
     pub(crate) fn fetching(&self) -> Vec<usize> {
         let fetches = |slot: &SlotForm| {
@@ -167,6 +173,16 @@ impl Kernel<'_> {
                 let (first, lanes) = self.strided_addresses(usize::from(slot), at);
                 if width == 1 {
                     self.writer.value(format_args!("load {vector}, ptr {first}, align {size}"))
+                } else if at.mask.is_none() {
+                    // Faster than the processor's own instruction, on some by far.
+                    let mut all = "poison".to_owned();
+                    for lane in 0..width {
+                        let address = self.lane_address(slot.into(), first, lane);
+                        let one = self.writer.value(format_args!("load {kind}, ptr {address}, align {size}"));
+                        let with = format_args!("insertelement {vector} {all}, {kind} {one}, i32 {lane}");
+                        all = self.writer.value(with).to_string();
+                    }
+                    self.writer.value(format_args!("freeze {vector} {all}"))
                 } else {
                     let mask = self.full_mask(at);
                     self.writer.intrinsic(
@@ -228,6 +244,12 @@ impl Kernel<'_> {
         let (first, lanes) = self.strided_addresses(slot, at);
         if width == 1 {
             self.writer.line(format_args!("store {vector} {value}, ptr {first}, align {size}"));
+        } else if at.mask.is_none() {
+            for lane in 0..width {
+                let address = self.lane_address(slot, first, lane);
+                let one = self.writer.value(format_args!("extractelement {vector} {value}, i32 {lane}"));
+                self.writer.line(format_args!("store {} {one}, ptr {address}, align {size}", memory(form.dtype)));
+            }
         } else {
             let mask = self.full_mask(at);
             self.writer.intrinsic_line(
