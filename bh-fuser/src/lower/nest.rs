@@ -8,8 +8,10 @@ use super::kernel::Dim;
 use bh_bytecode::{BatchRef, Kind, base_flags};
 
 /// Inner dimensions shorter than this change places with a longer neighbour of the other role: folds of a few elements
-/// and rows of a few elements are both slow as an inner loop.
-const SHORT: i64 = 32;
+/// and rows of a few elements are both slow as an inner loop. Rows of a vector's length are not: with other rows as the
+/// inner loop each of them would read all lines of memory.
+const SHORT_FOLD: i64 = 32;
+const SHORT_ROW: i64 = 8;
 /// How many instructions back, and for how many views, the sources of a fold are looked for.
 const FAR: usize = 64;
 
@@ -144,7 +146,8 @@ fn move_short_run(axes: &mut [Axis]) {
     let outer = axes[..rest].iter().rev().take_while(|axis| axis.role != last).count();
     let elements = |axes: &[Axis]| axes.iter().map(|axis| axis.extent).product::<i64>();
     let (short, long) = (elements(&axes[rest..]), elements(&axes[rest - outer..rest]));
-    if outer > 0 && short < SHORT && long > short {
+    let least = if last == Dim::Reduced { SHORT_FOLD } else { SHORT_ROW };
+    if outer > 0 && short < least && long > short {
         axes[rest - outer..].rotate_left(outer);
     }
 }
