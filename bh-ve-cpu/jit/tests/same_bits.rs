@@ -309,6 +309,87 @@ i1: v1 = add v1, v0
     }
 }
 
+/// Rows that all fold into the same elements, some side by side where all read the same: with a sum and a maximum, with
+/// rows and elements left over, and with arrays of which each row is a part.
+#[test]
+fn rows_fold_into_the_same_elements() {
+    for isa in levels() {
+        let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
+        for (rows, count, along) in [(1, 700, 0), (3, 600, 0), (50, 603, 0), (7, 9, 0), (41, 130, 1), (300, 8, 1)] {
+            let text = format!(
+                "bh batch 1
+base b0 = f64[{len}] id 1
+base b1 = f64[{rows}] id 2
+base b2 = f64[{count}] id 3 live_out
+base b3 = f64[{count}] id 4 live_out
+base b4 = f64[{len}] id 5 born dies
+view v0 = b0 at 0 [{rows}:{pitch}, {count}:1]
+view v1 = b1 at 0 [{rows}:1, {count}:0]
+view v2 = b2 at 0 [{count}:1]
+view v3 = b3 at 0 [{count}:1]
+view v4 = b4 at 0 [{rows}:{count}, {count}:1]
+i0: v4 = divide v1, v0
+i1: v2 = add_reduce axes(0) v4
+i2: v3 = maximum_reduce axes(0) v4
+",
+                len = rows * count,
+                pitch = count * along
+            );
+            let mut batch = text::parse(&text).unwrap();
+            batch.push_block(&[0, 1, 2], &[]);
+            let mut memory = Memory::new();
+            let numbers = |count: usize, seed: usize| {
+                (0..count).flat_map(|at| ((at * 37 + seed) as f64 % 61.0 + 0.1).to_le_bytes()).collect::<Vec<u8>>()
+            };
+            memory.insert(1, numbers(rows * count, 1));
+            memory.insert(2, numbers(rows, 2));
+            memory.insert(3, numbers(count, 3));
+            memory.insert(4, numbers(count, 4));
+            let [blocks, compiled] = drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), &memory).unwrap());
+            if let Err(difference) = compare(&batch, &blocks, &compiled) {
+                panic!("{isa}, {rows} rows of {count}: {difference}");
+            }
+        }
+        assert!(drivers[1].counter("kernels compiled") >= 2);
+    }
+}
+
+/// Elements apart from each other and backward, read and written.
+#[test]
+fn strides_of_all_types() {
+    for isa in levels() {
+        let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
+        for (dtype, size) in [("bool", 1), ("u8", 1), ("i16", 2), ("f32", 4), ("i64", 8), ("f64", 8)] {
+            for (count, stride, to) in [(300, 2, 3), (257, 5, 1), (64, 1, 7), (100, 3, 2)] {
+                let (operation, last) = (if dtype == "bool" { "logical_xor" } else { "add" }, (count - 1) * stride);
+                let text = format!(
+                    "bh batch 1
+base b0 = {dtype}[2000] id 1 live_out
+base b1 = {dtype}[2000] id 2 live_out
+view v0 = b0 at 5 [{count}:{stride}]
+view v1 = b0 at {last} [{count}:-{stride}]
+view v2 = b1 at 9 [{count}:{to}]
+i0: v2 = {operation} v0, v1
+"
+                );
+                let mut batch = text::parse(&text).unwrap();
+                batch.push_block(&[0], &[]);
+                let mut memory = Memory::new();
+                let most = if dtype == "bool" { 2 } else { 50 };
+                for id in 1..=2 {
+                    memory.insert(id as u64, (0..2000 * size).map(|at| (at * 37 % 61 * id % most) as u8).collect());
+                }
+                let [blocks, compiled] =
+                    drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), &memory).unwrap());
+                if let Err(difference) = compare(&batch, &blocks, &compiled) {
+                    panic!("{isa}, {dtype}, {count} elements {stride} and {to} apart: {difference}");
+                }
+            }
+        }
+        assert!(drivers[1].counter("kernels compiled") >= 6);
+    }
+}
+
 /// Runs a program on a fresh engine with a directory for kernels; returns how many were compiled and loaded.
 fn run_with_directory(directory: &str, program: &Program) -> (u64, u64) {
     let mut driver = Driver::new(&[("jit", "on"), ("jit_cache_dir", directory)]).unwrap();

@@ -214,7 +214,7 @@ i3: v4 = add_reduce axes({axes}) v1
 
 /// Folds of many shapes on each of these drivers have the bits of the tree.
 pub fn check_folds(drivers: &mut [Driver]) {
-    let whole: [&[usize]; 23] = [
+    let whole: [&[usize]; 24] = [
         &[1],
         &[31],
         &[63],
@@ -223,6 +223,7 @@ pub fn check_folds(drivers: &mut [Driver]) {
         &[8193],
         &[33_000],
         &[50_000],
+        &[300_000],
         &[2, 64],
         &[700, 64],
         &[5, 1000],
@@ -252,6 +253,7 @@ pub fn check_folds(drivers: &mut [Driver]) {
         (&[6, 3, 5, 514], &[0, 1, 3]),
         (&[11, 33_000], &[1]),
         (&[9, 700], &[1]),
+        (&[41, 700], &[1]),
         (&[3, 6, 90], &[2]),
         (&[5, 7, 50], &[2]),
         (&[2, 3, 10, 12], &[2, 3]),
@@ -263,9 +265,15 @@ pub fn check_folds(drivers: &mut [Driver]) {
         }
     }
     // Lines that are kept.
-    for (shape, folded) in
-        [(&[500, 40][..], &[0][..]), (&[900, 3, 40], &[0]), (&[4, 1500, 80], &[1]), (&[30, 7, 50, 64], &[0, 2])]
-    {
+    for (shape, folded) in [
+        (&[500, 40][..], &[0][..]),
+        (&[900, 3, 40], &[0]),
+        (&[4, 1500, 80], &[1]),
+        (&[30, 7, 50, 64], &[0, 2]),
+        (&[9001, 8], &[0]),
+        (&[5000, 13], &[0]),
+        (&[90, 70, 19], &[0, 1]),
+    ] {
         for dense in 0..=shape.len() {
             check(drivers, shape, folded, dense);
         }
