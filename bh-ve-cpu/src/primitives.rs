@@ -58,7 +58,7 @@ impl Primitives {
 
     /// A fold into lanes, and the join of the lanes.
     pub(crate) fn lanes(&self, combiner: Opcode, dtype: DType) -> Option<(LanesFn, JoinFn)> {
-        Some((prims::reduce_lanes(self.isa, combiner, dtype)?, prims::fold_lanes(combiner, dtype)?))
+        Some((prims::reduce_lanes(self.isa, combiner, dtype)?, prims::fold_lanes(self.isa, combiner, dtype)?))
     }
 
     /// The fold into lanes of what an operation makes of two blocks.

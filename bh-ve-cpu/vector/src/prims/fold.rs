@@ -19,7 +19,7 @@ pub type LanesFn = unsafe extern "C" fn(n: usize, lanes: *mut u8, a: *const u8, 
 /// Joins `LANES` lanes into one element at `out`, which may be the first lane.
 ///
 /// # Safety
-/// `lanes` must be valid for `LANES` elements and `out` for one.
+/// `lanes` must be valid for `LANES` elements and `out` for one; the level must be available.
 pub type JoinFn = unsafe extern "C" fn(lanes: *const u8, out: *mut u8);
 
 /// A function of two elements.
@@ -73,18 +73,28 @@ unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *
 }
 
 /// Lane `i` takes lane `i + 16`, then `i + 8`, 4, 2 and 1.
-unsafe extern "C" fn join<C: Combine>(lanes: *const u8, out: *mut u8) {
+///
+/// # Safety
+/// As [`JoinFn`].
+#[inline(always)]
+unsafe fn join<C: Combine>(lanes: *const u8, out: *mut u8) {
     // SAFETY: the caller vouches for both.
     unsafe {
         let mut sums = lanes.cast::<[C::Element; LANES]>().read_unaligned();
-        let mut width = LANES / 2;
-        while width > 0 {
-            for lane in 0..width {
-                sums[lane] = C::combine(sums[lane], sums[lane + width]);
-            }
-            width /= 2;
-        }
+        halve::<C, 16>(&mut sums);
+        halve::<C, 8>(&mut sums);
+        halve::<C, 4>(&mut sums);
+        halve::<C, 2>(&mut sums);
+        halve::<C, 1>(&mut sums);
         out.cast::<C::Element>().write_unaligned(sums[0]);
+    }
+}
+
+/// The lanes up to `WIDTH` take as many others: a number that the compiler knows, so that they stay in registers.
+#[inline(always)]
+fn halve<C: Combine, const WIDTH: usize>(sums: &mut [C::Element; LANES]) {
+    for lane in 0..WIDTH {
+        sums[lane] = C::combine(sums[lane], sums[lane + WIDTH]);
     }
 }
 
@@ -103,6 +113,12 @@ macro_rules! level {
                 // SAFETY: the contract of LanesFn.
                 unsafe { fold::<C, S>(n, lanes, a, b) }
             }
+
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn joined<C: Combine>(lanes: *const u8, out: *mut u8) {
+                // SAFETY: the contract of JoinFn.
+                unsafe { join::<C>(lanes, out) }
+            }
         }
     };
 }
@@ -110,6 +126,10 @@ for_each_level!(level);
 
 fn lanes_at<C: Combine, S: Source<C::Element>>(isa: Isa) -> LanesFn {
     at_level!(isa, entry::<C, S>)
+}
+
+fn join_at<C: Combine>(isa: Isa) -> JoinFn {
+    at_level!(isa, joined::<C>)
 }
 
 macro_rules! combiners {
@@ -135,9 +155,9 @@ macro_rules! combiners {
         }
 
         /// The join that belongs to [`reduce_lanes`].
-        pub fn fold_lanes(combiner: Opcode, dtype: DType) -> Option<JoinFn> {
+        pub fn fold_lanes(isa: Isa, combiner: Opcode, dtype: DType) -> Option<JoinFn> {
             match combiner {
-                $($(Opcode::$opcode)|+ => types_of!($set, pick_join, $name, dtype),)*
+                $($(Opcode::$opcode)|+ => types_of!($set, pick_join, isa, $name, dtype),)*
                 _ => None,
             }
         }
@@ -157,11 +177,11 @@ macro_rules! pick_lanes {
 }
 
 macro_rules! pick_join {
-    ($name:ident, $dtype:expr, [$(($type:ty, $variant:ident)),*]) => {{
+    ($isa:expr, $name:ident, $dtype:expr, [$(($type:ty, $variant:ident)),*]) => {{
         #[allow(unused_imports, reason = "only some sets hold complex types")]
         use bh_bytecode::{c64, c128};
         match $dtype {
-            $(DType::$variant => Some(join::<$name<$type>> as JoinFn),)*
+            $(DType::$variant => Some(join_at::<$name<$type>>($isa)),)*
             #[allow(unreachable_patterns, reason = "some sets hold every type")]
             _ => None,
         }

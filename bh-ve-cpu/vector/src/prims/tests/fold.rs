@@ -38,7 +38,7 @@ fn folds_keep_their_lanes() {
         for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.kind() == Kind::Reduction) {
             for dtype in opcode.info().types.iter() {
                 let run = reduce_lanes(isa, opcode, dtype).expect("every reduction folds");
-                let join = fold_lanes(opcode, dtype).expect("every reduction joins");
+                let join = fold_lanes(isa, opcode, dtype).expect("every reduction joins");
                 let combine = match opcode.info().scalar {
                     "add" => Opcode::Add,
                     "multiply" => Opcode::Multiply,
