@@ -22,8 +22,8 @@ use bh_fuser::lower::Dim;
 use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
-/// Chunks of one line, or lines that make a result each, that are folded by one call at most, each into lanes of its own.
-/// Between calls nothing is on its way from memory.
+/// Chunks of one line that are folded by one call at most, each into lanes of its own. Between calls nothing is on its way
+/// from memory.
 const TOGETHER: usize = 4 * ROW_SETS;
 
 /// # Safety
@@ -117,7 +117,7 @@ pub(super) unsafe fn fold_units(
             // SAFETY: units are inside the nest.
             unsafe {
                 if folder.results_are_planes {
-                    together = division.kept.ahead(kept_index).min(units.end - at).min(TOGETHER as i64);
+                    together = division.kept.ahead(kept_index).min(units.end - at).min(ROW_SETS as i64);
                     folder.results(kept, together);
                     at += together;
                 } else if folder.chunks_are_planes {
@@ -157,8 +157,8 @@ impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
         let elements = match self.division.line_reduced {
-            true if self.results_are_planes || self.chunks_are_planes => LANES * TOGETHER,
-            true if self.division.cut.row.is_some() => LANES * ROW_SETS,
+            true if self.chunks_are_planes => LANES * TOGETHER,
+            true if self.results_are_planes || self.division.cut.row.is_some() => LANES * ROW_SETS,
             true => LANES,
             false => (self.division.part_steps * row) as usize,
         };
@@ -193,13 +193,13 @@ impl Folder<'_> {
     /// Folds lines that make one result each, side by side, and writes the results.
     ///
     /// # Safety
-    /// The lines must be inside the nest, `kept` the position of the first, and [`TOGETHER`] at most.
+    /// The lines must be inside the nest, `kept` the position of the first, and [`ROW_SETS`] at most.
     unsafe fn results(&mut self, kept: &[*mut u8], lines: i64) {
         let program = self.frame.program;
         self.clear(LANES * lines as usize);
         // SAFETY: promised by the caller; every line has a set of lanes.
         unsafe {
-            self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Lanes(self.accumulators, TOGETHER));
+            self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Lanes(self.accumulators, ROW_SETS));
             for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
                 let to_next = program.slots[fold.slot].plane;
                 for line in 0..lines as usize {
