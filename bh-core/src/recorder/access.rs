@@ -11,6 +11,9 @@ use bh_bytecode::{Base, Constant, DType, View, base_flags};
 use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard};
 
+/// An array of so many bytes that gets memory waits until as much that is given up is free.
+const ROOM: u64 = 1 << 20;
+
 /// A base that is being accessed: kept alive by a handle of its own.
 struct Held {
     handle: ArrayId,
@@ -232,6 +235,10 @@ impl Recorder {
         }
         // A reader waits for the last writer, a writer for every user.
         let needed = if mode == access::READ { entry.written } else { entry.epoch };
+        // What gets memory now may have that of arrays that are given up.
+        let bytes = entry.base.bytes();
+        let makes_room = !entry.known && bytes >= ROOM && state.builder.freed_bytes >= bytes;
+        let needed = if makes_room { state.builder.epoch } else { needed };
         let pending = needed == state.builder.epoch;
         if pending && mode == access::READ {
             state.push_sync(handle);

@@ -13,6 +13,8 @@ pub(super) struct Builder {
     pub(super) epoch: u64,
     /// Bytes of the bases that came to life in this batch, or that it drops.
     pub(super) held_bytes: u64,
+    /// Bytes of the bases that the batch ends and did not begin.
+    pub(super) freed_bytes: u64,
     /// Bytes of all bases that have come to life since the program began, without those that were dropped.
     pub(super) live_bytes: i64,
     /// Bytes that the instructions write: a measure of the work.
@@ -31,6 +33,7 @@ impl Builder {
             batch: Batch::default(),
             epoch: 1,
             held_bytes: 0,
+            freed_bytes: 0,
             live_bytes: 0,
             work_bytes: 0,
             period: Period::new(),
@@ -54,6 +57,7 @@ impl Builder {
         }
         self.epoch += 1;
         self.held_bytes = 0;
+        self.freed_bytes = 0;
         self.work_bytes = 0;
         self.views.clear();
         self.origins.clear();

@@ -192,7 +192,12 @@ impl State {
         // What is born and dies in the batch is not held after its last use; what was there before is held until then.
         self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(bytes);
         let held = &mut self.builder.held_bytes;
-        *held = if base.has(base_flags::BORN) { held.saturating_sub(bytes) } else { held.saturating_add(bytes) };
+        if base.has(base_flags::BORN) {
+            *held = held.saturating_sub(bytes);
+        } else {
+            *held = held.saturating_add(bytes);
+            self.builder.freed_bytes = self.builder.freed_bytes.saturating_add(bytes);
+        }
         let structure = self.handles.at(handle).view.hash;
         self.builder.push_instr(Instr::new(Opcode::Discard, &[Operand::view(view)]), structure);
     }

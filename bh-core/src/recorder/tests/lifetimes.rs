@@ -110,6 +110,35 @@ fn a_memory_limit_flushes() {
 }
 
 #[test]
+fn new_memory_waits_for_what_is_given_up() {
+    let (recorder, log) = context(Options::default());
+    let large = || recorder.empty(DType::F64, &[1 << 17]).unwrap();
+    let map = |array| {
+        recorder.map(array, access::WRITE).unwrap();
+        recorder.unmap(array).unwrap();
+    };
+    let (first, second) = (large(), large());
+    map(first);
+    map(second);
+    let batches = || lock(&log.batches).len();
+    let before = batches();
+    let third = large();
+    map(third);
+    assert_eq!(batches(), before, "nothing is given up");
+    recorder.free(array(&recorder, &[1], &[1.0])).unwrap();
+    let small = batches();
+    map(large());
+    assert_eq!(batches(), small, "a small array is no room");
+    recorder.free(first).unwrap();
+    map(large());
+    assert_eq!(batches(), small + 1, "the first array is free before another gets memory");
+    // Memory that is there already waits for nothing.
+    recorder.free(second).unwrap();
+    map(third);
+    assert_eq!(batches(), small + 1);
+}
+
+#[test]
 fn mapped_arrays_are_left_alone() {
     let (recorder, _) = context(Options::default());
     let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
