@@ -202,14 +202,14 @@ impl Kernel<'_> {
         for (fold, (_, dtype, _)) in self.folds().into_iter().enumerate() {
             for row in 0..self.rows.count {
                 let number = self.writer.value(format_args!("add i64 %{}.at, {row}", self.rows.name));
-                let elements = match self.request.folds {
-                    Folds::Elements => self.writer.value(format_args!("mul i64 {number}, %count")),
-                    Folds::Columns => self.writer.value("add i64 0, 0"),
+                let (of, each) = match self.request.folds {
+                    Folds::Elements => (number, "%count".to_owned()),
+                    Folds::Columns => (number, "0".to_owned()),
                     Folds::Lanes | Folds::None => {
-                        let set = self.writer.value(format_args!("and i64 {number}, %last.set"));
-                        self.writer.value(format_args!("mul i64 {set}, {LANES}"))
+                        (self.writer.value(format_args!("and i64 {number}, %last.set")), LANES.to_string())
                     }
                 };
+                let elements = self.writer.value(format_args!("mul i64 {of}, {each}"));
                 let name = self.accumulator(fold, row);
                 let kind = memory(dtype);
                 self.writer.line(format_args!("{name} = getelementptr {kind}, ptr %b{fold}, i64 {elements}"));

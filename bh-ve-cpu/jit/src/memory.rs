@@ -49,17 +49,20 @@ impl Kernel<'_> {
         }
     }
 
-    /// The address of a strided slot's first element, and those of all lanes.
-    pub(crate) fn strided_addresses(&mut self, slot: usize, at: &At) -> (Value, Value) {
-        let (width, position) = (at.width, self.position(slot, at.row.into()));
+    /// The address of a strided vector's first lane.
+    fn strided_address(&mut self, slot: usize, at: &At) -> Value {
+        let position = self.position(slot, at.row.into());
         let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
         let distance = self.writer.value(format_args!("mul i64 {element}, %s{slot}"));
-        let first = self.writer.value(format_args!("getelementptr i8, ptr {position}, i64 {distance}"));
-        let lanes = self.writer.value(format_args!("getelementptr i8, ptr {first}, <{width} x i64> %l{slot}.w{width}"));
-        (first, lanes)
+        self.writer.value(format_args!("getelementptr i8, ptr {position}, i64 {distance}"))
     }
 
-    /// Where a lane of a strided vector lies.
+    /// The addresses of its lanes, as a vector.
+    fn lane_addresses(&mut self, slot: usize, first: Value, width: u16) -> Value {
+        self.writer.value(format_args!("getelementptr i8, ptr {first}, <{width} x i64> %l{slot}.w{width}"))
+    }
+
+    /// The address of one of them.
     fn lane_address(&mut self, slot: usize, first: Value, lane: u16) -> Value {
         let distance = self.writer.value(format_args!("mul i64 %s{slot}, {lane}"));
         self.writer.value(format_args!("getelementptr i8, ptr {first}, i64 {distance}"))
@@ -129,14 +132,6 @@ impl Kernel<'_> {
         self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {}", at.offset))
     }
 
-    /// What a mask is in full, for intrinsics that want one.
-    pub(crate) fn full_mask(&mut self, at: &At) -> Value {
-        match at.mask {
-            Some(mask) => mask,
-            None => self.writer.splat("i1", at.width, "true"),
-        }
-    }
-
     pub(crate) fn load(&mut self, slot: u16, at: &At) -> Value {
         let form = self.request.slots[usize::from(slot)];
         let (width, size, kind) = (at.width, form.dtype.size(), memory(form.dtype));
@@ -170,21 +165,9 @@ impl Kernel<'_> {
                 return loaded;
             }
             Stride::Other => {
-                let (first, lanes) = self.strided_addresses(usize::from(slot), at);
-                if width == 1 {
-                    self.writer.value(format_args!("load {vector}, ptr {first}, align {size}"))
-                } else if at.mask.is_none() {
-                    // Faster than the processor's own instruction, on some by far.
-                    let mut all = "poison".to_owned();
-                    for lane in 0..width {
-                        let address = self.lane_address(slot.into(), first, lane);
-                        let one = self.writer.value(format_args!("load {kind}, ptr {address}, align {size}"));
-                        let with = format_args!("insertelement {vector} {all}, {kind} {one}, i32 {lane}");
-                        all = self.writer.value(with).to_string();
-                    }
-                    self.writer.value(format_args!("freeze {vector} {all}"))
-                } else {
-                    let mask = self.full_mask(at);
+                let first = self.strided_address(slot.into(), at);
+                if let Some(mask) = at.mask {
+                    let lanes = self.lane_addresses(slot.into(), first, width);
                     self.writer.intrinsic(
                         &format!("llvm.masked.gather.{suffix}.v{width}p0"),
                         &vector,
@@ -195,6 +178,16 @@ impl Kernel<'_> {
                             (&vector, &"zeroinitializer"),
                         ],
                     )
+                } else {
+                    // Faster than the processor's own instruction, on some by far.
+                    let mut all = "poison".to_owned();
+                    for lane in 0..width {
+                        let address = self.lane_address(slot.into(), first, lane);
+                        let one = self.writer.value(format_args!("load {kind}, ptr {address}, align {size}"));
+                        let with = format_args!("insertelement {vector} {all}, {kind} {one}, i32 {lane}");
+                        all = self.writer.value(with).to_string();
+                    }
+                    self.writer.value(format_args!("freeze {vector} {all}"))
                 }
             }
         };
@@ -241,17 +234,9 @@ impl Kernel<'_> {
             }
             return;
         }
-        let (first, lanes) = self.strided_addresses(slot, at);
-        if width == 1 {
-            self.writer.line(format_args!("store {vector} {value}, ptr {first}, align {size}"));
-        } else if at.mask.is_none() {
-            for lane in 0..width {
-                let address = self.lane_address(slot, first, lane);
-                let one = self.writer.value(format_args!("extractelement {vector} {value}, i32 {lane}"));
-                self.writer.line(format_args!("store {} {one}, ptr {address}, align {size}", memory(form.dtype)));
-            }
-        } else {
-            let mask = self.full_mask(at);
+        let first = self.strided_address(slot, at);
+        if let Some(mask) = at.mask {
+            let lanes = self.lane_addresses(slot, first, width);
             self.writer.intrinsic_line(
                 &format!("llvm.masked.scatter.{suffix}.v{width}p0"),
                 &[
@@ -261,6 +246,12 @@ impl Kernel<'_> {
                     (&format!("<{width} x i1>"), &mask),
                 ],
             );
+        } else {
+            for lane in 0..width {
+                let address = self.lane_address(slot, first, lane);
+                let one = self.writer.value(format_args!("extractelement {vector} {value}, i32 {lane}"));
+                self.writer.line(format_args!("store {} {one}, ptr {address}, align {size}", memory(form.dtype)));
+            }
         }
     }
 

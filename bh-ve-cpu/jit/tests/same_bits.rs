@@ -269,6 +269,14 @@ fn roots_beside_quotients() {
     }
 }
 
+/// Runs a batch in blocks and compiled; the bits must be the same.
+fn check_bits(drivers: &mut [Driver; 2], batch: &Batch, memory: &Memory, what: &str) {
+    let [blocks, compiled] = drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), memory).unwrap());
+    if let Err(difference) = compare(batch, &blocks, &compiled) {
+        panic!("{what}: {difference}");
+    }
+}
+
 /// Rows that begin anywhere in a line of the caches, changed in place: loops begin where vectors cross no line.
 #[test]
 fn rows_begin_anywhere_in_a_line() {
@@ -298,11 +306,12 @@ i1: v1 = add v1, v0
                     let bytes = (0..3000 * size).map(|at| (at * 37 % 61 * id % 64) as u8);
                     memory.insert(id as u64, bytes.collect());
                 }
-                let [blocks, compiled] =
-                    drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), &memory).unwrap());
-                if let Err(difference) = compare(&batch, &blocks, &compiled) {
-                    panic!("{isa}, {dtype}, {count} elements from {offset} on: {difference}");
-                }
+                check_bits(
+                    &mut drivers,
+                    &batch,
+                    &memory,
+                    &format!("{isa}, {dtype}, {count} elements from {offset} on"),
+                );
             }
         }
         assert!(drivers[1].counter("kernels compiled") >= 4);
@@ -345,10 +354,7 @@ i2: v3 = maximum_reduce axes(0) v4
             memory.insert(2, numbers(rows, 2));
             memory.insert(3, numbers(count, 3));
             memory.insert(4, numbers(count, 4));
-            let [blocks, compiled] = drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), &memory).unwrap());
-            if let Err(difference) = compare(&batch, &blocks, &compiled) {
-                panic!("{isa}, {rows} rows of {count}: {difference}");
-            }
+            check_bits(&mut drivers, &batch, &memory, &format!("{isa}, {rows} rows of {count}"));
         }
         assert!(drivers[1].counter("kernels compiled") >= 2);
     }
@@ -379,11 +385,12 @@ i0: v2 = {operation} v0, v1
                 for id in 1..=2 {
                     memory.insert(id as u64, (0..2000 * size).map(|at| (at * 37 % 61 * id % most) as u8).collect());
                 }
-                let [blocks, compiled] =
-                    drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), &memory).unwrap());
-                if let Err(difference) = compare(&batch, &blocks, &compiled) {
-                    panic!("{isa}, {dtype}, {count} elements {stride} and {to} apart: {difference}");
-                }
+                check_bits(
+                    &mut drivers,
+                    &batch,
+                    &memory,
+                    &format!("{isa}, {dtype}, {count} elements {stride} and {to} apart"),
+                );
             }
         }
         assert!(drivers[1].counter("kernels compiled") >= 6);

@@ -54,7 +54,7 @@ pub(crate) fn choose(stage: &Stage, geometry: &Geometry, cache: i64) -> Option<i
 
 /// Kept elements that are folded together, at most: what they are folded into fits the nearest cache.
 pub(crate) const FOLDED: i64 = 4096;
-/// The fewest: a call for each line of them.
+/// The fewest: each call folds so many of all lines.
 const LEAST_FOLDED: i64 = 256;
 /// Bytes of the nearest cache that they may use.
 const NEAREST: i64 = 24 << 10;
