@@ -154,6 +154,9 @@ impl Kernel<'_> {
                 if let Some(root) = self.root(step, operands[0], at) {
                     return Ok(root);
                 }
+                if let Some(modulus) = self.modulus(step, operands[0], at) {
+                    return Ok(modulus);
+                }
                 let (level, fast_math, width) = (self.request.level, self.request.fast_math, at.width);
                 match self.plan.forms[index] {
                     Form::Inlined(function) => self.inlined(function, (opcode, input), operands, at),
@@ -238,6 +241,28 @@ pub(crate) fn unless_special(
     writer.line(format_args!("br label %{join}"));
     writer.begin(&join);
     writer.value(format_args!("phi {kind} [ {value}, %{fast} ], [ {exact}, %{slow} ]"))
+}
+
+/// A value of the type `kind`: what `common` makes, or where a lane that counts is special what `exact` makes.
+pub(crate) fn either(
+    writer: &mut Writer,
+    kind: &str,
+    special: Value,
+    at: &At,
+    common: impl FnOnce(&mut Writer) -> Value,
+    exact: impl FnOnce(&mut Writer) -> Value,
+) -> Value {
+    let any = is_special(writer, special, at);
+    let (fast, slow, join) = (writer.label("fast"), writer.label("slow"), writer.label("join"));
+    writer.line(format_args!("br i1 {any}, label %{slow}, label %{fast}, !prof !0"));
+    writer.begin(&fast);
+    let common = common(writer);
+    writer.line(format_args!("br label %{join}"));
+    writer.begin(&slow);
+    let exact = exact(writer);
+    writer.line(format_args!("br label %{join}"));
+    writer.begin(&join);
+    writer.value(format_args!("phi {kind} [ {common}, %{fast} ], [ {exact}, %{slow} ]"))
 }
 
 /// Is any lane that counts among these?

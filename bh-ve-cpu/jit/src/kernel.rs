@@ -4,9 +4,10 @@
 //! reads above it is what the row before reads in its middle, so each vector of an array is read from the caches once
 //! for all of them. What remains of the rows is done one by one.
 
+use crate::complex;
 use crate::division::Reciprocal;
 use crate::plan::{Form, Plan};
-use crate::writer::{Value, Writer, element, memory};
+use crate::writer::{Value, Writer, memory, vector};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Fetch, Folds, Function, LANES, Level, Request, SlotForm, Stride};
@@ -257,9 +258,9 @@ impl Kernel<'_> {
             let address = self.writer.value(format_args!("getelementptr i8, ptr %constants, i64 {}", at * 16));
             self.scalar(&format!("k{at}"), &address.to_string(), *dtype);
             for width in self.widths() {
-                let splat = self.writer.broadcast(element(*dtype), width, format_args!("%k{at}"));
-                let (constant, kind) = (Value::Constant(at as u16, width), element(*dtype));
-                self.writer.line(format_args!("{constant} = freeze <{width} x {kind}> {splat}"));
+                let splat = complex::broadcast(&mut self.writer, *dtype, width, format_args!("%k{at}"));
+                let constant = Value::Constant(at as u16, width);
+                self.writer.line(format_args!("{constant} = freeze {} {splat}", vector(*dtype, width)));
             }
         }
         for (at, buffer) in self.plan.constant_buffers.iter().enumerate() {
@@ -277,12 +278,12 @@ impl Kernel<'_> {
 
     /// Reads one element.
     fn scalar(&mut self, name: &str, address: &str, dtype: DType) {
-        let kind = memory(dtype);
         if dtype == DType::Bool {
             let byte = self.writer.value(format_args!("load i8, ptr {address}, align 1"));
             self.writer.line(format_args!("%{name} = icmp ne i8 {byte}, 0"));
         } else {
-            self.writer.line(format_args!("%{name} = load {kind}, ptr {address}, align {}", dtype.size()));
+            let (kind, align) = (complex::single(dtype), dtype.real_part().size());
+            self.writer.line(format_args!("%{name} = load {kind}, ptr {address}, align {align}"));
         }
     }
 
@@ -297,9 +298,9 @@ impl Kernel<'_> {
                 let address = self.position(at, row.into());
                 self.scalar(&name, &address, dtype);
                 for width in self.widths() {
-                    let splat = self.writer.broadcast(element(dtype), width, format_args!("%{name}"));
-                    let (invariant, kind) = (self.invariant(at as u16, width, row), element(dtype));
-                    self.writer.line(format_args!("{invariant} = freeze <{width} x {kind}> {splat}"));
+                    let splat = complex::broadcast(&mut self.writer, dtype, width, format_args!("%{name}"));
+                    let invariant = self.invariant(at as u16, width, row);
+                    self.writer.line(format_args!("{invariant} = freeze {} {splat}", vector(dtype, width)));
                 }
             }
         }
@@ -372,20 +373,20 @@ fn buffer_name(buffer: Option<u16>) -> String {
 
 /// Fills a buffer with a constant.
 fn fill(writer: &mut Writer, dtype: DType, constant: usize, buffer: u16, block: usize) {
-    let kind = memory(dtype);
+    let (place, align) = (memory(dtype), dtype.real_part().size());
     let body = writer.label("fill");
     let after = writer.label("filled");
     let value = if dtype == DType::Bool {
-        writer.value(format_args!("zext i1 %k{constant} to i8")).to_string()
+        format!("i8 {}", writer.value(format_args!("zext i1 %k{constant} to i8")))
     } else {
-        format!("%k{constant}")
+        format!("{} %k{constant}", complex::single(dtype))
     };
     let before = writer.block().to_owned();
     writer.line(format_args!("br label %{body}"));
     writer.begin(&body);
     writer.line(format_args!("%at.{body} = phi i64 [ 0, %{before} ], [ %next.{body}, %{body} ]"));
-    writer.line(format_args!("%to.{body} = getelementptr {kind}, ptr %buffer{buffer}, i64 %at.{body}"));
-    writer.line(format_args!("store {kind} {value}, ptr %to.{body}, align {}", dtype.size()));
+    writer.line(format_args!("%to.{body} = getelementptr {place}, ptr %buffer{buffer}, i64 %at.{body}"));
+    writer.line(format_args!("store {value}, ptr %to.{body}, align {align}"));
     writer.line(format_args!("%next.{body} = add i64 %at.{body}, 1"));
     writer.line(format_args!("%more.{body} = icmp slt i64 %next.{body}, {block}"));
     writer.line(format_args!("br i1 %more.{body}, label %{body}, label %{after}"));

@@ -5,6 +5,7 @@
 //! the boundary as bytes.
 
 mod body;
+mod complex;
 mod divider;
 mod division;
 mod kernel;

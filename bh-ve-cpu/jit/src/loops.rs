@@ -2,7 +2,7 @@
 
 use crate::kernel::{At, Kernel};
 use crate::schedule::Loop;
-use crate::writer::element;
+use crate::writer::vector;
 use bh_jit_abi::Folds;
 
 /// Bytes of a line of the caches.
@@ -115,7 +115,7 @@ impl Kernel<'_> {
         for row in 0..rows {
             let mut sums = Vec::new();
             for (at, (_, dtype, _)) in folds.iter().enumerate() {
-                let kind = format!("<{} x {}>", each.width, element(*dtype));
+                let kind = vector(*dtype, each.width);
                 let mut vectors = Vec::new();
                 for (vector, start) in (0..each.unroll).zip(&mut starts) {
                     let name = format!("%sum.{body}.{row}.{at}.{vector}");

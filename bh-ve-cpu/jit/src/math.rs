@@ -49,6 +49,30 @@ pub(crate) fn evaluate(
     }
 }
 
+/// The sum of the squares of complex numbers' parts, of `f64`, and the lanes where its root is not the modulus.
+pub(crate) fn square_of_modulus(writer: &mut Writer, level: Level, width: u16, parts: [Value; 2]) -> [Value; 2] {
+    let [x, y] = parts.map(Lanes);
+    written(writer, level, width, || {
+        let (square, common) = math::square_of_modulus(x, y);
+        [square.0, Lanes::mask_not(common).0]
+    })
+}
+
+/// The modulus of any complex numbers, from the sum of their squares.
+pub(crate) fn modulus_of_all(writer: &mut Writer, level: Level, width: u16, parts: [Value; 2], square: Value) -> Value {
+    let [x, y] = parts.map(Lanes);
+    written(writer, level, width, || math::modulus_of_all(x, y, Lanes(square)).0)
+}
+
+/// What `body` makes of vectors.
+fn written<R>(writer: &mut Writer, level: Level, width: u16, body: impl FnOnce() -> R) -> R {
+    let context = Context { writer: std::mem::take(writer), level, width, special: None, impossible: false };
+    CONTEXT.set(Some(context));
+    let result = body();
+    *writer = CONTEXT.take().map(|context| context.writer).unwrap_or_default();
+    result
+}
+
 /// Roughly how many instructions the function of an opcode is.
 pub(crate) fn instructions(level: Level, opcode: Opcode, single: bool) -> usize {
     let mut writer = Writer::default();

@@ -1,9 +1,10 @@
 //! Reading and writing memory in the code of a kernel: slots, buffers, lanes and the elements that folds fill.
 
+use crate::complex;
 use crate::kernel::{At, Kernel};
 use crate::operations::Operation;
-use crate::writer::{Value, element, memory};
-use bh_bytecode::DType;
+use crate::writer::{Value, lanes, memory, packed, parts, suffix, vector};
+use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Fetch, Folds, SlotForm, Stride};
 use std::fmt::Display;
@@ -60,6 +61,16 @@ impl Kernel<'_> {
     /// The addresses of its lanes, as a vector.
     fn lane_addresses(&mut self, slot: usize, first: Value, width: u16) -> Value {
         self.writer.value(format_args!("getelementptr i8, ptr {first}, <{width} x i64> %l{slot}.w{width}"))
+    }
+
+    /// The addresses of the real or of the imaginary parts of its lanes.
+    fn part_addresses(&mut self, slot: usize, first: Value, number: u16, width: u16) -> Value {
+        let distance = self.request.slots[slot].dtype.real_part().size() * usize::from(number);
+        let first = match distance {
+            0 => first,
+            _ => self.writer.value(format_args!("getelementptr i8, ptr {first}, i64 {distance}")),
+        };
+        self.lane_addresses(slot, first, width)
     }
 
     /// The address of one of them.
@@ -134,11 +145,9 @@ impl Kernel<'_> {
 
     pub(crate) fn load(&mut self, slot: u16, at: &At) -> Value {
         let form = self.request.slots[usize::from(slot)];
-        let (width, size, kind) = (at.width, form.dtype.size(), memory(form.dtype));
-        let vector = format!("<{width} x {kind}>");
-        let suffix = format!("v{width}{}", short(form.dtype));
-        let loaded = match form.stride {
-            Stride::Zero => return self.invariant(slot, width, at.row),
+        let width = at.width;
+        match form.stride {
+            Stride::Zero => self.invariant(slot, width, at.row),
             Stride::Unit => {
                 let (base, row, distance) = self.place(slot.into(), at.row);
                 let place = (base as u16, row, distance);
@@ -147,66 +156,126 @@ impl Kernel<'_> {
                     return known;
                 }
                 let address = self.unit_address(usize::from(slot), at.row, &at.element, at.offset.into());
-                let loaded = match at.mask {
-                    None => self.writer.value(format_args!("load {vector}, ptr {address}, align {size}")),
-                    Some(mask) => self.writer.intrinsic(
-                        &format!("llvm.masked.load.{suffix}.p0"),
-                        &vector,
-                        &[
-                            ("ptr", &address),
-                            ("i32", &format_args!("{size}")),
-                            (&format!("<{width} x i1>"), &mask),
-                            (&vector, &"zeroinitializer"),
-                        ],
-                    ),
-                };
-                let loaded = self.truth(form.dtype, loaded, width);
+                let loaded = self.load_packed(form.dtype, address, width, at.mask);
+                let loaded = self.unpack(form.dtype, loaded, width);
                 self.loads.push((base as u16, row, distance, loaded));
-                return loaded;
+                loaded
             }
             Stride::Other => {
                 let first = self.strided_address(slot.into(), at);
-                if let Some(mask) = at.mask {
-                    let lanes = self.lane_addresses(slot.into(), first, width);
-                    self.writer.intrinsic(
-                        &format!("llvm.masked.gather.{suffix}.v{width}p0"),
-                        &vector,
-                        &[
-                            (&format!("<{width} x ptr>"), &lanes),
-                            ("i32", &format_args!("{size}")),
-                            (&format!("<{width} x i1>"), &mask),
-                            (&vector, &"zeroinitializer"),
-                        ],
-                    )
-                } else {
-                    // Faster than the processor's own instruction, on some by far.
-                    let mut all = "poison".to_owned();
-                    for lane in 0..width {
-                        let address = self.lane_address(slot.into(), first, lane);
-                        let one = self.writer.value(format_args!("load {kind}, ptr {address}, align {size}"));
-                        let with = format_args!("insertelement {vector} {all}, {kind} {one}, i32 {lane}");
-                        all = self.writer.value(with).to_string();
-                    }
-                    self.writer.value(format_args!("freeze {vector} {all}"))
+                match at.mask {
+                    Some(mask) => self.gather(slot.into(), first, mask, width),
+                    None => self.load_lanes(slot.into(), first, width),
                 }
             }
+        }
+    }
+
+    /// Reads the lanes of a strided vector that a mask says.
+    fn gather(&mut self, slot: usize, first: Value, mask: Value, width: u16) -> Value {
+        let dtype = self.request.slots[slot].dtype;
+        let part = dtype.real_part();
+        let vector = packed(part, width);
+        let gathered = (0..parts(dtype)).map(|number| {
+            let lanes = self.part_addresses(slot, first, number, width);
+            self.writer.intrinsic(
+                &format!("llvm.masked.gather.{}.v{width}p0", suffix(part, width)),
+                &vector,
+                &[
+                    (&format!("<{width} x ptr>"), &lanes),
+                    ("i32", &format_args!("{}", part.size())),
+                    (&format!("<{width} x i1>"), &mask),
+                    (&vector, &"zeroinitializer"),
+                ],
+            )
+        });
+        match gathered.collect::<Vec<Value>>()[..] {
+            [re, im] => complex::join(&mut self.writer, dtype, width, [re, im]),
+            [all, ..] => self.unpack(dtype, all, width),
+            [] => first,
+        }
+    }
+
+    /// Reads all lanes of a strided vector, one after the other: faster than the processor's own instruction, on some by
+    /// far.
+    fn load_lanes(&mut self, slot: usize, first: Value, width: u16) -> Value {
+        let dtype = self.request.slots[slot].dtype;
+        let (kind, align) = (lane(dtype), dtype.real_part().size());
+        let ones: Vec<Value> = (0..width)
+            .map(|lane| {
+                let address = self.lane_address(slot, first, lane);
+                self.writer.value(format_args!("load {kind}, ptr {address}, align {align}"))
+            })
+            .collect();
+        if dtype == DType::C128 {
+            let all = complex::gather(&mut self.writer, dtype, ones);
+            return self.unpack(dtype, all, width);
+        }
+        let mut all = "poison".to_owned();
+        for (lane, one) in ones.into_iter().enumerate() {
+            let with = format_args!("insertelement <{width} x {kind}> {all}, {kind} {one}, i32 {lane}");
+            all = self.writer.value(with).to_string();
+        }
+        let all = self.writer.value(format_args!("freeze <{width} x {kind}> {all}"));
+        let all = match dtype {
+            DType::C64 => {
+                self.writer.value(format_args!("bitcast <{width} x {kind}> {all} to {}", packed(dtype, width)))
+            }
+            _ => all,
         };
-        self.truth(form.dtype, loaded, width)
+        self.unpack(dtype, all, width)
     }
 
-    /// Truth values are bytes in memory and bits in registers.
-    pub(crate) fn truth(&mut self, dtype: DType, loaded: Value, width: u16) -> Value {
-        if dtype != DType::Bool {
-            return loaded;
+    /// From memory to registers: truth values are bytes in memory and bits in registers, and parts of complex numbers
+    /// alternate in memory.
+    pub(crate) fn unpack(&mut self, dtype: DType, loaded: Value, width: u16) -> Value {
+        match dtype {
+            DType::Bool => self.writer.value(format_args!("icmp ne <{width} x i8> {loaded}, zeroinitializer")),
+            DType::C64 | DType::C128 => complex::unpack(&mut self.writer, dtype, width, loaded),
+            _ => loaded,
         }
-        self.writer.value(format_args!("icmp ne <{width} x i8> {loaded}, zeroinitializer"))
     }
 
-    pub(crate) fn bytes(&mut self, dtype: DType, value: Value, width: u16) -> Value {
-        if dtype != DType::Bool {
-            return value;
+    /// From registers to memory.
+    pub(crate) fn pack(&mut self, dtype: DType, value: Value, width: u16) -> Value {
+        match dtype {
+            DType::Bool => self.writer.value(format_args!("zext <{width} x i1> {value} to <{width} x i8>")),
+            DType::C64 | DType::C128 => complex::pack(&mut self.writer, dtype, width, value),
+            _ => value,
         }
-        self.writer.value(format_args!("zext <{width} x i1> {value} to <{width} x i8>"))
+    }
+
+    /// Reads neighbours in memory, as they are there; with a mask those that count.
+    fn load_packed(&mut self, dtype: DType, address: Value, width: u16, mask: Option<Value>) -> Value {
+        let (vector, align) = (packed(dtype, width), dtype.real_part().size());
+        let Some(mask) = mask else {
+            return self.writer.value(format_args!("load {vector}, ptr {address}, align {align}"));
+        };
+        let (mask, kind) = self.mask_of(dtype, mask, width);
+        self.writer.intrinsic(
+            &format!("llvm.masked.load.{}.p0", suffix(dtype, width)),
+            &vector,
+            &[("ptr", &address), ("i32", &format_args!("{align}")), (&kind, &mask), (&vector, &"zeroinitializer")],
+        )
+    }
+
+    /// Writes neighbours to memory.
+    fn store_packed(&mut self, dtype: DType, value: Value, address: Value, width: u16, mask: Option<Value>) {
+        let (vector, align) = (packed(dtype, width), dtype.real_part().size());
+        let Some(mask) = mask else {
+            return self.writer.line(format_args!("store {vector} {value}, ptr {address}, align {align}"));
+        };
+        let (mask, kind) = self.mask_of(dtype, mask, width);
+        self.writer.intrinsic_line(
+            &format!("llvm.masked.store.{}.p0", suffix(dtype, width)),
+            &[(&vector, &value), ("ptr", &address), ("i32", &format_args!("{align}")), (&kind, &mask)],
+        );
+    }
+
+    /// The mask of what elements consist of in memory, and its type.
+    fn mask_of(&mut self, dtype: DType, mask: Value, width: u16) -> (Value, String) {
+        let mask = if dtype.is_complex() { complex::mask_of_parts(&mut self.writer, width, mask) } else { mask };
+        (mask, vector(DType::Bool, width * parts(dtype)))
     }
 
     pub(crate) fn store(&mut self, slot: usize, value: Value, at: &At) {
@@ -214,44 +283,62 @@ impl Kernel<'_> {
         if let Some(buffer) = self.plan.slot_buffers[slot] {
             return self.store_buffer(buffer, form.dtype, value, at);
         }
-        let (width, size) = (at.width, form.dtype.size());
-        let vector = format!("<{width} x {}>", memory(form.dtype));
-        let suffix = format!("v{width}{}", short(form.dtype));
-        let value = self.bytes(form.dtype, value, width);
+        let (dtype, width) = (form.dtype, at.width);
         if form.stride == Stride::Unit {
+            let value = self.pack(dtype, value, width);
             let address = self.unit_address(slot, at.row, &at.element, at.offset.into());
-            match at.mask {
-                None => self.writer.line(format_args!("store {vector} {value}, ptr {address}, align {size}")),
-                Some(mask) => self.writer.intrinsic_line(
-                    &format!("llvm.masked.store.{suffix}.p0"),
-                    &[
-                        (&vector, &value),
-                        ("ptr", &address),
-                        ("i32", &format_args!("{size}")),
-                        (&format!("<{width} x i1>"), &mask),
-                    ],
-                ),
-            }
-            return;
+            return self.store_packed(dtype, value, address, width, at.mask);
         }
         let first = self.strided_address(slot, at);
-        if let Some(mask) = at.mask {
-            let lanes = self.lane_addresses(slot, first, width);
+        match at.mask {
+            Some(mask) => self.scatter(slot, value, first, mask, width),
+            None => self.store_lanes(slot, value, first, width),
+        }
+    }
+
+    /// Writes the lanes of a strided vector that a mask says.
+    fn scatter(&mut self, slot: usize, value: Value, first: Value, mask: Value, width: u16) {
+        let dtype = self.request.slots[slot].dtype;
+        let part = dtype.real_part();
+        let values = if dtype.is_complex() {
+            complex::split(&mut self.writer, dtype, width, value).to_vec()
+        } else {
+            vec![self.pack(dtype, value, width)]
+        };
+        for (number, value) in (0..).zip(values) {
+            let lanes = self.part_addresses(slot, first, number, width);
             self.writer.intrinsic_line(
-                &format!("llvm.masked.scatter.{suffix}.v{width}p0"),
+                &format!("llvm.masked.scatter.{}.v{width}p0", suffix(part, width)),
                 &[
-                    (&vector, &value),
+                    (&packed(part, width), &value),
                     (&format!("<{width} x ptr>"), &lanes),
-                    ("i32", &format_args!("{size}")),
+                    ("i32", &format_args!("{}", part.size())),
                     (&format!("<{width} x i1>"), &mask),
                 ],
             );
-        } else {
-            for lane in 0..width {
-                let address = self.lane_address(slot, first, lane);
-                let one = self.writer.value(format_args!("extractelement {vector} {value}, i32 {lane}"));
-                self.writer.line(format_args!("store {} {one}, ptr {address}, align {size}", memory(form.dtype)));
-            }
+        }
+    }
+
+    /// Writes all lanes of a strided vector, one after the other.
+    fn store_lanes(&mut self, slot: usize, value: Value, first: Value, width: u16) {
+        let dtype = self.request.slots[slot].dtype;
+        let (kind, align) = (lane(dtype), dtype.real_part().size());
+        let value = self.pack(dtype, value, width);
+        let whole = packed(dtype, width);
+        let value = match dtype {
+            DType::C64 => self.writer.value(format_args!("bitcast {whole} {value} to <{width} x {kind}>")),
+            _ => value,
+        };
+        for lane in 0..width {
+            let address = self.lane_address(slot, first, lane);
+            let one = match dtype {
+                DType::C128 => {
+                    let order = lanes(2 * lane..2 * lane + 2);
+                    self.writer.value(format_args!("shufflevector {whole} {value}, {whole} poison, {order}"))
+                }
+                _ => self.writer.value(format_args!("extractelement <{width} x {kind}> {value}, i32 {lane}")),
+            };
+            self.writer.line(format_args!("store {kind} {one}, ptr {address}, align {align}"));
         }
     }
 
@@ -264,16 +351,16 @@ impl Kernel<'_> {
     pub(crate) fn load_vector(&mut self, dtype: DType, address: &str, offset: u16, width: u16) -> Value {
         let kind = memory(dtype);
         let from = self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {offset}"));
-        let loaded = self.writer.value(format_args!("load <{width} x {kind}>, ptr {from}, align {}", dtype.size()));
-        self.truth(dtype, loaded, width)
+        let loaded = self.load_packed(dtype, from, width, None);
+        self.unpack(dtype, loaded, width)
     }
 
     /// Writes a dense vector, `offset` elements from an address.
     pub(crate) fn store_vector(&mut self, dtype: DType, address: &str, offset: u16, width: u16, value: Value) {
         let kind = memory(dtype);
-        let value = self.bytes(dtype, value, width);
+        let value = self.pack(dtype, value, width);
         let to = self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {offset}"));
-        self.writer.line(format_args!("store <{width} x {kind}> {value}, ptr {to}, align {}", dtype.size()));
+        self.store_packed(dtype, value, to, width, None);
     }
 
     /// Folds vectors, one after the other, into the same lanes or elements.
@@ -298,52 +385,27 @@ impl Kernel<'_> {
             let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
             self.writer.value(format_args!("getelementptr {kind}, ptr {accumulator}, i64 {element}"))
         };
-        let (vector, size) = (format!("<{width} x {kind}>"), dtype.size());
         let masked = at.mask.filter(|_| self.request.folds != Folds::Lanes);
-        let loaded = match masked {
-            None => self.writer.value(format_args!("load {vector}, ptr {address}, align {size}")),
-            Some(mask) => self.writer.intrinsic(
-                &format!("llvm.masked.load.v{width}{}.p0", short(dtype)),
-                &vector,
-                &[
-                    ("ptr", &address),
-                    ("i32", &format_args!("{size}")),
-                    (&format!("<{width} x i1>"), &mask),
-                    (&vector, &"zeroinitializer"),
-                ],
-            ),
-        };
-        let before = self.truth(dtype, loaded, width);
+        let loaded = self.load_packed(dtype, address, width, masked);
+        let before = self.unpack(dtype, loaded, width);
         let mut after = before;
         for &value in values {
             after = operation.write(&mut self.writer, [after, value, value]).ok_or_else(unknown)?;
         }
         if let (Some(mask), None) = (at.mask, masked) {
-            let kind = format!("<{width} x {}>", element(dtype));
-            after = self.writer.value(format_args!("select <{width} x i1> {mask}, {kind} {after}, {kind} {before}"));
+            let chosen = Operation { opcode: Opcode::Where, ..operation };
+            after = chosen.write(&mut self.writer, [mask, after, before]).ok_or_else(unknown)?;
         }
-        let after = self.bytes(dtype, after, width);
-        match masked {
-            None => self.writer.line(format_args!("store {vector} {after}, ptr {address}, align {size}")),
-            Some(mask) => self.writer.intrinsic_line(
-                &format!("llvm.masked.store.v{width}{}.p0", short(dtype)),
-                &[
-                    (&vector, &after),
-                    ("ptr", &address),
-                    ("i32", &format_args!("{size}")),
-                    (&format!("<{width} x i1>"), &mask),
-                ],
-            ),
-        }
+        let after = self.pack(dtype, after, width);
+        self.store_packed(dtype, after, address, width, masked);
         Ok(())
     }
 }
 
-/// The name of a type within those of intrinsic functions.
-fn short(dtype: DType) -> &'static str {
-    match memory(dtype) {
-        "float" => "f32",
-        "double" => "f64",
-        other => other,
+/// The type that a lane of a strided vector is read and written as.
+fn lane(dtype: DType) -> String {
+    match dtype {
+        DType::C64 => "double".to_owned(),
+        _ => complex::single(dtype),
     }
 }

@@ -1,6 +1,6 @@
 //! Element-wise operations as vector instructions, with the results of the scalar functions of the opcode table.
 
-use crate::writer::{Value, Writer, element, float};
+use crate::writer::{Value, Writer, element, float, vector};
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::Level;
 
@@ -36,12 +36,12 @@ impl Operation {
     }
 
     /// The vector type of elements of a type.
-    fn kind(&self, dtype: DType) -> String {
-        format!("<{} x {}>", self.width, element(dtype))
+    pub(crate) fn kind(&self, dtype: DType) -> String {
+        vector(dtype, self.width)
     }
 
     /// A number in all lanes of the input's type.
-    fn splat(&self, writer: &mut Writer, number: f64) -> Value {
+    pub(crate) fn splat(&self, writer: &mut Writer, number: f64) -> Value {
         match self.input {
             DType::F32 | DType::F64 => writer.splat(element(self.input), self.width, float(number)),
             _ => writer.splat(element(self.input), self.width, number as i64),
@@ -51,7 +51,7 @@ impl Operation {
     /// Writes the instructions; `None` if there are none.
     pub(crate) fn write(&self, writer: &mut Writer, [a, b, c]: [Value; 3]) -> Option<Value> {
         if self.input.is_complex() || self.output.is_complex() {
-            return None;
+            return self.complex(writer, [a, b, c]);
         }
         match self.opcode {
             Opcode::Identity => return self.cast(writer, a),
@@ -93,47 +93,36 @@ impl Operation {
     }
 
     /// `name` of two operands of the input's type.
-    fn plain(&self, writer: &mut Writer, name: &str, a: Value, b: Value) -> Value {
+    pub(crate) fn plain(&self, writer: &mut Writer, name: &str, a: Value, b: Value) -> Value {
         writer.value(format_args!("{name} {} {a}, {b}", self.kind(self.input)))
     }
 
-    fn multiply(&self, writer: &mut Writer, a: Value, b: Value) -> Value {
+    pub(crate) fn multiply(&self, writer: &mut Writer, a: Value, b: Value) -> Value {
         let name = if self.input.is_float() { self.flagged("fmul") } else { "mul".to_owned() };
         self.plain(writer, &name, a, b)
     }
 
     /// A float instruction with the liberties that it has.
-    fn flagged(&self, name: &str) -> String {
+    pub(crate) fn flagged(&self, name: &str) -> String {
         if self.fast_math { format!("{name} reassoc nsz arcp contract afn") } else { name.to_owned() }
     }
 
-    /// x², x²·x, x²·x², x⁴·x.
     fn power(&self, writer: &mut Writer, x: Value) -> Option<Value> {
-        let square = self.multiply(writer, x, x);
-        Some(match self.param {
-            2 => square,
-            3 => self.multiply(writer, square, x),
-            4 => self.multiply(writer, square, square),
-            5 => {
-                let fourth = self.multiply(writer, square, square);
-                self.multiply(writer, fourth, x)
-            }
-            _ => return None,
-        })
+        powers(self.param, x, |a, b| self.multiply(writer, a, b))
     }
 
-    fn intrinsic(&self, writer: &mut Writer, name: &str, a: Value) -> Value {
+    pub(crate) fn intrinsic(&self, writer: &mut Writer, name: &str, a: Value) -> Value {
         let kind = self.kind(self.input);
         let suffix = format!("v{}{}", self.width, if self.input == DType::F32 { "f32" } else { "f64" });
         writer.intrinsic(&format!("llvm.{name}.{suffix}"), &kind, &[(&kind, &a)])
     }
 
-    fn select(&self, writer: &mut Writer, mask: Value, a: Value, b: Value) -> Value {
+    pub(crate) fn select(&self, writer: &mut Writer, mask: Value, a: Value, b: Value) -> Value {
         let kind = self.kind(self.input);
         writer.value(format_args!("select {} {mask}, {kind} {a}, {kind} {b}", self.kind(DType::Bool)))
     }
 
-    fn compare(&self, writer: &mut Writer, predicate: &str, a: Value, b: Value) -> Value {
+    pub(crate) fn compare(&self, writer: &mut Writer, predicate: &str, a: Value, b: Value) -> Value {
         let compare = if self.input.is_float() { "fcmp" } else { "icmp" };
         writer.value(format_args!("{compare} {predicate} {} {a}, {b}", self.kind(self.input)))
     }
@@ -297,6 +286,21 @@ impl Operation {
             _ => Some(a),
         }
     }
+}
+
+/// x², x²·x, x²·x², x⁴·x, as products.
+pub(crate) fn powers(exponent: u16, x: Value, mut multiply: impl FnMut(Value, Value) -> Value) -> Option<Value> {
+    let square = multiply(x, x);
+    Some(match exponent {
+        2 => square,
+        3 => multiply(square, x),
+        4 => multiply(square, square),
+        5 => {
+            let fourth = multiply(square, square);
+            multiply(fourth, x)
+        }
+        _ => return None,
+    })
 }
 
 /// The number of an index view, 64 bits wide, in another type.

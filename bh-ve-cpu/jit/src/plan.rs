@@ -8,6 +8,7 @@ use crate::divider::Multiplied;
 use crate::math;
 use crate::operations::Operation;
 use crate::schedule::Loop;
+use crate::stream::unit;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
@@ -60,7 +61,7 @@ pub(crate) struct Plan {
     pub(crate) aligned: Option<u16>,
     /// What is made without the divider.
     pub(crate) multiplied: Multiplied,
-    /// The slots that are written past the caches within the loops; others that stream go through buffers.
+    /// The slots that are written past the caches within the loops; where there are none, what streams goes through buffers.
     pub(crate) streams: Vec<bool>,
 }
 
@@ -70,10 +71,6 @@ impl Plan {
         let steps = &request.steps;
         if steps.len() > STEPS {
             return Err(format!("{} operations are too many", steps.len()));
-        }
-        let slots = request.slots.iter().map(|slot| slot.dtype);
-        if slots.chain(request.constants.iter().copied()).any(|dtype| dtype.is_complex()) {
-            return Err("complex numbers".into());
         }
         let made = (0..steps.len()).filter(|&at| !matches!(steps[at], Step::Store { .. } | Step::Reduce { .. }));
         let mut plan = Plan {
@@ -109,9 +106,6 @@ impl Plan {
         for step in &request.steps {
             let form = match *step {
                 Step::Compute { opcode, param, input, output, .. } => {
-                    if input.is_complex() || output.is_complex() {
-                        return Err("complex numbers".into());
-                    }
                     let (level, fast_math) = (request.level, request.fast_math);
                     let operation = Operation { opcode, param, input, output, level, fast_math, width: 8 };
                     let function = Function { opcode, param, input, output };
@@ -181,14 +175,14 @@ impl Plan {
         }
     }
 
-    /// Finds what can be written past the caches within loops: vectors of 4 or 8 bytes an element, where neighbouring ones
-    /// can be put together.
+    /// Finds what can be written past the caches within loops: vectors of 4, 8 or 16 bytes an element, where neighbouring
+    /// ones can be put together.
     fn choose_streams(&mut self, request: &Request) {
         if request.level != Level::Avx512 || self.segments > 1 {
             return;
         }
         for (streams, slot) in self.streams.iter_mut().zip(&request.slots) {
-            *streams = is_streamed(slot) && matches!(slot.dtype.size(), 4 | 8);
+            *streams = is_streamed(slot) && unit(slot.dtype).is_some();
         }
     }
 
@@ -229,8 +223,10 @@ impl Plan {
                 self.value_buffers[value] = Some(buffer(request.steps[made].output_in(request)));
             }
         }
+        // Loops that write past the caches go through whole rows, not blocks: shorter elements beside them are written plainly.
+        let within_loops = self.streams.contains(&true);
         for (index, slot) in request.slots.iter().enumerate() {
-            if is_streamed(slot) && !self.streams[index] {
+            if is_streamed(slot) && !within_loops {
                 self.slot_buffers[index] = Some(buffer(slot.dtype));
             }
         }

@@ -1,8 +1,10 @@
 //! How many elements and rows a kernel's loops do at once.
 
+use crate::complex;
 use crate::divider::Multiplied;
 use crate::math;
-use crate::plan::{Form, Plan};
+use crate::plan::{Form, OutputIn, Plan};
+use crate::writer::parts;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Divider, Fetch, Folds, Level, Request, SlotForm, Stride};
@@ -13,6 +15,12 @@ const ROWS: [u16; 2] = [4, 2];
 const INSTRUCTIONS: usize = 400;
 /// Instructions for each array that is read or written, from which on long chains are the limit and not memory.
 const CHAIN: usize = 10;
+/// Instructions, about, that processors look ahead.
+const WINDOW: usize = 200;
+/// The most instructions, about, of several vectors side by side: the code generator takes a second for them.
+const LARGE: usize = 10_000;
+/// Instructions that begin while the divider is busy with one vector.
+const DIVISION: usize = 20;
 /// The most elements of what a loop does at once.
 const WIDEST: u16 = 32;
 
@@ -31,10 +39,11 @@ impl Plan {
     /// Chooses the loops over a row's elements, and how many rows are done side by side.
     pub(crate) fn choose_loops(&mut self, request: &Request) {
         let results = request.steps.iter().filter_map(|step| match *step {
-            Step::Compute { input, output, .. } => Some(input.size().max(output.size())),
+            Step::Compute { input, output, .. } => Some(input.real_part().size().max(output.real_part().size())),
             _ => None,
         });
-        let memory = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).map(|slot| slot.dtype.size());
+        let slots = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index);
+        let memory = slots.map(|slot| slot.dtype.real_part().size());
         let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
         let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
         let cost: usize = request.steps.iter().zip(&self.forms).map(|(step, form)| cost(request, step, *form)).sum();
@@ -87,10 +96,11 @@ impl Plan {
 
     /// How many of the processor's vectors to take side by side. Mathematical functions and random numbers are chains of
     /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
-    /// the next vector's: Black-Scholes takes two thirds of the time with four. What is in use must fit the registers
-    /// more or less, and memory must not be the limit. Quotients by reciprocals are made of one vector.
+    /// the next vector's: Black-Scholes takes two thirds of the time with four. So are steps of a loop's many turns that
+    /// each wait for the one before. What is in use must fit the registers more or less, and memory must not be the limit.
+    /// Quotients by reciprocals are made of one vector.
     fn choose_vectors(&self, request: &Request, cost: usize, native: u16) -> u16 {
-        let mut chains = false;
+        let mut chains = self.waits(request, cost);
         for (step, form) in request.steps.iter().zip(&self.forms) {
             match (step, form) {
                 (Step::Random { .. }, _) => chains = true,
@@ -110,8 +120,37 @@ impl Plan {
             return 1;
         }
         let live = self.live(request);
-        let fits = |vectors: u16| live * usize::from(vectors) <= registers && native * vectors <= WIDEST;
+        let fits = |vectors: u16| {
+            let all = usize::from(vectors);
+            all * live <= registers && all * cost <= LARGE && native * vectors <= WIDEST
+        };
         [4, 2].into_iter().find(|&vectors| fits(vectors)).unwrap_or(1)
+    }
+
+    /// Does a vector take at least twice as long as its instructions, of which two begin in a cycle, and is the next one too
+    /// far away to be begun meanwhile? Quotients and roots wait for each other in any case.
+    fn waits(&self, request: &Request, cost: usize) -> bool {
+        let divides = |step: &&Step| match **step {
+            Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, .. } => true,
+            Step::Compute { opcode, input, .. } => opcode == Opcode::Absolute && input.is_complex(),
+            _ => false,
+        };
+        let divisions = request.steps.iter().filter(divides).count();
+        cost >= WINDOW && self.wait(request) >= cost + DIVISION * divisions
+    }
+
+    /// The cycles that the longest chain of steps takes, more or less.
+    fn wait(&self, request: &Request) -> usize {
+        let mut ready: Vec<usize> = Vec::with_capacity(self.made.len());
+        for &index in &self.made {
+            let step = &request.steps[index];
+            let begin = step.args().iter().map(|arg| match *arg {
+                Arg::Value(value) => ready[usize::from(value)],
+                Arg::Constant(_) => 0,
+            });
+            ready.push(begin.max().unwrap_or(0) + latency(step));
+        }
+        ready.into_iter().max().unwrap_or(0)
     }
 
     /// The most values that are in use at once, without what happens inside a step.
@@ -129,8 +168,9 @@ impl Plan {
         let mut changes = vec![0; request.steps.len() + 1];
         for (value, (first, last)) in uses.iter().enumerate().filter_map(|(value, uses)| Some((value, (*uses)?))) {
             let begin = if self.is_repeatable(request, value as u16) { first } else { self.made[value] };
-            changes[begin] += 1;
-            changes[last] -= 1;
+            let vectors = parts(request.steps[self.made[value]].output_in(request)) as isize;
+            changes[begin] += vectors;
+            changes[last] -= vectors;
         }
         let sums = changes.iter().scan(0_isize, |live, change| {
             *live += change;
@@ -189,6 +229,23 @@ fn loops(level: Level, (native, width): (u16, u16), unroll: u16) -> Vec<Loop> {
     loops
 }
 
+/// Cycles, about, from the operands of a step to its result.
+fn latency(step: &Step) -> usize {
+    let Step::Compute { opcode, param, input, .. } = *step else { return 0 };
+    let product = if input.is_complex() { 8 } else { 4 };
+    match opcode {
+        Opcode::Absolute if input == DType::C64 => 60,
+        Opcode::Absolute if input == DType::C128 => 45,
+        Opcode::Divide if input.is_complex() => 60,
+        Opcode::Divide | Opcode::Sqrt => 20,
+        Opcode::Multiply => product,
+        Opcode::Powi => product * usize::from(param.div_ceil(2)),
+        Opcode::Real | Opcode::Imag | Opcode::Identity if input.is_complex() => 0,
+        Opcode::Where => 2,
+        _ => 4,
+    }
+}
+
 /// Do all rows read the same elements?
 fn reads_again(request: &Request) -> bool {
     let dense = |slot: &&SlotForm| slot.mode == SlotMode::Read && slot.stride == Stride::Unit;
@@ -207,6 +264,13 @@ fn cost(request: &Request, step: &Step, form: Form) -> usize {
         (Step::Random { .. }, _) => 60,
         (Step::Compute { opcode, input, .. }, Form::Inlined(_)) => {
             math::instructions(request.level, *opcode, *input == DType::F32)
+        }
+        (Step::Compute { opcode, param, input, .. }, Form::Native) if input.is_complex() => {
+            complex::instructions(*opcode, *param, *input)
+        }
+        // The parts are put in order.
+        (Step::Load { slot } | Step::Store { slot, .. }, _) if request.slots[usize::from(*slot)].dtype.is_complex() => {
+            4
         }
         _ => 1,
     }
@@ -242,6 +306,18 @@ mod tests {
         assert_eq!(plan(Level::Avx512, &chain).loops[1], Loop { width: 8, unroll: 1, masked: true });
         assert_eq!((widest(Level::Avx512, &many), widest(Level::Avx2, &many)), (8, 4));
         assert_eq!(widest(Level::Avx512, &[Opcode::Sin, Opcode::Exp]), 8);
+    }
+
+    #[test]
+    fn long_waits_take_several_vectors() {
+        // Each step waits for the one before; in the second kernel for two loads only.
+        let waiting = [Opcode::Add; 250];
+        assert_eq!((widest(Level::Avx512, &waiting), widest(Level::Avx2, &waiting)), (32, 16));
+        let mut steps = vec![Step::Load { slot: 0 }];
+        steps.extend((0..250).map(|_| compute(Opcode::Add, 0)));
+        steps.push(Step::Store { slot: 1, arg: Arg::Value(1) });
+        let request = crate::request(Level::Avx512, &[SlotMode::Read, SlotMode::Write], steps);
+        assert_eq!(Plan::new(&request).unwrap().loops[0].width, 8);
     }
 
     #[test]

@@ -159,20 +159,20 @@ impl Writer {
 }
 
 /// The lanes that a shuffle takes.
-fn lanes(lanes: impl Iterator<Item = u16>) -> String {
+pub(crate) fn lanes(lanes: impl Iterator<Item = u16>) -> String {
     let lanes: Vec<String> = lanes.map(|lane| format!("i32 {lane}")).collect();
     format!("<{} x i32> <{}>", lanes.len(), lanes.join(", "))
 }
 
-/// The type of an element in registers.
+/// The type of an element in registers, or of the parts of a complex one.
 pub(crate) fn element(dtype: DType) -> &'static str {
-    match dtype {
+    match dtype.real_part() {
         DType::Bool => "i1",
-        _ => memory(dtype),
+        part => memory(part),
     }
 }
 
-/// The type of an element in memory. Kernels with complex numbers are not compiled.
+/// The type of an element in memory. Complex numbers are aligned as their parts are.
 pub(crate) fn memory(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool | DType::I8 | DType::U8 => "i8",
@@ -180,8 +180,35 @@ pub(crate) fn memory(dtype: DType) -> &'static str {
         DType::I32 | DType::U32 => "i32",
         DType::I64 | DType::U64 => "i64",
         DType::F32 => "float",
-        DType::F64 | DType::C64 | DType::C128 => "double",
+        DType::F64 => "double",
+        DType::C64 => "[2 x float]",
+        DType::C128 => "[2 x double]",
     }
+}
+
+/// The numbers that an element is made of.
+pub(crate) fn parts(dtype: DType) -> u16 {
+    if dtype.is_complex() { 2 } else { 1 }
+}
+
+/// The type of a vector in registers.
+pub(crate) fn vector(dtype: DType, width: u16) -> String {
+    format!("<{} x {}>", width * parts(dtype), element(dtype))
+}
+
+/// The type of a vector in memory.
+pub(crate) fn packed(dtype: DType, width: u16) -> String {
+    format!("<{} x {}>", width * parts(dtype), memory(dtype.real_part()))
+}
+
+/// The name of the type of a vector in memory within those of intrinsic functions.
+pub(crate) fn suffix(dtype: DType, width: u16) -> String {
+    let part = match memory(dtype.real_part()) {
+        "float" => "f32",
+        "double" => "f64",
+        other => other,
+    };
+    format!("v{}{part}", width * parts(dtype))
 }
 
 /// A float as a literal: LLVM writes both types with the bits of the wider one.

@@ -1,58 +1,16 @@
 //! Compiled kernels give the bits of block operations, and those the oracle's results, on random programs.
 
+mod pair;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, Program, program};
-use bh_bytecode::{Batch, DType, text};
+use bh_bytecode::{DType, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
+use pair::{Keys, check_bits, compare, engine, levels, same};
 use support::chains::{Dice, stencil_chain};
 use support::{Driver, singletons};
-
-/// Does the machine have the instructions?
-fn levels() -> Vec<&'static str> {
-    let available = bh_ve_cpu::simd::Isa::available().map(|isa| isa.name());
-    available.filter(|name| ["avx2", "avx512"].contains(name)).collect()
-}
-
-/// What engines differ in: with few bytes for sweeps, strips have few rows; with few bytes for streams, outputs bypass
-/// the caches.
-type Keys = [(&'static str, &'static str)];
-
-fn engine(isa: &str, jit: &str, keys: &Keys) -> Driver {
-    let mut all = vec![("threads", "2"), ("isa", isa), ("jit", jit), ("jit_cache_dir", "")];
-    all.extend(keys);
-    Driver::new(&all).unwrap()
-}
-
-/// Equal bits; any NaN is as good as another.
-fn same(dtype: DType, a: &[u8], b: &[u8]) -> bool {
-    let float = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
-    let double = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap());
-    let parts = |a: &[u8], b: &[u8], size: usize, is_nan: &dyn Fn(&[u8]) -> bool| {
-        a.chunks(size).zip(b.chunks(size)).all(|(a, b)| a == b || (is_nan(a) && is_nan(b)))
-    };
-    a.len() == b.len()
-        && match dtype {
-            DType::F32 | DType::C64 => parts(a, b, 4, &|bytes| float(bytes).is_nan()),
-            DType::F64 | DType::C128 => parts(a, b, 8, &|bytes| double(bytes).is_nan()),
-            _ => a == b,
-        }
-}
-
-fn compare(batch: &Batch, blocks: &Memory, compiled: &Memory) -> Result<(), String> {
-    for (index, base) in batch.bases.iter().enumerate() {
-        let (Some(a), Some(b)) = (blocks.get(base.id), compiled.get(base.id)) else { continue };
-        if !same(base.dtype(), a, b) {
-            let size = base.dtype().size();
-            let at = a.chunks(size).zip(b.chunks(size)).position(|(a, b)| a != b).unwrap_or(0);
-            let (a, b) = (&a[at * size..][..size], &b[at * size..][..size]);
-            return Err(format!("base {index} ({}), element {at}: blocks {a:?}, compiled {b:?}", base.dtype()));
-        }
-    }
-    Ok(())
-}
 
 fn check(drivers: &mut [Driver; 2], program: &Program, algorithm: Option<Algorithm>) -> Result<(), String> {
     let oracle = program.oracle().map_err(|error| error.to_string())?;
@@ -269,20 +227,12 @@ fn roots_beside_quotients() {
     }
 }
 
-/// Runs a batch in blocks and compiled; the bits must be the same.
-fn check_bits(drivers: &mut [Driver; 2], batch: &Batch, memory: &Memory, what: &str) {
-    let [blocks, compiled] = drivers.each_mut().map(|driver| driver.run_on(&batch.as_ref(), memory).unwrap());
-    if let Err(difference) = compare(batch, &blocks, &compiled) {
-        panic!("{what}: {difference}");
-    }
-}
-
 /// Rows that begin anywhere in a line of the caches, changed in place: loops begin where vectors cross no line.
 #[test]
 fn rows_begin_anywhere_in_a_line() {
     for isa in levels() {
         let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
-        for (dtype, size) in [("u8", 1), ("i16", 2), ("f32", 4), ("f64", 8)] {
+        for (dtype, size) in [("u8", 1), ("i16", 2), ("f32", 4), ("f64", 8), ("c128", 16)] {
             for (offset, count) in
                 (0..64 / size).flat_map(|offset| [254, 255, 256, 257, 700].map(|count| (offset, count)))
             {
@@ -365,7 +315,9 @@ i2: v3 = maximum_reduce axes(0) v4
 fn strides_of_all_types() {
     for isa in levels() {
         let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
-        for (dtype, size) in [("bool", 1), ("u8", 1), ("i16", 2), ("f32", 4), ("i64", 8), ("f64", 8)] {
+        for (dtype, size) in
+            [("bool", 1), ("u8", 1), ("i16", 2), ("f32", 4), ("i64", 8), ("f64", 8), ("c64", 8), ("c128", 16)]
+        {
             for (count, stride, to) in [(300, 2, 3), (257, 5, 1), (64, 1, 7), (100, 3, 2)] {
                 let (operation, last) = (if dtype == "bool" { "logical_xor" } else { "add" }, (count - 1) * stride);
                 let text = format!(
@@ -393,7 +345,49 @@ i0: v2 = {operation} v0, v1
                 );
             }
         }
-        assert!(drivers[1].counter("kernels compiled") >= 6);
+        assert!(drivers[1].counter("kernels compiled") >= 8);
+    }
+}
+
+/// What goes past the caches: outputs of several types in one kernel, in rows that are longer than a block, and what loops
+/// over several vectors at once make.
+#[test]
+fn outputs_past_the_caches() {
+    let chain = "i0: v1 = exp v0\ni1: v1 = log v1\ni2: v1 = exp v1\ni3: v1 = log v1\n";
+    let types = "i0: v1 = add v0, v0\ni1: v2 = less v0, v1\n";
+    for isa in levels() {
+        let keys = [("stream_bytes", "64")];
+        let mut drivers = [engine(isa, "off", &keys), engine(isa, "on", &keys)];
+        for (instructions, dtype, size) in [(chain, "f64", 8), (chain, "f32", 4), (types, "f64", 8), (types, "f32", 4)]
+        {
+            for (count, offset) in [(5000, 0), (5003, 3), (40_001, 5)] {
+                let text = format!(
+                    "bh batch 1
+base b0 = {dtype}[50000] id 1
+base b1 = {dtype}[50000] id 2 live_out
+base b2 = bool[50000] id 3 live_out
+view v0 = b0 at 0 [{count}:1]
+view v1 = b1 at {offset} [{count}:1]
+view v2 = b2 at {offset} [{count}:1]
+{instructions}"
+                );
+                let mut batch = text::parse(&text).unwrap();
+                let all: Vec<u32> = (0..batch.instrs.len() as u32).collect();
+                batch.push_block(&all, &[]);
+                let numbers = (0..50_000).map(|at| f64::from(at * 37 % 1009) / 500.0 - 1.0);
+                let bytes = |number: f64| match size {
+                    4 => (number as f32).to_le_bytes().to_vec(),
+                    _ => number.to_le_bytes().to_vec(),
+                };
+                let mut memory = Memory::new();
+                memory.insert(1, numbers.flat_map(bytes).collect());
+                memory.insert(2, vec![0; 50_000 * size]);
+                memory.insert(3, vec![0; 50_000]);
+                check_bits(&mut drivers, &batch, &memory, &format!("{isa}, {count} from {offset} on\n{text}"));
+            }
+        }
+        assert!(drivers[1].counter("kernels compiled") >= 4);
+        assert_eq!(drivers[1].counter("kernels not compiled"), 0);
     }
 }
 

@@ -56,9 +56,7 @@ pub(crate) fn request(
         (true, Dim::Kept) if geometry.spans() => Folds::Elements,
         (true, Dim::Kept) => Folds::Columns,
     };
-    let complex = kernel.slots.iter().any(|slot| slot.dtype.is_complex())
-        || kernel.constants.iter().any(|dtype| dtype.is_complex());
-    if complex || kernel.steps.iter().any(|step| matches!(step, Step::Gather { .. })) {
+    if kernel.steps.iter().any(|step| matches!(step, Step::Gather { .. })) {
         return None;
     }
     let inner = if geometry.spans() { geometry.line_dim + 1 } else { geometry.line_dim };

@@ -15,6 +15,7 @@ mod error_function;
 mod exponential;
 mod inverse;
 mod logarithm;
+mod modulus;
 mod payne_hanek;
 mod power;
 mod root;
@@ -24,6 +25,7 @@ mod rounding;
 mod single;
 mod trigonometric;
 
+pub use modulus::{modulus_of_all, square_of_modulus};
 pub use rooted::lookup_rooted;
 
 use crate::simd::{Isa, Vector};
@@ -81,8 +83,12 @@ macro_rules! functions {
         /// The opcodes of two arguments that this module implements for real floats.
         pub const BINARY: &[Opcode] = &[$(Opcode::$binary),*];
 
-        /// The block primitive of an opcode on `f32` or `f64` at a level, if the opcode is one of this module's.
+        /// The block primitive of an opcode on `f32` or `f64` at a level, if the opcode is one of this module's; also the
+        /// modulus of complex numbers of `f64` parts.
         pub fn lookup(isa: Isa, opcode: Opcode, dtype: DType) -> Option<PrimFn> {
+            if (opcode, dtype) == (Opcode::Absolute, DType::C128) {
+                return Some(modulus::primitive(isa));
+            }
             #[cfg(target_arch = "x86_64")]
             if dtype == DType::F32
                 && let Some(found) = single::lookup(isa, opcode)
