@@ -160,6 +160,12 @@ impl Instr {
         &self.operands[..self.count as usize]
     }
 
+    /// All operands, to be changed.
+    #[inline]
+    pub fn operands_mut(&mut self) -> &mut [Operand] {
+        &mut self.operands[..self.count as usize]
+    }
+
     /// The outputs. Data management has none, although its one operand names the base.
     #[inline]
     pub fn outputs(&self) -> &[Operand] {

@@ -1,10 +1,14 @@
 //! Plans of batches that come again: a batch whose tables are equal, but for base identities and the values of
 //! constants, is run without looking at its instructions.
+//!
+//! Constants that are equal when a batch first comes are planned as one. If a later one tells some of them apart, it gets
+//! plans of its own, which rely only on what is equal in both: whatever the values, there is soon a plan that fits.
 
 use crate::overlap::Group;
 use crate::plan::BlockPlan;
 use crate::sweep::SweepPlans;
-use bh_bytecode::{Batch, BatchRef};
+use bh_bytecode::{Batch, BatchRef, Constant, Instr, Operand};
+use std::collections::HashMap;
 
 /// The most batches that are kept, and the most instructions in all of them.
 const BATCHES: usize = 64;
@@ -13,6 +17,10 @@ const INSTRUCTIONS: usize = 1 << 18;
 struct Entry {
     hash: u64,
     batch: Batch,
+    /// Constants that the plans take to be equal: each with the first one of its value.
+    same: Vec<(u32, u32)>,
+    /// The instructions with the first constant of each value.
+    instrs: Vec<Instr>,
     plans: Plans,
     used: u64,
 }
@@ -36,21 +44,29 @@ pub(crate) struct PlanCache {
 }
 
 impl PlanCache {
-    /// The plans of a batch. Returns whether the batch was known.
-    pub(crate) fn plans(&mut self, batch: &BatchRef<'_>) -> (&mut Plans, bool) {
+    /// The plans of a batch, and the instructions to plan and run it with. Returns whether plans for it were known.
+    pub(crate) fn plans(&mut self, batch: &BatchRef<'_>) -> (&mut Plans, &[Instr], bool) {
         self.clock += 1;
         let hash = hash(batch);
-        let found = self.entries.iter().position(|entry| entry.hash == hash && equal(&entry.batch.as_ref(), batch));
-        let known = found.is_some();
+        let holds = |&&(a, b): &&(u32, u32)| batch.constants[a as usize] == batch.constants[b as usize];
+        let is_known = |entry: &&Entry| entry.hash == hash && equal(&entry.batch.as_ref(), batch);
+        let fits = |&(_, entry): &(usize, &Entry)| is_known(&entry) && entry.same.iter().all(|pair| holds(&pair));
+        let found = self.entries.iter().enumerate().filter(fits).max_by_key(|(_, entry)| entry.same.len());
+        let found = found.map(|(at, _)| at);
         let at = found.unwrap_or_else(|| {
+            let known = self.entries.iter().filter(is_known);
+            let still = known.map(|entry| entry.same.iter().filter(holds).copied().collect::<Vec<_>>());
+            let same = still.min_by_key(Vec::len).unwrap_or_else(|| equal_constants(batch.constants));
             self.make_room(batch.instrs.len());
             let blocks = (0..batch.blocks.len()).map(|_| None).collect();
             let plans = Plans { blocks, sweeps: None, groups: None };
-            self.entries.push(Entry { hash, batch: batch.to_owned(), plans, used: 0 });
+            let instrs = with_first_constants(batch, &same);
+            self.entries.push(Entry { hash, batch: batch.to_owned(), same, instrs, plans, used: 0 });
             self.entries.len() - 1
         });
-        self.entries[at].used = self.clock;
-        (&mut self.entries[at].plans, known)
+        let entry = &mut self.entries[at];
+        entry.used = self.clock;
+        (&mut entry.plans, &entry.instrs, found.is_some())
     }
 
     /// Forgets which blocks may run at the same time, as that depends on the number of threads.
@@ -65,6 +81,28 @@ impl PlanCache {
             total -= self.entries.swap_remove(oldest).batch.instrs.len();
         }
     }
+}
+
+/// The constants that are equal to earlier ones, each with the first of these.
+fn equal_constants(constants: &[Constant]) -> Vec<(u32, u32)> {
+    let mut first = HashMap::with_capacity(constants.len());
+    let firsts = (0..).zip(constants).map(|(at, constant)| (at, *first.entry(constant).or_insert(at)));
+    firsts.filter(|(at, first)| at != first).collect()
+}
+
+/// A batch's instructions with each constant of these replaced by the one beside it.
+fn with_first_constants(batch: &BatchRef<'_>, same: &[(u32, u32)]) -> Vec<Instr> {
+    let mut instrs = batch.instrs.to_vec();
+    if same.is_empty() {
+        return instrs;
+    }
+    let same: HashMap<u32, u32> = same.iter().copied().collect();
+    for operand in instrs.iter_mut().flat_map(Instr::operands_mut) {
+        if let Some(first) = operand.as_constant().and_then(|constant| same.get(&constant)) {
+            *operand = Operand::constant(*first);
+        }
+    }
+    instrs
 }
 
 /// The bytes of a table. All records are `repr(C)` without padding.

@@ -148,7 +148,8 @@ impl Component for Engine {
             return self.execute(&whole.as_ref(), &[]);
         }
         let registry = self.registry.ok_or_else(|| Error::new(status::INIT, "the CPU engine has no array registry"))?;
-        let (plans, known) = self.cache.plans(batch);
+        let (plans, instrs, known) = self.cache.plans(batch);
+        let batch = &BatchRef { instrs, ..*batch };
         if known {
             self.plan_hits.add(1)
         } else {

@@ -6,7 +6,7 @@ mod support;
 use bh_bytecode::random::{self, Program, program};
 use bh_bytecode::text;
 use bh_fuser::{Algorithm, Partitioner};
-use support::{Driver, singletons};
+use support::{Driver, singletons, with_constants};
 
 /// Runs a program in one partition and compares it with the oracle.
 fn check(driver: &mut Driver, program: &Program, algorithm: Option<Algorithm>) -> Result<(), String> {
@@ -53,6 +53,21 @@ fn sweeps_over_few_rows_equal_the_oracle() {
     sweep(&mut driver, 3000..4000, &random::Options::default(), None);
     sweep(&mut driver, 4000..6000, &random::Options::default(), Some(Algorithm::Greedy));
     assert!(driver.counter("sweeps") > 100, "{} sweeps", driver.counter("sweeps"));
+}
+
+#[test]
+fn constants_that_were_equal_may_differ_later() {
+    let mut driver = Driver::new(&[("threads", "2"), ("sweep_bytes", "100")]).unwrap();
+    for seed in 0..600 {
+        let random = program(seed, &random::Options::default());
+        for round in 0..4 {
+            let program = with_constants(&random, round);
+            if let Err(difference) = check(&mut driver, &program, Some(Algorithm::Greedy)) {
+                panic!("seed {seed}, round {round}: {difference}\n{}", text::print(&program.batch.as_ref()));
+            }
+        }
+    }
+    assert!(driver.counter("plan hits") > 600, "{} batches had plans", driver.counter("plan hits"));
 }
 
 #[test]

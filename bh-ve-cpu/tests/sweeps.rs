@@ -6,13 +6,13 @@ mod support;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Program, shrink};
-use bh_bytecode::{BatchRef, text};
+use bh_bytecode::{BatchRef, Instr, Operand, text};
 use bh_core::Component;
 use bh_fuser::lower::{self, Dim, Home, SlotMode, SweepOptions};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
-use support::Driver;
 use support::chains::{Dice, stencil_chain};
 use support::rows::row_chain;
+use support::{Driver, with_constants};
 
 /// Runs a program under a partition and returns the memory after it.
 fn run(driver: &mut Driver, program: &Program, partition: &Partition) -> Result<Memory, String> {
@@ -46,7 +46,15 @@ fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm, rounds
 /// How many values of a program one nest of a sweep makes for others, how many of them for several kernels, and how many nests
 /// run together with others as one.
 fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
-    let batch = program.batch.as_ref();
+    let mut batch = program.batch.clone();
+    // As the engine plans it: with the first of equal constants.
+    for operand in batch.instrs.iter_mut().flat_map(Instr::operands_mut) {
+        if let Some(constant) = operand.as_constant() {
+            let first = batch.constants.iter().position(|other| *other == batch.constants[constant as usize]);
+            *operand = Operand::constant(first.unwrap_or(0) as u32);
+        }
+    }
+    let batch = batch.as_ref();
     let partition = partition(&batch, algorithm);
     let applied = partition.apply(&batch);
     let sweeps = lower::sweeps(&applied, &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
@@ -137,6 +145,24 @@ fn small_chains_equal_the_oracle() {
         assert!(driver.counter("sweeps") > 500, "{} sweeps", driver.counter("sweeps"));
     }
     assert_eq!(drivers[0].counter("sweeps"), 0);
+}
+
+/// Batches of one structure, whose plans may be used again, with constants that are equal in some of them.
+#[test]
+fn constants_that_were_equal_may_differ_later() {
+    let mut drivers = [plain(), driver(1, "3000"), driver(2, "20000")];
+    for seed in 0..400 {
+        let mut dice = Dice(seed ^ 33);
+        let shape = [dice.pick(20, 40), dice.pick(20, 40)];
+        let program = stencil_chain(seed, &shape, dice.pick(2, 14) as usize);
+        for round in 0..4 {
+            compare(&mut drivers, (with_constants(&program, round), false), seed, Algorithm::Greedy);
+        }
+    }
+    for driver in &drivers {
+        let (known, new) = (driver.counter("plan hits"), driver.counter("plan misses"));
+        assert!(known > 400 && new < 1300, "{known} batches had plans, {new} had none");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::kernel::{
 };
 use super::nest::{self, Access, Nest};
 use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
+use std::collections::HashMap;
 
 /// Lowers a block of a validated batch whose partition is legal.
 pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
@@ -77,6 +78,8 @@ struct Draft<'a> {
     instrs: Vec<u32>,
     values: u16,
     constants: Vec<(DType, ConstantRef)>,
+    /// The values of the computations so far.
+    computed: HashMap<Step, Arg>,
     gathers: Vec<GatherSource>,
     /// What each view holds at this point of the block.
     current: Vec<(u32, Arg)>,
@@ -92,6 +95,17 @@ impl Draft<'_> {
         self.instrs.push(instr);
         self.values += 1;
         Arg::Value(self.values - 1)
+    }
+
+    /// The value of a computation: what the same one gave before, if there was one. The arrays between two statements that
+    /// compute the same may be gone by then, so that a filter cannot find them.
+    fn computed(&mut self, step: Step, instr: u32) -> Arg {
+        if let Some(&known) = self.computed.get(&step) {
+            return known;
+        }
+        let value = self.value(step, instr);
+        self.computed.insert(step, value);
+        value
     }
 
     fn constant(&mut self, dtype: DType, constant: ConstantRef) -> Arg {
@@ -285,7 +299,7 @@ impl<'a> Builder<'a> {
                     args[0]
                 } else {
                     let step = Step::Compute { opcode, param, input, output, args, count: count as u8 };
-                    draft.value(step, index)
+                    draft.computed(step, index)
                 }
             }
         };

@@ -7,7 +7,8 @@ pub mod rows;
 pub mod tree;
 
 use bh_bytecode::interp::Memory;
-use bh_bytecode::{Base, Batch, BatchRef};
+use bh_bytecode::random::Program;
+use bh_bytecode::{Base, Batch, BatchRef, Constant};
 use bh_core::abi::{
     AttachmentOps, BatchTables, Buffer, ErrorRecord, HostTable, RegistryTable, Status, ViewSpec, status,
 };
@@ -321,4 +322,18 @@ pub fn singletons(batch: &Batch) -> Batch {
         whole.push_block(&[index], &[]);
     }
     whole
+}
+
+/// A program with other constants: the same ones everywhere in rounds 0 and 3, equal in twos or threes in others.
+pub fn with_constants(program: &Program, round: u64) -> Program {
+    let mut program = program.clone();
+    for (at, constant) in (0..).zip(&mut program.batch.constants) {
+        let number: u64 = match round {
+            0 | 3 => 2,
+            1 => 1 + at / 2 % 4,
+            _ => 1 + at % 3,
+        };
+        *constant = Constant::from_value(number).cast(constant.dtype());
+    }
+    program
 }

@@ -313,7 +313,7 @@ impl<'a> Chain<'a> {
         let first = u16::try_from(*temporaries).unwrap_or(u16::MAX);
         let arrays = self.slot_arrays(block, stage, fresh);
         let grid = |slot: usize| self.grid(arrays[slot]);
-        let Some(parts) = reuse::reuse(self.batch, stage, first, &grid) else { return false };
+        let Some(parts) = reuse::reuse(stage, first, &grid) else { return false };
         let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
         if rows::steps(stage, pitch).is_none_or(|steps| steps.per != 1) {
             return false;

@@ -5,9 +5,8 @@
 //! Every value of a nest gets a *class*, what is computed of which arrays, and a *shift*, how many iterations of each
 //! loop it lies from the first value of its class. The operations and their order stay the same, and so do all bits.
 
-use crate::lower::{Arg, BufferRef, ConstantRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
-use bh_bytecode::signature::ConstantClass;
-use bh_bytecode::{BatchRef, DType, Opcode};
+use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_bytecode::{DType, Opcode};
 use std::collections::HashMap;
 
 /// Values that cost less than this many additions are cheaper to compute again.
@@ -63,11 +62,11 @@ pub(super) struct Kept {
 
 /// Parts a nest, if it computes dear values several times; `first` is the first free number of a temporary, and `grid` the
 /// array behind each slot.
-pub(super) fn reuse(batch: &BatchRef<'_>, stage: &Stage, first: u16, grid: &dyn Fn(usize) -> Grid) -> Option<Reuse> {
+pub(super) fn reuse(stage: &Stage, first: u16, grid: &dyn Fn(usize) -> Grid) -> Option<Reuse> {
     if stage.kernel.reduces() || !reads_apart(stage) {
         return None;
     }
-    let classes = Classes::new(batch, stage);
+    let classes = Classes::new(stage);
     let chosen = classes.choose(stage);
     if chosen.is_empty() || usize::from(first) + chosen.len() > usize::from(u16::MAX) {
         return None;
@@ -175,7 +174,7 @@ struct Classes {
 }
 
 impl Classes {
-    fn new(batch: &BatchRef<'_>, stage: &Stage) -> Classes {
+    fn new(stage: &Stage) -> Classes {
         let Stage { kernel, parameters } = stage;
         let mut classes = Classes { values: Vec::new(), costs: Vec::new() };
         let mut loads: Vec<(u16, u32)> = Vec::new();
@@ -204,7 +203,7 @@ impl Classes {
                     };
                     let origin = values().next().map_or_else(|| vec![0; rank], |value| value.shift.clone());
                     let args = step.args().iter().map(|arg| match *arg {
-                        Arg::Constant(constant) => Input::Constant(first_equal(batch, stage, constant)),
+                        Arg::Constant(constant) => Input::Constant(constant),
                         Arg::Value(value) => {
                             let value = &classes.values[usize::from(value)];
                             let shift = value.shift.iter().zip(&origin).map(|(own, origin)| own - origin).collect();
@@ -317,22 +316,6 @@ pub(super) fn distances(extents: &[i64], strides: &[i64], offset: i64) -> Option
         }
     }
     (rest == 0).then_some(distances)
-}
-
-/// The first constant of a kernel that is the same.
-fn first_equal(batch: &BatchRef<'_>, stage: &Stage, constant: u16) -> u16 {
-    let of = |at: u16| (stage.parameters.constants[usize::from(at)], stage.kernel.constants[usize::from(at)]);
-    (0..constant).find(|&other| are_equal(batch, of(other), of(constant))).unwrap_or(constant)
-}
-
-/// Are constants of these types the same constant of the batch, or the same small whole number? The structure of the batch
-/// tells no more of their values.
-pub(super) fn are_equal(batch: &BatchRef<'_>, a: (ConstantRef, DType), b: (ConstantRef, DType)) -> bool {
-    let number = |(constant, dtype): (ConstantRef, DType)| match ConstantClass::of(&constant.value(batch, dtype)) {
-        ConstantClass::Integer(number) => Some(number),
-        _ => None,
-    };
-    a == b || a.1 == b.1 && number(a).is_some() && number(a) == number(b)
 }
 
 /// What an operation costs, in additions.

@@ -3,7 +3,7 @@
 use super::chain::Chain;
 use super::reuse;
 use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
-use bh_bytecode::{BatchRef, DType, Opcode};
+use bh_bytecode::{DType, Opcode};
 
 /// What the nests are to each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -162,12 +162,11 @@ impl<'a> Union<'a> {
     }
 
     fn constant(&mut self, stage: &Stage, constant: u16) -> Arg {
-        let batch: &BatchRef<'_> = self.chain.batch;
         let at = usize::from(constant);
         let (value, dtype) = (stage.parameters.constants[at], stage.kernel.constants[at]);
         let Stage { kernel, parameters } = &mut self.stage;
         let mut known = parameters.constants.iter().zip(&kernel.constants);
-        let known = known.position(|(&other, &own)| reuse::are_equal(batch, (other, own), (value, dtype)));
+        let known = known.position(|(&other, &own)| (other, own) == (value, dtype));
         Arg::Constant(known.unwrap_or_else(|| {
             parameters.constants.push(value);
             kernel.constants.push(dtype);
