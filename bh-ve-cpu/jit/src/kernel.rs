@@ -25,6 +25,7 @@ pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>)
         reciprocals: Vec::new(),
         sums: Vec::new(),
         streams: Vec::new(),
+        in_lines: false,
     };
     kernel.function()?;
     // Vectors that find no register lie in the stack. Without `alignstack` they lie there as the caller's frame has it, mostly
@@ -71,6 +72,8 @@ pub(crate) struct Kernel<'a> {
     pub(crate) sums: Vec<Vec<Vec<Value>>>,
     /// What the current loop writes past the caches.
     pub(crate) streams: Vec<crate::stream::Stream>,
+    /// Do the vectors of the current loop begin where lines of what is written past the caches do?
+    pub(crate) in_lines: bool,
 }
 
 /// The place of a vector.
@@ -231,6 +234,7 @@ impl Kernel<'_> {
             self.load_field("slots", at, &format!("q{at}"), kind);
             self.load_field("outer", at, &format!("o{at}"), "i64");
         }
+        self.compare_streams();
         for at in self.fetching().into_iter().filter(|&at| self.request.slots[at].fetch == Fetch::Beyond) {
             self.load_field("ahead", at, &format!("h{at}"), "i64");
         }

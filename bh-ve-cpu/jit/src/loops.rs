@@ -2,21 +2,30 @@
 
 use crate::kernel::{At, Kernel};
 use crate::schedule::Loop;
-use crate::writer::vector;
+use crate::writer::{Value, vector};
 use bh_jit_abi::Folds;
 
 /// Bytes of a line of the caches.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 /// Rows of fewer elements begin where they begin.
 const LONG: usize = 256;
+/// The same where several arrays are written past the caches, in bytes of one: the part of a vector that is done first
+/// is less than what putting vectors together costs there.
+const LONG_STREAM: usize = 512;
 
 impl Kernel<'_> {
     /// The loops of a segment over a block of `length` elements that begins at element `base` of the row.
     pub(crate) fn segment(&mut self, segment: usize, length: &str, base: Option<&str>) -> Result<(), String> {
         let mut from = "0".to_owned();
         let loops = if self.rows.count > 1 { &self.plan.loops_of_many } else { &self.plan.loops };
-        if let (Some(guide), [whole, masked]) = (self.plan.aligned, loops.as_slice()) {
-            return self.aligned(segment, (*whole, *masked), length, base, guide);
+        if let &[whole, masked] = loops.as_slice() {
+            if let Some(guide) = self.plan.aligned {
+                let long = self.writer.value(format_args!("icmp sge i64 {length}, {LONG}"));
+                return self.aligned(segment, (whole, masked), length, base, (guide, Some(long)));
+            }
+            if self.has_streams_alike() {
+                return self.streams_alike(segment, (whole, masked), length, base);
+            }
         }
         for each in loops {
             from = self.one_loop(segment, *each, length, base, &from)?;
@@ -24,15 +33,43 @@ impl Kernel<'_> {
         Ok(())
     }
 
+    /// Loops that write several arrays past the caches: where these lie alike and rows are long, vectors that begin where
+    /// lines of all of them do; else vectors that are put together from two.
+    fn streams_alike(
+        &mut self,
+        segment: usize,
+        (whole, masked): (Loop, Loop),
+        length: &str,
+        base: Option<&str>,
+    ) -> Result<(), String> {
+        let size = self.request.slots[usize::from(self.plan.alike[0])].dtype.size();
+        let long = self.writer.value(format_args!("icmp sge i64 {length}, {}", LONG_STREAM / size));
+        let alike = self.writer.value(format_args!("and i1 {long}, %alike"));
+        let labels = ["alike", "apart", "streamed"].map(|purpose| self.writer.label(purpose));
+        let [is_alike, is_apart, end] = &labels;
+        self.writer.line(format_args!("br i1 {alike}, label %{is_alike}, label %{is_apart}"));
+        self.writer.begin(is_alike);
+        self.in_lines = true;
+        self.aligned(segment, (whole, masked), length, base, (self.plan.alike[0], None))?;
+        self.in_lines = false;
+        self.writer.line(format_args!("br label %{end}"));
+        self.writer.begin(is_apart);
+        let from = self.one_loop(segment, whole, length, base, "0")?;
+        self.one_loop(segment, masked, length, base, &from)?;
+        self.writer.line(format_args!("br label %{end}"));
+        self.writer.begin(end);
+        Ok(())
+    }
+
     /// The loop over whole vectors, which begins where `guide` does not cross a line of the caches with any, and around it,
-    /// twice, the loop over what is left.
+    /// twice, the loop over what is left. If a condition is given and not met, it begins where the row does.
     fn aligned(
         &mut self,
         segment: usize,
         (whole, masked): (Loop, Loop),
         length: &str,
         base: Option<&str>,
-        guide: u16,
+        (guide, condition): (u16, Option<Value>),
     ) -> Result<(), String> {
         let size = self.request.slots[usize::from(guide)].dtype.size();
         let address = self.unit_address(usize::from(guide), 0, base.unwrap_or("0"), 0);
@@ -40,8 +77,10 @@ impl Kernel<'_> {
         let distance = self.writer.value(format_args!("sub i64 0, {number}"));
         let bytes = self.writer.value(format_args!("and i64 {distance}, {}", LINE - 1));
         let elements = self.writer.value(format_args!("lshr i64 {bytes}, {}", size.trailing_zeros()));
-        let long = self.writer.value(format_args!("icmp sge i64 {length}, {LONG}"));
-        let head = self.writer.value(format_args!("select i1 {long}, i64 {elements}, i64 0"));
+        let head = match condition {
+            Some(condition) => self.writer.value(format_args!("select i1 {condition}, i64 {elements}, i64 0")),
+            None => elements,
+        };
         let (rest, body, end) = (self.writer.label("rest"), self.writer.label("whole"), self.writer.label("done"));
         let before = self.writer.block().to_owned();
         self.writer.line(format_args!("br label %{rest}"));

@@ -2,6 +2,7 @@
 
 use crate::complex;
 use crate::kernel::{At, Kernel};
+use crate::loops::LINE;
 use crate::operations::Operation;
 use crate::writer::{Value, lanes, memory, packed, parts, suffix, vector};
 use bh_bytecode::{DType, Opcode};
@@ -287,6 +288,11 @@ impl Kernel<'_> {
         if form.stride == Stride::Unit {
             let value = self.pack(dtype, value, width);
             let address = self.unit_address(slot, at.row, &at.element, at.offset.into());
+            if at.mask.is_none() && self.in_lines && self.plan.streams[slot] {
+                let (vector, align) = (packed(dtype, width), LINE.min(dtype.size() * usize::from(width)));
+                let line = format!("store {vector} {value}, ptr {address}, align {align}, !nontemporal !1");
+                return self.writer.line(line);
+            }
             return self.store_packed(dtype, value, address, width, at.mask);
         }
         let first = self.strided_address(slot, at);

@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     pub(crate) multiplied: Multiplied,
     /// The slots that are written past the caches within the loops; where there are none, what streams goes through buffers.
     pub(crate) streams: Vec<bool>,
+    /// Those for which there are loops that take them as lying alike in lines of the caches.
+    pub(crate) alike: Vec<u16>,
 }
 
 impl Plan {
@@ -90,6 +92,7 @@ impl Plan {
             aligned: None,
             multiplied: Multiplied::default(),
             streams: vec![false; request.slots.len()],
+            alike: Vec::new(),
         };
         plan.value_buffers = vec![None; plan.made.len()];
         plan.choose_forms(request)?;
@@ -98,6 +101,7 @@ impl Plan {
         plan.place_buffers(request)?;
         plan.choose_loops(request);
         plan.choose_aligned(request);
+        plan.choose_alike(request);
         Ok(plan)
     }
 

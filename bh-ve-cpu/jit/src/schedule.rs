@@ -94,6 +94,18 @@ impl Plan {
         self.aligned = dense.next().filter(|_| fits);
     }
 
+    /// Chooses the slots for which loops are written that take them as lying alike: all that go past the caches, if these are
+    /// several of one size.
+    pub(crate) fn choose_alike(&mut self, request: &Request) {
+        let streams = (0..request.slots.len()).filter(|&slot| self.streams[slot]);
+        let alike: Vec<u16> = streams.map(|slot| slot as u16).collect();
+        let size = |&slot: &u16| request.slots[usize::from(slot)].dtype.size();
+        let several = alike.len() > 1 && alike.iter().all(|slot| size(slot) == size(&alike[0]));
+        if several && request.folds != Folds::Lanes && self.rows == 1 {
+            self.alike = alike;
+        }
+    }
+
     /// How many of the processor's vectors to take side by side. Mathematical functions and random numbers are chains of
     /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
     /// the next vector's: Black-Scholes takes two thirds of the time with four. So are steps of a loop's many turns that

@@ -4,8 +4,12 @@
 //! somewhere else. So each aligned vector of memory is put together from two neighbouring vectors of the loop: the end
 //! of the one before and the begin of the current one. A row's first and last elements are written as usual, as their
 //! cache lines belong to others as well.
+//!
+//! Where several arrays are written so and lie alike, which is known when the kernel is called, their rows begin at the same
+//! place of a line. Then the loop begins with a part of a vector instead, and its vectors are written as they are.
 
 use crate::kernel::{At, Kernel};
+use crate::loops::LINE;
 use crate::schedule::Loop;
 use crate::writer::{Value, lanes, memory, packed};
 use bh_bytecode::DType;
@@ -48,6 +52,32 @@ pub(crate) fn unit(dtype: DType) -> Option<usize> {
 }
 
 impl Kernel<'_> {
+    /// Are there loops for what is written past the caches and lies alike?
+    pub(crate) fn has_streams_alike(&self) -> bool {
+        !self.plan.alike.is_empty()
+    }
+
+    /// Finds out, once for all rows, if that lies alike: as far from the begin of a line in the first row, and with rows as far
+    /// from each other.
+    pub(crate) fn compare_streams(&mut self) {
+        let Some((first, others)) = self.plan.alike.split_first() else { return };
+        let begin = self.writer.value(format_args!("ptrtoint ptr %q{first} to i64"));
+        // Parts of elements must not lie in two lines either.
+        let part = self.request.slots[usize::from(*first)].dtype.size() - 1;
+        let place = self.writer.value(format_args!("or i64 {begin}, %o{first}"));
+        let mut all = self.writer.value(format_args!("and i64 {place}, {part}"));
+        for other in others {
+            let address = self.writer.value(format_args!("ptrtoint ptr %q{other} to i64"));
+            let apart = self.writer.value(format_args!("xor i64 {address}, {begin}"));
+            let rows_apart = self.writer.value(format_args!("xor i64 %o{other}, %o{first}"));
+            for apart in [apart, rows_apart] {
+                all = self.writer.value(format_args!("or i64 {all}, {apart}"));
+            }
+        }
+        let inside = self.writer.value(format_args!("and i64 {all}, {}", LINE - 1));
+        self.writer.line(format_args!("%alike = icmp eq i64 {inside}, 0"));
+    }
+
     /// Prepares what a loop writes past the caches: a loop over whole vectors from the row's begin on.
     pub(crate) fn begin_streams(&mut self, each: Loop, from: &str) {
         self.streams.clear();

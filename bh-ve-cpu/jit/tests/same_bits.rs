@@ -268,6 +268,48 @@ i1: v1 = add v1, v0
     }
 }
 
+/// Several arrays written past the caches: their rows begin anywhere in a line, at the same place of it or not, in all
+/// rows or in some, and are long or short.
+#[test]
+fn streams_lie_alike_or_apart() {
+    for isa in levels() {
+        let keys = [("stream_bytes", "64")];
+        let mut drivers = [engine(isa, "off", &keys), engine(isa, "on", &keys)];
+        for (dtype, size) in [("i32", 4), ("f64", 8)] {
+            let long = 512 / size;
+            for (offset, count) in (0..64 / size)
+                .step_by(3)
+                .flat_map(|offset| [long - 1, long, long + 1, 3 * long + 5].map(|count| (offset, count)))
+            {
+                for (apart, pitch) in [(0, 3), (64 / size, 3), (1, 3), (0, 4), (0, 3 + 64 / size)] {
+                    let (second, row, other_row) = (4 * long * 4 + offset + apart, count + 3, count + pitch);
+                    let text = format!(
+                        "bh batch 1
+base b0 = {dtype}[{len}] id 1
+base b1 = {dtype}[{len}] id 2 live_out
+view v0 = b0 at 1 [3:{row}, {count}:1]
+view v1 = b1 at {offset} [3:{row}, {count}:1]
+view v2 = b1 at {second} [3:{other_row}, {count}:1]
+i0: v1 = add v0, v0
+i1: v2 = multiply v0, v0
+",
+                        len = 8 * long * 4
+                    );
+                    let mut batch = text::parse(&text).unwrap();
+                    batch.push_block(&[0, 1], &[]);
+                    let mut memory = Memory::new();
+                    for id in 1..=2 {
+                        memory.insert(id, (0..8 * long * 4 * size).map(|at| (at * 37 % 61) as u8 % 64).collect());
+                    }
+                    let what = format!("{isa}, {dtype}, {count} elements at {offset} and {second}, rows {pitch} apart");
+                    check_bits(&mut drivers, &batch, &memory, &what);
+                }
+            }
+        }
+        assert!(drivers[1].counter("kernels compiled") >= 2);
+    }
+}
+
 /// Rows that all fold into the same elements, some side by side where all read the same: with a sum and a maximum, with
 /// rows and elements left over, and with arrays of which each row is a part.
 #[test]
