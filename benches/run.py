@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Times the programs on bh against their hand-written twins and NumPy: interleaved runs, medians, results compared.
+"""Times the programs on bh against their hand-written twins and NumPy: runs in turns, medians, results compared.
 
     BH_PREFIX=DIR benches/run.py [NAME...] [--size small|full] [--threads N] [--json FILE] [--plot FILE.svg]
 
-The stack is the one that BH_STACK names. With --plot each program also runs at sizes below the chosen one. NumPy's runs
+The stack is the one that BH_STACK names. bh and a twin run closely after each other; there are --runs such pairs, and more,
+up to --most-runs, until the median of their ratios is known well. With --plot each program also runs at sizes below the chosen one. NumPy's runs
 end when they have taken --numpy-seconds together, so a slow program is run once. With --json the file is brought up to
 date after each program, with every single time beside it in FILE.runs.json; --resume keeps the rows that are there.
 """
@@ -13,43 +14,16 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
 import collection
 import plot
+import turns
 
 CURVE_POINTS = 4
 CURVE_RUNS = 3
-
-
-def measure(commands, program, n, iters, dtype, args, runs):
-    """All times by form over interleaved runs, the checksums, bh's own line, and what failed."""
-    seconds, sums, own, failures = {form: [] for form in commands}, {}, {}, []
-    spent = 0.0
-    for turn in range(runs):
-        for form, command in commands.items():
-            if any(failure.startswith(form) for failure in failures):
-                continue
-            if form == "numpy" and (turn >= args.numpy_runs or turn and spent >= args.numpy_seconds):
-                continue
-            # NumPy has nothing to warm up that would show in a long run.
-            warm = form != "numpy" or args.size == "small"
-            started = time.monotonic()
-            try:
-                line = collection.run_once(command, n, iters, dtype, warm=warm, threads=args.threads, limit=args.limit)
-            except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
-                failures.append(f"{form}: {error}")
-                continue
-            if form == "numpy":
-                spent += time.monotonic() - started
-            seconds[form].append(line["seconds"])
-            sums[form] = line["checksum"]
-            own = line if form == "bh" else own
-    return seconds, sums, own, failures
 
 
 def middle(values):
@@ -90,13 +64,13 @@ def curve(commands, program, dtype, args, row):
     """Seconds by form at sizes up to the chosen one, which `row` has, for the plot."""
     n, iters = program[args.size]
     smallest = program["small"][0] if args.size == "full" else max(n // 8, 10)
-    points = {"twin": [], "bh": []}
+    chosen = {form: commands[form] for form in ("twin", "bh")}
+    points = {form: [] for form in chosen}
     for step in range(CURVE_POINTS - 1):
         size = round(smallest * (n / smallest) ** (step / (CURVE_POINTS - 1)))
         size = max(size // 2 * 2, 10)
-        chosen = {form: command for form, command in commands.items() if form in points}
-        seconds, _, _, _ = measure(chosen, program, size, iters, dtype, args, CURVE_RUNS)
-        for form, values in seconds.items():
+        taken = turns.measure(chosen, size, iters, dtype, args, runs=CURVE_RUNS, most=CURVE_RUNS)
+        for form, values in taken.seconds.items():
             if values:
                 points[form].append((size, middle(values) / iters))
     for form, key in (("twin", "twin_seconds"), ("bh", "seconds")):
@@ -112,6 +86,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--dtype", choices=["f64", "f32"], action="append")
     parser.add_argument("--runs", type=int, default=5, help="runs of bh and of the twin (at least 5 for figures to quote)")
+    parser.add_argument("--most-runs", type=int, default=25, help="runs at most, where more are needed to know the ratio to 2%%")
     parser.add_argument("--numpy-runs", type=int, default=5, help="runs of NumPy at most; 0 for none")
     parser.add_argument("--numpy-seconds", type=float, default=10, help="no further run of NumPy after so many seconds")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
@@ -131,7 +106,7 @@ def main():
         details = json.loads(runs_file(args.json).read_text())
     known = {identity(row) for row in rows}
     collection.build_all(programs, prefix, prebuilt=args.prebuilt)
-    print(f"{'program':24} {'n':>10} iters type  {'bh s':>10} {'twin s':>10} {'NumPy s':>10}  {'twin/bh':>7} {'NumPy/bh':>8}  kernels/iter")
+    print(f"{'program':24} {'n':>10} iters type  {'bh s':>10} {'twin s':>10} {'NumPy s':>10}  {'twin/bh, in pairs':26} {'NumPy/bh':>8}  kernels/iter")
     for program in programs:
         name = program["name"]
         commands = {
@@ -144,24 +119,29 @@ def main():
             want = identity({"bench": name, "n": n, "iters": iters, "dtype": dtype, "threads": args.threads})
             if want in known:
                 continue
-            seconds, sums, own, failures = measure(commands, program, n, iters, dtype, args, args.runs)
-            agrees = agreed(sums, program, dtype)
-            bh, twin, numpy = (middle(seconds[form]) for form in ("bh", "twin", "numpy"))
-            failed |= not agrees or bool(failures)
+            taken = turns.measure(commands, n, iters, dtype, args, runs=args.runs, most=args.most_runs)
+            own, agrees = taken.own, agreed(taken.sums, program, dtype)
+            bh, twin, numpy = (middle(taken.seconds[form]) for form in ("bh", "twin", "numpy"))
+            failed |= not agrees or bool(taken.failures)
             stack = own.get("stack", os.environ.get("BH_STACK") or "bh")
             rows.append({
                 "bench": name, "n": n, "iters": iters, "dtype": dtype, "threads": args.threads, "stack": stack,
                 "seconds": bh, "twin_seconds": twin, "numpy_seconds": numpy, "agree": agrees,
             })  # fmt: skip
-            details.append({"bench": name, "n": n, "dtype": dtype, "threads": args.threads, **seconds, "own": own, "failures": failures})
+            pairs = dict(zip(("median", "low", "high"), turns.interval(taken.pairs()))) if taken.pairs() else None
+            details.append({
+                "bench": name, "n": n, "dtype": dtype, "threads": args.threads, **taken.seconds, "pairs": pairs, "own": own,
+                "failures": taken.failures,
+            })  # fmt: skip
             if args.json:
                 replace(args.json, json.dumps(rows, indent=1) + "\n")
                 replace(runs_file(args.json), json.dumps(details, indent=1) + "\n")
             times = " ".join(f"{value:10.4f}" if value else f"{'-':>10}" for value in (bh, twin, numpy))
             kernels = f"{own['kernels'] / iters:.2f}" if own else "-"
             verdict = "" if agrees else "  RESULTS DIFFER" if own else ""
-            print(f"{name:24} {n:10} {iters:5} {dtype}   {times}  {ratio(twin, bh)} {ratio(numpy, bh):>8}  {kernels}{verdict}", flush=True)
-            for failure in failures:
+            paired = f"{pairs['median']:6.2f}x [{pairs['low']:.2f} {pairs['high']:.2f}] of {len(taken.pairs()):<2}" if pairs else "-"
+            print(f"{name:24} {n:10} {iters:5} {dtype}   {times}  {paired:26} {ratio(numpy, bh):>8}  {kernels}{verdict}", flush=True)
+            for failure in taken.failures:
                 print(f"    {failure}", flush=True)
         if args.plot:
             dtype = (args.dtype or ["f64"])[0]

@@ -1,6 +1,6 @@
 /* Shared by the C programs of the benchmark collection: arguments, timing, memory, inputs, checksums and output.
  *
- * Every program is called as `PROGRAM n iters f64|f32 [--warm]` and prints one JSON line. */
+ * Every program is called as `PROGRAM n iters f64|f32 [--warm] [--turns]` and prints one JSON line for each timed run. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -22,10 +22,11 @@ typedef struct {
     int64_t iters;
     int single; /* 1 for f32, 0 for f64 */
     int warm;   /* run once untimed before the timed run */
+    int turns;  /* timed runs as standard input asks for them, instead of one */
 } bench_args;
 
 static void bench_fail(const char *program, const char *why) {
-    fprintf(stderr, "%s: %s\nusage: %s n iters f64|f32 [--warm]\n", program, why, program);
+    fprintf(stderr, "%s: %s\nusage: %s n iters f64|f32 [--warm] [--turns]\n", program, why, program);
     exit(2);
 }
 
@@ -40,8 +41,8 @@ static int64_t bench_positive(const char *program, const char *text) {
 
 /* Reads the command line or leaves with status 2; `smallest` is the smallest n the program is defined for. */
 static bench_args bench_parse(int argc, char **argv, int64_t smallest) {
-    bench_args args = {0, 0, 0, 0};
-    if (argc < 4 || argc > 5)
+    bench_args args = {0, 0, 0, 0, 0};
+    if (argc < 4)
         bench_fail(argv[0], "three arguments are needed");
     args.n = bench_positive(argv[0], argv[1]);
     args.iters = bench_positive(argv[0], argv[2]);
@@ -51,12 +52,26 @@ static bench_args bench_parse(int argc, char **argv, int64_t smallest) {
         args.single = 1;
     else if (strcmp(argv[3], "f64") != 0)
         bench_fail(argv[0], "the type must be f64 or f32");
-    if (argc == 5) {
-        if (strcmp(argv[4], "--warm") != 0)
-            bench_fail(argv[0], "the only option is --warm");
-        args.warm = 1;
+    for (int i = 4; i < argc; i++) {
+        if (strcmp(argv[i], "--warm") == 0)
+            args.warm = 1;
+        else if (strcmp(argv[i], "--turns") == 0)
+            args.turns = 1;
+        else
+            bench_fail(argv[0], "the only options are --warm and --turns");
     }
     return args;
+}
+
+/* With --turns, says on standard output what comes next ("fill" or "run") and waits for a line to go on. 0 at the end of the
+ * input: there are no more turns. */
+static inline int bench_wait(const bench_args *args, const char *next) {
+    char line[16];
+    if (!args->turns)
+        return 1;
+    printf("%s\n", next);
+    fflush(stdout);
+    return fgets(line, sizeof line, stdin) != NULL;
 }
 
 static inline double bench_now(void) {
@@ -111,6 +126,7 @@ static inline void bench_print(const char *name, const bench_args *args, const c
     for (int i = 0; i < count; i++)
         printf("%s%.17g", i ? "," : "", checksums[i]);
     printf("]}\n");
+    fflush(stdout);
 }
 
 #endif

@@ -71,16 +71,8 @@ inline int threads() {
     }
 }
 
-/// Runs a program for one element type and prints its line.
-template <class Program> void measure(const char *name, const bench_args &args) {
-    if (args.warm) {
-        Program program(args.n);
-        bh::sync();
-        program.run(args.iters);
-        bh::sync();
-    }
-    Program program(args.n);
-    bh::sync();
+/// Runs a program once and prints its line.
+template <class Program> void measure_once(Program &program, const char *name, const bench_args &args) {
     const std::uint64_t kernels = bh::counter("fuser.kernels"), batches = bh::counter("fuser.batches");
     const double start = bench_now();
     program.run(args.iters);
@@ -100,6 +92,24 @@ template <class Program> void measure(const char *name, const bench_args &args) 
         separator = ",";
     }
     std::printf("]}\n");
+    std::fflush(stdout);
+}
+
+/// Runs a program for one element type and prints a line for each timed run.
+template <class Program> void measure(const char *name, const bench_args &args) {
+    if (args.warm) {
+        Program program(args.n);
+        bh::sync();
+        program.run(args.iters);
+        bh::sync();
+    }
+    for (int turn = 0; args.turns || turn == 0; turn++) {
+        if (!bench_wait(&args, "fill")) break;
+        Program program(args.n);
+        bh::sync();
+        if (!bench_wait(&args, "run")) break;
+        measure_once(program, name, args);
+    }
 }
 
 /// The main function of a program; `smallest` is the smallest n that it is defined for.

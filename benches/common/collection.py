@@ -79,14 +79,20 @@ def numpy_command(name):
     return [sys.executable, "-B", HERE / name / "numpy_version.py"]
 
 
-def run_once(command, n, iters, dtype, *, warm=True, threads=None, environment=None, limit=None):
-    """Runs one form once and returns its line as a dictionary."""
-    env = dict(os.environ, **(environment or {}))
+def environment_of(threads):
+    """The environment of a run with so many threads."""
+    env = dict(os.environ)
     if prefix := env.get("BH_PREFIX"):
         # Programs that were compiled elsewhere find the libraries as well.
         env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(Path(prefix).resolve() / "lib"), env.get("LD_LIBRARY_PATH")]))
     if threads:
         env["OMP_NUM_THREADS"] = env["BH_VE_CPU_THREADS"] = str(threads)
+    return env
+
+
+def run_once(command, n, iters, dtype, *, warm=True, threads=None, environment=None, limit=None):
+    """Runs one form once and returns its line as a dictionary."""
+    env = dict(environment_of(threads), **(environment or {}))
     words = [*map(str, command), str(n), str(iters), dtype, *(["--warm"] if warm else [])]
     run = subprocess.run(words, capture_output=True, text=True, env=env, timeout=limit)
     if run.returncode:

@@ -43,30 +43,35 @@ static inline void twin_share(int64_t begin, int64_t end, int64_t *first, int64_
 #undef REAL
 #undef SUFFIX
 
-#define TWIN_RUN(type)                                                                                                  \
-    do {                                                                                                                \
-        static state_##type state;                                                                                      \
-        allocate_##type(&state, args.n);                                                                                \
-        fill_##type(&state, args.n);                                                                                    \
-        if (args.warm) {                                                                                                \
-            run_##type(&state, args.n, args.iters);                                                                     \
-            fill_##type(&state, args.n);                                                                                \
-        }                                                                                                               \
-        double start = bench_now();                                                                                     \
-        run_##type(&state, args.n, args.iters);                                                                         \
-        seconds = bench_now() - start;                                                                                  \
-        count = checksums_##type(&state, args.n, checksums);                                                            \
+#define TWIN_RUN(type)                                                                                                 \
+    do {                                                                                                               \
+        static state_##type state;                                                                                     \
+        allocate_##type(&state, args.n);                                                                               \
+        if (args.warm) {                                                                                               \
+            fill_##type(&state, args.n);                                                                               \
+            run_##type(&state, args.n, args.iters);                                                                    \
+        }                                                                                                              \
+        for (int turn = 0; args.turns || turn == 0; turn++) {                                                          \
+            double checksums[BENCH_MAX_CHECKSUMS];                                                                     \
+            if (!bench_wait(&args, "fill"))                                                                            \
+                break;                                                                                                 \
+            fill_##type(&state, args.n);                                                                               \
+            if (!bench_wait(&args, "run"))                                                                             \
+                break;                                                                                                 \
+            double start = bench_now();                                                                                \
+            run_##type(&state, args.n, args.iters);                                                                    \
+            double seconds = bench_now() - start;                                                                      \
+            int count = checksums_##type(&state, args.n, checksums);                                                   \
+            bench_print(TWIN_NAME, &args, "twin", omp_get_max_threads(), seconds, checksums, count);                   \
+        }                                                                                                              \
     } while (0)
 
 int main(int argc, char **argv) {
     bench_args args = bench_parse(argc, argv, TWIN_SMALLEST);
-    double checksums[BENCH_MAX_CHECKSUMS], seconds;
-    int count;
     if (args.single)
         TWIN_RUN(f32);
     else
         TWIN_RUN(f64);
-    bench_print(TWIN_NAME, &args, "twin", omp_get_max_threads(), seconds, checksums, count);
     return 0;
 }
 
