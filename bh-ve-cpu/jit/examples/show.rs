@@ -1,11 +1,11 @@
-//! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|cube|prices [text]`.
+//! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|cube|prices|waves [text]`.
 
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Fetch, Folds, Level, Near, Request, SlotForm, Stride};
 
-/// Builds the body of a kernel of f64.
-struct Body(Request, u16);
+/// Builds the body of a kernel of a type, f64 unless it is changed.
+struct Body(Request, u16, DType);
 
 impl Body {
     fn new(folds: Folds) -> Body {
@@ -19,18 +19,11 @@ impl Body {
             constants: Vec::new(),
             steps: Vec::new(),
         };
-        Body(request, 0)
+        Body(request, 0, DType::F64)
     }
 
     fn slot(&mut self, mode: SlotMode, stride: Stride) -> u16 {
-        self.0.slots.push(SlotForm {
-            dtype: DType::F64,
-            mode,
-            stride,
-            streams: false,
-            fetch: Fetch::Along,
-            near: None,
-        });
+        self.0.slots.push(SlotForm { dtype: self.2, mode, stride, streams: false, fetch: Fetch::Along, near: None });
         self.0.slots.len() as u16 - 1
     }
 
@@ -46,14 +39,14 @@ impl Body {
     }
 
     fn constant(&mut self) -> Arg {
-        self.0.constants.push(DType::F64);
+        self.0.constants.push(self.2);
         Arg::Constant(self.0.constants.len() as u16 - 1)
     }
 
     fn compute(&mut self, opcode: Opcode, args: &[Arg]) -> Arg {
         let last = args[args.len() - 1];
         let args = [args[0], args.get(1).copied().unwrap_or(last), last];
-        let (count, dtype) = (opcode.info().inputs, DType::F64);
+        let (count, dtype) = (opcode.info().inputs, self.2);
         self.value(Step::Compute { opcode, param: 0, input: dtype, output: dtype, args, count })
     }
 
@@ -160,6 +153,19 @@ fn prices() -> Body {
     body
 }
 
+/// The product of complex numbers and the conjugates of others, added.
+fn waves() -> Body {
+    let mut body = Body::new(Folds::None);
+    body.2 = DType::C128;
+    let (a, b, c) = (body.load(Stride::Unit), body.load(Stride::Unit), body.load(Stride::Unit));
+    let product = body.compute(Opcode::Multiply, &[a, b]);
+    let conjugate = body.compute(Opcode::Conj, &[c]);
+    let sum = body.compute(Opcode::Add, &[product, conjugate]);
+    body.store(sum);
+    body.0.slots.last_mut().expect("just made").streams = true;
+    body
+}
+
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().collect();
     let body = match arguments.get(1).map(String::as_str) {
@@ -168,7 +174,8 @@ fn main() -> Result<(), String> {
         Some("stencil") => stencil(),
         Some("cube") => cube(),
         Some("prices") => prices(),
-        _ => return Err("usage: show gravity|series|stencil|cube|prices [text] [fast]".into()),
+        Some("waves") => waves(),
+        _ => return Err("usage: show gravity|series|stencil|cube|prices|waves [text] [fast]".into()),
     };
     if arguments.iter().any(|argument| argument == "text") {
         print!("{}", bh_ve_cpu_jit::text(&body.0)?);

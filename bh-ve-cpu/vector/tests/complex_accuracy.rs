@@ -45,10 +45,13 @@ fn condition(opcode: Opcode, x: c128, y: c128) -> f64 {
 }
 
 fn check(opcode: Opcode, name: &str, wide: bool) {
+    Isa::available().for_each(|isa| check_on(isa, opcode, name, wide));
+}
+
+fn check_on(isa: Isa, opcode: Opcode, name: &str, wide: bool) {
     let mut reference = mpc::Mpc::load().expect("the multiple-precision reference");
     let (xs, ys) = (points(1, wide), points(2, wide));
     let inputs = opcode.info().inputs;
-    let isa = Isa::detect();
     let complex_result = opcode != Opcode::Absolute;
     let mut worst = (0.0, String::new());
     let run = prims::lookup(isa, opcode, 0, DType::C128, if complex_result { DType::C128 } else { DType::F64 });
@@ -68,7 +71,7 @@ fn check(opcode: Opcode, name: &str, wide: bool) {
             worst = (error / condition(opcode, x, y), format!("{x:?} {y:?} gives {got:?}"));
         }
     }
-    assert!(worst.0 <= 8.0 * f64::EPSILON, "{name} c128: {} eps at {}", worst.0 / f64::EPSILON, worst.1);
+    assert!(worst.0 <= 8.0 * f64::EPSILON, "{isa}: {name} c128: {} eps at {}", worst.0 / f64::EPSILON, worst.1);
 
     let run = prims::lookup(isa, opcode, 0, DType::C64, if complex_result { DType::C64 } else { DType::F32 });
     let run = run.expect("a complex primitive");
@@ -89,7 +92,7 @@ fn check(opcode: Opcode, name: &str, wide: bool) {
         let second = (inputs == 2).then_some(wide(ys[i]));
         if let Some(error) = reference.error(name, wide(xs[i]), second, got).expect("a function of the reference") {
             let bound = 8.0 * f64::from(f32::EPSILON);
-            assert!(error <= bound, "{name} c64 at {:?} {:?}: {got:?}", xs[i], ys[i]);
+            assert!(error <= bound, "{isa}: {name} c64 at {:?} {:?}: {got:?}", xs[i], ys[i]);
         }
     }
 }

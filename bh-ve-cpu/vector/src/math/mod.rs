@@ -3,11 +3,13 @@
 //! time.
 //!
 //! `f32` is computed in `f64` lanes with shorter polynomials: half the lanes, but no error analysis for a format without
-//! room for one, and nearly always correctly rounded; only exp and log have `f32` lanes of their own (`single`). Special values are found by vector comparisons; where they need
-//! more than a blend, a branch that is taken only if some lane asks for it replaces those lanes and no others, so that a
-//! result never depends on its neighbours.
+//! room for one, and nearly always correctly rounded; only exp and log have `f32` lanes of their own (`single`). Special
+//! values are found by vector comparisons; where they need more than a blend, a branch that is taken only if some lane asks
+//! for it replaces those lanes and no others, so that a result never depends on its neighbours. Functions of complex numbers
+//! are made of these (`complex`).
 
 mod coefficients;
+mod complex;
 mod dd;
 mod division;
 mod entry;
@@ -25,6 +27,7 @@ mod rounding;
 mod single;
 mod trigonometric;
 
+pub use complex::COMPLEX;
 pub use modulus::{modulus_of_all, square_of_modulus};
 pub use rooted::lookup_rooted;
 
@@ -83,11 +86,13 @@ macro_rules! functions {
         /// The opcodes of two arguments that this module implements for real floats.
         pub const BINARY: &[Opcode] = &[$(Opcode::$binary),*];
 
-        /// The block primitive of an opcode on `f32` or `f64` at a level, if the opcode is one of this module's; also the
-        /// modulus of complex numbers of `f64` parts.
+        /// The block primitive of an opcode on floats or complex numbers at a level, if the opcode is one of this
+        /// module's.
         pub fn lookup(isa: Isa, opcode: Opcode, dtype: DType) -> Option<PrimFn> {
-            if (opcode, dtype) == (Opcode::Absolute, DType::C128) {
-                return Some(modulus::primitive(isa));
+            match (opcode, dtype) {
+                (Opcode::Absolute, DType::C128) => return Some(modulus::primitive(isa)),
+                (_, DType::C64 | DType::C128) => return complex::lookup(isa, opcode, dtype),
+                _ => {}
             }
             #[cfg(target_arch = "x86_64")]
             if dtype == DType::F32

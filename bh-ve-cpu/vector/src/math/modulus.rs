@@ -1,12 +1,11 @@
 //! The modulus of complex numbers of `f64` parts: at most 1.3 ULP, with the same bits on all levels.
 
 use super::PrimFn;
+use super::complex::by_chunks;
 use super::entry::{Entry, at_level};
-use crate::simd::{Isa, MAX_LANES, Vector};
+use crate::simd::{Isa, Vector};
 use bh_bytecode::c128;
 
-/// Numbers that are taken at a time: their parts are put in order first.
-const CHUNK: usize = 8 * MAX_LANES;
 /// 2 to this power, and to its negative, is what parts are scaled by whose squares would leave the range.
 const SCALE: u64 = 600;
 /// Between 2⁻⁹⁶⁰ and 2¹⁰²⁰, sums of squares have neither overflowed nor lost digits.
@@ -45,22 +44,20 @@ struct Modulus;
 impl Entry for Modulus {
     #[inline(always)]
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, [a, ..]: [*const u8; 3]) {
-        let (numbers, dst) = (a.cast::<c128>(), dst.cast::<f64>());
-        let (mut re, mut im) = ([0.0; CHUNK], [0.0; CHUNK]);
-        for first in (0..n).step_by(CHUNK) {
-            let count = CHUNK.min(n - first);
-            // SAFETY: the caller vouches for `n` elements; what is written replaces only numbers that have been read, and
-            // vectors end at the chunk's end at the latest, as its length is a multiple of theirs.
-            unsafe {
-                for i in 0..count {
-                    let number = numbers.add(first + i).read();
-                    (re[i], im[i]) = (number.re, number.im);
-                }
-                for i in (0..count).step_by(V::LANES) {
-                    modulus(V::load(re.as_ptr().add(i)), V::load(im.as_ptr().add(i))).store(re.as_mut_ptr().add(i));
-                }
-                dst.add(first).copy_from_nonoverlapping(re.as_ptr(), count);
-            }
+        // SAFETY: promised by the caller.
+        unsafe {
+            by_chunks::<c128>(
+                n,
+                a.cast(),
+                #[inline(always)]
+                |first, count, [re, im]| {
+                    for i in (0..count).step_by(V::LANES) {
+                        let modulus = modulus(V::load(re.as_ptr().add(i)), V::load(im.as_ptr().add(i)));
+                        modulus.store(re.as_mut_ptr().add(i));
+                    }
+                    dst.cast::<f64>().add(first).copy_from_nonoverlapping(re.as_ptr(), count);
+                },
+            );
         }
     }
 }

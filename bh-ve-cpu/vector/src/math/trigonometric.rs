@@ -116,6 +116,15 @@ pub(crate) fn cos<V: Vector, const SINGLE: bool>(x: V) -> V {
     in_quadrant::<V, SINGLE>(angle.quadrant.bits_add(V::splat_bits(1)), angle.r)
 }
 
+/// Sine and cosine.
+#[inline(always)]
+pub(crate) fn sin_cos<V: Vector, const SINGLE: bool>(x: V) -> (V, V) {
+    let angle = reduce::<V, SINGLE>(x);
+    let sin = in_quadrant::<V, SINGLE>(angle.quadrant, angle.r);
+    let cos = in_quadrant::<V, SINGLE>(angle.quadrant.bits_add(V::splat_bits(1)), angle.r);
+    (V::select(x.eq(V::splat(0.0)), x, sin), cos)
+}
+
 /// Tangent: sine over cosine, or minus cosine over sine in odd quadrants.
 #[inline(always)]
 pub(crate) fn tan<V: Vector, const SINGLE: bool>(x: V) -> V {

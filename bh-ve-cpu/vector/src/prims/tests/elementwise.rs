@@ -9,6 +9,9 @@ use bh_bytecode::{c64, c128};
 fn is_inexact(opcode: Opcode, dtype: DType) -> bool {
     use bh_bytecode::Opcode as O;
     let exact = [O::Sqrt, O::Ceil, O::Floor, O::Trunc, O::Rint, O::Mod, O::Remainder, O::FloorDivide];
+    if dtype.is_complex() {
+        return opcode == O::Absolute || crate::math::COMPLEX.contains(&opcode);
+    }
     dtype.is_float()
         && (crate::math::UNARY.contains(&opcode) || crate::math::BINARY.contains(&opcode))
         && !exact.contains(&opcode)
@@ -44,20 +47,24 @@ fn every_opcode_and_type_has_the_scalar_bits() {
 #[test]
 fn inexact_results_do_not_depend_on_the_block() {
     for isa in Isa::available() {
-        for &opcode in crate::math::UNARY.iter().chain(crate::math::BINARY) {
-            for dtype in [DType::F32, DType::F64] {
-                let run = lookup(isa, opcode, 0, dtype, dtype).expect("a function of floats");
-                let inputs = vec![dtype; usize::from(opcode.info().inputs)];
-                // Each element alone, in a block of its own, is the reference.
-                let single: Scalar = Box::new(move |a, b, _| {
-                    let mut out = Block::new(&[0; 16], 16);
-                    let (mut a, mut b) = (Block::new(a, 16), Block::new(if b.is_empty() { a } else { b }, 16));
-                    // SAFETY: the blocks hold one element.
-                    unsafe { run(1, out.pointer(), a.pointer(), b.pointer(), std::ptr::null()) };
-                    out.bytes(dtype.size())
-                });
-                check(&format!("{} {dtype} {isa}", opcode.name()), run, &inputs, dtype, &single);
-            }
+        let functions = |opcodes: &[&[Opcode]], dtypes: [DType; 2]| {
+            opcodes.concat().into_iter().flat_map(move |opcode| dtypes.map(|dtype| (opcode, dtype))).collect::<Vec<_>>()
+        };
+        let real = functions(&[crate::math::UNARY, crate::math::BINARY], [DType::F32, DType::F64]);
+        let complex = functions(&[crate::math::COMPLEX, &[Opcode::Absolute]], [DType::C64, DType::C128]);
+        for (opcode, dtype) in real.into_iter().chain(complex) {
+            let output = output_of(opcode, dtype);
+            let run = lookup(isa, opcode, 0, dtype, output).expect("a function of floats or complex numbers");
+            let inputs = vec![dtype; usize::from(opcode.info().inputs)];
+            // Each element alone, in a block of its own, is the reference.
+            let single: Scalar = Box::new(move |a, b, _| {
+                let mut out = Block::new(&[0; 16], 16);
+                let (mut a, mut b) = (Block::new(a, 16), Block::new(if b.is_empty() { a } else { b }, 16));
+                // SAFETY: the blocks hold one element.
+                unsafe { run(1, out.pointer(), a.pointer(), b.pointer(), std::ptr::null()) };
+                out.bytes(output.size())
+            });
+            check(&format!("{} {dtype} {isa}", opcode.name()), run, &inputs, output, &single);
         }
     }
 }
