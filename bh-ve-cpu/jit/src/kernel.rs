@@ -24,6 +24,8 @@ pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>)
         loads: Vec::new(),
         reciprocals: Vec::new(),
         sums: Vec::new(),
+        neutral: Vec::new(),
+        carried: Vec::new(),
         streams: Vec::new(),
         in_lines: false,
     };
@@ -70,6 +72,10 @@ pub(crate) struct Kernel<'a> {
     pub(crate) reciprocals: Vec<Reciprocal>,
     /// The lanes where they are held in registers: for each row and fold, vector by vector.
     pub(crate) sums: Vec<Vec<Vec<Value>>>,
+    /// With [`Folds::Results`], the neutral elements of each fold, in vectors of as many elements as rows are joined.
+    pub(crate) neutral: Vec<Value>,
+    /// The lanes between loops, where they stay in registers: for each fold, vector by vector.
+    pub(crate) carried: Vec<Value>,
     /// What the current loop writes past the caches.
     pub(crate) streams: Vec<crate::stream::Stream>,
     /// Do the vectors of the current loop begin where lines of what is written past the caches do?
@@ -162,12 +168,14 @@ impl Kernel<'_> {
         self.writer.line(format_args!("%{name}.at = phi i64 [ {from}, %{name}.begin ], [ %{name}.next, %{name}.end ]"));
         self.place_slots();
         self.place_accumulators();
+        self.begin_result()?;
         self.invariants();
         if self.plan.block == 0 {
             self.segment(0, "%count", None)?;
         } else {
             self.blocks()?;
         }
+        self.end_result(end)?;
         self.writer.line(format_args!("br label %{name}.end"));
         self.writer.begin(&format!("{name}.end"));
         self.writer.line(format_args!("%{name}.next = add i64 %{name}.at, {count}"));
@@ -207,6 +215,8 @@ impl Kernel<'_> {
             for row in 0..self.rows.count {
                 let number = self.writer.value(format_args!("add i64 %{}.at, {row}", self.rows.name));
                 let (of, each) = match self.request.folds {
+                    // The lanes of one row after the other.
+                    Folds::Results => (self.writer.value("add i64 0, 1"), LANES.to_string()),
                     Folds::Elements => (number, "%count".to_owned()),
                     Folds::Columns => (number, "0".to_owned()),
                     Folds::Lanes | Folds::None => {
@@ -252,6 +262,7 @@ impl Kernel<'_> {
         for at in 0..self.folds().len() {
             self.load_field("accumulators", at, &format!("b{at}"), "ptr");
         }
+        self.load_neutral();
         for at in 0..self.plan.functions.len() {
             self.load_field("functions", at, &format!("f{at}"), "ptr");
         }

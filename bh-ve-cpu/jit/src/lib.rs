@@ -15,6 +15,7 @@ mod memory;
 mod object;
 mod operations;
 mod plan;
+mod results;
 mod schedule;
 mod stream;
 mod writer;

@@ -3,7 +3,6 @@
 use crate::kernel::{At, Kernel};
 use crate::schedule::Loop;
 use crate::writer::{Value, vector};
-use bh_jit_abi::Folds;
 
 /// Bytes of a line of the caches.
 pub(crate) const LINE: usize = 64;
@@ -126,20 +125,25 @@ impl Kernel<'_> {
             self.writer.label("leave"),
             self.writer.label("after"),
         );
+        let before = self.writer.block().to_owned();
         self.writer.line(format_args!("br i1 {some}, label %{enter}, label %{after}"));
         self.writer.begin(&enter);
         let last = segment + 1 == self.plan.segments;
-        let in_registers = group == 32 && !each.masked && self.request.folds == Folds::Lanes && last;
+        let carries = self.plan.carries;
+        let in_registers = group == 32 && (carries || !each.masked) && self.request.folds.has_lanes() && last;
         let folds = if in_registers { self.folds() } else { Vec::new() };
         let rows = self.rows.count;
         let mut starts = Vec::new();
-        for row in 0..rows {
+        for row in (0..rows).filter(|_| !carries) {
             for (at, (_, dtype, _)) in folds.iter().enumerate() {
                 for vector in 0..each.unroll {
                     let address = self.accumulator(at, row);
                     starts.push(self.load_vector(*dtype, &address, vector * each.width, each.width));
                 }
             }
+        }
+        if carries {
+            starts.clone_from(&self.carried);
         }
         self.begin_streams(each, from);
         self.writer.line(format_args!("br label %{body}"));
@@ -150,13 +154,13 @@ impl Kernel<'_> {
         self.writer.line(format_args!("{index} = phi i64 [ {from}, %{enter} ], [ {next}, %{latch} ]"));
         self.sums.clear();
         let mut names = Vec::new();
-        let mut starts = starts.into_iter();
+        let mut begins = starts.iter();
         for row in 0..rows {
             let mut sums = Vec::new();
             for (at, (_, dtype, _)) in folds.iter().enumerate() {
                 let kind = vector(*dtype, each.width);
                 let mut vectors = Vec::new();
-                for (vector, start) in (0..each.unroll).zip(&mut starts) {
+                for (vector, start) in (0..each.unroll).zip(&mut begins) {
                     let name = format!("%sum.{body}.{row}.{at}.{vector}");
                     vectors.push(
                         self.writer.value(format_args!("phi {kind} [ {start}, %{enter} ], [ {name}, %{latch} ]")),
@@ -172,16 +176,18 @@ impl Kernel<'_> {
             Some(base) => self.writer.value(format_args!("add i64 {base}, {index}")).to_string(),
             None => index.clone(),
         };
-        let mask = each.masked.then(|| {
+        let limit = each.masked.then(|| {
             let left = self.writer.value(format_args!("sub i64 {length}, {index}"));
             let short = self.writer.value(format_args!("trunc i64 {left} to i32"));
-            let limit = self.writer.broadcast("i32", each.width, short);
-            let lanes: Vec<String> = (0..each.width).map(|lane| format!("i32 {lane}")).collect();
-            self.writer.value(format_args!("icmp ugt <{} x i32> {limit}, <{}>", each.width, lanes.join(", ")))
+            self.writer.broadcast("i32", each.width, short)
         });
         for vector in 0..each.unroll {
             let register = in_registers.then_some(usize::from(vector));
             let (element, index, offset) = (element.clone(), index.clone(), vector * each.width);
+            let mask = limit.map(|limit| {
+                let lanes: Vec<String> = (offset..offset + each.width).map(|lane| format!("i32 {lane}")).collect();
+                self.writer.value(format_args!("icmp ugt <{} x i32> {limit}, <{}>", each.width, lanes.join(", ")))
+            });
             self.vectors(&At { element, index, offset, width: each.width, mask, segment, register, row: 0 })?;
         }
         self.writer.line(format_args!("br label %{latch}"));
@@ -194,7 +200,7 @@ impl Kernel<'_> {
         let more = self.writer.value(format_args!("icmp slt i64 {next}, {end}"));
         self.writer.line(format_args!("br i1 {more}, label %{body}, label %{leave}"));
         self.writer.begin(&leave);
-        for row in 0..rows {
+        for row in (0..rows).filter(|_| !carries) {
             for (at, (_, dtype, _)) in folds.iter().enumerate() {
                 for vector in 0..each.unroll {
                     let sum = self.sums[usize::from(row)][at][usize::from(vector)];
@@ -204,8 +210,17 @@ impl Kernel<'_> {
             }
         }
         self.end_streams(&end);
+        let from = self.writer.block().to_owned();
         self.writer.line(format_args!("br label %{after}"));
         self.writer.begin(&after);
+        if carries {
+            let sums: Vec<Value> = self.sums.iter().flatten().flatten().copied().collect();
+            self.carried = (starts.iter().zip(sums).zip(&names))
+                .map(|((start, sum), (_, kind))| {
+                    self.writer.value(format_args!("phi {kind} [ {start}, %{before} ], [ {sum}, %{from} ]"))
+                })
+                .collect();
+        }
         Ok(end)
     }
 }

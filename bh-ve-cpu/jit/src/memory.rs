@@ -7,7 +7,7 @@ use crate::operations::Operation;
 use crate::writer::{Value, lanes, memory, packed, parts, suffix, vector};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::SlotMode;
-use bh_jit_abi::{Fetch, Folds, SlotForm, Stride};
+use bh_jit_abi::{Fetch, SlotForm, Stride};
 use std::fmt::Display;
 
 /// How far ahead memory is fetched, in bytes of a row: at least, and at most. What is on its way must leave the nearest cache
@@ -377,13 +377,17 @@ impl Kernel<'_> {
             let row = usize::from(at.row);
             for &value in values {
                 let sum = self.sums[row][fold][vector];
-                self.sums[row][fold][vector] =
-                    operation.write(&mut self.writer, [sum, value, value]).ok_or_else(unknown)?;
+                let mut after = operation.write(&mut self.writer, [sum, value, value]).ok_or_else(unknown)?;
+                if let Some(mask) = at.mask {
+                    let chosen = Operation { opcode: Opcode::Where, ..operation };
+                    after = chosen.write(&mut self.writer, [mask, after, sum]).ok_or_else(unknown)?;
+                }
+                self.sums[row][fold][vector] = after;
             }
             return Ok(());
         }
         let (kind, accumulator) = (memory(dtype), self.accumulator(fold, at.row));
-        let address = if self.request.folds == Folds::Lanes {
+        let address = if self.request.folds.has_lanes() {
             let index = self.writer.value(format_args!("add i64 {}, {}", at.index, at.offset));
             let lane = self.writer.value(format_args!("and i64 {index}, 31"));
             self.writer.value(format_args!("getelementptr {kind}, ptr {accumulator}, i64 {lane}"))
@@ -391,7 +395,7 @@ impl Kernel<'_> {
             let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
             self.writer.value(format_args!("getelementptr {kind}, ptr {accumulator}, i64 {element}"))
         };
-        let masked = at.mask.filter(|_| self.request.folds != Folds::Lanes);
+        let masked = at.mask.filter(|_| !self.request.folds.has_lanes());
         let loaded = self.load_packed(dtype, address, width, masked);
         let before = self.unpack(dtype, loaded, width);
         let mut after = before;

@@ -57,6 +57,9 @@ pub(crate) struct Plan {
     /// How many rows are done side by side where there are that many, and the loops over their elements.
     pub(crate) rows: u16,
     pub(crate) loops_of_many: Vec<Loop>,
+    /// Do lanes stay in registers all along a row, which makes a result? Then each loop does as many elements as there are
+    /// lanes.
+    pub(crate) carries: bool,
     /// The slot whose vectors are not to cross lines of the caches.
     pub(crate) aligned: Option<u16>,
     /// What is made without the divider.
@@ -89,6 +92,7 @@ impl Plan {
             loops: Vec::new(),
             rows: 1,
             loops_of_many: Vec::new(),
+            carries: false,
             aligned: None,
             multiplied: Multiplied::default(),
             streams: vec![false; request.slots.len()],

@@ -21,6 +21,8 @@ const WINDOW: usize = 200;
 const LARGE: usize = 10_000;
 /// Instructions that begin while the divider is busy with one vector.
 const DIVISION: usize = 20;
+/// The most instructions, about, of which more are carried out than there are elements for.
+const CARRIED: usize = 10;
 /// The most elements of what a loop does at once.
 const WIDEST: u16 = 32;
 
@@ -65,13 +67,18 @@ impl Plan {
         let width = native * self.choose_vectors(request, cost, native);
         let group = WIDEST / width;
         let unroll = match request.folds {
-            Folds::Lanes if cost * usize::from(group) <= 160 => group,
-            Folds::Lanes => 1,
+            folds if folds.has_lanes() && cost * usize::from(group) <= 160 => group,
+            folds if folds.has_lanes() => 1,
             _ if cost <= 20 => 4,
             _ if cost <= 50 => 2,
             _ => 1,
         };
         self.loops = loops(request.level, (native, width), unroll);
+        self.carries = self.can_carry(request, cost) && (width, unroll) == (native, group);
+        if self.carries {
+            // What remains of a row is one group as well.
+            self.loops[1] = Loop { masked: true, ..self.loops[0] };
+        }
         let (rows, unroll) = self.choose_rows(request, cost, unroll);
         self.rows = rows;
         if self.rows > 1 {
@@ -88,7 +95,7 @@ impl Plan {
         });
         let mut dense = stores.filter(|&slot| request.slots[usize::from(slot)].stride == Stride::Unit);
         let fits = request.level == Level::Avx512
-            && request.folds != Folds::Lanes
+            && !request.folds.has_lanes()
             && self.block == 0
             && !self.streams.contains(&true);
         self.aligned = dense.next().filter(|_| fits);
@@ -101,9 +108,20 @@ impl Plan {
         let alike: Vec<u16> = streams.map(|slot| slot as u16).collect();
         let size = |&slot: &u16| request.slots[usize::from(slot)].dtype.size();
         let several = alike.len() > 1 && alike.iter().all(|slot| size(slot) == size(&alike[0]));
-        if several && request.folds != Folds::Lanes && self.rows == 1 {
+        if several && !request.folds.has_lanes() && self.rows == 1 {
             self.alike = alike;
         }
+    }
+
+    /// Can lanes stay in registers from the first element of a row to its result? Then all vectors of the group that ends a
+    /// row are computed, however few of its elements there are.
+    fn can_carry(&self, request: &Request, cost: usize) -> bool {
+        request.folds == Folds::Results
+            && request.level == Level::Avx512
+            && cost <= CARRIED
+            && self.segments == 1
+            && self.block == 0
+            && !self.streams.contains(&true)
     }
 
     /// How many of the processor's vectors to take side by side. Mathematical functions and random numbers are chains of
@@ -199,7 +217,7 @@ impl Plan {
     /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
     /// read. Those that fold into the same elements read and write these once.
     fn choose_rows(&self, request: &Request, cost: usize, unroll: u16) -> (u16, u16) {
-        if self.block > 0 || request.in_order {
+        if self.block > 0 || request.in_order || request.folds == Folds::Results {
             return (1, unroll);
         }
         if request.folds == Folds::Columns {

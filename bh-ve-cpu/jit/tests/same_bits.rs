@@ -6,7 +6,7 @@ mod support;
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, Program, program};
-use bh_bytecode::{DType, text};
+use bh_bytecode::{DType, Kind, Opcode, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
 use pair::{Keys, check_bits, compare, engine, levels, same};
 use support::chains::{Dice, stencil_chain};
@@ -349,6 +349,86 @@ i2: v3 = maximum_reduce axes(0) v4
             check_bits(&mut drivers, &batch, &memory, &format!("{isa}, {rows} rows of {count}"));
         }
         assert!(drivers[1].counter("kernels compiled") >= 2);
+    }
+}
+
+/// Bytes of elements of a type: whole numbers of any size, zeros of both signs, and in some rows of floating-point numbers
+/// infinities and NaN.
+fn elements(dtype: DType, count: usize, row: usize) -> Vec<u8> {
+    let mut dice = Dice(count as u64);
+    let element = |at: usize| {
+        let number = dice.pick(-4000, 4000) as f64 / 7.0;
+        let number = match dice.pick(0, 15) {
+            0 => -0.0,
+            1 => 0.0,
+            2 if at / row.max(1) % 4 == 1 => f64::INFINITY,
+            3 if at / row.max(1) % 4 == 3 => f64::NAN,
+            _ => number,
+        };
+        match dtype {
+            DType::F64 => number.to_le_bytes().to_vec(),
+            DType::F32 => (number as f32).to_le_bytes().to_vec(),
+            DType::Bool => vec![u8::from(number > -400.0)],
+            _ => dice.pick(i64::MIN / 4, i64::MAX / 4).to_le_bytes()[..dtype.size()].to_vec(),
+        }
+    };
+    (0..count).flat_map(element).collect()
+}
+
+/// Short and long rows of which each makes a result, fewer and more than are joined side by side, with two folds of one array
+/// and one of a product, for all types and folds; results lie apart from each other.
+#[test]
+fn rows_that_make_a_result_each() {
+    let sizes = [(1, 64), (7, 33), (8, 32), (9, 40), (41, 100), (64, 63), (71, 35), (150, 129), (67, 700)];
+    for isa in levels() {
+        let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
+        let mut compiled = 0;
+        for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.kind() == Kind::Reduction) {
+            for dtype in opcode.info().types.iter().filter(|dtype| !dtype.is_complex()) {
+                for (rows, row) in sizes {
+                    let (len, apart, fold) = (rows * row, rows * 2, opcode.name());
+                    let product = if dtype == DType::Bool { "logical_and" } else { "multiply" };
+                    let text = format!(
+                        "bh batch 1
+base b0 = {dtype}[{len}] id 1
+base b1 = {dtype}[{len}] id 2
+base b2 = {dtype}[{apart}] id 3 live_out
+base b3 = {dtype}[{apart}] id 4 live_out
+base b4 = {dtype}[{rows}] id 5 live_out
+base b5 = {dtype}[{len}] id 6 born dies
+view v0 = b0 at 0 [{rows}:{row}, {row}:1]
+view v1 = b1 at 0 [{rows}:{row}, {row}:1]
+view v2 = b2 at 0 [{rows}:2]
+view v3 = b3 at {last} [{rows}:-2]
+view v4 = b4 at 0 [{rows}:1]
+view v5 = b5 at 0 [{rows}:{row}, {row}:1]
+i0: v5 = {product} v0, v1
+i1: v2 = {fold} axes(1) v0
+i2: v3 = {fold} axes(1) v1
+i3: v4 = {fold} axes(1) v5
+",
+                        last = apart - 1
+                    );
+                    let mut batch = text::parse(&text).unwrap();
+                    batch.push_block(&[0, 1, 2, 3], &[]);
+                    let mut memory = Memory::new();
+                    for (id, count) in [(1, len), (2, len), (3, apart), (4, apart), (5, rows)] {
+                        memory.insert(
+                            id,
+                            elements(dtype, count + id as usize, row).split_off(id as usize * dtype.size()),
+                        );
+                    }
+                    check_bits(
+                        &mut drivers,
+                        &batch,
+                        &memory,
+                        &format!("{isa}, {fold} of {dtype}, {rows} rows of {row}"),
+                    );
+                }
+                compiled += 1;
+            }
+        }
+        assert!(drivers[1].counter("kernels compiled") >= compiled, "{compiled} kernels");
     }
 }
 

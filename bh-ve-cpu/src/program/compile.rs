@@ -11,7 +11,7 @@ use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
 use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
-use bh_jit_abi::{Fetch, Request};
+use bh_jit_abi::{Fetch, Folds, Request};
 
 /// Bytes that registers, constants and the memory of a block may take: about the nearest cache, as measured. Smaller
 /// blocks cost calls (Black-Scholes 20%), larger ones cost cache misses.
@@ -323,7 +323,15 @@ impl Compiler<'_> {
             tier1.count_refused();
             return None;
         };
-        let request = Request { in_order: self.memory.in_order, ..request };
+        let mut request = Request { in_order: self.memory.in_order, ..request };
+        let lines = match &program.loops {
+            Loops::Fold(division) => division.has_lines_for_results(geometry),
+            Loops::Map(_) => false,
+        };
+        if lines && tier1::can_join(&request) {
+            request.folds = Folds::Results;
+        }
+        let joins = request.folds == Folds::Results;
         let strides = |dim: usize| program.slots.iter().map(|slot| slot.strides[dim] as i64).collect();
         let (inner, outer) = if geometry.spans() {
             (strides(geometry.line_dim + 1), strides(geometry.line_dim))
@@ -332,7 +340,7 @@ impl Compiler<'_> {
         };
         let ahead = |slot: usize| self.memory.fetches.get(slot).map_or(0, |(_, bytes)| *bytes);
         let ahead = (0..program.slots.len()).map(ahead).collect();
-        Some(Native { kernel: tier1.kernel(request), inner, outer, ahead })
+        Some(Native { kernel: tier1.kernel(request), joins, inner, outer, ahead })
     }
 
     fn slot_plans(&self) -> Vec<SlotPlan> {

@@ -137,6 +137,8 @@ pub(crate) struct Program {
 pub(crate) struct Native {
     /// The code, as soon as there is any.
     pub(crate) kernel: Arc<Kernel>,
+    /// Does it join lanes to results?
+    pub(crate) joins: bool,
     /// The stride of each slot from element to element, and from row to row.
     pub(crate) inner: Vec<i64>,
     pub(crate) outer: Vec<i64>,

@@ -160,9 +160,11 @@ impl Division {
             && self.reduced.count() > 1
     }
 
-    /// Is each result the fold of one line, so that a unit is a line?
-    pub(super) fn has_line_for_result(&self, geometry: &Geometry) -> bool {
+    /// Is each result the fold of one line, so that a unit is a line, and do these follow each other along the dimension
+    /// around them?
+    pub(crate) fn has_lines_for_results(&self, geometry: &Geometry) -> bool {
         self.line_reduced
+            && geometry.line_dim.checked_sub(1).is_some_and(|dim| geometry.dims[dim] == Dim::Kept)
             && !geometry.spans()
             && geometry.line > 0
             && geometry.rows_of_line() == 1

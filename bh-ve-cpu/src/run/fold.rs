@@ -19,12 +19,15 @@ use crate::primitives::{LANES, Primitives};
 use crate::program::{Fold, Program, split};
 use bh_core::Result;
 use bh_fuser::lower::Dim;
-use bh_jit_abi::ROW_SETS;
+use bh_jit_abi::{JOINED, RESULTS_AT, ROW_SETS};
 use std::ops::Range;
 
 /// Chunks of one line that are folded by one call at most, each into lanes of its own. Between calls nothing is on its way
 /// from memory.
 const TOGETHER: usize = 4 * ROW_SETS;
+
+/// Lines of a result each that are folded by one call at most, where the call joins their lanes.
+const RESULTS: usize = 8 * JOINED;
 
 /// # Safety
 /// As [`super::run`].
@@ -95,7 +98,7 @@ pub(super) unsafe fn fold_units(
         line_index,
         primitives,
         lines_are_planes: around == Some(Dim::Reduced),
-        results_are_planes: division.has_line_for_result(geometry) && around == Some(Dim::Kept),
+        results_are_planes: division.has_lines_for_results(geometry),
         chunks_are_planes: geometry.chunk().is_some(),
     };
     folder.reserve(lanes);
@@ -117,7 +120,8 @@ pub(super) unsafe fn fold_units(
             // SAFETY: units are inside the nest.
             unsafe {
                 if folder.results_are_planes {
-                    together = division.kept.ahead(kept_index).min(units.end - at).min(ROW_SETS as i64);
+                    let most = if folder.frame.joins() { RESULTS } else { ROW_SETS };
+                    together = division.kept.ahead(kept_index).min(units.end - at).min(most as i64);
                     folder.results(kept, together);
                     at += together;
                 } else if folder.chunks_are_planes {
@@ -158,6 +162,7 @@ impl Folder<'_> {
         let row = self.frame.program.geometry.row;
         let elements = match self.division.line_reduced {
             true if self.chunks_are_planes => LANES * TOGETHER,
+            true if self.frame.joins() => RESULTS_AT + RESULTS,
             true if self.results_are_planes || self.division.cut.row.is_some() => LANES * ROW_SETS,
             true => LANES,
             false => (self.division.part_steps * row) as usize,
@@ -168,6 +173,9 @@ impl Folder<'_> {
         for fold in folds {
             self.accumulators.push(at);
             at = at.wrapping_add(bytes(fold));
+        }
+        if self.frame.joins() {
+            self.clear(LANES);
         }
     }
 
@@ -193,9 +201,22 @@ impl Folder<'_> {
     /// Folds lines that make one result each, side by side, and writes the results.
     ///
     /// # Safety
-    /// The lines must be inside the nest, `kept` the position of the first, and [`ROW_SETS`] at most.
+    /// The lines must be inside the nest, `kept` the position of the first, and [`RESULTS`] at most if the code joins lanes, or
+    /// else [`ROW_SETS`].
     unsafe fn results(&mut self, kept: &[*mut u8], lines: i64) {
         let program = self.frame.program;
+        if self.frame.joins() {
+            // SAFETY: promised by the caller; the neutral elements are there, and room for the results.
+            unsafe {
+                self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Results(self.accumulators));
+                for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
+                    let results = accumulator.wrapping_add(RESULTS_AT * fold.size);
+                    let scatter = self.primitives.scatter_strided(fold.size);
+                    scatter(lines as usize, kept[fold.slot], results, program.slots[fold.slot].plane);
+                }
+            }
+            return;
+        }
         self.clear(LANES * lines as usize);
         // SAFETY: promised by the caller; every line has a set of lanes.
         unsafe {

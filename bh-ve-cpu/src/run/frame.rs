@@ -18,6 +18,8 @@ pub(crate) enum Folding<'a> {
     Lanes(&'a [*mut u8], usize),
     /// As many elements as the part of the line has: those of all lines.
     Elements(&'a [*mut u8]),
+    /// An element for each line, in accumulators as [`Call::accumulators`] says: where [`Frame::joins`].
+    Results(&'a [*mut u8]),
 }
 
 /// One participant's view of a running program.
@@ -63,6 +65,11 @@ impl<'a> Frame<'a> {
         table.resize(program.places(), std::ptr::null_mut());
         line_marks.resize(program.line_ops.len(), std::ptr::null_mut());
         Frame { program, binding, table, line_marks, first_slot, code: None }
+    }
+
+    /// Does the code join lanes to results?
+    pub(crate) fn joins(&self) -> bool {
+        self.code.is_some_and(|(_, native, _)| native.joins)
     }
 
     /// Runs `steps` steps, from step `first` on, of `lines` lines of a plane: computes, folds and stores. `positions` are
@@ -173,7 +180,7 @@ impl<'a> Frame<'a> {
         let (accumulators, sets): (&[_], _) = match folding {
             Folding::None => (&[], 1),
             Folding::Lanes(accumulators, sets) => (accumulators, sets as i64),
-            Folding::Elements(accumulators) => (accumulators, 1),
+            Folding::Elements(accumulators) | Folding::Results(accumulators) => (accumulators, 1),
         };
         let call = Call {
             rows,
@@ -202,7 +209,8 @@ impl<'a> Frame<'a> {
         // SAFETY: promised by the caller.
         unsafe {
             match folding {
-                Folding::None => {}
+                // Compiled code alone has results.
+                Folding::None | Folding::Results(_) => {}
                 Folding::Lanes(accumulators, sets) => {
                     let set = line as usize % sets;
                     for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {

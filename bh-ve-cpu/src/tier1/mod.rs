@@ -10,7 +10,7 @@ mod request;
 
 pub(crate) use gate::close;
 pub(crate) use kernel::{Code, Kernel};
-pub(crate) use request::{divider, request};
+pub(crate) use request::{can_join, divider, request};
 
 use crate::primitives::Primitives;
 use crate::settings::{Jit, Settings};

@@ -2,6 +2,7 @@
 
 use crate::program::Geometry;
 use crate::simd::Isa;
+use bh_bytecode::DType;
 use bh_fuser::lower::{Dim, SlotMode, Stage, Step};
 use bh_jit_abi::{Divider, Fetch, Folds, Level, Near, Request, SlotForm, Stride};
 
@@ -88,6 +89,15 @@ pub(crate) fn request(
         constants: kernel.constants.clone(),
         steps: kernel.steps.clone(),
     })
+}
+
+/// Can compiled code join the lanes of folded rows? Not where it does several rows side by side, and truth values and complex
+/// numbers have other vectors in memory than in registers.
+pub(crate) fn can_join(request: &Request) -> bool {
+    let is_alone = |slot: &SlotForm| slot.near.is_none_or(|near| near.rows == 0);
+    let is_plain =
+        |slot: &SlotForm| slot.mode != SlotMode::Result || !(slot.dtype == DType::Bool || slot.dtype.is_complex());
+    request.folds == Folds::Lanes && request.slots.iter().all(|slot| is_alone(slot) && is_plain(slot))
 }
 
 /// An earlier slot at a small fixed distance from a slot.

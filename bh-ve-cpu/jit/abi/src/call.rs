@@ -9,6 +9,13 @@ pub const LANES: usize = 32;
 /// Rows that are done side by side, and the sets of lanes of a fold's long rows.
 pub const ROW_SETS: usize = 4;
 
+/// Rows whose lanes are joined side by side, with [`crate::Folds::Results`].
+pub const JOINED: usize = 8;
+
+/// The element from which on the accumulators of [`crate::Folds::Results`] are results: after neutral elements, the lanes of
+/// a row, and what is left of the lanes of [`JOINED`] rows when each has as many.
+pub const RESULTS_AT: usize = LANES + LANES + JOINED * JOINED;
+
 /// What a compiled kernel works on: `rows` rows of `count` elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +39,9 @@ pub struct Call {
     /// The accumulators of each fold. With [`crate::Folds::Lanes`] they are sets of [`LANES`] lanes, one set after the
     /// other: element `i` of row `r` goes to lane `i % LANES` of set `r % sets`, so that a call with one row leaves all
     /// sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the rows, row
-    /// after row, and with [`crate::Folds::Columns`] those of one row, for all.
+    /// after row, and with [`crate::Folds::Columns`] those of one row, for all. With [`crate::Folds::Results`] they begin with
+    /// [`LANES`] neutral elements, and from [`RESULTS_AT`] on they are the results of the rows; there is room for those of a
+    /// multiple of [`JOINED`] rows.
     pub accumulators: *const *mut u8,
     /// The block primitives that the artifact names, in its order.
     pub functions: *const *const u8,

@@ -9,7 +9,7 @@ mod call;
 mod request;
 
 pub use artifact::{Artifact, Function};
-pub use call::{Call, KernelFn, LANES, ROW_SETS, SCRATCH_BYTES};
+pub use call::{Call, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES};
 pub use request::{Divider, Fetch, Folds, Level, Near, Request, SlotForm, Stride};
 
 /// The version of everything in this crate.

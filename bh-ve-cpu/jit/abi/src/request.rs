@@ -33,6 +33,16 @@ pub enum Folds {
     Elements,
     /// As many elements as a row has: element `i` of all rows goes to the same one.
     Columns,
+    /// One element for each row: 32 lanes as with [`Folds::Lanes`], of which lane `i` takes lane `i + 16`, then `i + 8`, 4, 2
+    /// and 1.
+    Results,
+}
+
+impl Folds {
+    /// Are rows folded into lanes?
+    pub fn has_lanes(self) -> bool {
+        matches!(self, Folds::Lanes | Folds::Results)
+    }
 }
 
 /// How a slot's elements lie along a row.
@@ -141,7 +151,8 @@ impl Request {
         let level = *[Level::Avx2, Level::Avx512].get(usize::from(reader.byte()?))?;
         let divider = *[Divider::Slow, Divider::Fast].get(usize::from(reader.byte()?))?;
         let fast_math = reader.byte()? != 0;
-        let folds = *[Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns].get(usize::from(reader.byte()?))?;
+        let folds = [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Results];
+        let folds = *folds.get(usize::from(reader.byte()?))?;
         let in_order = reader.byte()? != 0;
         let mut slots: Vec<SlotForm> = Vec::new();
         for _ in 0..reader.word()? {
@@ -373,8 +384,11 @@ mod tests {
 
     #[test]
     fn requests_survive_encoding() {
+        for folds in [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Results] {
+            let request = Request { folds, ..request() };
+            assert_eq!(Request::decode(&request.encode()), Some(request));
+        }
         let bytes = request().encode();
-        assert_eq!(Request::decode(&bytes), Some(request()));
         for cut in 0..bytes.len() {
             assert_eq!(Request::decode(&bytes[..cut]), None, "cut to {cut} bytes");
         }
