@@ -8,9 +8,9 @@ use super::kernel::Dim;
 use bh_bytecode::{BatchRef, Kind, base_flags};
 
 /// Inner dimensions shorter than this change places with a longer neighbour of the other role: folds of a few elements
-/// and rows of a few elements are both slow as an inner loop. Rows of a vector's length are not: with other rows as the
-/// inner loop each of them would read all lines of memory.
-const SHORT_FOLD: i64 = 32;
+/// and rows of a few elements are both slow as an inner loop. Those of a vector's length are not: with other rows as the inner
+/// loop each of them would read all lines of memory.
+const SHORT_FOLD: i64 = 8;
 const SHORT_ROW: i64 = 8;
 /// How many instructions back, and for how many views, the sources of a fold are looked for.
 const FAR: usize = 64;
@@ -223,6 +223,15 @@ mod tests {
         let nest = build(&[100, 3], 0b10, Some(&[&[3, 1]]), &mut accesses);
         assert_eq!(nest, Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3] });
         assert_eq!(accesses[0].strides, [1, 3]);
+    }
+
+    #[test]
+    fn folds_of_a_vector_stay_inside() {
+        for (extent, dims) in [(7, [Dim::Reduced, Dim::Kept]), (8, [Dim::Kept, Dim::Reduced])] {
+            let mut accesses = [access(0, &[extent, 1]), access(0, &[1, 0])];
+            let nest = build(&[100, extent], 0b10, Some(&[&[extent, 1]]), &mut accesses);
+            assert_eq!(nest.dims, dims, "rows of {extent}");
+        }
     }
 
     #[test]

@@ -197,7 +197,12 @@ impl Kernel<'_> {
             self.writer.line(format_args!("{name} = freeze {kind} {sum}"));
         }
         self.continue_streams(&streams);
-        let more = self.writer.value(format_args!("icmp slt i64 {next}, {end}"));
+        let more = if carries && each.masked {
+            // It is what remains of one group, so what is masked can be found before all rows.
+            "false".to_owned()
+        } else {
+            self.writer.value(format_args!("icmp slt i64 {next}, {end}")).to_string()
+        };
         self.writer.line(format_args!("br i1 {more}, label %{body}, label %{leave}"));
         self.writer.begin(&leave);
         for row in (0..rows).filter(|_| !carries) {

@@ -379,7 +379,8 @@ fn elements(dtype: DType, count: usize, row: usize) -> Vec<u8> {
 /// and one of a product, for all types and folds; results lie apart from each other.
 #[test]
 fn rows_that_make_a_result_each() {
-    let sizes = [(1, 64), (7, 33), (8, 32), (9, 40), (41, 100), (64, 63), (71, 35), (150, 129), (67, 700)];
+    let sizes =
+        [(1, 64), (7, 33), (8, 32), (9, 40), (41, 100), (64, 63), (71, 35), (150, 129), (67, 700), (50, 8), (83, 17)];
     for isa in levels() {
         let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
         let mut compiled = 0;

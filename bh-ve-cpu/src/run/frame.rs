@@ -3,8 +3,9 @@
 use super::Binding;
 use super::scratch::FrameScratch;
 use crate::primitives::{LANES, Primitives};
-use crate::program::{Native, Op, Place, Program, RowStride, SUM_TERMS};
+use crate::program::{Fold, Native, Op, Place, Program, RowStride, SUM_TERMS};
 use crate::tier1::Code;
+use bh_fuser::lower::Dim;
 use bh_jit_abi::{Call, SCRATCH_BYTES};
 use std::mem::MaybeUninit;
 
@@ -105,11 +106,55 @@ impl<'a> Frame<'a> {
                 None if lines > 1 && 2 * steps <= geometry.step && geometry.rows_of_line() > 1 => {
                     self.rows_in_blocks(positions, lines, first, steps, folding);
                 }
-                None => {
-                    for line in 0..lines {
-                        self.line_in_blocks(positions, line, first, steps, folding);
+                None => match folding {
+                    Folding::Lanes(accumulators, sets) if steps <= geometry.step && self.folds_directly() => {
+                        self.fold_rows(positions, lines, (first, steps), accumulators, sets);
                     }
-                }
+                    _ => (0..lines).for_each(|line| self.line_in_blocks(positions, line, first, steps, folding)),
+                },
+            }
+        }
+    }
+
+    /// Is there nothing to do but to fold what lies in memory into lanes?
+    fn folds_directly(&self) -> bool {
+        let program = self.program;
+        let in_memory = |fold: &Fold| fold.args.iter().all(|&arg| usize::from(arg) >= self.first_slot);
+        program.line_ops.is_empty()
+            && program.ops.is_empty()
+            && program.stores.is_empty()
+            && program.geometry.line_role() == Dim::Reduced
+            && program.folds.iter().all(in_memory)
+    }
+
+    /// Rows of [`Frame::lines`] that are folded as they lie in memory: short ones take less time than it takes to begin a
+    /// line in blocks.
+    ///
+    /// # Safety
+    /// As [`Frame::lines`]; [`Frame::folds_directly`] must be true, and a row fit a block.
+    unsafe fn fold_rows(
+        &self,
+        positions: &[*mut u8],
+        rows: i64,
+        (first, row): (i64, i64),
+        accumulators: &[*mut u8],
+        sets: usize,
+    ) {
+        let geometry = &self.program.geometry;
+        for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
+            let operand = |arg: Place| {
+                let slot = usize::from(arg) - self.first_slot;
+                let plan = &self.program.slots[slot];
+                let start = (first as isize).wrapping_mul(plan.strides[geometry.line_dim]);
+                (positions[slot].wrapping_offset(start), plan.plane)
+            };
+            let [a, b] = fold.args.map(operand);
+            let at =
+                |(start, plane): (*mut u8, isize), number: isize| start.wrapping_offset(number.wrapping_mul(plane));
+            for number in 0..rows as isize {
+                let lanes = lanes.wrapping_add(number as usize % sets * LANES * fold.size);
+                // SAFETY: promised by the caller.
+                unsafe { (fold.lanes)((row * geometry.row) as usize, lanes, at(a, number), at(b, number)) };
             }
         }
     }
