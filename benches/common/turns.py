@@ -1,5 +1,5 @@
-"""Timing two programs against each other: both are ready before either runs, so that their timed runs lie close together
-in time, and the machine, which others may use as well, is the same for both."""
+"""Timing two programs against each other: both stay in memory and run in turns, so that their timed runs lie close together
+in time, and the machine, which others may use as well, is much the same for both."""
 
 import contextlib
 import json
@@ -57,18 +57,11 @@ class Turns:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
-    def fill(self):
-        """Starts making the initial values, when the last run is over."""
-        self._expect("fill")
-        self._go_on()
-
-    def ready(self):
-        """Waits until everything is in place for a run."""
-        self._expect("run")
-
     def run(self):
-        """One run's line as a dictionary."""
-        self._go_on()
+        """New initial values, and a run at once, with threads that are still awake; its line as a dictionary."""
+        for what in ("fill", "run"):
+            self._expect(what)
+            self._go_on()
         return json.loads(self._line())
 
     def close(self):
@@ -141,9 +134,6 @@ def measure(commands, n, iters, dtype, args, *, runs, most):
             if form != "numpy":
                 programs[form] = Turns(commands[form], n, iters, dtype, threads=args.threads, limit=args.limit)
         for turn in range(most):
-            for step in (Turns.fill, Turns.ready):
-                for form in list(programs):
-                    attempt(form, lambda: step(programs[form]))
             for form in list(programs)[:: -1 if turn % 2 else 1]:
                 time.sleep(REST)
                 if line := attempt(form, lambda: programs[form].run()):
