@@ -25,8 +25,8 @@ DEVIATIONS = 1.96
 class Turns:
     """A program that runs when it is told to."""
 
-    def __init__(self, command, n, iters, dtype, *, warm=True, threads=None, limit=None):
-        self.words = [*map(str, command), str(n), str(iters), dtype, *(["--warm"] if warm else []), "--turns"]
+    def __init__(self, command, n, iters, dtype, *, threads, limit):
+        self.words = [*map(str, command), str(n), str(iters), dtype, "--warm", "--turns"]
         self.errors = tempfile.TemporaryFile("w+")
         pipe = subprocess.PIPE
         env = collection.environment_of(threads)
@@ -35,13 +35,11 @@ class Turns:
 
     def _line(self):
         """The next line, or an error with what the program said."""
-        watch = threading.Timer(self.limit, self.process.kill) if self.limit else None
-        if watch:
-            watch.start()
+        watch = threading.Timer(self.limit, self.process.kill)
+        watch.start()
         line = self.process.stdout.readline()
-        in_time = not watch or watch.is_alive()
-        if watch:
-            watch.cancel()
+        in_time = watch.is_alive()
+        watch.cancel()
         if not line:
             status = self.process.wait()
             self.errors.seek(0)
