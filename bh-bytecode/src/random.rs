@@ -184,7 +184,7 @@ impl Rng {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::base_flags;
+    use crate::batch::{Operand, base_flags};
     use crate::validate::validate;
     use std::collections::HashSet;
 
@@ -192,6 +192,7 @@ mod tests {
     fn programs_are_valid_and_reproducible() {
         let mut opcodes = HashSet::new();
         let mut ranks = HashSet::new();
+        let mut reused = 0;
         for seed in 0..1500 {
             let program = program(seed, &Options::default());
             validate(&program.batch.as_ref()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -199,12 +200,27 @@ mod tests {
             oracle.check(&program.batch, &oracle.memory).unwrap();
             opcodes.extend(program.batch.instrs.iter().map(|instr| instr.opcode));
             ranks.extend(program.batch.views.iter().map(|view| view.rank));
+            reused += usize::from(writes_after_free(&program.batch));
         }
         assert_eq!(program(7, &Options::default()), program(7, &Options::default()));
         assert_ne!(program(7, &Options::default()), program(8, &Options::default()));
         let missing: Vec<_> = Opcode::ALL.iter().filter(|opcode| !opcodes.contains(opcode)).collect();
         assert!(missing.is_empty(), "{missing:?}");
         assert!(ranks.contains(&0) && ranks.contains(&16), "{ranks:?}");
+        assert!(reused > 50, "{reused}");
+    }
+
+    /// Does an instruction write a base that FREE has emptied?
+    fn writes_after_free(batch: &Batch) -> bool {
+        let base = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
+        let mut freed = Vec::new();
+        batch.instrs.iter().any(|instr| {
+            let writes = instr.outputs().iter().filter_map(base).any(|base| freed.contains(&base));
+            if instr.opcode == Opcode::Free {
+                freed.extend(base(&instr.operands()[0]));
+            }
+            writes
+        })
     }
 
     /// Garbage in bases that are born in a batch must not reach any result.

@@ -18,6 +18,8 @@ struct Array {
     len: i64,
     /// May instructions use it?
     usable: bool,
+    /// Has FREE dropped its data? Then it may be written again, as a whole.
+    freed: bool,
 }
 
 struct Generator<'a> {
@@ -101,6 +103,10 @@ impl Generator<'_> {
             let shape = views::shape(&mut self.rng, self.options);
             self.shapes.push(shape);
         }
+        let freed: Vec<usize> = (0..self.arrays.len()).filter(|&at| self.arrays[at].freed).collect();
+        if let Some(&array) = self.rng.pick(&freed).filter(|_| self.rng.chance(30)) {
+            return self.arrays[array].grid.clone();
+        }
         let at = self.rng.below(self.shapes.len());
         self.shapes[at].clone()
     }
@@ -113,7 +119,7 @@ impl Generator<'_> {
         base.row_hint = if grid.is_empty() { 0 } else { grid[1..].iter().product() };
         self.next_id += 1 + self.rng.below(3) as u64;
         self.batch.push_base(base);
-        self.arrays.push(Array { dtype, grid, len, usable: true });
+        self.arrays.push(Array { dtype, grid, len, usable: true, freed: false });
         self.arrays.len() - 1
     }
 
@@ -180,8 +186,13 @@ impl Generator<'_> {
         views::view(&mut self.rng, grid, *len, shape, injective)
     }
 
-    /// Where an operation writes: a new base as a whole, or a view of a base that has data. A `fresh` output is new.
+    /// Where an operation writes: a new base or one that has been freed as a whole, or a view of a base that has data. A
+    /// `fresh` output is new.
     fn output(&mut self, dtype: DType, shape: &[i64], fresh: bool) -> (usize, View, bool) {
+        let whole = View::contiguous(shape).unwrap_or_default();
+        if !fresh && let Some(array) = self.reuse(dtype, shape) {
+            return (array, whole, true);
+        }
         if !fresh
             && self.rng.chance(45)
             && let Some(array) = self.pick_array(dtype)
@@ -190,8 +201,18 @@ impl Generator<'_> {
             return (array, view, false);
         }
         let array = self.add_array(dtype, shape.to_vec(), base_flags::BORN);
-        let whole = View::contiguous(shape).unwrap_or_default();
         (array, whole, true)
+    }
+
+    /// A base whose data FREE has dropped, which gets new data of this shape.
+    fn reuse(&mut self, dtype: DType, shape: &[i64]) -> Option<usize> {
+        let len = shape.iter().product();
+        let fits = |array: &Array| array.freed && array.dtype == dtype && array.len == len;
+        let freed: Vec<usize> = (0..self.arrays.len()).filter(|&at| fits(&self.arrays[at])).collect();
+        let array = *self.rng.pick(&freed)?;
+        self.arrays[array] = Array { dtype, grid: shape.to_vec(), len, usable: true, freed: false };
+        self.batch.bases[array].flags &= !base_flags::DIES;
+        Some(array)
     }
 
     /// An input of this type and shape that the output does not forbid.
@@ -229,7 +250,7 @@ impl Generator<'_> {
     fn operation(&mut self) {
         // Start from what is there, so that operations form chains.
         let at = self.rng.below(self.arrays.len()).max(self.rng.below(self.arrays.len()));
-        let known = self.arrays.get(at).filter(|array| array.usable).map(|array| array.dtype);
+        let known = self.arrays.get(at).filter(|array| array.usable || array.freed).map(|array| array.dtype);
         let Some(opcode) = self.rng.pick(Opcode::ALL).copied() else { return };
         let info = opcode.info();
         let dtype = match known.filter(|&dtype| info.types.contains(dtype) && self.rng.chance(80)) {
@@ -417,6 +438,7 @@ impl Generator<'_> {
             self.push(opcode, 0, &[operand]);
         }
         self.arrays[array].usable = false;
+        self.arrays[array].freed = !opcodes.contains(&Opcode::Discard);
         self.batch.bases[array].flags |= base_flags::DIES;
     }
 
