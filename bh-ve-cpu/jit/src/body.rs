@@ -148,6 +148,9 @@ impl Kernel<'_> {
                 for (operand, arg) in operands.iter_mut().zip(&args[..usize::from(count)]) {
                     *operand = self.argument(*arg, at)?;
                 }
+                if let Some(quotient) = self.uniform_quotient(step, operands, at) {
+                    return Ok(quotient);
+                }
                 if let Some(quotient) = self.quotient(step, operands, at) {
                     return Ok(quotient);
                 }

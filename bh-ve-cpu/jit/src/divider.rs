@@ -1,28 +1,32 @@
-//! What a kernel makes without the processor's divider: quotients that share divisors, and square roots. The divider works
-//! while other instructions run, so that multiplications pay only as long as it would be the last to end.
+//! What a kernel makes without the processor's divider: quotients that share divisors, or whose divisors stay the same along
+//! a row, and square roots. The divider works while other instructions run, so that multiplications pay only as long as it
+//! would be the last to end.
 
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, Step};
-use bh_jit_abi::{Divider, Level, Request};
+use bh_fuser::lower::{Arg, SlotMode, Step};
+use bh_jit_abi::{Divider, Level, Request, Stride};
 
-/// What vectors of eight lanes cost.
+/// What vectors of 64 bytes cost.
 #[derive(Clone, Copy)]
 struct Costs {
-    /// Cycles in which the divider does nothing else, for quotients and for roots.
+    /// Cycles in which the divider does nothing else, for quotients, those of `f32`, and roots.
     quotient: usize,
+    single: usize,
     root: usize,
     /// Instructions that begin in a cycle.
     per_cycle: usize,
     /// Instructions of a root that is made of multiplications, which wait for each other.
     made_root: usize,
+    /// Instructions of a quotient whose divisor stays the same along a row.
+    uniform: usize,
 }
 
 impl Costs {
     /// Those of processors with such a divider.
     fn of(divider: Divider) -> Costs {
         match divider {
-            Divider::Slow => Costs { quotient: 16, root: 24, per_cycle: 2, made_root: 16 },
-            Divider::Fast => Costs { quotient: 10, root: 18, per_cycle: 2, made_root: 40 },
+            Divider::Slow => Costs { quotient: 16, single: 10, root: 24, per_cycle: 2, made_root: 16, uniform: 7 },
+            Divider::Fast => Costs { quotient: 10, single: 7, root: 18, per_cycle: 2, made_root: 40, uniform: 9 },
         }
     }
 }
@@ -34,66 +38,116 @@ const QUOTIENT_INSTRUCTIONS: usize = 15;
 /// What is made by multiplications.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Multiplied {
-    /// The quotients, dividend and divisor, that are made with the divisor's reciprocal.
-    quotients: Vec<(Arg, Arg)>,
+    /// The quotients, dividend and divisor, whose divisor stays the same along a row.
+    uniform: Vec<(Arg, Arg)>,
+    /// Those that are made with the reciprocal of a vector, which they share.
+    shared: Vec<(Arg, Arg)>,
     /// Square roots, all of them.
     roots: bool,
+}
+
+/// A divisor of a kernel's quotients.
+struct Divisor {
+    arg: Arg,
+    dtype: DType,
+    /// Does it stay the same along a row?
+    uniform: bool,
+    dividends: Vec<Arg>,
 }
 
 impl Multiplied {
     /// Chooses for a kernel of so many instructions.
     pub(crate) fn choose(request: &Request, instructions: usize) -> Multiplied {
-        let mut chosen = Multiplied::default();
-        if request.level != Level::Avx512 {
-            return chosen;
+        let divisors = divisors(request);
+        if request.level == Level::Avx512 {
+            let ways = [false, true].map(|roots| Multiplied::beside(request, instructions, &divisors, roots));
+            let best = ways.into_iter().min_by_key(|(cycles, _)| *cycles);
+            best.map(|(_, chosen)| chosen).unwrap_or_default()
+        } else if request.fast_math {
+            Multiplied { uniform: all(divisors.iter().filter(|divisor| divisor.uniform)), ..Multiplied::default() }
+        } else {
+            Multiplied::default()
         }
-        let mut divisors: Vec<(Arg, usize)> = Vec::new();
-        for divisor in request.steps.iter().filter_map(quotient).map(|(_, divisor)| divisor) {
-            match divisors.iter_mut().find(|(known, _)| *known == divisor) {
-                Some((_, count)) => *count += 1,
-                None => divisors.push((divisor, 1)),
-            }
-        }
-        let mut quotients: usize = divisors.iter().map(|(_, count)| count).sum();
-        let mut roots = request.steps.iter().filter(|step| is_root(step)).count();
-        let mut others = instructions;
+    }
+
+    /// Chooses quotients if all roots are made of multiplications, or none; also gives the cycles.
+    fn beside(request: &Request, instructions: usize, divisors: &[Divisor], roots: bool) -> (usize, Multiplied) {
         let costs = Costs::of(request.divider);
-        let cycles = |quotients: usize, roots: usize, others: usize| {
-            (quotients * costs.quotient + roots * costs.root).max(others / costs.per_cycle)
-        };
-        let with = others + roots * costs.made_root;
-        if cycles(quotients, 0, with) < cycles(quotients, roots, others) {
-            (roots, others, chosen.roots) = (0, with, true);
+        let cycles = |divider: usize, others: usize| divider.max(others / costs.per_cycle);
+        let cost = |divisor: &Divisor| if divisor.dtype == DType::F32 { costs.single } else { costs.quotient };
+        let mut divider: usize = divisors.iter().map(|divisor| divisor.dividends.len() * cost(divisor)).sum();
+        let mut others = instructions;
+        let number = request.steps.iter().filter(|step| is_root(step)).count();
+        if roots {
+            others += number * costs.made_root;
+        } else {
+            divider += number * costs.root;
         }
-        if request.fast_math {
-            // Quotients need not be exact, and LLVM knows what to do.
-            return chosen;
-        }
-        // Those that save most come first; of one divisor so many that the divider is busy with the others meanwhile.
-        divisors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        for (divisor, count) in divisors.into_iter().filter(|(_, count)| *count > 1) {
-            let with = |made: usize| others + RECIPROCAL_INSTRUCTIONS + made * QUOTIENT_INSTRUCTIONS;
-            let time = |made: usize| cycles(quotients - made, roots, with(made));
-            // Beside slow dividers, those that are left would make vectors narrow.
+        let mut chosen = Multiplied { roots: roots && number > 0, ..Multiplied::default() };
+        // Those that save most come first.
+        let mut divisors: Vec<&Divisor> = divisors.iter().collect();
+        divisors.sort_by_key(|divisor| std::cmp::Reverse((divisor.uniform, divisor.dividends.len())));
+        for divisor in divisors {
+            let (count, cost) = (divisor.dividends.len(), cost(divisor));
+            if request.fast_math {
+                // They need not be exact: one product each. LLVM knows what to do with the others.
+                if divisor.uniform {
+                    chosen.uniform.extend(all([divisor]));
+                    divider -= count * cost;
+                }
+                continue;
+            }
+            let (reciprocal, each) = match divisor.uniform {
+                true => (0, costs.uniform),
+                false => (RECIPROCAL_INSTRUCTIONS, QUOTIENT_INSTRUCTIONS),
+            };
+            if !divisor.uniform && (count == 1 || divisor.dtype == DType::F32) {
+                continue;
+            }
+            // Of one divisor so many that the divider is busy with the others meanwhile. Beside slow dividers, those that
+            // are left would make vectors narrow.
+            let with = |made: usize| others + reciprocal + made * each;
+            let time = |made: usize| cycles(divider - made * cost, with(made));
             let least = if request.divider == Divider::Slow { count } else { 1 };
             let best = (least..=count).min_by_key(|&made| time(made)).unwrap_or(count);
-            if time(best) < cycles(quotients, roots, others) {
-                let of_divisor = request.steps.iter().filter_map(quotient).filter(|(_, by)| *by == divisor);
-                chosen.quotients.extend(of_divisor.take(best));
-                (quotients, others) = (quotients - best, with(best));
+            if time(best) < cycles(divider, others) {
+                let list = if divisor.uniform { &mut chosen.uniform } else { &mut chosen.shared };
+                list.extend(all([divisor]).into_iter().take(best));
+                (divider, others) = (divider - best * cost, with(best));
             }
         }
-        chosen
+        (cycles(divider, others), chosen)
     }
 
-    /// Is the step a quotient that is made with a reciprocal?
+    /// Is the step a quotient that is made by multiplications?
     pub(crate) fn has_quotient(&self, step: &Step) -> bool {
-        quotient(step).is_some_and(|quotient| self.quotients.contains(&quotient))
+        self.has_uniform(step) || self.has_shared(step)
     }
 
-    /// Are any quotients made with reciprocals?
-    pub(crate) fn has_quotients(&self) -> bool {
-        !self.quotients.is_empty()
+    /// Is it one whose divisor stays the same along a row?
+    pub(crate) fn has_uniform(&self, step: &Step) -> bool {
+        quotient(step).is_some_and(|(_, quotient)| self.uniform.contains(&quotient))
+    }
+
+    /// Is it one that is made with the reciprocal of a vector?
+    pub(crate) fn has_shared(&self, step: &Step) -> bool {
+        quotient(step).is_some_and(|(_, quotient)| self.shared.contains(&quotient))
+    }
+
+    /// Are any quotients made with reciprocals of vectors?
+    pub(crate) fn has_any_shared(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
+    /// Are quotients by this, which stays the same along a row, made by multiplications?
+    pub(crate) fn divides_by(&self, divisor: Arg) -> bool {
+        self.uniform.iter().any(|(_, by)| *by == divisor)
+    }
+
+    /// The same for what a slot reads.
+    pub(crate) fn divides_by_slot(&self, request: &Request, slot: u16) -> bool {
+        let mut values = makers(request).zip(0..);
+        values.any(|(step, value)| *step == Step::Load { slot } && self.divides_by(Arg::Value(value)))
     }
 
     /// Are the square roots made by multiplications?
@@ -102,11 +156,45 @@ impl Multiplied {
     }
 }
 
-/// What a step divides by what, if it makes a quotient of 64-bit floats.
-fn quotient(step: &Step) -> Option<(Arg, Arg)> {
-    match step {
-        Step::Compute { opcode: Opcode::Divide, input: DType::F64, output: DType::F64, args, .. } => {
-            Some((args[0], args[1]))
+/// The steps that make values, in their order.
+fn makers(request: &Request) -> impl Iterator<Item = &Step> {
+    request.steps.iter().filter(|step| !matches!(step, Step::Store { .. } | Step::Reduce { .. }))
+}
+
+/// The divisors of quotients of floats.
+fn divisors(request: &Request) -> Vec<Divisor> {
+    let makers: Vec<&Step> = makers(request).collect();
+    let is_uniform = |arg: Arg| match arg {
+        Arg::Constant(_) => true,
+        Arg::Value(value) => match *makers[usize::from(value)] {
+            Step::Load { slot } => {
+                let form = &request.slots[usize::from(slot)];
+                form.mode == SlotMode::Read && form.stride == Stride::Zero
+            }
+            _ => false,
+        },
+    };
+    let mut divisors: Vec<Divisor> = Vec::new();
+    for (dtype, (dividend, arg)) in makers.iter().filter_map(|step| quotient(step)) {
+        match divisors.iter_mut().find(|known| (known.arg, known.dtype) == (arg, dtype)) {
+            Some(known) => known.dividends.push(dividend),
+            None => divisors.push(Divisor { arg, dtype, uniform: is_uniform(arg), dividends: vec![dividend] }),
+        }
+    }
+    divisors
+}
+
+/// All quotients by these.
+fn all<'a>(divisors: impl IntoIterator<Item = &'a Divisor>) -> Vec<(Arg, Arg)> {
+    let quotients = |divisor: &'a Divisor| divisor.dividends.iter().map(|dividend| (*dividend, divisor.arg));
+    divisors.into_iter().flat_map(quotients).collect()
+}
+
+/// The type of floats of which a step makes a quotient, and what it divides by what.
+fn quotient(step: &Step) -> Option<(DType, (Arg, Arg))> {
+    match *step {
+        Step::Compute { opcode: Opcode::Divide, input: dtype @ (DType::F32 | DType::F64), args, .. } => {
+            Some((dtype, (args[0], args[1])))
         }
         _ => None,
     }
@@ -154,13 +242,13 @@ mod tests {
     fn reciprocals_give_way_to_other_instructions() {
         let request = kernel(true);
         let shared = Multiplied {
-            quotients: vec![(Arg::Value(0), Arg::Value(1)), (Arg::Value(2), Arg::Value(1))],
-            roots: false,
+            shared: vec![(Arg::Value(0), Arg::Value(1)), (Arg::Value(2), Arg::Value(1))],
+            ..Multiplied::default()
         };
         assert_eq!(Multiplied::choose(&request, 10), shared);
         assert_eq!(Multiplied::choose(&request, 100), Multiplied::default());
         let fast = Request { divider: Divider::Fast, ..kernel(true) };
-        let one = Multiplied { quotients: vec![(Arg::Value(0), Arg::Value(1))], roots: false };
+        let one = Multiplied { shared: vec![(Arg::Value(0), Arg::Value(1))], ..Multiplied::default() };
         assert_eq!(Multiplied::choose(&fast, 10), one);
         assert_eq!(Multiplied::choose(&fast, 20), Multiplied::default());
         assert_eq!(Multiplied::choose(&Request { fast_math: true, ..request }, 10), Multiplied::default());
@@ -184,5 +272,65 @@ mod tests {
         assert!(Multiplied::choose(&Request { fast_math: true, ..request.clone() }, 10).roots);
         let text = crate::text(&request).unwrap();
         assert!(text.contains("rsqrt14") && text.contains("fdiv <8 x double>"), "{text}");
+    }
+    /// The kernel of a / b and a / 3, of 32-bit floats or not, where b stays the same along a row.
+    fn uniform(level: Level, dtype: DType) -> Request {
+        let mut request = kernel(false);
+        request.level = level;
+        for slot in &mut request.slots {
+            slot.dtype = dtype;
+        }
+        request.slots[1].stride = Stride::Zero;
+        request.constants = vec![dtype];
+        for (step, divisor) in [(2, Arg::Value(1)), (3, Arg::Constant(0))] {
+            request.steps[step] = Step::Compute {
+                opcode: Opcode::Divide,
+                param: 0,
+                input: dtype,
+                output: dtype,
+                args: [Arg::Value(0), divisor, divisor],
+                count: 2,
+            };
+        }
+        request
+    }
+
+    #[test]
+    fn uniform_divisors_cost_nothing_in_the_loop() {
+        let by = |request: &Request, instructions| {
+            let chosen = Multiplied::choose(request, instructions);
+            assert!(!chosen.has_any_shared());
+            let (row, constant) = (chosen.divides_by_slot(request, 1), chosen.divides_by(Arg::Constant(0)));
+            (row, constant)
+        };
+        // A fast divider makes one of them meanwhile.
+        for (divider, both) in [(Divider::Slow, true), (Divider::Fast, false)] {
+            for dtype in [DType::F32, DType::F64] {
+                let request = Request { divider, ..uniform(Level::Avx512, dtype) };
+                assert_eq!(by(&request, 5), (true, both), "{divider:?}, {dtype}");
+                assert_eq!(by(&request, 100), (false, false));
+                assert_eq!(by(&Request { fast_math: true, ..request.clone() }, 100), (true, true));
+                let narrow = Request { level: Level::Avx2, ..request };
+                assert_eq!(by(&narrow, 5), (false, false));
+                assert_eq!(by(&Request { fast_math: true, ..narrow }, 5), (true, true));
+            }
+        }
+        assert_eq!(by(&uniform(Level::Avx512, DType::F64), 30), (true, false));
+    }
+
+    #[test]
+    fn loops_divide_by_nothing_uniform() {
+        for level in [Level::Avx2, Level::Avx512] {
+            for (dtype, fast_math) in [(DType::F32, true), (DType::F64, true), (DType::F64, false)] {
+                let text = crate::text(&Request { fast_math, ..uniform(level, dtype) }).unwrap();
+                let lines: Vec<&str> = text.lines().collect();
+                // Two dividends are tried before the loop.
+                let divides = |pair: &&[&str]| pair[1].contains(" fdiv ") && pair[1].contains(" x ");
+                let divisions = lines.windows(2).filter(divides).filter(|pair| !pair[1].contains("<2 x "));
+                let in_loops = divisions.filter(|pair| !pair[0].starts_with("slow.")).count();
+                let divides = level == Level::Avx2 && !fast_math;
+                assert_eq!(in_loops > 0, divides, "{level:?}, {dtype}, {fast_math}: {text}");
+            }
+        }
     }
 }

@@ -35,10 +35,10 @@ pub(crate) struct Reciprocal {
 }
 
 impl Kernel<'_> {
-    /// The quotient that a step makes, if it is made with a reciprocal.
+    /// The quotient that a step makes, if it is made with the reciprocal of a vector.
     pub(crate) fn quotient(&mut self, step: &Step, [a, b, _]: [Value; 3], at: &At) -> Option<Value> {
         let fits = at.width == WIDTH;
-        if !fits || !self.plan.multiplied.has_quotient(step) {
+        if !fits || !self.plan.multiplied.has_shared(step) {
             return None;
         }
         let known = self.reciprocals.iter().position(|known| (known.row, known.divisor) == (at.row, b));
@@ -103,6 +103,6 @@ impl Kernel<'_> {
 
     /// a·b + c, rounded once.
     fn multiply_add(&mut self, a: Value, b: Value, c: Value) -> Value {
-        self.writer.intrinsic("llvm.fma.v8f64", KIND, &[(KIND, &a), (KIND, &b), (KIND, &c)])
+        self.writer.multiply_add(KIND, "v8f64", [&a, &b, &c])
     }
 }

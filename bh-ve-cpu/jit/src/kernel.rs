@@ -7,6 +7,7 @@
 use crate::complex;
 use crate::division::Reciprocal;
 use crate::plan::{Form, Plan};
+use crate::uniform::Uniform;
 use crate::writer::{Value, Writer, memory, vector};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
@@ -23,6 +24,7 @@ pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>)
         cached: Vec::new(),
         loads: Vec::new(),
         reciprocals: Vec::new(),
+        uniforms: Vec::new(),
         sums: Vec::new(),
         neutral: Vec::new(),
         carried: Vec::new(),
@@ -70,6 +72,8 @@ pub(crate) struct Kernel<'a> {
     pub(crate) loads: Vec<(u16, i64, i64, Value)>,
     /// The reciprocals of the current vector's divisors.
     pub(crate) reciprocals: Vec<Reciprocal>,
+    /// What is made of divisors that stay the same along a row.
+    pub(crate) uniforms: Vec<Uniform>,
     /// The lanes where they are held in registers: for each row and fold, vector by vector.
     pub(crate) sums: Vec<Vec<Vec<Value>>>,
     /// With [`Folds::Results`], the neutral elements of each fold, in vectors of as many elements as rows are joined.
@@ -121,7 +125,7 @@ impl Kernel<'_> {
         self.request.steps.iter().filter_map(fold).collect()
     }
 
-    fn widths(&self) -> Vec<u16> {
+    pub(crate) fn widths(&self) -> Vec<u16> {
         let mut widths: Vec<u16> = self.plan.loops.iter().map(|each| each.width).collect();
         widths.dedup();
         widths
@@ -277,6 +281,11 @@ impl Kernel<'_> {
                 let constant = Value::Constant(at as u16, width);
                 self.writer.line(format_args!("{constant} = freeze {} {splat}", vector(*dtype, width)));
             }
+            if self.plan.multiplied.divides_by(Arg::Constant(at as u16)) {
+                let elements = self.writer.value("mul i64 %rows, %count");
+                let divisor = |width| Value::Constant(at as u16, width);
+                self.place_uniform(*dtype, &format!("%k{at}"), divisor, elements);
+            }
         }
         for (at, buffer) in self.plan.constant_buffers.iter().enumerate() {
             if let Some(buffer) = buffer {
@@ -308,6 +317,7 @@ impl Kernel<'_> {
         let slots: Vec<(usize, DType)> =
             self.slots().filter(|(_, slot)| is_invariant(slot)).map(|(at, slot)| (at, slot.dtype)).collect();
         for (at, dtype) in slots {
+            let divides = self.plan.multiplied.divides_by_slot(self.request, at as u16);
             for row in 0..self.rows.count {
                 let name = format!("e{at}.{}.{row}", self.rows.name);
                 let address = self.position(at, row.into());
@@ -316,6 +326,11 @@ impl Kernel<'_> {
                     let splat = complex::broadcast(&mut self.writer, dtype, width, format_args!("%{name}"));
                     let invariant = self.invariant(at as u16, width, row);
                     self.writer.line(format_args!("{invariant} = freeze {} {splat}", vector(dtype, width)));
+                }
+                if divides {
+                    let rows = self.rows.name;
+                    let divisor = |width| Value::Invariant(at as u16, width, rows, row);
+                    self.place_uniform(dtype, &format!("%{name}"), divisor, "%count");
                 }
             }
         }

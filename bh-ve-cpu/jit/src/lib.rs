@@ -18,6 +18,7 @@ mod plan;
 mod results;
 mod schedule;
 mod stream;
+mod uniform;
 mod writer;
 
 use bh_jit_abi::{Api, Artifact, Request, VERSION, fingerprint};

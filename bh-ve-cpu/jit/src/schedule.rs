@@ -128,7 +128,7 @@ impl Plan {
     /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
     /// the next vector's: Black-Scholes takes two thirds of the time with four. So are steps of a loop's many turns that
     /// each wait for the one before. What is in use must fit the registers more or less, and memory must not be the limit.
-    /// Quotients by reciprocals are made of one vector.
+    /// Quotients that share a divisor are made of one vector.
     fn choose_vectors(&self, request: &Request, cost: usize, native: u16) -> u16 {
         let mut chains = self.waits(request, cost);
         for (step, form) in request.steps.iter().zip(&self.forms) {
@@ -142,7 +142,7 @@ impl Plan {
         let slots = request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).count();
         let registers = registers(request.level);
         if !chains
-            || self.multiplied.has_quotients()
+            || self.multiplied.has_any_shared()
             || self.block > 0
             || self.reaches_rows(request)
             || cost < slots * CHAIN
@@ -369,7 +369,7 @@ mod tests {
                 .unwrap()
         };
         let (one, many) = (kernel(1), kernel(16));
-        assert!(!one.multiplied.has_quotients() && many.multiplied.has_quotients());
+        assert!(!one.multiplied.has_any_shared() && many.multiplied.has_any_shared());
         assert_eq!((one.loops[0].width, many.loops[0].width), (32, 8));
     }
 

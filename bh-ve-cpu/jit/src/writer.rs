@@ -3,6 +3,7 @@
 use bh_bytecode::DType;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Write};
+use std::ops::Range;
 
 /// A value in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,30 +103,34 @@ impl Writer {
         operands: [Value; N],
         eight: impl Fn(&mut Writer, [Value; N]) -> Value,
     ) -> Value {
-        let mut joined = None;
+        let kind = format!("<{width} x double>");
+        let mut parts = Vec::new();
         for begin in (0..width).step_by(8) {
-            let order = lanes(begin..begin + 8);
-            let parts = operands.map(|operand| {
-                self.value(format_args!(
-                    "shufflevector <{width} x double> {operand}, <{width} x double> poison, {order}"
-                ))
-            });
-            let result = eight(self, parts);
-            joined = Some(match joined {
-                None => result,
-                Some(before) => {
-                    // Both operands of a shuffle have one width: the new part is widened first.
-                    let order = lanes((0..begin).map(|lane| lane % 8));
-                    let wide =
-                        self.value(format_args!("shufflevector <8 x double> {result}, <8 x double> poison, {order}"));
-                    let order = lanes(0..begin + 8);
-                    self.value(format_args!(
-                        "shufflevector <{begin} x double> {before}, <{begin} x double> {wide}, {order}"
-                    ))
-                }
-            });
+            let operands = operands.map(|operand| self.part(&kind, operand, begin..begin + 8));
+            parts.push(eight(self, operands));
         }
-        joined.unwrap_or(operands[0])
+        self.join("double", 8, &parts)
+    }
+
+    /// Some lanes of a vector of the type `kind`.
+    pub(crate) fn part(&mut self, kind: &str, vector: Value, of: Range<u16>) -> Value {
+        let order = lanes(of);
+        self.value(format_args!("shufflevector {kind} {vector}, {kind} poison, {order}"))
+    }
+
+    /// Vectors of `width` lanes one after the other in one.
+    pub(crate) fn join(&mut self, element: &str, width: u16, parts: &[Value]) -> Value {
+        let mut joined = parts[0];
+        for (begin, part) in (width..).step_by(width.into()).zip(&parts[1..]) {
+            // Both operands of a shuffle have one width: the new part is widened first.
+            let order = lanes((0..begin).map(|lane| lane % width));
+            let kind = format!("<{width} x {element}>");
+            let wide = self.value(format_args!("shufflevector {kind} {part}, {kind} poison, {order}"));
+            let order = lanes(0..begin + width);
+            let kind = format!("<{begin} x {element}>");
+            joined = self.value(format_args!("shufflevector {kind} {joined}, {kind} {wide}, {order}"));
+        }
+        joined
     }
 
     /// Calls an intrinsic function: its full name, the type of the result, and arguments with their types.
@@ -138,6 +143,11 @@ impl Writer {
     pub(crate) fn intrinsic_line(&mut self, name: &str, arguments: &[(&str, &dyn Display)]) {
         let call = self.call_text(name, "void", arguments);
         self.line(call);
+    }
+
+    /// a·b + c, rounded once, for the type `kind`, which the names of functions call `suffix`.
+    pub(crate) fn multiply_add(&mut self, kind: &str, suffix: &str, operands: [&dyn Display; 3]) -> Value {
+        self.intrinsic(&format!("llvm.fma.{suffix}"), kind, &operands.map(|operand| (kind, operand)))
     }
 
     fn call_text(&mut self, name: &str, result: &str, arguments: &[(&str, &dyn Display)]) -> String {

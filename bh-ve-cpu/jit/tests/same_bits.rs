@@ -8,7 +8,7 @@ use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, Program, program};
 use bh_bytecode::{DType, Kind, Opcode, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
-use pair::{Keys, check_bits, compare, engine, levels, same};
+use pair::{Keys, check_bits, compare, engine, levels};
 use support::chains::{Dice, stencil_chain};
 use support::{Driver, singletons};
 
@@ -116,113 +116,6 @@ fn stencil_chains() {
             let keys = [("sweep_bytes", bytes), ("stream_bytes", "64")];
             let drivers = sweep_of((isa, &keys), 0..30, chain, Some(Algorithm::Greedy));
             assert!(drivers[1].counter("sweeps") > 6, "{} sweeps", drivers[1].counter("sweeps"));
-        }
-    }
-}
-
-/// Numbers that are hard to divide by, or to divide: specials, ends of ranges, and fractions of many ones or zeros.
-fn hard_numbers() -> Vec<f64> {
-    let mut numbers =
-        vec![0.0, f64::INFINITY, f64::NAN, 5e-324, 1e-310, f64::MIN_POSITIVE, f64::MAX, 1e300, 1e-300, 3.0];
-    for exponent in [-1022i64, -511, -401, -400, -399, -53, -1, 0, 1, 52, 399, 400, 401, 1023] {
-        for fraction in [0, 1, 2, 3, (1 << 52) - 3, (1 << 52) - 2, (1 << 52) - 1, 1 << 51, 0x5_5555_5555_5555] {
-            numbers.push(f64::from_bits(((exponent + 1023) as u64) << 52 | fraction));
-        }
-    }
-    let negative: Vec<f64> = numbers.iter().map(|number| -number).collect();
-    numbers.extend(negative);
-    numbers
-}
-
-/// Two quotients of each pair of these, which share a divisor, and of random numbers; then with zeros among them.
-#[test]
-fn quotients_that_share_a_divisor() {
-    let hard = hard_numbers();
-    let mut pairs: Vec<(f64, f64)> = hard.iter().flat_map(|&a| hard.iter().map(move |&b| (a, b))).collect();
-    let mut dice = Dice(4);
-    for index in 0..200_000 {
-        let mut number = || {
-            let fraction = dice.pick(0, (1 << 52) - 1) as u64;
-            // Dense ones or zeros at the end now and then.
-            let fraction = match dice.pick(0, 3) {
-                0 => fraction | ((1 << 48) - 1),
-                1 => fraction & !((1 << 48) - 1),
-                _ => fraction,
-            };
-            f64::from_bits((dice.pick(983, 1063) as u64) << 52 | fraction)
-        };
-        pairs.push(if index % 1000 == 0 { (0.0, number()) } else { (number(), number()) });
-    }
-    let count = pairs.len();
-    let source = format!(
-        "bh batch 1\nbase b0 = f64[{count}] id 1\nbase b1 = f64[{count}] id 2\nbase b2 = f64[{count}] id 3\n\
-         base b3 = f64[{count}] id 4\nview v0 = b0 at 0 [{count}:1]\nview v1 = b1 at 0 [{count}:1]\n\
-         view v2 = b2 at 0 [{count}:1]\nview v3 = b3 at 0 [{count}:1]\ni0: v2 = divide v0, v1\n\
-         i1: v3 = absolute v0\ni2: v3 = divide v3, v1\n"
-    );
-    let mut batch = text::parse(&source).unwrap();
-    batch.push_block(&[0, 1, 2], &[]);
-    let bytes = |of: fn(&(f64, f64)) -> f64| pairs.iter().flat_map(|pair| of(pair).to_le_bytes()).collect::<Vec<u8>>();
-    let mut memory = Memory::new();
-    memory.insert(1, bytes(|pair| pair.0));
-    memory.insert(2, bytes(|pair| pair.1));
-    memory.insert(3, bytes(|_| 1.0));
-    memory.insert(4, bytes(|_| 1.0));
-    for isa in levels() {
-        let mut driver = engine(isa, "on", &[("divider", "slow")]);
-        let after = driver.run_on(&batch.as_ref(), &memory).unwrap();
-        assert!(driver.counter("kernels compiled") > 0);
-        for (id, quotient) in
-            [(3, (|pair| pair.0 / pair.1) as fn(&(f64, f64)) -> f64), (4, |pair| pair.0.abs() / pair.1)]
-        {
-            for (pair, found) in pairs.iter().zip(after.get(id).unwrap().chunks(8)) {
-                let wanted = quotient(pair);
-                assert!(
-                    same(DType::F64, found, &wanted.to_le_bytes()),
-                    "{isa}: {pair:?} gives {found:?}, not {wanted}"
-                );
-            }
-        }
-    }
-}
-
-/// Roots of these and of random numbers, divided so often that the divider would be the last to end.
-#[test]
-fn roots_beside_quotients() {
-    let mut numbers = hard_numbers();
-    let mut dice = Dice(5);
-    numbers.extend(
-        (0..200_000).map(|_| f64::from_bits((dice.pick(100, 2046) as u64) << 52 | dice.pick(0, (1 << 52) - 1) as u64)),
-    );
-    let count = numbers.len();
-    let divisors = [0.5, 3.0, 7.0, 1.1, 0.3];
-    let mut source = format!(
-        "bh batch 1\nbase b0 = f64[{count}] id 1\nbase b1 = f64[{count}] id 2\n\
-         view v0 = b0 at 0 [{count}:1]\nview v1 = b1 at 0 [{count}:1]\n"
-    );
-    for (index, divisor) in divisors.iter().enumerate() {
-        source += &format!("const c{index} = f64 {divisor}\n");
-    }
-    source += "i0: v1 = sqrt v0\n";
-    for index in 0..divisors.len() {
-        source += &format!("i{}: v1 = divide v1, c{index}\n", index + 1);
-    }
-    let mut batch = text::parse(&source).unwrap();
-    batch.push_block(&[0, 1, 2, 3, 4, 5], &[]);
-    let bytes = |numbers: &[f64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
-    let mut memory = Memory::new();
-    memory.insert(1, bytes(&numbers));
-    memory.insert(2, bytes(&vec![1.0; count]));
-    for isa in levels() {
-        let mut driver = engine(isa, "on", &[("divider", "slow")]);
-        let after = driver.run_on(&batch.as_ref(), &memory).unwrap();
-        assert!(driver.counter("kernels compiled") > 0);
-        for (number, found) in numbers.iter().zip(after.get(2).unwrap().chunks(8)) {
-            let wanted = divisors.iter().fold(number.sqrt(), |quotient, divisor| quotient / divisor);
-            assert!(
-                same(DType::F64, found, &wanted.to_le_bytes()),
-                "{isa}: {number:e} gives {found:?}, not {wanted:e}"
-            );
         }
     }
 }
