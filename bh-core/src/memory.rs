@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard};
 
 const LINE: usize = 64;
 const PAGE: usize = 4096;
-/// From here on buffers are mapped, not taken from the C heap.
-const MAPPED: usize = 1 << 20;
+/// From here on buffers are mapped, not taken from the C heap: that maps them as well, all at the same place of a page.
+const MAPPED: usize = 128 << 10;
 
 /// Limits of a [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

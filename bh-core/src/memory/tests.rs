@@ -48,17 +48,20 @@ fn buffers_are_aligned_and_reused() {
 #[test]
 fn large_buffers_begin_at_different_places_of_the_caches() {
     let memory = memory(usize::MAX, 0);
-    let buffers: Vec<_> = (0..64).map(|_| memory.alloc(5 << 20, false).unwrap()).collect();
-    let mut places: Vec<usize> = buffers.iter().map(|&buffer| buffer as usize % (1 << 19)).collect();
-    places.sort_unstable();
-    places.dedup();
-    // Tests beside this one take some as well.
-    assert!(places.len() > 32, "{places:?}");
-    let lines: std::collections::HashSet<usize> = buffers[..12].iter().map(|&buffer| buffer as usize % 4096).collect();
-    assert!(lines.len() > 6, "{lines:?}");
-    for buffer in buffers {
-        // SAFETY: allocated above with this size.
-        unsafe { memory.free(buffer, 5 << 20) };
+    for bytes in [160 << 10, 5 << 20] {
+        let buffers: Vec<_> = (0..64).map(|_| memory.alloc(bytes, false).unwrap()).collect();
+        let mut places: Vec<usize> = buffers.iter().map(|&buffer| buffer as usize % (1 << 19)).collect();
+        places.sort_unstable();
+        places.dedup();
+        // Tests beside this one take some as well.
+        assert!(places.len() > 32, "{bytes} bytes: {places:?}");
+        let lines = buffers[..12].iter().map(|&buffer| buffer as usize % 4096);
+        let lines: std::collections::HashSet<usize> = lines.collect();
+        assert!(lines.len() > 6, "{bytes} bytes: {lines:?}");
+        for buffer in buffers {
+            // SAFETY: allocated above with this size.
+            unsafe { memory.free(buffer, bytes) };
+        }
     }
 }
 
