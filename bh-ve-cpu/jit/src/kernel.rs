@@ -166,6 +166,7 @@ impl Kernel<'_> {
         self.rows = rows;
         let Rows { name, count } = rows;
         self.writer.begin(&format!("{name}.begin"));
+        self.place_fetched();
         self.writer.line(format_args!("%{name}.some = icmp slt i64 {from}, {end}"));
         self.writer.line(format_args!("br i1 %{name}.some, label %{name}.row, label %{after}"));
         self.writer.begin(&format!("{name}.row"));

@@ -1,7 +1,7 @@
 //! Reading and writing memory in the code of a kernel: slots, buffers, lanes and the elements that folds fill.
 
 use crate::complex;
-use crate::kernel::{At, Kernel};
+use crate::kernel::{At, Kernel, Rows};
 use crate::loops::LINE;
 use crate::operations::Operation;
 use crate::writer::{Value, lanes, memory, packed, parts, suffix, vector};
@@ -92,19 +92,59 @@ impl Kernel<'_> {
         slots.filter(|(_, slot)| fetches(slot)).map(|(at, _)| at).collect()
     }
 
+    /// How many rows are fetched along themselves.
+    fn fetched_rows(&self) -> usize {
+        let along = |&slot: &usize| self.request.slots[slot].fetch == Fetch::Along;
+        self.fetching().into_iter().filter(along).count() * usize::from(self.rows.count)
+    }
+
+    /// How far ahead of what is read they are fetched, in bytes.
+    fn fetched_ahead(&self) -> usize {
+        match self.fetched_rows() {
+            1 => FETCHED_ALONE,
+            rows => (FETCHED / rows.max(1) / LINE * LINE).clamp(*PREFETCH.start(), *PREFETCH.end()),
+        }
+    }
+
+    /// Finds, for rows that are done side by side, from which element on the next ones are fetched, and how far these are
+    /// away: what lies behind the end of a row is the row beside it, which is there already.
+    pub(crate) fn place_fetched(&mut self) {
+        let Rows { name, count } = self.rows;
+        for slot in self.fetching() {
+            let SlotForm { dtype, fetch, .. } = self.request.slots[slot];
+            if count == 1 || fetch != Fetch::Along {
+                continue;
+            }
+            let size = dtype.size();
+            let most = self.fetched_ahead() / size;
+            let is_long = self.writer.value(format_args!("icmp sgt i64 %count, {most}"));
+            let elements = self.writer.value(format_args!("select i1 {is_long}, i64 {most}, i64 %count"));
+            self.writer.line(format_args!("%turn{slot}.{name} = sub i64 %count, {elements}"));
+            self.writer.line(format_args!("%along{slot}.{name} = mul i64 {elements}, {size}"));
+            let group = self.writer.value(format_args!("mul i64 %o{slot}, {count}"));
+            let back = self.writer.value(format_args!("mul i64 %turn{slot}.{name}, {size}"));
+            self.writer.line(format_args!("%next{slot}.{name} = sub i64 {group}, {back}"));
+        }
+    }
+
+    /// How far from a row's begin that lies which is fetched while an element is read: further along the row, or along the
+    /// row that comes when those beside each other are done.
+    fn next_group(&mut self, slot: usize, at: &At) -> Value {
+        let (name, size) = (self.rows.name, self.request.slots[slot].dtype.size());
+        let turns = self.writer.value(format_args!("icmp sge i64 {}, %turn{slot}.{name}", at.element));
+        let further =
+            self.writer.value(format_args!("select i1 {turns}, i64 %next{slot}.{name}, i64 %along{slot}.{name}"));
+        let here = self.writer.value(format_args!("mul i64 {}, {size}", at.element));
+        self.writer.value(format_args!("add i64 {here}, {further}"))
+    }
+
     /// Fetches what the rows, or others, will read later, which the machine does not foresee far enough alone: the rows that
     /// no earlier ones have read.
     pub(crate) fn prefetch(&mut self, at: &At) {
         if at.segment > 0 || at.mask.is_some() || at.width == 1 {
             return;
         }
-        let bases = self.fetching();
-        let along = bases.iter().filter(|&&slot| self.request.slots[slot].fetch == Fetch::Along);
-        let rows = along.count() * usize::from(self.rows.count);
-        let ahead = match rows {
-            1 => FETCHED_ALONE,
-            _ => (FETCHED / rows.max(1) / 64 * 64).clamp(*PREFETCH.start(), *PREFETCH.end()),
-        };
+        let (bases, rows, ahead) = (self.fetching(), self.fetched_rows(), self.fetched_ahead());
         for base in bases {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
             let furthest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
@@ -114,19 +154,25 @@ impl Kernel<'_> {
             if vector < 64 && !(usize::from(at.offset) * size).is_multiple_of(64) {
                 continue;
             }
+            let fetch = self.request.slots[base].fetch;
+            let next = (fetch == Fetch::Along && self.rows.count > 1).then(|| self.next_group(base, at));
             for row in 0..i64::from(self.rows.count) {
                 let position = self.position(base, row + furthest);
                 let kind = memory(self.request.slots[base].dtype);
-                let address =
-                    self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {}", at.element));
                 let offset = usize::from(at.offset) * size;
+                let address = match next {
+                    Some(next) => self.writer.value(format_args!("getelementptr i8, ptr {position}, i64 {next}")),
+                    None => self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {}", at.element)),
+                };
                 // What is far away is for the second-level cache.
-                let (distance, address, near) = match self.request.slots[base].fetch {
+                let (distance, address, near) = match fetch {
                     Fetch::Beyond => {
                         (offset, self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 %h{base}")), 2)
                     }
                     // Many rows on their way leave the nearest cache to what is in use.
-                    _ => (ahead + offset, address, if rows < MANY { 3 } else { 2 }),
+                    _ => {
+                        (if next.is_some() { offset } else { ahead + offset }, address, if rows < MANY { 3 } else { 2 })
+                    }
                 };
                 for line in (distance..distance + vector).step_by(64) {
                     let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {line}"));

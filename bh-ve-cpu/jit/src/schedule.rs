@@ -8,11 +8,12 @@ use crate::writer::parts;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Divider, Fetch, Folds, Level, Request, SlotForm, Stride};
+use std::collections::HashSet;
 
 /// How many rows may be done side by side, the best first.
 const ROWS: [u16; 2] = [4, 2];
 /// The most instructions, about, of such a loop.
-const INSTRUCTIONS: usize = 400;
+const INSTRUCTIONS: usize = 520;
 /// Instructions for each array that is read or written, from which on long chains are the limit and not memory.
 const CHAIN: usize = 10;
 /// Instructions, about, that processors look ahead.
@@ -239,9 +240,26 @@ impl Plan {
         let ways = unrolls.into_iter().flat_map(|unroll| ROWS.map(|rows| (rows, unroll)));
         let fits = |&(rows, unroll): &(u16, u16)| {
             let vectors = usize::from(rows * unroll);
-            vectors * cost <= INSTRUCTIONS && (unroll == 1 || vectors * folds <= registers / 2)
+            let shared = usize::from(unroll) * self.shared_loads(request, rows);
+            vectors * cost - shared <= INSTRUCTIONS && (unroll == 1 || vectors * folds <= registers / 2)
         };
         ways.into_iter().find(fits).unwrap_or((1, unroll))
+    }
+
+    /// How many vectors one of some rows side by side reads that another one has read.
+    fn shared_loads(&self, request: &Request, rows: u16) -> usize {
+        let place = |slot: u16| {
+            let near = request.slots[usize::from(slot)].near;
+            near.map_or((slot, 0, 0), |near| (near.slot, i64::from(near.rows), near.distance))
+        };
+        let loads = request.steps.iter().filter_map(|step| match *step {
+            Step::Load { slot } if request.slots[usize::from(slot)].stride == Stride::Unit => Some(place(slot)),
+            _ => None,
+        });
+        let all: Vec<(u16, i64, i16)> = loads.collect();
+        let read = |row: u16| all.iter().map(move |&(slot, at, distance)| (slot, at + i64::from(row), distance));
+        let distinct: HashSet<(u16, i64, i16)> = (0..rows).flat_map(read).collect();
+        all.len() * usize::from(rows) - distinct.len()
     }
 }
 
@@ -309,6 +327,7 @@ fn cost(request: &Request, step: &Step, form: Form) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bh_jit_abi::Near;
 
     fn compute(opcode: Opcode, value: u16) -> Step {
         let (input, output) = (DType::F64, DType::F64);
@@ -394,5 +413,43 @@ mod tests {
         };
         assert_eq!(live(&[[0, 0], [2, 2], [3, 3]]), 1);
         assert_eq!(live(&[[0, 0], [2, 2], [3, 2], [4, 1], [5, 0]]), 3);
+    }
+
+    /// The sum of dense views around cells of so many planes, each of three rows and three elements.
+    fn stencil(planes: u16) -> Request {
+        let slots = 9 * planes + 1;
+        let modes: Vec<SlotMode> = (1..slots).map(|_| SlotMode::Read).chain([SlotMode::Write]).collect();
+        let mut steps: Vec<Step> = (1..slots).map(|slot| Step::Load { slot: slot - 1 }).collect();
+        for slot in 1..slots - 1 {
+            let sum = if slot == 1 { 0 } else { slots + slot - 3 };
+            let Step::Compute { opcode, param, input, output, .. } = compute(Opcode::Add, 0) else { unreachable!() };
+            let args = [Arg::Value(sum), Arg::Value(slot), Arg::Value(slot)];
+            steps.push(Step::Compute { opcode, param, input, output, args, count: 2 });
+        }
+        steps.push(Step::Store { slot: slots - 1, arg: Arg::Value(2 * slots - 4) });
+        let mut request = crate::request(Level::Avx512, &modes, steps);
+        for slot in (0..slots - 1).filter(|slot| slot % 9 > 0) {
+            let near = Near { slot: slot / 9 * 9, rows: (slot % 9 / 3) as i8, distance: (slot % 3) as i16 };
+            request.slots[usize::from(slot)].near = Some(near);
+        }
+        request
+    }
+
+    #[test]
+    fn what_rows_share_counts_once() {
+        let rows = |planes| Plan::new(&stencil(planes)).unwrap().rows;
+        // 6 rows of 3 vectors are read for 4 rows, and 4 for 2.
+        let plan = Plan::new(&stencil(1)).unwrap();
+        assert_eq!((plan.shared_loads(&stencil(1), 4), plan.shared_loads(&stencil(1), 2)), (36 - 18, 18 - 12));
+        assert_eq!((rows(3), rows(9), rows(12)), (4, 4, 2));
+    }
+
+    #[test]
+    fn rows_side_by_side_fetch_the_next_ones() {
+        let text = crate::text(&stencil(1)).unwrap();
+        let (_, many) = text.split_once("\nmany.row:").unwrap();
+        let (many, one) = many.split_once("\none.row:").unwrap();
+        let turns = |text: &str| text.matches("%next0.many").count();
+        assert!(many.contains("llvm.prefetch") && turns(many) > 0 && turns(one) == 0, "{text}");
     }
 }

@@ -9,6 +9,8 @@ use bh_jit_abi::{Divider, Fetch, Folds, Level, Near, Request, SlotForm, Stride};
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
 const NEAR_ROWS: i64 = 8;
 const NEAR: i64 = 64;
+/// Elements of rows that are too short for positions of their own.
+const NARROW: i64 = 16;
 
 /// The level of compiled code for an instruction set; `None` if it has none.
 pub(crate) fn level(isa: Isa) -> Option<Level> {
@@ -126,13 +128,19 @@ fn neighbour(
     })
 }
 
-/// A distance as rows and elements, with as few rows as possible; `None` if it is not a small one.
+/// A distance as rows and elements; `None` if it is not a small one. Elements are at most half a row, so that what lies in a
+/// neighbouring row is found there, whatever the extents; but rows of fewer than [`NARROW`] elements are as few as possible,
+/// as each has a position of its own.
 fn split(distance: i64, pitch: i64) -> Option<(i8, i16)> {
     let most = if pitch == 0 { 0 } else { NEAR_ROWS };
-    (0..=most).flat_map(|rows| [rows, -rows]).find_map(|rows| {
-        let rest = distance.checked_sub(pitch.checked_mul(rows)?)?;
-        ((-NEAR..=NEAR).contains(&rest)).then_some((rows as i8, rest as i16))
-    })
+    let within = |elements: i64| {
+        (0..=most).flat_map(|rows| [rows, -rows]).find_map(|rows| {
+            let rest = distance.checked_sub(pitch.checked_mul(rows)?)?;
+            ((-elements..=elements).contains(&rest)).then_some((rows as i8, rest as i16))
+        })
+    };
+    let half = pitch.checked_abs()? / 2;
+    if half >= NARROW / 2 { within(half.min(NEAR)).or_else(|| within(NEAR)) } else { within(NEAR) }
 }
 
 #[cfg(test)]
@@ -147,8 +155,15 @@ mod tests {
         assert_eq!(split(-8064, 1000), Some((-8, -64)));
         assert_eq!(split(9000, 1000), None);
         assert_eq!(split(1000, -1000), Some((-1, 0)));
-        // Either would do: the rows of a narrow array.
-        assert_eq!(split(90, 30), Some((1, 60)));
+        // Either would do: the rows of a short array.
+        assert_eq!(split(90, 30), Some((3, 0)));
+        assert_eq!(split(-51, 50), Some((-1, -1)));
+        assert_eq!(split(101, 50), Some((2, 1)));
+        assert_eq!(split(420, 40), None);
+        assert_eq!(split(330, 40), Some((8, 10)));
+        assert_eq!(split(380, 40), Some((8, 60)));
+        // Narrow ones have one position.
+        assert_eq!(split(9, 4), Some((0, 9)));
         assert_eq!(split(i64::MIN, i64::MAX / 20), None);
     }
 }
