@@ -106,16 +106,20 @@ impl Kernel<'_> {
         }
     }
 
-    /// Finds, for rows that are done side by side, from which element on the next ones are fetched, and how far these are
-    /// away: what lies behind the end of a row is the row beside it, which is there already.
+    /// The slots for which the rows after those side by side are fetched: what lies behind the end of a row is the row beside
+    /// it, which is there already. Few rows the machine foresees, and short loops are better without finding them.
+    fn fetching_next(&self) -> Vec<usize> {
+        if self.rows.count == 1 || self.fetched_rows() < MANY {
+            return Vec::new();
+        }
+        self.fetching().into_iter().filter(|&slot| self.request.slots[slot].fetch == Fetch::Along).collect()
+    }
+
+    /// Finds from which element on the next rows are fetched, and how far these are away.
     pub(crate) fn place_fetched(&mut self) {
         let Rows { name, count } = self.rows;
-        for slot in self.fetching() {
-            let SlotForm { dtype, fetch, .. } = self.request.slots[slot];
-            if count == 1 || fetch != Fetch::Along {
-                continue;
-            }
-            let size = dtype.size();
+        for slot in self.fetching_next() {
+            let size = self.request.slots[slot].dtype.size();
             let most = self.fetched_ahead() / size;
             let is_long = self.writer.value(format_args!("icmp sgt i64 %count, {most}"));
             let elements = self.writer.value(format_args!("select i1 {is_long}, i64 {most}, i64 %count"));
@@ -155,7 +159,7 @@ impl Kernel<'_> {
                 continue;
             }
             let fetch = self.request.slots[base].fetch;
-            let next = (fetch == Fetch::Along && self.rows.count > 1).then(|| self.next_group(base, at));
+            let next = self.fetching_next().contains(&base).then(|| self.next_group(base, at));
             for row in 0..i64::from(self.rows.count) {
                 let position = self.position(base, row + furthest);
                 let kind = memory(self.request.slots[base].dtype);
