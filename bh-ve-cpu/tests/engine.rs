@@ -177,6 +177,39 @@ fn operations_that_share_a_pass_round_one_by_one() {
     }
 }
 
+/// An array moves on before what is made of another one takes its place; that one is made anew.
+const MOVES_ON: &str = "base b0 = f64[1003] id 1
+base b1 = f64[1003] id 2
+base b2 = f64[1003] id 3
+base b3 = f64[1003] id 4
+const c0 = f64 2.0
+const c1 = f64 3.0
+view v0 = b0 at 0 [1003:1]
+view v1 = b1 at 0 [1003:1]
+view v2 = b2 at 0 [1003:1]
+view v3 = b3 at 0 [1003:1]
+i0: v1 = multiply v0, c0
+i1: v3 = identity v2
+i2: v2 = identity v1
+i3: v1 = multiply v0, c1
+";
+
+#[test]
+fn what_is_stored_waits_for_what_is_read_there() {
+    let batch = batch(MOVES_ON);
+    let mut memory = Memory::new();
+    let array = |from: f64| (0..1003).map(move |i| f64::from(i) + from);
+    (1..=4u8).for_each(|id| _ = memory.insert(id.into(), bytes(array(id.into()))));
+    for isa in Isa::available() {
+        let found = results(&[("threads", "1"), ("isa", isa.name()), ("jit", "off")], &batch, &memory, &[2, 3, 4]);
+        let wanted =
+            [array(1.0).map(|x| 3.0 * x).collect(), array(1.0).map(|x| 2.0 * x).collect(), Vec::from_iter(array(3.0))];
+        for (found, wanted) in found.iter().zip(wanted) {
+            assert_eq!(numbers(found), wanted, "{isa}");
+        }
+    }
+}
+
 #[test]
 fn wrong_settings_are_refused() {
     for (key, value) in [

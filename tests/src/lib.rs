@@ -5,6 +5,7 @@
 pub mod cases;
 pub mod conformance;
 pub mod data;
+pub mod looped;
 pub mod numpy;
 pub mod program;
 pub mod random;

@@ -75,6 +75,13 @@ pub enum SlotMode {
     Index,
 }
 
+impl SlotMode {
+    /// Does memory change?
+    pub fn writes(self) -> bool {
+        matches!(self, SlotMode::Write | SlotMode::Result)
+    }
+}
+
 /// One access pattern: a view, or an index view, over the loop nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {

@@ -452,8 +452,12 @@ impl<'a> Analysis<'a> {
                 continue;
             }
             let group = slots[slot as usize].same_as;
-            let needed = self.values.iter().any(|other| {
-                matches!(other.home, Home::Slot(load) if slots[load as usize].same_as == group) && other.last > made
+            let in_group = |slot: u16| slots[slot as usize].same_as == group;
+            let needed = self.values.iter().any(|other| match (other.home, self.steps()[other.made]) {
+                (Home::Slot(place), _) => in_group(place) && other.last > made,
+                // It is read when it is copied into its register.
+                (Home::Register, Step::Load { slot: place }) => in_group(place) && other.made > made,
+                _ => false,
             });
             if !needed {
                 self.values[value as usize].home = Home::Slot(slot);

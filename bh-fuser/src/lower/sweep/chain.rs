@@ -375,7 +375,7 @@ impl<'a> Chain<'a> {
         let nest = self.nests.len() as u32;
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
             let Some(array) = self.arrays.get_mut(array as usize) else { continue };
-            let write = stage.kernel.slots[slot].mode != SlotMode::Read;
+            let write = stage.kernel.slots[slot].mode.writes();
             array.written |= write;
             match way {
                 Some(rows) => array.accesses.push(Access { nest, slot: slot as u32, rows, write }),
@@ -403,7 +403,7 @@ impl<'a> Chain<'a> {
         for (slot, &array) in stage.kernel.slots.iter().zip(&arrays) {
             if let Some(array) = self.arrays.get_mut(array as usize) {
                 array.put_off.0 |= slot.mode == SlotMode::Read;
-                array.put_off.1 |= slot.mode != SlotMode::Read;
+                array.put_off.1 |= slot.mode.writes();
             }
         }
         self.after.push((block, stage, arrays));
@@ -423,7 +423,7 @@ impl<'a> Chain<'a> {
         let mut shares = self.nests.is_empty();
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
             let Some(array) = self.arrays.get(array as usize) else { continue };
-            let write = stage.kernel.slots[slot].mode != SlotMode::Read;
+            let write = stage.kernel.slots[slot].mode.writes();
             if array.put_off.1 || (write && array.put_off.0) {
                 return Err(Apart::Unbounded);
             }

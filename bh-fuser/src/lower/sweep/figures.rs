@@ -1,7 +1,7 @@
 //! What sweeps make of a batch, in numbers: for benchmarks and reports, without an engine.
 
 use super::{SweepOptions, Sweeps, sweeps};
-use crate::lower::{self, BufferRef, Lowered, SlotMode, Stage};
+use crate::lower::{self, BufferRef, Lowered, Stage};
 use bh_bytecode::BatchRef;
 
 /// The kernels, sweeps and bytes of a batch with a partition. Bytes are those between memory and kernels: for each kernel
@@ -58,7 +58,7 @@ fn traffic(stage: &Stage) -> u64 {
         if matches!(buffer, BufferRef::None | BufferRef::Temporary(_)) {
             continue;
         }
-        let write = stage.kernel.slots[slot].mode != SlotMode::Read;
+        let write = stage.kernel.slots[slot].mode.writes();
         let moving = parameters.extents.iter().zip(parameters.stride(slot)).filter(|(_, stride)| **stride != 0);
         let elements: i64 = moving.map(|(extent, _)| extent).product();
         let bytes = elements as u64 * stage.kernel.slots[slot].dtype.size() as u64;

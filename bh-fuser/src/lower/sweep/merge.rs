@@ -58,13 +58,13 @@ impl Chain<'_> {
     fn makes_only(&self, nest: usize) -> bool {
         let Nest { stage, arrays, .. } = &self.nests[nest];
         let mut slots = stage.kernel.slots.iter().zip(arrays);
-        slots.all(|(slot, &array)| slot.mode == SlotMode::Read || self.arrays[array as usize].reused)
+        slots.all(|(slot, &array)| !slot.mode.writes() || self.arrays[array as usize].reused)
     }
 
     fn writes_any(&self, nest: usize, arrays: &[u32]) -> bool {
         let Nest { stage, arrays: own, .. } = &self.nests[nest];
         let mut slots = stage.kernel.slots.iter().zip(own);
-        slots.any(|(slot, array)| slot.mode != SlotMode::Read && arrays.contains(array))
+        slots.any(|(slot, array)| slot.mode.writes() && arrays.contains(array))
     }
 
     /// Lets an earlier nest make the values of this one, too, if it computes some of them anyway.

@@ -202,6 +202,31 @@ fn dear_values_at_two_places_are_made_once() {
 }
 
 #[test]
+fn dear_values_of_a_range_are_made_once() {
+    let text = "base b0 = i64[10000] id 1 born dies
+base b1 = f64[10000] id 2 born live_out
+base b2 = f64[9900] id 3 born live_out
+base b3 = f64[9900] id 4 born live_out
+view v0 = index at 0 [100:100, 100:1]
+view v1 = b0 at 0 [100:100, 100:1]
+view v2 = b1 at 0 [100:100, 100:1]
+view v3 = b1 at 0 [99:100, 100:1]
+view v4 = b1 at 100 [99:100, 100:1]
+view v5 = b2 at 0 [99:100, 100:1]
+view v6 = b3 at 0 [99:100, 100:1]
+i0: v1 = range v0
+i1: v2 = identity v1
+i2: v5 = exp v3
+i3: v6 = exp v4
+";
+    let found = fused(text, &[(&[0, 1], &[0]), (&[2, 3], &[])]);
+    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    let functions = |step: &&Step| matches!(step, Step::Compute { opcode: Opcode::Exp, .. });
+    let nests = sweep.nests.iter().map(|nest| nest.stage.kernel.steps.iter().filter(functions).count());
+    assert_eq!(nests.collect::<Vec<_>>(), [0, 1, 0]);
+}
+
+#[test]
 fn cheap_values_and_far_or_different_ones_are_computed_where_they_are_needed() {
     let other = |from: &str, to: &str| {
         let found = fluxes(&FLUXES.replace(from, to));
