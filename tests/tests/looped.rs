@@ -71,8 +71,8 @@ fn check(recorders: &[(&str, Arc<Recorder>)], program: &Looped) -> Result<(), St
             expected = read;
             continue;
         }
-        for (number, (expected, actual)) in expected.iter().zip(&read).enumerate() {
-            compare(program.dtype(), expected, actual, &Tolerance::Exact)
+        for (number, ((dtype, expected), (_, actual))) in expected.iter().zip(&read).enumerate() {
+            compare(*dtype, expected, actual, &Tolerance::Exact)
                 .map_err(|difference| format!("{name}, array {number} that is read: {difference}"))?;
         }
     }

@@ -37,7 +37,9 @@ pub(super) fn align(sweep: &mut Sweep) -> Vec<usize> {
             .filter_map(|slot| Some((nest.arrays[slot] as usize, place(slot, 0)?)))
             .collect();
         for (array, place) in own {
-            begins[array] = Some((guide.unwrap_or(0) - place).rem_euclid(LINE));
+            // The guide may have shorter elements, which begin anywhere.
+            let size = sweep.arrays[array].dtype.size() as i64;
+            begins[array] = Some((guide.unwrap_or(0) - place).rem_euclid(LINE) / size * size);
         }
     }
     begins.into_iter().map(|begin| begin.unwrap_or(0) as usize).collect()
@@ -101,6 +103,32 @@ i1: v5 = subtract v4, v3
             batch.push_block(&[index], &[]);
         }
         sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0)
+    }
+
+    #[test]
+    fn rolling_elements_are_aligned_beside_shorter_ones() {
+        let text = "bh batch 1
+base b0 = u8[10400] id 1 live_out
+base b1 = f64[10296] id 2 born dies
+base b2 = f64[10192] id 3 live_out
+view v0 = b0 at 3 [99:104, 98:1]
+view v1 = b1 at 0 [99:104, 98:1]
+view v2 = b1 at 0 [98:104, 98:1]
+view v3 = b1 at 104 [98:104, 98:1]
+view v4 = b2 at 0 [98:104, 98:1]
+i0: v1 = identity v0
+i1: v4 = subtract v3, v2
+";
+        let mut batch = parse(text).unwrap();
+        for index in 0..2 {
+            batch.push_block(&[index], &[]);
+        }
+        let mut sweep = sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0);
+        let begins = align(&mut sweep);
+        let rolling = |at: &usize| matches!(sweep.arrays[*at].home, Home::Rolling { .. });
+        let rolling: Vec<usize> = (0..begins.len()).filter(rolling).map(|at| begins[at]).collect();
+        // Not 3, as the bytes that it is made of.
+        assert_eq!(rolling, [0]);
     }
 
     #[test]
