@@ -14,6 +14,7 @@ impl Body {
             divider: bh_jit_abi::Divider::Slow,
             fast_math: std::env::args().any(|argument| argument == "fast"),
             in_order: false,
+            short: false,
             folds,
             slots: Vec::new(),
             constants: Vec::new(),

@@ -26,7 +26,7 @@ impl Costs {
     fn of(divider: Divider) -> Costs {
         match divider {
             Divider::Slow => Costs { quotient: 16, single: 10, root: 24, per_cycle: 2, made_root: 16, uniform: 7 },
-            Divider::Fast => Costs { quotient: 10, single: 7, root: 18, per_cycle: 2, made_root: 40, uniform: 9 },
+            Divider::Fast => Costs { quotient: 10, single: 7, root: 18, per_cycle: 2, made_root: 40, uniform: 11 },
         }
     }
 }
@@ -169,7 +169,8 @@ fn divisors(request: &Request) -> Vec<Divisor> {
         Arg::Value(value) => match *makers[usize::from(value)] {
             Step::Load { slot } => {
                 let form = &request.slots[usize::from(slot)];
-                form.mode == SlotMode::Read && form.stride == Stride::Zero
+                let long = request.fast_math || !request.short;
+                long && form.mode == SlotMode::Read && form.stride == Stride::Zero
             }
             _ => false,
         },
@@ -316,6 +317,9 @@ mod tests {
             }
         }
         assert_eq!(by(&uniform(Level::Avx512, DType::F64), 30), (true, false));
+        let short = Request { short: true, ..uniform(Level::Avx512, DType::F64) };
+        assert_eq!(by(&short, 5), (false, true));
+        assert_eq!(by(&Request { fast_math: true, ..short }, 5), (true, true));
     }
 
     #[test]

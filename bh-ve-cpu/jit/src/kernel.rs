@@ -45,7 +45,8 @@ pub(crate) fn write(request: &Request) -> Result<(String, Vec<Option<Function>>)
     let tail = format!(
         "attributes #0 = {{ nounwind {attributes} }}\n\
          !0 = !{{!\"branch_weights\", i32 1, i32 10000}}\n\
-         !1 = !{{i32 1}}\n"
+         !1 = !{{i32 1}}\n\
+         !2 = !{{!\"branch_weights\", i32 10000, i32 1}}\n"
     );
     let text = kernel.writer.module("define void @kernel(ptr nocapture readonly %call) #0 {", &tail);
     Ok((text, plan.functions))

@@ -106,6 +106,7 @@ fn request(
         divider: Divider::Slow,
         fast_math: false,
         in_order: false,
+        short: false,
         folds: Folds::None,
         slots: modes.iter().map(slot).collect(),
         constants: Vec::new(),

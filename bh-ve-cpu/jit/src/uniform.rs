@@ -25,10 +25,9 @@ use crate::kernel::{At, Kernel};
 use crate::writer::{Value, Writer, element, float, suffix, vector};
 use bh_bytecode::DType;
 use bh_fuser::lower::Step;
+use bh_jit_abi::LONG_ROW;
 use std::fmt::Display;
 
-/// Fewer elements are divided by the instruction: what is made of a divisor takes about as long as so many quotients.
-const LONG: usize = 64;
 /// All classes of numbers but normal ones, for the instruction that asks for them.
 const NOT_NORMAL: u32 = 0xBF;
 /// a | (b ^ c), for the instruction that takes any function of three bits.
@@ -105,21 +104,23 @@ impl Kernel<'_> {
             kind,
             &[(kind, &float(0.0)), (kind, &divisor)],
         );
-        let nothing = self.writer.value(format_args!("fdiv {kind} {}, {divisor}", float(0.0)));
-        let [make, made] = ["reciprocal", "reciprocated"].map(|purpose| self.writer.label(purpose));
-        let before = self.writer.block().to_owned();
-        let wanted = self.writer.value(format_args!("icmp sge i64 {elements}, {LONG}"));
-        self.writer.line(format_args!("br i1 {wanted}, label %{make}, label %{made}"));
-        self.writer.begin(&make);
+        let labels = ["reciprocal", "instruction", "reciprocated"].map(|purpose| self.writer.label(purpose));
+        let [make, instruction, made] = &labels;
+        let many = LONG_ROW * 8 / format.size as usize;
+        let wanted = self.writer.value(format_args!("icmp sge i64 {elements}, {many}"));
+        self.writer.line(format_args!("br i1 {wanted}, label %{make}, label %{instruction}"));
+        self.writer.begin(make);
         let (high, low) = self.reciprocal_in_parts(format, divisor);
         let common = self.has_common_reciprocal(format, divisor, (high, low));
-        let high = self.writer.value(format_args!("select i1 {common}, {kind} {high}, {kind} {nothing}"));
-        let low = self.writer.value(format_args!("select i1 {common}, {kind} {low}, {kind} {}", float(0.0)));
-        let end = self.writer.block().to_owned();
+        self.writer.line(format_args!("br i1 {common}, label %{made}, label %{instruction}, !prof !2"));
+        self.writer.begin(instruction);
+        // Zero divided by it.
+        let none = self.writer.value(format_args!("fcmp ueq {kind} {divisor}, {}", float(0.0)));
+        let nothing = self.writer.value(format_args!("select i1 {none}, {kind} {}, {kind} {sign}", float(f64::NAN)));
         self.writer.line(format_args!("br label %{made}"));
-        self.writer.begin(&made);
-        let high = self.writer.value(format_args!("phi {kind} [ {nothing}, %{before} ], [ {high}, %{end} ]"));
-        let low = self.writer.value(format_args!("phi {kind} [ {}, %{before} ], [ {low}, %{end} ]", float(0.0)));
+        self.writer.begin(made);
+        let high = self.writer.value(format_args!("phi {kind} [ {high}, %{make} ], [ {nothing}, %{instruction} ]"));
+        let low = self.writer.value(format_args!("phi {kind} [ {low}, %{make} ], [ {}, %{instruction} ]", float(0.0)));
         [high, low, sign]
     }
 

@@ -171,7 +171,7 @@ fn quotients_by_what_stays_the_same_along_rows() {
             let divisors = hard_divisors(dtype);
             let all: Vec<Vec<f64>> = divisors.iter().map(|divisor| dividends(dtype, *divisor)).collect();
             let (rows, longest) = (divisors.len(), all[0].len());
-            for count in [longest, 70, 64, 63, 9] {
+            for count in [longest, 300, 256, 255, 128, 127, 9] {
                 let source = format!(
                     "bh batch 1
 base b0 = {dtype}[{len}] id 1

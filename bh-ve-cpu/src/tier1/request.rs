@@ -2,9 +2,9 @@
 
 use crate::program::Geometry;
 use crate::simd::Isa;
-use bh_bytecode::DType;
+use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Dim, SlotMode, Stage, Step};
-use bh_jit_abi::{Divider, Fetch, Folds, Level, Near, Request, SlotForm, Stride};
+use bh_jit_abi::{Divider, Fetch, Folds, LONG_ROW, Level, Near, Request, SlotForm, Stride};
 
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
 const NEAR_ROWS: i64 = 8;
@@ -81,11 +81,17 @@ pub(crate) fn request(
         let fetch = if again { Fetch::Nothing } else { fetch(index) };
         slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, fetch, near });
     }
+    let divides = kernel.steps.iter().any(|step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. }));
+    let is_short = |slot: &SlotForm| {
+        let bytes = geometry.extents[inner] as usize * slot.dtype.size();
+        slot.mode == SlotMode::Read && slot.stride == Stride::Zero && bytes < LONG_ROW
+    };
     Some(Request {
         level: level(isa)?,
         divider,
         fast_math,
         in_order: false,
+        short: divides && slots.iter().any(is_short),
         folds,
         slots,
         constants: kernel.constants.clone(),

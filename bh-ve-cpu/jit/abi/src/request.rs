@@ -97,6 +97,9 @@ pub struct SlotForm {
     pub near: Option<Near>,
 }
 
+/// Bytes of a row's elements that are at least to be divided by one number, for it to pay to prepare something of it.
+pub const LONG_ROW: usize = 1024;
+
 /// A kernel to compile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
@@ -108,6 +111,8 @@ pub struct Request {
     pub fast_math: bool,
     /// Must each row be complete before the next one begins? Else rows have nothing to do with each other, but for folds.
     pub in_order: bool,
+    /// Are rows of less than [`LONG_ROW`] bytes divided by what stays the same along each?
+    pub short: bool,
     /// What reductions fold into.
     pub folds: Folds,
     /// The slots.
@@ -123,7 +128,7 @@ impl Request {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer(Vec::with_capacity(64 + self.slots.len() * 8 + self.steps.len() * 24));
         writer.bytes([self.level as u8, self.divider as u8, u8::from(self.fast_math), self.folds as u8]);
-        writer.bytes([u8::from(self.in_order)]);
+        writer.bytes([u8::from(self.in_order), u8::from(self.short)]);
         writer.word(self.slots.len() as u32);
         for slot in &self.slots {
             writer.bytes([
@@ -154,6 +159,7 @@ impl Request {
         let folds = [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Results];
         let folds = *folds.get(usize::from(reader.byte()?))?;
         let in_order = reader.byte()? != 0;
+        let short = reader.byte()? != 0;
         let mut slots: Vec<SlotForm> = Vec::new();
         for _ in 0..reader.word()? {
             let dtype = DType::from_code(reader.byte()?)?;
@@ -180,7 +186,8 @@ impl Request {
         for _ in 0..reader.word()? {
             constants.push(DType::from_code(reader.byte()?)?);
         }
-        let mut request = Request { level, divider, fast_math, in_order, folds, slots, constants, steps: Vec::new() };
+        let mut request =
+            Request { level, divider, fast_math, in_order, short, folds, slots, constants, steps: Vec::new() };
         let mut values = 0u16;
         for _ in 0..reader.word()? {
             let step = reader.step()?;
@@ -366,6 +373,7 @@ mod tests {
             divider: Divider::Fast,
             fast_math: true,
             in_order: true,
+            short: true,
             folds: Folds::Lanes,
             slots: vec![
                 slot(SlotMode::Read, Stride::Unit, None),
