@@ -115,9 +115,11 @@ const NUMBERS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, -1.0, 0.5, 0.25, 1.5, 0.1];
 pub fn looped(seed: u64) -> Looped {
     let mut rng = Rng::new(seed);
     let rank = 1 + rng.below(3);
-    let long = if rng.chance(10) { 300 } else { [200, 40, 12][rank - 1] };
+    // Large ones are for several threads.
+    let most = if rng.chance(2) { [150_000, 400, 50] } else { [200, 40, 12] }[rank - 1];
+    let long = if rng.chance(10) { most.max(300) } else { most };
     let dtype = *rng.pick(&[DType::F64, DType::F64, DType::F32, DType::I64]).unwrap_or(&DType::F64);
-    let mut grid: Vec<i64> = (0..rank).map(|_| rng.between(3, [200, 40, 12][rank - 1])).collect();
+    let mut grid: Vec<i64> = (0..rank).map(|_| rng.between(3, most)).collect();
     grid[rank - 1] = rng.between(3, long);
     let backwards = rng.chance(20);
     if backwards {
