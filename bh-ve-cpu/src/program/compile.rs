@@ -325,7 +325,7 @@ impl Compiler<'_> {
         };
         let mut request = Request { in_order: self.memory.in_order, ..request };
         let lines = match &program.loops {
-            Loops::Fold(division) => division.has_lines_for_results(geometry),
+            Loops::Fold(division) => division.has_lines_for_results(geometry) || geometry.chunk().is_some(),
             Loops::Map(_) => false,
         };
         if lines && tier1::can_join(&request) {

@@ -161,10 +161,10 @@ impl Division {
     }
 
     /// Is each result the fold of one line, so that a unit is a line, and do these follow each other along the dimension
-    /// around them?
+    /// around them, if there is one?
     pub(crate) fn has_lines_for_results(&self, geometry: &Geometry) -> bool {
         self.line_reduced
-            && geometry.line_dim.checked_sub(1).is_some_and(|dim| geometry.dims[dim] == Dim::Kept)
+            && geometry.line_dim.checked_sub(1).is_none_or(|dim| geometry.dims[dim] == Dim::Kept)
             && !geometry.spans()
             && geometry.line > 0
             && geometry.rows_of_line() == 1

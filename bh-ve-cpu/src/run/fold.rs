@@ -26,7 +26,7 @@ use std::ops::Range;
 /// from memory.
 const TOGETHER: usize = 4 * ROW_SETS;
 
-/// Lines of a result each that are folded by one call at most, where the call joins their lanes.
+/// Lines of a result each, or chunks, that are folded by one call at most, where the call joins their lanes.
 const RESULTS: usize = 8 * JOINED;
 
 /// # Safety
@@ -126,7 +126,8 @@ pub(super) unsafe fn fold_units(
                     at += together;
                 } else if folder.chunks_are_planes {
                     // The last one may be shorter.
-                    let whole = (units.end.min(division.chunks - 1) - at).clamp(1, TOGETHER as i64);
+                    let most = if folder.frame.joins() { RESULTS } else { TOGETHER };
+                    let whole = (units.end.min(division.chunks - 1) - at).clamp(1, most as i64);
                     folder.chunks(kept, chunk, whole);
                     at += whole;
                 } else {
@@ -151,7 +152,8 @@ struct Folder<'a> {
     primitives: Primitives,
     /// Do reduced lines follow each other along the dimension around them?
     lines_are_planes: bool,
-    /// Are results folded from a line each, and do these lines follow each other along the dimension around them?
+    /// Are results folded from a line each, and do these lines follow each other along the dimension around them, if there
+    /// is one?
     results_are_planes: bool,
     /// Do chunks follow each other along the only line?
     chunks_are_planes: bool,
@@ -161,8 +163,8 @@ impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
         let elements = match self.division.line_reduced {
-            true if self.chunks_are_planes => LANES * TOGETHER,
             true if self.frame.joins() => RESULTS_AT + RESULTS,
+            true if self.chunks_are_planes => LANES * TOGETHER,
             true if self.results_are_planes || self.division.cut.row.is_some() => LANES * ROW_SETS,
             true => LANES,
             false => (self.division.part_steps * row) as usize,
@@ -237,12 +239,25 @@ impl Folder<'_> {
     /// begin, which takes a seventh off the time of a sum of what comes from memory.
     ///
     /// # Safety
-    /// The chunks must be inside the nest, `kept` its position, and [`TOGETHER`] at most; the last one of the line, which
-    /// may be shorter, comes alone.
+    /// The chunks must be inside the nest, `kept` its position, and [`RESULTS`] at most if the code joins lanes, or else
+    /// [`TOGETHER`]; the last one of the line, which may be shorter, comes alone.
     unsafe fn chunks(&mut self, kept: &[*mut u8], first: i64, count: i64) {
         let program = self.frame.program;
-        self.clear(LANES * count as usize);
         let (begin, elements) = self.division.cut.chunk(first);
+        if self.frame.joins() {
+            // SAFETY: promised by the caller; the neutral elements are there, and room for the results.
+            unsafe {
+                self.frame.lines(kept, count, begin, elements, Folding::Results(self.accumulators));
+                for (index, (fold, &accumulator)) in program.folds.iter().zip(self.accumulators.iter()).enumerate() {
+                    let Some(stored) = self.stored.of(program, index) else { continue };
+                    let results = accumulator.wrapping_add(RESULTS_AT * fold.size);
+                    let to = stored.wrapping_add(first as usize * fold.size);
+                    std::ptr::copy_nonoverlapping(results, to, count as usize * fold.size);
+                }
+            }
+            return;
+        }
+        self.clear(LANES * count as usize);
         // SAFETY: promised by the caller; every chunk has a set of lanes, and a partial result.
         unsafe {
             self.frame.lines(kept, count, begin, elements, Folding::Lanes(self.accumulators, TOGETHER));
