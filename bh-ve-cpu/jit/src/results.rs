@@ -139,3 +139,36 @@ impl Kernel<'_> {
         self.writer.value(format_args!("getelementptr {kind}, ptr %b{fold}, i64 {place}")).to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_fuser::lower::{Arg, SlotMode, Step};
+    use bh_jit_abi::{Divider, Level, Request};
+
+    /// The sum of a / a: with a slow divider, vectors of four lanes.
+    fn kernel(level: Level, divider: Divider) -> Request {
+        let divide = Step::Compute {
+            opcode: Opcode::Divide,
+            param: 0,
+            input: DType::F64,
+            output: DType::F64,
+            args: [Arg::Value(0); 3],
+            count: 2,
+        };
+        let fold = Step::Reduce { opcode: Opcode::AddReduce, slot: 1, arg: Arg::Value(1) };
+        let modes = [SlotMode::Read, SlotMode::Result];
+        let request = crate::request(level, &modes, vec![Step::Load { slot: 0 }, divide, fold]);
+        Request { folds: Folds::Results, divider, ..request }
+    }
+
+    #[test]
+    fn lanes_of_vectors_of_all_widths_are_joined() {
+        for level in [Level::Avx2, Level::Avx512] {
+            for divider in [Divider::Slow, Divider::Fast] {
+                let assembly = crate::assembly(&kernel(level, divider)).unwrap();
+                assert!(assembly.contains("vdivpd"), "{assembly}");
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::plan::{Form, OutputIn, Plan};
 use crate::writer::parts;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
-use bh_jit_abi::{Divider, Fetch, Folds, Level, Request, SlotForm, Stride};
+use bh_jit_abi::{Divider, Fetch, Folds, JOINED, Level, Request, SlotForm, Stride};
 use std::collections::HashSet;
 
 /// How many rows may be done side by side, the best first.
@@ -75,7 +75,9 @@ impl Plan {
             _ => 1,
         };
         self.loops = loops(request.level, (native, width), unroll);
-        self.carries = self.can_carry(request, cost) && (width, unroll) == (native, group);
+        // As many lanes as are left of each row make a vector at least.
+        let is_wide = usize::from(native) >= JOINED;
+        self.carries = self.can_carry(request, cost) && (width, unroll) == (native, group) && is_wide;
         if self.carries {
             // What remains of a row is one group as well.
             self.loops[1] = Loop { masked: true, ..self.loops[0] };

@@ -294,3 +294,43 @@ fn roots_beside_quotients() {
         }
     }
 }
+
+/// Of one long line in chunks, and of short rows that make a result each.
+#[test]
+fn folds_of_quotients() {
+    for isa in levels() {
+        for divider in ["slow", "fast"] {
+            let keys = [("divider", divider)];
+            let mut drivers = [engine(isa, "off", &keys), engine(isa, "on", &keys)];
+            for (rows, row) in [(1, 150_001), (70, 9), (33, 64)] {
+                let count = rows * row;
+                let text = format!(
+                    "bh batch 1
+base b0 = f64[{count}] id 1
+base b1 = f64[{count}] id 2
+base b2 = f64[{count}] id 3 born dies
+base b3 = f64[{rows}] id 4 live_out
+view v0 = b0 at 0 [{rows}:{row}, {row}:1]
+view v1 = b1 at 0 [{rows}:{row}, {row}:1]
+view v2 = b2 at 0 [{rows}:{row}, {row}:1]
+view v3 = b3 at 0 [{rows}:1]
+i0: v2 = divide v0, v1
+i1: v3 = add_reduce axes(1) v2
+"
+                );
+                let mut batch = text::parse(&text).unwrap();
+                batch.push_block(&[0, 1], &[2]);
+                let mut memory = Memory::new();
+                for id in [1, 2] {
+                    let numbers = (0..count).map(|at| f64::from(at * 37 % 1009 + id) / 500.0);
+                    memory.insert(id as u64, numbers.flat_map(f64::to_le_bytes).collect());
+                }
+                memory.insert(4, vec![0; rows as usize * 8]);
+                check_bits(&mut drivers, &batch, &memory, &format!("{isa}, {divider}, {rows} rows of {row}"));
+            }
+            let compiled = &drivers[1];
+            assert_eq!(compiled.counter("kernels not compiled"), 0);
+            assert!(compiled.counter("kernels compiled") > 0);
+        }
+    }
+}
