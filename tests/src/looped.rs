@@ -1,7 +1,8 @@
 //! Random user programs: loops over whole-array statements that a recorder records, with numbers and windows that change
 //! from round to round, and with values read in between. What they read must be the same bits however they are run.
 //!
-//! All arrays of a program come from one grid: it itself, its inside, one line of that, and a single element.
+//! All arrays of a program come from one grid: it itself, its inside, every second element of that, one line, and a single
+//! element.
 
 use bh_bytecode::random::Rng;
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
@@ -216,7 +217,8 @@ impl Looped {
                 let has_lines = self.variables[of] == Shape::Inside && self.grid.len() > 1;
                 let wanted = if has_lines && rng.chance(60) { Shape::Line } else { Shape::Point };
                 let into = self.pick(rng, |shape| shape == wanted);
-                let fold = FOLDS[usize::from(!self.has_sums(of))..][rng.below(2)];
+                let folds = &FOLDS[usize::from(!self.has_sums(of))..];
+                let fold = folds[rng.below(folds.len())];
                 if self.variables[into] == wanted { Action::Fold(into, fold, of) } else { Action::Read(of) }
             }
             78..80 => {

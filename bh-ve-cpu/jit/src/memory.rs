@@ -148,8 +148,8 @@ impl Kernel<'_> {
         if at.segment > 0 || at.mask.is_some() || at.width == 1 {
             return;
         }
-        let (bases, rows, ahead) = (self.fetching(), self.fetched_rows(), self.fetched_ahead());
-        for base in bases {
+        let (rows, ahead, after) = (self.fetched_rows(), self.fetched_ahead(), self.fetching_next());
+        for base in self.fetching() {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
             let furthest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
             let furthest = furthest.fold(0, i64::max);
@@ -159,7 +159,9 @@ impl Kernel<'_> {
                 continue;
             }
             let fetch = self.request.slots[base].fetch;
-            let next = self.fetching_next().contains(&base).then(|| self.next_group(base, at));
+            let next = after.contains(&base).then(|| self.next_group(base, at));
+            // `next` says how far already.
+            let ahead = if next.is_some() { 0 } else { ahead };
             for row in 0..i64::from(self.rows.count) {
                 let position = self.position(base, row + furthest);
                 let kind = memory(self.request.slots[base].dtype);
@@ -174,9 +176,7 @@ impl Kernel<'_> {
                         (offset, self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 %h{base}")), 2)
                     }
                     // Many rows on their way leave the nearest cache to what is in use.
-                    _ => {
-                        (if next.is_some() { offset } else { ahead + offset }, address, if rows < MANY { 3 } else { 2 })
-                    }
+                    _ => (ahead + offset, address, if rows < MANY { 3 } else { 2 }),
                 };
                 for line in (distance..distance + vector).step_by(64) {
                     let address = self.writer.value(format_args!("getelementptr i8, ptr {address}, i64 {line}"));
