@@ -1,14 +1,21 @@
-//! Random user programs, loops among them, read the same bits lazily, fused and swept as operation by operation.
+//! Random user programs, loops among them, read the same bits lazily, fused, swept and compiled as operation by operation.
 
+use bh_bytecode::DType;
 use bh_bytecode::compare::{Tolerance, compare};
 use bh_core::recorder::{Options, Recorder};
-use bh_tests::looped::{Looped, looped};
+use bh_tests::looped::{Looped, Run, looped};
 use bh_tests::stacks;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Programs in all. `BH_TEST_PROGRAMS` asks for another number.
-const PROGRAMS: u64 = 3_000;
+/// Programs in all. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
+const PROGRAMS: u64 = 2_000;
+/// Their instruction set. `BH_TEST_ISA` asks for another one.
+const ISA: &str = "auto";
+/// One of so many runs on stacks that fewer users have, too. `BH_TEST_OTHERS` asks for another share.
+const OTHERS: u64 = 11;
+/// One of so many runs with compiled kernels, too. `BH_TEST_COMPILED` asks for another share.
+const COMPILED: u64 = 150;
 /// Parts that run side by side, each with recorders of its own.
 const PARTS: u64 = 2;
 
@@ -25,12 +32,13 @@ sweeps = "off"
 overlap = "off"
 "#;
 
-/// As users have it; batches end at odd places.
+/// As users have it, but for kernels that are compiled behind the test's back.
 const USUAL: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
 [components.ve-cpu]
 threads = 2
+jit = "off"
 "#;
 
 /// Strips of few rows, outputs past the caches, and kernels at the same time.
@@ -39,78 +47,255 @@ const TIGHT: &str = r#"
 test = ["filter", "fuser", "node", "ve-cpu"]
 [components.ve-cpu]
 threads = 3
+jit = "off"
 sweep_bytes = 3000
 stream_bytes = 64
 overlap = "on"
 "#;
 
-fn recorder(text: &str, options: Options) -> Arc<Recorder> {
-    let config = stacks::from_text("looped", text).unwrap();
-    let recorder = Recorder::new();
-    let make = move || Ok(Box::new(bh_core::stack::Stack::load(&config, Some("test"))?) as Box<_>);
-    recorder.start(options, make).unwrap();
-    recorder
+/// Tiles, small kernels, and arrays that are renamed wherever they may be.
+const TILES: &str = r#"
+[stacks]
+test = ["filter", "fuser", "node", "ve-cpu"]
+[components.fuser]
+algorithm = "naive"
+rename_percent = 400
+max_block = 5
+[components.ve-cpu]
+threads = 2
+jit = "off"
+cache_bytes = 4096
+sweep_bytes = 2000
+"#;
+
+/// Kernels as large as they may be.
+const OPTIMAL: &str = r#"
+[stacks]
+test = ["filter", "fuser", "node", "ve-cpu"]
+[components.fuser]
+algorithm = "optimal"
+cost_model = "unique-views"
+optimal_budget_ms = 2
+rename_percent = 400
+[components.ve-cpu]
+threads = 4
+jit = "off"
+overlap = "on"
+"#;
+
+/// Work is parted between two engines.
+const SPLIT: &str = r#"
+[stacks]
+test = ["filter", "split", ["fuser", "fuser"], "node", "ve-cpu"]
+[components.ve-cpu]
+jit = "off"
+"#;
+
+struct Stack {
+    name: &'static str,
+    text: String,
+    options: Options,
+    recorder: Arc<Recorder>,
 }
 
-fn recorders() -> Vec<(&'static str, Arc<Recorder>)> {
-    let options = |max_instructions, small_bytes| Options { max_instructions, small_bytes, ..Options::default() };
+impl Stack {
+    fn new(name: &'static str, text: &str, options: Options) -> Stack {
+        let isa = std::env::var("BH_TEST_ISA").unwrap_or_else(|_| ISA.to_owned());
+        let config = stacks::from_text("looped", &format!("{text}isa = {isa:?}\n")).unwrap();
+        let recorder = Recorder::new();
+        let make = move || Ok(Box::new(bh_core::stack::Stack::load(&config, Some("test"))?) as Box<_>);
+        recorder.start(options.clone(), make).unwrap();
+        Stack { name, text: text.to_owned(), options, recorder }
+    }
+
+    /// The same stack, on which nothing has run.
+    fn again(&self) -> Stack {
+        Stack::new(self.name, &self.text, self.options.clone())
+    }
+}
+
+fn plain() -> Stack {
+    Stack::new("plain", PLAIN, Options { eager: true, ..Options::default() })
+}
+
+/// Batches end at odd places, and run on the thread of a caller or on that of the recorder.
+fn options(max_instructions: usize, small_bytes: u64) -> Options {
+    Options { max_instructions, small_bytes, ..Options::default() }
+}
+
+fn uncompiled() -> Vec<Stack> {
     vec![
-        ("plain", recorder(PLAIN, Options { eager: true, ..Options::default() })),
-        ("usual", recorder(USUAL, Options::default())),
-        ("usual, short batches", recorder(USUAL, options(23, 0))),
-        ("tight", recorder(TIGHT, options(150, 1 << 18))),
+        plain(),
+        Stack::new("usual", USUAL, Options::default()),
+        Stack::new("usual, short batches", USUAL, options(23, 0)),
+        Stack::new("tight", TIGHT, options(150, 1 << 18)),
     ]
 }
 
-/// Runs a program on all recorders and compares what it reads.
-fn check(recorders: &[(&str, Arc<Recorder>)], program: &Looped) -> Result<(), String> {
-    let mut expected = Vec::new();
-    for (at, (name, recorder)) in recorders.iter().enumerate() {
-        let read = program.run(recorder).map_err(|error| format!("{name}: {error}"))?;
-        if at == 0 {
-            expected = read;
-            continue;
+/// Stacks that fewer users have.
+fn others() -> Vec<Stack> {
+    vec![
+        plain(),
+        Stack::new("tiles", TILES, options(300, 0)),
+        Stack::new("optimal", OPTIMAL, options(40, 1 << 18)),
+        Stack::new("split", SPLIT, Options::default()),
+    ]
+}
+
+/// All kernels are compiled, where the kernel compiler is.
+fn compiled() -> Vec<Stack> {
+    let text = |text: &str, divider: &str| {
+        text.replace("jit = \"off\"", &format!("jit = \"on\"\njit_cache_dir = \"\"\ndivider = {divider:?}"))
+    };
+    vec![
+        plain(),
+        Stack::new("compiled", &text(USUAL, "slow"), Options::default()),
+        Stack::new("compiled, tight", &text(TIGHT, "fast"), options(77, 1 << 18)),
+    ]
+}
+
+/// Programs that use one recorder at the same time.
+#[derive(Clone, Debug)]
+struct Case {
+    programs: Vec<Looped>,
+    /// Does each have a thread of its own, or do they take turns?
+    threads: bool,
+    /// Do all stacks run side by side?
+    together: bool,
+}
+
+type Read = Vec<(DType, Vec<u8>)>;
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let several = seed % 10 >= 8;
+        let others = several.then(|| looped(!seed));
+        let programs = std::iter::once(looped(seed)).chain(others).collect();
+        Case { programs, threads: seed % 10 == 9, together: seed % 10 < 4 }
+    }
+
+    fn smaller(&self) -> Vec<Case> {
+        let mut all = Vec::new();
+        if self.programs.len() > 1 {
+            all.extend(self.programs.iter().map(|one| Case { programs: vec![one.clone()], ..self.clone() }));
         }
-        for (number, ((dtype, expected), (_, actual))) in expected.iter().zip(&read).enumerate() {
-            compare(*dtype, expected, actual, &Tolerance::Exact)
-                .map_err(|difference| format!("{name}, array {number} that is read: {difference}"))?;
+        for (at, program) in self.programs.iter().enumerate() {
+            for smaller in program.smaller() {
+                let mut one = self.clone();
+                one.programs[at] = smaller;
+                all.push(one);
+            }
+        }
+        all
+    }
+
+    /// What the programs read on each stack, one program after the other.
+    fn run(&self, stacks: &[Stack]) -> Result<Vec<Read>, String> {
+        if self.threads || !self.together {
+            return stacks.iter().map(|stack| self.run_on(stack)).collect();
+        }
+        let mut runs: Vec<Vec<Run>> = stacks.iter().map(|stack| self.start(stack)).collect();
+        for _ in 0..self.rounds() {
+            for (stack, runs) in stacks.iter().zip(&mut runs) {
+                runs.iter_mut().try_for_each(Run::step).map_err(|error| format!("{}: {error}", stack.name))?;
+            }
+        }
+        let finish = |(stack, runs)| finish(stack, runs);
+        stacks.iter().zip(runs).map(finish).collect()
+    }
+
+    fn run_on(&self, stack: &Stack) -> Result<Read, String> {
+        let mut runs = self.start(stack);
+        if self.threads {
+            let read = |run: Run| finish(stack, vec![run]);
+            return std::thread::scope(|scope| {
+                let all: Vec<_> = runs.into_iter().map(|run| scope.spawn(move || read(run))).collect();
+                let read: Result<Vec<Read>, String> = all.into_iter().map(|run| run.join().unwrap()).collect();
+                Ok(read?.concat())
+            });
+        }
+        for _ in 0..self.rounds() {
+            runs.iter_mut().try_for_each(Run::step).map_err(|error| format!("{}: {error}", stack.name))?;
+        }
+        finish(stack, runs)
+    }
+
+    fn start<'a>(&'a self, stack: &'a Stack) -> Vec<Run<'a>> {
+        self.programs.iter().map(|program| Run::new(program, &stack.recorder)).collect()
+    }
+
+    fn rounds(&self) -> u64 {
+        self.programs.iter().map(Looped::rounds).max().unwrap_or(0)
+    }
+}
+
+fn finish(stack: &Stack, runs: Vec<Run>) -> Result<Read, String> {
+    let read: bh_core::error::Result<Vec<Read>> = runs.into_iter().map(Run::finish).collect();
+    read.map(|read| read.concat()).map_err(|error| format!("{}: {error}", stack.name))
+}
+
+/// Runs a case on all stacks and compares what is read with the first one's; gives the stack that differs.
+fn check(stacks: &[Stack], case: &Case) -> Result<(), (Option<usize>, String)> {
+    let all = case.run(stacks).map_err(|error| (None, error))?;
+    for (at, read) in all.iter().enumerate().skip(1) {
+        for (number, ((dtype, expected), (_, actual))) in all[0].iter().zip(read).enumerate() {
+            compare(*dtype, expected, actual, &Tolerance::Exact).map_err(|difference| {
+                (Some(at), format!("{}, array {number} that is read: {difference}", stacks[at].name))
+            })?;
         }
     }
     Ok(())
 }
 
-fn check_part(part: u64, programs: u64) -> u64 {
-    let recorders = recorders();
-    let mut count = 0;
-    for seed in (part..programs).step_by(PARTS as usize) {
-        let mut program = looped(seed);
-        let Err(mut error) = check(&recorders, &program) else {
-            count += 1;
-            continue;
-        };
-        // What fails may depend on what ran before, so it is made smaller on recorders of its own where it fails there.
-        while let Some((smaller, reason)) = program
-            .smaller()
-            .into_iter()
-            .find_map(|one| check(&self::recorders(), &one).err().map(|reason| (one, reason)))
-        {
-            (program, error) = (smaller, reason);
+/// Fails with the smallest case that differs. What fails may depend on what ran before, so a case is made smaller on stacks of
+/// its own where it fails there.
+fn fail(seed: u64, stacks: &[Stack], mut case: Case, at: Option<usize>, mut error: String) -> ! {
+    let used = |which: usize| which == 0 || at.is_none_or(|at| at == which);
+    let fresh = || -> Vec<Stack> {
+        stacks.iter().enumerate().filter(|(which, _)| used(*which)).map(|(_, stack)| stack.again()).collect()
+    };
+    let fails = |one: Case| check(&fresh(), &one).err().map(|(_, reason)| (one, reason));
+    while let Some((smaller, reason)) = case.smaller().into_iter().find_map(fails) {
+        (case, error) = (smaller, reason);
+    }
+    panic!("seed {seed}: {error}\n{case:?}");
+}
+
+fn variable(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Programs that were checked on each kind of stacks.
+fn check_part(part: u64) -> [u64; 3] {
+    let first = variable("BH_TEST_FIRST", 0);
+    let shares = [1, variable("BH_TEST_OTHERS", OTHERS), variable("BH_TEST_COMPILED", COMPILED)];
+    let all = [uncompiled(), others(), compiled()];
+    let mut count = [0; 3];
+    for seed in (first + part..first + variable("BH_TEST_PROGRAMS", PROGRAMS)).step_by(PARTS as usize) {
+        let case = Case::new(seed);
+        for (kind, stacks) in all.iter().enumerate() {
+            if !(seed / PARTS).is_multiple_of(shares[kind]) {
+                continue;
+            }
+            if let Err((at, error)) = check(stacks, &case) {
+                fail(seed, stacks, case, at, error);
+            }
+            count[kind] += 1;
         }
-        panic!("seed {seed}: {error}\n{program:?}");
     }
-    for (_, recorder) in recorders {
-        recorder.shutdown().unwrap();
-    }
+    all.iter().flatten().for_each(|stack| stack.recorder.shutdown().unwrap());
     count
 }
 
 #[test]
 fn loops_read_the_same_bits_however_they_run() {
-    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(PROGRAMS, |text| text.parse().unwrap());
-    let checked: u64 = std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || check_part(part, programs))).collect();
-        parts.into_iter().map(|part| part.join().unwrap()).sum()
+    let parts: Vec<[u64; 3]> = std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || check_part(part))).collect();
+        parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    writeln!(std::io::stdout(), "{checked} random user programs read the same bits on 4 stacks").unwrap();
-    assert_eq!(checked, programs);
+    let [all, others, compiled] = [0, 1, 2].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>());
+    let text =
+        format!("{all} random user programs read the same bits on 4 stacks, {others} on 3 more, {compiled} compiled");
+    writeln!(std::io::stdout(), "{text}").unwrap();
+    assert_eq!(all, variable("BH_TEST_PROGRAMS", PROGRAMS));
 }

@@ -1,0 +1,268 @@
+//! Random user programs: loops over whole-array statements that a recorder records, with numbers and windows that change
+//! from round to round, and with values read in between. What they read must be the same bits however they are run.
+//!
+//! All arrays of a program come from one grid: it itself, its inside, every second element of that, one line, the inside
+//! folded along an axis, all of its elements in a row, and a single element.
+
+mod generate;
+mod run;
+
+pub use generate::looped;
+pub use run::Run;
+
+use bh_bytecode::opcode::Signature;
+use bh_bytecode::{DType, Kind, Opcode};
+
+/// The shape of an array, or of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// The grid.
+    Grid,
+    /// Without the border of one element.
+    Inside,
+    /// Every second element of the inside, along the last axis.
+    Half,
+    /// One line of the inside, along the last axis.
+    Line,
+    /// The inside with one element along this axis.
+    Flat(u8),
+    /// All elements of the inside in a row.
+    Long,
+    /// One element.
+    Point,
+}
+
+/// A number of a statement.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// The first one in so many rounds, the other one later.
+    Changes(f64, u64, f64),
+    /// The number of the round.
+    Round,
+}
+
+/// Where a window begins in each dimension, from 0 to 2, and whether it moves on with each round.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    first: [u8; 4],
+    moves: bool,
+    /// Does it go backwards along the last axis?
+    reversed: bool,
+    /// Are the first and the last axis exchanged, where they are of the same length?
+    transposed: bool,
+}
+
+/// A variable, seen in a shape.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    variable: usize,
+    shape: Shape,
+    window: Window,
+}
+
+/// An operand: a variable, seen in the shape that is needed, or a number.
+#[derive(Clone, Copy, Debug)]
+enum Operand {
+    Variable(usize, Window),
+    Number(Number),
+}
+
+/// An elementwise operation on operands of a type.
+#[derive(Clone, Copy, Debug)]
+struct Computation {
+    opcode: Opcode,
+    param: u16,
+    dtype: DType,
+    operands: [Operand; 3],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    /// The variable becomes the result, a new array.
+    Make(usize, Computation),
+    /// The variable becomes a choice between two operands: the first where it is greater than the second.
+    Choose(usize, [Operand; 2]),
+    /// The result is written into a variable, or into a window on it.
+    Write(Seen, Computation),
+    /// The variable becomes a fold along axes, and of that along all others if `all`.
+    Fold {
+        into: usize,
+        opcode: Opcode,
+        of: Seen,
+        axes: u16,
+        all: bool,
+    },
+    /// The variable becomes the prefix sums or products of another one along an axis.
+    Accumulate(usize, Opcode, u16, Seen),
+    /// The variable becomes elements of another one: every third, from some number on, and around.
+    Take(usize, i64, usize),
+    /// Elements of the other variable go into the variable: to every so manieth place, from some number on, and around.
+    Put {
+        into: usize,
+        opcode: Opcode,
+        first: i64,
+        step: i64,
+        of: usize,
+    },
+    /// The variable becomes random numbers of a key.
+    Random(usize, u64),
+    /// The variable becomes numbers from the first one on, by steps.
+    Range(usize, i64, i64),
+    /// The variable becomes another name of the other one's array, or of a window on it.
+    Name(usize, Seen),
+    Free(usize),
+    Read(usize),
+    /// Only a window is read.
+    ReadSeen(Seen),
+    /// The user's memory is copied into a window.
+    Load(Seen),
+    Flush,
+}
+
+impl Action {
+    /// The variable that it changes.
+    fn target(&self) -> Option<usize> {
+        match *self {
+            Action::Make(variable, _) | Action::Choose(variable, _) => Some(variable),
+            Action::Write(seen, _) => Some(seen.variable),
+            Action::Fold { into, .. } | Action::Accumulate(into, ..) | Action::Put { into, .. } => Some(into),
+            Action::Take(into, ..) => Some(into),
+            _ => None,
+        }
+    }
+
+    /// Does it end batches?
+    fn is_seen(&self) -> bool {
+        matches!(self, Action::Read(_) | Action::ReadSeen(_) | Action::Load(_) | Action::Flush)
+    }
+}
+
+/// An action, in every so many rounds.
+#[derive(Clone, Copy, Debug)]
+struct Statement {
+    every: u64,
+    action: Action,
+}
+
+/// A random user program.
+#[derive(Clone, Debug)]
+pub struct Looped {
+    grid: Vec<i64>,
+    /// Do some windows go backwards? The terms of a sum of floats are grouped in the order of the memory that its batch
+    /// computes them from, so there are no such sums then.
+    backwards: bool,
+    /// Do arrays begin with random numbers, whose sums round, rather than with small ones?
+    random: bool,
+    variables: Vec<Shape>,
+    dtypes: Vec<DType>,
+    body: Vec<Statement>,
+    rounds: u64,
+}
+
+impl Looped {
+    /// How often its statements run.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Smaller programs: without one of the statements, with fewer rounds, or on a smaller grid.
+    pub fn smaller(&self) -> Vec<Looped> {
+        let mut all: Vec<Looped> = (0..self.body.len())
+            .map(|at| {
+                let mut one = self.clone();
+                one.body.remove(at);
+                one
+            })
+            .collect();
+        if self.rounds > 1 {
+            all.push(Looped { rounds: self.rounds / 2, ..self.clone() });
+            all.push(Looped { rounds: self.rounds - 1, ..self.clone() });
+        }
+        for (dim, &extent) in self.grid.iter().enumerate() {
+            for less in [extent / 2, extent - 1] {
+                let fits = |&(other, &same): &(usize, &i64)| other == dim || (self.backwards && same == extent);
+                if less >= 3 {
+                    let mut one = self.clone();
+                    let dims: Vec<usize> = self.grid.iter().enumerate().filter(fits).map(|(other, _)| other).collect();
+                    dims.into_iter().for_each(|other| one.grid[other] = less);
+                    all.push(one);
+                }
+            }
+        }
+        all
+    }
+
+    /// May sums and products of a type be folded?
+    fn has_sums(&self, dtype: DType) -> bool {
+        !self.backwards || dtype.is_int() || dtype == DType::Bool
+    }
+
+    fn shape(&self, shape: Shape) -> Vec<i64> {
+        let mut inside: Vec<i64> = self.grid.iter().map(|extent| extent - 2).collect();
+        match shape {
+            Shape::Grid => self.grid.clone(),
+            Shape::Inside => inside,
+            Shape::Half => {
+                inside.last_mut().into_iter().for_each(|extent| *extent = (*extent + 1) / 2);
+                inside
+            }
+            Shape::Line => inside[inside.len() - 1..].to_vec(),
+            Shape::Flat(axis) => {
+                inside[axis as usize] = 1;
+                inside
+            }
+            Shape::Long => vec![inside.iter().product()],
+            Shape::Point => Vec::new(),
+        }
+    }
+
+    /// The number of elements of a shape.
+    fn count(&self, shape: Shape) -> i64 {
+        self.shape(shape).iter().product()
+    }
+
+    /// Is a shape a window on an array of another shape, or that array with its axes put together?
+    fn is_window(&self, own: Shape, seen: Shape) -> bool {
+        let last = self.grid.len() - 1;
+        let is_empty = |dims: &[i64]| dims.contains(&2);
+        match (own, seen) {
+            (Shape::Grid, Shape::Inside | Shape::Flat(_)) | (Shape::Inside, Shape::Half | Shape::Long) => true,
+            (Shape::Inside, Shape::Line) => !is_empty(&self.grid[..last]),
+            (Shape::Inside, Shape::Flat(axis)) => self.grid[axis as usize] > 2,
+            (Shape::Long, Shape::Inside) => true,
+            _ => own == seen,
+        }
+    }
+
+    /// Can an array be read in another shape? It may be repeated along some axes.
+    fn is_readable(&self, own: Shape, seen: Shape) -> bool {
+        let last = (self.grid.len() - 1) as u8;
+        match (own, seen) {
+            (Shape::Point, _) | (Shape::Line | Shape::Flat(_), Shape::Inside) => true,
+            (Shape::Flat(axis), Shape::Half) => axis == last,
+            (Shape::Line, Shape::Flat(axis)) => axis != last,
+            _ => self.is_window(own, seen),
+        }
+    }
+}
+
+/// The type of an elementwise operation's result; `wanted` where the operands leave it open.
+fn result_type(opcode: Opcode, operands: DType, wanted: DType) -> DType {
+    match opcode.info().signature {
+        Signature::Test => DType::Bool,
+        Signature::Abs | Signature::Part => operands.real_part(),
+        Signature::Cast => wanted,
+        _ => operands,
+    }
+}
+
+/// May the fold give zeros of either sign? Which extreme comes first depends on the order, which a batch gives.
+fn is_extreme(opcode: Opcode, dtype: DType) -> bool {
+    dtype.is_float() && matches!(opcode, Opcode::MinimumReduce | Opcode::MaximumReduce)
+}
+
+/// Is the fold a sum or a product, which floats round in the order of its terms?
+fn is_sum(opcode: Opcode) -> bool {
+    debug_assert!(matches!(opcode.kind(), Kind::Reduction | Kind::Accumulate));
+    matches!(opcode, Opcode::AddReduce | Opcode::MultiplyReduce | Opcode::AddAccumulate | Opcode::MultiplyAccumulate)
+}

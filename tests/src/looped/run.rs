@@ -1,0 +1,363 @@
+//! A run of a random user program on a recorder, round by round.
+
+use super::{Action, Computation, Looped, Number, Operand, Seen, Shape, is_extreme, result_type};
+use bh_bytecode::complex::Complex;
+use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
+use bh_core::error::Result;
+use bh_core::recorder::{ArrayId, Input, Location, Recorder};
+
+/// A program that runs on a recorder.
+pub struct Run<'a> {
+    program: &'a Looped,
+    recorder: &'a Recorder,
+    arrays: Vec<Option<ArrayId>>,
+    round: u64,
+    read: Vec<(DType, Vec<u8>)>,
+}
+
+impl<'a> Run<'a> {
+    /// Nothing has run yet.
+    pub fn new(program: &'a Looped, recorder: &'a Recorder) -> Run<'a> {
+        Run { program, recorder, arrays: vec![None; program.variables.len()], round: 0, read: Vec::new() }
+    }
+
+    /// Runs one more round; none after the last one.
+    pub fn step(&mut self) -> Result<()> {
+        if self.round < self.program.rounds {
+            let round = self.round;
+            let statements = self.program.body.iter().filter(|statement| round.is_multiple_of(statement.every));
+            statements.map(|statement| statement.action).try_for_each(|action| self.act(action))?;
+            self.round += 1;
+        }
+        Ok(())
+    }
+
+    /// Runs what is left, and gives all that was read: all variables in the end, too.
+    pub fn finish(mut self) -> Result<Vec<(DType, Vec<u8>)>> {
+        while self.round < self.program.rounds {
+            self.step()?;
+        }
+        (0..self.program.variables.len()).try_for_each(|variable| self.read(self.whole(variable)))?;
+        self.arrays.iter().flatten().try_for_each(|array| self.recorder.free(*array))?;
+        Ok(self.read)
+    }
+
+    fn act(&mut self, action: Action) -> Result<()> {
+        match action {
+            Action::Make(variable, computation) => {
+                let made = self.empty(variable)?;
+                self.compute(made, &computation, self.program.variables[variable])?;
+                self.set(variable, made)
+            }
+            Action::Choose(variable, operands) => self.choose(variable, operands),
+            Action::Write(seen, computation) => {
+                let target = self.see(seen)?;
+                self.compute(target, &computation, seen.shape)?;
+                self.recorder.free(target)
+            }
+            Action::Fold { into, opcode, of, axes, all } => self.fold(into, opcode, of, axes, all),
+            Action::Accumulate(into, opcode, axis, of) => {
+                let array = self.see(of)?;
+                let sums = self.made(opcode, 1 << axis, None, &[Input::Array(array)])?;
+                self.recorder.free(array)?;
+                self.set_cast(into, sums)
+            }
+            Action::Take(into, first, of) => self.take(into, first, of),
+            Action::Put { into, opcode, first, step, of } => self.put(into, opcode, first, step, of),
+            Action::Random(variable, key) => {
+                let array = self.array(variable)?;
+                self.recorder.random(array, key, self.round as i64, Location::UNKNOWN)
+            }
+            Action::Range(variable, first, step) => {
+                let array = self.array(variable)?;
+                self.recorder.range(array, first, step, Location::UNKNOWN)
+            }
+            Action::Name(variable, other) => {
+                let array = self.see(other)?;
+                self.set(variable, array)
+            }
+            Action::Free(variable) => self.arrays[variable].take().map_or(Ok(()), |array| self.recorder.free(array)),
+            Action::Read(variable) => self.read(self.whole(variable)),
+            Action::ReadSeen(seen) => self.read(seen),
+            Action::Load(seen) => self.load(seen),
+            Action::Flush => self.recorder.flush(),
+        }
+    }
+
+    fn operate(&self, opcode: Opcode, param: u16, out: ArrayId, inputs: &[Input]) -> Result<()> {
+        self.recorder.operate(opcode, param, out, inputs, Location::UNKNOWN)
+    }
+
+    fn made(&self, opcode: Opcode, param: u16, dtype: Option<DType>, inputs: &[Input]) -> Result<ArrayId> {
+        self.recorder.operate_new(opcode, param, dtype, inputs, Location::UNKNOWN)
+    }
+
+    fn choose(&mut self, variable: usize, operands: [Operand; 2]) -> Result<()> {
+        let (shape, dtype) = (self.program.variables[variable], self.program.dtypes[variable]);
+        let made = self.empty(variable)?;
+        let sources = [self.source(operands[0], shape, dtype)?, self.source(operands[1], shape, dtype)?];
+        let mask = self.recorder.empty(DType::Bool, &self.program.shape(shape))?;
+        self.operate(Opcode::Greater, 0, mask, &[sources[0].0, sources[1].0])?;
+        self.operate(Opcode::Where, 0, made, &[Input::Array(mask), sources[0].0, sources[1].0])?;
+        let used = sources.iter().filter_map(|source| source.1).chain([mask]);
+        used.into_iter().try_for_each(|array| self.recorder.free(array))?;
+        self.set(variable, made)
+    }
+
+    fn fold(&mut self, into: usize, opcode: Opcode, of: Seen, axes: u16, all: bool) -> Result<()> {
+        let array = self.see(of)?;
+        let rank = self.program.shape(of.shape).len();
+        let mut fold = self.made(opcode, axes, None, &[Input::Array(array)])?;
+        let mut used = vec![array];
+        if all {
+            let rest = self.made(opcode, (1 << (rank - 1)) - 1, None, &[Input::Array(fold)])?;
+            used.push(std::mem::replace(&mut fold, rest));
+        }
+        let dtype = self.recorder.info(fold)?.dtype;
+        if is_extreme(opcode, dtype) {
+            let zero = Input::Constant(Constant::from_value(0.0).cast(dtype));
+            let unsigned = self.made(Opcode::Add, 0, None, &[Input::Array(fold), zero])?;
+            used.push(std::mem::replace(&mut fold, unsigned));
+        }
+        if let Shape::Flat(axis) = self.program.variables[into] {
+            let kept = self.recorder.derive(fold, |view| view.new_axis(axis as usize))?;
+            used.push(std::mem::replace(&mut fold, kept));
+        }
+        used.into_iter().try_for_each(|array| self.recorder.free(array))?;
+        self.set_cast(into, fold)
+    }
+
+    /// Numbers from `first` on, by steps, around after the elements of a shape.
+    fn places(&self, of: Shape, first: i64, step: i64, around: Shape) -> Result<ArrayId> {
+        let index = self.recorder.empty(DType::I64, &self.program.shape(of))?;
+        self.recorder.range(index, first, step, Location::UNKNOWN)?;
+        let count = Input::Constant(Constant::from_value(self.program.count(around)));
+        self.operate(Opcode::Mod, 0, index, &[Input::Array(index), count])?;
+        Ok(index)
+    }
+
+    fn take(&mut self, into: usize, first: i64, of: usize) -> Result<()> {
+        let (to, from) = (self.program.variables[into], self.program.variables[of]);
+        if self.program.count(from) == 0 {
+            return Ok(());
+        }
+        let source = self.array(of)?;
+        let index = self.places(to, first, 3, from)?;
+        let taken = self.made(Opcode::Gather, 0, None, &[Input::Array(source), Input::Array(index)])?;
+        self.recorder.free(index)?;
+        self.set_cast(into, taken)
+    }
+
+    fn put(&mut self, into: usize, opcode: Opcode, first: i64, step: i64, of: usize) -> Result<()> {
+        let (to, from) = (self.program.variables[into], self.program.variables[of]);
+        if self.program.count(to) == 0 {
+            return Ok(());
+        }
+        let target = self.array(into)?;
+        let values = self.see(self.whole(of))?;
+        let values = self.cast(values, self.program.dtypes[into])?;
+        let index = self.places(from, first, step, to)?;
+        let mut inputs = vec![Input::Array(values), Input::Array(index)];
+        let mut used = vec![values, index];
+        if opcode == Opcode::CondScatter {
+            let one = Input::Constant(Constant::from_value(1.0).cast(self.program.dtypes[into]));
+            let mask = self.made(Opcode::NotEqual, 0, None, &[Input::Array(values), one])?;
+            inputs.push(Input::Array(mask));
+            used.push(mask);
+        }
+        self.operate(opcode, 0, target, &inputs)?;
+        used.into_iter().try_for_each(|array| self.recorder.free(array))
+    }
+
+    fn load(&mut self, seen: Seen) -> Result<()> {
+        let dtype = self.program.dtypes[seen.variable];
+        let target = self.see(seen)?;
+        let number = |at: i64| Constant::from_value(((at * 7 + self.round as i64) % 11) as f64 - 2.5).cast(dtype);
+        let bytes: Vec<u8> = (0..self.program.count(seen.shape))
+            .flat_map(|at| number(at).bytes().into_iter().take(dtype.size()))
+            .collect();
+        // SAFETY: there are the bytes of all elements.
+        unsafe { self.recorder.write(target, bytes.as_ptr(), None)? };
+        self.recorder.free(target)
+    }
+
+    fn empty(&self, variable: usize) -> Result<ArrayId> {
+        let shape = self.program.shape(self.program.variables[variable]);
+        self.recorder.empty(self.program.dtypes[variable], &shape)
+    }
+
+    /// An array cast to a type, in place of the array. Of complex numbers only the real part is left.
+    fn cast(&self, array: ArrayId, dtype: DType) -> Result<ArrayId> {
+        let own = self.recorder.info(array)?.dtype;
+        if own == dtype {
+            return Ok(array);
+        }
+        let cast = if own.is_complex() && !dtype.is_complex() {
+            let real = self.made(Opcode::Real, 0, None, &[Input::Array(array)])?;
+            self.cast(real, dtype)?
+        } else {
+            self.made(Opcode::Identity, 0, Some(dtype), &[Input::Array(array)])?
+        };
+        self.recorder.free(array)?;
+        Ok(cast)
+    }
+
+    /// Sets a variable to an array of any type.
+    fn set_cast(&mut self, variable: usize, array: ArrayId) -> Result<()> {
+        let cast = self.cast(array, self.program.dtypes[variable])?;
+        self.set(variable, cast)
+    }
+
+    fn set(&mut self, variable: usize, array: ArrayId) -> Result<()> {
+        self.arrays[variable].replace(array).map_or(Ok(()), |old| self.recorder.free(old))
+    }
+
+    /// The variable's array; a new one, if it has none.
+    fn array(&mut self, variable: usize) -> Result<ArrayId> {
+        if let Some(array) = self.arrays[variable] {
+            return Ok(array);
+        }
+        let shape = self.program.shape(self.program.variables[variable]);
+        let (array, dtype) = (self.empty(variable)?, self.program.dtypes[variable]);
+        if self.program.random {
+            let numbers = self.recorder.empty(DType::F64, &shape)?;
+            self.recorder.random(numbers, variable as u64, 0, Location::UNKNOWN)?;
+            if !dtype.is_float() {
+                let many = Input::Constant(Constant::from_value(100.0));
+                self.operate(Opcode::Multiply, 0, numbers, &[Input::Array(numbers), many])?;
+            }
+            self.operate(Opcode::Identity, 0, array, &[Input::Array(numbers)])?;
+            self.recorder.free(numbers)?;
+        } else {
+            let count = self.recorder.empty(DType::I64, &shape)?;
+            self.recorder.range(count, variable as i64, 3, Location::UNKNOWN)?;
+            let seven = Input::Constant(Constant::from_value(7i64));
+            self.operate(Opcode::Mod, 0, count, &[Input::Array(count), seven])?;
+            self.operate(Opcode::Identity, 0, array, &[Input::Array(count)])?;
+            self.recorder.free(count)?;
+        }
+        let half = Input::Constant(constant(0.5, dtype));
+        self.operate(Opcode::Add, 0, array, &[Input::Array(array), half])?;
+        self.arrays[variable] = Some(array);
+        Ok(array)
+    }
+
+    /// All of a variable.
+    fn whole(&self, variable: usize) -> Seen {
+        let window = super::Window { first: [1; 4], moves: false, reversed: false, transposed: false };
+        Seen { variable, shape: self.program.variables[variable], window }
+    }
+
+    /// A variable in a shape, as an array of its own. What is repeated to fill the shape stays as it is.
+    fn see(&mut self, seen: Seen) -> Result<ArrayId> {
+        let Seen { variable, shape, window } = seen;
+        let array = self.array(variable)?;
+        let (own, extents) = (self.program.variables[variable], self.program.shape(shape));
+        let changes_axes = matches!((own, shape), (Shape::Inside, Shape::Long) | (Shape::Long, Shape::Inside));
+        if changes_axes {
+            return self.recorder.reshape(array, &extents, Location::UNKNOWN);
+        }
+        let moved = |dim: usize| {
+            let first = i64::from(window.first[dim]) + if window.moves { self.round as i64 } else { 0 };
+            first % 3
+        };
+        let derive = |view: &View| -> std::result::Result<View, ViewError> {
+            let mut seen = *view;
+            let last = seen.rank().saturating_sub(1);
+            match (own, shape) {
+                (Shape::Grid, Shape::Inside) => {
+                    for (dim, extent) in extents.iter().enumerate() {
+                        seen = seen.slice(dim, Some(moved(dim)), Some(moved(dim) + extent), 1)?;
+                    }
+                }
+                (Shape::Grid | Shape::Inside, Shape::Flat(axis)) => {
+                    for (dim, &extent) in extents.iter().enumerate() {
+                        // The first element, the second one, or the last one, of a grid with nothing inside, too.
+                        let most = view.shape()[dim] - 1;
+                        let edge = if moved(dim) == 2 { most } else { moved(dim).min(most) };
+                        let first = if dim == axis as usize { edge } else { moved(dim) };
+                        let first = if own == Shape::Inside && dim != axis as usize { 0 } else { first };
+                        seen = seen.slice(dim, Some(first), Some(first + extent), 1)?;
+                    }
+                }
+                (Shape::Inside, Shape::Half) => seen = seen.slice(last, None, None, 2)?,
+                (Shape::Inside, Shape::Line) => {
+                    for dim in 0..last {
+                        seen = seen.index(0, moved(dim).min(view.shape()[dim] - 1))?;
+                    }
+                }
+                _ => {}
+            }
+            let last = seen.rank().saturating_sub(1);
+            if window.transposed && last > 0 && seen.shape()[0] == seen.shape()[last] {
+                let mut axes: Vec<usize> = (0..=last).collect();
+                axes.swap(0, last);
+                seen = seen.transpose(&axes)?;
+            }
+            if window.reversed && seen.rank() > 0 { seen.reverse(last) } else { Ok(seen) }
+        };
+        self.recorder.derive(array, derive)
+    }
+
+    /// An input of a type, and the array that must be freed after its use.
+    fn source(&mut self, operand: Operand, shape: Shape, dtype: DType) -> Result<(Input, Option<ArrayId>)> {
+        Ok(match operand {
+            Operand::Number(Number::Changes(first, rounds, later)) => {
+                let value = if self.round < rounds { first } else { later };
+                (Input::Constant(constant(value, dtype)), None)
+            }
+            Operand::Number(Number::Round) => (Input::Constant(constant(self.round as f64, dtype)), None),
+            Operand::Variable(variable, window) => {
+                let own = self.program.variables[variable];
+                let shape = if self.program.is_window(own, shape) { shape } else { own };
+                let array = self.see(Seen { variable, shape, window })?;
+                let array = self.cast(array, dtype)?;
+                (Input::Array(array), Some(array))
+            }
+        })
+    }
+
+    fn compute(&mut self, target: ArrayId, computation: &Computation, shape: Shape) -> Result<()> {
+        let Computation { opcode, param, dtype, ref operands } = *computation;
+        let mut inputs = Vec::new();
+        let mut arrays = Vec::new();
+        for (position, &operand) in operands[..opcode.info().inputs as usize].iter().enumerate() {
+            let mask = opcode == Opcode::Where && position == 0;
+            let (input, array) = self.source(operand, shape, if mask { DType::Bool } else { dtype })?;
+            inputs.push(input);
+            arrays.extend(array);
+        }
+        let wanted = self.recorder.info(target)?.dtype;
+        let made = result_type(opcode, dtype, wanted);
+        if made == wanted {
+            self.operate(opcode, param, target, &inputs)?;
+        } else {
+            let result = self.made(opcode, param, Some(made), &inputs)?;
+            let result = self.cast(result, wanted)?;
+            self.operate(Opcode::Identity, 0, target, &[Input::Array(result)])?;
+            arrays.push(result);
+        }
+        arrays.into_iter().try_for_each(|array| self.recorder.free(array))
+    }
+
+    fn read(&mut self, seen: Seen) -> Result<()> {
+        let dtype = self.program.dtypes[seen.variable];
+        let array = self.see(seen)?;
+        let mut bytes = vec![0; self.program.count(seen.shape) as usize * dtype.size()];
+        // SAFETY: the array has so many elements.
+        unsafe { self.recorder.read(array, bytes.as_mut_ptr(), None)? };
+        self.read.push((dtype, bytes));
+        self.recorder.free(array)
+    }
+}
+
+/// A number of a type; complex ones have an imaginary part, too.
+fn constant(value: f64, dtype: DType) -> Constant {
+    let imaginary = if value.is_finite() { 0.5 * value - 0.25 } else { 0.0 };
+    let number = if dtype.is_complex() {
+        Constant::from_value(Complex::new(value, imaginary))
+    } else {
+        Constant::from_value(value)
+    };
+    number.cast(dtype)
+}
