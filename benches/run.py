@@ -4,7 +4,8 @@
     BH_PREFIX=DIR benches/run.py [NAME...] [--size small|full] [--threads N] [--json FILE] [--plot FILE.svg]
 
 The stack is the one that BH_STACK names. bh and a twin run closely after each other; there are --runs such pairs, and more,
-up to --most-runs, until the median of their ratios is known well. With --plot each program also runs at sizes below the chosen one. NumPy's runs
+up to --most-runs, until the median of their ratios is known well. --control runs a second process of the twin in the same
+turns: what it takes relative to the first is what the machine makes of equal programs. With --plot each program also runs at sizes below the chosen one. NumPy's runs
 end when they have taken --numpy-seconds together, so a slow program is run once. With --json the file is brought up to
 date after each program, with every single time beside it in FILE.runs.json; --resume keeps the rows that are there.
 """
@@ -60,6 +61,11 @@ def ratio(numerator, denominator):
     return f"{numerator / denominator:6.2f}x" if numerator and denominator else "      -"
 
 
+def spread(pairs):
+    """The median, the least and the greatest of some ratios as text."""
+    return f"{pairs['median']:.2f} ({pairs['least']:.2f} to {pairs['greatest']:.2f})" if pairs else "-"
+
+
 def curve(commands, program, dtype, args, row):
     """Seconds by form at sizes up to the chosen one, which `row` has, for the plot."""
     n, iters = program[args.size]
@@ -87,6 +93,7 @@ def main():
     parser.add_argument("--dtype", choices=["f64", "f32"], action="append")
     parser.add_argument("--runs", type=int, default=5, help="runs of bh and of the twin (at least 5 for figures to quote)")
     parser.add_argument("--most-runs", type=int, default=25, help="runs at most, where more are needed to know the ratio to 2%%")
+    parser.add_argument("--control", action="store_true", help="time the twin against itself as well")
     parser.add_argument("--numpy-runs", type=int, default=5, help="runs of NumPy at most; 0 for none")
     parser.add_argument("--numpy-seconds", type=float, default=10, help="no further run of NumPy after so many seconds")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
@@ -114,6 +121,8 @@ def main():
             "bh": [collection.build_bh(name, prefix, prebuilt=args.prebuilt)],
             "numpy": collection.numpy_command(name),
         }
+        if args.control:
+            commands["control"] = commands["twin"]
         n, iters = program[args.size]
         for dtype in args.dtype or ["f64"]:
             want = identity({"bench": name, "n": n, "iters": iters, "dtype": dtype, "threads": args.threads})
@@ -128,10 +137,10 @@ def main():
                 "bench": name, "n": n, "iters": iters, "dtype": dtype, "threads": args.threads, "stack": stack,
                 "seconds": bh, "twin_seconds": twin, "numpy_seconds": numpy, "agree": agrees,
             })  # fmt: skip
-            pairs = dict(zip(("median", "low", "high"), turns.interval(taken.pairs()))) if taken.pairs() else None
+            pairs, control = taken.summary(), taken.summary("control")
             details.append({
-                "bench": name, "n": n, "dtype": dtype, "threads": args.threads, **taken.seconds, "pairs": pairs, "own": own,
-                "failures": taken.failures,
+                "bench": name, "n": n, "dtype": dtype, "threads": args.threads, **taken.seconds, "pairs": pairs,
+                "control_pairs": control, "own": own, "failures": taken.failures,
             })  # fmt: skip
             if args.json:
                 replace(args.json, json.dumps(rows, indent=1) + "\n")
@@ -141,6 +150,8 @@ def main():
             verdict = "" if agrees else "  RESULTS DIFFER" if own else ""
             paired = f"{pairs['median']:6.2f}x [{pairs['low']:.2f} {pairs['high']:.2f}] of {len(taken.pairs()):<2}" if pairs else "-"
             print(f"{name:24} {n:10} {iters:5} {dtype}   {times}  {paired:26} {ratio(numpy, bh):>8}  {kernels}{verdict}", flush=True)
+            if control:
+                print(f"{'':24} pairs of single runs: twin/bh {spread(pairs)}; twin/twin {spread(control)}", flush=True)
             for failure in taken.failures:
                 print(f"    {failure}", flush=True)
         if args.plot:

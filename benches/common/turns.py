@@ -102,9 +102,15 @@ class Taken:
         if form == "bh":
             self.own = line
 
-    def pairs(self):
-        """The twin's time relative to bh's in each turn."""
-        return [twin / bh for twin, bh in zip(self.seconds.get("twin", []), self.seconds.get("bh", []))]
+    def pairs(self, form="bh"):
+        """The twin's time relative to that of another form in each turn."""
+        return [twin / other for twin, other in zip(self.seconds.get("twin", []), self.seconds.get(form, []))]
+
+    def summary(self, form="bh"):
+        """The median of these pairs with its interval, and the least and the greatest of them; None without any."""
+        if not (pairs := self.pairs(form)):
+            return None
+        return dict(zip(("median", "low", "high", "least", "greatest"), (*interval(pairs), min(pairs), max(pairs))))
 
 
 def measure(commands, n, iters, dtype, args, *, runs, most):
