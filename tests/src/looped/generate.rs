@@ -1,6 +1,9 @@
-//! The program of a seed: single statements, and turns of phrase of users that take several.
+//! The program of a seed: its arrays, and single statements.
 
-use super::{Action, Computation, Looped, Number, Operand, Seen, Shape, Statement, Window, is_sum, result_type};
+use super::{
+    Action, Computation, First, Looped, Number, Operand, RANK, Seen, Shape, Statement, Window, is_sum, result_type,
+};
+use bh_bytecode::compare::{Tolerance, tolerance};
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::random::Rng;
 use bh_bytecode::{DType, Kind, Opcode, TypeSet};
@@ -60,7 +63,7 @@ pub fn looped(seed: u64) -> Looped {
         variables.push(match rng.below(14) {
             0..3 => Shape::Grid,
             3..6 => Shape::Inside,
-            6 => Shape::Half,
+            6 => Shape::Half(rng.below(rank) as u8),
             7..9 => Shape::Line,
             9..11 => Shape::Flat(rng.below(rank) as u8),
             11 => Shape::Long,
@@ -74,8 +77,10 @@ pub fn looped(seed: u64) -> Looped {
     if size < 2_000 && rng.chance(5) {
         rounds = 20 + rng.below(40) as u64;
     }
-    let random = rng.chance(40);
-    let mut program = Looped { grid, backwards, random, variables, dtypes, body: Vec::new(), rounds };
+    let first =
+        *rng.pick(&[First::Small, First::Small, First::Random, First::Random, First::Wild]).unwrap_or(&First::Small);
+    let exact = rng.chance(30);
+    let mut program = Looped { grid, backwards, exact, first, variables, dtypes, body: Vec::new(), rounds };
     // Most of some programs is arithmetic that nobody looks at in between.
     let (phrases, silent) = (if rng.chance(20) { 40 } else { 8 }, rng.chance(50));
     for _ in 0..1 + rng.below(14) {
@@ -92,9 +97,9 @@ pub fn looped(seed: u64) -> Looped {
 /// The extents of a grid: mostly small, some with long lines, some with very short ones, some for several threads, and
 /// some with nothing inside.
 fn grid(rng: &mut Rng) -> Vec<i64> {
-    let rank = if rng.chance(8) { 4 } else { 1 + rng.below(3) };
+    let rank = if rng.chance(10) { 4 + rng.below(2) } else { 1 + rng.below(3) };
     let kind = rng.below(100);
-    let most = if kind < 2 { [150_000, 400, 50, 18] } else { [200, 40, 12, 8] }[rank - 1];
+    let most = if kind < 2 { [150_000, 400, 50, 18, 10] } else { [200, 40, 12, 8, 6] }[rank - 1];
     let mut grid: Vec<i64> = (0..rank).map(|_| rng.between(3, most)).collect();
     let last = rank - 1;
     match kind {
@@ -105,7 +110,7 @@ fn grid(rng: &mut Rng) -> Vec<i64> {
         }
         16..24 => {
             grid[last] = rng.between(3, 8);
-            grid[0] = rng.between(3, [8, 900, 100, 30][last]);
+            grid[0] = rng.between(3, [8, 900, 100, 30, 10][last]);
         }
         24..26 => grid[rng.below(rank)] = 2,
         _ => {}
@@ -114,8 +119,8 @@ fn grid(rng: &mut Rng) -> Vec<i64> {
 }
 
 impl Looped {
-    fn window(&self, rng: &mut Rng) -> Window {
-        let mut first = [1; 4];
+    pub(super) fn window(&self, rng: &mut Rng) -> Window {
+        let mut first = [1; RANK];
         if rng.chance(60) {
             first = std::array::from_fn(|_| rng.below(3) as u8);
         }
@@ -130,7 +135,7 @@ impl Looped {
     }
 
     /// A variable of this shape and type, made if there is none.
-    fn variable(&mut self, rng: &mut Rng, shape: Shape, dtype: DType) -> usize {
+    pub(super) fn variable(&mut self, rng: &mut Rng, shape: Shape, dtype: DType) -> usize {
         let fits = |at: usize| self.variables[at] == shape && self.dtypes[at] == dtype;
         let known = self.pick(rng, fits);
         if fits(known) {
@@ -141,9 +146,9 @@ impl Looped {
         self.variables.len() - 1
     }
 
-    fn number(&self, rng: &mut Rng) -> Number {
+    pub(super) fn number(&self, rng: &mut Rng) -> Number {
         if rng.chance(10) {
-            return Number::Round;
+            return if rng.chance(70) { Number::Round } else { Number::Last };
         }
         let mut one = || if rng.chance(12) { ODD[rng.below(ODD.len())] } else { NUMBERS[rng.below(NUMBERS.len())] };
         let (first, later) = (one(), one());
@@ -166,7 +171,8 @@ impl Looped {
     /// A window on a variable, or all of it.
     fn seen(&self, rng: &mut Rng, variable: usize) -> Seen {
         let axis = rng.below(self.grid.len()) as u8;
-        let shapes = [Shape::Inside, Shape::Half, Shape::Line, Shape::Flat(axis), Shape::Long];
+        let rest = Shape::Rest(1 + rng.below((1 << self.grid.len()) - 1) as u8);
+        let shapes = [Shape::Inside, Shape::Half(axis), Shape::Line, Shape::Flat(axis), rest, Shape::Long];
         let own = self.variables[variable];
         let fits = |shape: &Shape| self.is_window(own, *shape);
         let windows: Vec<Shape> = shapes.into_iter().filter(fits).collect();
@@ -187,7 +193,8 @@ impl Looped {
             // Powers of floats are products where the exponent is known to be a small number, which is rounded differently.
             let differs = opcode == Opcode::Power && TypeSet::INEXACT.contains(operands);
             let loses = operands.is_complex() && !dtype.is_complex() && info.signature == Signature::Cast;
-            if info.kind != Kind::Elementwise || !info.types.contains(operands) || differs || loses {
+            let rounds = self.exact && tolerance(opcode, operands) != Tolerance::Exact;
+            if info.kind != Kind::Elementwise || !info.types.contains(operands) || differs || loses || rounds {
                 continue;
             }
             debug_assert!(result_type(opcode, operands, dtype) != dtype || info.types.contains(operands));
@@ -217,20 +224,26 @@ impl Looped {
         let own = self.variables[of];
         let opcodes = self.folds(Kind::Reduction, self.dtypes[of]);
         let (true, false) = (takes(own), opcodes.is_empty()) else { return Action::Read(into) };
+        let rest = match wanted {
+            Shape::Flat(axis) => Shape::Rest(1 << axis),
+            Shape::Line => Shape::Rest(rng.below(1 << (rank - 1)) as u8),
+            _ => Shape::Rest(rng.below(1 << rank) as u8),
+        };
         let shape = match (own, wanted) {
+            (Shape::Grid | Shape::Inside, _) if rng.chance(20) => rest,
             (Shape::Grid, Shape::Point) if rng.chance(50) => own,
             (Shape::Grid, _) => Shape::Inside,
             _ => own,
         };
         let of = Seen { variable: of, shape, window: self.window(rng) };
-        let rank = self.shape(shape).len();
+        let rank = self.rank(shape);
         let all = wanted == Shape::Point && rank > 1 && rng.chance(40);
         let axes = if all { 1 << rng.below(rank) } else { axes & ((1 << rank) - 1) };
         Action::Fold { into, opcode: opcodes[rng.below(opcodes.len())], of, axes, all }
     }
 
     /// Folds or prefix sums of a type.
-    fn folds(&self, kind: Kind, dtype: DType) -> Vec<Opcode> {
+    pub(super) fn folds(&self, kind: Kind, dtype: DType) -> Vec<Opcode> {
         let fits = |opcode: &Opcode| {
             let info = opcode.info();
             info.kind == kind && info.types.contains(dtype) && (self.has_sums(dtype) || !is_sum(*opcode))
@@ -261,7 +274,7 @@ impl Looped {
             }
             75..78 => {
                 let of = self.pick(rng, |at| self.is_window(self.variables[at], shape));
-                let rank = self.shape(shape).len();
+                let rank = self.rank(shape);
                 let opcodes = self.folds(Kind::Accumulate, self.dtypes[of]);
                 if rank == 0 || opcodes.is_empty() || !self.is_window(self.variables[of], shape) {
                     return Action::Take(any, rng.between(0, 5), of);
@@ -292,69 +305,10 @@ impl Looped {
             89..94 => Action::Read(any),
             94..96 => Action::ReadSeen(self.seen(rng, any)),
             96 => Action::Load(self.seen(rng, any)),
+            97 if matches!(shape, Shape::Grid | Shape::Inside) && TypeSet::NUMERIC.contains(dtype) => {
+                Action::Eliminate(any)
+            }
             _ => Action::Flush,
-        }
-    }
-
-    /// What users write in several statements.
-    fn phrase(&mut self, rng: &mut Rng) -> Vec<Action> {
-        let dtype = self.dtypes[rng.below(self.dtypes.len())];
-        let axis = rng.below(self.grid.len()) as u8;
-        let whole = |variable, shape| {
-            let window = Window { first: [1; 4], moves: false, reversed: false, transposed: false };
-            Seen { variable, shape, window }
-        };
-        let operand = |variable| Operand::Variable(variable, whole(variable, Shape::Inside).window);
-        let on = |opcode, operands: [usize; 2]| {
-            let [left, right] = operands.map(operand);
-            Computation { opcode, param: 0, dtype, operands: [left, right, right] }
-        };
-        let inside = self.variable(rng, Shape::Inside, dtype);
-        match rng.below(3) {
-            // What is folded along an axis is put beside what it was folded from.
-            0 if self.has_sums(dtype) => {
-                let flat = self.variable(rng, Shape::Flat(axis), dtype);
-                let opcodes = self.folds(Kind::Reduction, dtype);
-                let opcode = opcodes[rng.below(opcodes.len())];
-                let fold = |opcode| Action::Fold {
-                    into: flat,
-                    opcode,
-                    of: whole(inside, Shape::Inside),
-                    axes: 1 << axis,
-                    all: false,
-                };
-                let mut all = vec![fold(opcode), Action::Make(inside, on(Opcode::Multiply, [inside, flat]))];
-                if TypeSet::INEXACT.contains(dtype) {
-                    all.push(Action::Make(inside, on(Opcode::Exp, [inside; 2])));
-                    all.extend([fold(Opcode::AddReduce), Action::Make(inside, on(Opcode::Divide, [inside, flat]))]);
-                }
-                all
-            }
-            // A product of matrices, of which one is a line of matrices.
-            1 if self.has_sums(dtype) && self.grid.len() == 3 => {
-                let [left, right] = [2, 0].map(|axis| self.variable(rng, Shape::Flat(axis), dtype));
-                let into = self.variable(rng, Shape::Flat(1), dtype);
-                let products = Action::Make(inside, on(Opcode::Multiply, [left, right]));
-                let sum = Opcode::AddReduce;
-                let fold = Action::Fold { into, opcode: sum, of: whole(inside, Shape::Inside), axes: 2, all: false };
-                vec![products, fold, Action::Free(inside)]
-            }
-            // A step of a stencil into a second array, which takes the first one's place.
-            _ => {
-                let grid = self.variable(rng, Shape::Grid, dtype);
-                let second = self.variable(rng, Shape::Inside, dtype);
-                let mut all = vec![Action::Make(second, on(Opcode::Add, [grid; 2]))];
-                for _ in 0..1 + rng.below(4) {
-                    let neighbours = Operand::Variable(grid, self.window(rng));
-                    let operands = [operand(second), neighbours, neighbours];
-                    all.push(Action::Make(second, Computation { opcode: Opcode::Add, param: 0, dtype, operands }));
-                }
-                let less = Operand::Number(self.number(rng));
-                let opcode = if rng.chance(50) || dtype == DType::Bool { Opcode::Multiply } else { Opcode::Divide };
-                let last = Computation { opcode, param: 0, dtype, operands: [operand(second), less, less] };
-                all.push(Action::Write(whole(grid, Shape::Inside), last));
-                all
-            }
         }
     }
 }

@@ -2,9 +2,10 @@
 //! from round to round, and with values read in between. What they read must be the same bits however they are run.
 //!
 //! All arrays of a program come from one grid: it itself, its inside, every second element of that, one line, the inside
-//! folded along an axis, all of its elements in a row, and a single element.
+//! folded along an axis, what is left of it in a round, all of its elements in a row, and a single element.
 
 mod generate;
+mod phrases;
 mod run;
 
 pub use generate::looped;
@@ -13,6 +14,9 @@ pub use run::Run;
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::{DType, Kind, Opcode};
 
+/// The most axes of a grid.
+const RANK: usize = 5;
+
 /// The shape of an array, or of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
@@ -20,12 +24,14 @@ enum Shape {
     Grid,
     /// Without the border of one element.
     Inside,
-    /// Every second element of the inside, along the last axis.
-    Half,
+    /// Every second element of the inside, along this axis.
+    Half(u8),
     /// One line of the inside, along the last axis.
     Line,
     /// The inside with one element along this axis.
     Flat(u8),
+    /// The inside without one element more each round along these axes; no array has this shape for long.
+    Rest(u8),
     /// All elements of the inside in a row.
     Long,
     /// One element.
@@ -39,12 +45,14 @@ enum Number {
     Changes(f64, u64, f64),
     /// The number of the round.
     Round,
+    /// The first number of what was read last.
+    Last,
 }
 
 /// Where a window begins in each dimension, from 0 to 2, and whether it moves on with each round.
 #[derive(Clone, Copy, Debug)]
 struct Window {
-    first: [u8; 4],
+    first: [u8; RANK],
     moves: bool,
     /// Does it go backwards along the last axis?
     reversed: bool,
@@ -110,6 +118,8 @@ enum Action {
     Range(usize, i64, i64),
     /// The variable becomes another name of the other one's array, or of a window on it.
     Name(usize, Seen),
+    /// A step of an elimination: a multiple of a line is taken from all lines after it.
+    Eliminate(usize),
     Free(usize),
     Read(usize),
     /// Only a window is read.
@@ -126,7 +136,7 @@ impl Action {
             Action::Make(variable, _) | Action::Choose(variable, _) => Some(variable),
             Action::Write(seen, _) => Some(seen.variable),
             Action::Fold { into, .. } | Action::Accumulate(into, ..) | Action::Put { into, .. } => Some(into),
-            Action::Take(into, ..) => Some(into),
+            Action::Take(into, ..) | Action::Eliminate(into) => Some(into),
             _ => None,
         }
     }
@@ -144,6 +154,17 @@ struct Statement {
     action: Action,
 }
 
+/// What arrays begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// A few small numbers.
+    Small,
+    /// Random numbers, whose sums round.
+    Random,
+    /// Numbers of every size, infinities and NaN among them.
+    Wild,
+}
+
 /// A random user program.
 #[derive(Clone, Debug)]
 pub struct Looped {
@@ -151,8 +172,9 @@ pub struct Looped {
     /// Do some windows go backwards? The terms of a sum of floats are grouped in the order of the memory that its batch
     /// computes them from, so there are no such sums then.
     backwards: bool,
-    /// Do arrays begin with random numbers, whose sums round, rather than with small ones?
-    random: bool,
+    /// Only operations whose results every engine gives to the last bit?
+    exact: bool,
+    first: First,
     variables: Vec<Shape>,
     dtypes: Vec<DType>,
     body: Vec<Statement>,
@@ -163,6 +185,11 @@ impl Looped {
     /// How often its statements run.
     pub fn rounds(&self) -> u64 {
         self.rounds
+    }
+
+    /// Are its results defined to the last bit, whatever computes them?
+    pub fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// Smaller programs: without one of the statements, with fewer rounds, or on a smaller grid.
@@ -194,16 +221,16 @@ impl Looped {
 
     /// May sums and products of a type be folded?
     fn has_sums(&self, dtype: DType) -> bool {
-        !self.backwards || dtype.is_int() || dtype == DType::Bool
+        !(self.backwards || self.exact) || dtype.is_int() || dtype == DType::Bool
     }
 
-    fn shape(&self, shape: Shape) -> Vec<i64> {
+    fn shape(&self, shape: Shape, round: u64) -> Vec<i64> {
         let mut inside: Vec<i64> = self.grid.iter().map(|extent| extent - 2).collect();
         match shape {
             Shape::Grid => self.grid.clone(),
             Shape::Inside => inside,
-            Shape::Half => {
-                inside.last_mut().into_iter().for_each(|extent| *extent = (*extent + 1) / 2);
+            Shape::Half(axis) => {
+                inside[axis as usize] = (inside[axis as usize] + 1) / 2;
                 inside
             }
             Shape::Line => inside[inside.len() - 1..].to_vec(),
@@ -211,14 +238,26 @@ impl Looped {
                 inside[axis as usize] = 1;
                 inside
             }
+            Shape::Rest(axes) => {
+                let shrinks = |(axis, extent): (usize, &mut i64)| {
+                    *extent -= if axes >> axis & 1 == 1 { round as i64 % (*extent).max(1) } else { 0 };
+                };
+                inside.iter_mut().enumerate().for_each(shrinks);
+                inside
+            }
             Shape::Long => vec![inside.iter().product()],
             Shape::Point => Vec::new(),
         }
     }
 
-    /// The number of elements of a shape.
+    /// The number of axes of a shape.
+    fn rank(&self, shape: Shape) -> usize {
+        self.shape(shape, 0).len()
+    }
+
+    /// The number of elements of an array's shape.
     fn count(&self, shape: Shape) -> i64 {
-        self.shape(shape).iter().product()
+        self.shape(shape, 0).iter().product()
     }
 
     /// Is a shape a window on an array of another shape, or that array with its axes put together?
@@ -226,7 +265,8 @@ impl Looped {
         let last = self.grid.len() - 1;
         let is_empty = |dims: &[i64]| dims.contains(&2);
         match (own, seen) {
-            (Shape::Grid, Shape::Inside | Shape::Flat(_)) | (Shape::Inside, Shape::Half | Shape::Long) => true,
+            (Shape::Grid | Shape::Inside, Shape::Rest(_)) | (Shape::Grid, Shape::Inside | Shape::Flat(_)) => true,
+            (Shape::Inside, Shape::Half(_) | Shape::Long) => true,
             (Shape::Inside, Shape::Line) => !is_empty(&self.grid[..last]),
             (Shape::Inside, Shape::Flat(axis)) => self.grid[axis as usize] > 2,
             (Shape::Long, Shape::Inside) => true,
@@ -239,7 +279,10 @@ impl Looped {
         let last = (self.grid.len() - 1) as u8;
         match (own, seen) {
             (Shape::Point, _) | (Shape::Line | Shape::Flat(_), Shape::Inside) => true,
-            (Shape::Flat(axis), Shape::Half) => axis == last,
+            (Shape::Flat(axis), Shape::Half(other)) => axis == other,
+            (Shape::Line, Shape::Half(axis)) => axis != last,
+            (Shape::Flat(axis), Shape::Rest(axes)) => axes == 1 << axis,
+            (Shape::Line, Shape::Rest(axes)) => axes >> last & 1 == 0,
             (Shape::Line, Shape::Flat(axis)) => axis != last,
             _ => self.is_window(own, seen),
         }

@@ -1,7 +1,8 @@
 //! A run of a random user program on a recorder, round by round.
 
-use super::{Action, Computation, Looped, Number, Operand, Seen, Shape, is_extreme, result_type};
+use super::{Action, Computation, First, Looped, Number, Operand, RANK, Seen, Shape, is_extreme, result_type};
 use bh_bytecode::complex::Complex;
+use bh_bytecode::random::Rng;
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
 use bh_core::error::Result;
 use bh_core::recorder::{ArrayId, Input, Location, Recorder};
@@ -76,6 +77,7 @@ impl<'a> Run<'a> {
                 let array = self.see(other)?;
                 self.set(variable, array)
             }
+            Action::Eliminate(variable) => self.eliminate(variable),
             Action::Free(variable) => self.arrays[variable].take().map_or(Ok(()), |array| self.recorder.free(array)),
             Action::Read(variable) => self.read(self.whole(variable)),
             Action::ReadSeen(seen) => self.read(seen),
@@ -96,7 +98,7 @@ impl<'a> Run<'a> {
         let (shape, dtype) = (self.program.variables[variable], self.program.dtypes[variable]);
         let made = self.empty(variable)?;
         let sources = [self.source(operands[0], shape, dtype)?, self.source(operands[1], shape, dtype)?];
-        let mask = self.recorder.empty(DType::Bool, &self.program.shape(shape))?;
+        let mask = self.recorder.empty(DType::Bool, &self.shape(shape))?;
         self.operate(Opcode::Greater, 0, mask, &[sources[0].0, sources[1].0])?;
         self.operate(Opcode::Where, 0, made, &[Input::Array(mask), sources[0].0, sources[1].0])?;
         let used = sources.iter().filter_map(|source| source.1).chain([mask]);
@@ -106,7 +108,7 @@ impl<'a> Run<'a> {
 
     fn fold(&mut self, into: usize, opcode: Opcode, of: Seen, axes: u16, all: bool) -> Result<()> {
         let array = self.see(of)?;
-        let rank = self.program.shape(of.shape).len();
+        let rank = self.program.rank(of.shape);
         let mut fold = self.made(opcode, axes, None, &[Input::Array(array)])?;
         let mut used = vec![array];
         if all {
@@ -129,7 +131,7 @@ impl<'a> Run<'a> {
 
     /// Numbers from `first` on, by steps, around after the elements of a shape.
     fn places(&self, of: Shape, first: i64, step: i64, around: Shape) -> Result<ArrayId> {
-        let index = self.recorder.empty(DType::I64, &self.program.shape(of))?;
+        let index = self.recorder.empty(DType::I64, &self.shape(of))?;
         self.recorder.range(index, first, step, Location::UNKNOWN)?;
         let count = Input::Constant(Constant::from_value(self.program.count(around)));
         self.operate(Opcode::Mod, 0, index, &[Input::Array(index), count])?;
@@ -173,16 +175,51 @@ impl<'a> Run<'a> {
         let dtype = self.program.dtypes[seen.variable];
         let target = self.see(seen)?;
         let number = |at: i64| Constant::from_value(((at * 7 + self.round as i64) % 11) as f64 - 2.5).cast(dtype);
-        let bytes: Vec<u8> = (0..self.program.count(seen.shape))
-            .flat_map(|at| number(at).bytes().into_iter().take(dtype.size()))
-            .collect();
+        let bytes: Vec<u8> =
+            (0..self.count(seen.shape)).flat_map(|at| number(at).bytes().into_iter().take(dtype.size())).collect();
         // SAFETY: there are the bytes of all elements.
         unsafe { self.recorder.write(target, bytes.as_ptr(), None)? };
         self.recorder.free(target)
     }
 
+    /// A shape in this round.
+    fn shape(&self, shape: Shape) -> Vec<i64> {
+        self.program.shape(shape, self.round)
+    }
+
+    fn count(&self, shape: Shape) -> i64 {
+        self.shape(shape).iter().product()
+    }
+
+    /// Lines are along the last axis, and after each other along the first one.
+    fn eliminate(&mut self, variable: usize) -> Result<()> {
+        let shape = self.shape(self.program.variables[variable]);
+        let last = shape.len() - 1;
+        let least = shape[0].min(shape[last]);
+        if last == 0 || least < 2 {
+            return Ok(());
+        }
+        let array = self.array(variable)?;
+        let step = (self.round as i64) % (least - 1);
+        let cut = |rows: (i64, i64), columns: (i64, i64)| {
+            let window = |view: &View| {
+                let rows = view.slice(0, Some(rows.0), Some(rows.1), 1)?;
+                rows.slice(last, Some(columns.0), Some(columns.1), 1)
+            };
+            self.recorder.derive(array, window)
+        };
+        let (one, below) = ((step, step + 1), (step + 1, shape[0]));
+        let (pivot, column) = (cut(one, one)?, cut(below, one)?);
+        let (line, rest) = (cut(one, (step, shape[last]))?, cut(below, (step, shape[last]))?);
+        let input = Input::Array;
+        let factors = self.made(Opcode::Divide, 0, None, &[input(column), input(pivot)])?;
+        let multiple = self.made(Opcode::Multiply, 0, None, &[input(factors), input(line)])?;
+        self.operate(Opcode::Subtract, 0, rest, &[input(rest), input(multiple)])?;
+        [pivot, column, line, rest, factors, multiple].into_iter().try_for_each(|array| self.recorder.free(array))
+    }
+
     fn empty(&self, variable: usize) -> Result<ArrayId> {
-        let shape = self.program.shape(self.program.variables[variable]);
+        let shape = self.shape(self.program.variables[variable]);
         self.recorder.empty(self.program.dtypes[variable], &shape)
     }
 
@@ -217,9 +254,16 @@ impl<'a> Run<'a> {
         if let Some(array) = self.arrays[variable] {
             return Ok(array);
         }
-        let shape = self.program.shape(self.program.variables[variable]);
+        let shape = self.shape(self.program.variables[variable]);
         let (array, dtype) = (self.empty(variable)?, self.program.dtypes[variable]);
-        if self.program.random {
+        if self.program.first == First::Wild {
+            let bytes = wild(dtype, shape.iter().product(), variable as u64);
+            // SAFETY: there are the bytes of all elements.
+            unsafe { self.recorder.write(array, bytes.as_ptr(), None)? };
+            self.arrays[variable] = Some(array);
+            return Ok(array);
+        }
+        if self.program.first == First::Random {
             let numbers = self.recorder.empty(DType::F64, &shape)?;
             self.recorder.random(numbers, variable as u64, 0, Location::UNKNOWN)?;
             if !dtype.is_float() {
@@ -244,7 +288,7 @@ impl<'a> Run<'a> {
 
     /// All of a variable.
     fn whole(&self, variable: usize) -> Seen {
-        let window = super::Window { first: [1; 4], moves: false, reversed: false, transposed: false };
+        let window = super::Window { first: [1; RANK], moves: false, reversed: false, transposed: false };
         Seen { variable, shape: self.program.variables[variable], window }
     }
 
@@ -252,13 +296,13 @@ impl<'a> Run<'a> {
     fn see(&mut self, seen: Seen) -> Result<ArrayId> {
         let Seen { variable, shape, window } = seen;
         let array = self.array(variable)?;
-        let (own, extents) = (self.program.variables[variable], self.program.shape(shape));
+        let (own, extents, round) = (self.program.variables[variable], self.shape(shape), self.round as i64);
         let changes_axes = matches!((own, shape), (Shape::Inside, Shape::Long) | (Shape::Long, Shape::Inside));
         if changes_axes {
             return self.recorder.reshape(array, &extents, Location::UNKNOWN);
         }
         let moved = |dim: usize| {
-            let first = i64::from(window.first[dim]) + if window.moves { self.round as i64 } else { 0 };
+            let first = i64::from(window.first[dim]) + if window.moves { round } else { 0 };
             first % 3
         };
         let derive = |view: &View| -> std::result::Result<View, ViewError> {
@@ -272,15 +316,27 @@ impl<'a> Run<'a> {
                 }
                 (Shape::Grid | Shape::Inside, Shape::Flat(axis)) => {
                     for (dim, &extent) in extents.iter().enumerate() {
-                        // The first element, the second one, or the last one, of a grid with nothing inside, too.
                         let most = view.shape()[dim] - 1;
-                        let edge = if moved(dim) == 2 { most } else { moved(dim).min(most) };
-                        let first = if dim == axis as usize { edge } else { moved(dim) };
-                        let first = if own == Shape::Inside && dim != axis as usize { 0 } else { first };
+                        let first = match (moved(dim), own) {
+                            // The first element, the second one, the last one, or that of the round.
+                            _ if dim == axis as usize && window.moves => round % (most + 1),
+                            (2, _) if dim == axis as usize => most,
+                            (first, Shape::Grid) => first.min(most),
+                            (first, _) if dim == axis as usize => first.min(most),
+                            _ => 0,
+                        };
                         seen = seen.slice(dim, Some(first), Some(first + extent), 1)?;
                     }
                 }
-                (Shape::Inside, Shape::Half) => seen = seen.slice(last, None, None, 2)?,
+                (Shape::Grid | Shape::Inside, Shape::Rest(_)) => {
+                    for (dim, &extent) in extents.iter().enumerate() {
+                        // At the begin, at the end, or as far from the begin as the window begins.
+                        let most = view.shape()[dim] - extent;
+                        let first = [0, moved(dim).min(most), most][window.first[dim] as usize];
+                        seen = seen.slice(dim, Some(first), Some(first + extent), 1)?;
+                    }
+                }
+                (Shape::Inside, Shape::Half(axis)) => seen = seen.slice(axis as usize, None, None, 2)?,
                 (Shape::Inside, Shape::Line) => {
                     for dim in 0..last {
                         seen = seen.index(0, moved(dim).min(view.shape()[dim] - 1))?;
@@ -305,6 +361,11 @@ impl<'a> Run<'a> {
             Operand::Number(Number::Changes(first, rounds, later)) => {
                 let value = if self.round < rounds { first } else { later };
                 (Input::Constant(constant(value, dtype)), None)
+            }
+            Operand::Number(Number::Last) => {
+                let first = self.read.iter().rev().find(|(_, bytes)| !bytes.is_empty());
+                let value = first.map(|(dtype, bytes)| Constant::from_bytes(*dtype, bytes).to::<f64>());
+                (Input::Constant(constant(value.unwrap_or(1.0), dtype)), None)
             }
             Operand::Number(Number::Round) => (Input::Constant(constant(self.round as f64, dtype)), None),
             Operand::Variable(variable, window) => {
@@ -343,12 +404,27 @@ impl<'a> Run<'a> {
     fn read(&mut self, seen: Seen) -> Result<()> {
         let dtype = self.program.dtypes[seen.variable];
         let array = self.see(seen)?;
-        let mut bytes = vec![0; self.program.count(seen.shape) as usize * dtype.size()];
+        let mut bytes = vec![0; self.count(seen.shape) as usize * dtype.size()];
         // SAFETY: the array has so many elements.
         unsafe { self.recorder.read(array, bytes.as_mut_ptr(), None)? };
         self.read.push((dtype, bytes));
         self.recorder.free(array)
     }
+}
+
+/// The bytes of numbers of a type: half of them of every size, the others near 1 or special.
+fn wild(dtype: DType, count: i64, seed: u64) -> Vec<u8> {
+    let mut rng = Rng::new(seed);
+    let real = dtype.real_part();
+    let parts = dtype.size() / real.size();
+    let special = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324, 1e-45];
+    let one = |rng: &mut Rng| match rng.below(100) {
+        0..8 => Constant::from_value(special[rng.below(special.len())]).cast(real),
+        8..50 => Constant::from_value(rng.between(-3000, 3000) as f64 / 1000.0).cast(real),
+        _ if real == DType::Bool => Constant::from_value(rng.chance(50)),
+        _ => Constant::from_bytes(real, &rng.bits().to_ne_bytes()),
+    };
+    (0..count as usize * parts).flat_map(|_| one(&mut rng).bytes().into_iter().take(real.size())).collect()
 }
 
 /// A number of a type; complex ones have an imaginary part, too.
