@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// Programs in all. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
-const PROGRAMS: u64 = 2_000;
+const PROGRAMS: u64 = 1_600;
 /// Their instruction set. `BH_TEST_ISA` asks for another one.
 const ISA: &str = "auto";
 /// One of so many runs on stacks that fewer users have, too. `BH_TEST_OTHERS` asks for another share.
