@@ -78,7 +78,7 @@ cost_model = "unique-views"
 optimal_budget_ms = 2
 rename_percent = 400
 [components.ve-cpu]
-threads = 4
+threads = 13
 jit = "off"
 overlap = "on"
 "#;
@@ -146,6 +146,7 @@ fn compiled() -> Vec<Stack> {
         plain(),
         Stack::new("compiled", &text(USUAL, "slow"), Options::default()),
         Stack::new("compiled, tight", &text(TIGHT, "fast"), options(77, 1 << 18)),
+        Stack::new("compiled, tiles", &text(TILES, "fast"), options(400, 1 << 18)),
     ]
 }
 

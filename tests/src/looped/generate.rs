@@ -83,7 +83,8 @@ pub fn looped(seed: u64) -> Looped {
     let mut program = Looped { grid, backwards, exact, first, variables, dtypes, body: Vec::new(), rounds };
     // Most of some programs is arithmetic that nobody looks at in between.
     let (phrases, silent) = (if rng.chance(20) { 40 } else { 8 }, rng.chance(50));
-    for _ in 0..1 + rng.below(14) {
+    let statements = if size < 5_000 && rng.chance(4) { 60 } else { 14 };
+    for _ in 0..1 + rng.below(statements) {
         let actions = if rng.chance(phrases) { program.phrase(&mut rng) } else { vec![program.action(&mut rng)] };
         if silent && actions[0].is_seen() && rng.chance(90) {
             continue;
@@ -272,6 +273,9 @@ impl Looped {
                 let into = self.pick(rng, folded);
                 self.fold(rng, into)
             }
+            75 if dtype.is_complex() && shape == Shape::Inside && !self.exact && rng.chance(50) => {
+                Action::Transform(any, Seen { variable: any, shape, window: self.window(rng) })
+            }
             75..78 => {
                 let of = self.pick(rng, |at| self.is_window(self.variables[at], shape));
                 let rank = self.rank(shape);
@@ -304,7 +308,12 @@ impl Looped {
             86..89 => Action::Free(any),
             89..94 => Action::Read(any),
             94..96 => Action::ReadSeen(self.seen(rng, any)),
-            96 => Action::Load(self.seen(rng, any)),
+            96 => match rng.below(10) {
+                0..5 => Action::Load(self.seen(rng, any)),
+                5..8 => Action::Map(self.seen(rng, any)),
+                8 => Action::Adopt(any),
+                _ => Action::Pin(any),
+            },
             97 if matches!(shape, Shape::Grid | Shape::Inside) && TypeSet::NUMERIC.contains(dtype) => {
                 Action::Eliminate(any)
             }

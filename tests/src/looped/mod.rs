@@ -5,6 +5,7 @@
 //! folded along an axis, what is left of it in a round, all of its elements in a row, and a single element.
 
 mod generate;
+mod memory;
 mod phrases;
 mod run;
 
@@ -126,6 +127,14 @@ enum Action {
     ReadSeen(Seen),
     /// The user's memory is copied into a window.
     Load(Seen),
+    /// Elements of a window are changed where they lie.
+    Map(Seen),
+    /// The variable becomes an array in the user's memory.
+    Adopt(usize),
+    /// The memory of the variable's array may not move any more, for a while or as long as there is the array.
+    Pin(usize),
+    /// The variable becomes the Fourier transform of another one, by an extension method.
+    Transform(usize, Seen),
     Flush,
 }
 
@@ -143,7 +152,11 @@ impl Action {
 
     /// Does it end batches?
     fn is_seen(&self) -> bool {
-        matches!(self, Action::Read(_) | Action::ReadSeen(_) | Action::Load(_) | Action::Flush)
+        match self {
+            Action::Read(_) | Action::ReadSeen(_) | Action::Load(_) | Action::Map(_) => true,
+            Action::Adopt(_) | Action::Pin(_) | Action::Flush => true,
+            _ => false,
+        }
     }
 }
 

@@ -2,17 +2,16 @@
 
 use super::{Action, Computation, First, Looped, Number, Operand, RANK, Seen, Shape, is_extreme, result_type};
 use bh_bytecode::complex::Complex;
-use bh_bytecode::random::Rng;
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
 use bh_core::error::Result;
 use bh_core::recorder::{ArrayId, Input, Location, Recorder};
 
 /// A program that runs on a recorder.
 pub struct Run<'a> {
-    program: &'a Looped,
-    recorder: &'a Recorder,
+    pub(super) program: &'a Looped,
+    pub(super) recorder: &'a Recorder,
     arrays: Vec<Option<ArrayId>>,
-    round: u64,
+    pub(super) round: u64,
     read: Vec<(DType, Vec<u8>)>,
 }
 
@@ -82,6 +81,10 @@ impl<'a> Run<'a> {
             Action::Read(variable) => self.read(self.whole(variable)),
             Action::ReadSeen(seen) => self.read(seen),
             Action::Load(seen) => self.load(seen),
+            Action::Map(seen) => self.map(seen),
+            Action::Adopt(variable) => self.adopt(variable),
+            Action::Pin(variable) => self.pin(variable),
+            Action::Transform(into, of) => self.transform(into, of),
             Action::Flush => self.recorder.flush(),
         }
     }
@@ -150,6 +153,15 @@ impl<'a> Run<'a> {
         self.set_cast(into, taken)
     }
 
+    fn transform(&mut self, into: usize, of: Seen) -> Result<()> {
+        let array = self.see(of)?;
+        let made = self.empty(into)?;
+        let fourier = self.recorder.extension("fft")?;
+        self.recorder.call_extension(fourier, &[made], &[Input::Array(array)], Location::UNKNOWN)?;
+        self.recorder.free(array)?;
+        self.set(into, made)
+    }
+
     fn put(&mut self, into: usize, opcode: Opcode, first: i64, step: i64, of: usize) -> Result<()> {
         let (to, from) = (self.program.variables[into], self.program.variables[of]);
         if self.program.count(to) == 0 {
@@ -171,23 +183,12 @@ impl<'a> Run<'a> {
         used.into_iter().try_for_each(|array| self.recorder.free(array))
     }
 
-    fn load(&mut self, seen: Seen) -> Result<()> {
-        let dtype = self.program.dtypes[seen.variable];
-        let target = self.see(seen)?;
-        let number = |at: i64| Constant::from_value(((at * 7 + self.round as i64) % 11) as f64 - 2.5).cast(dtype);
-        let bytes: Vec<u8> =
-            (0..self.count(seen.shape)).flat_map(|at| number(at).bytes().into_iter().take(dtype.size())).collect();
-        // SAFETY: there are the bytes of all elements.
-        unsafe { self.recorder.write(target, bytes.as_ptr(), None)? };
-        self.recorder.free(target)
-    }
-
     /// A shape in this round.
-    fn shape(&self, shape: Shape) -> Vec<i64> {
+    pub(super) fn shape(&self, shape: Shape) -> Vec<i64> {
         self.program.shape(shape, self.round)
     }
 
-    fn count(&self, shape: Shape) -> i64 {
+    pub(super) fn count(&self, shape: Shape) -> i64 {
         self.shape(shape).iter().product()
     }
 
@@ -218,7 +219,7 @@ impl<'a> Run<'a> {
         [pivot, column, line, rest, factors, multiple].into_iter().try_for_each(|array| self.recorder.free(array))
     }
 
-    fn empty(&self, variable: usize) -> Result<ArrayId> {
+    pub(super) fn empty(&self, variable: usize) -> Result<ArrayId> {
         let shape = self.shape(self.program.variables[variable]);
         self.recorder.empty(self.program.dtypes[variable], &shape)
     }
@@ -245,21 +246,19 @@ impl<'a> Run<'a> {
         self.set(variable, cast)
     }
 
-    fn set(&mut self, variable: usize, array: ArrayId) -> Result<()> {
+    pub(super) fn set(&mut self, variable: usize, array: ArrayId) -> Result<()> {
         self.arrays[variable].replace(array).map_or(Ok(()), |old| self.recorder.free(old))
     }
 
     /// The variable's array; a new one, if it has none.
-    fn array(&mut self, variable: usize) -> Result<ArrayId> {
+    pub(super) fn array(&mut self, variable: usize) -> Result<ArrayId> {
         if let Some(array) = self.arrays[variable] {
             return Ok(array);
         }
         let shape = self.shape(self.program.variables[variable]);
         let (array, dtype) = (self.empty(variable)?, self.program.dtypes[variable]);
         if self.program.first == First::Wild {
-            let bytes = wild(dtype, shape.iter().product(), variable as u64);
-            // SAFETY: there are the bytes of all elements.
-            unsafe { self.recorder.write(array, bytes.as_ptr(), None)? };
+            self.fill_wildly(variable, array)?;
             self.arrays[variable] = Some(array);
             return Ok(array);
         }
@@ -293,7 +292,7 @@ impl<'a> Run<'a> {
     }
 
     /// A variable in a shape, as an array of its own. What is repeated to fill the shape stays as it is.
-    fn see(&mut self, seen: Seen) -> Result<ArrayId> {
+    pub(super) fn see(&mut self, seen: Seen) -> Result<ArrayId> {
         let Seen { variable, shape, window } = seen;
         let array = self.array(variable)?;
         let (own, extents, round) = (self.program.variables[variable], self.shape(shape), self.round as i64);
@@ -410,21 +409,6 @@ impl<'a> Run<'a> {
         self.read.push((dtype, bytes));
         self.recorder.free(array)
     }
-}
-
-/// The bytes of numbers of a type: half of them of every size, the others near 1 or special.
-fn wild(dtype: DType, count: i64, seed: u64) -> Vec<u8> {
-    let mut rng = Rng::new(seed);
-    let real = dtype.real_part();
-    let parts = dtype.size() / real.size();
-    let special = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324, 1e-45];
-    let one = |rng: &mut Rng| match rng.below(100) {
-        0..8 => Constant::from_value(special[rng.below(special.len())]).cast(real),
-        8..50 => Constant::from_value(rng.between(-3000, 3000) as f64 / 1000.0).cast(real),
-        _ if real == DType::Bool => Constant::from_value(rng.chance(50)),
-        _ => Constant::from_bytes(real, &rng.bits().to_ne_bytes()),
-    };
-    (0..count as usize * parts).flat_map(|_| one(&mut rng).bytes().into_iter().take(real.size())).collect()
 }
 
 /// A number of a type; complex ones have an imaginary part, too.

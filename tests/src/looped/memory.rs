@@ -1,0 +1,98 @@
+//! What a program does with memory of its own: it is copied, mapped, adopted and pinned.
+
+use super::{Run, Seen};
+use bh_bytecode::random::Rng;
+use bh_bytecode::{Constant, DType};
+use bh_core::abi::access;
+use bh_core::error::Result;
+use bh_core::recorder::ArrayId;
+use std::ffi::c_void;
+
+impl Run<'_> {
+    /// Copies numbers of this round into a window.
+    pub(super) fn load(&mut self, seen: Seen) -> Result<()> {
+        let dtype = self.program.dtypes[seen.variable];
+        let target = self.see(seen)?;
+        let bytes = self.numbers(dtype, self.count(seen.shape));
+        // SAFETY: there are the bytes of all elements.
+        unsafe { self.recorder.write(target, bytes.as_ptr(), None)? };
+        self.recorder.free(target)
+    }
+
+    /// Some small numbers, others each round.
+    fn numbers(&self, dtype: DType, count: i64) -> Vec<u8> {
+        let number = |at: i64| Constant::from_value(((at * 7 + self.round as i64) % 11) as f64 - 2.5).cast(dtype);
+        (0..count).flat_map(|at| number(at).bytes().into_iter().take(dtype.size())).collect()
+    }
+
+    /// Writes the first element of a window, and the element after it, through their address.
+    pub(super) fn map(&mut self, seen: Seen) -> Result<()> {
+        let dtype = self.program.dtypes[seen.variable];
+        let window = self.see(seen)?;
+        if self.count(seen.shape) > 0 {
+            let stride = self.recorder.info(window)?.view.stride().last().copied().unwrap_or(0);
+            let many = self.shape(seen.shape).last().is_some_and(|&extent| extent > 1);
+            let second = if many { stride as isize * dtype.size() as isize } else { 0 };
+            let number = self.numbers(dtype, 1);
+            let address = self.recorder.map(window, access::READ | access::WRITE)?;
+            for offset in [0, second] {
+                // SAFETY: the first two elements of the last axis are mapped, one stride apart.
+                unsafe { std::ptr::copy_nonoverlapping(number.as_ptr(), address.offset(offset), number.len()) };
+            }
+            self.recorder.unmap(window)?;
+        }
+        self.recorder.free(window)
+    }
+
+    /// The variable becomes an array in the program's memory.
+    pub(super) fn adopt(&mut self, variable: usize) -> Result<()> {
+        let (shape, dtype) = (self.program.variables[variable], self.program.dtypes[variable]);
+        let bytes = self.numbers(dtype, self.count(shape));
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut memory = Box::new(vec![0u64; bytes.len().div_ceil(8)]);
+        // SAFETY: there are at least as many bytes.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_mut_ptr().cast(), bytes.len()) };
+        let data = memory.as_mut_ptr().cast();
+        let owner = Box::into_raw(memory).cast();
+        // SAFETY: the memory has the elements, lies on a boundary of 8 bytes, and stays until it is released.
+        let adopted = unsafe { self.recorder.adopt(dtype, &self.shape(shape), data, Some(release), owner)? };
+        self.set(variable, adopted)
+    }
+
+    /// The variable's memory stays where it is for one statement, or until its array is no longer used.
+    pub(super) fn pin(&mut self, variable: usize) -> Result<()> {
+        let array = self.array(variable)?;
+        self.recorder.pin(array, true, false)?;
+        if self.round.is_multiple_of(2) { self.recorder.pin(array, false, false) } else { Ok(()) }
+    }
+
+    /// Fills a new array of a variable with numbers of every size.
+    pub(super) fn fill_wildly(&self, variable: usize, array: ArrayId) -> Result<()> {
+        let bytes = wild(self.program.dtypes[variable], self.count(self.program.variables[variable]), variable as u64);
+        // SAFETY: there are the bytes of all elements.
+        unsafe { self.recorder.write(array, bytes.as_ptr(), None) }
+    }
+}
+
+/// Takes adopted memory back.
+unsafe extern "C" fn release(argument: *mut c_void, _: *mut c_void) {
+    // SAFETY: this is what `Box::into_raw` gave, and this is called once.
+    drop(unsafe { Box::from_raw(argument.cast::<Vec<u64>>()) });
+}
+
+/// The bytes of numbers of a type: half of them of every size, the others near 1 or special.
+fn wild(dtype: DType, count: i64, seed: u64) -> Vec<u8> {
+    let mut rng = Rng::new(seed);
+    let real = dtype.real_part();
+    let parts = dtype.size() / real.size();
+    let special = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324, 1e-45];
+    let one = |rng: &mut Rng| match rng.below(100) {
+        0..8 => Constant::from_value(special[rng.below(special.len())]).cast(real),
+        8..50 => Constant::from_value(rng.between(-3000, 3000) as f64 / 1000.0).cast(real),
+        _ if real == DType::Bool => Constant::from_value(rng.chance(50)),
+        _ => Constant::from_bytes(real, &rng.bits().to_ne_bytes()),
+    };
+    (0..count as usize * parts).flat_map(|_| one(&mut rng).bytes().into_iter().take(real.size())).collect()
+}
