@@ -63,7 +63,7 @@ pub fn looped(seed: u64) -> Looped {
         variables.push(match rng.below(14) {
             0..3 => Shape::Grid,
             3..6 => Shape::Inside,
-            6 => Shape::Half(rng.below(rank) as u8),
+            6 => [Shape::Half(rng.below(rank) as u8), Shape::Diagonal][rng.below(2)],
             7..9 => Shape::Line,
             9..11 => Shape::Flat(rng.below(rank) as u8),
             11 => Shape::Long,
@@ -173,7 +173,8 @@ impl Looped {
     fn seen(&self, rng: &mut Rng, variable: usize) -> Seen {
         let axis = rng.below(self.grid.len()) as u8;
         let rest = Shape::Rest(1 + rng.below((1 << self.grid.len()) - 1) as u8);
-        let shapes = [Shape::Inside, Shape::Half(axis), Shape::Line, Shape::Flat(axis), rest, Shape::Long];
+        let half = Shape::Half(axis);
+        let shapes = [Shape::Inside, half, Shape::Diagonal, Shape::Line, Shape::Flat(axis), rest, Shape::Long];
         let own = self.variables[variable];
         let fits = |shape: &Shape| self.is_window(own, *shape);
         let windows: Vec<Shape> = shapes.into_iter().filter(fits).collect();
@@ -221,6 +222,18 @@ impl Looped {
             Shape::Flat(_) | Shape::Line => matches!(shape, Shape::Inside | Shape::Grid),
             _ => false,
         };
+        // What is repeated may be folded, too.
+        let repeated =
+            |at: usize| self.variables[at] != Shape::Inside && self.is_readable(self.variables[at], Shape::Inside);
+        let of = self.pick(rng, repeated);
+        if wanted != Shape::Line && repeated(of) && rng.chance(12) {
+            let opcodes = self.folds(Kind::Reduction, self.dtypes[of]);
+            let of = Seen { variable: of, shape: Shape::Inside, window: self.window(rng) };
+            let (Some(&opcode), true) = (rng.pick(&opcodes), matches!(wanted, Shape::Flat(_) | Shape::Point)) else {
+                return Action::Read(into);
+            };
+            return Action::Fold { into, opcode, of, axes, all: false };
+        }
         let of = self.pick(rng, |at| takes(self.variables[at]));
         let own = self.variables[of];
         let opcodes = self.folds(Kind::Reduction, self.dtypes[of]);

@@ -15,8 +15,15 @@ impl Run<'_> {
         let target = self.see(seen)?;
         let bytes = self.numbers(dtype, self.count(seen.shape));
         // SAFETY: there are the bytes of all elements.
-        unsafe { self.recorder.write(target, bytes.as_ptr(), None)? };
+        unsafe { self.recorder.write(target, bytes.as_ptr(), self.user_stride(seen, dtype).as_deref())? };
         self.recorder.free(target)
+    }
+
+    /// The program's memory has some windows in the order of Fortran.
+    pub(super) fn user_stride(&self, seen: Seen, dtype: DType) -> Option<Vec<i64>> {
+        let step = |stride: &mut i64, extent: i64| Some(std::mem::replace(stride, *stride * extent));
+        let fortran = self.shape(seen.shape).into_iter().scan(dtype.size() as i64, step);
+        (seen.window.first[0] == 2).then(|| fortran.collect())
     }
 
     /// Some small numbers, others each round.

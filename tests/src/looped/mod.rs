@@ -27,6 +27,8 @@ enum Shape {
     Inside,
     /// Every second element of the inside, along this axis.
     Half(u8),
+    /// The diagonal of an inside with two axes.
+    Diagonal,
     /// One line of the inside, along the last axis.
     Line,
     /// The inside with one element along this axis.
@@ -152,11 +154,8 @@ impl Action {
 
     /// Does it end batches?
     fn is_seen(&self) -> bool {
-        match self {
-            Action::Read(_) | Action::ReadSeen(_) | Action::Load(_) | Action::Map(_) => true,
-            Action::Adopt(_) | Action::Pin(_) | Action::Flush => true,
-            _ => false,
-        }
+        let reads = matches!(self, Action::Read(_) | Action::ReadSeen(_) | Action::Flush);
+        reads || matches!(self, Action::Load(_) | Action::Map(_) | Action::Adopt(_) | Action::Pin(_))
     }
 }
 
@@ -243,9 +242,10 @@ impl Looped {
             Shape::Grid => self.grid.clone(),
             Shape::Inside => inside,
             Shape::Half(axis) => {
-                inside[axis as usize] = (inside[axis as usize] + 1) / 2;
+                inside[axis as usize] /= 2;
                 inside
             }
+            Shape::Diagonal => vec![inside[0].min(inside[inside.len() - 1])],
             Shape::Line => inside[inside.len() - 1..].to_vec(),
             Shape::Flat(axis) => {
                 inside[axis as usize] = 1;
@@ -280,6 +280,7 @@ impl Looped {
         match (own, seen) {
             (Shape::Grid | Shape::Inside, Shape::Rest(_)) | (Shape::Grid, Shape::Inside | Shape::Flat(_)) => true,
             (Shape::Inside, Shape::Half(_) | Shape::Long) => true,
+            (Shape::Inside, Shape::Diagonal) => last == 1,
             (Shape::Inside, Shape::Line) => !is_empty(&self.grid[..last]),
             (Shape::Inside, Shape::Flat(axis)) => self.grid[axis as usize] > 2,
             (Shape::Long, Shape::Inside) => true,

@@ -335,12 +335,17 @@ impl<'a> Run<'a> {
                         seen = seen.slice(dim, Some(first), Some(first + extent), 1)?;
                     }
                 }
-                (Shape::Inside, Shape::Half(axis)) => seen = seen.slice(axis as usize, None, None, 2)?,
+                (Shape::Inside, Shape::Half(axis)) => {
+                    let (dim, first) = (axis as usize, moved(axis as usize) % 2);
+                    seen = seen.slice(dim, Some(first), Some(first + 2 * extents[dim]), 2)?;
+                }
+                (Shape::Inside, Shape::Diagonal) => seen = seen.diagonal(0, 0, 1)?,
                 (Shape::Inside, Shape::Line) => {
                     for dim in 0..last {
                         seen = seen.index(0, moved(dim).min(view.shape()[dim] - 1))?;
                     }
                 }
+                _ if own != shape => seen = seen.broadcast_to(&extents)?,
                 _ => {}
             }
             let last = seen.rank().saturating_sub(1);
@@ -405,7 +410,7 @@ impl<'a> Run<'a> {
         let array = self.see(seen)?;
         let mut bytes = vec![0; self.count(seen.shape) as usize * dtype.size()];
         // SAFETY: the array has so many elements.
-        unsafe { self.recorder.read(array, bytes.as_mut_ptr(), None)? };
+        unsafe { self.recorder.read(array, bytes.as_mut_ptr(), self.user_stride(seen, dtype).as_deref())? };
         self.read.push((dtype, bytes));
         self.recorder.free(array)
     }
