@@ -6,7 +6,7 @@
 namespace bh {
 namespace detail {
 
-/// An array with each slab along a dimension `inner` times, and the whole of that `outer` times.
+/// A new array with each slab along a dimension `inner` times, and the whole of that `outer` times.
 template <class T> array<T> multiplied(const array<T> &a, std::int64_t outer, std::int64_t inner, int dim, place at) {
     const shape extents = a.extents(at);
     if (outer < 0 || inner < 0) fail(BH_STATUS_ARGUMENT, "the number of copies must not be negative", at);
@@ -15,7 +15,8 @@ template <class T> array<T> multiplied(const array<T> &a, std::int64_t outer, st
     const std::int64_t extent = extents[dim];
     shape result = extents;
     result[dim] = outer * extent * inner;
-    return a.reshape({before, 1, extent, 1, after}, at).broadcast_to({before, outer, extent, inner, after}, at).reshape(result, at);
+    const shape copies{before, outer, extent, inner, after};
+    return a.reshape({before, 1, extent, 1, after}, at).broadcast_to(copies, at).copy(at).reshape(result, at);
 }
 
 /// Where the column is at most `diagonal` to the right of the row, in the last two dimensions.
@@ -46,8 +47,14 @@ template <class A, detail::if_array<A> = 0> auto tile(A &&a, const shape &counts
         whole = std::move(whole).reshape(longer, at);
     }
     const int rank = whole.rank(at);
-    for (int d = 1; d <= counts.rank(); ++d) whole = detail::multiplied(whole, counts[counts.rank() - d], 1, rank - d, at);
-    return whole;
+    bool own = false;
+    for (int d = 1; d <= counts.rank(); ++d) {
+        const std::int64_t count = counts[counts.rank() - d];
+        if (count == 1) continue;
+        whole = detail::multiplied(whole, count, 1, rank - d, at);
+        own = true;
+    }
+    return own ? whole : whole.copy(at);
 }
 /// The lower triangle of a matrix, up to a diagonal; zeros elsewhere.
 template <class A, detail::if_array<A> = 0> auto tril(A &&a, std::int64_t diagonal = 0, place at = place::here()) {
