@@ -9,6 +9,20 @@ namespace detail {
 /// The context of this thread's new arrays; null is the default one.
 inline thread_local bh_context *current_context = nullptr;
 
+/// While one lives, what its thread makes from nothing is made in the context of an array, as results are.
+class beside {
+    bh_context *before_;
+
+public:
+    beside(const bh_array *a, place at) : before_(current_context) {
+        bh_context *own = nullptr;
+        check((bh_context_of)(&own, a), at);
+        current_context = own;
+    }
+    beside(const beside &) = delete;
+    ~beside() { current_context = before_; }
+};
+
 } // namespace detail
 
 /// A stack of components with the arrays made in it, independent of the default one and of others. Results are in the context

@@ -119,6 +119,7 @@ template <class T> array<T> concatenate(std::initializer_list<array<T>> parts, i
         if (!fits) detail::fail(BH_STATUS_SHAPE, "concatenate: shape " + one.text() + " does not fit " + parts.begin()->extents(at).text() + " along axis " + std::to_string(axis), at);
         extents[axis] += one[axis];
     }
+    const detail::beside here(parts.begin()->handle(), at);
     array<T> whole = empty<T>(extents, at);
     std::int64_t start = 0;
     for (const array<T> &part : parts) {
@@ -139,6 +140,7 @@ template <class T> array<T> stack(std::initializer_list<array<T>> parts, int dim
         if (d == axis) extents.push_back(static_cast<std::int64_t>(parts.size()), at);
         if (d < one.rank()) extents.push_back(one[d], at);
     }
+    const detail::beside here(parts.begin()->handle(), at);
     array<T> whole = empty<T>(extents, at);
     std::int64_t i = 0;
     for (const array<T> &part : parts) {

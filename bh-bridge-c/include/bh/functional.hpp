@@ -111,6 +111,7 @@ template <class F, class S, class T> array<T> reduce(F &&f, S identity, const ar
     for (int d = 0; d < extents.rank(); ++d) {
         if (d != dim) kept.push_back(extents[d], at);
     }
+    const detail::beside here(a.handle(), at);
     const array<T> start = full<T>(kept, detail::convert_scalar<T>(identity, at), at);
     if (extents[dim] == 0) return start;
     const auto part = [&](const array<T> &from, std::int64_t first, std::int64_t stop, std::int64_t step) {

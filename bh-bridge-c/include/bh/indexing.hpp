@@ -105,6 +105,7 @@ template <class T, class I> array<T> take(const array<T> &a, const array<I> &ind
     const std::int64_t extent = extents[dim], last = outer * extent * inner;
     const array<std::int64_t> chosen = array<std::int64_t>(cast<std::int64_t>(index, at)).reshape({1, list.count(), 1}, at);
     const array<std::int64_t> wrapped = bh::where(bh::less(chosen, 0, at), bh::add(chosen, extent, at), chosen, at);
+    const detail::beside here(a.handle(), at);
     const array<std::int64_t> rows = arange(static_cast<double>(outer), at).reshape({outer, 1, 1}, at);
     const array<std::int64_t> columns = arange(static_cast<double>(inner), at).reshape({1, 1, inner}, at);
     const array<std::int64_t> flat = bh::add(bh::multiply(bh::add(bh::multiply(rows, extent, at), wrapped, at), inner, at), columns, at);

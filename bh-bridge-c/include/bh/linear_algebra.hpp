@@ -16,6 +16,7 @@ inline void extension(const char *name, std::size_t out_count, bh_array *const *
 
 /// Calls an extension method that has one result.
 template <class T> array<T> extension_new(const char *name, const shape &extents, std::initializer_list<const bh_array *> inputs, place at) {
+    const beside here(*inputs.begin(), at);
     array<T> out = empty<T>(extents, at);
     bh_array *const outs[] = {out.handle()};
     extension(name, 1, outs, inputs.size(), inputs.begin(), at);
@@ -76,6 +77,7 @@ template <class A, class B> auto matmul(const array<A> &a, const array<B> &b, pl
             const array<T> l = detail::as<T>(row ? a.reshape({1, inner}, at) : a, at);
             const array<T> r = detail::as<T>(column ? b.reshape({inner, 1}, at) : b, at);
             const shape whole{row ? 1 : left[0], column ? 1 : right[1]};
+            const detail::beside here(l.handle(), at);
             array<T> out = empty<T>(whole, at);
             (bh_at)(at.file, at.line);
             detail::check((bh_matmul)(out.handle(), l.handle(), r.handle()), at);
@@ -106,6 +108,7 @@ template <class A, class B> auto solve(const array<A> &a, const array<B> &b, pla
         detail::fail(BH_STATUS_SHAPE, "solve: a right side of shape " + right.text() + " does not fit a matrix of order " + std::to_string(order), at);
     }
     const array<T> matrix = detail::as<T>(a, at), sides = detail::as<T>(b, at);
+    const detail::beside here(matrix.handle(), at);
     array<T> x = empty<T>(right, at);
     (bh_at)(at.file, at.line);
     detail::check((bh_solve)(x.handle(), matrix.handle(), sides.handle()), at);
@@ -121,6 +124,7 @@ template <class T> struct lu_factors {
 
     array<T> lower(place at = place::here()) const {
         const std::int64_t order = factors.extent(0, at);
+        const detail::beside here(factors.handle(), at);
         return bh::add(bh::tril(factors, -1, at), eye<T>(order, order, 0, at), at);
     }
     array<T> upper(place at = place::here()) const { return bh::triu(factors, 0, at); }
@@ -131,6 +135,7 @@ template <class A> auto lu(const array<A> &a, place at = place::here()) {
     using T = detail::inexact<A>;
     const std::int64_t order = detail::square_order("lu", a, at);
     const array<T> matrix = detail::as<T>(a, at);
+    const detail::beside here(matrix.handle(), at);
     lu_factors<T> result{empty<T>({order, order}, at), empty<std::int64_t>({order}, at)};
     bh_array *const outs[] = {result.factors.handle(), result.permutation.handle()};
     const bh_array *const inputs[] = {matrix.handle()};

@@ -125,6 +125,7 @@ template <class T> array<std::int64_t> position(const array<T> &a, const array<T
     const shape extents = a.extents(at);
     shape line = shape::of_rank(extents.rank());
     for (int dim = 0; dim < line.rank(); ++dim) line[dim] = dim == axis ? extents[axis] : 1;
+    const beside around(a.handle(), at);
     array<std::int64_t> numbers = arange<std::int64_t>(static_cast<double>(extents[axis]), at).reshape(line, at);
     array<bool> here = bh::equal(a, extreme, at);
     if constexpr (kind_of(code<T>) == 2) here = bh::logical_or(std::move(here), bh::isnan(a, at), at);

@@ -17,6 +17,7 @@ inline array<std::int64_t> numbers_of_true(const array<bool> &flat, place at) {
 template <class A, detail::if_array<A> = 0> array<std::int64_t> flatnonzero(A &&a, place at = place::here()) {
     const array<bool> flat = bh::cast<bool>(static_cast<A &&>(a), at).flatten(at);
     const auto total = bh::scalar(bh::add_reduce(bh::cast<std::int64_t>(flat, at), {}, dropdims, at), at);
+    const detail::beside here(flat.handle(), at);
     array<std::int64_t> positions = bh::empty<std::int64_t>({total}, at);
     if (total == 0) return positions;
     put_where(positions, detail::numbers_of_true(flat, at), flat, bh::arange(static_cast<double>(flat.size(at)), at), at);
@@ -50,6 +51,7 @@ template <class T> class selection : detail::operators<T, false> {
         if (extents.rank() == mask_.rank(at)) return rows;
         shape chosen{rows.size(at)};
         for (int dim = mask_.rank(at); dim < extents.rank(); ++dim) chosen.push_back(extents[dim], at);
+        const detail::beside here(array_.handle(), at);
         auto columns = bh::arange(static_cast<double>(inner), at);
         return bh::add(bh::multiply(rows.reshape({-1, 1}, at), inner, at), std::move(columns), at).reshape(chosen, at);
     }
