@@ -165,11 +165,31 @@ fn example(file: &str, compiler: &[&str], arguments: &[&str]) {
     let output = program(&built).args(arguments).current_dir(&directory).output().unwrap();
     let text = succeeded(file, &output);
     std::fs::write(directory.join("output"), text).unwrap();
-    let python = std::env::var_os("BH_TEST_PYTHON").unwrap_or_else(|| "python3".into());
-    let mut check = Command::new(python);
+    let mut check = python();
     check.arg(root().join("tests/cpp/examples.py")).arg(file).arg(&directory).args(arguments);
     check.stdin(Stdio::from(std::fs::File::open(directory.join("output")).unwrap()));
     succeeded(file, &check.output().unwrap());
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+fn python() -> Command {
+    Command::new(std::env::var_os("BH_TEST_PYTHON").unwrap_or_else(|| "python3".into()))
+}
+
+/// Random programs over whole arrays, their parts, masks and folds. `BH_TEST_PROGRAMS` asks for another number of them.
+#[test]
+fn random_programs_print_what_numpy_prints() {
+    let directory = scratch("random");
+    let built = directory.join("random");
+    compile(&["g++", "-std=c++17"], &root().join("tests/cpp/random.cpp"), &built);
+    let programs = std::env::var("BH_TEST_PROGRAMS").unwrap_or_else(|_| "600".into());
+    for kind in ["int64", "double"] {
+        let mut check = python();
+        check.env("BH_CONFIG", prefix().join("share/bh/config.toml")).env_remove("BH_STACK");
+        check.arg(root().join("tests/cpp/random.py")).arg(&built).args([kind, "0", &programs]);
+        let text = succeeded("random.py", &check.output().unwrap());
+        assert!(text.contains("print what NumPy prints"), "{text}");
+    }
     std::fs::remove_dir_all(directory).unwrap();
 }
 
