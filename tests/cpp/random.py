@@ -124,7 +124,7 @@ class Program:
         return ",".join(["_" if bound is None else str(bound) for bound in bounds] + [str(step)]), slice(*bounds, step)
 
     def part(self, a):
-        count = self.rng.randint(1, a.ndim)
+        count = self.rng.randint(1, min(a.ndim, 4))
         words, subscripts = map(list, zip(*(self.slice(a.shape[dim]) for dim in range(count))))
         if self.rng.random() < 0.1 and count < 4:
             at = self.rng.randint(0, count)
