@@ -133,11 +133,11 @@ impl Draft<'_> {
     fn finish(self, shape: &[i64], reduced: u16) -> Stage {
         let (slots, mut rest): (Vec<_>, Vec<_>) =
             self.slots.into_iter().map(|(slot, buffer, access)| ((slot, buffer), access)).unzip();
-        let Nest { extents, dims, folded } = nest::build(shape, reduced, self.folded.as_deref(), &mut rest);
+        let Nest { extents, dims, folded, columns } = nest::build(shape, reduced, self.folded.as_deref(), &mut rest);
         let rank = extents.len();
         let mut kernel = Kernel { dims, steps: self.steps, ..Kernel::default() };
         let mut parameters =
-            Parameters { extents, folded, gathers: self.gathers, instrs: self.instrs, ..Parameters::default() };
+            Parameters { extents, folded, columns, gathers: self.gathers, instrs: self.instrs, ..Parameters::default() };
         for (index, ((mut slot, buffer), access)) in slots.into_iter().zip(rest).enumerate() {
             slot.inner = match access.strides[rank - 1] {
                 _ if parameters.extents[rank - 1] == 1 && slot.mode != SlotMode::Index => StrideClass::Unit,

@@ -12,6 +12,10 @@ use bh_bytecode::{BatchRef, Kind, base_flags};
 /// loop each of them would read all lines of memory.
 const SHORT_FOLD: i64 = 8;
 const SHORT_ROW: i64 = 8;
+/// Fewer kept elements than this inside of at least so many folded ones are columns: their rows are folded into sets, so that
+/// several rows can be folded side by side.
+const COLUMNS: i64 = 32;
+const ROWS: i64 = 128;
 /// How many instructions back, and for how many views, the sources of a fold are looked for.
 const FAR: usize = 64;
 
@@ -38,6 +42,8 @@ pub(super) struct Nest {
     pub(super) dims: Vec<Dim>,
     /// Extents of the folded axes before merging, outermost first.
     pub(super) folded: Vec<i64>,
+    /// Kept elements of a row, if these are columns; else 0.
+    pub(super) columns: i64,
 }
 
 /// Orders and merges the axes of a box. `reduced` is a bit mask of axes; `folded` has the strides of the
@@ -55,7 +61,11 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[&[i64]]>, acce
         }
     }
     order(&mut axes, voters);
-    move_short_run(&mut axes);
+    let columns = columns(&axes);
+    // Either order gives the same bits.
+    if columns == 0 || !rows_follow(&axes, columns, accesses) {
+        move_short_run(&mut axes);
+    }
     let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced).map(|axis| axis.extent).collect();
     let mut extents: Vec<i64> = Vec::with_capacity(axes.len().max(1));
     let mut dims: Vec<Dim> = Vec::with_capacity(axes.len().max(1));
@@ -92,7 +102,7 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[&[i64]]>, acce
     for (access, strides) in accesses.iter_mut().zip(merged) {
         access.strides = strides;
     }
-    Nest { extents, dims, folded }
+    Nest { extents, dims, folded, columns }
 }
 
 /// The axes that matter, in C order.
@@ -136,6 +146,31 @@ pub(crate) fn fold_order(shape: &[i64], sources: &[&[i64]], reduced: u16) -> (u6
     let backward = backward.fold(0, |bits, axis| bits | 1 << axis.source);
     order(&mut axes, sources);
     (axes.iter().fold(0, |code, axis| code << 4 | axis.source as u64), backward)
+}
+
+/// How many kept elements lie inside of folded ones, if they are few and these are many; else 0.
+fn columns(axes: &[Axis]) -> i64 {
+    let run = |axes: &[Axis], role: Dim| {
+        let run = axes.iter().rev().take_while(|axis| axis.role == role);
+        run.fold((0, 1), |(count, elements), axis| (count + 1, elements * axis.extent))
+    };
+    let (count, columns) = run(axes, Dim::Kept);
+    let (_, rows) = run(&axes[..axes.len() - count], Dim::Reduced);
+    if (2..COLUMNS).contains(&columns) && rows >= ROWS { columns } else { 0 }
+}
+
+/// Does each of these accesses find the columns at one distance from each other, and in memory row after row without a gap, or
+/// the same ones in all rows?
+fn rows_follow(axes: &[Axis], columns: i64, accesses: &[Access]) -> bool {
+    let count = axes.iter().rev().take_while(|axis| axis.role == Dim::Kept).count();
+    let (around, kept) = axes.split_at(axes.len() - count);
+    let (Some(row), Some(last)) = (around.last(), kept.last()) else { return false };
+    accesses.iter().all(|access| {
+        let stride = |axis: &Axis| access.strides[axis.source];
+        let merges = kept.windows(2).all(|pair| stride(&pair[0]) == stride(&pair[1]).wrapping_mul(pair[1].extent));
+        let again = access.memory && stride(row) == 0;
+        merges && (again || stride(row) == stride(last).wrapping_mul(columns))
+    })
 }
 
 /// Moves the innermost axes of one role outside of the next ones if they are short, and the next ones are not.
@@ -200,7 +235,7 @@ mod tests {
     fn contiguous_axes_merge() {
         let mut accesses = [access(0, &[20, 5, 1]), access(3, &[20, 5, 1])];
         let nest = build(&[3, 4, 5], 0, None, &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![60], dims: vec![Dim::Kept], folded: vec![] });
+        assert_eq!(nest, Nest { extents: vec![60], dims: vec![Dim::Kept], folded: vec![], columns: 0 });
         assert_eq!(accesses[1].strides, [1]);
     }
 
@@ -221,8 +256,26 @@ mod tests {
     fn short_inner_folds_move_outside() {
         let mut accesses = [access(0, &[3, 1]), access(0, &[1, 0])];
         let nest = build(&[100, 3], 0b10, Some(&[&[3, 1]]), &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3] });
+        assert_eq!(nest, Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3], columns: 0 });
         assert_eq!(accesses[0].strides, [1, 3]);
+    }
+
+    #[test]
+    fn few_columns_stay_inside_where_rows_follow_each_other() {
+        let [rows, result, same] = [[3, 1], [0, 1], [0, 2]].map(|strides| access(0, &strides));
+        let shifted = access(0, &[5, 1]);
+        let kept_inside = |others: &[&Access], count: i64| {
+            let mut accesses: Vec<Access> = [&rows, &result].into_iter().chain(others.iter().copied()).cloned().collect();
+            let nest = build(&[count, 3], 0b01, Some(&[&[3, 1]]), &mut accesses);
+            assert_eq!(nest.columns, if count < ROWS { 0 } else { 3 });
+            nest.dims == [Dim::Reduced, Dim::Kept]
+        };
+        assert!(kept_inside(&[], 128) && kept_inside(&[&same], 1000));
+        assert!(!kept_inside(&[], 127) && !kept_inside(&[&shifted], 1000));
+        // The numbers of an index view are nowhere to be repeated from.
+        assert!(!kept_inside(&[&Access { memory: false, ..same.clone() }], 1000));
+        let mut accesses = [access(0, &[32, 1]), access(0, &[0, 1])];
+        assert_eq!(build(&[1000, 32], 0b01, Some(&[&[32, 1]]), &mut accesses).columns, 0);
     }
 
     #[test]
@@ -238,7 +291,7 @@ mod tests {
     fn one_element_has_one_dimension() {
         let mut accesses = [access(7, &[])];
         let nest = build(&[], 0, None, &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![1], dims: vec![Dim::Kept], folded: vec![] });
+        assert_eq!(nest, Nest { extents: vec![1], dims: vec![Dim::Kept], folded: vec![], columns: 0 });
         assert_eq!(accesses[0].strides, [1]);
     }
 
@@ -248,7 +301,7 @@ mod tests {
         let dense: [&[i64]; 1] = [&[5, 1]];
         let mut accesses = [access(0, &[1, 4]), access(19, &[-1, -4]), access(0, &[0, 0])];
         let nest = build(&[4, 5], 0b11, Some(&dense), &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![4, 5], dims: vec![Dim::Reduced; 2], folded: vec![4, 5] });
+        assert_eq!(nest, Nest { extents: vec![4, 5], dims: vec![Dim::Reduced; 2], folded: vec![4, 5], columns: 0 });
         assert_eq!((accesses[1].start, accesses[1].strides.as_slice()), (19, &[-1, -4][..]));
         assert_eq!(fold_order(&[4, 5], &dense, 0b11), (0x01, 0));
         assert_eq!(fold_order(&[4, 5], &[&[-1, 4]], 0b11), (0x10, 0b01));

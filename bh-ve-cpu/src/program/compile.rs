@@ -3,9 +3,9 @@
 use super::analysis::{Access, Analysis, Home};
 use super::registers::Registers;
 use super::tile;
-use super::{Fold, Native, Op, Place, Program, RowStride, SlotPlan, weight};
+use super::{Fold, Native, Op, Place, Program, Repeated, RowStride, SlotPlan, weight};
 use crate::neutral::neutral;
-use crate::primitives::{PrimFn, Primitives};
+use crate::primitives::{LANES, PrimFn, Primitives};
 use crate::run::{Division, Level, Loops};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
@@ -332,15 +332,40 @@ impl Compiler<'_> {
             request.folds = Folds::Results;
         }
         let joins = request.folds == Folds::Results;
-        let strides = |dim: usize| program.slots.iter().map(|slot| slot.strides[dim] as i64).collect();
-        let (inner, outer) = if geometry.spans() {
+        let strides = |dim: usize| -> Vec<i64> { program.slots.iter().map(|slot| slot.strides[dim] as i64).collect() };
+        let planes = || program.slots.iter().map(|slot| slot.plane as i64).collect();
+        let repeated = self.repeated(program);
+        let (inner, outer) = if geometry.joins_rows {
+            let mut inner = strides(geometry.line_dim + 1);
+            repeated.iter().for_each(|repeated| inner[repeated.slot] = repeated.size as i64);
+            (inner, planes())
+        } else if geometry.spans() {
             (strides(geometry.line_dim + 1), strides(geometry.line_dim))
         } else {
-            (strides(geometry.line_dim), program.slots.iter().map(|slot| slot.plane as i64).collect())
+            (strides(geometry.line_dim), planes())
         };
         let ahead = |slot: usize| self.memory.fetches.get(slot).map_or(0, |(_, bytes)| *bytes);
         let ahead = (0..program.slots.len()).map(ahead).collect();
-        Some(Native { kernel: tier1.kernel(request), joins, inner, outer, ahead })
+        Some(Native { kernel: tier1.kernel(request), joins, inner, outer, ahead, repeated })
+    }
+
+    /// The slots whose columns are repeated where rows are joined.
+    fn repeated(&self, program: &Program) -> Vec<Repeated> {
+        let geometry = &program.geometry;
+        let repeats = |&slot: &usize| {
+            self.slots()[slot].mode == SlotMode::Read && geometry.repeats(self.stage.parameters.stride(slot))
+        };
+        let repeated = |slot: usize| {
+            let size = self.slots()[slot].dtype.size();
+            Repeated {
+                slot,
+                run: self.primitives.gather_strided(size),
+                stride: program.slots[slot].strides[geometry.line_dim + 1],
+                size,
+                bytes: (geometry.row as usize * LANES * size).next_multiple_of(64),
+            }
+        };
+        (0..self.slots().len()).filter(repeats).map(repeated).collect()
     }
 
     fn slot_plans(&self) -> Vec<SlotPlan> {

@@ -1,16 +1,19 @@
 //! How folded elements are cut into chunks, whose results are folded in turn. It depends on the shape alone, so that folds
 //! have one tree.
 
-use bh_jit_abi::ROW_SETS;
+use bh_jit_abi::{LANES, ROW_SETS};
 
 /// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
 const CHUNK: i64 = 8192;
 /// Longer rows are cut into chunks; of those up to here a chunk has four or more, if there are so many.
 const WHOLE_ROW: i64 = 32_768;
 
+/// Elements of a chunk, about, where rows of few kept elements are folded into sets.
+const COLUMNS_CHUNK: i64 = 32_768;
+
 /// How the folded elements of one result are cut into chunks. As the boundaries come from the extents of axes alone, each
 /// chunk is a part of a line or a number of lines, or of the long rows of a line, whatever dimensions are merged.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Cut {
     /// Chunks start anew after this many elements: those of an inner part of the axes.
     pub(crate) group: i64,
@@ -25,10 +28,16 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Cuts the elements of these axes, outermost first. The innermost one may be a long row.
-    pub(crate) fn new(folded: &[i64], long_row: Option<i64>) -> Cut {
+    /// Cuts the elements of these axes, outermost first. The innermost one may be a long row; with `columns`, each is one of a
+    /// row of so many elements that are kept.
+    pub(crate) fn new(folded: &[i64], long_row: Option<i64>, columns: i64) -> Cut {
         if folded.contains(&0) {
-            return Cut { group: 1, per_group: 1, elements: 0, chunks: 1, row: None };
+            return Cut::even(0, 1);
+        }
+        if columns > 0 {
+            // A power of two, as other chunks are, so that sweeps find iterations at which several folds' chunks end.
+            let rows = 1 << (COLUMNS_CHUNK / columns).ilog2();
+            return Cut::of(folded, rows, LANES as i64);
         }
         let sets = ROW_SETS as i64;
         match (long_row, folded.split_last()) {
@@ -60,6 +69,15 @@ impl Cut {
         let per_group = (next + steps - 1) / steps;
         let chunks = axes.iter().product::<i64>() / (inner * next) * per_group;
         Cut { group: inner * next, per_group, elements: inner * steps, chunks, row: None }
+    }
+
+    /// Cuts so many elements into chunks of `each`.
+    pub(crate) fn even(elements: i64, each: i64) -> Cut {
+        if elements == 0 {
+            return Cut { group: 1, per_group: 1, elements: 0, chunks: 1, row: None };
+        }
+        let chunks = (elements + each - 1) / each;
+        Cut { group: elements, per_group: chunks, elements: each, chunks, row: None }
     }
 
     /// The first element of a chunk and their number.

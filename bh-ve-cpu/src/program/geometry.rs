@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use crate::primitives;
-use bh_fuser::lower::{Dim, Kernel, Parameters};
+use bh_fuser::lower::{Dim, Kernel, Parameters, SlotMode};
 
 /// Rows shorter than this are gathered into blocks of several rows.
 const SHORT_ROW: i64 = 48;
@@ -14,6 +14,9 @@ const LANES: i64 = 64;
 
 /// Innermost folded axes with so many elements are long: each of their rows is folded into lanes of its own.
 const LONG_ROW: i64 = 64;
+
+/// Sets that rows of few kept elements are folded into.
+const SETS: i64 = primitives::LANES as i64;
 
 /// Lines, blocks, and the loops around them.
 #[derive(Clone, Debug)]
@@ -30,6 +33,10 @@ pub(crate) struct Geometry {
     pub(crate) row: i64,
     /// Elements of the innermost folded axis if it is long. A line has one or, where axes are merged, several of its rows.
     pub(crate) long_row: Option<i64>,
+    /// Kept elements of a row, if rows are folded into sets; else 0.
+    pub(crate) columns: i64,
+    /// Are these the elements of a step of reduced lines? [`SETS`] steps make one long row then.
+    pub(crate) joins_rows: bool,
     /// Steps of a block.
     pub(crate) step: i64,
 }
@@ -39,7 +46,16 @@ impl Geometry {
     pub(crate) fn new(kernel: &Kernel, parameters: &Parameters) -> Geometry {
         let (extents, dims, folded) = (parameters.extents.clone(), kernel.dims.clone(), parameters.folded.clone());
         let last = extents.len() - 1;
-        let long_row = folded.last().copied().filter(|&row| row >= LONG_ROW && dims[last] == Dim::Reduced);
+        let columns = parameters.columns;
+        let is_long = |&row: &i64| row >= LONG_ROW && dims[last] == Dim::Reduced && columns == 0;
+        let long_row = folded.last().copied().filter(is_long);
+        if joins_rows(kernel, parameters) {
+            let (line, row) = (extents[last - 1], extents[last]);
+            let step = (SPAN / row / SETS * SETS).max(SETS).min(line);
+            let (line_dim, joins_rows) = (last - 1, true);
+            return Geometry { line_dim, line, row, long_row, columns, joins_rows, step, extents, dims, folded };
+        }
+        let joins_rows = false;
         let spans = last > 0
             && extents[last] < SHORT_ROW
             && extents[last] > 0
@@ -51,10 +67,11 @@ impl Geometry {
             let lanes = primitives::LANES as i64;
             let unit = if dims[last] == Dim::Reduced { lanes >> row.trailing_zeros().min(lanes.ilog2()) } else { 1 };
             let step = (SPAN / row / unit * unit).max(unit).min(line);
-            Geometry { line_dim: last - 1, line, row, long_row, step, extents, dims, folded }
+            Geometry { line_dim: last - 1, line, row, long_row, columns, joins_rows, step, extents, dims, folded }
         } else {
             let line = extents[last];
-            Geometry { line_dim: last, line, row: 1, long_row, step: line.max(1), extents, dims, folded }
+            let step = line.max(1);
+            Geometry { line_dim: last, line, row: 1, long_row, columns, joins_rows, step, extents, dims, folded }
         }
     }
 
@@ -90,8 +107,11 @@ impl Geometry {
 
     /// The stride from line to line of a plane, for strides along the dimensions. The lines of a plane follow each other
     /// along the dimension around them; where a line is several long rows of a fold, these are the plane, and where all
-    /// of a fold is one line, its chunks. 0 if there is none.
+    /// of a fold is one line, its chunks, and where rows are joined, as many of them as there are sets. 0 if there is none.
     pub(crate) fn plane_stride(&self, strides: &[i64]) -> i64 {
+        if self.joins_rows {
+            return strides[self.line_dim].wrapping_mul(SETS);
+        }
         match (self.long_row, self.chunk()) {
             (Some(row), _) if self.line > row => strides[self.line_dim].wrapping_mul(row),
             (_, Some(chunk)) => strides[self.line_dim].wrapping_mul(chunk),
@@ -99,12 +119,17 @@ impl Geometry {
         }
     }
 
+    /// Where rows are joined, does a slot find the same columns, several of them, in all rows?
+    pub(crate) fn repeats(&self, strides: &[i64]) -> bool {
+        self.joins_rows && strides[self.line_dim] == 0 && strides[self.line_dim + 1] != 0
+    }
+
     /// The elements of a chunk, if a fold's only line is several chunks, which begin at multiples of that.
     pub(crate) fn chunk(&self) -> Option<i64> {
         if self.extents.len() > 1 || self.line_role() != Dim::Reduced {
             return None;
         }
-        let cut = Cut::new(&self.folded, self.long_row);
+        let cut = Cut::new(&self.folded, self.long_row, self.columns);
         (cut.row.is_none() && cut.chunks > 1 && cut.per_group == cut.chunks).then_some(cut.elements)
     }
 
@@ -117,4 +142,21 @@ impl Geometry {
     pub(crate) fn iterations(&self) -> i64 {
         self.extents.iter().product()
     }
+}
+
+/// Do rows of columns follow each other in all slots along the dimension around them, or are they the same, so that several rows
+/// are one? An index view has no memory to repeat them from.
+fn joins_rows(kernel: &Kernel, parameters: &Parameters) -> bool {
+    let (extents, columns) = (&parameters.extents, parameters.columns);
+    let (Some(&row), Some(dim)) = (extents.last(), extents.len().checked_sub(2)) else { return false };
+    let follows = |slot: usize| {
+        let strides = parameters.stride(slot);
+        let again = strides[dim] == 0 && kernel.slots[slot].mode != SlotMode::Index;
+        again || strides[dim] == strides[dim + 1].wrapping_mul(columns)
+    };
+    columns > 0
+        && row == columns
+        && kernel.dims[dim..] == [Dim::Reduced, Dim::Kept]
+        && extents[dim] >= SETS
+        && (0..kernel.slots.len()).all(follows)
 }

@@ -144,6 +144,21 @@ pub(crate) struct Native {
     pub(crate) outer: Vec<i64>,
     /// How far away each slot has the caches fetch, in bytes.
     pub(crate) ahead: Vec<i64>,
+    /// Where rows are joined, the slots that find the same in all of them.
+    pub(crate) repeated: Vec<Repeated>,
+}
+
+/// A slot whose columns are to be repeated for joined rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeated {
+    /// The slot, counted from the first slot.
+    pub(crate) slot: usize,
+    /// Copies its columns, which lie `stride` bytes apart.
+    pub(crate) run: StridedFn,
+    pub(crate) stride: isize,
+    /// Bytes per element, and of all that is repeated.
+    pub(crate) size: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Program {

@@ -26,15 +26,14 @@ pub(crate) struct Division {
     pub(super) line_reduced: bool,
     /// Kept elements in all.
     pub(super) kept_elements: i64,
-    /// Kept elements of a line: 1 if it is reduced.
+    /// Kept elements of a line: 1 if it is reduced, but for the columns of joined rows.
     pub(super) line_elements: i64,
     /// Steps of a line that belong together, and how many such parts a line has.
     pub(super) part_steps: i64,
     pub(super) parts: i64,
-    /// Lines of a chunk where lines are kept; chunks of one (kept) result.
-    pub(super) rows: i64,
+    /// Chunks of one (kept) result.
     pub(super) chunks: i64,
-    /// Where lines are reduced, how their elements make chunks.
+    /// How folded elements make chunks: where lines are kept, whole lines.
     pub(super) cut: Cut,
     /// Do reduced loops surround all kept ones?
     pub(super) chunks_outside: bool,
@@ -51,16 +50,16 @@ impl Division {
         let ceil = |a: i64, b: i64| (a + b - 1) / b;
         let chunks_outside = geometry.dims[0] == Dim::Reduced;
         if geometry.line_role() == Dim::Reduced {
-            let cut = Cut::new(&geometry.folded, geometry.long_row);
+            let cut = Cut::new(&geometry.folded, geometry.long_row, geometry.columns);
+            let line_elements = if geometry.joins_rows { geometry.row } else { 1 };
             Division {
-                kept_elements: kept.count(),
+                kept_elements: kept.count() * line_elements,
                 kept,
                 reduced,
                 line_reduced: true,
-                line_elements: 1,
+                line_elements,
                 part_steps: geometry.line,
                 parts: 1,
-                rows: 1,
                 chunks: cut.chunks,
                 cut,
                 chunks_outside,
@@ -73,7 +72,10 @@ impl Division {
             let run = (0..geometry.dims.len()).rev().take_while(|&dim| geometry.dims[dim] == Dim::Kept);
             let run: i64 = run.map(|dim| geometry.extents[dim]).product();
             let least = if kept_elements < MANY_KEPT { 1 } else { LINES };
-            let per_chunk = ceil(rows, most).max(KEPT_CHUNK / run.max(1)).max(least);
+            let cut = match geometry.columns {
+                0 => Cut::even(rows, ceil(rows, most).max(KEPT_CHUNK / run.max(1)).max(least)),
+                columns => Cut::new(&geometry.folded, None, columns),
+            };
             let part_steps = (tile / geometry.row / geometry.step * geometry.step).max(geometry.step);
             Division {
                 kept,
@@ -83,9 +85,8 @@ impl Division {
                 line_elements: line,
                 part_steps,
                 parts: ceil(geometry.line, part_steps),
-                rows: per_chunk,
-                chunks: ceil(rows, per_chunk).max(1),
-                cut: Cut::default(),
+                chunks: cut.chunks,
+                cut,
                 chunks_outside,
             }
         }
@@ -102,9 +103,6 @@ impl Division {
             return None;
         }
         let each = division.outer_elements(&geometry);
-        if !division.line_reduced {
-            return Some(division.rows / gcd(division.rows, each));
-        }
         let Cut { group, per_group, elements, chunks, .. } = division.cut;
         if each % group == 0 {
             Some(1)
@@ -117,9 +115,11 @@ impl Division {
 
     /// What is folded in one iteration of an outermost loop that is reduced: elements, or lines where they are kept.
     pub(super) fn outer_elements(&self, geometry: &Geometry) -> i64 {
+        // The columns of joined rows are folded each for itself.
+        let row = if geometry.joins_rows { 1 } else { geometry.row };
         match (geometry.line_dim, self.line_reduced) {
-            (0, _) => geometry.row,
-            (_, true) => self.reduced.count() / geometry.extents[0] * geometry.line * geometry.row,
+            (0, _) => row,
+            (_, true) => self.reduced.count() / geometry.extents[0] * geometry.line * row,
             (_, false) => self.reduced.count() / geometry.extents[0],
         }
     }
@@ -142,10 +142,9 @@ impl Division {
         let units = self.kept.count() * parts;
         let chunk = |iteration: i64| {
             let Cut { group, per_group, elements, .. } = self.cut;
-            match (iteration == extent, self.line_reduced) {
-                (true, _) => self.chunks,
-                (_, true) => iteration * each / group * per_group + iteration * each % group / elements,
-                (_, false) => iteration * each / self.rows,
+            match iteration == extent {
+                true => self.chunks,
+                false => iteration * each / group * per_group + iteration * each % group / elements.max(1),
             }
         };
         chunk(iterations.start) * units..chunk(iterations.end) * units

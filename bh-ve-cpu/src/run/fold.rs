@@ -6,7 +6,8 @@
 //! Within a chunk, elements of kept lines are folded one by one. Where lines are reduced, element `i` of the chunk goes to
 //! lane `i % 32`, unless the innermost axis is long: then a chunk is a number of its rows, and element `i` of row `r` goes
 //! to lane `i % 32` of set `r % 4`, so that compiled code can fold four rows side by side. At the end the sets are folded
-//! into one, and its lanes into one element.
+//! into one, and its lanes into one element. Where few elements are kept inside of many folded ones, row `r` of the chunk goes
+//! to set `r % 32`, which is what folds each column into lanes; the sets are folded by halving, as lanes are.
 
 use super::division::Division;
 use super::frame::{Folding, Frame};
@@ -144,7 +145,7 @@ pub(super) unsafe fn fold_units(
 struct Folder<'a> {
     frame: Frame<'a>,
     division: &'a Division,
-    /// Lanes, or a part of a line, for each fold.
+    /// Lanes, or a part of a line, for each fold; with columns, those of one set after the other.
     accumulators: &'a mut Vec<*mut u8>,
     stored: Partials,
     line: &'a mut Vec<*mut u8>,
@@ -163,6 +164,7 @@ impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
         let elements = match self.division.line_reduced {
+            _ if self.has_sets() => self.division.line_elements as usize * LANES,
             true if self.frame.joins() => RESULTS_AT + RESULTS,
             true if self.chunks_are_planes => LANES * TOGETHER,
             true if self.results_are_planes || self.division.cut.row.is_some() => LANES * ROW_SETS,
@@ -176,9 +178,23 @@ impl Folder<'_> {
             self.accumulators.push(at);
             at = at.wrapping_add(bytes(fold));
         }
+        if self.has_sets() {
+            for set in 1..LANES {
+                let first = set * self.division.line_elements as usize;
+                for (index, fold) in folds.iter().enumerate() {
+                    self.accumulators.push(self.accumulators[index].wrapping_add(first * fold.size));
+                }
+            }
+        }
         if self.frame.joins() {
             self.clear(LANES);
         }
+    }
+
+    /// Are rows folded into as many sets as there are lanes?
+    fn has_sets(&self) -> bool {
+        let geometry = &self.frame.program.geometry;
+        geometry.columns > 0 && (geometry.joins_rows || !self.division.line_reduced)
     }
 
     /// Sets accumulators of so many elements to the neutral element.
@@ -279,25 +295,26 @@ impl Folder<'_> {
         let (program, division) = (self.frame.program, self.division);
         let geometry = &program.geometry;
         let (first_step, elements) = if division.line_reduced {
-            (0, 1)
+            (0, division.line_elements)
         } else {
             let first_step = part * division.part_steps;
             (first_step, division.part_steps.min(geometry.line - first_step) * geometry.row)
         };
         // SAFETY: promised by the caller.
         unsafe {
-            if division.line_reduced {
-                let (first, count) = division.cut.chunk(chunk);
-                match division.cut.row {
-                    Some(row) => self.fold_rows(kept, (split(first, row).0, split(count, row).0), row),
-                    None => self.fold_run(kept, first, count),
-                }
-            } else {
-                self.fold_kept(kept, chunk, first_step, elements);
+            let (first, count) = division.cut.chunk(chunk);
+            match division.cut.row {
+                _ if !division.line_reduced => self.fold_kept(kept, (first, count), first_step, elements),
+                _ if geometry.joins_rows => self.fold_columns(kept, first, count),
+                Some(row) => self.fold_rows(kept, (split(first, row).0, split(count, row).0), row),
+                None => self.fold_run(kept, first, count),
+            }
+            if self.has_sets() {
+                self.join_columns();
             }
             for (index, fold) in program.folds.iter().enumerate() {
                 let accumulator = self.accumulators[index];
-                if division.line_reduced {
+                if division.line_reduced && !geometry.joins_rows {
                     (fold.join)(accumulator, accumulator);
                 }
                 match self.stored.of(program, index) {
@@ -317,29 +334,66 @@ impl Folder<'_> {
         }
     }
 
-    /// Folds a part of kept lines, one line after the other, element by element.
+    /// Folds a part of so many kept lines, one line after the other, element by element.
     ///
     /// # Safety
     /// As [`Folder::unit`].
-    unsafe fn fold_kept(&mut self, kept: &[*mut u8], chunk: i64, first_step: i64, elements: i64) {
+    unsafe fn fold_kept(&mut self, kept: &[*mut u8], (first, rows): (i64, i64), first_step: i64, elements: i64) {
         let (program, division) = (self.frame.program, self.division);
-        let first = chunk * division.rows;
-        let rows = division.rows.min(division.reduced.count() - first);
-        self.clear(elements as usize);
+        let (sets, folds) = (if self.has_sets() { LANES } else { 1 }, program.folds.len());
+        self.clear(elements as usize * sets);
         if rows > 0 {
             division.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
         }
         let steps = elements / program.geometry.row;
-        let mut left = rows;
+        let (mut left, mut set) = (rows, 0);
         while left > 0 {
             let ahead = if self.lines_are_planes { division.reduced.ahead(self.line_index) } else { 1 };
-            let together = ahead.min(left);
+            let mut together = ahead.min(left);
+            let mut accumulators = self.accumulators.as_slice();
+            if set > 0 {
+                // The sets up to the last one, without those before.
+                together = together.min((sets - set) as i64);
+                accumulators = &accumulators[set * folds..];
+            }
             // SAFETY: promised by the caller; the accumulators have room for these elements.
-            unsafe { self.frame.lines(self.line, together, first_step, steps, Folding::Elements(self.accumulators)) };
+            unsafe { self.frame.lines(self.line, together, first_step, steps, Folding::Elements(accumulators)) };
+            set = (set + together as usize) % sets;
             left -= together;
             if left > 0 {
                 division.reduced.skip(together, &program.slots, self.line, self.line_index);
             }
+        }
+    }
+
+    /// Folds so many rows of columns, which are steps of lines, into the sets.
+    ///
+    /// # Safety
+    /// As [`Folder::unit`].
+    unsafe fn fold_columns(&mut self, kept: &[*mut u8], first: i64, count: i64) {
+        let (program, division) = (self.frame.program, self.division);
+        let (line, sets, folds) = (program.geometry.line, LANES as i64, program.folds.len());
+        self.clear(LANES * division.line_elements as usize);
+        if count == 0 {
+            return;
+        }
+        let (line_number, mut step) = split(first, line);
+        division.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        let (mut left, mut set) = (count, 0);
+        while left > 0 {
+            if step == line {
+                division.reduced.next(&program.slots, self.line, self.line_index);
+                step = 0;
+            }
+            let rows = left.min(line - step);
+            // All sets several times, or those from the current one on.
+            let (times, steps) = if set == 0 && rows >= sets { (rows / sets, sets) } else { (1, rows.min(sets - set)) };
+            let accumulators = &self.accumulators[set as usize * folds..][..folds];
+            // SAFETY: promised by the caller; the accumulators have room for the elements of these sets.
+            unsafe { self.frame.lines(self.line, times, step, steps, Folding::Elements(accumulators)) };
+            set = (set + steps) % sets;
+            step += times * steps;
+            left -= times * steps;
         }
     }
 
@@ -413,6 +467,20 @@ impl Folder<'_> {
         if count > 1 {
             self.turn(LANES * ROW_SETS, (ROW_SETS - turned) % ROW_SETS * LANES);
             self.join_sets();
+        }
+    }
+
+    /// Folds the sets of columns by halving into the first.
+    fn join_columns(&mut self) {
+        for (fold, &accumulator) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
+            let mut sets = LANES;
+            while sets > 1 {
+                sets /= 2;
+                let elements = sets * self.division.line_elements as usize;
+                let upper = accumulator.wrapping_add(elements * fold.size);
+                // SAFETY: the accumulators are as many sets.
+                unsafe { (fold.combine)(elements, accumulator, accumulator, upper, upper) };
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Binding;
 use super::scratch::FrameScratch;
 use crate::primitives::{LANES, Primitives};
-use crate::program::{Fold, Native, Op, Place, Program, RowStride, SUM_TERMS};
+use crate::program::{Fold, Native, Op, Place, Program, Repeated, RowStride, SUM_TERMS};
 use crate::tier1::Code;
 use bh_fuser::lower::Dim;
 use bh_jit_abi::{Call, SCRATCH_BYTES};
@@ -17,7 +17,8 @@ pub(crate) enum Folding<'a> {
     /// So many sets of lanes, as [`Call::sets`] says: element `i` of the part of line `r` goes to lane `i % LANES` of set
     /// `r % sets`.
     Lanes(&'a [*mut u8], usize),
-    /// As many elements as the part of the line has: those of all lines.
+    /// As many elements as the part of the line has: those of all lines, or those of one line after the other where there are
+    /// sets of them, each with an accumulator for each fold.
     Elements(&'a [*mut u8]),
     /// An element for each line, in accumulators as [`Call::accumulators`] says: where [`Frame::joins`].
     Results(&'a [*mut u8]),
@@ -30,7 +31,7 @@ pub(crate) struct Frame<'a> {
     table: &'a mut Vec<*mut u8>,
     line_marks: &'a mut Vec<*mut u8>,
     first_slot: usize,
-    /// Compiled code and its scratch memory, instead of block operations.
+    /// Compiled code and its scratch memory, instead of block operations. Repeated columns lie behind that.
     code: Option<(&'a Code, &'a Native, *mut u8)>,
 }
 
@@ -51,7 +52,9 @@ impl<'a> Frame<'a> {
             && let Some(code) = native.kernel.code()
         {
             table.resize(program.places(), std::ptr::null_mut());
-            let code = Some((code, native, registers.reserve(SCRATCH_BYTES)));
+            line_marks.resize(native.repeated.len(), std::ptr::null_mut());
+            let bytes = native.repeated.iter().map(|repeated| repeated.bytes).sum::<usize>();
+            let code = Some((code, native, registers.reserve(SCRATCH_BYTES + bytes)));
             return Frame { program, binding, table, line_marks, first_slot, code };
         }
         let memory = registers.reserve(first_slot * program.register_bytes);
@@ -91,10 +94,16 @@ impl<'a> Frame<'a> {
         // SAFETY: promised by the caller.
         unsafe {
             match self.code {
+                Some((code, native, scratch)) if geometry.joins_rows => {
+                    self.seek(positions, 0, first);
+                    self.repeat(native, scratch);
+                    self.call(code, native, scratch, (lines, steps * geometry.row), folding);
+                }
                 Some((code, native, scratch)) if geometry.spans() => {
                     debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(..)), "rows are no lines");
                     for line in 0..lines {
                         self.seek(positions, line, first);
+                        let folding = self.of_line(folding, line);
                         self.call(code, native, scratch, (steps, geometry.row), folding);
                     }
                 }
@@ -103,7 +112,10 @@ impl<'a> Frame<'a> {
                     self.call(code, native, scratch, (lines, steps), folding);
                 }
                 // Rows of one line follow each other along it, so a block may have several.
-                None if lines > 1 && 2 * steps <= geometry.step && geometry.rows_of_line() > 1 => {
+                None if lines > 1
+                    && 2 * steps <= geometry.step
+                    && (geometry.rows_of_line() > 1 || geometry.joins_rows) =>
+                {
                     self.rows_in_blocks(positions, lines, first, steps, folding);
                 }
                 None => match folding {
@@ -113,6 +125,46 @@ impl<'a> Frame<'a> {
                     _ => (0..lines).for_each(|line| self.line_in_blocks(positions, line, first, steps, folding)),
                 },
             }
+        }
+    }
+
+    /// Accumulators of one line of several.
+    fn of_line<'b>(&self, folding: Folding<'b>, line: i64) -> Folding<'b> {
+        match folding {
+            Folding::Elements(accumulators) if !accumulators.is_empty() => {
+                let folds = self.program.folds.len();
+                let set = line as usize % (accumulators.len() / folds);
+                Folding::Elements(&accumulators[set * folds..][..folds])
+            }
+            _ => folding,
+        }
+    }
+
+    /// Repeats what slots have in all rows as often as rows are joined, and sets the slots there.
+    ///
+    /// # Safety
+    /// The slots must be at a row.
+    unsafe fn repeat(&mut self, native: &Native, scratch: *mut u8) {
+        let columns = self.program.geometry.row as usize;
+        let mut to = scratch.wrapping_add(SCRATCH_BYTES);
+        for (&Repeated { slot, run, stride, size, bytes }, mark) in
+            native.repeated.iter().zip(self.line_marks.iter_mut())
+        {
+            let position = &mut self.table[self.first_slot + slot];
+            if *mark != *position {
+                *mark = *position;
+                // SAFETY: promised by the caller; there is room for as many rows as are joined.
+                unsafe {
+                    run(columns, to, *position, stride);
+                    let (row, mut rows) = (columns * size, 1);
+                    while rows < LANES {
+                        std::ptr::copy_nonoverlapping(to, to.wrapping_add(rows * row), rows * row);
+                        rows *= 2;
+                    }
+                }
+            }
+            *position = to;
+            to = to.wrapping_add(bytes);
         }
     }
 
@@ -193,6 +245,7 @@ impl<'a> Frame<'a> {
     /// As [`Frame::lines`]; a block must have room for a row.
     unsafe fn rows_in_blocks(&mut self, positions: &[*mut u8], rows: i64, first: i64, row: i64, folding: Folding<'_>) {
         let per_block = self.program.geometry.step / row;
+        let elements = (row * self.program.geometry.row) as usize;
         let mut at = 0;
         // SAFETY: promised by the caller.
         unsafe {
@@ -201,7 +254,7 @@ impl<'a> Frame<'a> {
                 let block = per_block.min(rows - at);
                 self.compute(block * row);
                 for number in 0..block {
-                    self.fold(folding, at + number, (0, (number * row) as usize), row as usize);
+                    self.fold(folding, at + number, (0, number as usize * elements), elements);
                 }
                 self.store(block * row);
                 self.advance(block * row);
@@ -225,6 +278,9 @@ impl<'a> Frame<'a> {
         let (accumulators, sets): (&[_], _) = match folding {
             Folding::None => (&[], 1),
             Folding::Lanes(accumulators, sets) => (accumulators, sets as i64),
+            Folding::Elements(accumulators) if accumulators.len() > self.program.folds.len() => {
+                (accumulators, LANES as i64)
+            }
             Folding::Elements(accumulators) | Folding::Results(accumulators) => (accumulators, 1),
         };
         let call = Call {
@@ -264,9 +320,11 @@ impl<'a> Frame<'a> {
                         (fold.lanes)(count, lanes, a, b);
                     }
                 }
-                Folding::Elements(accumulators) => {
+                Folding::Elements(_) => {
+                    let Folding::Elements(accumulators) = self.of_line(folding, line) else { return };
                     for (fold, &elements) in self.program.folds.iter().zip(accumulators) {
-                        let (elements, value) = (elements.wrapping_add(offset * fold.size), self.at(fold.args[0]));
+                        let elements = elements.wrapping_add(offset * fold.size);
+                        let value = self.at(fold.args[0]).wrapping_add(from * fold.size);
                         (fold.combine)(count, elements, elements, value, value);
                     }
                 }

@@ -4,7 +4,7 @@ use crate::program::Geometry;
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Dim, SlotMode, Stage, Step};
-use bh_jit_abi::{Divider, Fetch, Folds, LONG_ROW, Level, Near, Request, SlotForm, Stride};
+use bh_jit_abi::{Divider, Fetch, Folds, LANES, LONG_ROW, Level, Near, Request, SlotForm, Stride};
 
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
 const NEAR_ROWS: i64 = 8;
@@ -53,10 +53,12 @@ pub(crate) fn request(
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
     let folds = match (kernel.reduces(), geometry.line_role()) {
         (false, _) => Folds::None,
+        (true, Dim::Reduced) if geometry.joins_rows => Folds::Columns,
         // The lanes of blocks that span rows do not follow the rows.
         (true, Dim::Reduced) if geometry.spans() => return None,
         (true, Dim::Reduced) => Folds::Lanes,
         (true, Dim::Kept) if geometry.spans() => Folds::Elements,
+        (true, Dim::Kept) if geometry.columns > 0 => Folds::Sets,
         (true, Dim::Kept) => Folds::Columns,
     };
     if kernel.steps.iter().any(|step| matches!(step, Step::Gather { .. })) {
@@ -65,25 +67,30 @@ pub(crate) fn request(
     let inner = if geometry.spans() { geometry.line_dim + 1 } else { geometry.line_dim };
     let mut slots: Vec<SlotForm> = Vec::with_capacity(kernel.slots.len());
     for (index, slot) in kernel.slots.iter().enumerate() {
+        let repeats = slot.mode == SlotMode::Read && geometry.repeats(parameters.stride(index));
         let stride = match (slot.mode, parameters.stride(index)[inner]) {
             (SlotMode::Index, _) => Stride::Other,
             (SlotMode::Result, _) => Stride::Zero,
+            _ if repeats => Stride::Unit,
             (_, 1) => Stride::Unit,
             (SlotMode::Read, 0) => Stride::Zero,
             _ => Stride::Other,
         };
         let dense = stride == Stride::Unit;
-        let is_near = dense && slot.mode == SlotMode::Read;
+        // What is repeated lies in memory of its own.
+        let is_near = dense && slot.mode == SlotMode::Read && !repeats;
         let near = if is_near { neighbour(stage, geometry, &slots, index, &together) } else { None };
-        let streams = dense && slot.mode == SlotMode::Write && !geometry.spans() && streams(index as u16);
+        let is_row = !geometry.spans() || geometry.joins_rows;
+        let streams = dense && slot.mode == SlotMode::Write && is_row && streams(index as u16);
         // Every row reads it again.
-        let again = folds == Folds::Columns && geometry.plane_stride(parameters.stride(index)) == 0;
+        let again = matches!(folds, Folds::Columns | Folds::Sets) && geometry.plane_stride(parameters.stride(index)) == 0;
         let fetch = if again { Fetch::Nothing } else { fetch(index) };
         slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, fetch, near });
     }
     let divides = kernel.steps.iter().any(|step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. }));
+    let row = geometry.extents[inner] * if geometry.joins_rows { LANES as i64 } else { 1 };
     let is_short = |slot: &SlotForm| {
-        let bytes = geometry.extents[inner] as usize * slot.dtype.size();
+        let bytes = row as usize * slot.dtype.size();
         slot.mode == SlotMode::Read && slot.stride == Stride::Zero && bytes < LONG_ROW
     };
     Some(Request {
@@ -118,7 +125,7 @@ fn neighbour(
 ) -> Option<Near> {
     let parameters = &stage.parameters;
     let strides = parameters.stride(index);
-    let pitch = if geometry.spans() { strides[geometry.line_dim] } else { geometry.plane_stride(strides) };
+    let pitch = if geometry.spans() && !geometry.joins_rows { strides[geometry.line_dim] } else { geometry.plane_stride(strides) };
     earlier.iter().enumerate().find_map(|(other, form)| {
         let moves_along = form.mode == SlotMode::Read
             && form.stride == Stride::Unit

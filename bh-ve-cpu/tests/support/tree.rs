@@ -14,6 +14,8 @@ const KEPT_CHUNK: usize = 32_768;
 const KEPT_PARTIALS: usize = 1 << 20;
 const MANY_KEPT: usize = 1 << 16;
 const LINES: usize = 64;
+const COLUMNS: std::ops::Range<usize> = 2..32;
+const COLUMN_ROWS: usize = 128;
 
 /// The sizes of the chunks that these axes are cut into: at most `most`, and a multiple of `unit` where possible.
 fn chunks(axes: &[usize], most: usize, unit: usize) -> Vec<usize> {
@@ -62,12 +64,25 @@ fn tree<T: Copy>(axes: &[usize], values: &[T], neutral: T, op: impl Fn(T, T) -> 
         for lane in 0..LANES {
             joined[lane] = op(op(joined[lane], second[lane]), op(third[lane], fourth[lane]));
         }
-        let mut joined = joined.to_vec();
-        while joined.len() > 1 {
-            let upper = joined.split_off(joined.len() / 2);
-            joined = joined.iter().zip(&upper).map(|(&a, &b)| op(a, b)).collect();
+        results.push(halve(joined.to_vec(), &op));
+    }
+    assert!(rest.is_empty());
+    halve(results, op)
+}
+
+/// The fold of one of a few columns inside of these axes, row by row into lanes.
+fn column_tree<T: Copy>(axes: &[usize], columns: usize, values: &[T], neutral: T, op: impl Fn(T, T) -> T) -> T {
+    let axes: Vec<usize> = axes.iter().copied().filter(|&extent| extent != 1).collect();
+    let mut rest = values;
+    let mut results: Vec<T> = Vec::new();
+    for size in chunks(&axes, 1 << (KEPT_CHUNK / columns).ilog2(), LANES) {
+        let (chunk, after) = rest.split_at(size);
+        rest = after;
+        let mut lanes = [neutral; LANES];
+        for (row, &value) in chunk.iter().enumerate() {
+            lanes[row % LANES] = op(lanes[row % LANES], value);
         }
-        results.push(joined[0]);
+        results.push(halve(lanes.to_vec(), &op));
     }
     assert!(rest.is_empty());
     halve(results, op)
@@ -176,6 +191,9 @@ i3: v4 = add_reduce axes({axes}) v1
     let (outer, inner) = (part(&kept), part(folded));
     let run = shape.iter().enumerate().rev().take_while(|(axis, _)| !folded.contains(axis)).map(|(_, extent)| extent);
     let run: usize = run.product();
+    let around = shape.iter().enumerate().rev().skip_while(|(axis, _)| !folded.contains(axis));
+    let rows: usize = around.take_while(|(axis, _)| folded.contains(axis)).map(|(_, extent)| extent).product();
+    let has_columns = COLUMNS.contains(&run) && rows >= COLUMN_ROWS;
     let mut wanted = [Vec::new(), Vec::new(), Vec::new()];
     for from in outer {
         let values: Vec<f64> = inner.iter().map(|at| number(from + at)).collect();
@@ -186,6 +204,12 @@ i3: v4 = add_reduce axes({axes}) v1
                 tree(&folded_shape, &tripled, 0.0, |a, b| a + b),
                 tree(&folded_shape, &tripled, f64::INFINITY, f64::min),
                 tree(&folded_shape, &singles, 0.0, |a, b| a + b),
+            )
+        } else if has_columns {
+            (
+                column_tree(&folded_shape, run, &tripled, 0.0, |a, b| a + b),
+                column_tree(&folded_shape, run, &tripled, f64::INFINITY, f64::min),
+                column_tree(&folded_shape, run, &singles, 0.0, |a, b| a + b),
             )
         } else {
             (
@@ -278,6 +302,25 @@ pub fn check_folds(drivers: &mut [Driver]) {
         (&[9001, 8], &[0]),
         (&[5000, 13], &[0]),
         (&[90, 70, 19], &[0, 1]),
+        // Columns, which lie in memory row after row or not.
+        (&[127, 8], &[0]),
+        (&[128, 3], &[0]),
+        (&[1003, 2], &[0]),
+        (&[70_001, 3], &[0]),
+        (&[9001, 7], &[0]),
+        (&[333, 31], &[0]),
+        (&[20_007, 31], &[0]),
+        (&[700, 32], &[0]),
+        (&[700, 2, 3], &[0]),
+        (&[700, 4, 5], &[0]),
+        (&[5, 401, 3], &[1]),
+        (&[5, 401, 11], &[1]),
+        (&[50, 130, 3], &[0, 1]),
+        (&[50, 130, 12], &[0, 1]),
+        (&[3, 9000, 12], &[0, 1]),
+        (&[90, 3, 5], &[0, 1]),
+        (&[7, 6, 140, 9], &[0, 2]),
+        (&[7, 6, 140, 2, 2], &[0, 2]),
     ] {
         for dense in 0..=shape.len() {
             check(drivers, shape, folded, dense);

@@ -74,6 +74,7 @@ fn part(stage: &Stage, group: &[usize], made: &[usize], root: usize) -> Stage {
             constants: parameters.constants.clone(),
             gathers: parameters.gathers.clone(),
             folded: parameters.folded.clone(),
+            columns: parameters.columns,
             ..Parameters::default()
         },
     };

@@ -24,7 +24,8 @@ pub struct Call {
     pub rows: i64,
     /// Elements of a row.
     pub count: i64,
-    /// Sets of lanes, with [`crate::Folds::Lanes`]: a power of two, at least [`ROW_SETS`] if there are several rows.
+    /// Sets of lanes, with [`crate::Folds::Lanes`]: a power of two, at least [`ROW_SETS`] if there are several rows; or sets of
+    /// elements, with [`crate::Folds::Sets`].
     pub sets: i64,
     /// The position of each slot's first element; for index views, the first number.
     pub slots: *const *mut u8,
@@ -39,7 +40,8 @@ pub struct Call {
     /// The accumulators of each fold. With [`crate::Folds::Lanes`] they are sets of [`LANES`] lanes, one set after the
     /// other: element `i` of row `r` goes to lane `i % LANES` of set `r % sets`, so that a call with one row leaves all
     /// sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the rows, row
-    /// after row, and with [`crate::Folds::Columns`] those of one row, for all. With [`crate::Folds::Results`] they begin with
+    /// after row, and with [`crate::Folds::Columns`] those of one row, for all. With [`crate::Folds::Sets`] they are
+    /// sets of those of one row, row `r` going to set `r % sets`. With [`crate::Folds::Results`] they begin with
     /// [`LANES`] neutral elements, and from [`RESULTS_AT`] on they are the results of the rows; there is room for those of a
     /// multiple of [`JOINED`] rows.
     pub accumulators: *const *mut u8,

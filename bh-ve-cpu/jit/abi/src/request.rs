@@ -33,6 +33,9 @@ pub enum Folds {
     Elements,
     /// As many elements as a row has: element `i` of all rows goes to the same one.
     Columns,
+    /// Sets of as many elements as a row has: element `i` of row `r` goes to the same one of one of them, as
+    /// [`crate::Call::sets`] says.
+    Sets,
     /// One element for each row: 32 lanes as with [`Folds::Lanes`], of which lane `i` takes lane `i + 16`, then `i + 8`, 4, 2
     /// and 1.
     Results,
@@ -156,7 +159,7 @@ impl Request {
         let level = *[Level::Avx2, Level::Avx512].get(usize::from(reader.byte()?))?;
         let divider = *[Divider::Slow, Divider::Fast].get(usize::from(reader.byte()?))?;
         let fast_math = reader.byte()? != 0;
-        let folds = [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Results];
+        let folds = [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Sets, Folds::Results];
         let folds = *folds.get(usize::from(reader.byte()?))?;
         let in_order = reader.byte()? != 0;
         let short = reader.byte()? != 0;
@@ -392,7 +395,7 @@ mod tests {
 
     #[test]
     fn requests_survive_encoding() {
-        for folds in [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Results] {
+        for folds in [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Sets, Folds::Results] {
             let request = Request { folds, ..request() };
             assert_eq!(Request::decode(&request.encode()), Some(request));
         }
