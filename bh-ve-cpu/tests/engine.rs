@@ -11,6 +11,7 @@ use bh_core::Component;
 use bh_core::abi::status;
 use bh_fuser::{Options, Partitioner};
 use bh_ve_cpu::simd::Isa;
+use support::columns::column_folds;
 use support::{Driver, singletons};
 
 fn batch(text: &str) -> Batch {
@@ -96,6 +97,26 @@ fn every_instruction_set_equals_the_oracle() {
             let oracle = program.oracle().unwrap();
             let actual = driver.run_on(&singletons(&program.batch).as_ref(), &program.memory).unwrap();
             oracle.check(&program.batch, &actual).unwrap_or_else(|error| panic!("{isa}, seed {seed}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn folds_of_columns_have_the_same_bits_with_every_instruction_set() {
+    let mut drivers: Vec<(Isa, Driver)> = Isa::available()
+        .map(|isa| (isa, Driver::new(&[("threads", "2"), ("isa", isa.name()), ("jit", "off")]).unwrap()))
+        .collect();
+    for seed in 0..600 {
+        let program = column_folds(seed);
+        let oracle = program.oracle().unwrap();
+        let mut first: Option<Memory> = None;
+        for (isa, driver) in &mut drivers {
+            let actual = driver.run_on(&singletons(&program.batch).as_ref(), &program.memory).unwrap();
+            oracle.check(&program.batch, &actual).unwrap_or_else(|error| panic!("{isa}, seed {seed}: {error}"));
+            let first = first.get_or_insert_with(|| actual.clone());
+            for base in &program.batch.bases {
+                assert!(actual.get(base.id) == first.get(base.id), "{isa}, seed {seed}: identity {} differs", base.id);
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use bh_core::Component;
 use bh_fuser::lower::{self, Dim, Home, SlotMode, SweepOptions};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
 use support::chains::{Dice, stencil_chain};
+use support::columns::column_folds;
 use support::rows::row_chain;
 use support::{Driver, with_constants};
 
@@ -221,6 +222,27 @@ fn long_rows_and_threads_do_not_change_bits() {
             1 => vec![dice.pick(9, 14), dice.pick(33_000, 50_000)],
             2 => vec![dice.pick(20, 30), dice.pick(4, 6), dice.pick(2000, 4000)],
             _ => vec![dice.pick(20, 30), dice.pick(8192, 16_000)],
+        };
+        let (program, rounds) = row_chain(seed, &shape, dice.pick(3, 6) as usize);
+        compare(&mut drivers, (program, rounds), seed, ALGORITHMS[seed as usize % 3]);
+    }
+    for driver in &drivers[1..] {
+        assert!(driver.counter("sweeps") > 4, "{} sweeps", driver.counter("sweeps"));
+    }
+}
+
+#[test]
+fn columns_and_threads_do_not_change_bits() {
+    let mut drivers = [plain(), driver(1, "400000"), driver(2, "500000"), driver(3, "3000000"), driver(16, "1000000")];
+    for seed in 0..1200 {
+        compare(&mut drivers, (column_folds(seed), false), seed, ALGORITHMS[seed as usize % 3]);
+    }
+    for seed in 0..30 {
+        let mut dice = Dice(seed ^ 66);
+        let shape = match seed % 3 {
+            0 => vec![dice.pick(30_000, 90_000), dice.pick(2, 7)],
+            1 => vec![dice.pick(5000, 20_000), dice.pick(8, 31)],
+            _ => vec![dice.pick(10_000, 20_000), dice.pick(2, 4), dice.pick(2, 4)],
         };
         let (program, rounds) = row_chain(seed, &shape, dice.pick(3, 6) as usize);
         compare(&mut drivers, (program, rounds), seed, ALGORITHMS[seed as usize % 3]);

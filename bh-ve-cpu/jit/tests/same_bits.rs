@@ -10,6 +10,7 @@ use bh_bytecode::{DType, Kind, Opcode, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
 use pair::{Keys, check_bits, compare, engine, levels};
 use support::chains::{Dice, stencil_chain};
+use support::columns::column_folds;
 use support::{Driver, singletons};
 
 fn check(drivers: &mut [Driver; 2], program: &Program, algorithm: Option<Algorithm>) -> Result<(), String> {
@@ -86,6 +87,15 @@ fn folds_have_the_bits_of_their_tree() {
         let mut driver = engine(isa, "on", &[]);
         support::tree::check_folds(std::slice::from_mut(&mut driver));
         assert!(driver.counter("kernels compiled") > 0);
+    }
+}
+
+#[test]
+fn folds_of_columns() {
+    for isa in levels() {
+        for algorithm in [None, Some(Algorithm::Greedy)] {
+            sweep_of((isa, &[("stream_bytes", "4096")]), 0..150, column_folds, algorithm);
+        }
     }
 }
 

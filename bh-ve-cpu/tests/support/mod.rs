@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 pub mod chains;
+pub mod columns;
 pub mod rows;
 pub mod tree;
 
