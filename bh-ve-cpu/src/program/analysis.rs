@@ -358,7 +358,7 @@ impl<'a> Analysis<'a> {
 
     /// Merges a binary operation into the fold that is the only user of its result, where lines are folded into lanes.
     fn fuse_folds(&mut self, primitives: Primitives) {
-        if self.geometry.line_role() != Dim::Reduced || self.geometry.joins_rows {
+        if self.geometry.line_role() != Dim::Reduced || self.geometry.steps.is_some() {
             return;
         }
         for index in 0..self.forms.len() {

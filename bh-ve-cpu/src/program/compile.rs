@@ -335,7 +335,7 @@ impl Compiler<'_> {
         let strides = |dim: usize| -> Vec<i64> { program.slots.iter().map(|slot| slot.strides[dim] as i64).collect() };
         let planes = || program.slots.iter().map(|slot| slot.plane as i64).collect();
         let repeated = self.repeated(program);
-        let (inner, outer) = if geometry.joins_rows {
+        let (inner, outer) = if geometry.steps.is_some() {
             let mut inner = strides(geometry.line_dim + 1);
             repeated.iter().for_each(|repeated| inner[repeated.slot] = repeated.size as i64);
             (inner, planes())

@@ -18,6 +18,15 @@ const LONG_ROW: i64 = 64;
 /// Sets that rows of few kept elements are folded into.
 const SETS: i64 = primitives::LANES as i64;
 
+/// How rows of columns lie that are the steps of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Steps {
+    /// One after the other in all slots that do not find the same in all rows: as many as there are sets are one long row.
+    Joined,
+    /// Otherwise.
+    Apart,
+}
+
 /// Lines, blocks, and the loops around them.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
@@ -35,8 +44,8 @@ pub(crate) struct Geometry {
     pub(crate) long_row: Option<i64>,
     /// Kept elements of a row, if rows are folded into sets; else 0.
     pub(crate) columns: i64,
-    /// Are these the elements of a step of reduced lines? [`SETS`] steps make one long row then.
-    pub(crate) joins_rows: bool,
+    /// How they lie if they are the steps of reduced lines.
+    pub(crate) steps: Option<Steps>,
     /// Steps of a block.
     pub(crate) step: i64,
 }
@@ -49,13 +58,12 @@ impl Geometry {
         let columns = parameters.columns;
         let is_long = |&row: &i64| row >= LONG_ROW && dims[last] == Dim::Reduced && columns == 0;
         let long_row = folded.last().copied().filter(is_long);
-        if joins_rows(kernel, parameters) {
-            let (line, row) = (extents[last - 1], extents[last]);
+        let steps = Steps::new(kernel, parameters);
+        if steps.is_some() {
+            let (line_dim, line, row) = (last - 1, extents[last - 1], extents[last]);
             let step = (SPAN / row / SETS * SETS).max(SETS).min(line);
-            let (line_dim, joins_rows) = (last - 1, true);
-            return Geometry { line_dim, line, row, long_row, columns, joins_rows, step, extents, dims, folded };
+            return Geometry { line_dim, line, row, long_row, columns, steps, step, extents, dims, folded };
         }
-        let joins_rows = false;
         let spans = last > 0
             && extents[last] < SHORT_ROW
             && extents[last] > 0
@@ -67,11 +75,11 @@ impl Geometry {
             let lanes = primitives::LANES as i64;
             let unit = if dims[last] == Dim::Reduced { lanes >> row.trailing_zeros().min(lanes.ilog2()) } else { 1 };
             let step = (SPAN / row / unit * unit).max(unit).min(line);
-            Geometry { line_dim: last - 1, line, row, long_row, columns, joins_rows, step, extents, dims, folded }
+            Geometry { line_dim: last - 1, line, row, long_row, columns, steps, step, extents, dims, folded }
         } else {
             let line = extents[last];
             let step = line.max(1);
-            Geometry { line_dim: last, line, row: 1, long_row, columns, joins_rows, step, extents, dims, folded }
+            Geometry { line_dim: last, line, row: 1, long_row, columns, steps, step, extents, dims, folded }
         }
     }
 
@@ -107,10 +115,12 @@ impl Geometry {
 
     /// The stride from line to line of a plane, for strides along the dimensions. The lines of a plane follow each other
     /// along the dimension around them; where a line is several long rows of a fold, these are the plane, and where all
-    /// of a fold is one line, its chunks, and where rows are joined, as many of them as there are sets. 0 if there is none.
+    /// of a fold is one line, its chunks, and where rows of columns are steps, these, or as many as are joined. 0 if there is none.
     pub(crate) fn plane_stride(&self, strides: &[i64]) -> i64 {
-        if self.joins_rows {
-            return strides[self.line_dim].wrapping_mul(SETS);
+        match self.steps {
+            Some(Steps::Joined) => return strides[self.line_dim].wrapping_mul(SETS),
+            Some(Steps::Apart) => return strides[self.line_dim],
+            None => {}
         }
         match (self.long_row, self.chunk()) {
             (Some(row), _) if self.line > row => strides[self.line_dim].wrapping_mul(row),
@@ -119,9 +129,14 @@ impl Geometry {
         }
     }
 
+    /// Are rows of columns the steps of reduced lines, and as many as there are sets one long row?
+    pub(crate) fn joins_rows(&self) -> bool {
+        self.steps == Some(Steps::Joined)
+    }
+
     /// Where rows are joined, does a slot find the same columns, several of them, in all rows?
     pub(crate) fn repeats(&self, strides: &[i64]) -> bool {
-        self.joins_rows && strides[self.line_dim] == 0 && strides[self.line_dim + 1] != 0
+        self.joins_rows() && strides[self.line_dim] == 0 && strides[self.line_dim + 1] != 0
     }
 
     /// The elements of a chunk, if a fold's only line is several chunks, which begin at multiples of that.
@@ -144,19 +159,26 @@ impl Geometry {
     }
 }
 
-/// Do rows of columns follow each other in all slots along the dimension around them, or are they the same, so that several rows
-/// are one? An index view has no memory to repeat them from.
-fn joins_rows(kernel: &Kernel, parameters: &Parameters) -> bool {
-    let (extents, columns) = (&parameters.extents, parameters.columns);
-    let (Some(&row), Some(dim)) = (extents.last(), extents.len().checked_sub(2)) else { return false };
-    let follows = |slot: usize| {
-        let strides = parameters.stride(slot);
-        let again = strides[dim] == 0 && kernel.slots[slot].mode != SlotMode::Index;
-        again || strides[dim] == strides[dim + 1].wrapping_mul(columns)
-    };
-    columns > 0
-        && row == columns
-        && kernel.dims[dim..] == [Dim::Reduced, Dim::Kept]
-        && extents[dim] >= SETS
-        && (0..kernel.slots.len()).all(follows)
+impl Steps {
+    /// How rows of columns lie that are the innermost kept dimension of a stage, in a reduced one; `None` if there are none, or
+    /// too few in a line.
+    fn new(kernel: &Kernel, parameters: &Parameters) -> Option<Steps> {
+        let (extents, columns) = (&parameters.extents, parameters.columns);
+        let dim = extents.len().checked_sub(2)?;
+        if columns == 0 || kernel.dims[dim..] != [Dim::Reduced, Dim::Kept] || extents[dim] < SETS {
+            return None;
+        }
+        let follows = |slot: usize| {
+            let strides = parameters.stride(slot);
+            // An index view has no memory to be repeated from.
+            let again = strides[dim] == 0 && kernel.slots[slot].mode != SlotMode::Index;
+            again || strides[dim] == strides[dim + 1].wrapping_mul(columns)
+        };
+        match (extents[dim + 1] == columns, (0..kernel.slots.len()).all(follows)) {
+            (true, true) => Some(Steps::Joined),
+            (true, false) => Some(Steps::Apart),
+            // Columns are several dimensions.
+            (false, _) => None,
+        }
+    }
 }

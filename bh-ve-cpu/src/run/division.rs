@@ -26,7 +26,7 @@ pub(crate) struct Division {
     pub(super) line_reduced: bool,
     /// Kept elements in all.
     pub(super) kept_elements: i64,
-    /// Kept elements of a line: 1 if it is reduced, but for the columns of joined rows.
+    /// Kept elements of a line: 1 if it is reduced, but for columns.
     pub(super) line_elements: i64,
     /// Steps of a line that belong together, and how many such parts a line has.
     pub(super) part_steps: i64,
@@ -51,7 +51,7 @@ impl Division {
         let chunks_outside = geometry.dims[0] == Dim::Reduced;
         if geometry.line_role() == Dim::Reduced {
             let cut = Cut::new(&geometry.folded, geometry.long_row, geometry.columns);
-            let line_elements = if geometry.joins_rows { geometry.row } else { 1 };
+            let line_elements = if geometry.steps.is_some() { geometry.row } else { 1 };
             Division {
                 kept_elements: kept.count() * line_elements,
                 kept,
@@ -115,8 +115,8 @@ impl Division {
 
     /// What is folded in one iteration of an outermost loop that is reduced: elements, or lines where they are kept.
     pub(super) fn outer_elements(&self, geometry: &Geometry) -> i64 {
-        // The columns of joined rows are folded each for itself.
-        let row = if geometry.joins_rows { 1 } else { geometry.row };
+        // Columns are folded each for itself.
+        let row = if geometry.steps.is_some() { 1 } else { geometry.row };
         match (geometry.line_dim, self.line_reduced) {
             (0, _) => row,
             (_, true) => self.reduced.count() / geometry.extents[0] * geometry.line * row,

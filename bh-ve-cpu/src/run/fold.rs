@@ -194,7 +194,7 @@ impl Folder<'_> {
     /// Are rows folded into as many sets as there are lanes?
     fn has_sets(&self) -> bool {
         let geometry = &self.frame.program.geometry;
-        geometry.columns > 0 && (geometry.joins_rows || !self.division.line_reduced)
+        geometry.columns > 0 && (geometry.steps.is_some() || !self.division.line_reduced)
     }
 
     /// Sets accumulators of so many elements to the neutral element.
@@ -305,7 +305,7 @@ impl Folder<'_> {
             let (first, count) = division.cut.chunk(chunk);
             match division.cut.row {
                 _ if !division.line_reduced => self.fold_kept(kept, (first, count), first_step, elements),
-                _ if geometry.joins_rows => self.fold_columns(kept, first, count),
+                _ if geometry.steps.is_some() => self.fold_columns(kept, first, count),
                 Some(row) => self.fold_rows(kept, (split(first, row).0, split(count, row).0), row),
                 None => self.fold_run(kept, first, count),
             }
@@ -314,7 +314,7 @@ impl Folder<'_> {
             }
             for (index, fold) in program.folds.iter().enumerate() {
                 let accumulator = self.accumulators[index];
-                if division.line_reduced && !geometry.joins_rows {
+                if division.line_reduced && geometry.steps.is_none() {
                     (fold.join)(accumulator, accumulator);
                 }
                 match self.stored.of(program, index) {

@@ -94,10 +94,14 @@ impl<'a> Frame<'a> {
         // SAFETY: promised by the caller.
         unsafe {
             match self.code {
-                Some((code, native, scratch)) if geometry.joins_rows => {
+                Some((code, native, scratch)) if geometry.steps.is_some() => {
                     self.seek(positions, 0, first);
                     self.repeat(native, scratch);
-                    self.call(code, native, scratch, (lines, steps * geometry.row), folding);
+                    let rows = match geometry.joins_rows() {
+                        true => (lines, steps * geometry.row),
+                        false => (lines * steps, geometry.row),
+                    };
+                    self.call(code, native, scratch, rows, folding);
                 }
                 Some((code, native, scratch)) if geometry.spans() => {
                     debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(..)), "rows are no lines");
@@ -112,9 +116,8 @@ impl<'a> Frame<'a> {
                     self.call(code, native, scratch, (lines, steps), folding);
                 }
                 // Rows of one line follow each other along it, so a block may have several.
-                None if lines > 1
-                    && 2 * steps <= geometry.step
-                    && (geometry.rows_of_line() > 1 || geometry.joins_rows) =>
+                None if geometry.steps.is_some()
+                    || lines > 1 && 2 * steps <= geometry.step && geometry.rows_of_line() > 1 =>
                 {
                     self.rows_in_blocks(positions, lines, first, steps, folding);
                 }
@@ -278,9 +281,7 @@ impl<'a> Frame<'a> {
         let (accumulators, sets): (&[_], _) = match folding {
             Folding::None => (&[], 1),
             Folding::Lanes(accumulators, sets) => (accumulators, sets as i64),
-            Folding::Elements(accumulators) if accumulators.len() > self.program.folds.len() => {
-                (accumulators, LANES as i64)
-            }
+            Folding::Elements(accumulators) if self.program.geometry.columns > 0 => (accumulators, LANES as i64),
             Folding::Elements(accumulators) | Folding::Results(accumulators) => (accumulators, 1),
         };
         let call = Call {

@@ -53,7 +53,8 @@ pub(crate) fn request(
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
     let folds = match (kernel.reduces(), geometry.line_role()) {
         (false, _) => Folds::None,
-        (true, Dim::Reduced) if geometry.joins_rows => Folds::Columns,
+        (true, Dim::Reduced) if geometry.joins_rows() => Folds::Columns,
+        (true, Dim::Reduced) if geometry.steps.is_some() => Folds::Sets,
         // The lanes of blocks that span rows do not follow the rows.
         (true, Dim::Reduced) if geometry.spans() => return None,
         (true, Dim::Reduced) => Folds::Lanes,
@@ -80,7 +81,7 @@ pub(crate) fn request(
         // What is repeated lies in memory of its own.
         let is_near = dense && slot.mode == SlotMode::Read && !repeats;
         let near = if is_near { neighbour(stage, geometry, &slots, index, &together) } else { None };
-        let is_row = !geometry.spans() || geometry.joins_rows;
+        let is_row = !geometry.spans() || geometry.joins_rows();
         let streams = dense && slot.mode == SlotMode::Write && is_row && streams(index as u16);
         // Every row reads it again.
         let again = matches!(folds, Folds::Columns | Folds::Sets) && geometry.plane_stride(parameters.stride(index)) == 0;
@@ -88,7 +89,7 @@ pub(crate) fn request(
         slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, fetch, near });
     }
     let divides = kernel.steps.iter().any(|step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. }));
-    let row = geometry.extents[inner] * if geometry.joins_rows { LANES as i64 } else { 1 };
+    let row = geometry.extents[inner] * if geometry.joins_rows() { LANES as i64 } else { 1 };
     let is_short = |slot: &SlotForm| {
         let bytes = row as usize * slot.dtype.size();
         slot.mode == SlotMode::Read && slot.stride == Stride::Zero && bytes < LONG_ROW
@@ -125,7 +126,7 @@ fn neighbour(
 ) -> Option<Near> {
     let parameters = &stage.parameters;
     let strides = parameters.stride(index);
-    let pitch = if geometry.spans() && !geometry.joins_rows { strides[geometry.line_dim] } else { geometry.plane_stride(strides) };
+    let pitch = if geometry.spans() && geometry.steps.is_none() { strides[geometry.line_dim] } else { geometry.plane_stride(strides) };
     earlier.iter().enumerate().find_map(|(other, form)| {
         let moves_along = form.mode == SlotMode::Read
             && form.stride == Stride::Unit
