@@ -136,8 +136,14 @@ impl Draft<'_> {
         let Nest { extents, dims, folded, columns } = nest::build(shape, reduced, self.folded.as_deref(), &mut rest);
         let rank = extents.len();
         let mut kernel = Kernel { dims, steps: self.steps, ..Kernel::default() };
-        let mut parameters =
-            Parameters { extents, folded, columns, gathers: self.gathers, instrs: self.instrs, ..Parameters::default() };
+        let mut parameters = Parameters {
+            extents,
+            folded,
+            columns,
+            gathers: self.gathers,
+            instrs: self.instrs,
+            ..Parameters::default()
+        };
         for (index, ((mut slot, buffer), access)) in slots.into_iter().zip(rest).enumerate() {
             slot.inner = match access.strides[rank - 1] {
                 _ if parameters.extents[rank - 1] == 1 && slot.mode != SlotMode::Index => StrideClass::Unit,

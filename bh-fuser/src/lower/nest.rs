@@ -16,6 +16,8 @@ const SHORT_ROW: i64 = 8;
 /// several rows can be folded side by side.
 const COLUMNS: i64 = 32;
 const ROWS: i64 = 128;
+/// So few columns are folded one after the other where rows have gaps: these would be loops of their own.
+const FEW_COLUMNS: i64 = 4;
 /// How many instructions back, and for how many views, the sources of a fold are looked for.
 const FAR: usize = 64;
 
@@ -63,7 +65,7 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[&[i64]]>, acce
     order(&mut axes, voters);
     let columns = columns(&axes);
     // Either order gives the same bits.
-    if columns == 0 || !rows_follow(&axes, columns, accesses) {
+    if columns == 0 || !has_rows(&axes, columns, accesses) {
         move_short_run(&mut axes);
     }
     let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced).map(|axis| axis.extent).collect();
@@ -159,9 +161,9 @@ fn columns(axes: &[Axis]) -> i64 {
     if (2..COLUMNS).contains(&columns) && rows >= ROWS { columns } else { 0 }
 }
 
-/// Does each of these accesses find the columns at one distance from each other, and in memory row after row without a gap, or
-/// the same ones in all rows?
-fn rows_follow(axes: &[Axis], columns: i64, accesses: &[Access]) -> bool {
+/// Does each of these accesses find the columns at one distance from each other, and, if they are few, row after row in memory
+/// without a gap or the same ones in all rows?
+fn has_rows(axes: &[Axis], columns: i64, accesses: &[Access]) -> bool {
     let count = axes.iter().rev().take_while(|axis| axis.role == Dim::Kept).count();
     let (around, kept) = axes.split_at(axes.len() - count);
     let (Some(row), Some(last)) = (around.last(), kept.last()) else { return false };
@@ -169,7 +171,7 @@ fn rows_follow(axes: &[Axis], columns: i64, accesses: &[Access]) -> bool {
         let stride = |axis: &Axis| access.strides[axis.source];
         let merges = kept.windows(2).all(|pair| stride(&pair[0]) == stride(&pair[1]).wrapping_mul(pair[1].extent));
         let again = access.memory && stride(row) == 0;
-        merges && (again || stride(row) == stride(last).wrapping_mul(columns))
+        merges && (columns >= FEW_COLUMNS || again || stride(row) == stride(last).wrapping_mul(columns))
     })
 }
 
@@ -256,7 +258,10 @@ mod tests {
     fn short_inner_folds_move_outside() {
         let mut accesses = [access(0, &[3, 1]), access(0, &[1, 0])];
         let nest = build(&[100, 3], 0b10, Some(&[&[3, 1]]), &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3], columns: 0 });
+        assert_eq!(
+            nest,
+            Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3], columns: 0 }
+        );
         assert_eq!(accesses[0].strides, [1, 3]);
     }
 
@@ -265,7 +270,8 @@ mod tests {
         let [rows, result, same] = [[3, 1], [0, 1], [0, 2]].map(|strides| access(0, &strides));
         let shifted = access(0, &[5, 1]);
         let kept_inside = |others: &[&Access], count: i64| {
-            let mut accesses: Vec<Access> = [&rows, &result].into_iter().chain(others.iter().copied()).cloned().collect();
+            let mut accesses: Vec<Access> =
+                [&rows, &result].into_iter().chain(others.iter().copied()).cloned().collect();
             let nest = build(&[count, 3], 0b01, Some(&[&[3, 1]]), &mut accesses);
             assert_eq!(nest.columns, if count < ROWS { 0 } else { 3 });
             nest.dims == [Dim::Reduced, Dim::Kept]
@@ -274,6 +280,8 @@ mod tests {
         assert!(!kept_inside(&[], 127) && !kept_inside(&[&shifted], 1000));
         // The numbers of an index view are nowhere to be repeated from.
         assert!(!kept_inside(&[&Access { memory: false, ..same.clone() }], 1000));
+        let mut accesses = [access(0, &[5, 1]), access(0, &[0, 1])];
+        assert_eq!(build(&[1000, 4], 0b01, Some(&[&[5, 1]]), &mut accesses).dims, [Dim::Reduced, Dim::Kept]);
         let mut accesses = [access(0, &[32, 1]), access(0, &[0, 1])];
         assert_eq!(build(&[1000, 32], 0b01, Some(&[&[32, 1]]), &mut accesses).columns, 0);
     }

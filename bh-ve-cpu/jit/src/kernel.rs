@@ -225,10 +225,7 @@ impl Kernel<'_> {
                     Folds::Results => (self.writer.value("add i64 0, 1"), LANES.to_string()),
                     Folds::Elements => (number, "%count".to_owned()),
                     Folds::Columns => (number, "0".to_owned()),
-                    Folds::Sets => {
-                        (self.writer.value(format_args!("and i64 {number}, %last.set")), "%count".to_owned())
-                    }
-                    Folds::Lanes | Folds::None => {
+                    Folds::Lanes | Folds::Sets | Folds::None => {
                         (self.writer.value(format_args!("and i64 {number}, %last.set")), LANES.to_string())
                     }
                 };

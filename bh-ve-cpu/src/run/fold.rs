@@ -164,7 +164,7 @@ impl Folder<'_> {
     fn reserve(&mut self, memory: &mut Aligned) {
         let row = self.frame.program.geometry.row;
         let elements = match self.division.line_reduced {
-            _ if self.has_sets() => self.division.line_elements as usize * LANES,
+            _ if self.has_sets() => self.frame.set_elements() * LANES,
             true if self.frame.joins() => RESULTS_AT + RESULTS,
             true if self.chunks_are_planes => LANES * TOGETHER,
             true if self.results_are_planes || self.division.cut.row.is_some() => LANES * ROW_SETS,
@@ -180,7 +180,7 @@ impl Folder<'_> {
         }
         if self.has_sets() {
             for set in 1..LANES {
-                let first = set * self.division.line_elements as usize;
+                let first = set * self.frame.set_elements();
                 for (index, fold) in folds.iter().enumerate() {
                     self.accumulators.push(self.accumulators[index].wrapping_add(first * fold.size));
                 }
@@ -340,8 +340,9 @@ impl Folder<'_> {
     /// As [`Folder::unit`].
     unsafe fn fold_kept(&mut self, kept: &[*mut u8], (first, rows): (i64, i64), first_step: i64, elements: i64) {
         let (program, division) = (self.frame.program, self.division);
-        let (sets, folds) = (if self.has_sets() { LANES } else { 1 }, program.folds.len());
-        self.clear(elements as usize * sets);
+        let folds = program.folds.len();
+        let (sets, each) = if self.has_sets() { (LANES, self.frame.set_elements()) } else { (1, elements as usize) };
+        self.clear(each * sets);
         if rows > 0 {
             division.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
         }
@@ -373,7 +374,7 @@ impl Folder<'_> {
     unsafe fn fold_columns(&mut self, kept: &[*mut u8], first: i64, count: i64) {
         let (program, division) = (self.frame.program, self.division);
         let (line, sets, folds) = (program.geometry.line, LANES as i64, program.folds.len());
-        self.clear(LANES * division.line_elements as usize);
+        self.clear(LANES * self.frame.set_elements());
         if count == 0 {
             return;
         }
@@ -476,7 +477,7 @@ impl Folder<'_> {
             let mut sets = LANES;
             while sets > 1 {
                 sets /= 2;
-                let elements = sets * self.division.line_elements as usize;
+                let elements = sets * self.frame.set_elements();
                 let upper = accumulator.wrapping_add(elements * fold.size);
                 // SAFETY: the accumulators are as many sets.
                 unsafe { (fold.combine)(elements, accumulator, accumulator, upper, upper) };

@@ -71,6 +71,16 @@ impl<'a> Frame<'a> {
         Frame { program, binding, table, line_marks, first_slot, code: None }
     }
 
+    /// Elements from set to set, where rows of columns are folded into sets: those of a row, or as many as there are lanes where
+    /// code finds the place of each row's set.
+    pub(crate) fn set_elements(&self) -> usize {
+        let geometry = &self.program.geometry;
+        match self.code {
+            Some(_) if !geometry.joins_rows() => LANES,
+            _ => geometry.columns as usize,
+        }
+    }
+
     /// Does the code join lanes to results?
     pub(crate) fn joins(&self) -> bool {
         self.code.is_some_and(|(_, native, _)| native.joins)

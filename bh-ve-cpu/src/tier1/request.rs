@@ -84,7 +84,8 @@ pub(crate) fn request(
         let is_row = !geometry.spans() || geometry.joins_rows();
         let streams = dense && slot.mode == SlotMode::Write && is_row && streams(index as u16);
         // Every row reads it again.
-        let again = matches!(folds, Folds::Columns | Folds::Sets) && geometry.plane_stride(parameters.stride(index)) == 0;
+        let again =
+            matches!(folds, Folds::Columns | Folds::Sets) && geometry.plane_stride(parameters.stride(index)) == 0;
         let fetch = if again { Fetch::Nothing } else { fetch(index) };
         slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, fetch, near });
     }
@@ -126,7 +127,11 @@ fn neighbour(
 ) -> Option<Near> {
     let parameters = &stage.parameters;
     let strides = parameters.stride(index);
-    let pitch = if geometry.spans() && geometry.steps.is_none() { strides[geometry.line_dim] } else { geometry.plane_stride(strides) };
+    let pitch = if geometry.spans() && geometry.steps.is_none() {
+        strides[geometry.line_dim]
+    } else {
+        geometry.plane_stride(strides)
+    };
     earlier.iter().enumerate().find_map(|(other, form)| {
         let moves_along = form.mode == SlotMode::Read
             && form.stride == Stride::Unit

@@ -86,8 +86,7 @@ impl Columns {
             85..90 if self.dtype != DType::Bool && !self.dtype.is_complex() && !shape.contains(&0) => {
                 let out = self.born(&shape);
                 let axes = self.dice.pick(0, (1 << shape.len()) - 1);
-                let steps: Vec<i64> =
-                    dense.iter().enumerate().map(|(axis, step)| step * (axes >> axis & 1)).collect();
+                let steps: Vec<i64> = dense.iter().enumerate().map(|(axis, step)| step * (axes >> axis & 1)).collect();
                 let numbers = self.batch.intern_view(NO_BASE, &View::new(0, &shape, &steps).unwrap());
                 self.batch.push_instr(Instr::new(Opcode::Range, &[out, Operand::view(numbers)]));
                 return out;
@@ -111,9 +110,9 @@ impl Columns {
     fn build(mut self, folded: u16) -> Program {
         let dense = strides(&self.shape, &(0..self.shape.len()).collect::<Vec<_>>(), 0);
         let shape = self.shape.clone();
-        let kept: Vec<i64> =
-            (0..shape.len()).filter(|axis| folded >> axis & 1 == 0).map(|axis| shape[axis]).collect();
-        let folds: Vec<Opcode> = Opcode::ALL.iter().copied().filter(|opcode| opcode.kind() == Kind::Reduction).collect();
+        let kept: Vec<i64> = (0..shape.len()).filter(|axis| folded >> axis & 1 == 0).map(|axis| shape[axis]).collect();
+        let folds: Vec<Opcode> =
+            Opcode::ALL.iter().copied().filter(|opcode| opcode.kind() == Kind::Reduction).collect();
         let first = self.input();
         // A constant has no shape to be folded.
         let mut values = if first.as_view().is_some() { vec![first] } else { vec![self.array(&shape, &dense)] };
@@ -136,7 +135,8 @@ impl Columns {
             let value = values[self.dice.pick(0, values.len() as i64 - 1) as usize];
             let opcode = self.opcode(&folds);
             // Sums are no numbers near 1.
-            let opcode = if opcode == Opcode::MultiplyReduce && value != values[0] { Opcode::AddReduce } else { opcode };
+            let opcode =
+                if opcode == Opcode::MultiplyReduce && value != values[0] { Opcode::AddReduce } else { opcode };
             let out = if self.dice.chance(30) && !may_differ(opcode, self.dtype) {
                 let order: Vec<usize> = (0..kept.len()).collect();
                 let apart: Vec<i64> = strides(&kept, &order, 0).iter().map(|step| step * 3).collect();

@@ -41,7 +41,8 @@ pub struct Call {
     /// other: element `i` of row `r` goes to lane `i % LANES` of set `r % sets`, so that a call with one row leaves all
     /// sets but the first alone. With [`crate::Folds::Elements`] they are one element for each element of the rows, row
     /// after row, and with [`crate::Folds::Columns`] those of one row, for all. With [`crate::Folds::Sets`] they are
-    /// sets of those of one row, row `r` going to set `r % sets`. With [`crate::Folds::Results`] they begin with
+    /// sets of [`LANES`] elements, row `r` going to set `r % sets`: what is read and written for a row, whole vectors on some
+    /// processors, is apart from what was written for the row before. With [`crate::Folds::Results`] they begin with
     /// [`LANES`] neutral elements, and from [`RESULTS_AT`] on they are the results of the rows; there is room for those of a
     /// multiple of [`JOINED`] rows.
     pub accumulators: *const *mut u8,

@@ -33,8 +33,8 @@ pub enum Folds {
     Elements,
     /// As many elements as a row has: element `i` of all rows goes to the same one.
     Columns,
-    /// Sets of as many elements as a row has: element `i` of row `r` goes to the same one of one of them, as
-    /// [`crate::Call::sets`] says.
+    /// Sets of at least as many elements as a row has, which are fewer than [`crate::LANES`]: element `i` of row `r` goes to
+    /// element `i` of one of them, as [`crate::Call::sets`] says.
     Sets,
     /// One element for each row: 32 lanes as with [`Folds::Lanes`], of which lane `i` takes lane `i + 16`, then `i + 8`, 4, 2
     /// and 1.
