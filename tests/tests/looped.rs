@@ -9,13 +9,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// Programs in all. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
-const PROGRAMS: u64 = 1_600;
+const PROGRAMS: u64 = 1_400;
 /// Their instruction set. `BH_TEST_ISA` asks for another one.
 const ISA: &str = "auto";
 /// One of so many runs on stacks that fewer users have, too. `BH_TEST_OTHERS` asks for another share.
 const OTHERS: u64 = 11;
 /// One of so many runs with compiled kernels, too. `BH_TEST_COMPILED` asks for another share.
-const COMPILED: u64 = 150;
+const COMPILED: u64 = 200;
 /// Parts that run side by side, each with recorders of its own.
 const PARTS: u64 = 2;
 
