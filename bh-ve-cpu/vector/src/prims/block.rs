@@ -8,6 +8,7 @@ use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// What a primitive does at one index.
 pub(super) trait Kernel: 'static {
@@ -218,6 +219,8 @@ unsafe fn fill_block<K: Kernel>(out: &mut [MaybeUninit<K::Out>], pointers: [*con
                 out.get_unchecked_mut(i).write(K::at(operands, i));
             }
             first += vector;
+            // These are few: vectors of the same lane of several vectors would be gathered.
+            compiler_fence(Ordering::SeqCst);
         }
         for i in whole..n {
             out.get_unchecked_mut(i).write(K::at(operands, i));

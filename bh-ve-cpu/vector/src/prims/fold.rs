@@ -5,6 +5,7 @@ use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode, scalar, types_of};
 use std::marker::PhantomData;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Lanes of a fold. Element `i` of a block goes to lane `i % LANES`.
 pub const LANES: usize = 32;
@@ -62,6 +63,8 @@ unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *
             for lane in 0..LANES {
                 sums[lane] = C::combine(sums[lane], S::element(a[lane], b[lane]));
             }
+            // The compiler may change the order of integers' sums, and would gather the same lane of several chunks.
+            compiler_fence(Ordering::SeqCst);
         }
         lanes.write_unaligned(sums);
         // In memory, as registers have no numbers.

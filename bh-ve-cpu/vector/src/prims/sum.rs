@@ -4,6 +4,7 @@ use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::DType;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * factor` for each of `n` elements; without a factor if it is null. For sums of
 /// products, see [`lookup_product_sum`](super::lookup_product_sum).
@@ -60,6 +61,8 @@ unsafe fn part<T: Number, const V: usize, const K: usize>(
                 sum[vector][lane] = sum[vector][lane].add(values[vector][lane]);
             }
         }
+        // The compiler may change the order of integers' sums, and would gather the same lane of several terms.
+        compiler_fence(Ordering::SeqCst);
     }
     // Written vector by vector, as the compiler sends the whole by way of the stack.
     for (number, mut vector) in sum.into_iter().enumerate() {
