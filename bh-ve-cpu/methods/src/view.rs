@@ -44,6 +44,23 @@ impl<'a> Strided<'a> {
         self.len() == 0
     }
 
+    /// Bytes from an element to the next one in C order, if that is the same for all of them.
+    pub fn step(&self) -> Option<isize> {
+        if self.is_empty() {
+            return Some(0);
+        }
+        let mut long = self.shape.iter().zip(&self.stride).rev().filter(|&(&extent, _)| extent > 1);
+        let Some((&extent, &step)) = long.next() else { return Some(0) };
+        let mut reach = step.wrapping_mul(extent as isize);
+        for (&extent, &stride) in long {
+            if stride != reach {
+                return None;
+            }
+            reach = stride.wrapping_mul(extent as isize);
+        }
+        Some(step)
+    }
+
     /// The address of the element with this C-order number.
     #[inline(always)]
     pub fn at(&self, number: i64) -> *mut u8 {

@@ -71,22 +71,44 @@ unsafe fn run<T: Copy + Default>(
     index: *const u8,
     dst: *mut u8,
 ) -> Result<(), BadIndex> {
+    let (index, dst) = (index.cast::<i64>(), dst.cast::<T>());
+    // SAFETY: promised by the caller; offsets are those of elements of the source.
+    unsafe {
+        let element = |at: i64| data.cast::<T>().offset(at as isize).read_unaligned();
+        match source.stride[..] {
+            [step] => each(source.len, signed, n, index, dst, |number| element(number * step)),
+            _ => {
+                each(source.len, signed, n, index, dst, |number| element(offset(&source.shape, &source.stride, number)))
+            }
+        }
+    }
+}
+
+/// Writes what `element` gives for each index.
+///
+/// # Safety
+/// As [`gather`].
+#[inline(always)]
+unsafe fn each<T: Copy + Default>(
+    len: i64,
+    signed: bool,
+    n: usize,
+    index: *const i64,
+    dst: *mut T,
+    element: impl Fn(i64) -> T,
+) -> Result<(), BadIndex> {
     let mut result = Ok(());
     for i in 0..n {
-        // SAFETY: promised by the caller; resolved numbers are elements of the source.
+        // SAFETY: promised by the caller.
         unsafe {
-            let bits = index.cast::<i64>().add(i).read_unaligned();
-            let value = match resolve(bits, signed, source.len) {
-                Ok(number) => {
-                    let at = offset(&source.shape, &source.stride, number) as isize;
-                    data.cast::<T>().offset(at).read_unaligned()
-                }
+            let value = match resolve(index.add(i).read_unaligned(), signed, len) {
+                Ok(number) => element(number),
                 Err(bad) => {
                     result = result.and(Err(bad));
                     T::default()
                 }
             };
-            dst.cast::<T>().add(i).write_unaligned(value);
+            dst.add(i).write_unaligned(value);
         }
     }
     result

@@ -29,8 +29,9 @@ pub(super) fn fetch(program: &Program, positions: &[*mut u8], lines: i64) {
     }
 }
 
+/// Has the second-level cache fetch a line.
 #[inline]
-fn prefetch(address: *const u8) {
+pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint, whatever the address.
     unsafe {

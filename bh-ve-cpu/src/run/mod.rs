@@ -19,6 +19,7 @@ mod workers;
 pub(crate) use alone::run_alone;
 pub(crate) use failure::Failure;
 pub(crate) use gather::resolve;
+pub(crate) use margin::prefetch;
 pub(crate) use scratch::Aligned;
 pub(crate) use sweep::run_sweep;
 pub(crate) use workers::{Workers, kernel_participants};

@@ -4,12 +4,17 @@
 //! keep their order, and the bits do not depend on the number of threads.
 
 use super::{Strided, Walk};
-use crate::run::{Failure, Workers, resolve};
+use crate::run::{Failure, Workers, prefetch, resolve};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, Opcode, with_dtype};
+use std::ops::Range;
 
 /// Cost of an index in the units of [`Workers::participants`]: a write to a place that is in no cache.
 const COST: u64 = 100;
+/// Outputs of this many bytes are far away: their elements are fetched some indices before they are written.
+const FAR: i64 = 256 << 10;
+/// How many indices.
+const AHEAD: i64 = 16;
 /// The most parts of an output. Reading all indices costs each participant about a tenth of the writes.
 const PARTS: usize = 8;
 
@@ -64,12 +69,18 @@ fn apart(a: &Strided<'_>, b: &Strided<'_>) -> bool {
 }
 
 impl Scatter<'_> {
+    /// Is the output too large for the nearest caches?
+    fn is_far(&self) -> bool {
+        self.out.len() * self.out.dtype.size() as i64 >= FAR
+    }
+
     /// # Safety
     /// As [`scatter`].
     unsafe fn run<T: Arithmetic>(&self, workers: &mut Workers, combine: impl Fn(T, T) -> T + Sync) {
         let &Scatter { out, value, index, mask, .. } = self;
         let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| apart(out, view));
-        let parts = if apart { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
+        // Elements in a near cache are written as fast as indices are told apart that others have.
+        let parts = if apart && self.is_far() { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
         let per_part = (out.len() + parts as i64 - 1) / parts as i64;
         workers.run(parts, parts, |_, tasks| {
             while let Some(part) = tasks.take() {
@@ -84,22 +95,61 @@ impl Scatter<'_> {
     ///
     /// # Safety
     /// As [`scatter`]; nobody else may use these elements.
-    unsafe fn part<T: Arithmetic>(&self, elements: std::ops::Range<i64>, combine: impl Fn(T, T) -> T) {
-        let &Scatter { out, value, index, mask, failure: (failure, instr) } = self;
-        let (len, signed) = (out.len(), index.dtype == DType::I64);
-        let mut walk = Walk::new(index.shape, [value, index, mask.unwrap_or(index)]);
-        for _ in 0..index.len() {
-            let [value, index, flag] = walk.at;
+    unsafe fn part<T: Arithmetic>(&self, elements: Range<i64>, combine: impl Fn(T, T) -> T) {
+        let &Scatter { value, index, mask, .. } = self;
+        let views = [value, index, mask.unwrap_or(index)];
+        let last = index.shape.len().saturating_sub(1);
+        // All elements are one line, or those along the last axis are.
+        let (lines, line) = match views.map(Strided::step) {
+            [Some(value), Some(index), Some(mask)] => (0, [value, index, mask]),
+            _ => (last, views.map(|view| view.stride[last])),
+        };
+        let length = index.shape[lines..].iter().product();
+        let mut walk = Walk::new(&index.shape[..lines], views);
+        for _ in 0..index.shape[..lines].iter().product() {
+            // SAFETY: promised by the caller.
+            unsafe { self.line(walk.at, line, length, &elements, &combine) };
             walk.next();
+        }
+    }
+
+    /// The same for a line of values, indices and mask: the first ones, the bytes to the next ones, and their number.
+    ///
+    /// # Safety
+    /// As [`Scatter::part`].
+    unsafe fn line<T: Arithmetic>(
+        &self,
+        first: [*mut u8; 3],
+        steps: [isize; 3],
+        length: i64,
+        elements: &Range<i64>,
+        combine: impl Fn(T, T) -> T,
+    ) {
+        let &Scatter { out, index, mask, failure: (failure, instr), .. } = self;
+        let (len, signed, masked) = (out.len(), index.dtype == DType::I64, mask.is_some());
+        let (out_step, count) = (out.step(), (elements.end - elements.start) as u64);
+        let place = |number: i64| match out_step {
+            Some(step) => out.data.wrapping_offset(step.wrapping_mul(number as isize)),
+            None => out.at(number),
+        };
+        let fetched = if self.is_far() { (length - AHEAD).max(0) } else { 0 };
+        for i in 0..length as isize {
+            let at = |view: usize| first[view].wrapping_offset(steps[view].wrapping_mul(i));
             // SAFETY: promised by the caller; a resolved number is an element of `out`.
             unsafe {
-                if mask.is_some() && *flag == 0 {
+                if (i as i64) < fetched
+                    && let later = at(1).wrapping_offset(steps[1].wrapping_mul(AHEAD as isize))
+                    && let Ok(number) = resolve(later.cast::<i64>().read_unaligned(), signed, len)
+                {
+                    prefetch(place(number));
+                }
+                if masked && *at(2) == 0 {
                     continue;
                 }
-                match resolve(index.cast::<i64>().read_unaligned(), signed, len) {
-                    Ok(number) if elements.contains(&number) => {
-                        let to = out.at(number).cast::<T>();
-                        to.write_unaligned(combine(to.read_unaligned(), value.cast::<T>().read_unaligned()));
+                match resolve(at(1).cast::<i64>().read_unaligned(), signed, len) {
+                    Ok(number) if (number.wrapping_sub(elements.start) as u64) < count => {
+                        let to = place(number).cast::<T>();
+                        to.write_unaligned(combine(to.read_unaligned(), at(0).cast::<T>().read_unaligned()));
                     }
                     Ok(_) => {}
                     Err(bad) if elements.start == 0 => failure.index(instr, bad, len),
