@@ -5,9 +5,10 @@
 
 The stack is the one that BH_STACK names. bh and a twin run closely after each other; there are --runs such pairs, and more,
 up to --most-runs, until the median of their ratios is known well. --control runs a second process of the twin in the same
-turns: what it takes relative to the first is what the machine makes of equal programs. With --plot each program also runs at sizes below the chosen one. NumPy's runs
-end when they have taken --numpy-seconds together, so a slow program is run once. With --json the file is brought up to
-date after each program, with every single time beside it in FILE.runs.json; --resume keeps the rows that are there.
+turns: what it takes relative to the first is what the machine makes of equal programs. With --plot each program also runs
+at sizes below the chosen one. NumPy's runs end when they have taken --numpy-seconds together, so a slow program is run
+once. With --json the file is brought up to date after each program, with every single time beside it in FILE.runs.json;
+--resume keeps the rows that are there.
 """
 
 import argparse

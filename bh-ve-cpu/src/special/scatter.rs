@@ -32,7 +32,7 @@ pub(crate) unsafe fn scatter(
     workers: &mut Workers,
 ) {
     let mask = mask.filter(|_| opcode != Opcode::ScatterAdd);
-    let scatter = Scatter { out, value, index, mask, failure };
+    let scatter = Scatter { out, len: out.len(), step: out.step(), value, index, mask, failure };
     // SAFETY: promised by the caller.
     with_dtype!(out.dtype, T => unsafe {
         match opcode {
@@ -45,6 +45,9 @@ pub(crate) unsafe fn scatter(
 /// The views of a scatter, and where failures go.
 struct Scatter<'a> {
     out: &'a Strided<'a>,
+    /// Its elements, and the bytes from one to the next if that is the same for all.
+    len: i64,
+    step: Option<isize>,
     value: &'a Strided<'a>,
     index: &'a Strided<'a>,
     mask: Option<&'a Strided<'a>>,
@@ -71,7 +74,7 @@ fn apart(a: &Strided<'_>, b: &Strided<'_>) -> bool {
 impl Scatter<'_> {
     /// Is the output too large for the nearest caches?
     fn is_far(&self) -> bool {
-        self.out.len() * self.out.dtype.size() as i64 >= FAR
+        self.len * self.out.dtype.size() as i64 >= FAR
     }
 
     /// # Safety
@@ -81,7 +84,7 @@ impl Scatter<'_> {
         let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| apart(out, view));
         // Elements in a near cache are written as fast as indices are told apart that others have.
         let parts = if apart && self.is_far() { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
-        let per_part = (out.len() + parts as i64 - 1) / parts as i64;
+        let per_part = (self.len + parts as i64 - 1) / parts as i64;
         workers.run(parts, parts, |_, tasks| {
             while let Some(part) = tasks.take() {
                 let first = part as i64 * per_part;
@@ -125,10 +128,11 @@ impl Scatter<'_> {
         elements: &Range<i64>,
         combine: impl Fn(T, T) -> T,
     ) {
-        let &Scatter { out, index, mask, failure: (failure, instr), .. } = self;
-        let (len, signed, masked) = (out.len(), index.dtype == DType::I64, mask.is_some());
-        let (out_step, count) = (out.step(), (elements.end - elements.start) as u64);
-        let place = |number: i64| match out_step {
+        let &Scatter { out, len, step, index, mask, failure: (failure, instr), .. } = self;
+        let (signed, masked) = (index.dtype == DType::I64, mask.is_some());
+        let count = (elements.end - elements.start) as u64;
+        let is_own = |number: i64| (number.wrapping_sub(elements.start) as u64) < count;
+        let place = |number: i64| match step {
             Some(step) => out.data.wrapping_offset(step.wrapping_mul(number as isize)),
             None => out.at(number),
         };
@@ -140,6 +144,7 @@ impl Scatter<'_> {
                 if (i as i64) < fetched
                     && let later = at(1).wrapping_offset(steps[1].wrapping_mul(AHEAD as isize))
                     && let Ok(number) = resolve(later.cast::<i64>().read_unaligned(), signed, len)
+                    && is_own(number)
                 {
                     prefetch(place(number));
                 }
@@ -147,7 +152,7 @@ impl Scatter<'_> {
                     continue;
                 }
                 match resolve(at(1).cast::<i64>().read_unaligned(), signed, len) {
-                    Ok(number) if (number.wrapping_sub(elements.start) as u64) < count => {
+                    Ok(number) if is_own(number) => {
                         let to = place(number).cast::<T>();
                         to.write_unaligned(combine(to.read_unaligned(), at(0).cast::<T>().read_unaligned()));
                     }
