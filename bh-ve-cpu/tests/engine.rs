@@ -304,6 +304,38 @@ i0: v2 = gather v0, v1 @o1
     assert_eq!(numbers(after.get(3).unwrap()), [1.0, 1.0, 4.0]);
 }
 
+/// An output past the nearest caches, which participants divide among them; indices with gaps between their rows.
+#[test]
+fn scatters_write_in_order_with_any_number_of_threads() {
+    let index: Vec<i64> =
+        (0..60_000).map(|i: i64| i * i * 7919 % 49_999 - if i % 5 == 0 { 50_000 } else { 0 }).collect();
+    let mut memory = Memory::new();
+    memory.insert(2, index.iter().flat_map(|number| number.to_ne_bytes()).collect());
+    memory.insert(3, bytes((0..50_000).map(f64::from)));
+    for opcode in ["scatter", "scatter_add"] {
+        let batch = batch(&format!(
+            "base b0 = f64[50000] id 1
+base b1 = i64[60000] id 2
+base b2 = f64[50000] id 3
+view v0 = b0 at 0 [50000:1]
+view v1 = b1 at 0 [200:300, 250:1]
+view v2 = b2 at 0 [200:250, 250:1]
+i0: v0 = {opcode} v2, v1
+"
+        ));
+        memory.insert(1, bytes((0..50_000).map(|_| 0.5)));
+        let mut expected = vec![0.5; 50_000];
+        for value in 0..50_000 {
+            let to = &mut expected[index[value / 250 * 300 + value % 250].rem_euclid(50_000) as usize];
+            *to = value as f64 + if opcode == "scatter_add" { *to } else { 0.0 };
+        }
+        for threads in ["1", "2", "3", "16"] {
+            let written = results(&[("threads", threads)], &batch, &memory, &[1]);
+            assert!(numbers(&written[0]) == expected, "{opcode}, {threads} threads");
+        }
+    }
+}
+
 /// The plan of a known batch must not remember the values of constants or the identities of bases.
 #[test]
 fn repeated_batches_take_new_constants_and_bases() {
