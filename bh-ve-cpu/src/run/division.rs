@@ -10,10 +10,11 @@ use std::ops::Range;
 const KEPT_CHUNK: i64 = 32_768;
 /// The most elements of partial results, about, where lines are kept.
 const PARTIALS: i64 = 1 << 20;
-/// Where so many elements are kept, which are enough to share out, chunks have at least so many lines: their results go
-/// through memory.
+/// Where so many elements are kept, which are enough to share out, chunks have at least so many lines, and else at least so
+/// few: their results go through memory, and compiled code folds up to eight lines side by side.
 const MANY_KEPT: i64 = 1 << 16;
 const LINES: i64 = 64;
+const FEW_LINES: i64 = 16;
 
 /// How the iterations are divided.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct Division {
     pub(super) cut: Cut,
     /// Do reduced loops surround all kept ones?
     pub(super) chunks_outside: bool,
+    /// Do lines that are reduced, several of them for a result, lie beside those of the next result?
+    pub(super) lies_beside: bool,
 }
 
 impl Division {
@@ -52,6 +55,13 @@ impl Division {
         if geometry.line_role() == Dim::Reduced {
             let cut = Cut::new(&geometry.folded, geometry.long_row, geometry.columns);
             let line_elements = if geometry.steps.is_some() { geometry.row } else { 1 };
+            let around = geometry.line_dim.checked_sub(1).map(|dim| geometry.dims[dim]);
+            let lies_beside = around == Some(Dim::Kept)
+                && !geometry.spans()
+                && geometry.rows_of_line() == 1
+                && reduced.count() > 1
+                && cut.elements > 0
+                && cut.elements % geometry.line == 0;
             Division {
                 kept_elements: kept.count() * line_elements,
                 kept,
@@ -63,6 +73,7 @@ impl Division {
                 chunks: cut.chunks,
                 cut,
                 chunks_outside,
+                lies_beside,
             }
         } else {
             let line = geometry.line * geometry.row;
@@ -71,7 +82,7 @@ impl Division {
             // However much of it is merged into lines.
             let run = (0..geometry.dims.len()).rev().take_while(|&dim| geometry.dims[dim] == Dim::Kept);
             let run: i64 = run.map(|dim| geometry.extents[dim]).product();
-            let least = if kept_elements < MANY_KEPT { 1 } else { LINES };
+            let least = if kept_elements < MANY_KEPT { FEW_LINES } else { LINES };
             let cut = match geometry.columns {
                 0 => Cut::even(rows, ceil(rows, most).max(KEPT_CHUNK / run.max(1)).max(least)),
                 columns => Cut::new(&geometry.folded, None, columns),
@@ -88,6 +99,7 @@ impl Division {
                 chunks: cut.chunks,
                 cut,
                 chunks_outside,
+                lies_beside: false,
             }
         }
     }
@@ -195,6 +207,12 @@ impl Division {
             let (chunk, inside) = split(unit, kept * parts);
             let (kept_iteration, part) = split(inside, parts);
             (kept_iteration, part, chunk)
+        } else if self.lies_beside {
+            // The same chunk of all that lie beside each other.
+            let beside = self.kept.0.last().map_or(1, |&(_, extent)| extent);
+            let (outer, inside) = split(unit, self.chunks * beside);
+            let (chunk, inner) = split(inside, beside);
+            (outer * beside + inner, 0, chunk)
         } else {
             let (kept_iteration, inside) = split(unit, self.chunks * parts);
             let (chunk, part) = split(inside, parts);

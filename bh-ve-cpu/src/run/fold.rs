@@ -9,6 +9,8 @@
 //! into one, and its lanes into one element. Where few elements are kept inside of many folded ones, row `r` of the chunk goes
 //! to set `r % 32`, which is what folds each column into lanes; the sets are folded by halving, as lanes are.
 
+mod together;
+
 use super::division::Division;
 use super::frame::{Folding, Frame};
 use super::margin;
@@ -20,15 +22,12 @@ use crate::primitives::{LANES, Primitives};
 use crate::program::{Fold, Program, split};
 use bh_core::Result;
 use bh_fuser::lower::Dim;
-use bh_jit_abi::{JOINED, RESULTS_AT, ROW_SETS};
+use bh_jit_abi::{RESULTS_AT, ROW_SETS};
 use std::ops::Range;
+use together::{RESULTS, TOGETHER};
 
-/// Chunks of one line that are folded by one call at most, each into lanes of its own. Between calls nothing is on its way
-/// from memory.
-const TOGETHER: usize = 4 * ROW_SETS;
-
-/// Lines of a result each, or chunks, that are folded by one call at most, where the call joins their lanes.
-const RESULTS: usize = 8 * JOINED;
+/// What is folded into together fits the nearest cache.
+const BESIDE_BYTES: usize = 32 << 10;
 
 /// # Safety
 /// As [`super::run`].
@@ -101,7 +100,9 @@ pub(super) unsafe fn fold_units(
         lines_are_planes: around == Some(Dim::Reduced),
         results_are_planes: division.has_lines_for_results(geometry),
         chunks_are_planes: geometry.chunk().is_some(),
+        beside: 0,
     };
+    folder.beside = folder.choose_beside();
     folder.reserve(lanes);
     // The iteration that the position is at, and how many from there on have been folded together.
     let (mut kept_at, mut together) = (-1, 1);
@@ -131,6 +132,10 @@ pub(super) unsafe fn fold_units(
                     let whole = (units.end.min(division.chunks - 1) - at).clamp(1, most as i64);
                     folder.chunks(kept, chunk, whole);
                     at += whole;
+                } else if folder.beside > 0 {
+                    together = division.kept.ahead(kept_index).min(units.end - at).min(folder.beside);
+                    folder.beside(kept, kept_iteration, together, chunk);
+                    at += together;
                 } else {
                     folder.unit(kept, kept_iteration, part, chunk);
                     at += 1;
@@ -158,6 +163,9 @@ struct Folder<'a> {
     results_are_planes: bool,
     /// Do chunks follow each other along the only line?
     chunks_are_planes: bool,
+    /// The most results whose chunks are folded together, where lines of different results lie beside each other: a power of
+    /// two; else 0.
+    beside: i64,
 }
 
 impl Folder<'_> {
@@ -167,6 +175,7 @@ impl Folder<'_> {
             _ if self.has_sets() => self.frame.set_elements() * LANES,
             true if self.frame.joins() => RESULTS_AT + RESULTS,
             true if self.chunks_are_planes => LANES * TOGETHER,
+            true if self.beside > 0 => LANES * self.beside as usize * self.sets_beside(),
             true if self.results_are_planes || self.division.cut.row.is_some() => LANES * ROW_SETS,
             true => LANES,
             false => (self.division.part_steps * row) as usize,
@@ -178,9 +187,13 @@ impl Folder<'_> {
             self.accumulators.push(at);
             at = at.wrapping_add(bytes(fold));
         }
-        if self.has_sets() {
-            for set in 1..LANES {
-                let first = set * self.frame.set_elements();
+        let (sets, each) = match self.has_sets() {
+            true => (LANES, self.frame.set_elements()),
+            false => (self.sets_beside(), LANES * self.beside as usize),
+        };
+        if self.has_sets() || self.beside > 0 {
+            for set in 1..sets {
+                let first = set * each;
                 for (index, fold) in folds.iter().enumerate() {
                     self.accumulators.push(self.accumulators[index].wrapping_add(first * fold.size));
                 }
@@ -189,6 +202,21 @@ impl Folder<'_> {
         if self.frame.joins() {
             self.clear(LANES);
         }
+    }
+
+    /// Sets of lanes of each result, where several are folded together.
+    fn sets_beside(&self) -> usize {
+        self.division.cut.row.map_or(1, |_| ROW_SETS)
+    }
+
+    /// As many results as are to be folded together, where their lines lie beside each other.
+    fn choose_beside(&self) -> i64 {
+        if !self.division.lies_beside {
+            return 0;
+        }
+        let sizes: usize = self.frame.program.folds.iter().map(|fold| fold.size).sum();
+        let fitting = BESIDE_BYTES / (LANES * self.sets_beside() * sizes).max(1);
+        1 << fitting.max(1).ilog2()
     }
 
     /// Are rows folded into as many sets as there are lanes?
@@ -213,79 +241,6 @@ impl Folder<'_> {
         for (fold, &accumulator) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
             // SAFETY: the accumulators have room for these elements, and all of them are set.
             unsafe { std::slice::from_raw_parts_mut(accumulator, elements * fold.size) }.rotate_left(by * fold.size);
-        }
-    }
-
-    /// Folds lines that make one result each, side by side, and writes the results.
-    ///
-    /// # Safety
-    /// The lines must be inside the nest, `kept` the position of the first, and [`RESULTS`] at most if the code joins lanes, or
-    /// else [`ROW_SETS`].
-    unsafe fn results(&mut self, kept: &[*mut u8], lines: i64) {
-        let program = self.frame.program;
-        if self.frame.joins() {
-            // SAFETY: promised by the caller; the neutral elements are there, and room for the results.
-            unsafe {
-                self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Results(self.accumulators));
-                for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
-                    let results = accumulator.wrapping_add(RESULTS_AT * fold.size);
-                    let scatter = self.primitives.scatter_strided(fold.size);
-                    scatter(lines as usize, kept[fold.slot], results, program.slots[fold.slot].plane);
-                }
-            }
-            return;
-        }
-        self.clear(LANES * lines as usize);
-        // SAFETY: promised by the caller; every line has a set of lanes.
-        unsafe {
-            self.frame.lines(kept, lines, 0, program.geometry.line, Folding::Lanes(self.accumulators, ROW_SETS));
-            for (fold, &accumulator) in program.folds.iter().zip(self.accumulators.iter()) {
-                let to_next = program.slots[fold.slot].plane;
-                for line in 0..lines as usize {
-                    let lanes = accumulator.wrapping_add(line * LANES * fold.size);
-                    (fold.join)(lanes, lanes);
-                    let to = kept[fold.slot].wrapping_offset(line as isize * to_next);
-                    partials::write(program, fold, self.primitives, to, 0, 1, lanes);
-                }
-            }
-        }
-    }
-
-    /// Folds chunks of the only line, each into a set of lanes: their last loads are on their way while the next one's
-    /// begin, which takes a seventh off the time of a sum of what comes from memory.
-    ///
-    /// # Safety
-    /// The chunks must be inside the nest, `kept` its position, and [`RESULTS`] at most if the code joins lanes, or else
-    /// [`TOGETHER`]; the last one of the line, which may be shorter, comes alone.
-    unsafe fn chunks(&mut self, kept: &[*mut u8], first: i64, count: i64) {
-        let program = self.frame.program;
-        let (begin, elements) = self.division.cut.chunk(first);
-        if self.frame.joins() {
-            // SAFETY: promised by the caller; the neutral elements are there, and room for the results.
-            unsafe {
-                self.frame.lines(kept, count, begin, elements, Folding::Results(self.accumulators));
-                for (index, (fold, &accumulator)) in program.folds.iter().zip(self.accumulators.iter()).enumerate() {
-                    let Some(stored) = self.stored.of(program, index) else { continue };
-                    let results = accumulator.wrapping_add(RESULTS_AT * fold.size);
-                    let to = stored.wrapping_add(first as usize * fold.size);
-                    std::ptr::copy_nonoverlapping(results, to, count as usize * fold.size);
-                }
-            }
-            return;
-        }
-        self.clear(LANES * count as usize);
-        // SAFETY: promised by the caller; every chunk has a set of lanes, and a partial result.
-        unsafe {
-            self.frame.lines(kept, count, begin, elements, Folding::Lanes(self.accumulators, TOGETHER));
-            for (index, (fold, &accumulator)) in program.folds.iter().zip(self.accumulators.iter()).enumerate() {
-                let Some(stored) = self.stored.of(program, index) else { continue };
-                for chunk in 0..count as usize {
-                    let lanes = accumulator.wrapping_add(chunk * LANES * fold.size);
-                    (fold.join)(lanes, lanes);
-                    let to = stored.wrapping_add((first as usize + chunk) * fold.size);
-                    std::ptr::copy_nonoverlapping(lanes, to, fold.size);
-                }
-            }
         }
     }
 
@@ -467,7 +422,8 @@ impl Folder<'_> {
         }
         if count > 1 {
             self.turn(LANES * ROW_SETS, (ROW_SETS - turned) % ROW_SETS * LANES);
-            self.join_sets();
+            // SAFETY: the accumulators are as many sets.
+            unsafe { self.join_sets(LANES) };
         }
     }
 
@@ -485,13 +441,16 @@ impl Folder<'_> {
         }
     }
 
-    /// Folds the second set of lanes into the first, the fourth into the third, and then that into the first.
-    fn join_sets(&mut self) {
+    /// Folds the second set of so many elements into the first, the fourth into the third, and then that into the first.
+    ///
+    /// # Safety
+    /// The accumulators must be as many sets.
+    unsafe fn join_sets(&mut self, elements: usize) {
         for (fold, &accumulator) in self.frame.program.folds.iter().zip(self.accumulators.iter()) {
-            let set = |number: usize| accumulator.wrapping_add(number * LANES * fold.size);
+            let set = |number: usize| accumulator.wrapping_add(number * elements * fold.size);
             for (to, from) in [(0, 1), (2, 3), (0, 2)] {
-                // SAFETY: each accumulator is all sets of lanes.
-                unsafe { (fold.combine)(LANES, set(to), set(to), set(from), set(from)) };
+                // SAFETY: promised by the caller.
+                unsafe { (fold.combine)(elements, set(to), set(to), set(from), set(from)) };
             }
         }
     }

@@ -12,6 +12,8 @@ use std::ops::Range;
 const COST: u64 = 8;
 /// Kept elements whose partial results one task folds, at least.
 const COLUMN: i64 = 512;
+/// Partial results that second-level caches hold.
+const HALVED: i64 = 1 << 15;
 
 /// Bytes of the chunks' results, if there are several chunks.
 pub(super) fn partial_bytes(program: &Program, division: &Division) -> usize {
@@ -165,11 +167,27 @@ unsafe fn write_kept(
     }
 }
 
-/// Folds the partial results of some kept elements by halving, into those of the first chunk.
+/// Folds the partial results of some kept elements by halving, into those of the first chunk: of so many elements that the
+/// caches hold them all, before the next ones.
 ///
 /// # Safety
 /// As [`finish`]; nobody else folds those of these elements.
 unsafe fn halve(program: &Program, division: &Division, stored: Partials, elements: Range<i64>) {
+    let each = (HALVED / division.chunks).max(COLUMN);
+    let mut first = elements.start;
+    while first < elements.end {
+        let end = elements.end.min(first + each);
+        // SAFETY: promised by the caller.
+        unsafe { halve_block(program, division, stored, first..end) };
+        first = end;
+    }
+}
+
+/// [`halve`] for a few elements.
+///
+/// # Safety
+/// As [`halve`].
+unsafe fn halve_block(program: &Program, division: &Division, stored: Partials, elements: Range<i64>) {
     let (kept, first) = (division.kept_elements as usize, elements.start as usize);
     let count = (elements.end - elements.start) as usize;
     for (number, fold) in program.folds.iter().enumerate() {

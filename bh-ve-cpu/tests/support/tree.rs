@@ -14,6 +14,7 @@ const KEPT_CHUNK: usize = 32_768;
 const KEPT_PARTIALS: usize = 1 << 20;
 const MANY_KEPT: usize = 1 << 16;
 const LINES: usize = 64;
+const FEW_LINES: usize = 16;
 const COLUMNS: std::ops::Range<usize> = 2..32;
 const COLUMN_ROWS: usize = 128;
 
@@ -90,7 +91,7 @@ fn column_tree<T: Copy>(axes: &[usize], columns: usize, values: &[T], neutral: T
 
 /// The fold of one of `kept` results, of which `run` lie inside of all folded axes.
 fn kept_tree<T: Copy>(values: &[T], (run, kept): (usize, usize), neutral: T, op: impl Fn(T, T) -> T) -> T {
-    let least = if kept < MANY_KEPT { 1 } else { LINES };
+    let least = if kept < MANY_KEPT { FEW_LINES } else { LINES };
     let chunk = values.len().div_ceil((KEPT_PARTIALS / kept).max(1)).max(KEPT_CHUNK / run).max(least);
     halve(values.chunks(chunk).map(|chunk| chunk.iter().fold(neutral, |a, &b| op(a, b))).collect(), op)
 }
@@ -288,6 +289,16 @@ pub fn check_folds(drivers: &mut [Driver]) {
         (&[2, 3, 10, 12], &[2, 3]),
         (&[5, 4, 3, 700], &[1, 2, 3]),
         (&[50, 40, 35], &[1, 2]),
+        // Lines of several results beside each other: long ones, short ones, and more than a chunk.
+        (&[100, 37, 160], &[0, 2]),
+        (&[97, 3, 64], &[0, 2]),
+        (&[3, 61, 41, 170], &[1, 3]),
+        (&[2, 5, 130, 17, 66], &[0, 2, 4]),
+        (&[400, 35, 50], &[0, 2]),
+        (&[90, 70, 32], &[0, 2]),
+        (&[3, 90, 5, 33], &[1, 3]),
+        (&[2, 3, 33_000], &[0, 2]),
+        (&[5, 3, 2, 100], &[0, 2, 3]),
     ] {
         for dense in 0..=shape.len() {
             check(drivers, shape, folded, dense);
@@ -302,6 +313,10 @@ pub fn check_folds(drivers: &mut [Driver]) {
         (&[9001, 8], &[0]),
         (&[5000, 13], &[0]),
         (&[90, 70, 19], &[0, 1]),
+        (&[61, 2500], &[0]),
+        (&[2, 45, 5000], &[1]),
+        (&[7, 6, 3000], &[0, 1]),
+        (&[37, 9000], &[0]),
         // Columns, which lie in memory row after row or not.
         (&[127, 8], &[0]),
         (&[128, 3], &[0]),
