@@ -2,7 +2,8 @@
 
 use crate::prims;
 pub(crate) use crate::prims::{
-    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum, Side, StridedFn, SumFn,
+    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum, RunFn, Side,
+    StridedFn, SumFn,
 };
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
@@ -71,7 +72,7 @@ impl Primitives {
     }
 
     pub(crate) fn gather_strided(&self, size: usize) -> StridedFn {
-        prims::gather_strided(size)
+        prims::gather_strided(self.isa, size)
     }
 
     pub(crate) fn scatter_strided(&self, size: usize) -> StridedFn {
@@ -84,6 +85,11 @@ impl Primitives {
 
     pub(crate) fn iota(&self, dtype: DType) -> Option<IotaFn> {
         prims::iota(self.isa, dtype)
+    }
+
+    /// Do indices go up by one?
+    pub(crate) fn is_run(&self) -> RunFn {
+        prims::is_run(self.isa)
     }
 
     pub(crate) fn philox(&self, dtype: DType) -> Option<PhiloxFn> {

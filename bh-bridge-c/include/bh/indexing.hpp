@@ -108,10 +108,10 @@ template <class T, class I> array<T> take(const array<T> &a, const array<I> &ind
     const detail::beside here(a.handle(), at);
     const array<std::int64_t> rows = arange(static_cast<double>(outer), at).reshape({outer, 1, 1}, at);
     const array<std::int64_t> columns = arange(static_cast<double>(inner), at).reshape({1, 1, inner}, at);
-    const array<std::int64_t> flat = bh::add(bh::multiply(bh::add(bh::multiply(rows, extent, at), wrapped, at), inner, at), columns, at);
+    const array<std::int64_t> first = bh::multiply(bh::add(bh::multiply(rows, extent, at), wrapped, at), inner, at);
     // A position outside the axis must not find an element of another row.
     const array<bool> inside = bh::logical_and(bh::greater_equal(wrapped, 0, at), bh::less(wrapped, extent, at), at);
-    return take(a, bh::where(inside, flat, last, at), at).reshape(result, at);
+    return take(a, bh::add(bh::where(inside, first, last, at), columns, at), at).reshape(result, at);
 }
 
 namespace detail {

@@ -6,7 +6,7 @@ use super::tile;
 use super::{Fold, Native, Op, Place, Program, Repeated, RowStride, SlotPlan, weight};
 use crate::neutral::neutral;
 use crate::primitives::{LANES, PrimFn, Primitives};
-use crate::run::{Division, Level, Loops};
+use crate::run::{Division, GatherForm, Level, Loops};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
@@ -226,8 +226,11 @@ impl Compiler<'_> {
                         dst: place(dst),
                         index: place(index),
                         gather: source,
-                        size: output.size(),
-                        signed: input == DType::I64,
+                        form: GatherForm {
+                            size: output.size(),
+                            signed: input == DType::I64,
+                            is_run: self.primitives.is_run(),
+                        },
                         instr,
                     });
                 }

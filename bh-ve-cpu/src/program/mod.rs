@@ -22,7 +22,7 @@ pub(crate) use margin::Margin;
 pub(crate) use tile::FOLDED;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn, SumFn};
-use crate::run::Loops;
+use crate::run::{GatherForm, Loops};
 use crate::tier1::Kernel;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};
@@ -63,7 +63,7 @@ pub(crate) enum Op {
     /// RANDOM; the key is the first element of `key`.
     Random { run: PhiloxFn, dst: Place, slot: Place, key: Place, stride: RowStride, size: usize },
     /// GATHER; `gather` numbers the source.
-    Gather { dst: Place, index: Place, gather: u16, size: usize, signed: bool, instr: u32 },
+    Gather { dst: Place, index: Place, gather: u16, form: GatherForm, instr: u32 },
 }
 
 /// A slot, with strides in bytes (in numbers for index views).

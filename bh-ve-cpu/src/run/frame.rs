@@ -481,10 +481,11 @@ impl<'a> Frame<'a> {
                         dst = dst.wrapping_add(row * size);
                     });
                 }
-                Op::Gather { dst, index, gather, size, signed, instr } => {
+                Op::Gather { dst, index, gather, form, instr } => {
                     let source = &self.program.gathers[gather as usize];
                     let data = self.binding.gathers[gather as usize];
-                    let result = super::gather::gather(source, data, size, signed, count, self.at(index), self.at(dst));
+                    let (index, dst) = (self.at(index), self.at(dst));
+                    let result = super::gather::gather(source, data, form, (count, count / steps), index, dst);
                     if let Err(index) = result {
                         self.binding.failure.index(instr, index, source.len);
                     }

@@ -18,7 +18,7 @@ mod workers;
 
 pub(crate) use alone::run_alone;
 pub(crate) use failure::Failure;
-pub(crate) use gather::resolve;
+pub(crate) use gather::{Form as GatherForm, resolve};
 pub(crate) use margin::prefetch;
 pub(crate) use scratch::Aligned;
 pub(crate) use sweep::run_sweep;

@@ -1,4 +1,4 @@
-//! Generators: index sequences and random numbers.
+//! Generators: index sequences and random numbers; and whether numbers are such a sequence.
 
 use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
@@ -16,6 +16,31 @@ pub type IotaFn = unsafe extern "C" fn(n: usize, dst: *mut u8, start: i64, strid
 /// # Safety
 /// `dst` must be valid for `n` elements; the level must be available.
 pub type PhiloxFn = unsafe extern "C" fn(n: usize, dst: *mut u8, start: i64, stride: i64, key: u32);
+
+/// Are the `n` 64-bit numbers at `index` each one more than the one before?
+///
+/// # Safety
+/// `index` must be valid for `n` numbers; the level must be available.
+pub type RunFn = unsafe extern "C" fn(n: usize, index: *const u8) -> bool;
+
+/// Numbers that are compared before it is looked at whether one differed.
+const COMPARED: usize = 256;
+
+/// # Safety
+/// As [`RunFn`].
+#[inline(always)]
+unsafe fn is_run_block(n: usize, index: *const u8) -> bool {
+    // SAFETY: promised by the caller.
+    let at = |i: usize| unsafe { index.cast::<i64>().add(i).read_unaligned() };
+    // Most others differ here.
+    if n > 1 && at(n - 1).wrapping_sub(at(0)) != n as i64 - 1 {
+        return false;
+    }
+    (0..n).step_by(COMPARED).all(|from| {
+        let differs = |i: usize| at(i).wrapping_sub(at(0)) ^ i as i64;
+        (from..n.min(from + COMPARED)).fold(0, |bits, i| bits | differs(i)) == 0
+    })
+}
 
 /// # Safety
 /// As [`IotaFn`].
@@ -104,6 +129,12 @@ macro_rules! level {
             }
 
             $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn is_run(n: usize, index: *const u8) -> bool {
+                // SAFETY: the contract of RunFn.
+                unsafe { is_run_block(n, index) }
+            }
+
+            $(#[target_feature(enable = $feature)])?
             pub(super) unsafe extern "C" fn philox<T: FromBits>(
                 n: usize, dst: *mut u8, start: i64, stride: i64, key: u32,
             ) {
@@ -127,6 +158,11 @@ macro_rules! pick {
 /// The primitive of RANGE for a type.
 pub fn iota(isa: Isa, dtype: DType) -> Option<IotaFn> {
     types_of!(REAL, pick, isa, iota, IotaFn, dtype)
+}
+
+/// Whether indices go up by one.
+pub fn is_run(isa: Isa) -> RunFn {
+    at_level!(isa, is_run as RunFn)
 }
 
 /// The primitive of RANDOM for a type.

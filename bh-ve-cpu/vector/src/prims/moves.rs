@@ -1,5 +1,7 @@
 //! Copies with strides, copies that bypass the caches, and fills.
 
+use super::levels::{at_level, for_each_level};
+use crate::simd::Isa;
 use bh_bytecode::c128;
 use std::mem::MaybeUninit;
 
@@ -7,7 +9,7 @@ use std::mem::MaybeUninit;
 ///
 /// # Safety
 /// The dense side must be valid for `n` elements, the other at every multiple of the stride up to `n - 1`; both need the
-/// alignment of their elements, and they must not overlap.
+/// alignment of their elements, and they must not overlap. The level must be available.
 pub type StridedFn = unsafe extern "C" fn(n: usize, dst: *mut u8, src: *const u8, stride: isize);
 
 /// All `n` elements at `dst` become the element at `value`.
@@ -51,7 +53,10 @@ macro_rules! with_size {
     };
 }
 
-unsafe extern "C" fn gather<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
+/// # Safety
+/// As [`StridedFn`].
+#[inline(always)]
+unsafe fn gather_block<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
     let size = size_of::<T>() as isize;
     // SAFETY: the caller vouches for every element; MaybeUninit takes any memory.
     unsafe {
@@ -61,9 +66,13 @@ unsafe extern "C" fn gather<T: Copy>(n: usize, dst: *mut u8, src: *const u8, str
         } else if stride == 0 {
             fill_with::<T>(n, dst, src);
         } else if stride == -size {
-            for (i, out) in out.iter_mut().enumerate() {
-                out.write(*src.cast::<T>().sub(i));
-            }
+            every::<T, -1>(out, src);
+        } else if stride == 2 * size {
+            every::<T, 2>(out, src);
+        } else if stride == 3 * size {
+            every::<T, 3>(out, src);
+        } else if stride == 4 * size {
+            every::<T, 4>(out, src);
         } else {
             for (i, out) in out.iter_mut().enumerate() {
                 out.write(*src.offset(i as isize * stride).cast::<T>());
@@ -71,6 +80,33 @@ unsafe extern "C" fn gather<T: Copy>(n: usize, dst: *mut u8, src: *const u8, str
         }
     }
 }
+
+/// Elements at a distance that is known when this is compiled: read in whole vectors.
+///
+/// # Safety
+/// As [`StridedFn`].
+#[inline(always)]
+unsafe fn every<T: Copy, const STEP: isize>(out: &mut [MaybeUninit<T>], src: *const u8) {
+    for (i, out) in out.iter_mut().enumerate() {
+        // SAFETY: promised by the caller.
+        out.write(unsafe { *src.cast::<T>().offset(i as isize * STEP) });
+    }
+}
+
+macro_rules! level {
+    ($module:ident, $bytes:literal $(, $feature:literal)?) => {
+        mod $module {
+            use super::*;
+
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn gather<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
+                // SAFETY: the contract of StridedFn.
+                unsafe { gather_block::<T>(n, dst, src, stride) }
+            }
+        }
+    };
+}
+for_each_level!(level);
 
 unsafe extern "C" fn scatter<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
     // SAFETY: the caller vouches for every element.
@@ -94,8 +130,8 @@ unsafe extern "C" fn fill_with<T: Copy>(n: usize, dst: *mut u8, value: *const u8
 }
 
 /// Copies from a strided source to a dense block, for elements of a size in bytes.
-pub fn gather_strided(size: usize) -> StridedFn {
-    with_size!(size, T => gather::<T>)
+pub fn gather_strided(isa: Isa, size: usize) -> StridedFn {
+    with_size!(size, T => at_level!(isa, gather::<T> as StridedFn))
 }
 
 /// Copies from a dense block to a strided destination, for elements of a size in bytes.

@@ -6,20 +6,20 @@ use bh_bytecode::CastFrom;
 
 #[test]
 fn strided_copies_and_fills() {
-    for size in [1, 2, 4, 8, 16] {
+    for (isa, size) in Isa::available().flat_map(|isa| [1, 2, 4, 8, 16].map(|size| (isa, size))) {
         let data: Vec<u8> = (0..8000usize).map(|i| (i * 31 + i / 7) as u8).collect();
-        for stride in [-3isize, -1, 0, 1, 2, 5] {
+        for stride in [-3isize, -1, 0, 1, 2, 3, 4, 5] {
             let n = 37;
             let mut source = Block::new(&data, 16);
             let mut dense = Block::new(&vec![0; n * size], 16);
             let middle = 4000 / size * size;
             let bytes = stride * size as isize;
             // SAFETY: 37 elements of at most 16 bytes and 5 apart stay within 4000 bytes of the middle.
-            unsafe { gather_strided(size)(n, dense.pointer(), source.pointer().add(middle), bytes) };
+            unsafe { gather_strided(isa, size)(n, dense.pointer(), source.pointer().add(middle), bytes) };
             let got = dense.bytes(n * size);
             for i in 0..n {
                 let from = (middle as isize + i as isize * bytes) as usize;
-                assert_eq!(got[i * size..][..size], data[from..][..size], "gather {size} {stride} {i}");
+                assert_eq!(got[i * size..][..size], data[from..][..size], "{isa}: gather {size} {stride} {i}");
             }
             if stride != 0 {
                 let mut target = Block::new(&vec![0; data.len()], 16);
@@ -27,8 +27,8 @@ fn strided_copies_and_fills() {
                 unsafe {
                     scatter_strided(size)(n, target.pointer().add(middle), dense.pointer(), bytes);
                     let mut back = Block::new(&vec![0; n * size], 16);
-                    gather_strided(size)(n, back.pointer(), target.pointer().add(middle), bytes);
-                    assert_eq!(back.bytes(n * size), got, "scatter {size} {stride}");
+                    gather_strided(isa, size)(n, back.pointer(), target.pointer().add(middle), bytes);
+                    assert_eq!(back.bytes(n * size), got, "{isa}: scatter {size} {stride}");
                 }
             }
         }
@@ -83,6 +83,25 @@ fn generators() {
                 )*};
             }
             types_of!(RANDOM, check_philox);
+        }
+    }
+}
+
+#[test]
+fn runs_are_told_from_what_differs_at_one_place() {
+    for isa in Isa::available() {
+        for n in [0usize, 1, 2, 17, 255, 256, 257, 700] {
+            for first in [0i64, -300, 1 << 50, i64::MAX - 5] {
+                let mut index: Vec<i64> = (0..n as i64).map(|i| first.wrapping_add(i)).collect();
+                // SAFETY: `n` numbers.
+                let is_run = |index: &[i64]| unsafe { is_run(isa)(n, index.as_ptr().cast()) };
+                assert!(is_run(&index), "{isa}: {n} from {first}");
+                for at in 0..n {
+                    index[at] ^= 4;
+                    assert!(n == 1 || !is_run(&index), "{isa}: {n} from {first}, but for {at}");
+                    index[at] ^= 4;
+                }
+            }
         }
     }
 }
