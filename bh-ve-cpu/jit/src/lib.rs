@@ -18,6 +18,7 @@ mod plan;
 mod results;
 mod schedule;
 mod stream;
+mod strided;
 mod uniform;
 mod writer;
 

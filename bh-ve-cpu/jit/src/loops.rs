@@ -114,7 +114,13 @@ impl Kernel<'_> {
         let end = if each.masked || group == 1 {
             length.to_owned()
         } else {
-            let left = self.writer.value(format_args!("sub i64 {length}, {from}"));
+            let mut left = self.writer.value(format_args!("sub i64 {length}, {from}"));
+            if self.request.slots.iter().any(|slot| slot.stride.is_sparse()) {
+                // They need an element after the last vector.
+                let before = self.writer.value(format_args!("sub i64 {left}, 1"));
+                let none = self.writer.value(format_args!("icmp eq i64 {left}, 0"));
+                left = self.writer.value(format_args!("select i1 {none}, i64 0, i64 {before}"));
+            }
             let whole = self.writer.value(format_args!("and i64 {left}, {}", -group));
             self.writer.value(format_args!("add i64 {whole}, {from}")).to_string()
         };

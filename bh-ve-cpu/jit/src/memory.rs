@@ -34,7 +34,7 @@ impl Kernel<'_> {
 
     /// Where a dense slot's elements are in a row: the slot whose position leads there, the row from that, and the distance
     /// in elements.
-    fn place(&self, slot: usize, row: u16) -> (usize, i64, i64) {
+    pub(crate) fn place(&self, slot: usize, row: u16) -> (usize, i64, i64) {
         self.request.slots[slot].near.map_or((slot, row.into(), 0), |near| {
             (near.slot.into(), i64::from(row) + i64::from(near.rows), near.distance.into())
         })
@@ -49,35 +49,6 @@ impl Kernel<'_> {
             0 => address,
             distance => self.writer.value(format_args!("getelementptr {kind}, ptr {address}, i64 {distance}")),
         }
-    }
-
-    /// The address of a strided vector's first lane.
-    fn strided_address(&mut self, slot: usize, at: &At) -> Value {
-        let position = self.position(slot, at.row.into());
-        let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
-        let distance = self.writer.value(format_args!("mul i64 {element}, %s{slot}"));
-        self.writer.value(format_args!("getelementptr i8, ptr {position}, i64 {distance}"))
-    }
-
-    /// The addresses of its lanes, as a vector.
-    fn lane_addresses(&mut self, slot: usize, first: Value, width: u16) -> Value {
-        self.writer.value(format_args!("getelementptr i8, ptr {first}, <{width} x i64> %l{slot}.w{width}"))
-    }
-
-    /// The addresses of the real or of the imaginary parts of its lanes.
-    fn part_addresses(&mut self, slot: usize, first: Value, number: u16, width: u16) -> Value {
-        let distance = self.request.slots[slot].dtype.real_part().size() * usize::from(number);
-        let first = match distance {
-            0 => first,
-            _ => self.writer.value(format_args!("getelementptr i8, ptr {first}, i64 {distance}")),
-        };
-        self.lane_addresses(slot, first, width)
-    }
-
-    /// The address of one of them.
-    fn lane_address(&mut self, slot: usize, first: Value, lane: u16) -> Value {
-        let distance = self.writer.value(format_args!("mul i64 %s{slot}, {lane}"));
-        self.writer.value(format_args!("getelementptr i8, ptr {first}, i64 {distance}"))
     }
 
     /// The slots for which something is fetched.
@@ -119,7 +90,7 @@ impl Kernel<'_> {
     pub(crate) fn place_fetched(&mut self) {
         let Rows { name, count } = self.rows;
         for slot in self.fetching_next() {
-            let size = self.request.slots[slot].dtype.size();
+            let size = self.pitch(slot).unwrap_or(0);
             let most = self.fetched_ahead() / size;
             let is_long = self.writer.value(format_args!("icmp sgt i64 %count, {most}"));
             let elements = self.writer.value(format_args!("select i1 {is_long}, i64 {most}, i64 %count"));
@@ -134,7 +105,7 @@ impl Kernel<'_> {
     /// How far from a row's begin that lies which is fetched while an element is read: further along the row, or along the
     /// row that comes when those beside each other are done.
     fn next_group(&mut self, slot: usize, at: &At) -> Value {
-        let (name, size) = (self.rows.name, self.request.slots[slot].dtype.size());
+        let (name, size) = (self.rows.name, self.pitch(slot).unwrap_or(0));
         let turns = self.writer.value(format_args!("icmp sge i64 {}, %turn{slot}.{name}", at.element));
         let further =
             self.writer.value(format_args!("select i1 {turns}, i64 %next{slot}.{name}, i64 %along{slot}.{name}"));
@@ -153,7 +124,7 @@ impl Kernel<'_> {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
             let furthest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
             let furthest = furthest.fold(0, i64::max);
-            let size = self.request.slots[base].dtype.size();
+            let size = self.pitch(base).unwrap_or(0);
             let vector = size * usize::from(at.width);
             if vector < 64 && !(usize::from(at.offset) * size).is_multiple_of(64) {
                 continue;
@@ -164,7 +135,7 @@ impl Kernel<'_> {
             let ahead = if next.is_some() { 0 } else { ahead };
             for row in 0..i64::from(self.rows.count) {
                 let position = self.position(base, row + furthest);
-                let kind = memory(self.request.slots[base].dtype);
+                let kind = format!("[{size} x i8]");
                 let offset = usize::from(at.offset) * size;
                 let address = match next {
                     Some(next) => self.writer.value(format_args!("getelementptr i8, ptr {position}, i64 {next}")),
@@ -212,7 +183,8 @@ impl Kernel<'_> {
                 self.loads.push((base as u16, row, distance, loaded));
                 loaded
             }
-            Stride::Other => {
+            Stride::Two | Stride::Three | Stride::Four if width > 1 => self.load_sparse(slot, at),
+            Stride::Two | Stride::Three | Stride::Four | Stride::Other => {
                 let first = self.strided_address(slot.into(), at);
                 match at.mask {
                     Some(mask) => self.gather(slot.into(), first, mask, width),
@@ -297,7 +269,7 @@ impl Kernel<'_> {
     }
 
     /// Reads neighbours in memory, as they are there; with a mask those that count.
-    fn load_packed(&mut self, dtype: DType, address: Value, width: u16, mask: Option<Value>) -> Value {
+    pub(crate) fn load_packed(&mut self, dtype: DType, address: Value, width: u16, mask: Option<Value>) -> Value {
         let (vector, align) = (packed(dtype, width), dtype.real_part().size());
         let Some(mask) = mask else {
             return self.writer.value(format_args!("load {vector}, ptr {address}, align {align}"));

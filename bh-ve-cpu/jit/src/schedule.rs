@@ -318,6 +318,10 @@ fn cost(request: &Request, step: &Step, form: Form) -> usize {
         (Step::Load { slot } | Step::Store { slot, .. }, _) if request.slots[usize::from(*slot)].dtype.is_complex() => {
             4
         }
+        // Windows, and shuffles of these.
+        (Step::Load { slot }, _) if request.slots[usize::from(*slot)].stride.is_sparse() => {
+            usize::from(request.slots[usize::from(*slot)].stride.step().unwrap_or(1)) * 2 - 1
+        }
         _ => 1,
     }
 }

@@ -75,12 +75,13 @@ pub(crate) fn request(
             _ if repeats => Stride::Unit,
             (_, 1) => Stride::Unit,
             (SlotMode::Read, 0) => Stride::Zero,
+            (SlotMode::Read, step) if !slot.dtype.is_complex() => sparse(step),
             _ => Stride::Other,
         };
         let dense = stride == Stride::Unit;
         // What is repeated lies in memory of its own.
-        let is_near = dense && slot.mode == SlotMode::Read && !repeats;
-        let near = if is_near { neighbour(stage, geometry, &slots, index, &together) } else { None };
+        let is_near = stride.step().is_some() && slot.mode == SlotMode::Read && !repeats;
+        let near = if is_near { neighbour(stage, geometry, &slots, (index, stride), &together) } else { None };
         let is_row = !geometry.spans() || geometry.joins_rows();
         let streams = dense && slot.mode == SlotMode::Write && is_row && streams(index as u16);
         // Every row reads it again.
@@ -117,12 +118,23 @@ pub(crate) fn can_join(request: &Request) -> bool {
     request.folds == Folds::Lanes && request.slots.iter().all(|slot| is_alone(slot) && is_plain(slot))
 }
 
-/// An earlier slot at a small fixed distance from a slot.
+/// The form of a stride of so many elements, not 0 or 1.
+fn sparse(step: i64) -> Stride {
+    match step {
+        2 => Stride::Two,
+        3 => Stride::Three,
+        4 => Stride::Four,
+        _ => Stride::Other,
+    }
+}
+
+/// An earlier slot at a small fixed distance from a slot. Those that leave out elements of memory are near each other where
+/// their elements alternate.
 fn neighbour(
     stage: &Stage,
     geometry: &Geometry,
     earlier: &[SlotForm],
-    index: usize,
+    (index, stride): (usize, Stride),
     together: impl Fn(usize, usize) -> bool,
 ) -> Option<Near> {
     let parameters = &stage.parameters;
@@ -134,7 +146,7 @@ fn neighbour(
     };
     earlier.iter().enumerate().find_map(|(other, form)| {
         let moves_along = form.mode == SlotMode::Read
-            && form.stride == Stride::Unit
+            && form.stride == stride
             && form.near.is_none()
             && form.dtype == stage.kernel.slots[index].dtype
             && parameters.stride(other) == strides
@@ -142,7 +154,11 @@ fn neighbour(
         if !moves_along {
             return None;
         }
-        let (rows, distance) = split(parameters.starts[index].checked_sub(parameters.starts[other])?, pitch)?;
+        let distance = parameters.starts[index].checked_sub(parameters.starts[other])?;
+        let (rows, distance) = match stride.step() {
+            Some(step @ 2..) => (0, (0..step as i16).find(|&between| i64::from(between) == distance)?),
+            _ => split(distance, pitch)?,
+        };
         Some(Near { slot: other as u16, rows, distance })
     })
 }

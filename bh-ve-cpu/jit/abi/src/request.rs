@@ -57,7 +57,34 @@ pub enum Stride {
     Unit,
     /// Anything else.
     Other,
+    /// Of what is read, every second element of memory: what lies between may be read as well.
+    Two,
+    /// Every third one, likewise.
+    Three,
+    /// Every fourth one, likewise.
+    Four,
 }
+
+impl Stride {
+    /// Elements of memory from one to the next, if that is a part of the code.
+    pub fn step(self) -> Option<u16> {
+        match self {
+            Stride::Zero | Stride::Other => None,
+            Stride::Unit => Some(1),
+            Stride::Two => Some(2),
+            Stride::Three => Some(3),
+            Stride::Four => Some(4),
+        }
+    }
+
+    /// Are elements of memory left out, a few each time?
+    pub fn is_sparse(self) -> bool {
+        self.step() > Some(1)
+    }
+}
+
+/// All of them, by their codes.
+const STRIDES: [Stride; 6] = [Stride::Zero, Stride::Unit, Stride::Other, Stride::Two, Stride::Three, Stride::Four];
 
 /// The place of a slot that moves together with an earlier one, on which it lies: that one's position, `rows` of its
 /// strides from row to row, and `distance` elements.
@@ -168,7 +195,7 @@ impl Request {
             let dtype = DType::from_code(reader.byte()?)?;
             let modes = [SlotMode::Read, SlotMode::Write, SlotMode::Result, SlotMode::Index];
             let mode = *modes.get(usize::from(reader.byte()?))?;
-            let stride = *[Stride::Zero, Stride::Unit, Stride::Other].get(usize::from(reader.byte()?))?;
+            let stride = *STRIDES.get(usize::from(reader.byte()?))?;
             let streams = reader.byte()? != 0;
             let fetch = *[Fetch::Nothing, Fetch::Along, Fetch::Beyond].get(usize::from(reader.byte()?))?;
             let near = Near {
@@ -379,7 +406,7 @@ mod tests {
             short: true,
             folds: Folds::Lanes,
             slots: vec![
-                slot(SlotMode::Read, Stride::Unit, None),
+                slot(SlotMode::Read, Stride::Four, None),
                 slot(SlotMode::Read, Stride::Other, Some(Near { slot: 0, rows: -2, distance: -1 })),
                 slot(SlotMode::Result, Stride::Zero, None),
             ],
