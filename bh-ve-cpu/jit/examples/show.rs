@@ -15,6 +15,7 @@ impl Body {
             fast_math: std::env::args().any(|argument| argument == "fast"),
             in_order: false,
             short: false,
+            repeat: 0,
             folds,
             slots: Vec::new(),
             constants: Vec::new(),

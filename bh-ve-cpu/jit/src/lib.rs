@@ -108,6 +108,7 @@ fn request(
         fast_math: false,
         in_order: false,
         short: false,
+        repeat: 0,
         folds: Folds::None,
         slots: modes.iter().map(slot).collect(),
         constants: Vec::new(),

@@ -183,6 +183,7 @@ impl Kernel<'_> {
                 self.loads.push((base as u16, row, distance, loaded));
                 loaded
             }
+            Stride::Again | Stride::Cycle => self.load_repeated(slot, at),
             Stride::Two | Stride::Three | Stride::Four if width > 1 => self.load_sparse(slot, at),
             Stride::Two | Stride::Three | Stride::Four | Stride::Other => {
                 let first = self.strided_address(slot.into(), at);

@@ -103,6 +103,7 @@ impl Plan {
         let fits = request.level == Level::Avx512
             && !request.folds.has_lanes()
             && self.block == 0
+            && request.repeat == 0
             && !self.streams.contains(&true);
         self.aligned = dense.next().filter(|_| fits);
     }
@@ -114,7 +115,7 @@ impl Plan {
         let alike: Vec<u16> = streams.map(|slot| slot as u16).collect();
         let size = |&slot: &u16| request.slots[usize::from(slot)].dtype.size();
         let several = alike.len() > 1 && alike.iter().all(|slot| size(slot) == size(&alike[0]));
-        if several && !request.folds.has_lanes() && self.rows == 1 {
+        if several && !request.folds.has_lanes() && self.rows == 1 && request.repeat == 0 {
             self.alike = alike;
         }
     }

@@ -5,7 +5,7 @@ use crate::kernel::{At, Kernel};
 use crate::writer::{Value, lanes, memory, packed};
 use bh_bytecode::DType;
 use bh_fuser::lower::SlotMode;
-use bh_jit_abi::Level;
+use bh_jit_abi::{Level, SlotForm, Stride};
 
 impl Kernel<'_> {
     /// The distance of a strided slot's elements in bytes, if that is a part of the code.
@@ -81,6 +81,33 @@ impl Kernel<'_> {
         let parts: Vec<Value> = parts.collect();
         let all = self.writer.join(memory(dtype), width, &parts);
         self.unpack(dtype, all, at.width)
+    }
+
+    /// Reads a vector of which each element, or several of them, come again and again. Vectors begin at multiples of their
+    /// width, which is a power of two as well.
+    pub(crate) fn load_repeated(&mut self, slot: u16, at: &At) -> Value {
+        let SlotForm { dtype, stride, .. } = self.request.slots[usize::from(slot)];
+        let (width, repeat, kind) = (at.width, u16::from(self.request.repeat), memory(dtype));
+        let (position, is_cycle) = (self.position(slot.into(), at.row.into()), stride == Stride::Cycle);
+        let element = self.writer.value(format_args!("add i64 {}, {}", at.element, at.offset));
+        let element = match is_cycle {
+            true => self.writer.value(format_args!("and i64 {element}, {}", repeat - 1)),
+            false => self.writer.value(format_args!("lshr i64 {element}, {}", repeat.trailing_zeros())),
+        };
+        let address = self.writer.value(format_args!("getelementptr {kind}, ptr {position}, i64 {element}"));
+        let count = if is_cycle { repeat.min(width) } else { (width / repeat).max(1) };
+        // All of a cycle are there, and of what is repeated those that lanes that count are made of.
+        let mask = at.mask.filter(|_| !is_cycle && count > 1).map(|mask| {
+            let (order, kind) = (lanes((0..count).map(|lane| lane * repeat)), format!("<{width} x i1>"));
+            self.writer.value(format_args!("shufflevector {kind} {mask}, {kind} poison, {order}"))
+        });
+        let loaded = self.load_packed(dtype, address, count, mask);
+        let (order, kind) = (
+            lanes((0..width).map(|lane| if is_cycle { lane % count } else { lane * count / width })),
+            packed(dtype, count),
+        );
+        let all = self.writer.value(format_args!("shufflevector {kind} {loaded}, {kind} poison, {order}"));
+        self.unpack(dtype, all, width)
     }
 
     /// Reads a vector of neighbours that begins at an element of memory, once for all that choose from it.

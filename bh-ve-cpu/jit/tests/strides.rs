@@ -48,8 +48,8 @@ fn sparse_rows_have_the_same_bits() {
                             let mut batch = text::parse(&source).unwrap();
                             batch.push_block(&[0, 1, 2], &[]);
                             let bytes = |base: usize| {
-                                let all = batch.bases[base].len as usize
-                                    * [size, size, batch.bases[2].dtype().size()][base];
+                                let all =
+                                    batch.bases[base].len as usize * [size, size, batch.bases[2].dtype().size()][base];
                                 (0..all).map(|at| (at * 37 % 61 % 64) as u8).collect::<Vec<u8>>()
                             };
                             let mut memory = Memory::new();
@@ -58,6 +58,75 @@ fn sparse_rows_have_the_same_bits() {
                             });
                             let name =
                                 format!("{isa}, {keys:?}, {what} of {count} {dtype}, {step} apart, {between} between");
+                            check_bits(&mut drivers, &batch, &memory, &name);
+                        }
+                    }
+                }
+            }
+            let (count, refused) = (drivers[1].counter("kernels compiled"), drivers[1].counter("kernels not compiled"));
+            assert!(count > 50 && refused == 0, "{count} kernels compiled, {refused} refused");
+        }
+    }
+}
+
+/// Three planes of `count` rows of `row` elements: some views have one element for each row, or the same row again and again.
+fn short_rows(dtype: &str, (count, row): (usize, usize), function: &str) -> String {
+    let (plane, gap) = (count * row, count + 3);
+    format!(
+        "bh batch 1
+base b0 = {dtype}[{all}] id 1
+base b1 = {dtype}[{all}] id 2 live_out
+base b2 = {dtype}[{all}] id 3 live_out
+base b3 = {dtype}[{all}] id 4 born dies
+const c0 = {dtype} {three}
+view v0 = b0 at 1 [3:{gap}, {count}:1, {row}:0]
+view v1 = b0 at 2 [3:{row}, {count}:0, {row}:1]
+view v2 = b0 at 3 [3:{plane}, {count}:{row}, {row}:1]
+view v3 = b0 at 0 [3:1, {count}:0, {row}:0]
+view v4 = b1 at 0 [3:{plane}, {count}:{row}, {row}:1]
+view v5 = b2 at 5 [3:{plane}, {count}:{row}, {row}:1]
+view v6 = b3 at 0 [3:{plane}, {count}:{row}, {row}:1]
+i0: v4 = identity v0
+i1: v6 = {function}
+i2: v6 = subtract v6, v2
+i3: v6 = add v6, v3
+i4: v5 = multiply v6, c0
+",
+        all = 3 * plane + 20,
+        three = if dtype == "c128" { "3 1" } else { "3" }
+    )
+}
+
+#[test]
+fn short_rows_that_repeat_elements_have_the_same_bits() {
+    for isa in levels() {
+        for keys in [&[][..], &[("stream_bytes", "64")]] {
+            let mut drivers = [engine(isa, "off", keys), engine(isa, "on", keys)];
+            for (dtype, size) in [("f64", 8), ("f32", 4), ("i16", 2), ("u8", 1), ("c128", 16)] {
+                for row in [2, 3, 4, 8, 16, 32] {
+                    for count in [2, 3, 7, 8, 9, 31, 33, 64, 100, 603] {
+                        for function in ["add v0, v1", "multiply v0, v0", "power v1, v0", "exp v0"] {
+                            if function.starts_with("exp") && size < 4 {
+                                continue;
+                            }
+                            let mut batch = text::parse(&short_rows(dtype, (count, row), function)).unwrap();
+                            batch.push_block(&[0, 1, 2, 3, 4], &[]);
+                            let numbers = |id: usize| {
+                                (0..batch.bases[0].len as usize).flat_map(move |at| {
+                                    let number = (at * 37 + id) % 61;
+                                    match (dtype, size) {
+                                        ("f32", _) => (number as f32 * 0.25).to_le_bytes().to_vec(),
+                                        (_, 8) => (number as f64 * 0.25).to_le_bytes().to_vec(),
+                                        (_, 16) => [number as f64 * 0.25, 2.0].map(f64::to_le_bytes).concat(),
+                                        _ => [number as u8 % 5, 0][..size].to_vec(),
+                                    }
+                                })
+                            };
+                            let mut memory = Memory::new();
+                            (1..4).for_each(|id| {
+                                memory.insert(id as u64, numbers(id).collect());
+                            });
+                            let name = format!("{isa}, {keys:?}, {function}: {count} rows of {row} {dtype}");
                             check_bits(&mut drivers, &batch, &memory, &name);
                         }
                     }

@@ -6,7 +6,7 @@ use super::tile;
 use super::{Fold, Native, Op, Place, Program, Repeated, RowStride, SlotPlan, weight};
 use crate::neutral::neutral;
 use crate::primitives::{LANES, PrimFn, Primitives};
-use crate::run::{Division, GatherForm, Level, Loops};
+use crate::run::{self, Division, GatherForm, Level, Loops};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
@@ -299,6 +299,8 @@ impl Compiler<'_> {
             Op::Copy { dst, src: slot_place, size }
         } else if stride.inner == 0 && stride.outer == 0 {
             Op::Fill { run: self.primitives.fill(size), dst, slot: slot_place }
+        } else if stride.inner == 0 && self.analysis.geometry.spans() {
+            Op::Repeat { run: run::repeat(size), dst, slot: slot_place, stride: stride.outer }
         } else {
             Op::Load { run: self.primitives.gather_strided(size), dst, slot: slot_place, stride, size }
         }
@@ -342,6 +344,8 @@ impl Compiler<'_> {
             let mut inner = strides(geometry.line_dim + 1);
             repeated.iter().for_each(|repeated| inner[repeated.slot] = repeated.size as i64);
             (inner, planes())
+        } else if geometry.flat {
+            (strides(geometry.line_dim + 1), planes())
         } else if geometry.spans() {
             (strides(geometry.line_dim + 1), strides(geometry.line_dim))
         } else {

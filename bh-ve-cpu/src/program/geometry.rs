@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use crate::primitives;
-use bh_fuser::lower::{Dim, Kernel, Parameters, SlotMode};
+use bh_fuser::lower::{Dim, Kernel, Parameters, Slot, SlotMode};
 
 /// Rows shorter than this are gathered into blocks of several rows.
 const SHORT_ROW: i64 = 48;
@@ -46,6 +46,8 @@ pub(crate) struct Geometry {
     pub(crate) columns: i64,
     /// How they lie if they are the steps of reduced lines.
     pub(crate) steps: Option<Steps>,
+    /// Where blocks span rows, can these be one row, as slots go on from row to row or repeat elements?
+    pub(crate) flat: bool,
     /// Steps of a block.
     pub(crate) step: i64,
 }
@@ -62,7 +64,8 @@ impl Geometry {
         if steps.is_some() {
             let (line_dim, line, row) = (last - 1, extents[last - 1], extents[last]);
             let step = (SPAN / row / SETS * SETS).max(SETS).min(line);
-            return Geometry { line_dim, line, row, long_row, columns, steps, step, extents, dims, folded };
+            let flat = false;
+            return Geometry { line_dim, line, row, long_row, columns, steps, flat, step, extents, dims, folded };
         }
         let spans = last > 0
             && extents[last] < SHORT_ROW
@@ -75,11 +78,13 @@ impl Geometry {
             let lanes = primitives::LANES as i64;
             let unit = if dims[last] == Dim::Reduced { lanes >> row.trailing_zeros().min(lanes.ilog2()) } else { 1 };
             let step = (SPAN / row / unit * unit).max(unit).min(line);
-            Geometry { line_dim: last - 1, line, row, long_row, columns, steps, step, extents, dims, folded }
+            let (line_dim, flat) = (last - 1, is_flat(kernel, parameters));
+            Geometry { line_dim, line, row, long_row, columns, steps, flat, step, extents, dims, folded }
         } else {
             let line = extents[last];
             let step = line.max(1);
-            Geometry { line_dim: last, line, row: 1, long_row, columns, steps, step, extents, dims, folded }
+            let (line_dim, row, flat) = (last, 1, false);
+            Geometry { line_dim, line, row, long_row, columns, steps, flat, step, extents, dims, folded }
         }
     }
 
@@ -157,6 +162,41 @@ impl Geometry {
     pub(crate) fn iterations(&self) -> i64 {
         self.extents.iter().product()
     }
+}
+
+/// How a slot repeats elements where short rows are one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Not at all: it goes on from row to row.
+    None,
+    /// Each row is an element, the next one of its neighbours.
+    Again,
+    /// All rows are the same neighbours.
+    Cycle,
+}
+
+impl Repeat {
+    /// How a slot with these strides from row to row and along rows of so many elements does that; `None` if it does
+    /// something else.
+    pub(crate) fn of(slot: &Slot, (outer, inner): (i64, i64), row: i64) -> Option<Repeat> {
+        let may = slot.mode == SlotMode::Read && !slot.dtype.is_complex() && row.count_ones() == 1;
+        match (outer, inner) {
+            _ if outer == inner.wrapping_mul(row) => Some(Repeat::None),
+            (1, 0) if may => Some(Repeat::Again),
+            (0, 1) if may => Some(Repeat::Cycle),
+            _ => None,
+        }
+    }
+}
+
+/// Can the rows of a stage without folds be one row?
+fn is_flat(kernel: &Kernel, parameters: &Parameters) -> bool {
+    let dim = parameters.extents.len() - 1;
+    let repeats = |(index, slot): (usize, &Slot)| {
+        let strides = parameters.stride(index);
+        Repeat::of(slot, (strides[dim - 1], strides[dim]), parameters.extents[dim]).is_some()
+    };
+    !kernel.reduces() && kernel.slots.iter().enumerate().all(repeats)
 }
 
 impl Steps {

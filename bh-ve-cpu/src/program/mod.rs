@@ -17,12 +17,12 @@ mod tile;
 pub(crate) use analysis::SUM_TERMS;
 pub(crate) use compile::{SweepMemory, compile, compile_in_sweep};
 pub(crate) use cut::{Cut, gcd, split};
-pub(crate) use geometry::Geometry;
+pub(crate) use geometry::{Geometry, Repeat};
 pub(crate) use margin::Margin;
 pub(crate) use tile::FOLDED;
 
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn, SumFn};
-use crate::run::{GatherForm, Loops};
+use crate::run::{GatherForm, Loops, RepeatFn};
 use crate::tier1::Kernel;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};
@@ -54,6 +54,8 @@ pub(crate) enum Op {
     Stream { run: CopyFn, dst: Place, src: Place, size: usize },
     /// A copy from strided memory to a register.
     Load { run: StridedFn, dst: Place, slot: Place, stride: RowStride, size: usize },
+    /// One element for each row, as often as a row has elements, to a register.
+    Repeat { run: RepeatFn, dst: Place, slot: Place, stride: isize },
     /// A copy to strided memory.
     Store { run: StridedFn, slot: Place, src: Place, stride: RowStride, size: usize },
     /// All elements become the slot's one element.

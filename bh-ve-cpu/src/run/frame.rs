@@ -113,6 +113,10 @@ impl<'a> Frame<'a> {
                     };
                     self.call(code, native, scratch, rows, folding);
                 }
+                Some((code, native, scratch)) if geometry.flat => {
+                    self.seek(positions, 0, first);
+                    self.call(code, native, scratch, (lines, steps * geometry.row), folding);
+                }
                 Some((code, native, scratch)) if geometry.spans() => {
                     debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(..)), "rows are no lines");
                     for line in 0..lines {
@@ -368,7 +372,7 @@ impl<'a> Frame<'a> {
         self.seek(positions, line, 0);
         for (index, op) in self.program.line_ops.iter().enumerate() {
             let slot = match *op {
-                Op::Fill { slot, .. } | Op::Load { slot, .. } => slot,
+                Op::Fill { slot, .. } | Op::Load { slot, .. } | Op::Repeat { slot, .. } => slot,
                 _ => continue,
             };
             let position = self.table[slot as usize];
@@ -458,6 +462,7 @@ impl<'a> Frame<'a> {
                         dst = dst.wrapping_add(row * size);
                     });
                 }
+                Op::Repeat { run, dst, slot, stride } => run(steps, count / steps, self.at(dst), self.at(slot), stride),
                 Op::Store { run, slot, src, stride, size } => {
                     let (mut src, row) = (self.at(src), count / steps);
                     self.rows(slot, stride, steps, count, |dst, elements| {

@@ -1,6 +1,6 @@
 //! What of a stage its machine code depends on.
 
-use crate::program::Geometry;
+use crate::program::{Geometry, Repeat};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Dim, SlotMode, Stage, Step};
@@ -69,7 +69,16 @@ pub(crate) fn request(
     let mut slots: Vec<SlotForm> = Vec::with_capacity(kernel.slots.len());
     for (index, slot) in kernel.slots.iter().enumerate() {
         let repeats = slot.mode == SlotMode::Read && geometry.repeats(parameters.stride(index));
+        let repeat = match geometry.flat {
+            true => {
+                let strides = parameters.stride(index);
+                Repeat::of(slot, (strides[geometry.line_dim], strides[inner]), geometry.row)?
+            }
+            false => Repeat::None,
+        };
         let stride = match (slot.mode, parameters.stride(index)[inner]) {
+            _ if repeat == Repeat::Again => Stride::Again,
+            _ if repeat == Repeat::Cycle => Stride::Cycle,
             (SlotMode::Index, _) => Stride::Other,
             (SlotMode::Result, _) => Stride::Zero,
             _ if repeats => Stride::Unit,
@@ -82,7 +91,7 @@ pub(crate) fn request(
         // What is repeated lies in memory of its own.
         let is_near = stride.step().is_some() && slot.mode == SlotMode::Read && !repeats;
         let near = if is_near { neighbour(stage, geometry, &slots, (index, stride), &together) } else { None };
-        let is_row = !geometry.spans() || geometry.joins_rows();
+        let is_row = !geometry.spans() || geometry.joins_rows() || geometry.flat;
         let streams = dense && slot.mode == SlotMode::Write && is_row && streams(index as u16);
         // Every row reads it again.
         let again =
@@ -91,7 +100,11 @@ pub(crate) fn request(
         slots.push(SlotForm { dtype: slot.dtype, mode: slot.mode, stride, streams, fetch, near });
     }
     let divides = kernel.steps.iter().any(|step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. }));
-    let row = geometry.extents[inner] * if geometry.joins_rows() { LANES as i64 } else { 1 };
+    let row = match geometry.extents[inner] {
+        row if geometry.joins_rows() => row * LANES as i64,
+        row if geometry.flat => row * geometry.line,
+        row => row,
+    };
     let is_short = |slot: &SlotForm| {
         let bytes = row as usize * slot.dtype.size();
         slot.mode == SlotMode::Read && slot.stride == Stride::Zero && bytes < LONG_ROW
@@ -102,6 +115,7 @@ pub(crate) fn request(
         fast_math,
         in_order: false,
         short: divides && slots.iter().any(is_short),
+        repeat: if geometry.flat { geometry.row as u8 } else { 0 },
         folds,
         slots,
         constants: kernel.constants.clone(),
@@ -139,7 +153,7 @@ fn neighbour(
 ) -> Option<Near> {
     let parameters = &stage.parameters;
     let strides = parameters.stride(index);
-    let pitch = if geometry.spans() && geometry.steps.is_none() {
+    let pitch = if geometry.spans() && geometry.steps.is_none() && !geometry.flat {
         strides[geometry.line_dim]
     } else {
         geometry.plane_stride(strides)

@@ -63,18 +63,27 @@ pub enum Stride {
     Three,
     /// Every fourth one, likewise.
     Four,
+    /// Of what is read, each of neighbours in memory [`Request::repeat`] times.
+    Again,
+    /// Of what is read, so many neighbours in memory, again and again.
+    Cycle,
 }
 
 impl Stride {
     /// Elements of memory from one to the next, if that is a part of the code.
     pub fn step(self) -> Option<u16> {
         match self {
-            Stride::Zero | Stride::Other => None,
+            Stride::Zero | Stride::Other | Stride::Again | Stride::Cycle => None,
             Stride::Unit => Some(1),
             Stride::Two => Some(2),
             Stride::Three => Some(3),
             Stride::Four => Some(4),
         }
+    }
+
+    /// Are elements of memory repeated, as [`Request::repeat`] says?
+    pub fn repeats(self) -> bool {
+        matches!(self, Stride::Again | Stride::Cycle)
     }
 
     /// Are elements of memory left out, a few each time?
@@ -84,7 +93,8 @@ impl Stride {
 }
 
 /// All of them, by their codes.
-const STRIDES: [Stride; 6] = [Stride::Zero, Stride::Unit, Stride::Other, Stride::Two, Stride::Three, Stride::Four];
+const STRIDES: [Stride; 8] =
+    [Stride::Zero, Stride::Unit, Stride::Other, Stride::Two, Stride::Three, Stride::Four, Stride::Again, Stride::Cycle];
 
 /// The place of a slot that moves together with an earlier one, on which it lies: that one's position, `rows` of its
 /// strides from row to row, and `distance` elements.
@@ -143,6 +153,8 @@ pub struct Request {
     pub in_order: bool,
     /// Are rows of less than [`LONG_ROW`] bytes divided by what stays the same along each?
     pub short: bool,
+    /// How many elements slots repeat, or how often they do, a power of two; 0 if none does.
+    pub repeat: u8,
     /// What reductions fold into.
     pub folds: Folds,
     /// The slots.
@@ -158,7 +170,7 @@ impl Request {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer(Vec::with_capacity(64 + self.slots.len() * 8 + self.steps.len() * 24));
         writer.bytes([self.level as u8, self.divider as u8, u8::from(self.fast_math), self.folds as u8]);
-        writer.bytes([u8::from(self.in_order), u8::from(self.short)]);
+        writer.bytes([u8::from(self.in_order), u8::from(self.short), self.repeat]);
         writer.word(self.slots.len() as u32);
         for slot in &self.slots {
             writer.bytes([
@@ -190,6 +202,7 @@ impl Request {
         let folds = *folds.get(usize::from(reader.byte()?))?;
         let in_order = reader.byte()? != 0;
         let short = reader.byte()? != 0;
+        let repeat = reader.byte()?;
         let mut slots: Vec<SlotForm> = Vec::new();
         for _ in 0..reader.word()? {
             let dtype = DType::from_code(reader.byte()?)?;
@@ -210,6 +223,9 @@ impl Request {
                 None if near.slot == u16::MAX => None,
                 None => return None,
             };
+            if stride.repeats() && !repeat.is_power_of_two() {
+                return None;
+            }
             slots.push(SlotForm { dtype, mode, stride, streams, fetch, near });
         }
         let mut constants = Vec::new();
@@ -217,7 +233,7 @@ impl Request {
             constants.push(DType::from_code(reader.byte()?)?);
         }
         let mut request =
-            Request { level, divider, fast_math, in_order, short, folds, slots, constants, steps: Vec::new() };
+            Request { level, divider, fast_math, in_order, short, repeat, folds, slots, constants, steps: Vec::new() };
         let mut values = 0u16;
         for _ in 0..reader.word()? {
             let step = reader.step()?;
@@ -404,6 +420,7 @@ mod tests {
             fast_math: true,
             in_order: true,
             short: true,
+            repeat: 4,
             folds: Folds::Lanes,
             slots: vec![
                 slot(SlotMode::Read, Stride::Four, None),
