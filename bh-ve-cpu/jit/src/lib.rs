@@ -20,6 +20,7 @@ mod schedule;
 mod stream;
 mod strided;
 mod uniform;
+mod whole;
 mod writer;
 
 use bh_jit_abi::{Api, Artifact, Request, VERSION, fingerprint};

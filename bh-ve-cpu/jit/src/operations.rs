@@ -1,5 +1,6 @@
 //! Element-wise operations as vector instructions, with the results of the scalar functions of the opcode table.
 
+use crate::whole;
 use crate::writer::{Value, Writer, element, float, vector};
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::Level;
@@ -19,7 +20,7 @@ pub(crate) struct Operation {
     pub(crate) width: u16,
 }
 
-fn is_signed(dtype: DType) -> bool {
+pub(crate) fn is_signed(dtype: DType) -> bool {
     matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }
 
@@ -229,6 +230,7 @@ impl Operation {
                 return Some(self.select(writer, above, one, rest));
             }
             Opcode::LeftShift | Opcode::RightShift => return Some(self.shift(writer, a, b)),
+            _ if whole::divides(self.opcode, self.input) => return self.division(writer, a, b),
             _ => return self.classify(writer),
         };
         Some(self.plain(writer, name, a, b))

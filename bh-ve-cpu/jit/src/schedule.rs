@@ -3,7 +3,9 @@
 use crate::complex;
 use crate::divider::Multiplied;
 use crate::math;
+use crate::operations::Operation;
 use crate::plan::{Form, OutputIn, Plan};
+use crate::whole;
 use crate::writer::parts;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
@@ -314,6 +316,10 @@ fn cost(request: &Request, step: &Step, form: Form) -> usize {
         }
         (Step::Compute { opcode, param, input, .. }, Form::Native) if input.is_complex() => {
             complex::instructions(*opcode, *param, *input)
+        }
+        (&Step::Compute { opcode, param, input, output, .. }, Form::Native) if whole::divides(opcode, input) => {
+            let (level, fast_math) = (request.level, request.fast_math);
+            whole::instructions(Operation { opcode, param, input, output, level, fast_math, width: 8 })
         }
         // The parts are put in order.
         (Step::Load { slot } | Step::Store { slot, .. }, _) if request.slots[usize::from(*slot)].dtype.is_complex() => {

@@ -1,7 +1,7 @@
 //! Primitives with one constant operand, for the arithmetic and comparisons of the types that programs use most.
 
-use super::PrimFn;
 use super::block;
+use super::{PrimFn, quotient};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode, scalar};
 
@@ -36,6 +36,9 @@ macro_rules! types {
 /// The operands keep their places: `a` or `b` points to the one element.
 pub fn lookup_const(isa: Isa, opcode: Opcode, side: Side, dtype: DType) -> Option<PrimFn> {
     let left = side == Side::Left;
+    if !left && let Some(found) = quotient::lookup(isa, opcode, dtype, true) {
+        return Some(found);
+    }
     if let DType::F32 | DType::F64 = dtype
         && opcode == Opcode::Divide
     {

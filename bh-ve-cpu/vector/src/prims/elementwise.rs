@@ -1,7 +1,7 @@
 //! Element-wise primitives for every opcode and legal type, expanded from the opcode table.
 
-use super::PrimFn;
 use super::block::{self, SCALAR};
+use super::{PrimFn, quotient};
 use crate::math;
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode, c64, c128, for_each_opcode, scalar, types_of};
@@ -60,10 +60,11 @@ macro_rules! row {
     ($isa:ident $param:ident $input:ident $output:ident, Elementwise $inputs:tt same FLOAT $scalar:ident) => {
         None
     };
-    // Neither the divisions of integers nor powers have vector instructions.
+    // Divisions: those of floats are vector mathematics, and those of integers are quotients.
     ($isa:ident $param:ident $input:ident $output:ident, Elementwise 2 same REAL $scalar:ident) => {
-        types_of!(INT, by_type, binary, SCALAR, $input, $scalar)
+        None
     };
+    // Powers have no vector instructions.
     ($isa:ident $param:ident $input:ident $output:ident, Elementwise 2 same NUMERIC power) => {
         match $input {
             DType::C64 | DType::C128 => types_of!(COMPLEX, by_type, binary, SCALAR, $input, power),
@@ -73,8 +74,7 @@ macro_rules! row {
     ($isa:ident $param:ident $input:ident $output:ident, Elementwise 2 same NUMERIC divide) => {
         match $input {
             DType::F32 | DType::F64 => types_of!(FLOAT, by_type, binary, $isa, $input, divide),
-            DType::C64 | DType::C128 => types_of!(COMPLEX, by_type, binary, $isa, $input, divide),
-            _ => types_of!(INT, by_type, binary, SCALAR, $input, divide),
+            _ => types_of!(COMPLEX, by_type, binary, $isa, $input, divide),
         }
     };
     ($isa:ident $param:ident $input:ident $output:ident, Elementwise 1 same NUMERIC powi) => {
@@ -194,6 +194,9 @@ pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType)
     if opcode == Opcode::Identity
         && let Some(found) = float_to_integer(isa, input, output)
     {
+        return Some(found);
+    }
+    if let Some(found) = quotient::lookup(isa, opcode, input, false) {
         return Some(found);
     }
     math::lookup(isa, opcode, input).or_else(|| by_table(isa, opcode, param, input, output))

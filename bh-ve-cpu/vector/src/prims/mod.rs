@@ -13,6 +13,7 @@ mod generate;
 mod levels;
 mod moves;
 mod products;
+mod quotient;
 mod sum;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod elementwise;
 mod fold;
 mod moves;
+mod quotients;
 mod sums;
 mod support;
 
