@@ -61,6 +61,20 @@ impl<'a> Strided<'a> {
         Some(step)
     }
 
+    /// Do two views use no memory in common, by their first and last addresses?
+    pub fn is_apart(&self, other: &Strided<'_>) -> bool {
+        let bounds = |view: &Strided<'_>| {
+            let (mut first, mut last) = (view.data.addr() as i128, view.data.addr() as i128);
+            for (&extent, &stride) in view.shape.iter().zip(&view.stride) {
+                let reach = i128::from(extent.max(1) - 1) * stride as i128;
+                if reach < 0 { first += reach } else { last += reach }
+            }
+            (first, last + view.dtype.size() as i128)
+        };
+        let ((first, end), (other_first, other_end)) = (bounds(self), bounds(other));
+        end <= other_first || other_end <= first
+    }
+
     /// The address of the element with this C-order number.
     #[inline(always)]
     pub fn at(&self, number: i64) -> *mut u8 {

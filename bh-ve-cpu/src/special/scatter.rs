@@ -57,20 +57,6 @@ struct Scatter<'a> {
 // SAFETY: participants write disjoint elements of the output; there are several only if no other view overlaps it.
 unsafe impl Sync for Scatter<'_> {}
 
-/// Do two views use no memory in common, by their first and last addresses?
-fn apart(a: &Strided<'_>, b: &Strided<'_>) -> bool {
-    let bounds = |view: &Strided<'_>| {
-        let (mut first, mut last) = (view.data.addr() as i128, view.data.addr() as i128);
-        for (&extent, &stride) in view.shape.iter().zip(&view.stride) {
-            let reach = i128::from(extent.max(1) - 1) * stride as i128;
-            if reach < 0 { first += reach } else { last += reach }
-        }
-        (first, last + view.dtype.size() as i128)
-    };
-    let ((a_first, a_end), (b_first, b_end)) = (bounds(a), bounds(b));
-    a_end <= b_first || b_end <= a_first
-}
-
 impl Scatter<'_> {
     /// Is the output too large for the nearest caches?
     fn is_far(&self) -> bool {
@@ -81,7 +67,7 @@ impl Scatter<'_> {
     /// As [`scatter`].
     unsafe fn run<T: Arithmetic>(&self, workers: &mut Workers, combine: impl Fn(T, T) -> T + Sync) {
         let &Scatter { out, value, index, mask, .. } = self;
-        let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| apart(out, view));
+        let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| out.is_apart(view));
         // Elements in a near cache are written as fast as indices are told apart that others have.
         let parts = if apart && self.is_far() { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
         let per_part = (self.len + parts as i64 - 1) / parts as i64;
@@ -111,12 +97,61 @@ impl Scatter<'_> {
         let mut walk = Walk::new(&index.shape[..lines], views);
         for _ in 0..index.shape[..lines].iter().product() {
             // SAFETY: promised by the caller.
-            unsafe { self.line(walk.at, line, length, &elements, &combine) };
+            unsafe {
+                match self.step {
+                    Some(step) if mask.is_none() && elements.start == 0 && elements.end >= self.len => {
+                        self.whole_line(walk.at, line, length, step, &combine);
+                    }
+                    _ => self.line(walk.at, line, length, &elements, &combine),
+                }
+            }
             walk.next();
         }
     }
 
-    /// The same for a line of values, indices and mask: the first ones, the bytes to the next ones, and their number.
+    /// The same for a line of values and indices without a mask, where all elements are this participant's and lie `step`
+    /// bytes apart.
+    ///
+    /// # Safety
+    /// As [`Scatter::part`].
+    unsafe fn whole_line<T: Arithmetic>(
+        &self,
+        [value, index, _]: [*mut u8; 3],
+        [value_step, index_step, _]: [isize; 3],
+        length: i64,
+        step: isize,
+        combine: impl Fn(T, T) -> T,
+    ) {
+        let (len, signed) = (self.len, self.index.dtype == DType::I64);
+        let element = |number: i64| self.out.data.wrapping_offset(step.wrapping_mul(number as isize));
+        // SAFETY: promised by the caller for numbers of the line.
+        let index_at = |i: i64| unsafe {
+            index.wrapping_offset(index_step.wrapping_mul(i as isize)).cast::<i64>().read_unaligned()
+        };
+        let write = |i: i64| {
+            let bits = index_at(i);
+            // Indices from the end, and bad ones, are few.
+            let number = if (bits as u64) < len as u64 { Ok(bits) } else { resolve(bits, signed, len) };
+            match number {
+                // SAFETY: promised by the caller; a resolved number is an element of `out`.
+                Ok(number) => unsafe {
+                    let from = value.wrapping_offset(value_step.wrapping_mul(i as isize)).cast::<T>();
+                    let to = element(number).cast::<T>();
+                    to.write_unaligned(combine(to.read_unaligned(), from.read_unaligned()));
+                },
+                Err(bad) => self.failure.0.index(self.failure.1, bad, len),
+            }
+        };
+        let fetched = if self.is_far() { (length - AHEAD).max(0) } else { 0 };
+        for i in 0..fetched {
+            // Of a bad index, any address: it is a hint.
+            prefetch(element(index_at(i + AHEAD)));
+            write(i);
+        }
+        (fetched..length).for_each(write);
+    }
+
+    /// The same for any line of values, indices and mask: the first ones, the bytes to the next ones, and their number.
     ///
     /// # Safety
     /// As [`Scatter::part`].
