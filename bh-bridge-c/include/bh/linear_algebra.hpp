@@ -72,31 +72,21 @@ template <class A, class B> auto matmul(const array<A> &a, const array<B> &b, pl
     if (inner != matching) {
         detail::fail(BH_STATUS_SHAPE, "matmul: shapes " + left.text() + " and " + right.text() + " do not fit: " + std::to_string(inner) + " columns meet " + std::to_string(matching) + " rows", at);
     }
+    // A vector: products and their sum, which fuse, and take the time that the matrix takes to come from memory.
+    if (column) return array<T>(bh::add_reduce(bh::multiply(a, b, at), -1, dropdims, at));
+    if (row) return array<T>(bh::add_reduce(bh::multiply(a(all, newaxis), b, at), -2, dropdims, at));
     if constexpr (detail::kind_of(detail::code<T>) >= 2) {
-        if (left.rank() <= 2 && right.rank() <= 2) {
-            const array<T> l = detail::as<T>(row ? a.reshape({1, inner}, at) : a, at);
-            const array<T> r = detail::as<T>(column ? b.reshape({inner, 1}, at) : b, at);
-            const shape whole{row ? 1 : left[0], column ? 1 : right[1]};
+        if (left.rank() == 2 && right.rank() == 2) {
+            const array<T> l = detail::as<T>(a, at), r = detail::as<T>(b, at);
             const detail::beside here(l.handle(), at);
-            array<T> out = empty<T>(whole, at);
+            array<T> out = empty<T>({left[0], right[1]}, at);
             (bh_at)(at.file, at.line);
             detail::check((bh_matmul)(out.handle(), l.handle(), r.handle()), at);
-            if (row && column) return out.reshape(shape{}, at);
-            return row || column ? out.reshape({-1}, at) : out;
+            return out;
         }
     }
     // Integers, truth values and stacks of matrices: products expanded and summed, which fuse.
-    const array<A> l = row ? a.reshape({1, inner}, at) : a;
-    const array<B> r = column ? b.reshape({inner, 1}, at) : b;
-    auto products = bh::multiply(l(ellipsis, newaxis), r(ellipsis, newaxis, all, all), at);
-    const array<T> out = bh::add_reduce(std::move(products), -2, dropdims, at);
-    if (!row && !column) return out;
-    shape rest;
-    const shape full = out.extents(at);
-    for (int dim = 0; dim < full.rank(); ++dim) {
-        if (!(row && dim == full.rank() - 2) && !(column && dim == full.rank() - 1)) rest.push_back(full[dim], at);
-    }
-    return out.reshape(rest, at);
+    return array<T>(bh::add_reduce(bh::multiply(a(ellipsis, newaxis), b(ellipsis, newaxis, all, all), at), -2, dropdims, at));
 }
 
 /// The solution x of a·x = b for a square matrix and one right side, or several as columns.
