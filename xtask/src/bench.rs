@@ -1,11 +1,12 @@
-//! `cargo xtask bench`: what the machinery costs, what fusion gains, and programs against their twins.
+//! `cargo xtask bench`: what the machinery costs, what fusion gains, single statements against NumPy, and programs against
+//! their twins.
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute, target};
 use crate::{demo, install, packages};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `bench overhead`, `bench fusion`, or benchmark programs.
+/// Runs `bench overhead`, `bench fusion`, `bench statements`, or benchmark programs.
 pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure(&[("cc", "gcc"), ("g++", "g++"), ("pkg-config", "pkg-config")])?;
     let prefix = target().join("prefix");
@@ -23,6 +24,8 @@ pub fn run(arguments: &[String]) -> Outcome {
         let times = target().join("partition-times.json");
         std::fs::write(&times, output(cargo().args(["bench", "-p", "bh-fuser", "--bench", "partition"]))?)?;
         command.env("BH_PARTITION_TIMES", times);
+    } else if arguments.first().is_some_and(|name| name == "statements") {
+        command.arg(root().join("benches/statements.py")).args(&arguments[1..]);
     } else {
         command.arg(root().join("benches/run.py")).args(arguments);
     }

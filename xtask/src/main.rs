@@ -23,6 +23,8 @@ usage: cargo xtask COMMAND
   install --prefix DIR         build (release) and install
   header [--check]             write bh-bridge-c/include/bh.h, or verify that it is current
   bench overhead [--json FILE] cost of recording, of a tiny round trip, of a repeated batch, of start-up
+  bench fusion [options]       costs, kernels and times of the fusion algorithms
+  bench statements [options]   single statements against NumPy
   bench [NAME...] [options]    benchmark programs against their C twins and NumPy (see benches/README.md)
 ";
 

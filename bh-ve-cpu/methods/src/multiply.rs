@@ -5,8 +5,11 @@ use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, with_dtype};
 use bh_core::Result;
 
-/// Rows of the product that one participant computes at a time, at least.
-const ROWS: i64 = 32;
+/// Rows of the product that one participant computes at a time, at least, unless there are fewer for each: the right factor
+/// is packed again for them.
+const ROWS: i64 = 256;
+/// Rows that are computed together.
+const TOGETHER: i64 = 8;
 /// Rows of the right factor that stay in cache while integer products run over them.
 const DEPTH: i64 = 64;
 
@@ -71,7 +74,9 @@ pub(crate) fn matmul(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Par
     }
     let work = (product.rows * product.columns) as u64 * left.columns as u64;
     let participants = threads.participants(work / 4);
-    let per_task = ((product.rows + 4 * participants as i64 - 1) / (4 * participants as i64)).max(ROWS);
+    let share = |parts: usize| (product.rows + parts as i64 - 1) / parts as i64;
+    let per_task = share(4 * participants).max(ROWS).min(share(participants)).max(1);
+    let per_task = (per_task + TOGETHER - 1) / TOGETHER * TOGETHER;
     let tasks = (product.rows + per_task - 1) / per_task;
     threads.run(participants, tasks as usize, &|tasks| {
         for task in tasks {
