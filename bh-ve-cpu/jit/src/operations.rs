@@ -273,15 +273,7 @@ impl Operation {
                 let short = input.size() <= 4 || self.level == Level::Avx512;
                 short.then(|| convert(writer, if is_signed(input) { "sitofp" } else { "uitofp" })).flatten()
             }
-            (DType::F64 | DType::F32, DType::I32 | DType::I64) => {
-                let (bits, float) = (output.size() * 8, if input == DType::F32 { "f32" } else { "f64" });
-                if bits == 64 && self.level != Level::Avx512 {
-                    return None;
-                }
-                let name = format!("llvm.fptosi.sat.v{0}i{bits}.v{0}{float}", self.width);
-                Some(writer.intrinsic(&name, &to, &[(&from, &a)]))
-            }
-            _ if input.is_float() => None,
+            _ if input.is_float() => self.whole_number(writer, a),
             _ if narrow => convert(writer, "trunc"),
             _ if wide => convert(writer, if is_signed(input) { "sext" } else { "zext" }),
             // Integers of one size.

@@ -1,3 +1,6 @@
+//! Integers of floats. Conversions go to the nearest number of the type where there is none, and to zero for NaN: LLVM does so
+//! element by element.
+//!
 //! Quotients and remainders of integers, by floats: see the primitives of `bh-vector`, where the rules and their proof are.
 //! What depends on the divisor alone comes out of loops where that stays the same.
 
@@ -52,6 +55,42 @@ impl Operation {
         let moves = writer.value(format_args!("and {} {opposed}, {inexact}", self.kind(DType::Bool)));
         let moved = self.plain(writer, "sub", rest, b);
         Some(self.select(writer, moves, moved, rest))
+    }
+
+    /// The whole number of a float towards zero, as near as the output's type has it; `None` if the level lacks conversions.
+    pub(crate) fn whole_number(&self, writer: &mut Writer, a: Value) -> Option<Value> {
+        let (signed, bits) = (is_signed(self.output), self.output.size() as i32 * 8);
+        let has_conversion = bits < 32 || (bits == 32 && signed) || self.level == Level::Avx512;
+        if !self.output.is_int() || !has_conversion {
+            return None;
+        }
+        let (floats, mask) = (self.kind(self.input), self.kind(DType::Bool));
+        let choose = |writer: &mut Writer, predicate: &str, value: Value, limit: Value, chosen: Value| {
+            let is = writer.value(format_args!("fcmp {predicate} {floats} {value}, {limit}"));
+            (is, writer.value(format_args!("select {mask} {is}, {floats} {chosen}, {floats} {value}")))
+        };
+        let end = 2f64.powi(if signed { bits - 1 } else { bits });
+        let zero = self.number(writer, self.input, 0.0);
+        let least = self.number(writer, self.input, if signed { -end } else { 0.0 });
+        let (_, number) = choose(writer, "uno", a, zero, zero);
+        let (_, above) = choose(writer, "olt", number, least, least);
+        // The greatest number is a float, or the end of those behind it is.
+        let is_float = bits < if self.input == DType::F32 { 24 } else { 53 };
+        let limit = self.number(writer, self.input, if is_float { end - 1.0 } else { end });
+        let (is_beyond, inside) = choose(writer, "oge", above, limit, if is_float { limit } else { zero });
+        let whole = format!("<{} x i{}>", self.width, bits.max(32));
+        let name = if bits < 32 || signed { "fptosi" } else { "fptoui" };
+        let number = writer.value(format_args!("{name} {floats} {inside} to {whole}"));
+        let kind = self.kind(self.output);
+        if bits < 32 {
+            return Some(writer.value(format_args!("trunc {whole} {number} to {kind}")));
+        }
+        if is_float {
+            return Some(number);
+        }
+        let greatest = if signed { i64::MAX >> (64 - bits) } else { -1 };
+        let greatest = writer.splat(element(self.output), self.width, greatest);
+        Some(writer.value(format_args!("select {mask} {is_beyond}, {kind} {greatest}, {kind} {number}")))
     }
 
     fn conversion(&self, signed: &'static str, unsigned: &'static str) -> &'static str {
@@ -153,6 +192,21 @@ mod tests {
             request.slots.iter_mut().for_each(|slot| slot.dtype = dtype);
             let assembly = crate::assembly(&request).unwrap();
             assert!(assembly.contains("vdivp") && !assembly.contains("idiv"), "{assembly}");
+        }
+    }
+
+    #[test]
+    fn conversions_have_no_instruction_for_single_numbers() {
+        for (output, level) in [(DType::I32, Level::Avx2), (DType::U8, Level::Avx2), (DType::I64, Level::Avx512)] {
+            let args = [Arg::Value(0); 3];
+            let cast = Step::Compute { opcode: Opcode::Identity, param: 0, input: DType::F64, output, args, count: 1 };
+            let steps = vec![Step::Load { slot: 0 }, cast, Step::Store { slot: 1, arg: Arg::Value(1) }];
+            let mut request = crate::request(level, &[SlotMode::Read, SlotMode::Write], steps);
+            request.slots[1].dtype = output;
+            // What is left of a row is done one by one without masks.
+            let assembly = crate::assembly(&request).unwrap();
+            assert!(assembly.contains("vcvttpd2"), "{assembly}");
+            assert!(level == Level::Avx2 || !assembly.contains("cvttsd2si"), "{assembly}");
         }
     }
 }

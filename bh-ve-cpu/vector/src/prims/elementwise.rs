@@ -110,7 +110,7 @@ macro_rules! define_lookup {
 }
 for_each_opcode!(define_lookup);
 
-/// Conversions of floats to the integers that `f64` holds exactly, without the branches of the saturating `as`: NaN is
+/// Conversions of floats to integers that have vector instructions, without the branches of the saturating `as`: NaN is
 /// taken out first, then the range is confined, and the rest truncates.
 fn float_to_integer(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
     macro_rules! convert {
@@ -124,9 +124,32 @@ fn float_to_integer(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
             unsafe { confined.to_int_unchecked::<i32>() as $type }
         }};
     }
+    // Of 64 bits, and unsigned ones of 32, the greatest number is no float, or has no conversion before AVX-512.
+    macro_rules! convert_wide {
+        ($x:expr, $type:ty, $end:expr) => {{
+            let x: f64 = $x;
+            let number = if x.is_nan() { 0.0 } else { x };
+            let low = <$type>::MIN as f64;
+            let above = if number < low { low } else { number };
+            let is_beyond = above >= $end;
+            let inside = if is_beyond { 0.0 } else { above };
+            // SAFETY: truncated, the number is in the range of the type.
+            let whole = unsafe { inside.to_int_unchecked::<$type>() };
+            if is_beyond { <$type>::MAX } else { whole }
+        }};
+    }
     macro_rules! to {
         ($source:ty) => {
             match output {
+                DType::I64 if isa == Isa::Avx512 => {
+                    block::unary(isa, |x: $source| convert_wide!(f64::from(x), i64, 9_223_372_036_854_775_808.0))
+                }
+                DType::U32 if isa == Isa::Avx512 => {
+                    block::unary(isa, |x: $source| convert_wide!(f64::from(x), u32, 4_294_967_296.0))
+                }
+                DType::U64 if isa == Isa::Avx512 => {
+                    block::unary(isa, |x: $source| convert_wide!(f64::from(x), u64, 18_446_744_073_709_551_616.0))
+                }
                 DType::I8 => block::unary(isa, |x: $source| convert!(f64::from(x), i8)),
                 DType::I16 => block::unary(isa, |x: $source| convert!(f64::from(x), i16)),
                 DType::I32 => block::unary(isa, |x: $source| convert!(f64::from(x), i32)),

@@ -55,6 +55,12 @@ pub(super) fn sample(dtype: DType, i: usize, salt: usize) -> [u8; 16] {
         65535.9,
         -129.5,
         0.75,
+        9_223_372_036_854_775_808.0,
+        -9_223_372_036_854_775_808.0,
+        18_446_744_073_709_551_616.0,
+        2_147_483_647.5,
+        4_294_967_295.5,
+        -1e20,
     ];
     macro_rules! write {
         ($kind:ident, [$(($type:ty, $variant:ident)),*]) => {
@@ -65,10 +71,10 @@ pub(super) fn sample(dtype: DType, i: usize, salt: usize) -> [u8; 16] {
             }
         };
         (@ whole $type:ty) => { <$type as CastFrom<i64>>::cast_from(whole).write(&mut bytes) };
-        (@ real $type:ty) => { (real[mixed % 17] as $type).write(&mut bytes) };
+        (@ real $type:ty) => { (real[mixed % real.len()] as $type).write(&mut bytes) };
         (@ complex $type:ty) => {{
-            let mut value = <$type as CastFrom<f64>>::cast_from(real[mixed % 17]);
-            value.im = real[(mixed * 5 + 2) % 17] as _;
+            let mut value = <$type as CastFrom<f64>>::cast_from(real[mixed % real.len()]);
+            value.im = real[(mixed * 5 + 2) % real.len()] as _;
             value.write(&mut bytes)
         }};
     }
