@@ -320,6 +320,9 @@ impl Compiler<'_> {
     /// The program as a call of compiled code.
     fn native(&self, program: &Program, tier1: &mut Tier1) -> Option<Native> {
         let (geometry, isa) = (&program.geometry, self.primitives.isa);
+        if geometry.for_blocks {
+            return None;
+        }
         let processor = (tier1.divider(), tier1.fast_math());
         let streams = |slot| self.analysis.streams(slot);
         let fetch = |slot: usize| self.memory.fetches.get(slot).map_or(Fetch::Along, |(fetch, _)| *fetch);

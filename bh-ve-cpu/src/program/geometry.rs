@@ -9,6 +9,10 @@ const SHORT_ROW: i64 = 48;
 /// Elements of a block that spans rows.
 const SPAN: i64 = 512;
 
+/// The most elements of rows that blocks of several rows are better for than compiled code, where rows repeat elements and
+/// cannot be one row.
+const BLOCK_ROW: i64 = 6;
+
 /// Blocks within a line are multiples of this.
 const LANES: i64 = 64;
 
@@ -48,6 +52,8 @@ pub(crate) struct Geometry {
     pub(crate) steps: Option<Steps>,
     /// Where blocks span rows, can these be one row, as slots go on from row to row or repeat elements?
     pub(crate) flat: bool,
+    /// Are these rows so short, and of a number that compiled code cannot repeat elements for, that blocks are faster?
+    pub(crate) for_blocks: bool,
     /// Steps of a block.
     pub(crate) step: i64,
 }
@@ -64,8 +70,21 @@ impl Geometry {
         if steps.is_some() {
             let (line_dim, line, row) = (last - 1, extents[last - 1], extents[last]);
             let step = (SPAN / row / SETS * SETS).max(SETS).min(line);
-            let flat = false;
-            return Geometry { line_dim, line, row, long_row, columns, steps, flat, step, extents, dims, folded };
+            let (flat, for_blocks) = (false, false);
+            return Geometry {
+                line_dim,
+                line,
+                row,
+                long_row,
+                columns,
+                steps,
+                flat,
+                for_blocks,
+                step,
+                extents,
+                dims,
+                folded,
+            };
         }
         let spans = last > 0
             && extents[last] < SHORT_ROW
@@ -78,13 +97,14 @@ impl Geometry {
             let lanes = primitives::LANES as i64;
             let unit = if dims[last] == Dim::Reduced { lanes >> row.trailing_zeros().min(lanes.ilog2()) } else { 1 };
             let step = (SPAN / row / unit * unit).max(unit).min(line);
-            let (line_dim, flat) = (last - 1, is_flat(kernel, parameters));
-            Geometry { line_dim, line, row, long_row, columns, steps, flat, step, extents, dims, folded }
+            let (line_dim, repeats, is_power) = (last - 1, repeats(kernel, parameters), row.count_ones() == 1);
+            let (flat, for_blocks) = (repeats && is_power, repeats && !is_power && row <= BLOCK_ROW);
+            Geometry { line_dim, line, row, long_row, columns, steps, flat, for_blocks, step, extents, dims, folded }
         } else {
             let line = extents[last];
             let step = line.max(1);
-            let (line_dim, row, flat) = (last, 1, false);
-            Geometry { line_dim, line, row, long_row, columns, steps, flat, step, extents, dims, folded }
+            let (line_dim, row, flat, for_blocks) = (last, 1, false, false);
+            Geometry { line_dim, line, row, long_row, columns, steps, flat, for_blocks, step, extents, dims, folded }
         }
     }
 
@@ -179,7 +199,7 @@ impl Repeat {
     /// How a slot with these strides from row to row and along rows of so many elements does that; `None` if it does
     /// something else.
     pub(crate) fn of(slot: &Slot, (outer, inner): (i64, i64), row: i64) -> Option<Repeat> {
-        let may = slot.mode == SlotMode::Read && !slot.dtype.is_complex() && row.count_ones() == 1;
+        let may = slot.mode == SlotMode::Read && !slot.dtype.is_complex();
         match (outer, inner) {
             _ if outer == inner.wrapping_mul(row) => Some(Repeat::None),
             (1, 0) if may => Some(Repeat::Again),
@@ -189,8 +209,8 @@ impl Repeat {
     }
 }
 
-/// Can the rows of a stage without folds be one row?
-fn is_flat(kernel: &Kernel, parameters: &Parameters) -> bool {
+/// Do the slots of a stage without folds go on from row to row or repeat elements?
+fn repeats(kernel: &Kernel, parameters: &Parameters) -> bool {
     let dim = parameters.extents.len() - 1;
     let repeats = |(index, slot): (usize, &Slot)| {
         let strides = parameters.stride(index);

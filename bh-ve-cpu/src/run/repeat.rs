@@ -26,14 +26,20 @@ unsafe fn elements<T: Copy>(rows: usize, row: usize, dst: *mut u8, src: *const u
             2 => fixed::<T, 2>(rows, dst, src, stride),
             3 => fixed::<T, 3>(rows, dst, src, stride),
             4 => fixed::<T, 4>(rows, dst, src, stride),
+            0 | 1 => (0..rows * row).for_each(|number| {
+                let value = src.offset(number as isize * stride).cast::<T>().read_unaligned();
+                dst.cast::<T>().add(number).write_unaligned(value);
+            }),
             _ => {
                 let mut to = dst.cast::<T>();
                 for number in 0..rows {
-                    let value = src.offset(number as isize * stride).cast::<T>().read_unaligned();
-                    for _ in 0..row {
-                        to.write_unaligned(value);
-                        to = to.add(1);
+                    let four = [src.offset(number as isize * stride).cast::<T>().read_unaligned(); 4];
+                    for at in (0..row - 4).step_by(4) {
+                        to.add(at).cast::<[T; 4]>().write_unaligned(four);
                     }
+                    // Some of the last four may be there already.
+                    to.add(row - 4).cast::<[T; 4]>().write_unaligned(four);
+                    to = to.add(row);
                 }
             }
         }
@@ -60,7 +66,7 @@ mod tests {
     fn elements_of_all_sizes_are_repeated() {
         let source: Vec<u8> = (0..200).collect();
         for size in [1, 2, 4, 8, 16] {
-            for (row, rows) in (1..6).flat_map(|row| [(row, 0), (row, 1), (row, 5)]) {
+            for (row, rows) in (1..14).flat_map(|row| [(row, 0), (row, 1), (row, 5)]) {
                 for stride in [size as isize, -(size as isize), 2 * size as isize] {
                     let mut out = vec![255; (rows * row + 1) * size];
                     let from = if stride < 0 { 100 } else { 0 };
