@@ -13,6 +13,7 @@ pub(super) const TOGETHER: usize = 4 * ROW_SETS;
 
 /// Lines of a result each, or chunks, that are folded by one call at most, where the call joins their lanes.
 pub(super) const RESULTS: usize = 8 * JOINED;
+
 impl Folder<'_> {
     /// Folds lines that make one result each, side by side, and writes the results.
     ///
@@ -86,6 +87,7 @@ impl Folder<'_> {
             }
         }
     }
+
     /// Folds a chunk of some results that follow each other along the dimension around their lines: one line of each, then
     /// the next one of each. Where lines are short, those of one result would be far apart.
     ///
