@@ -2,7 +2,7 @@
 
 use crate::prims;
 pub(crate) use crate::prims::{
-    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum, RunFn, Side,
+    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum, RepeatFn, RunFn, Side,
     StridedFn, SumFn,
 };
 use crate::simd::Isa;
@@ -81,6 +81,11 @@ impl Primitives {
 
     pub(crate) fn fill(&self, size: usize) -> FillFn {
         prims::fill(size)
+    }
+
+    /// Each element of a row several times.
+    pub(crate) fn repeat(&self, size: usize) -> RepeatFn {
+        prims::repeat(size)
     }
 
     pub(crate) fn iota(&self, dtype: DType) -> Option<IotaFn> {

@@ -90,7 +90,7 @@ impl Kernel<'_> {
     pub(crate) fn place_fetched(&mut self) {
         let Rows { name, count } = self.rows;
         for slot in self.fetching_next() {
-            let size = self.pitch(slot).unwrap_or(0);
+            let size = self.request.slots[slot].dtype.size();
             let most = self.fetched_ahead() / size;
             let is_long = self.writer.value(format_args!("icmp sgt i64 %count, {most}"));
             let elements = self.writer.value(format_args!("select i1 {is_long}, i64 {most}, i64 %count"));
@@ -105,7 +105,7 @@ impl Kernel<'_> {
     /// How far from a row's begin that lies which is fetched while an element is read: further along the row, or along the
     /// row that comes when those beside each other are done.
     fn next_group(&mut self, slot: usize, at: &At) -> Value {
-        let (name, size) = (self.rows.name, self.pitch(slot).unwrap_or(0));
+        let (name, size) = (self.rows.name, self.request.slots[slot].dtype.size());
         let turns = self.writer.value(format_args!("icmp sge i64 {}, %turn{slot}.{name}", at.element));
         let further =
             self.writer.value(format_args!("select i1 {turns}, i64 %next{slot}.{name}, i64 %along{slot}.{name}"));
@@ -124,7 +124,7 @@ impl Kernel<'_> {
             let near = self.request.slots.iter().filter_map(|slot| slot.near);
             let furthest = near.filter(|near| usize::from(near.slot) == base).map(|near| i64::from(near.rows));
             let furthest = furthest.fold(0, i64::max);
-            let size = self.pitch(base).unwrap_or(0);
+            let size = self.request.slots[base].dtype.size();
             let vector = size * usize::from(at.width);
             if vector < 64 && !(usize::from(at.offset) * size).is_multiple_of(64) {
                 continue;
@@ -135,7 +135,7 @@ impl Kernel<'_> {
             let ahead = if next.is_some() { 0 } else { ahead };
             for row in 0..i64::from(self.rows.count) {
                 let position = self.position(base, row + furthest);
-                let kind = format!("[{size} x i8]");
+                let kind = memory(self.request.slots[base].dtype);
                 let offset = usize::from(at.offset) * size;
                 let address = match next {
                     Some(next) => self.writer.value(format_args!("getelementptr i8, ptr {position}, i64 {next}")),

@@ -6,7 +6,7 @@ use super::tile;
 use super::{Fold, Native, Op, Place, Program, Repeated, RowStride, SlotPlan, weight};
 use crate::neutral::neutral;
 use crate::primitives::{LANES, PrimFn, Primitives};
-use crate::run::{self, Division, GatherForm, Level, Loops};
+use crate::run::{Division, GatherForm, Level, Loops};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
@@ -300,7 +300,7 @@ impl Compiler<'_> {
         } else if stride.inner == 0 && stride.outer == 0 {
             Op::Fill { run: self.primitives.fill(size), dst, slot: slot_place }
         } else if stride.inner == 0 && self.analysis.geometry.spans() {
-            Op::Repeat { run: run::repeat(size), dst, slot: slot_place, stride: stride.outer }
+            Op::Repeat { run: self.primitives.repeat(size), dst, slot: slot_place, stride: stride.outer }
         } else {
             Op::Load { run: self.primitives.gather_strided(size), dst, slot: slot_place, stride, size }
         }

@@ -21,8 +21,8 @@ pub(crate) use geometry::{Geometry, Repeat};
 pub(crate) use margin::Margin;
 pub(crate) use tile::FOLDED;
 
-use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, StridedFn, SumFn};
-use crate::run::{GatherForm, Loops, RepeatFn};
+use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, RepeatFn, StridedFn, SumFn};
+use crate::run::{GatherForm, Loops};
 use crate::tier1::Kernel;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{BufferRef, ConstantRef, GatherSource};

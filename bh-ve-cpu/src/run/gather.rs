@@ -124,7 +124,7 @@ unsafe fn run_of(n: usize, index: *const i64, form: Form, len: i64) -> Option<i6
     // SAFETY: promised by the caller.
     let [first, last] = [0, n - 1].map(|i| unsafe { index.add(i).read_unaligned() });
     let [number, end] = [first, last].map(|bits| resolve(bits, form.signed, len).ok());
-    // From negative ones on, which count from the end, to others is no run.
+    // Most are no run by these two; nor is it one from negative ones on, which count from the end, to others.
     (end?.checked_sub(number?)? == n as i64 - 1).then_some(())?;
     // SAFETY: promised by the caller.
     unsafe { (form.is_run)(n, index.cast()) }.then_some(number?)

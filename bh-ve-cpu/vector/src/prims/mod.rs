@@ -14,6 +14,7 @@ mod levels;
 mod moves;
 mod products;
 mod quotient;
+mod repeat;
 mod sum;
 
 #[cfg(test)]
@@ -27,4 +28,5 @@ pub use fused::{lookup_fused, lookup_fused_const};
 pub use generate::{IotaFn, PhiloxFn, RunFn, iota, is_run, philox};
 pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
 pub use products::{MOST_PRODUCTS, ProductSum, lookup_product_sum};
+pub use repeat::{RepeatFn, repeat};
 pub use sum::{SumFn, lookup_sum};

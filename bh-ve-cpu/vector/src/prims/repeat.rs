@@ -4,10 +4,10 @@
 ///
 /// # Safety
 /// The block must be valid for all elements and the source at every multiple of the stride; they must not overlap.
-pub(crate) type RepeatFn = unsafe fn(rows: usize, row: usize, dst: *mut u8, src: *const u8, stride: isize);
+pub type RepeatFn = unsafe fn(rows: usize, row: usize, dst: *mut u8, src: *const u8, stride: isize);
 
 /// Repeats elements of a size in bytes.
-pub(crate) fn repeat(size: usize) -> RepeatFn {
+pub fn repeat(size: usize) -> RepeatFn {
     match size {
         1 => elements::<u8>,
         2 => elements::<u16>,
