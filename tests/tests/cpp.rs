@@ -181,13 +181,13 @@ fn python() -> Command {
 fn random_programs_print_what_numpy_prints() {
     let directory = scratch("random");
     let built = directory.join("random");
-    compile(&["g++", "-std=c++17"], &root().join("tests/cpp/random.cpp"), &built);
+    compile(&["g++", "-std=c++17"], &root().join("tests/cpp/random_programs.cpp"), &built);
     let programs = std::env::var("BH_TEST_PROGRAMS").unwrap_or_else(|_| "600".into());
     for kind in ["int64", "double"] {
         let mut check = python();
         check.env("BH_CONFIG", prefix().join("share/bh/config.toml")).env_remove("BH_STACK");
-        check.arg(root().join("tests/cpp/random.py")).arg(&built).args([kind, "0", &programs]);
-        let text = succeeded("random.py", &check.output().unwrap());
+        check.arg(root().join("tests/cpp/random_programs.py")).arg(&built).args([kind, "0", &programs]);
+        let text = succeeded("random_programs.py", &check.output().unwrap());
         assert!(text.contains("print what NumPy prints"), "{text}");
     }
     std::fs::remove_dir_all(directory).unwrap();

@@ -1,10 +1,11 @@
-"""Random programs of whole-array statements, which random.cpp runs with bh.hpp and this with NumPy; both must print the same.
+"""Random programs of whole-array statements, which random_programs.cpp runs with bh.hpp and this with NumPy; both must print
+the same.
 
-    random.py PROGRAM TYPE FIRST COUNT
+    random_programs.py PROGRAM TYPE FIRST COUNT
 
-PROGRAM is random.cpp, compiled; TYPE is int64 or double; the programs are those of COUNT seeds from FIRST on. Numbers are
-small and whole, so that doubles are exact, too. What NumPy makes anew is put in C order, as bh does, because the order in
-memory says whether a reshaped array is a view.
+PROGRAM is random_programs.cpp, compiled; TYPE is int64 or double; the programs are those of COUNT seeds from FIRST on.
+Numbers are small and whole, so that doubles are exact, too. What NumPy makes anew is put in C order, as bh does, because the
+order in memory says whether a reshaped array is a view.
 """
 
 import random

@@ -1,4 +1,4 @@
-// Runs the programs that random.py makes: a statement a line, about eight names of arrays.
+// Runs the programs that random_programs.py makes: a statement a line, about eight names of arrays.
 
 #include <bh.hpp>
 
