@@ -2,8 +2,8 @@
 
 use crate::prims;
 pub(crate) use crate::prims::{
-    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum, RepeatFn, RunFn, Side,
-    StridedFn, SumFn,
+    CopyFn, Difference, Factors, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum,
+    RepeatFn, RunFn, Side, StridedFn, SumFn,
 };
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
@@ -65,6 +65,11 @@ impl Primitives {
     /// The fold into lanes of what an operation makes of two blocks.
     pub(crate) fn lanes_of(&self, first: Opcode, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
         prims::reduce_lanes_of(self.isa, first, combiner, dtype)
+    }
+
+    /// The fold into lanes of what is made of the difference of a block and a single element.
+    pub(crate) fn lanes_of_difference(&self, made: Difference, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
+        prims::reduce_lanes_of_difference(self.isa, made, combiner, dtype)
     }
 
     pub(crate) fn copy_streaming(&self) -> CopyFn {

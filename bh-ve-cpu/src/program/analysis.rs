@@ -2,7 +2,7 @@
 //! which steps become one primitive.
 
 use super::Geometry;
-use crate::primitives::{LanesFn, PrimFn, Primitives, Side, SumFn};
+use crate::primitives::{LanesFn, PrimFn, Primitives, ProductSum, Side, SumFn};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
 
@@ -52,7 +52,7 @@ pub(super) struct Value {
 pub(super) struct Form {
     /// The primitive, if it is not the step's own.
     pub(super) run: Option<PrimFn>,
-    /// The fold into lanes of what is made of two operands, if the step is that of a reduction.
+    /// The fold into lanes of what is made of the operands, if the step is that of a reduction.
     pub(super) lanes: Option<LanesFn>,
     /// The operands.
     pub(super) args: [Arg; 3],
@@ -61,7 +61,7 @@ pub(super) struct Form {
     /// The operand that is a single element.
     pub(super) scalar: Option<usize>,
     /// The sum, if it is one of products.
-    pub(super) sum: Option<SumFn>,
+    pub(super) sum: Option<(ProductSum, SumFn)>,
     /// The terms of a sum of many blocks: a part of [`Analysis::terms`]. The only operand besides is a factor, if any.
     pub(super) terms: (usize, usize),
 }
@@ -93,6 +93,7 @@ impl<'a> Analysis<'a> {
         analysis.collect();
         analysis.sum(primitives);
         analysis.sum_products(primitives);
+        analysis.sink_differences(primitives);
         analysis.fuse(primitives);
         analysis.fuse_folds(primitives);
         analysis.find_scalars(primitives);
@@ -185,7 +186,9 @@ impl<'a> Analysis<'a> {
         self.splat.fill(false);
         for (index, form) in self.forms.iter().enumerate() {
             let operands = form.args[..form.count].iter().enumerate().map(|(at, arg)| (form.scalar != Some(at), arg));
-            let terms = self.terms[form.terms.0..form.terms.1].iter().map(|arg| (true, arg));
+            let is_single = |term| form.sum.is_some_and(|(sum, _)| sum.is_single(term));
+            let terms = self.terms[form.terms.0..form.terms.1].iter().enumerate();
+            let terms = terms.map(|(at, arg)| (!is_single(at), arg));
             for (block, arg) in operands.chain(terms) {
                 match *arg {
                     Arg::Value(value) => {
@@ -356,26 +359,39 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Merges a binary operation into the fold that is the only user of its result, where lines are folded into lanes.
+    /// Merges a binary operation, or a square, into the fold that is the only user of its result, where lines are folded into
+    /// lanes.
     fn fuse_folds(&mut self, primitives: Primitives) {
-        if self.geometry.line_role() != Dim::Reduced || self.geometry.steps.is_some() {
-            return;
-        }
         for index in 0..self.forms.len() {
-            let Step::Reduce { opcode, slot, arg: Arg::Value(value) } = self.steps()[index] else { continue };
+            let Step::Reduce { opcode, arg: Arg::Value(value), .. } = self.steps()[index] else { continue };
             let Value { made, uses: 1, dtype, .. } = self.values[value as usize] else { continue };
-            let Step::Compute { opcode: first, input, count: 2, .. } = self.steps()[made] else { continue };
+            let Step::Compute { opcode: first, param, input, .. } = self.steps()[made] else { continue };
             let form = self.forms[made];
-            let is_plain = form.run.is_none() && form.count == 2 && input == dtype;
+            let first = match (first, param, form.count) {
+                (Opcode::Powi, 2, 1) => Opcode::Multiply,
+                (_, _, 2) => first,
+                _ => continue,
+            };
             let Some(combiner) = opcode.combiner() else { continue };
-            if is_plain
-                && dtype == self.slots()[slot as usize].dtype
+            if form.run.is_none()
+                && input == dtype
+                && self.folds_into_lanes(index)
                 && let Some(lanes) = primitives.lanes_of(first, combiner, dtype)
             {
-                self.forms[index] = Form { lanes: Some(lanes), ..form };
+                let args = [form.args[0], form.args[form.count - 1], form.args[0]];
+                self.forms[index] = Form { lanes: Some(lanes), args, count: 2, ..form };
                 self.drop_step(made);
             }
         }
+    }
+
+    /// Is a step the fold of elements of a line, as they are, into lanes?
+    pub(super) fn folds_into_lanes(&self, step: usize) -> bool {
+        let Step::Reduce { slot, arg: Arg::Value(value), .. } = self.steps()[step] else { return false };
+        self.geometry.line_role() == Dim::Reduced
+            && self.geometry.steps.is_none()
+            && self.slots()[slot as usize].dtype == self.values[value as usize].dtype
+            && self.forms[step].lanes.is_none()
     }
 
     /// Takes single elements where a primitive accepts them: constants, and loads that stay the same along a line.

@@ -190,7 +190,11 @@ impl Compiler<'_> {
                         let first = program.terms.len() as u32;
                         program.terms.extend(terms.iter().map(|&term| place(term)));
                         program.ops.push(Op::Sum {
-                            run: form.sum.or(self.primitives.sum(input)).ok_or_else(|| missing(opcode, input))?,
+                            run: form
+                                .sum
+                                .map(|(_, run)| run)
+                                .or(self.primitives.sum(input))
+                                .ok_or_else(|| missing(opcode, input))?,
                             dst: place(dst),
                             first,
                             count: terms.len() as u16,
@@ -246,7 +250,8 @@ impl Compiler<'_> {
                         join,
                         neutral: neutral(opcode, dtype),
                         size: dtype.size(),
-                        args: [form.args[0], form.args[form.count - 1]].map(place),
+                        args: [form.args[0], form.args[1.min(form.count - 1)]].map(place),
+                        single: place(form.args[form.count - 1]),
                         slot: slot as usize,
                     });
                 }

@@ -8,6 +8,7 @@
 mod analysis;
 mod compile;
 mod cut;
+mod differences;
 mod geometry;
 mod margin;
 mod products;
@@ -84,7 +85,7 @@ pub(crate) struct SlotPlan {
 pub(crate) struct Fold {
     /// Combines two blocks element by element.
     pub(crate) combine: PrimFn,
-    /// Folds a block, or what it makes of two, into lanes.
+    /// Folds a block, or what it makes of two and a single element, into lanes.
     pub(crate) lanes: LanesFn,
     /// Folds the lanes into the first.
     pub(crate) join: JoinFn,
@@ -94,6 +95,8 @@ pub(crate) struct Fold {
     pub(crate) size: usize,
     /// The value that is folded, or the two that [`Fold::lanes`] makes it of.
     pub(crate) args: [Place; 2],
+    /// The single element, if [`Fold::lanes`] uses one.
+    pub(crate) single: Place,
     /// The slot (counted from the first slot) that receives the result.
     pub(crate) slot: usize,
 }

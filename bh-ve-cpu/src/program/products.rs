@@ -1,7 +1,7 @@
 //! Sums of products that become one primitive: the products of a chain of additions are made where they are added.
 
 use super::analysis::{Analysis, Form, Value};
-use crate::primitives::{MOST_PRODUCTS, Primitives, ProductSum};
+use crate::primitives::{Factors, MOST_PRODUCTS, Primitives, ProductSum};
 use bh_bytecode::Opcode;
 use bh_fuser::lower::{Arg, Step};
 
@@ -28,7 +28,8 @@ impl Analysis<'_> {
             }
             let Chain { steps, products, single, start } = self.chain(index);
             let squares = products.iter().all(|(_, [a, b])| a == b);
-            let sum = ProductSum { products: products.len(), start: start.is_some(), squares };
+            let factors = if squares { Factors::Squares } else { Factors::Blocks };
+            let sum = ProductSum { products: products.len(), start: start.is_some(), factors };
             let Some(run) = primitives.product_sum(sum, input) else { continue };
             let first = self.terms.len();
             self.terms.extend(start);
@@ -38,7 +39,7 @@ impl Analysis<'_> {
             }
             steps[1..].iter().for_each(|&step| self.drop_step(step));
             let form = &mut self.forms[index];
-            form.sum = Some(run);
+            form.sum = Some((sum, run));
             form.terms = (first, self.terms.len());
             (form.args, form.count, form.scalar) = match single {
                 Some(single) => ([single; 3], 1, Some(0)),
@@ -87,7 +88,7 @@ impl Analysis<'_> {
     }
 
     /// The step of a product that has no other use, and its factors.
-    fn product(&self, arg: Arg) -> Option<(usize, [Arg; 2])> {
+    pub(super) fn product(&self, arg: Arg) -> Option<(usize, [Arg; 2])> {
         let Arg::Value(value) = arg else { return None };
         let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
         let [a, b, _] = self.forms[made].args;
@@ -99,7 +100,7 @@ impl Analysis<'_> {
     }
 
     /// Is a step with operands still a primitive of its own?
-    fn is_plain(&self, step: usize) -> bool {
+    pub(super) fn is_plain(&self, step: usize) -> bool {
         let Form { run, count, terms, .. } = self.forms[step];
         run.is_none() && count > 0 && terms.0 == terms.1
     }

@@ -189,7 +189,10 @@ impl<'a> Frame<'a> {
     /// Is there nothing to do but to fold what lies in memory into lanes?
     fn folds_directly(&self) -> bool {
         let program = self.program;
-        let in_memory = |fold: &Fold| fold.args.iter().all(|&arg| usize::from(arg) >= self.first_slot);
+        let in_memory = |fold: &Fold| {
+            let [a, b] = fold.args;
+            [a, b, fold.single].iter().all(|&arg| usize::from(arg) >= self.first_slot)
+        };
         program.line_ops.is_empty()
             && program.ops.is_empty()
             && program.stores.is_empty()
@@ -219,12 +222,16 @@ impl<'a> Frame<'a> {
                 (positions[slot].wrapping_offset(start), plan.plane)
             };
             let [a, b] = fold.args.map(operand);
+            let single = operand(fold.single);
             let at =
                 |(start, plane): (*mut u8, isize), number: isize| start.wrapping_offset(number.wrapping_mul(plane));
             for number in 0..rows as isize {
                 let lanes = lanes.wrapping_add(number as usize % sets * LANES * fold.size);
                 // SAFETY: promised by the caller.
-                unsafe { (fold.lanes)((row * geometry.row) as usize, lanes, at(a, number), at(b, number)) };
+                unsafe {
+                    let count = (row * geometry.row) as usize;
+                    (fold.lanes)(count, lanes, at(a, number), at(b, number), at(single, number));
+                }
             }
         }
     }
@@ -333,7 +340,7 @@ impl<'a> Frame<'a> {
                     for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
                         let lanes = lanes.wrapping_add(set * LANES * fold.size);
                         let [a, b] = fold.args.map(|arg| self.at(arg).wrapping_add(from * fold.size));
-                        (fold.lanes)(count, lanes, a, b);
+                        (fold.lanes)(count, lanes, a, b, self.at(fold.single));
                     }
                 }
                 Folding::Elements(_) => {

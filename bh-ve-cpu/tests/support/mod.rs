@@ -4,6 +4,7 @@
 
 pub mod chains;
 pub mod columns;
+pub mod points;
 pub mod rows;
 pub mod tree;
 

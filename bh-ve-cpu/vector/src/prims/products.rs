@@ -4,6 +4,7 @@ use super::SumFn;
 use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{DType, scalar};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// What a sum of products is made of.
@@ -13,20 +14,47 @@ pub struct ProductSum {
     pub products: usize,
     /// Is there a block that the first product is added to? It is the first term.
     pub start: bool,
-    /// Are the products squares? Each is one term then, and two otherwise.
-    pub squares: bool,
+    /// What is multiplied.
+    pub factors: Factors,
+}
+
+/// What each product of a sum is made of, and the terms that it has for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factors {
+    /// Two blocks: two terms.
+    Blocks,
+    /// A block and itself: one term.
+    Squares,
+    /// A block less a single element, and that itself: two terms, of which the second is one element.
+    Differences,
+}
+
+impl Factors {
+    /// How many terms a product has.
+    const fn terms(self) -> usize {
+        match self {
+            Factors::Squares => 1,
+            Factors::Blocks | Factors::Differences => 2,
+        }
+    }
 }
 
 impl ProductSum {
     /// How many terms there are.
     const fn terms(self) -> usize {
-        self.start as usize + self.products * if self.squares { 1 } else { 2 }
+        self.start as usize + self.products * self.factors.terms()
     }
 
-    /// The terms that make a product.
-    const fn factors(self, product: usize) -> [usize; 2] {
-        let first = self.start as usize + product * if self.squares { 1 } else { 2 };
-        [first, if self.squares { first } else { first + 1 }]
+    /// The first term of a product.
+    const fn first(self, product: usize) -> usize {
+        self.start as usize + product * self.factors.terms()
+    }
+
+    /// Is a term one element?
+    pub const fn is_single(self, term: usize) -> bool {
+        matches!(self.factors, Factors::Differences)
+            && term > self.start as usize
+            && (term - self.start as usize) % 2 == 1
     }
 }
 
@@ -42,30 +70,57 @@ trait Shape: 'static {
     const SUM: ProductSum;
 }
 
-struct Products<const PRODUCTS: usize, const START: bool, const SQUARES: bool>;
+struct Products<const PRODUCTS: usize, const START: bool, F>(PhantomData<fn() -> F>);
 
-impl<const PRODUCTS: usize, const START: bool, const SQUARES: bool> Shape for Products<PRODUCTS, START, SQUARES> {
-    const SUM: ProductSum = ProductSum { products: PRODUCTS, start: START, squares: SQUARES };
+/// [`Factors`] as types.
+trait Kind: 'static {
+    const FACTORS: Factors;
 }
 
-/// The blocks of a sum; as many as it has terms count.
-type Blocks = [*const u8; MOST_TERMS];
+macro_rules! kinds {
+    ($($kind:ident)*) => {$(
+        struct $kind;
+        impl Kind for $kind {
+            const FACTORS: Factors = Factors::$kind;
+        }
+    )*};
+}
+kinds! { Blocks Squares Differences }
+
+impl<const PRODUCTS: usize, const START: bool, F: Kind> Shape for Products<PRODUCTS, START, F> {
+    const SUM: ProductSum = ProductSum { products: PRODUCTS, start: START, factors: F::FACTORS };
+}
+
+/// The terms of a sum; as many as it has count.
+type Terms = [*const u8; MOST_TERMS];
 
 /// The loop proper; `end` makes the results of the sums.
 ///
 /// # Safety
 /// The blocks must have as many elements as `out`, and not overlap it.
 #[inline(always)]
-unsafe fn fill<S: Shape, T: scalar::Numeric>(out: &mut [MaybeUninit<T>], blocks: &Blocks, end: impl Fn(T) -> T) {
-    let blocks = *blocks;
+unsafe fn fill<S: Shape, T: scalar::Numeric>(out: &mut [MaybeUninit<T>], terms: &Terms, end: impl Fn(T) -> T) {
+    let terms = *terms;
+    // SAFETY: promised by the caller.
+    let at = |term: usize, i: usize| unsafe { terms[term].cast::<T>().add(i).read() };
+    let mut singles = [None; MOST_PRODUCTS];
+    if S::SUM.factors == Factors::Differences && !out.is_empty() {
+        (0..S::SUM.products).for_each(|number| singles[number] = Some(at(S::SUM.first(number) + 1, 0)));
+    }
     for (i, out) in out.iter_mut().enumerate() {
-        // SAFETY: promised by the caller.
-        let at = |term: usize| unsafe { blocks[term].cast::<T>().add(i).read() };
         let product = |number: usize| {
-            let [a, b] = S::SUM.factors(number);
-            scalar::multiply(at(a), at(b))
+            let first = S::SUM.first(number);
+            let a = at(first, i);
+            match (S::SUM.factors, singles[number]) {
+                (Factors::Blocks, _) => scalar::multiply(a, at(first + 1, i)),
+                (Factors::Differences, Some(single)) => {
+                    let difference = scalar::subtract(a, single);
+                    scalar::multiply(difference, difference)
+                }
+                _ => scalar::multiply(a, a),
+            }
         };
-        let mut sum = if S::SUM.start { scalar::add(at(0), product(0)) } else { product(0) };
+        let mut sum = if S::SUM.start { scalar::add(at(0, i), product(0)) } else { product(0) };
         for number in 1..S::SUM.products {
             sum = scalar::add(sum, product(number));
         }
@@ -82,16 +137,16 @@ macro_rules! level {
             #[inline(never)]
             unsafe fn apart<S: Shape, T: scalar::Numeric>(
                 out: &mut [MaybeUninit<T>],
-                blocks: &Blocks,
+                terms: &Terms,
                 single: *const u8,
             ) {
                 // SAFETY: the caller vouches for all of them.
                 unsafe {
                     if single.is_null() {
-                        fill::<S, T>(out, blocks, #[inline(always)] |sum| sum);
+                        fill::<S, T>(out, terms, #[inline(always)] |sum| sum);
                     } else {
                         let single = single.cast::<T>().read_unaligned();
-                        fill::<S, T>(out, blocks, #[inline(always)] |sum| scalar::add(sum, single));
+                        fill::<S, T>(out, terms, #[inline(always)] |sum| scalar::add(sum, single));
                     }
                 }
             }
@@ -104,19 +159,22 @@ macro_rules! level {
                 _: usize,
                 single: *const u8,
             ) {
-                let mut blocks = [std::ptr::null(); MOST_TERMS];
+                let mut all = [std::ptr::null(); MOST_TERMS];
                 // SAFETY: the contract of SumFn; in the second case, terms are read before `dst` overwrites them, at the
                 // same indices only.
                 unsafe {
-                    (0..S::SUM.terms()).for_each(|term| blocks[term] = terms.add(term).read());
-                    if !blocks[..S::SUM.terms()].contains(&dst.cast_const()) {
+                    (0..S::SUM.terms()).for_each(|term| all[term] = terms.add(term).read());
+                    if !all[..S::SUM.terms()].contains(&dst.cast_const()) {
                         let out = std::slice::from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n);
-                        return apart::<S, T>(out, &blocks, single);
+                        return apart::<S, T>(out, &all, single);
                     }
                     let mut bounce = [const { MaybeUninit::<T>::uninit() }; BOUNCE];
                     for first in (0..n).step_by(BOUNCE) {
                         let count = BOUNCE.min(n - first);
-                        let here = blocks.map(|block| block.wrapping_add(first * size_of::<T>()));
+                        let mut here = all;
+                        for term in (0..S::SUM.terms()).filter(|&term| !S::SUM.is_single(term)) {
+                            here[term] = all[term].wrapping_add(first * size_of::<T>());
+                        }
                         apart::<S, T>(&mut bounce[..count], &here, single);
                         dst.cast::<T>().add(first).copy_from_nonoverlapping(bounce.as_ptr().cast(), count);
                     }
@@ -136,15 +194,20 @@ fn at_level<S: Shape, T: scalar::Numeric>(isa: Isa) -> SumFn {
 pub fn lookup_product_sum(isa: Isa, sum: ProductSum, dtype: DType) -> Option<SumFn> {
     macro_rules! shapes {
         ($type:ty, [$($products:literal),*]) => {
-            match (sum.products, sum.start, sum.squares) {
+            match (sum.products, sum.start, sum.factors) {
                 $(
-                    ($products, false, false) => Some(at_level::<Products<$products, false, false>, $type>(isa)),
-                    ($products, true, false) => Some(at_level::<Products<$products, true, false>, $type>(isa)),
-                    ($products, false, true) => Some(at_level::<Products<$products, false, true>, $type>(isa)),
-                    ($products, true, true) => Some(at_level::<Products<$products, true, true>, $type>(isa)),
+                    ($products, false, Factors::Blocks) => shapes!(@ $products, false, Blocks, $type),
+                    ($products, true, Factors::Blocks) => shapes!(@ $products, true, Blocks, $type),
+                    ($products, false, Factors::Squares) => shapes!(@ $products, false, Squares, $type),
+                    ($products, true, Factors::Squares) => shapes!(@ $products, true, Squares, $type),
+                    ($products, false, Factors::Differences) => shapes!(@ $products, false, Differences, $type),
+                    ($products, true, Factors::Differences) => shapes!(@ $products, true, Differences, $type),
                 )*
                 _ => None,
             }
+        };
+        (@ $products:literal, $start:literal, $factors:ident, $type:ty) => {
+            Some(at_level::<Products<$products, $start, $factors>, $type>(isa))
         };
     }
     match dtype {

@@ -43,48 +43,52 @@ fn sums_of_many_blocks_add_in_order() {
 #[test]
 fn sums_of_products_round_every_step() {
     fn check<T: Element + scalar::Numeric>(dtype: DType) {
-        for isa in Isa::available() {
-            for products in 2..=MOST_PRODUCTS {
-                for (start, squares, n) in [(false, false, 131), (true, false, 78), (false, true, 105), (true, true, 5)]
-                {
-                    let run = lookup_product_sum(isa, ProductSum { products, start, squares }, dtype).unwrap();
-                    let factors = if squares { 1 } else { 2 };
-                    let count = usize::from(start) + products * factors;
-                    let mut blocks: Vec<Block> =
-                        (0..count).map(|salt| Block::new(&samples(dtype, n, salt), dtype.size())).collect();
-                    let term = |block: usize, i: usize| T::read(&sample(dtype, i, block));
-                    for single in [None, Some(sample(dtype, 3, 1))] {
-                        // Into the last term, as a kernel may that updates in place.
-                        let mut terms: Vec<*const u8> =
-                            blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
-                        let mut out = blocks[count - 1].clone();
-                        terms[count - 1] = out.pointer();
-                        let single_at = single.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
-                        // SAFETY: every block has `n` elements; the result is in the place of the last term.
-                        unsafe { run(n, out.pointer(), terms.as_ptr(), count, single_at) };
-                        for i in 0..n {
-                            let product = |number: usize| {
-                                let first = usize::from(start) + number * factors;
-                                scalar::multiply(term(first, i), term(first + factors - 1, i))
-                            };
-                            let first = if start { scalar::add(term(0, i), product(0)) } else { product(0) };
-                            let mut wanted = (1..products).fold(first, |sum, number| scalar::add(sum, product(number)));
-                            if let Some(bytes) = &single {
-                                wanted = scalar::add(wanted, T::read(bytes));
-                            }
-                            let found = &out.bytes(n * dtype.size())[i * dtype.size()..][..dtype.size()];
-                            let what = format!("{isa} {dtype} {products} products {start} {squares}, element {i}");
-                            assert!(same(dtype, found, &to_bytes(wanted)), "{what}");
-                        }
+        let kinds = [Factors::Blocks, Factors::Squares, Factors::Differences];
+        let sums = kinds.into_iter().flat_map(|factors| {
+            let sums = move |products| [false, true].map(|start| ProductSum { products, start, factors });
+            (2..=MOST_PRODUCTS).flat_map(sums)
+        });
+        for (sum, isa) in sums.flat_map(|sum| Isa::available().map(move |isa| (sum, isa))) {
+            let ProductSum { products, start, factors } = sum;
+            let run = lookup_product_sum(isa, sum, dtype).unwrap();
+            let of_one = if factors == Factors::Squares { 1 } else { 2 };
+            let count = usize::from(start) + products * of_one;
+            let n = [131, 78, 105, 5][(products + usize::from(start)) % 4];
+            let mut blocks: Vec<Block> =
+                (0..count).map(|salt| Block::new(&samples(dtype, n, salt), dtype.size())).collect();
+            let term = |block: usize, i: usize| T::read(&sample(dtype, i, block));
+            for single in [None, Some(sample(dtype, 3, 1))] {
+                // Into the last block, as a kernel may that updates in place. The last term of differences is one element.
+                let replaced = if factors == Factors::Differences { count - 2 } else { count - 1 };
+                let mut terms: Vec<*const u8> = blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
+                let mut out = blocks[replaced].clone();
+                terms[replaced] = out.pointer();
+                let single_at = single.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
+                // SAFETY: every block has `n` elements; the result is in the place of a block.
+                unsafe { run(n, out.pointer(), terms.as_ptr(), count, single_at) };
+                for i in 0..n {
+                    let product = |number: usize| {
+                        let first = usize::from(start) + number * of_one;
+                        let [a, b] = match factors {
+                            Factors::Blocks => [term(first, i), term(first + 1, i)],
+                            Factors::Squares => [term(first, i); 2],
+                            Factors::Differences => [scalar::subtract(term(first, i), term(first + 1, 0)); 2],
+                        };
+                        scalar::multiply(a, b)
+                    };
+                    let first = if start { scalar::add(term(0, i), product(0)) } else { product(0) };
+                    let mut wanted = (1..products).fold(first, |sum, number| scalar::add(sum, product(number)));
+                    if let Some(bytes) = &single {
+                        wanted = scalar::add(wanted, T::read(bytes));
                     }
+                    let found = &out.bytes(n * dtype.size())[i * dtype.size()..][..dtype.size()];
+                    assert!(same(dtype, found, &to_bytes(wanted)), "{isa} {dtype} {sum:?}, element {i}");
                 }
             }
         }
     }
     check::<f64>(DType::F64);
     check::<f32>(DType::F32);
-    assert!(
-        lookup_product_sum(Isa::detect(), ProductSum { products: 2, start: false, squares: false }, DType::I64)
-            .is_none()
-    );
+    let integers = ProductSum { products: 2, start: false, factors: Factors::Blocks };
+    assert!(lookup_product_sum(Isa::detect(), integers, DType::I64).is_none());
 }
