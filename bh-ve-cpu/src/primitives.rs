@@ -1,5 +1,6 @@
 //! The block primitives of the chosen instruction set.
 
+pub(crate) use crate::math::{Dividend, Norm};
 use crate::prims;
 pub(crate) use crate::prims::{
     CopyFn, Difference, Factors, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum,
@@ -55,6 +56,11 @@ impl Primitives {
     /// A sum of products of blocks of a type.
     pub(crate) fn product_sum(&self, sum: ProductSum, dtype: DType) -> Option<SumFn> {
         prims::lookup_product_sum(self.isa, sum, dtype)
+    }
+
+    /// What is made of the root of a sum of squares of f64.
+    pub(crate) fn norm(&self, sum: ProductSum, norm: Norm) -> Option<SumFn> {
+        crate::math::lookup_norm(self.isa, sum, norm)
     }
 
     /// A fold into lanes, and the join of the lanes.

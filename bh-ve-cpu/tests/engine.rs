@@ -129,7 +129,7 @@ fn distances_have_the_bits_of_their_operations() {
     let mut plain = Driver::new(&config(Isa::Portable)).unwrap();
     let mut drivers: Vec<(Isa, Driver)> =
         Isa::available().map(|isa| (isa, Driver::new(&config(isa)).unwrap())).collect();
-    for seed in 0..800 {
+    for seed in 0..1500 {
         let program = distances(seed);
         let wanted = plain.run_on(&singletons(&program.batch).as_ref(), &program.memory).unwrap();
         let oracle = program.oracle().unwrap();

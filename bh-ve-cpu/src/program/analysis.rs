@@ -2,7 +2,7 @@
 //! which steps become one primitive.
 
 use super::Geometry;
-use crate::primitives::{LanesFn, PrimFn, Primitives, ProductSum, Side, SumFn};
+use crate::primitives::{Dividend, LanesFn, PrimFn, Primitives, ProductSum, Side, SumFn};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
 
@@ -64,6 +64,8 @@ pub(super) struct Form {
     pub(super) sum: Option<(ProductSum, SumFn)>,
     /// The terms of a sum of many blocks: a part of [`Analysis::terms`]. The only operand besides is a factor, if any.
     pub(super) terms: (usize, usize),
+    /// The term after those of a sum of products, if there is one: what is divided by a norm.
+    pub(super) dividend: Option<Dividend>,
 }
 
 /// The analysis of a stage.
@@ -94,6 +96,7 @@ impl<'a> Analysis<'a> {
         analysis.sum(primitives);
         analysis.sum_products(primitives);
         analysis.sink_differences(primitives);
+        analysis.find_norms(primitives);
         analysis.fuse(primitives);
         analysis.fuse_folds(primitives);
         analysis.find_scalars(primitives);
@@ -170,6 +173,7 @@ impl<'a> Analysis<'a> {
                 scalar: None,
                 sum: None,
                 terms: (0, 0),
+                dividend: None,
             });
             if let Some(dtype) = step.output(self.slots()) {
                 let value = Value { home: Home::Register, dtype, made: index, last: index, uses: 0, block: false };
@@ -186,9 +190,12 @@ impl<'a> Analysis<'a> {
         self.splat.fill(false);
         for (index, form) in self.forms.iter().enumerate() {
             let operands = form.args[..form.count].iter().enumerate().map(|(at, arg)| (form.scalar != Some(at), arg));
-            let is_single = |term| form.sum.is_some_and(|(sum, _)| sum.is_single(term));
-            let terms = self.terms[form.terms.0..form.terms.1].iter().enumerate();
-            let terms = terms.map(|(at, arg)| (!is_single(at), arg));
+            let terms = &self.terms[form.terms.0..form.terms.1];
+            let is_single = |term| match form.dividend {
+                Some(dividend) if term + 1 == terms.len() => dividend == Dividend::Single,
+                _ => form.sum.is_some_and(|(sum, _)| sum.is_single(term)),
+            };
+            let terms = terms.iter().enumerate().map(|(at, arg)| (!is_single(at), arg));
             for (block, arg) in operands.chain(terms) {
                 match *arg {
                     Arg::Value(value) => {
@@ -269,7 +276,7 @@ impl<'a> Analysis<'a> {
                 }
                 self.drop_step(made);
                 let args = [factor; 3];
-                self.forms[index] = Form { run: None, lanes: None, args, count: 1, scalar: Some(0), sum: None, terms };
+                self.forms[index] = Form { args, count: 1, scalar: Some(0), terms, ..self.forms[index] };
                 break;
             }
         }
@@ -354,7 +361,9 @@ impl<'a> Analysis<'a> {
         let Arg::Value(value) = arg else { return None };
         let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
         match self.steps()[made] {
-            Step::Compute { opcode: Opcode::Sqrt, input: DType::F64, .. } => Some((made, self.forms[made].args[0])),
+            Step::Compute { opcode: Opcode::Sqrt, input: DType::F64, .. } if self.is_plain(made) => {
+                Some((made, self.forms[made].args[0]))
+            }
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ mod cut;
 mod differences;
 mod geometry;
 mod margin;
+mod norms;
 mod products;
 mod registers;
 mod tile;

@@ -92,7 +92,7 @@ impl Points {
     }
 
     fn build(mut self) -> Program {
-        let count = self.dice.pick(1, 5);
+        let count = self.dice.pick(1, 4);
         let differences: Vec<Operand> = (0..count)
             .map(|_| {
                 let block = self.coordinates();
@@ -117,14 +117,25 @@ impl Points {
                 let single = self.single();
                 sum = self.compute(Opcode::Add, [sum, single]);
             }
-            if self.dtype != DType::I64 && self.dice.chance(50) {
+            if self.dtype != DType::I64 && self.dice.chance(70) {
                 let root = self.compute(Opcode::Sqrt, [sum; 2]);
-                sum = self.compute(Opcode::Multiply, [sum, root]);
+                sum = if self.dice.chance(60) { self.compute(Opcode::Multiply, [sum, root]) } else { root };
+                if self.dice.chance(30) {
+                    let single = self.single();
+                    sum = self.compute(Opcode::Add, [sum, single]);
+                }
+                if self.dice.chance(70) {
+                    let dividend = if self.dice.chance(50) { self.coordinates() } else { self.single() };
+                    sum = self.compute(Opcode::Divide, [dividend, sum]);
+                }
             }
             values.push(sum);
         }
         for _ in 0..self.dice.pick(1, 4) {
-            let (difference, value) = (self.pick(&differences), self.pick(&values));
+            let difference = self.pick(&differences);
+            // What was made last is used most.
+            let last = values.last().copied().filter(|_| self.dice.chance(60));
+            let value = last.unwrap_or_else(|| self.pick(&values));
             let folded = match self.dice.pick(0, 9) {
                 0 => value,
                 1..4 => self.square(difference),

@@ -96,8 +96,9 @@ fn all_primitives(isas: &[Isa], wanted: impl Fn(Opcode) -> bool) {
                     let a = operand(dtype, 0.0, 1);
                     line(&format!("{} | {dtype}", info.name), isas, |isa| {
                         let run = prims::reduce_lanes(isa, opcode, dtype)?;
+                        let null = std::ptr::null();
                         // SAFETY: lanes and a block; the level is available.
-                        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr(), std::ptr::null()) }))
+                        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr(), null, null) }))
                     });
                 }
                 (Kind::Generator, Signature::Index) => line(&format!("range | {dtype}"), isas, |isa| {

@@ -1,6 +1,7 @@
 //! Block entry points: one loop over vectors, instantiated per function and instruction-set level.
 
 use super::{Binary, PrimFn, Unary};
+use crate::prims::SumFn;
 use crate::simd::{Isa, MAX_LANES, Vector};
 use std::marker::PhantomData;
 
@@ -57,6 +58,13 @@ pub(super) trait Entry: 'static {
     /// # Safety
     /// See [`PrimFn`]; must be inlined where the level is enabled.
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, operands: [*const u8; 3]);
+}
+
+/// [`Entry`] of a function of many blocks.
+pub(super) trait SumEntry: 'static {
+    /// # Safety
+    /// See [`SumFn`]; must be inlined where the level is enabled.
+    unsafe fn run<V: Vector>(n: usize, dst: *mut u8, terms: *const *const u8, single: *const u8);
 }
 
 /// Applies `f` to `n` elements of each operand.
@@ -138,7 +146,7 @@ impl<K: Binary, T: Lane> Entry for OfTwo<K, T> {
 macro_rules! level {
     ($module:ident, $vector:ident $(, $feature:literal)?) => {
         mod $module {
-            use super::Entry;
+            use super::{Entry, SumEntry};
 
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe extern "C" fn entry<E: Entry>(
@@ -146,6 +154,14 @@ macro_rules! level {
             ) {
                 // SAFETY: the contract of PrimFn.
                 unsafe { E::run::<crate::simd::$vector>(n, dst, [a, b, c]) }
+            }
+
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe extern "C" fn sum_entry<E: SumEntry>(
+                n: usize, dst: *mut u8, terms: *const *const u8, _: usize, single: *const u8,
+            ) {
+                // SAFETY: the contract of SumFn.
+                unsafe { E::run::<crate::simd::$vector>(n, dst, terms, single) }
             }
         }
     };
@@ -169,6 +185,19 @@ pub(super) fn at_level<E: Entry>(isa: Isa) -> PrimFn {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => avx512::entry::<E>,
         _ => portable::entry::<E>,
+    }
+}
+
+/// The entry point of a function of many blocks at a level, as [`at_level`].
+pub(super) fn sum_at_level<E: SumEntry>(isa: Isa) -> SumFn {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Sse2 => sse2::sum_entry::<E>,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => avx2::sum_entry::<E>,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => avx512::sum_entry::<E>,
+        _ => portable::sum_entry::<E>,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::support::*;
 use super::*;
+use crate::math::{Dividend, Norm, lookup_norm};
 
 #[test]
 fn sums_of_many_blocks_add_in_order() {
@@ -91,4 +92,62 @@ fn sums_of_products_round_every_step() {
     check::<f32>(DType::F32);
     let integers = ProductSum { products: 2, start: false, factors: Factors::Blocks };
     assert!(lookup_product_sum(Isa::detect(), integers, DType::I64).is_none());
+}
+
+#[test]
+fn norms_round_every_step() {
+    let norms = [
+        Norm::Root,
+        Norm::OverRoot(Dividend::Block),
+        Norm::OverRoot(Dividend::Single),
+        Norm::OverCube(Dividend::Block),
+        Norm::OverCube(Dividend::Single),
+    ];
+    let cases = norms.into_iter().flat_map(|norm| {
+        [Factors::Squares, Factors::Differences].into_iter().flat_map(move |factors| {
+            (2..=3).map(move |products| (norm, ProductSum { products, start: false, factors }))
+        })
+    });
+    for (isa, (norm, sum)) in Isa::available().flat_map(|isa| cases.clone().map(move |case| (isa, case))) {
+        let run = lookup_norm(isa, sum, norm).unwrap();
+        let of_one = if sum.factors == Factors::Differences { 2 } else { 1 };
+        let count = sum.products * of_one + usize::from(norm != Norm::Root);
+        for n in LENGTHS {
+            let mut blocks: Vec<Block> = (0..count).map(|salt| Block::new(&samples(DType::F64, n, salt), 8)).collect();
+            let term = |block: usize, i: usize| f64::read(&sample(DType::F64, i, block));
+            let singles = [None, Some(sample(DType::F64, 3, 1))];
+            let is_block = matches!(norm, Norm::OverRoot(Dividend::Block) | Norm::OverCube(Dividend::Block));
+            let places = [0, of_one, if is_block { count - 1 } else { 0 }];
+            for (single, replaced) in singles.iter().flat_map(|single| places.map(|replaced| (single, replaced))) {
+                let mut terms: Vec<*const u8> = blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
+                let mut out = blocks[replaced].clone();
+                terms[replaced] = out.pointer();
+                let single_at = single.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
+                // SAFETY: every block has `n` elements; the result is in the place of a block.
+                unsafe { run(n, out.pointer(), terms.as_ptr(), count, single_at) };
+                for i in 0..n {
+                    let square = |number: usize| {
+                        let x = term(number * of_one, i);
+                        let x = if of_one == 2 { x - term(number * of_one + 1, 0) } else { x };
+                        x * x
+                    };
+                    let mut inner = (1..sum.products).fold(square(0), |inner, number| inner + square(number));
+                    if let Some(bytes) = single {
+                        inner += f64::read(bytes);
+                    }
+                    let wanted = match norm {
+                        Norm::Root => inner.sqrt(),
+                        Norm::OverRoot(Dividend::Block) => term(count - 1, i) / inner.sqrt(),
+                        Norm::OverRoot(Dividend::Single) => term(count - 1, 0) / inner.sqrt(),
+                        Norm::OverCube(Dividend::Block) => term(count - 1, i) / (inner * inner.sqrt()),
+                        Norm::OverCube(Dividend::Single) => term(count - 1, 0) / (inner * inner.sqrt()),
+                    };
+                    let found = &out.bytes(n * 8)[i * 8..][..8];
+                    assert!(same(DType::F64, found, &to_bytes(wanted)), "{isa} {sum:?} {norm:?}, element {i} of {n}");
+                }
+            }
+        }
+    }
+    let four = ProductSum { products: 4, start: false, factors: Factors::Squares };
+    assert!(lookup_norm(Isa::detect(), four, Norm::Root).is_none());
 }
