@@ -3,7 +3,6 @@
 
 mod support;
 
-use bh_bytecode::batch::base_flags;
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, program};
 use bh_bytecode::text::parse;
@@ -13,7 +12,6 @@ use bh_core::abi::status;
 use bh_fuser::{Options, Partitioner};
 use bh_ve_cpu::simd::Isa;
 use support::columns::column_folds;
-use support::points::distances;
 use support::{Driver, singletons};
 
 fn batch(text: &str) -> Batch {
@@ -118,28 +116,6 @@ fn folds_of_columns_have_the_same_bits_with_every_instruction_set() {
             let first = first.get_or_insert_with(|| actual.clone());
             for base in &program.batch.bases {
                 assert!(actual.get(base.id) == first.get(base.id), "{isa}, seed {seed}: identity {} differs", base.id);
-            }
-        }
-    }
-}
-
-#[test]
-fn distances_have_the_bits_of_their_operations() {
-    let config = |isa: Isa| [("threads", "2"), ("isa", isa.name()), ("jit", "off")];
-    let mut plain = Driver::new(&config(Isa::Portable)).unwrap();
-    let mut drivers: Vec<(Isa, Driver)> =
-        Isa::available().map(|isa| (isa, Driver::new(&config(isa)).unwrap())).collect();
-    for seed in 0..1500 {
-        let program = distances(seed);
-        let wanted = plain.run_on(&singletons(&program.batch).as_ref(), &program.memory).unwrap();
-        let oracle = program.oracle().unwrap();
-        oracle.check(&program.batch, &wanted).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let tables = program.batch.as_ref();
-        let partition = Partitioner::default().partition(&tables, &Options::default());
-        for (isa, driver) in &mut drivers {
-            let found = driver.run_on(&partition.apply(&tables), &program.memory).unwrap();
-            for base in program.batch.bases.iter().filter(|base| base.flags & base_flags::LIVE_OUT != 0) {
-                assert!(found.get(base.id) == wanted.get(base.id), "{isa}, seed {seed}: identity {} differs", base.id);
             }
         }
     }

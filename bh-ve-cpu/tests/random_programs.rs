@@ -3,9 +3,12 @@
 
 mod support;
 
+use bh_bytecode::batch::base_flags;
 use bh_bytecode::random::{self, Program, program};
 use bh_bytecode::text;
-use bh_fuser::{Algorithm, Partitioner};
+use bh_fuser::{Algorithm, Options, Partitioner};
+use bh_ve_cpu::simd::Isa;
+use support::points::distances;
 use support::{Driver, singletons, with_constants};
 
 /// Runs a program in one partition and compares it with the oracle.
@@ -94,4 +97,26 @@ fn without_a_usable_kernel_compiler_kernels_run_in_blocks() {
         assert_eq!(driver.counter("kernels compiled"), 0);
     }
     std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn distances_have_the_bits_of_their_operations() {
+    let config = |isa: Isa| [("threads", "2"), ("isa", isa.name()), ("jit", "off")];
+    let mut plain = Driver::new(&config(Isa::Portable)).unwrap();
+    let mut drivers: Vec<(Isa, Driver)> =
+        Isa::available().map(|isa| (isa, Driver::new(&config(isa)).unwrap())).collect();
+    for seed in 0..1500 {
+        let program = distances(seed);
+        let wanted = plain.run_on(&singletons(&program.batch).as_ref(), &program.memory).unwrap();
+        let oracle = program.oracle().unwrap();
+        oracle.check(&program.batch, &wanted).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let tables = program.batch.as_ref();
+        let partition = Partitioner::default().partition(&tables, &Options::default());
+        for (isa, driver) in &mut drivers {
+            let found = driver.run_on(&partition.apply(&tables), &program.memory).unwrap();
+            for base in program.batch.bases.iter().filter(|base| base.flags & base_flags::LIVE_OUT != 0) {
+                assert!(found.get(base.id) == wanted.get(base.id), "{isa}, seed {seed}: identity {} differs", base.id);
+            }
+        }
+    }
 }

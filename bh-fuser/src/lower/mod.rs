@@ -10,6 +10,7 @@
 //! has written takes the value itself, and writes to contracted bases vanish.
 
 mod build;
+mod draft;
 mod kernel;
 mod nest;
 mod sweep;
