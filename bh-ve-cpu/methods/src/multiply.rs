@@ -1,15 +1,23 @@
-//! Matrix products.
+//! Matrix products: tiles of the output, side by side. Which tiles there are depends on the number of threads, the bits of the
+//! product do not.
 
 use crate::{Call, Methods, Parallel, Strided};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, with_dtype};
 use bh_core::Result;
+use std::ops::Range;
 
-/// Rows of the product that one participant computes at a time, at least, unless there are fewer for each: the right factor
-/// is packed again for them.
-const ROWS: i64 = 256;
-/// Rows that are computed together.
-const TOGETHER: i64 = 8;
+/// Rows and columns of a tile, at least, unless there are fewer for each participant: what it reads of the factors is packed
+/// again for each.
+const TILE: i64 = 256;
+/// And at least so many then.
+const LEAST: i64 = 16;
+/// Elements that all tiles have more of, if there are several: the library has other loops for small products.
+const SMALL: i64 = 256;
+/// Tiles begin at multiples of so many rows or columns.
+const ALIGN: i64 = 8;
+/// Terms of sums that go to the library at a time: of more it makes several sums, in a way that depends on the tile.
+const TERMS: i64 = 512;
 /// Rows of the right factor that stay in cache while integer products run over them.
 const DEPTH: i64 = 64;
 
@@ -47,10 +55,39 @@ impl Matrix {
         }
     }
 
-    fn part(self, row: i64, rows: i64, size: usize) -> Matrix {
-        let data = self.data.wrapping_offset(row as isize * self.row_stride * size as isize);
-        Matrix { data, rows, ..self }
+    /// Some of its rows.
+    fn rows(self, rows: Range<i64>, size: usize) -> Matrix {
+        let data = self.data.wrapping_offset(rows.start as isize * self.row_stride * size as isize);
+        Matrix { data, rows: rows.end - rows.start, ..self }
     }
+
+    /// Some of its columns.
+    fn columns(self, columns: Range<i64>, size: usize) -> Matrix {
+        let data = self.data.wrapping_offset(columns.start as isize * self.column_stride * size as isize);
+        Matrix { data, columns: columns.end - columns.start, ..self }
+    }
+}
+
+/// How many tiles a product has, down and across.
+fn tiles(rows: i64, columns: i64, participants: i64) -> [i64; 2] {
+    let mut tiles = [1, 1];
+    while participants > 1 && tiles[0] * tiles[1] < 4 * participants {
+        let extents = [rows / tiles[0], columns / tiles[1]];
+        let [axis, other] = if extents[0] >= extents[1] { [0, 1] } else { [1, 0] };
+        let least = if tiles[0] * tiles[1] < participants { LEAST } else { TILE };
+        let half = extents[axis] / 2;
+        if half < least || (half - ALIGN) * (extents[other] - ALIGN).max(1) <= SMALL {
+            break;
+        }
+        tiles[axis] *= 2;
+    }
+    tiles
+}
+
+/// The rows or columns of one of some tiles.
+fn tile(extent: i64, tiles: i64, number: i64) -> Range<i64> {
+    let edge = |number: i64| if number == tiles { extent } else { extent * number / tiles / ALIGN * ALIGN };
+    edge(number)..edge(number + 1)
 }
 
 /// `out = a · b` for matrices, or a vector on either side.
@@ -74,17 +111,15 @@ pub(crate) fn matmul(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Par
     }
     let work = (product.rows * product.columns) as u64 * left.columns as u64;
     let participants = threads.participants(work / 4);
-    let share = |parts: usize| (product.rows + parts as i64 - 1) / parts as i64;
-    let per_task = share(4 * participants).max(ROWS).min(share(participants)).max(1);
-    let per_task = (per_task + TOGETHER - 1) / TOGETHER * TOGETHER;
-    let tasks = (product.rows + per_task - 1) / per_task;
-    threads.run(participants, tasks as usize, &|tasks| {
+    let [down, across] = tiles(product.rows, product.columns, participants as i64);
+    let size = dtype.size();
+    threads.run(participants, (down * across) as usize, &|tasks| {
         for task in tasks {
-            let first = task as i64 * per_task;
-            let rows = per_task.min(product.rows - first);
-            let (left, product) = (left.part(first, rows, dtype.size()), product.part(first, rows, dtype.size()));
+            let rows = tile(product.rows, down, task as i64 / across);
+            let columns = tile(product.columns, across, task as i64 % across);
+            let (left, right) = (left.rows(rows.clone(), size), right.columns(columns.clone(), size));
             // SAFETY: the matrices are views of validated bases, and shapes were checked.
-            unsafe { multiply(dtype, left, right, product) };
+            unsafe { multiply(dtype, left, right, product.rows(rows, size).columns(columns, size)) };
         }
     });
     Ok(())
@@ -93,6 +128,76 @@ pub(crate) fn matmul(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Par
 /// # Safety
 /// The matrices must be valid and their shapes fit.
 unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match (dtype, has_long_vectors()) {
+            (DType::F32, true) => in_long_vectors(a, b, out, 1.0f32),
+            (DType::F64, true) => in_long_vectors(a, b, out, 1.0f64),
+            (DType::C64, true) => in_long_vectors(a, b, out, gemm::c32::new(1.0, 0.0)),
+            (DType::C128, true) => in_long_vectors(a, b, out, gemm::c64::new(1.0, 0.0)),
+            (DType::F32 | DType::F64 | DType::C64 | DType::C128, false) => in_vectors(dtype, a, b, out),
+            _ => with_dtype!(dtype, T => plain::<T>(a, b, out)),
+        }
+    }
+}
+
+/// Does the processor have vectors of 64 bytes? Of the two libraries, `gemm` is faster with them (1.2 to 2.2 times), and
+/// `matrixmultiply` without them (1.3 to 1.6 times).
+fn has_long_vectors() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    #[cfg(not(target_arch = "x86_64"))]
+    let has = false;
+    has
+}
+
+/// Products of floating-point numbers, of which `one` is one.
+///
+/// # Safety
+/// As [`multiply`].
+unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, one: T) {
+    let mut first = 0;
+    loop {
+        let terms = first..(first + TERMS).min(a.columns);
+        let (left, right) = (a.columns(terms.clone(), size_of::<T>()), b.rows(terms.clone(), size_of::<T>()));
+        // SAFETY: promised by the caller.
+        unsafe {
+            gemm::gemm(
+                out.rows as usize,
+                out.columns as usize,
+                left.columns as usize,
+                out.data.cast::<T>(),
+                out.column_stride,
+                out.row_stride,
+                first > 0,
+                left.data.cast::<T>(),
+                left.column_stride,
+                left.row_stride,
+                right.data.cast::<T>(),
+                right.column_stride,
+                right.row_stride,
+                one,
+                one,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+        first = terms.end;
+        if first == a.columns {
+            return;
+        }
+    }
+}
+
+/// # Safety
+/// As [`multiply`]; for floating-point and complex types.
+unsafe fn in_vectors(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
     let (m, k, n) = (out.rows as usize, a.columns as usize, out.columns as usize);
     macro_rules! call {
         ($function:ident, $type:ty, $one:expr, $zero:expr $(, $flag:expr)*) => {
@@ -113,9 +218,7 @@ unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
         DType::F32 => call!(sgemm, f32, 1.0, 0.0),
         DType::F64 => call!(dgemm, f64, 1.0, 0.0),
         DType::C64 => call!(cgemm, [f32; 2], [1.0, 0.0], [0.0, 0.0], Standard),
-        DType::C128 => call!(zgemm, [f64; 2], [1.0, 0.0], [0.0, 0.0], Standard),
-        // SAFETY: promised by the caller.
-        dtype => with_dtype!(dtype, T => unsafe { plain::<T>(a, b, out) }),
+        _ => call!(zgemm, [f64; 2], [1.0, 0.0], [0.0, 0.0], Standard),
     }
 }
 
