@@ -31,7 +31,7 @@ struct Matrix {
     column_stride: isize,
 }
 
-// SAFETY: participants write disjoint rows.
+// SAFETY: participants write disjoint tiles.
 unsafe impl Send for Matrix {}
 // SAFETY: as above.
 unsafe impl Sync for Matrix {}
@@ -250,6 +250,66 @@ unsafe fn plain<T: Arithmetic>(a: Matrix, b: Matrix, out: Matrix) {
                 }
             }
             first = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPES: [[i64; 3]; 9] = [
+        [1, 1, 1],
+        [3, 0, 2],
+        [100, 30, 70],
+        [64, 1100, 64],
+        [66, 700, 66],
+        [36, 600, 9],
+        [5, 520, 40],
+        [600, 513, 1],
+        [1, 600, 600],
+    ];
+
+    fn matrix(elements: &mut [f64], rows: i64, columns: i64, by_columns: bool) -> Matrix {
+        let (row_stride, column_stride) = if by_columns { (1, rows as isize) } else { (columns as isize, 1) };
+        Matrix { data: elements.as_mut_ptr().cast(), rows, columns, row_stride, column_stride }
+    }
+
+    /// The product, in the tiles of so many participants.
+    fn product(long: bool, a: Matrix, b: Matrix, participants: i64) -> Vec<f64> {
+        let mut elements = vec![f64::NAN; (a.rows * b.columns) as usize];
+        let out = matrix(&mut elements, a.rows, b.columns, false);
+        let [down, across] = tiles(out.rows, out.columns, participants);
+        for task in 0..down * across {
+            let (rows, columns) = (tile(out.rows, down, task / across), tile(out.columns, across, task % across));
+            let (a, b) = (a.rows(rows.clone(), 8), b.columns(columns.clone(), 8));
+            let out = out.rows(rows, 8).columns(columns, 8);
+            // SAFETY: the matrices have the elements of their shapes.
+            unsafe { if long { in_long_vectors(a, b, out, 1.0) } else { in_vectors(DType::F64, a, b, out) } }
+        }
+        elements
+    }
+
+    #[test]
+    fn both_libraries_give_the_same_bits_in_any_tiles() {
+        let numbers = |count: i64, step: i64| (0..count).map(move |i| ((i * step) % 1009 - 500) as f64 * 0.037);
+        for ([m, k, n], layout) in SHAPES.into_iter().flat_map(|shape| (0..4).map(move |layout| (shape, layout))) {
+            let (mut left, mut right): (Vec<_>, Vec<_>) =
+                (numbers(m * k, 389).collect(), numbers(k * n, 577).collect());
+            let (a, b) = (matrix(&mut left, m, k, layout & 1 == 1), matrix(&mut right, k, n, layout & 2 == 2));
+            let mut wanted = vec![0.0f64; (m * n) as usize];
+            // SAFETY: as above.
+            unsafe { plain::<f64>(a, b, matrix(&mut wanted, m, n, false)) };
+            for long in [false, true] {
+                let one = product(long, a, b, 1);
+                let near = |(found, wanted): (&f64, &f64)| (found - wanted).abs() < 1e-9;
+                assert!(one.iter().zip(&wanted).all(near), "{m}x{k}x{n}, layout {layout}, long {long}");
+                for participants in [2, 3, 16] {
+                    let same =
+                        product(long, a, b, participants).iter().zip(&one).all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(same, "{m}x{k}x{n}, layout {layout}, long {long}, {participants} participants");
+                }
+            }
         }
     }
 }
