@@ -175,30 +175,29 @@ level!(avx2, Avx2, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
 level!(avx512, Avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 
-/// The entry point at a level; levels foreign to this architecture get the portable one.
-pub(super) fn at_level<E: Entry>(isa: Isa) -> PrimFn {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Sse2 => sse2::entry::<E>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::entry::<E>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::entry::<E>,
-        _ => portable::entry::<E>,
-    }
+/// The item of this name in the module of a level; levels foreign to this architecture get the portable one.
+macro_rules! at_level {
+    ($isa:expr, $($item:tt)+) => {
+        match $isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Sse2 => sse2::$($item)+,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => avx2::$($item)+,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => avx512::$($item)+,
+            _ => portable::$($item)+,
+        }
+    };
 }
 
-/// The entry point of a function of many blocks at a level, as [`at_level`].
+/// The entry point at a level.
+pub(super) fn at_level<E: Entry>(isa: Isa) -> PrimFn {
+    at_level!(isa, entry::<E>)
+}
+
+/// The entry point of a function of many blocks at a level.
 pub(super) fn sum_at_level<E: SumEntry>(isa: Isa) -> SumFn {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Sse2 => sse2::sum_entry::<E>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::sum_entry::<E>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::sum_entry::<E>,
-        _ => portable::sum_entry::<E>,
-    }
+    at_level!(isa, sum_entry::<E>)
 }
 
 /// The entry point of a unary function.

@@ -79,7 +79,7 @@ impl<const PRODUCTS: usize, const DIFFERENCES: bool, const BLOCK: bool, E: End> 
     #[inline(always)]
     unsafe fn over<V: Vector, const N: usize>(n: usize, dst: *mut u8, terms: *const *const u8, single: Option<V>) {
         let terms = terms.cast::<*const f64>();
-        let step = if DIFFERENCES { 2 } else { 1 };
+        let step = if DIFFERENCES { Factors::Differences } else { Factors::Squares }.terms();
         // SAFETY: promised by the caller.
         unsafe {
             let blocks: [*const f64; N] = std::array::from_fn(|number| terms.add(number * step).read());

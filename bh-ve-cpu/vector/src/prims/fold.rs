@@ -36,8 +36,7 @@ trait Source<T>: 'static {
     const TWO: bool;
     /// Is it made of a single element, too?
     const SINGLE: bool = false;
-    /// What it is at an index; there is a single element exactly if it is used.
-    fn element(a: T, b: T, c: Option<T>) -> T;
+    fn element(a: T, b: T, c: T) -> T;
 }
 
 /// The elements of a block.
@@ -46,7 +45,7 @@ struct Plain;
 impl<T> Source<T> for Plain {
     const TWO: bool = false;
     #[inline(always)]
-    fn element(a: T, _: T, _: Option<T>) -> T {
+    fn element(a: T, _: T, _: T) -> T {
         a
     }
 }
@@ -62,8 +61,8 @@ unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *
             |block: *const u8| std::slice::from_raw_parts(block.cast::<C::Element>(), n).as_chunks::<LANES>();
         let (chunks, rest) = elements(a);
         let (second_chunks, second_rest) = elements(if S::TWO { b } else { a });
-        let single = if S::SINGLE { Some(c.cast::<C::Element>().read_unaligned()) } else { None };
         let mut sums = lanes.read_unaligned();
+        let single = if S::SINGLE { c.cast::<C::Element>().read_unaligned() } else { sums[0] };
         for (a, b) in chunks.iter().zip(second_chunks) {
             for lane in 0..LANES {
                 sums[lane] = C::combine(sums[lane], S::element(a[lane], b[lane], single));
@@ -227,7 +226,7 @@ macro_rules! sources {
             impl<T: scalar::Numeric> Source<T> for $name {
                 const TWO: bool = true;
                 #[inline(always)]
-                fn element(a: T, b: T, _: Option<T>) -> T {
+                fn element(a: T, b: T, _: T) -> T {
                     scalar::$scalar(a, b)
                 }
             }
@@ -265,8 +264,7 @@ impl<T: scalar::Numeric> Source<T> for Squared {
     const TWO: bool = false;
     const SINGLE: bool = true;
     #[inline(always)]
-    fn element(a: T, _: T, c: Option<T>) -> T {
-        let Some(c) = c else { return a };
+    fn element(a: T, _: T, c: T) -> T {
         let difference = scalar::subtract(a, c);
         scalar::multiply(difference, difference)
     }
@@ -279,8 +277,7 @@ impl<T: scalar::Numeric, const LEFT: bool> Source<T> for Times<LEFT> {
     const TWO: bool = true;
     const SINGLE: bool = true;
     #[inline(always)]
-    fn element(a: T, b: T, c: Option<T>) -> T {
-        let Some(c) = c else { return a };
+    fn element(a: T, b: T, c: T) -> T {
         scalar::multiply(if LEFT { scalar::subtract(c, a) } else { scalar::subtract(a, c) }, b)
     }
 }

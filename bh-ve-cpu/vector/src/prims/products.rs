@@ -31,7 +31,7 @@ pub enum Factors {
 
 impl Factors {
     /// How many terms a product has.
-    const fn terms(self) -> usize {
+    pub(crate) const fn terms(self) -> usize {
         match self {
             Factors::Squares => 1,
             Factors::Blocks | Factors::Differences => 2,

@@ -4,6 +4,23 @@ use super::support::*;
 use super::*;
 use crate::math::{Dividend, Norm, lookup_norm};
 
+/// What a sum of blocks of `n` elements of this size makes in the place of one of them, as a kernel may that updates in place.
+fn in_place(
+    run: SumFn,
+    blocks: &mut [Block],
+    replaced: usize,
+    (n, size): (usize, usize),
+    single: Option<&[u8; 16]>,
+) -> Vec<u8> {
+    let mut terms: Vec<*const u8> = blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
+    let mut out = blocks[replaced].clone();
+    terms[replaced] = out.pointer();
+    let single = single.map_or(std::ptr::null(), |bytes| bytes.as_ptr());
+    // SAFETY: every block has `n` elements, and so has the clone of one of them.
+    unsafe { run(n, out.pointer(), terms.as_ptr(), terms.len(), single) };
+    out.bytes(n * size)
+}
+
 #[test]
 fn sums_of_many_blocks_add_in_order() {
     fn check<T: Element + std::fmt::Debug>(dtype: DType, add: fn(T, T) -> T, multiply: fn(T, T) -> T) {
@@ -15,19 +32,13 @@ fn sums_of_many_blocks_add_in_order() {
                 let term = |block: usize, i: usize| T::read(&sample(dtype, i, block));
                 for factor in [None, Some(sample(dtype, 3, 1))] {
                     // Into the first term, as a kernel may that updates in place.
-                    let terms: Vec<*const u8> = blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
-                    let mut out = blocks[0].clone();
-                    let mut with_out = terms.clone();
-                    with_out[0] = out.pointer();
-                    let factor_at = factor.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
-                    // SAFETY: every block has `n` elements; the result is in the place of the first term.
-                    unsafe { run(n, out.pointer(), with_out.as_ptr(), count, factor_at) };
+                    let out = in_place(run, &mut blocks, 0, (n, dtype.size()), factor.as_ref());
                     for i in 0..n {
                         let mut wanted = (1..count).fold(term(0, i), |sum, block| add(sum, term(block, i)));
                         if let Some(bytes) = &factor {
                             wanted = multiply(wanted, T::read(bytes));
                         }
-                        let found = &out.bytes(n * dtype.size())[i * dtype.size()..][..dtype.size()];
+                        let found = &out[i * dtype.size()..][..dtype.size()];
                         assert!(same(dtype, found, &to_bytes(wanted)), "{isa} {dtype} {count} terms, element {i}");
                     }
                 }
@@ -61,12 +72,7 @@ fn sums_of_products_round_every_step() {
             for single in [None, Some(sample(dtype, 3, 1))] {
                 // Into the last block, as a kernel may that updates in place. The last term of differences is one element.
                 let replaced = if factors == Factors::Differences { count - 2 } else { count - 1 };
-                let mut terms: Vec<*const u8> = blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
-                let mut out = blocks[replaced].clone();
-                terms[replaced] = out.pointer();
-                let single_at = single.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
-                // SAFETY: every block has `n` elements; the result is in the place of a block.
-                unsafe { run(n, out.pointer(), terms.as_ptr(), count, single_at) };
+                let out = in_place(run, &mut blocks, replaced, (n, dtype.size()), single.as_ref());
                 for i in 0..n {
                     let product = |number: usize| {
                         let first = usize::from(start) + number * of_one;
@@ -82,7 +88,7 @@ fn sums_of_products_round_every_step() {
                     if let Some(bytes) = &single {
                         wanted = scalar::add(wanted, T::read(bytes));
                     }
-                    let found = &out.bytes(n * dtype.size())[i * dtype.size()..][..dtype.size()];
+                    let found = &out[i * dtype.size()..][..dtype.size()];
                     assert!(same(dtype, found, &to_bytes(wanted)), "{isa} {dtype} {sum:?}, element {i}");
                 }
             }
@@ -119,12 +125,7 @@ fn norms_round_every_step() {
             let is_block = matches!(norm, Norm::OverRoot(Dividend::Block) | Norm::OverCube(Dividend::Block));
             let places = [0, of_one, if is_block { count - 1 } else { 0 }];
             for (single, replaced) in singles.iter().flat_map(|single| places.map(|replaced| (single, replaced))) {
-                let mut terms: Vec<*const u8> = blocks.iter_mut().map(|block| block.pointer().cast_const()).collect();
-                let mut out = blocks[replaced].clone();
-                terms[replaced] = out.pointer();
-                let single_at = single.as_ref().map_or(std::ptr::null(), |bytes| bytes.as_ptr());
-                // SAFETY: every block has `n` elements; the result is in the place of a block.
-                unsafe { run(n, out.pointer(), terms.as_ptr(), count, single_at) };
+                let out = in_place(run, &mut blocks, replaced, (n, 8), single.as_ref());
                 for i in 0..n {
                     let square = |number: usize| {
                         let x = term(number * of_one, i);
@@ -142,7 +143,7 @@ fn norms_round_every_step() {
                         Norm::OverCube(Dividend::Block) => term(count - 1, i) / (inner * inner.sqrt()),
                         Norm::OverCube(Dividend::Single) => term(count - 1, 0) / (inner * inner.sqrt()),
                     };
-                    let found = &out.bytes(n * 8)[i * 8..][..8];
+                    let found = &out[i * 8..][..8];
                     assert!(same(DType::F64, found, &to_bytes(wanted)), "{isa} {sum:?} {norm:?}, element {i} of {n}");
                 }
             }
