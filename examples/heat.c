@@ -29,7 +29,7 @@ static bh_array *window(const bh_array *grid, int64_t size, int64_t down, int64_
 static void set_border(const bh_array *grid, int32_t dim, int64_t index, double temperature) {
     bh_array *line;
     check(bh_index(&line, grid, dim, index));
-    check(bh_identity(line, bh_f64(temperature)));
+    check(bh_copy(line, bh_f64(temperature)));
     check(bh_free(line));
 }
 
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
         check(bh_subtract_new(&change, work, center));
         check(bh_absolute(change, change));
         check(bh_add_reduce_new(&total, change, BH_ALL_AXES));
-        check(bh_identity(center, work));
+        check(bh_copy(center, work));
         check(bh_free(change));
 
         /* Reading a number runs all of the above, fused into one pass over the grid. */

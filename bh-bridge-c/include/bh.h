@@ -253,7 +253,7 @@ bh_status bh_adopt(bh_array **out,
                    void *argument);
 
 // A new array with a copy of the elements of `a`.
-bh_status bh_copy(bh_array **out, const bh_array *a);
+bh_status bh_copy_new(bh_array **out, const bh_array *a);
 
 // A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
 // to bool tests for non-zero. Complex numbers go to complex types only; see `bh_real` and `bh_imag`.
@@ -414,7 +414,7 @@ bh_status bh_op(bh_array *out,
                 const bh_array *const *inputs);
 
 // Any operation with arrays and constants as inputs into a new array. `dtype` is the type of the result where the inputs
-// leave it open (identity), else -1.
+// leave it open (copy), else -1.
 bh_status bh_op_new(bh_array **out,
                     bh_opcode opcode,
                     uint16_t param,
@@ -855,7 +855,7 @@ bh_status bh_isfinite(bh_array *out, const bh_array *a);
 bh_status bh_isfinite_new(bh_array **out, const bh_array *a);
 
 // Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero.
-bh_status bh_identity(bh_array *out, const bh_array *a);
+bh_status bh_copy(bh_array *out, const bh_array *a);
 
 // The second operand where the first is true, else the third.
 bh_status bh_where(bh_array *out, const bh_array *a, const bh_array *b, const bh_array *c);
@@ -1101,7 +1101,7 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_isinf_new(...) (bh_at(__FILE__, __LINE__), bh_isinf_new(__VA_ARGS__))
 #define bh_isfinite(...) (bh_at(__FILE__, __LINE__), bh_isfinite(__VA_ARGS__))
 #define bh_isfinite_new(...) (bh_at(__FILE__, __LINE__), bh_isfinite_new(__VA_ARGS__))
-#define bh_identity(...) (bh_at(__FILE__, __LINE__), bh_identity(__VA_ARGS__))
+#define bh_copy(...) (bh_at(__FILE__, __LINE__), bh_copy(__VA_ARGS__))
 #define bh_where(...) (bh_at(__FILE__, __LINE__), bh_where(__VA_ARGS__))
 #define bh_where_new(...) (bh_at(__FILE__, __LINE__), bh_where_new(__VA_ARGS__))
 #define bh_add_reduce(...) (bh_at(__FILE__, __LINE__), bh_add_reduce(__VA_ARGS__))

@@ -68,7 +68,7 @@ extern "C" {
 /* Adds the kernel partition. */
 #define BH_KIND_FUSER 2u
 /* Manages data (and may have several children). */
-#define BH_KIND_VEM 3u
+#define BH_KIND_DATA_MANAGER 3u
 /* Runs kernels. */
 #define BH_KIND_ENGINE 4u
 
@@ -197,7 +197,7 @@ enum {
     BH_OP_ISNAN = 60, /* Is it, or either part of it, NaN? */
     BH_OP_ISINF = 61, /* Is it, or either part of it, infinite? */
     BH_OP_ISFINITE = 62, /* Is it, with all its parts, finite? */
-    BH_OP_IDENTITY = 63, /* Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero. */
+    BH_OP_COPY = 63, /* Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero. */
     BH_OP_WHERE = 64, /* The second operand where the first is true, else the third. */
     BH_OP_ADD_REDUCE = 80, /* Sum over axes; any for bool. */
     BH_OP_MULTIPLY_REDUCE = 81, /* Product over axes; all for bool. */

@@ -203,7 +203,7 @@ pub unsafe extern "C" fn bh_linspace(
             let looked_up = handle::array(array, "out")?;
             let last = context.recorder.derive(looked_up.id, |view| view.slice(0, Some(-1), None, 1))?;
             let stop = Input::Constant(Constant::from_value(stop).cast(dtype));
-            with_place(|place| context.recorder.operate(Opcode::Identity, 0, last, &[stop], place))?;
+            with_place(|place| context.recorder.operate(Opcode::Copy, 0, last, &[stop], place))?;
             context.recorder.free(last)?;
         }
         Ok(array)
@@ -354,7 +354,7 @@ pub unsafe extern "C" fn bh_adopt(
 /// # Safety
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bh_copy(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+pub unsafe extern "C" fn bh_copy_new(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         let dtype = array.recorder.info(array.id)?.dtype;
@@ -374,7 +374,7 @@ pub unsafe extern "C" fn bh_cast(out: *mut *mut bh_array, a: *const bh_array, dt
 
 fn converted(array: handle::Array, dtype: DType) -> Result<*mut bh_array> {
     let input = [Input::Array(array.id)];
-    let copy = with_place(|place| array.recorder.operate_new(Opcode::Identity, 0, Some(dtype), &input, place))?;
+    let copy = with_place(|place| array.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &input, place))?;
     Ok(array.sibling(copy))
 }
 

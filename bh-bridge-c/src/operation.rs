@@ -118,8 +118,8 @@ macro_rules! export {
             }
         });
     };
-    (Identity, $name:literal, $kind:ident, $inputs:literal) => {
-        export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array) -> { into(Opcode::Identity, 0, out, &[a]) });
+    (Copy, $name:literal, $kind:ident, $inputs:literal) => {
+        export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array) -> { into(Opcode::Copy, 0, out, &[a]) });
     };
     ($variant:ident, $name:literal, Elementwise, 1) => {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array) -> { into(Opcode::$variant, 0, out, &[a]) });
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn bh_op(
 }
 
 /// Any operation with arrays and constants as inputs into a new array. `dtype` is the type of the result where the inputs
-/// leave it open (identity), else -1.
+/// leave it open (copy), else -1.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer; `inputs` must be null or `count` handles.

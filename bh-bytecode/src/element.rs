@@ -5,7 +5,7 @@ use crate::complex::{Complex, c64, c128};
 use crate::dtype::DType;
 use std::fmt::Debug;
 
-/// Conversion from another element type as IDENTITY does it: float to integer truncates and saturates with NaN giving 0,
+/// Conversion from another element type as COPY does it: float to integer truncates and saturates with NaN giving 0,
 /// integers wrap, conversion to bool tests for non-zero, and real numbers become complex with a zero imaginary part.
 pub trait CastFrom<S>: Sized {
     /// Converts one value.
@@ -232,7 +232,7 @@ impl Constant {
         (self.dtype == T::DTYPE as u8).then(|| T::read(&self.bytes()))
     }
 
-    /// The value converted to `T` as IDENTITY converts; of a complex constant and a real `T`, the real part.
+    /// The value converted to `T` as COPY converts; of a complex constant and a real `T`, the real part.
     pub fn to<T: Element>(&self) -> T {
         let bytes = self.bytes();
         match self.dtype() {

@@ -357,7 +357,7 @@ mod tests {
         assert!(!Opcode::Subtract.check_types(Bool, &[Bool, Bool]));
         assert!(Opcode::Less.check_types(Bool, &[I8, I8]) && !Opcode::Less.check_types(I8, &[I8, I8]));
         assert!(Opcode::Absolute.check_types(F32, &[C64]) && Opcode::Absolute.check_types(U8, &[U8]));
-        assert!(Opcode::Identity.check_types(C64, &[F64]) && !Opcode::Identity.check_types(F64, &[C64]));
+        assert!(Opcode::Copy.check_types(C64, &[F64]) && !Opcode::Copy.check_types(F64, &[C64]));
         assert!(Opcode::Where.check_types(I8, &[Bool, I8, I8]) && !Opcode::Where.check_types(I8, &[I8, I8, I8]));
         assert!(Opcode::Gather.check_types(C64, &[C64, U64]) && !Opcode::Gather.check_types(C64, &[C64, I32]));
         assert!(Opcode::CondScatter.check_types(F32, &[F32, I64, Bool]));

@@ -82,7 +82,7 @@ macro_rules! for_each_opcode {
             (Isnan, "isnan", 60, Elementwise, 1, test ALL, isnan, none, "isnanT({0})", "Is it, or either part of it, NaN?"),
             (Isinf, "isinf", 61, Elementwise, 1, test ALL, isinf, none, "isinfT({0})", "Is it, or either part of it, infinite?"),
             (Isfinite, "isfinite", 62, Elementwise, 1, test ALL, isfinite, none, "isfiniteT({0})", "Is it, with all its parts, finite?"),
-            (Identity, "identity", 63, Elementwise, 1, cast ALL, cast, none, "castT({0})", "Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero."),
+            (Copy, "copy", 63, Elementwise, 1, cast ALL, cast, none, "castT({0})", "Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero."),
             (Where, "where", 64, Elementwise, 3, select ALL, select, none, "{0} ? {1} : {2}", "The second operand where the first is true, else the third."),
 
             (AddReduce, "add_reduce", 80, Reduction, 1, reduce ALL, add, zero, "{0} + {1}", "Sum over axes; any for bool."),

@@ -63,7 +63,7 @@ fn kind_name(code: u32) -> &'static str {
     match code {
         kind::FILTER => "filter",
         kind::FUSER => "fuser",
-        kind::VEM => "data manager",
+        kind::DATA_MANAGER => "data manager",
         kind::ENGINE => "engine",
         _ => "component",
     }

@@ -37,7 +37,7 @@ pub mod kind {
     /// Adds the kernel partition.
     pub const FUSER: u32 = 2;
     /// Manages data (and may have several children).
-    pub const VEM: u32 = 3;
+    pub const DATA_MANAGER: u32 = 3;
     /// Runs kernels.
     pub const ENGINE: u32 = 4;
 }

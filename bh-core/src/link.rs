@@ -184,7 +184,7 @@ impl Link {
             result?;
         }
         // A data manager has a registry of its own for what lies below it; others may have forgotten their children.
-        if self.component.kind() != kind::VEM {
+        if self.component.kind() != kind::DATA_MANAGER {
             for child in &self.children {
                 child.bind(registry)?;
             }

@@ -128,7 +128,7 @@ pub fn constant(batch: &Batch, operand: Operand) -> Option<Constant> {
 /// Turns an instruction into a copy (or a fill, if `source` is a constant) to its output.
 pub fn become_copy(instr: &mut Instr, source: Operand) {
     let origin = instr.origin;
-    *instr = Instr::new(Opcode::Identity, &[instr.operands[0], source]);
+    *instr = Instr::new(Opcode::Copy, &[instr.operands[0], source]);
     instr.origin = origin;
 }
 

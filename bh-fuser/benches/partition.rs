@@ -48,7 +48,7 @@ fn heat(ops: usize) -> Batch {
         reduce.param = 0b11;
         batch.push_instr(reduce);
         discard(&mut batch, size);
-        batch.push_instr(Instr::new(Opcode::Identity, &[windows[0], work]));
+        batch.push_instr(Instr::new(Opcode::Copy, &[windows[0], work]));
         discard(&mut batch, work);
         discard(&mut batch, delta);
     }

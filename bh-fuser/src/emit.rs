@@ -328,7 +328,7 @@ fn find_alias(rules: &Rules<'_>, members: &[u32], base: u32, group: &[Entry]) ->
     let (batch, facts) = (rules.batch, rules.facts);
     members.iter().find_map(|&op| {
         let instr = &batch.instrs[op as usize];
-        if instr.opcode != Opcode::Identity {
+        if instr.opcode != Opcode::Copy {
             return None;
         }
         let (to, from) = (instr.outputs().first()?.as_view()?, instr.inputs().first()?.as_view()?);

@@ -57,7 +57,7 @@ fn value(batch: &BatchRef<'_>, instr: &Instr, point: &[i64], mut read: impl FnMu
         }
         return if batch.views[source as usize].len == 0 { 0 } else { read(source, &place) };
     }
-    if instr.opcode == Opcode::Identity && batch.dtype(instr.operands[0]) == batch.dtype(instr.operands[1]) {
+    if instr.opcode == Opcode::Copy && batch.dtype(instr.operands[0]) == batch.dtype(instr.operands[1]) {
         return instr.operands[1].as_view().map_or(5, |view| read(view, point));
     }
     let mut result = mix(instr.opcode.0 as u64, instr.param as u64);

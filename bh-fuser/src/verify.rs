@@ -288,7 +288,7 @@ fn check_alias(batch: &BatchRef<'_>, alias: u32, base: u32, view: u32, work: &[u
     let (alias_base, named) = (&batch.bases[alias as usize], &batch.bases[base as usize]);
     let copies = |&instr: &usize| {
         let instr = &batch.instrs[instr];
-        instr.opcode == Opcode::Identity
+        instr.opcode == Opcode::Copy
             && instr.operands[0].as_view() == Some(view)
             && instr.operands[1].as_view().is_some_and(|from| batch.views[from as usize].base == alias)
     };

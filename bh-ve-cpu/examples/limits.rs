@@ -87,7 +87,7 @@ fn heat(n: i64) -> Batch {
     let size = b.op(Opcode::Absolute, &shape, &[difference]);
     let delta = b.view(delta, &View::new(0, &[], &[]).unwrap());
     b.reduce(Opcode::AddReduce, delta, size, 0b11);
-    b.write(Opcode::Identity, center, &[work]);
+    b.write(Opcode::Copy, center, &[work]);
     b.finish()
 }
 

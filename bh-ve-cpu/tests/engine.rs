@@ -210,8 +210,8 @@ view v1 = b1 at 0 [1003:1]
 view v2 = b2 at 0 [1003:1]
 view v3 = b3 at 0 [1003:1]
 i0: v1 = multiply v0, c0
-i1: v3 = identity v2
-i2: v2 = identity v1
+i1: v3 = copy v2
+i2: v2 = copy v1
 i3: v1 = multiply v0, c1
 ";
 

@@ -80,7 +80,7 @@ fn step(dtype: DType, shape: &[i64], wide: i64, summed: bool) -> Program {
     let [out, left, below] = [0, -1, strides[0]].map(|by| view(base, start + by, &strides));
     let sum_view = view(sum, 0, &dense);
     batch.push_instr(Instr::new(Opcode::BitwiseXor, &[sum_view, left, below]));
-    batch.push_instr(Instr::new(Opcode::Identity, &[out, sum_view]));
+    batch.push_instr(Instr::new(Opcode::Copy, &[out, sum_view]));
     if summed {
         let flags = base_flags::BORN | base_flags::LIVE_OUT;
         let total = batch.push_base(Base { flags, ..Base::new(3, dtype, 1) });

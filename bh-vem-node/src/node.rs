@@ -33,7 +33,7 @@ unsafe impl Send for Service {}
 
 impl Component for Node {
     const NAME: &'static str = "vem-node";
-    const KIND: u32 = kind::VEM;
+    const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [&'static str] = &["leak_report"];
 
     fn create(host: Host, mut children: Vec<Child>) -> Result<Node> {

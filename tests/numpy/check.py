@@ -15,7 +15,7 @@ FUNCTIONS = {
     "power", "cos", "sin", "tan", "cosh", "sinh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
     "arctan2", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc",
 }
-RENAMED = {"mod": "fmod", "identity": None, "conj": "conjugate"}
+RENAMED = {"mod": "fmod", "copy": None, "conj": "conjugate"}
 REDUCTIONS = {
     "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum, "logical_and": np.logical_and,
     "logical_or": np.logical_or, "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and,
@@ -49,7 +49,7 @@ def compute(opcode, parameter, output, inputs):
     """The result and where it counts; None for what NumPy has no answer to."""
     first = inputs[0]
     everywhere = np.ones(output.shape, bool)
-    if opcode == "identity":
+    if opcode == "copy":
         result, defined = convert(first, output.dtype)
         return np.broadcast_to(result, output.shape), np.broadcast_to(defined, output.shape)
     if opcode.endswith("_reduce"):

@@ -47,7 +47,7 @@ impl Script {
     /// Appends the assignment of a number.
     pub fn fill(&mut self, array: u32, value: f64) -> &mut Script {
         let constant = self.batch.push_constant(Constant::from_value(value));
-        self.push(Instr::new(Opcode::Identity, &[Operand::view(array), Operand::constant(constant)]))
+        self.push(Instr::new(Opcode::Copy, &[Operand::view(array), Operand::constant(constant)]))
     }
 
     fn push(&mut self, mut instr: Instr) -> &mut Script {

@@ -115,7 +115,7 @@ fn memory_that_runs_out_is_an_error_and_not_the_end() {
         }
         let error = script.run(&mut stack).unwrap_err();
         assert_eq!(error.status, status::MEMORY, "{name}: {error}");
-        let wanted = format!("program.c:1: identity: out of memory: {bytes} bytes of host memory are not to be had");
+        let wanted = format!("program.c:1: copy: out of memory: {bytes} bytes of host memory are not to be had");
         assert_eq!(error.to_string(), wanted, "{name}");
         assert_eq!(script.values(&mut stack, 0).unwrap_err().status, status::MEMORY, "{name}");
         assert_eq!(script.values(&mut stack, 1).unwrap(), [1.0; 1 << 10], "{name}");

@@ -105,7 +105,7 @@ fn functions(info: &Info) -> Vec<Function> {
     let (arguments, new) = match (info.opcode, info.kind) {
         (_, Kind::System | Kind::Extension) => return Vec::new(),
         (Opcode::Powi, _) => (inputs + ", int32_t exponent", true),
-        (Opcode::Identity, _) => (inputs, false),
+        (Opcode::Copy, _) => (inputs, false),
         (Opcode::Range, _) => ("int64_t first, int64_t step".into(), false),
         (Opcode::Random, _) => ("uint64_t key, int64_t first".into(), false),
         (_, Kind::Reduction | Kind::Accumulate) => (inputs + ", int32_t axis", true),

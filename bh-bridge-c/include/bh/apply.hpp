@@ -222,7 +222,7 @@ inline bh_array *fold(int opcode, const bh_array *a, const axes &list, bool keep
     const int mask = axis_mask(list, rank, at);
     // A reduction over no axis is a copy.
     const bool none_at_all = mask == 0 && rank > 0;
-    owner result(record(none_at_all ? int(BH_OP_IDENTITY) : opcode, mask, none_at_all ? dtype_of(a, at) : -1, 1, &a, at));
+    owner result(record(none_at_all ? int(BH_OP_COPY) : opcode, mask, none_at_all ? dtype_of(a, at) : -1, 1, &a, at));
     for (int dim = 0; keep && dim < rank; ++dim) {
         if ((mask >> dim & 1) == 0) continue;
         bh_array *next = nullptr;

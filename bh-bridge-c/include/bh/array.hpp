@@ -255,7 +255,7 @@ public:
     void operator=(operand value) && { fill(value); }
     /// As above, converting from another element type.
     void operator=(const detail::foreign<T, false> &value) && {
-        detail::record_into(handle_, BH_OP_IDENTITY, 0, 1, &value.handle, value.at);
+        detail::record_into(handle_, BH_OP_COPY, 0, 1, &value.handle, value.at);
         value.spend();
     }
 
@@ -269,7 +269,7 @@ public:
     /// Writes all elements, from a number or an array that broadcasts to this shape.
     array &fill(operand value) {
         const bh_array *input = value.is_number() ? detail::constant(value.value) : value.handle;
-        detail::record_into(handle_, BH_OP_IDENTITY, 0, 1, &input, value.at);
+        detail::record_into(handle_, BH_OP_COPY, 0, 1, &input, value.at);
         value.spend();
         return *this;
     }
@@ -278,7 +278,7 @@ public:
         const auto from = detail::take(static_cast<A &&>(value), at);
         static_assert(!detail::is_complex(detail::info<detail::plain<A>>::code) || detail::is_complex(detail::code<T>),
                       "a complex array cannot be written into a real one: use bh::real or bh::imag");
-        detail::record_into(handle_, BH_OP_IDENTITY, 0, 1, &from.handle, at);
+        detail::record_into(handle_, BH_OP_COPY, 0, 1, &from.handle, at);
         from.spend();
         return *this;
     }
@@ -286,8 +286,8 @@ public:
     /// Is there an array behind this name?
     bool defined() const noexcept { return handle_ != nullptr; }
     /// An array of its own with the same elements.
-    array copy(place at = place::here()) const & { return view(at, bh_copy); }
-    array copy(place at = place::here()) && { return instead(view(at, bh_copy)); }
+    array copy(place at = place::here()) const & { return view(at, bh_copy_new); }
+    array copy(place at = place::here()) && { return instead(view(at, bh_copy_new)); }
 
     // ---- what it is
 

@@ -37,7 +37,7 @@ static void creation(void) {
         OK(bh_free(a));
     }
     OK(bh_from_data(&a, NULL, BH_TYPE_F64, 2, shape, data));
-    OK(bh_copy(&b, a));
+    OK(bh_copy_new(&b, a));
     OK(bh_add(a, a, a));
     has(b, 6, data, __LINE__);
     OK(bh_free(b));
@@ -152,7 +152,7 @@ static void views(void) {
     OK(bh_broadcast(&v, w, 2, big));
     OK(bh_size(&size, v));
     TRUE(size == 8);
-    FAILS(bh_identity(v, bh_i64(1)), BH_STATUS_ARGUMENT, "several elements");
+    FAILS(bh_copy(v, bh_i64(1)), BH_STATUS_ARGUMENT, "several elements");
     FAILS(bh_broadcast(&w, a, 2, square), BH_STATUS_ARGUMENT, "cannot be broadcast");
     OK(bh_free(v));
     OK(bh_free(a));
@@ -217,7 +217,7 @@ static void operations(void) {
     OK(bh_scalar_c128(parts, b));
     TRUE(whole == 83 && natural == 83 && parts[0] == 83 && parts[1] == 0);
     OK(bh_free(b));
-    OK(bh_op_new(&b, BH_OP_IDENTITY, 0, BH_TYPE_C64, 1, inputs));
+    OK(bh_op_new(&b, BH_OP_COPY, 0, BH_TYPE_C64, 1, inputs));
     OK(bh_multiply(b, b, bh_c64(0, 1)));
     OK(bh_imag_new(&c, b));
     {
@@ -376,13 +376,13 @@ static void memory_use(void) {
     TRUE(after.limit == 4 << 20);
     OK(bh_empty(&a, own, BH_TYPE_F64, 1, &more));
     OK(bh_index(&b, a, 0, 5));
-    if (bh_identity(a, bh_f64(1)) == BH_OK) {
+    if (bh_copy(a, bh_f64(1)) == BH_OK) {
         FAILS(bh_scalar_f64(&value, b), BH_STATUS_MEMORY, "memory");
     } else { /* in eager mode */
         TRUE(bh_error_status() == BH_STATUS_MEMORY);
     }
     OK(bh_memory_limit(own, 1 << 30));
-    OK(bh_identity(a, bh_f64(3)));
+    OK(bh_copy(a, bh_f64(3)));
     OK(bh_scalar_f64(&value, b));
     TRUE(value == 3);
     FAILS(bh_memory_get(NULL, own), BH_STATUS_ARGUMENT, "'out' is null");
@@ -407,7 +407,7 @@ static void methods(void) {
     OK(bh_matmul(x, a, x));
     has(x, 2, right, __LINE__);
     OK(bh_empty(&permutation, NULL, BH_TYPE_I64, 1, &two));
-    OK(bh_copy(&f, a));
+    OK(bh_copy_new(&f, a));
     OK(bh_lu(f, permutation, f));
     {
         const double factors[] = {4, 2, 0.5, 2};

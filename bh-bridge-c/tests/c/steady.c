@@ -60,7 +60,7 @@ int main(void) {
     {
         bh_array *edge;
         OK(bh_index(&edge, grid, 0, 0));
-        OK(bh_identity(edge, bh_f64(40.0)));
+        OK(bh_copy(edge, bh_f64(40.0)));
         OK(bh_free(edge));
     }
     for (turn = 0; turn < WARM + TURNS; turn++) {
@@ -75,7 +75,7 @@ int main(void) {
         OK(bh_absolute(change, change));
         OK(bh_add_reduce_new(&total, change, BH_ALL_AXES));
         OK(bh_free(change));
-        OK(bh_identity(center, work));
+        OK(bh_copy(center, work));
         OK(bh_scalar_f64(&delta, total));
         OK(bh_free(total));
         OK(bh_free(work));

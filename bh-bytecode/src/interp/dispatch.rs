@@ -139,7 +139,7 @@ macro_rules! define_execute {
 }
 for_each_opcode!(define_execute);
 
-/// IDENTITY: the one opcode whose types are free of each other.
+/// COPY: the one opcode whose types are free of each other.
 fn cast(step: &mut Step) -> Result<(), String> {
     let (output, input) = (step.batch.dtype(step.instr.operands[0]), step.batch.dtype(step.instr.operands[1]));
     let (Some(output), Some(input)) = (output, input) else {

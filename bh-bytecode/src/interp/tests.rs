@@ -67,10 +67,10 @@ fn elementwise_broadcasts_casts_and_selects() {
     assert_eq!(p.run::<bool>(Opcode::Less, 0, &[mask, x, three]), [true, true, false, false, false, false]);
     assert_eq!(p.run::<f64>(Opcode::Where, 0, &[out, mask, three, x]), [3.0, 3.0, 3.0, 4.0, 5.0, 6.0]);
     let complex = p.array(&[2, 3], &[c64::default(); 6]);
-    assert_eq!(p.run::<c64>(Opcode::Identity, 0, &[complex, mask])[1], Complex::new(1.0, 0.0));
+    assert_eq!(p.run::<c64>(Opcode::Copy, 0, &[complex, mask])[1], Complex::new(1.0, 0.0));
     let transposed = p.view(x, |view| view.transpose(&[1, 0]).unwrap().reverse(0).unwrap());
     let tall = p.array(&[3, 2], &[0i32; 6]);
-    assert_eq!(p.run::<i32>(Opcode::Identity, 0, &[tall, transposed]), [3, 6, 2, 5, 1, 4]);
+    assert_eq!(p.run::<i32>(Opcode::Copy, 0, &[tall, transposed]), [3, 6, 2, 5, 1, 4]);
     assert_eq!(p.run::<f64>(Opcode::Powi, 5, &[x, x])[1], 32.0);
 }
 
@@ -233,7 +233,7 @@ fn every_opcode_runs_for_every_legal_type() {
         let value = crate::with_dtype!(input, T => p.array(&[1], &[T::cast_from(true)]));
         let out = crate::with_dtype!(output, T => p.array(&[1], &[T::default()]));
         let legal = !input.is_complex() || output.is_complex();
-        assert_eq!(p.try_run(Opcode::Identity, 0, &[out, value]).is_ok(), legal, "{output} ← {input}");
+        assert_eq!(p.try_run(Opcode::Copy, 0, &[out, value]).is_ok(), legal, "{output} ← {input}");
         let result = crate::with_dtype!(output, T => p.memory.load::<T>(&p.batch.as_ref(), out, 0).unwrap()[0] == T::cast_from(legal));
         assert!(result, "{output} ← {input}");
     }

@@ -425,7 +425,7 @@ impl Generator<'_> {
                 sum = temporary;
             }
         }
-        self.push(Opcode::Identity, 0, &[middle, temporary]);
+        self.push(Opcode::Copy, 0, &[middle, temporary]);
         if self.options.allow_drops && self.rng.chance(60) {
             self.drop_array(work, &[Opcode::Free, Opcode::Discard]);
         }

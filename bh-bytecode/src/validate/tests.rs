@@ -107,7 +107,7 @@ fn legal_batches_pass() {
     everything().accepted();
     Builder::default().accepted();
     single(Opcode::AddReduce, 0, |b| vec![b.array(DType::I8, &[]), b.array(DType::I8, &[])]).accepted();
-    single(Opcode::Identity, 0, |b| vec![b.array(DType::C64, &[0, 3]), b.array(DType::I8, &[0, 3])]).accepted();
+    single(Opcode::Copy, 0, |b| vec![b.array(DType::C64, &[0, 3]), b.array(DType::I8, &[0, 3])]).accepted();
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl Recorder {
     /// A new array with all elements equal.
     pub fn full(&self, value: Constant, shape: &[i64], location: Location<'_>) -> Result<ArrayId> {
         let array = self.empty(value.dtype(), shape)?;
-        match self.operate(Opcode::Identity, 0, array, &[Input::Constant(value)], location) {
+        match self.operate(Opcode::Copy, 0, array, &[Input::Constant(value)], location) {
             Ok(()) => Ok(array),
             Err(error) => {
                 // The caller gets no handle, so this one must go; it fails only if a shutdown came first.
@@ -76,7 +76,7 @@ impl Recorder {
                 Ok(state.name(reshaped))
             }
             None => {
-                let operation = Operation { opcode: Opcode::Identity, param: 0, location };
+                let operation = Operation { opcode: Opcode::Copy, param: 0, location };
                 let dtype = state.dtype(handle);
                 let (copy, followup) = state.record_new(operation, Some(dtype), &[Source::Handle(handle)])?;
                 let flat = state.handles.at(copy).base;

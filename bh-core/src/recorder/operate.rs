@@ -25,7 +25,7 @@ impl Recorder {
         self.follow(state, followup)
     }
 
-    /// Records an operation into a new array. `dtype`: the type of the result where the inputs leave it open (IDENTITY).
+    /// Records an operation into a new array. `dtype`: the type of the result where the inputs leave it open (COPY).
     pub fn operate_new(
         &self,
         opcode: Opcode,

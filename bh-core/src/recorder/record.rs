@@ -324,7 +324,7 @@ impl State {
         let structure = self.handles.at(handle).view.hash;
         let to = Operand::view(self.intern(copy));
         self.mark_written(copy);
-        self.push_instr(Instr::new(Opcode::Identity, &[to, from]), location, structure);
+        self.push_instr(Instr::new(Opcode::Copy, &[to, from]), location, structure);
         Ok(copy)
     }
 

@@ -112,7 +112,7 @@ unsafe extern "C" fn attach(
 
 impl Component for FakeNode {
     const NAME: &'static str = "fake-node";
-    const KIND: u32 = kind::VEM;
+    const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [&'static str] = &[];
 
     fn create(_: Host, children: Vec<Child>) -> Result<FakeNode> {

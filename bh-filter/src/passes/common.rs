@@ -47,7 +47,7 @@ fn key(batch: &Batch, instr: &Instr) -> Option<Key> {
     let kind = instr.opcode.kind();
     let computes = matches!(kind, Kind::Elementwise | Kind::Reduction | Kind::Accumulate | Kind::Generator)
         || instr.opcode == Opcode::Gather;
-    if !computes || instr.opcode == Opcode::Identity {
+    if !computes || instr.opcode == Opcode::Copy {
         return None;
     }
     let result = output(instr)?;

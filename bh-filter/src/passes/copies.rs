@@ -43,7 +43,7 @@ fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Op
     let copy_index = facts.definition(batch, view, index)?;
     let copy = batch.instrs[copy_index as usize];
     let source = copy.operands[1];
-    if copy.opcode != Opcode::Identity || batch.as_ref().dtype(source) != output_type(batch, &copy) {
+    if copy.opcode != Opcode::Copy || batch.as_ref().dtype(source) != output_type(batch, &copy) {
         return None;
     }
     match source.as_view() {
@@ -58,7 +58,7 @@ fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Op
             let takes_constants = instr.opcode.kind() == Kind::Elementwise;
             let others = instr.inputs().iter().filter(|operand| operand.as_view().is_some()).count();
             (takes_constants
-                && (others > 1 || instr.opcode == Opcode::Identity)
+                && (others > 1 || instr.opcode == Opcode::Copy)
                 && !(instr.opcode == Opcode::Where && place == 1))
                 .then_some(source)
         }
@@ -68,7 +68,7 @@ fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Op
 /// For a cast back, where the value came from.
 fn uncast(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Operand> {
     let instr = batch.instrs[index as usize];
-    if instr.opcode != Opcode::Identity {
+    if instr.opcode != Opcode::Copy {
         return None;
     }
     let view = instr.operands[place].as_view()?;
@@ -77,7 +77,7 @@ fn uncast(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Oper
     let source = there.operands[1];
     let original = source.as_view()?;
     let (from, through) = (batch.as_ref().dtype(source)?, output_type(batch, &there)?);
-    let holds = there.opcode == Opcode::Identity
+    let holds = there.opcode == Opcode::Copy
         && output_type(batch, &instr) == Some(from)
         && holds_exactly(through, from)
         && !facts.changed(batch, original, there_index, index)

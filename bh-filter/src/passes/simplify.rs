@@ -62,7 +62,7 @@ fn is_self_copy(instr: &Instr, source: Operand) -> bool {
 /// Operations with a neutral or an absorbing constant.
 fn neutral(batch: &Batch, instr: &Instr, dtype: DType) -> Option<Result> {
     let (left, right) = (instr.operands[1], instr.operands[2]);
-    if instr.opcode == Opcode::Identity {
+    if instr.opcode == Opcode::Copy {
         return is_self_copy(instr, left).then_some(Result::Copy(left));
     }
     if instr.count != 3 || dtype.is_complex() {
@@ -174,7 +174,7 @@ mod tests {
         let words = format!(
             "bh batch 1\nbase b0 = {dtype}[4] id 1 row 4\nbase b1 = {dtype}[4] id 2 row 4 born\n\
              base b2 = {dtype}[4] id 3 row 4 born\nview v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\n\
-             view v2 = b2 at 0 [4:1]\ni0: v1 = identity v0\ni1: v2 = identity v1\n"
+             view v2 = b2 at 0 [4:1]\ni0: v1 = copy v0\ni1: v2 = copy v1\n"
         );
         let mut batch = text::parse(&words).unwrap();
         let zero = Operand::constant(batch.push_constant(zero.cast(dtype)));
@@ -191,10 +191,10 @@ mod tests {
     #[test]
     fn a_negative_of_a_negative_is_a_copy_where_signs_of_zeros_allow() {
         let (plus, minus) = (Constant::from_value(0.0f64), Constant::from_value(-0.0f64));
-        assert_eq!(twice_negated(DType::I32, plus), Opcode::Identity);
-        assert_eq!(twice_negated(DType::U64, plus), Opcode::Identity);
-        assert_eq!(twice_negated(DType::F64, minus), Opcode::Identity);
-        assert_eq!(twice_negated(DType::F32, minus), Opcode::Identity);
+        assert_eq!(twice_negated(DType::I32, plus), Opcode::Copy);
+        assert_eq!(twice_negated(DType::U64, plus), Opcode::Copy);
+        assert_eq!(twice_negated(DType::F64, minus), Opcode::Copy);
+        assert_eq!(twice_negated(DType::F32, minus), Opcode::Copy);
         // 0 − (0 − (−0.0)) is 0.0.
         assert_eq!(twice_negated(DType::F64, plus), Opcode::Subtract);
         assert_eq!(twice_negated(DType::C128, minus), Opcode::Subtract);

@@ -195,9 +195,9 @@ impl<'a> Builder<'a> {
                 }
                 let input = inputs.last().and_then(|&operand| self.batch.dtype(operand)).unwrap_or(output);
                 // A fold over no axes is a copy.
-                let opcode = if opcode.kind() == Kind::Reduction { Opcode::Identity } else { opcode };
+                let opcode = if opcode.kind() == Kind::Reduction { Opcode::Copy } else { opcode };
                 let param = if opcode == Opcode::Powi { instr.param } else { 0 };
-                if opcode == Opcode::Identity && input == output {
+                if opcode == Opcode::Copy && input == output {
                     args[0]
                 } else {
                     let step = Step::Compute { opcode, param, input, output, args, count: count as u8 };

@@ -29,7 +29,7 @@ i0: v2 = add v0, v1
 i1: v2 = multiply v2, c0
 i2: v3 = subtract v2, v0
 i3: v4 = add_reduce axes(0,1) v3
-i4: v0 = identity v2
+i4: v0 = copy v2
 block i0 i1 i2 i3 i4 contracted b1 b2
 rename b0 uncovered v5
 ",
@@ -102,7 +102,7 @@ base b1 = i32[12] id 2
 view v0 = b0 at 0 [3:1, 4:3]
 view v1 = b1 at 11 [3:-1, 4:-3]
 i0: v1 = add v1, v0
-i1: v0 = identity v1
+i1: v0 = copy v1
 block i0
 ",
         "

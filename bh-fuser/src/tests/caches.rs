@@ -122,7 +122,7 @@ fn stencil_step(n: i64) -> Batch {
     let (north, south, center) = (view(grid, 1, n), view(grid, 2 * n + 1, n), view(grid, n + 1, n));
     let work = view(work, 0, inside);
     batch.push_instr(Instr::new(Opcode::Add, &[work, north, south]));
-    batch.push_instr(Instr::new(Opcode::Identity, &[center, work]));
+    batch.push_instr(Instr::new(Opcode::Copy, &[center, work]));
     batch.push_instr(Instr::new(Opcode::Discard, &[work]));
     batch
 }

@@ -164,7 +164,7 @@ fn heat_with_delta_read_at_the_end_is_one_kernel_a_step() {
         let (work, delta) = (p.temporary(&[6, 6]), p.temporary(&[]));
         stencil(&mut p, grid, work);
         change(&mut p, grid, work, delta);
-        p.unary(Opcode::Identity, window(grid, 0, 0), work);
+        p.unary(Opcode::Copy, window(grid, 0, 0), work);
         p.drop(work);
         p.drop(delta);
     }
@@ -182,7 +182,7 @@ fn heat_with_work_still_held_is_one_kernel_with_an_alias() {
     stencil(&mut p, grid, work);
     p.drop(previous);
     change(&mut p, grid, work, delta);
-    p.unary(Opcode::Identity, window(grid, 0, 0), work);
+    p.unary(Opcode::Copy, window(grid, 0, 0), work);
     p.sync(delta);
     let outcome = p.partition();
     assert_eq!((outcome.kernels, outcome.renames, outcome.aliases), (1, 1, 1), "{}", outcome.text);
@@ -195,7 +195,7 @@ fn heat_that_keeps_one_work_array_aliases_it_each_step() {
     for _ in 0..3 {
         stencil(&mut p, grid, work);
         change(&mut p, grid, work, delta);
-        p.unary(Opcode::Identity, window(grid, 0, 0), work);
+        p.unary(Opcode::Copy, window(grid, 0, 0), work);
     }
     let outcome = p.partition();
     assert_eq!((outcome.kernels, outcome.renames, outcome.aliases), (3, 3, 3), "{}", outcome.text);
@@ -206,7 +206,7 @@ fn heat_that_reads_delta_before_the_copy_is_two_kernels() {
     let mut p = Program::new();
     let (grid, work) = (p.old(&[8, 8]), p.old(&[6, 6]));
     let delta = p.kept(&[]);
-    p.unary(Opcode::Identity, window(grid, 0, 0), work);
+    p.unary(Opcode::Copy, window(grid, 0, 0), work);
     stencil(&mut p, grid, work);
     change(&mut p, grid, work, delta);
     p.sync(delta);
@@ -227,7 +227,7 @@ fn what_one_kernel_alone_needs_is_computed_there() {
         p.binary(Opcode::Add, more, around, window(grid, 0, 1));
         p.scale(own, window(grid, 0, 0), 3.0);
         p.binary(Opcode::Multiply, next, more, own);
-        p.unary(Opcode::Identity, window(grid, 0, 0), next);
+        p.unary(Opcode::Copy, window(grid, 0, 0), next);
         [around, more, own, next].into_iter().for_each(|array| p.drop(array));
     }
     let partition = Partitioner::default().partition(&p.batch.as_ref(), &Options::default());
@@ -240,7 +240,7 @@ fn pinned_grids_are_not_renamed() {
     let grid = p.array(&[8, 8], base_flags::LIVE_OUT | base_flags::PINNED);
     let work = p.temporary(&[6, 6]);
     stencil(&mut p, grid, work);
-    p.unary(Opcode::Identity, window(grid, 0, 0), work);
+    p.unary(Opcode::Copy, window(grid, 0, 0), work);
     p.drop(work);
     let outcome = p.partition();
     assert_eq!((outcome.kernels, outcome.renames), (2, 0), "{}", outcome.text);

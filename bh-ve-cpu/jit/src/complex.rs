@@ -121,7 +121,7 @@ impl Operation {
         let halves = |writer: &mut Writer, value: Value| split(writer, self.input, self.width, value);
         let whole = |writer: &mut Writer, halves: [Value; 2]| join(writer, self.input, self.width, halves);
         Some(match self.opcode {
-            Opcode::Identity => return self.convert(writer, a),
+            Opcode::Copy => return self.convert(writer, a),
             Opcode::Where => {
                 let (b, c) = (halves(writer, b), halves(writer, c));
                 let chosen = [0, 1].map(|half| parts.select(writer, a, b[half], c[half]));

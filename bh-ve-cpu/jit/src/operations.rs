@@ -55,7 +55,7 @@ impl Operation {
             return self.complex(writer, [a, b, c]);
         }
         match self.opcode {
-            Opcode::Identity => return self.cast(writer, a),
+            Opcode::Copy => return self.cast(writer, a),
             Opcode::Where => {
                 let (mask, kind) = (self.kind(DType::Bool), self.kind(self.output));
                 return Some(writer.value(format_args!("select {mask} {a}, {kind} {b}, {kind} {c}")));

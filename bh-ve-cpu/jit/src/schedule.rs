@@ -296,7 +296,7 @@ fn latency(step: &Step) -> usize {
         Opcode::Divide | Opcode::Sqrt => 20,
         Opcode::Multiply => product,
         Opcode::Powi => product * usize::from(param.div_ceil(2)),
-        Opcode::Real | Opcode::Imag | Opcode::Identity if input.is_complex() => 0,
+        Opcode::Real | Opcode::Imag | Opcode::Copy if input.is_complex() => 0,
         Opcode::Where => 2,
         _ => 4,
     }

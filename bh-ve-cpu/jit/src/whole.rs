@@ -199,7 +199,7 @@ mod tests {
     fn conversions_have_no_instruction_for_single_numbers() {
         for (output, level) in [(DType::I32, Level::Avx2), (DType::U8, Level::Avx2), (DType::I64, Level::Avx512)] {
             let args = [Arg::Value(0); 3];
-            let cast = Step::Compute { opcode: Opcode::Identity, param: 0, input: DType::F64, output, args, count: 1 };
+            let cast = Step::Compute { opcode: Opcode::Copy, param: 0, input: DType::F64, output, args, count: 1 };
             let steps = vec![Step::Load { slot: 0 }, cast, Step::Store { slot: 1, arg: Arg::Value(1) }];
             let mut request = crate::request(level, &[SlotMode::Read, SlotMode::Write], steps);
             request.slots[1].dtype = output;

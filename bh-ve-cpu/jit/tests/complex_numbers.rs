@@ -76,8 +76,8 @@ fn operations_on_special_values() {
             ("isnan", "bool", 1),
             ("isinf", "bool", 1),
             ("isfinite", "bool", 1),
-            ("identity", dtype, 1),
-            ("identity", other, 1),
+            ("copy", dtype, 1),
+            ("copy", other, 1),
             ("sign", dtype, 1),
             ("powi exponent(2)", dtype, 1),
             ("powi exponent(3)", dtype, 1),
@@ -125,7 +125,7 @@ base b0 = {dtype}[203] id 1
 base b1 = {output}[203] id 2 live_out
 view v0 = b0 at 0 [203:1]
 view v1 = b1 at 0 [203:1]
-i0: v1 = identity v0
+i0: v1 = copy v0
 "
             );
             let mut memory = Memory::new();

@@ -29,7 +29,7 @@ view v3 = b2 at 0 [3:{count}, {count}:1]
 view v4 = b3 at 0 [3:{count}, {count}:1]
 i0: v4 = add v0, v1
 i1: v2 = {what} v4{operand}
-i2: v3 = identity v1
+i2: v3 = copy v1
 ",
         operand = if fold.0.is_empty() { ", v0" } else { "" },
     )
@@ -93,7 +93,7 @@ view v3 = b0 at 0 [3:1, {count}:0, {row}:0]
 view v4 = b1 at 0 [3:{plane}, {count}:{row}, {row}:1]
 view v5 = b2 at 5 [3:{plane}, {count}:{row}, {row}:1]
 view v6 = b3 at 0 [3:{plane}, {count}:{row}, {row}:1]
-i0: v4 = identity v0
+i0: v4 = copy v0
 i1: v6 = {function}
 i2: v6 = subtract v6, v2
 i3: v6 = add v6, v3

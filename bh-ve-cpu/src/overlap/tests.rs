@@ -118,7 +118,7 @@ fn what_may_fail_or_moves_memory_is_alone() {
         ("scatter", "v1 = scatter v0, v12\nv2 = sqrt v3\nblock i0\nblock i1\n"),
         ("accumulate", "v1 = add_accumulate axes(0) v0\nv2 = sqrt v3\nblock i0\nblock i1\n"),
         ("rename", "v15 = sqrt v16\nv2 = sqrt v3\nblock i0\nrename b0 uncovered v17\nblock i1\n"),
-        ("alias", "v1 = sqrt v0\nv2 = identity v1\nv3 = sqrt v4\nblock i0 i1\nrename b2 alias b1 v2\nblock i2\n"),
+        ("alias", "v1 = sqrt v0\nv2 = copy v1\nv3 = sqrt v4\nblock i0 i1\nrename b2 alias b1 v2\nblock i2\n"),
     ] {
         assert!(tasks(body, true).is_empty(), "{what}");
     }
@@ -145,10 +145,10 @@ fn what_goes_within_a_group_is_not_used_again_there() {
 #[test]
 fn groups_are_worth_it() {
     // Too little, and too uneven.
-    assert!(tasks("v1 = identity v0\nv3 = identity v2\nblock i0\nblock i1\n", false).is_empty());
+    assert!(tasks("v1 = copy v0\nv3 = copy v2\nblock i0\nblock i1\n", false).is_empty());
     let chain: String = (0..8).map(|_| kernel(0)).collect();
     let blocks: String = (0..8).map(|at| format!("block i{} i{} i{}\n", 3 * at, 3 * at + 1, 3 * at + 2)).collect();
-    assert!(tasks(&format!("{chain}v1 = identity v2\n{blocks}block i24\n"), false).is_empty());
+    assert!(tasks(&format!("{chain}v1 = copy v2\n{blocks}block i24\n"), false).is_empty());
     // Kernels that are large enough to be shared, each.
     let large = "v13 = sqrt v13\nv14 = sqrt v14\nblock i0\nblock i1\n";
     assert!(tasks(large, false).is_empty());

@@ -116,7 +116,7 @@ view v1 = b1 at 0 [99:104, 98:1]
 view v2 = b1 at 0 [98:104, 98:1]
 view v3 = b1 at 104 [98:104, 98:1]
 view v4 = b2 at 0 [98:104, 98:1]
-i0: v1 = identity v0
+i0: v1 = copy v0
 i1: v4 = subtract v3, v2
 ";
         let mut batch = parse(text).unwrap();

@@ -237,7 +237,7 @@ impl Builder {
             let array = self.born(&shape);
             let value = self.window(&array, &vec![0; shape.len()], &shape);
             self.compute(value, &shape);
-            self.batch.push_instr(Instr::new(Opcode::Identity, &[out, value]));
+            self.batch.push_instr(Instr::new(Opcode::Copy, &[out, value]));
             self.drop_base(&array);
         } else {
             let other = self.somewhere(&shape);
@@ -261,7 +261,7 @@ impl Builder {
         (to[axis], from[axis]) =
             if self.dice.chance(50) { (0, 1) } else { (grid.shape[axis] - 1, grid.shape[axis] - 2) };
         let (out, input) = (self.window(&grid, &to, &shape), self.window(&grid, &from, &shape));
-        self.batch.push_instr(Instr::new(Opcode::Identity, &[out, input]));
+        self.batch.push_instr(Instr::new(Opcode::Copy, &[out, input]));
     }
 
     fn fold(&mut self) {

@@ -171,7 +171,7 @@ impl Rows {
         inner[0] -= 1;
         let (result, all) = self.born(&shape);
         let first = self.view(&array, 0, &shape, &whole);
-        self.builder.batch.push_instr(Instr::new(Opcode::Identity, &[all, first]));
+        self.builder.batch.push_instr(Instr::new(Opcode::Copy, &[all, first]));
         let out = self.view(&result, whole[0], &inner, &whole);
         let (above, own) = (self.view(&array, 0, &inner, &whole), self.view(&array, whole[0], &inner, &whole));
         self.compute(out, above, own);

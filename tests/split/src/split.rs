@@ -22,7 +22,7 @@ pub struct Split {
 
 impl Component for Split {
     const NAME: &'static str = "vem-split";
-    const KIND: u32 = kind::VEM;
+    const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [&'static str] = &[];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Split> {

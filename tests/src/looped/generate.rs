@@ -18,7 +18,7 @@ const COMMON: &[Opcode] = &[
     Opcode::Divide,
     Opcode::Minimum,
     Opcode::Maximum,
-    Opcode::Identity,
+    Opcode::Copy,
     Opcode::Sqrt,
     Opcode::Exp,
     Opcode::Sin,

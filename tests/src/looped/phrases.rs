@@ -90,8 +90,8 @@ impl Looped {
         let through = self.dtypes[rng.below(self.dtypes.len())];
         if through != dtype && !dtype.is_complex() && rng.chance(60) {
             let other = self.variable(rng, Shape::Inside, through);
-            let there = make(other, Opcode::Identity, dtype, [of; 2]);
-            let back = if through.is_complex() { Opcode::Real } else { Opcode::Identity };
+            let there = make(other, Opcode::Copy, dtype, [of; 2]);
+            let back = if through.is_complex() { Opcode::Real } else { Opcode::Copy };
             return vec![there, make(of, back, through, [other; 2])];
         }
         let opcode = match dtype {

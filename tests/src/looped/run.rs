@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
             let real = self.made(Opcode::Real, 0, None, &[Input::Array(array)])?;
             self.cast(real, dtype)?
         } else {
-            self.made(Opcode::Identity, 0, Some(dtype), &[Input::Array(array)])?
+            self.made(Opcode::Copy, 0, Some(dtype), &[Input::Array(array)])?
         };
         self.recorder.free(array)?;
         Ok(cast)
@@ -269,14 +269,14 @@ impl<'a> Run<'a> {
                 let many = Input::Constant(Constant::from_value(100.0));
                 self.operate(Opcode::Multiply, 0, numbers, &[Input::Array(numbers), many])?;
             }
-            self.operate(Opcode::Identity, 0, array, &[Input::Array(numbers)])?;
+            self.operate(Opcode::Copy, 0, array, &[Input::Array(numbers)])?;
             self.recorder.free(numbers)?;
         } else {
             let count = self.recorder.empty(DType::I64, &shape)?;
             self.recorder.range(count, variable as i64, 3, Location::UNKNOWN)?;
             let seven = Input::Constant(Constant::from_value(7i64));
             self.operate(Opcode::Mod, 0, count, &[Input::Array(count), seven])?;
-            self.operate(Opcode::Identity, 0, array, &[Input::Array(count)])?;
+            self.operate(Opcode::Copy, 0, array, &[Input::Array(count)])?;
             self.recorder.free(count)?;
         }
         let half = Input::Constant(constant(0.5, dtype));
@@ -399,7 +399,7 @@ impl<'a> Run<'a> {
         } else {
             let result = self.made(opcode, param, Some(made), &inputs)?;
             let result = self.cast(result, wanted)?;
-            self.operate(Opcode::Identity, 0, target, &[Input::Array(result)])?;
+            self.operate(Opcode::Copy, 0, target, &[Input::Array(result)])?;
             arrays.push(result);
         }
         arrays.into_iter().try_for_each(|array| self.recorder.free(array))

@@ -173,7 +173,7 @@ pub fn candidate(seed: u64) -> Candidate {
         }
         Flaw::Overwritten => {
             let first = b.operand(products, &products_view.index(0, 0).unwrap());
-            b.run(Opcode::Identity, 0, &[first, one]);
+            b.run(Opcode::Copy, 0, &[first, one]);
         }
         _ => {}
     }

@@ -135,7 +135,7 @@ int main(void) {
     bh_array *x, *square, *total, *running;
     double sum;
     bh_empty(&x, NULL, BH_TYPE_F64, 1, shape);
-    bh_identity(x, bh_f64(2));
+    bh_copy(x, bh_f64(2));
     bh_add_new(&square, x, bh_f64(1));
     bh_multiply(square, square, square);
     bh_add_reduce_new(&total, square, 0);

@@ -44,7 +44,7 @@ fn row_hints_come_from_the_first_writing_view() {
     let grid = recorder.empty(DType::F64, &[6, 5]).unwrap();
     let inner = |view: &View| view.slice(0, Some(1), Some(-1), 1)?.slice(1, Some(1), Some(-1), 1);
     let inner = recorder.derive(grid, inner).unwrap();
-    recorder.operate(Opcode::Identity, 0, inner, &[number(1.0)], HERE).unwrap();
+    recorder.operate(Opcode::Copy, 0, inner, &[number(1.0)], HERE).unwrap();
     recorder.sync().unwrap();
     assert_eq!(lock(&log.batches)[0].bases[0].row_hint, 5);
 }

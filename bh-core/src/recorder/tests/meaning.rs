@@ -24,12 +24,12 @@ fn views_share_their_base() {
     let (recorder, _) = context(Options::default());
     let a = array(&recorder, &[2, 3], &[0.0; 6]);
     let column = recorder.derive(a, |view| view.index(1, -1)).unwrap();
-    recorder.operate(Opcode::Identity, 0, column, &[number(9.0)], HERE).unwrap();
+    recorder.operate(Opcode::Copy, 0, column, &[number(9.0)], HERE).unwrap();
     assert_eq!(values(&recorder, a), [0.0, 0.0, 9.0, 0.0, 0.0, 9.0]);
     let flat = recorder.reshape(a, &[6], HERE).unwrap();
     let turned = recorder.derive(a, |view| view.transpose(&[1, 0])).unwrap();
     let copied = recorder.reshape(turned, &[6], HERE).unwrap();
-    recorder.operate(Opcode::Identity, 0, a, &[number(1.0)], HERE).unwrap();
+    recorder.operate(Opcode::Copy, 0, a, &[number(1.0)], HERE).unwrap();
     assert_eq!(values(&recorder, flat), [1.0; 6]);
     assert_eq!(values(&recorder, copied), [0.0, 0.0, 0.0, 0.0, 9.0, 9.0]);
 }
@@ -43,7 +43,7 @@ fn overlapping_output_keeps_numpys_meaning() {
     recorder.operate(Opcode::Add, 0, tail, &[Input::Array(tail), Input::Array(head)], HERE).unwrap();
     assert_eq!(values(&recorder, a), [1.0, 3.0, 5.0, 7.0, 9.0]);
     let opcodes: Vec<Opcode> = lock(&log.batches)[0].instrs.iter().map(|instr| instr.opcode).collect();
-    assert_eq!(opcodes, [Opcode::Identity, Opcode::Add, Opcode::Discard, Opcode::Sync]);
+    assert_eq!(opcodes, [Opcode::Copy, Opcode::Add, Opcode::Discard, Opcode::Sync]);
     // A broadcast row of the output itself, an accumulate in place, and a gather from the output.
     let b = array(&recorder, &[2, 2], &[1.0, 2.0, 3.0, 4.0]);
     let row = recorder.derive(b, |view| view.index(0, 0)).unwrap();
@@ -113,7 +113,7 @@ fn wrong_arguments_are_refused_with_a_reason() {
     let error = refused(Opcode::Powi, 9, a, &[Input::Array(a)]);
     assert_eq!(error.status, status::ARGUMENT);
     let stretched = recorder.derive(a, |view| view.broadcast_to(&[2, 3])).unwrap();
-    let error = refused(Opcode::Identity, 0, stretched, &[number(0.0)]);
+    let error = refused(Opcode::Copy, 0, stretched, &[number(0.0)]);
     assert!(error.text.contains("several elements"), "{error}");
     let error = recorder.derive(a, |_| View::new(1, &[3], &[1])).unwrap_err();
     assert_eq!(error.status, status::BOUNDS);
@@ -153,6 +153,6 @@ fn extensions_are_checked_and_named() {
     let batch = batches[0].as_ref();
     assert_eq!(batch.extension_name(opcode), Some("known"));
     // The input that the output overlaps is copied.
-    assert_eq!(batch.instrs[0].opcode, Opcode::Identity);
+    assert_eq!(batch.instrs[0].opcode, Opcode::Copy);
     assert!(recorder.call_extension(Opcode(0x4001), &[a], &[], HERE).is_err());
 }

@@ -215,7 +215,7 @@ view v4 = b1 at 100 [99:100, 100:1]
 view v5 = b2 at 0 [99:100, 100:1]
 view v6 = b3 at 0 [99:100, 100:1]
 i0: v1 = range v0
-i1: v2 = identity v1
+i1: v2 = copy v1
 i2: v5 = exp v3
 i3: v6 = exp v4
 ";

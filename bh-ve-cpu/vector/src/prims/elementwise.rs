@@ -214,7 +214,7 @@ pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType)
     if let Some(found) = in_place(isa, opcode, input) {
         return Some(found);
     }
-    if opcode == Opcode::Identity
+    if opcode == Opcode::Copy
         && let Some(found) = float_to_integer(isa, input, output)
     {
         return Some(found);

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// What this engine runs, on f64.
 fn operation(opcode: Opcode) -> Option<fn(f64, f64) -> f64> {
     Some(match opcode {
-        Opcode::Identity => |a, _| a,
+        Opcode::Copy => |a, _| a,
         Opcode::Add => |a, b| a + b,
         Opcode::Subtract => |a, b| a - b,
         Opcode::Multiply => |a, b| a * b,

@@ -95,7 +95,7 @@ fn casts() {
         for input in DType::ALL {
             for output in DType::ALL {
                 let scalar = types_of!(ORDERED, cast_of, input, output);
-                let run = lookup(isa, Opcode::Identity, 0, input, output);
+                let run = lookup(isa, Opcode::Copy, 0, input, output);
                 assert_eq!(run.is_some(), !input.is_complex() || output.is_complex(), "{input} to {output}");
                 if let (Some(run), Some(scalar)) = (run, scalar) {
                     check(&format!("cast {input} to {output} {isa}"), run, &[input], output, &scalar);
