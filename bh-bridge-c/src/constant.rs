@@ -3,8 +3,8 @@
 use crate::handle::{CONSTANT_SLOT, bh_array, pack, payload_of, slot_of};
 use bh_bytecode::{Complex, Constant, DType};
 use bh_core::abi::status;
-use bh_core::recorder::Input;
 use bh_core::{Error, Result};
+use bh_recorder::Input;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -4,8 +4,8 @@ use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
 use crate::handle::{self, Context, bh_array, bh_context, context};
 use bh_bytecode::{Constant, DType, MAX_RANK, Opcode};
 use bh_core::abi::status;
-use bh_core::recorder::{ArrayId, Input, Recorder};
 use bh_core::{Error, Result};
+use bh_recorder::{ArrayId, Input, Recorder};
 use std::ffi::c_void;
 
 /// An element type: one of the `BH_TYPE_*` numbers.

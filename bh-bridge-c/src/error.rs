@@ -1,8 +1,8 @@
 //! The last error of a thread, the place in the user's program, and the frame around every exported function.
 
 use bh_core::abi::status;
-use bh_core::recorder::Location;
 use bh_core::{Error, Result};
+use bh_recorder::Location;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -6,8 +6,8 @@
 
 use crate::error::null;
 use bh_core::abi::status;
-use bh_core::recorder::{ArrayId, Recorder};
 use bh_core::{Error, Result};
+use bh_recorder::{ArrayId, Recorder};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

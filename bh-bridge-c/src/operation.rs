@@ -7,8 +7,8 @@ use crate::handle::{self, Array, bh_array};
 use crate::view::dimension;
 use bh_bytecode::{DType, Opcode};
 use bh_core::abi::status;
-use bh_core::recorder::Input;
 use bh_core::{Error, Result};
+use bh_recorder::Input;
 
 /// An operation: one of the `BH_OP_*` numbers.
 pub type bh_opcode = u16;

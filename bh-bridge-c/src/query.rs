@@ -5,7 +5,7 @@ use crate::create::bh_dtype;
 use crate::error::{bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array, bh_context};
 use bh_core::Result;
-use bh_core::recorder::ArrayInfo;
+use bh_recorder::ArrayInfo;
 
 fn info(a: *const bh_array) -> Result<ArrayInfo> {
     let array = handle::array(a, "a")?;

@@ -3,6 +3,7 @@
 //! One file counts, the first of: `BH_CONFIG`, the user's config directory, the install prefix, the built-in default. A
 //! file without `[stacks]` uses the built-in stacks. `BH_STACK` picks a stack and `BH_<SECTION>_<KEY>` overrides a key.
 
+mod checks;
 mod names;
 mod parse;
 mod settings;
@@ -12,6 +13,7 @@ mod tests;
 use crate::abi::{ComponentTable, status};
 use crate::environment;
 use crate::error::{Error, Result};
+pub use checks::Checks;
 use names::hint;
 pub use settings::parse_size;
 use std::collections::BTreeMap;

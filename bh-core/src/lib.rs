@@ -1,4 +1,4 @@
-//! The component ABI, loader, configuration, host memory and the lazy recorder.
+//! The component ABI, loader, configuration and host memory.
 
 pub mod abi;
 pub mod component;
@@ -12,10 +12,9 @@ mod host;
 mod link;
 pub mod loader;
 pub mod log;
-mod machine;
+pub mod machine;
 pub mod memory;
 pub mod private;
-pub mod recorder;
 mod route;
 pub mod services;
 pub mod stack;

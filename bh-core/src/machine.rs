@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 /// Bytes of memory that this process may use: the machine's, or its control group's if that is less.
-pub(crate) fn memory() -> u64 {
+pub fn memory() -> u64 {
     // SAFETY: plain system queries.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0));

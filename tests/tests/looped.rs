@@ -2,7 +2,7 @@
 
 use bh_bytecode::DType;
 use bh_bytecode::compare::{Tolerance, compare};
-use bh_core::recorder::{Options, Recorder};
+use bh_recorder::{Options, Recorder};
 use bh_tests::looped::{Looped, Run, looped};
 use bh_tests::stacks;
 use std::io::Write;

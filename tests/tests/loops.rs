@@ -1,7 +1,7 @@
 //! Loops of a program find their partitions again: long ones without reads, and ones over ever smaller views.
 
 use bh_bytecode::{Constant, DType, Opcode, View};
-use bh_core::recorder::{ArrayId, Input, Location, Options, Recorder};
+use bh_recorder::{ArrayId, Input, Location, Options, Recorder};
 use bh_tests::stacks;
 use std::sync::Arc;
 

@@ -1,13 +1,12 @@
 //! Settings of the core, from text to typed values.
 
-use super::{Config, Section, Value};
+use super::{Checks, Config, Section, Value};
 use crate::abi::{log_level, status};
 use crate::component::Setting;
 use crate::error::{Error, Result};
 use crate::log::parse_level;
 use crate::machine;
 use crate::memory::MemorySettings;
-use crate::recorder::Checks;
 
 impl Config {
     /// The limits of the host memory. Parts of the machine's memory count what a container may use.

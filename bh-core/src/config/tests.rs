@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::memory::MemorySettings;
-use crate::recorder::{Checks, Options};
 use crate::stack::Stack;
 
 fn read(text: &str) -> Config {
@@ -119,11 +118,6 @@ fn variables_override_keys() {
     assert_eq!(wrong, Err(format!("my.toml:3: key 'check': {valid}")));
     let number = read("[recorder]\nmax_bytes = '1MiB'").core_number("recorder", "max_bytes");
     assert_eq!(number, Ok(Some(1 << 20)));
-    // Unless it is set, batches may keep half of what the machine has, or of the limit.
-    let bytes = |text: &str| Options::from_config(&read(text)).unwrap().max_bytes;
-    assert_eq!(bytes("[memory]\nlimit = '1GiB'"), 1 << 29);
-    assert_eq!(bytes("[recorder]\nmax_bytes = '3MiB'\n[memory]\nlimit = '1MiB'"), 3 << 20);
-    assert_eq!(bytes("[memory]\nlimit = 'none'"), Options::default().max_bytes);
 }
 
 #[test]

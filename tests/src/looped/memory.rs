@@ -5,7 +5,7 @@ use bh_bytecode::random::Rng;
 use bh_bytecode::{Constant, DType};
 use bh_core::abi::access;
 use bh_core::error::Result;
-use bh_core::recorder::ArrayId;
+use bh_recorder::ArrayId;
 use std::ffi::c_void;
 
 impl Run<'_> {

@@ -4,7 +4,7 @@ use super::{Action, Computation, First, Looped, Number, Operand, RANK, Seen, Sha
 use bh_bytecode::complex::Complex;
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
 use bh_core::error::Result;
-use bh_core::recorder::{ArrayId, Input, Location, Recorder};
+use bh_recorder::{ArrayId, Input, Location, Recorder};
 
 /// A program that runs on a recorder.
 pub struct Run<'a> {

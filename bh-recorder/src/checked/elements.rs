@@ -1,8 +1,8 @@
 //! Elements of views in C order, from the memory that the stack maps.
 
 use super::super::backend::Backend;
-use crate::abi::access;
 use bh_bytecode::{BatchRef, Element, MAX_RANK, View};
+use bh_core::abi::access;
 
 /// Calls `each` with every element of a view in C order; does not if the stack has no data for it.
 pub(super) fn visit<T: Element>(

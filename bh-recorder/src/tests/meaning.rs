@@ -1,7 +1,7 @@
 //! What recorded programs compute, and which ones are refused.
 
 use super::*;
-use crate::abi::status;
+use bh_core::abi::status;
 
 #[test]
 fn adds_and_reads() {

@@ -5,11 +5,11 @@ use super::check::{broadcast_error, broadcast_shapes, broadcasts, check_param, r
 use super::small_view::{SmallView, mix};
 use super::state::{Followup, Shape, State};
 use super::{ArrayId, Location};
-use crate::abi::{access, status};
-use crate::error::{Error, Result};
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap};
+use bh_core::abi::{access, status};
+use bh_core::error::{Error, Result};
 
 /// An operand of an operation that is recorded.
 #[derive(Clone, Copy, Debug)]

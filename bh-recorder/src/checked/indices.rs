@@ -3,9 +3,9 @@
 use super::super::backend::Backend;
 use super::elements::{index_text, visit};
 use super::name;
-use crate::abi::status;
-use crate::error::{Error, Result};
 use bh_bytecode::{BatchRef, DType, Opcode};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 
 /// Fails with the first index of the batch's operation that is out of range.
 pub(super) fn check(backend: &mut dyn Backend, batch: &BatchRef<'_>) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Handles, DISCARD, base flags, limits, mapping, adoption, shutdown.
 
 use super::*;
-use crate::abi::{access, status};
 use bh_bytecode::base_flags;
+use bh_core::abi::{access, status};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

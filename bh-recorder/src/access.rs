@@ -4,10 +4,10 @@ use super::executor::{Executor, Runner};
 use super::state::{Followup, State};
 use super::transfer::{self, Side};
 use super::{ArrayId, Recorder, SendPtr, lock};
-use crate::abi::{ReleaseFn, access, status};
-use crate::error::{Error, Result};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Base, Constant, DType, View, base_flags};
+use bh_core::abi::{ReleaseFn, access, status};
+use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard};
 

@@ -1,9 +1,9 @@
 //! Checks of arguments as they are recorded, with messages that name the operation, the operand, shapes and types.
 
-use crate::abi::status;
-use crate::error::{Error, Result};
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::{DType, Kind, Opcode};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 
 /// The type of a new result, or `None` if the inputs do not determine it.
 pub fn result_type(opcode: Opcode, inputs: &[DType]) -> Option<DType> {

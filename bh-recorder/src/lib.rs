@@ -32,16 +32,16 @@ mod transfer;
 
 pub use backend::Backend;
 pub use check::result_type;
-pub use checked::Checks;
 pub use record::Input;
 
-use crate::abi::status;
-use crate::config::Config;
-use crate::environment;
-use crate::error::{Error, Result};
-use crate::machine;
-use crate::stack::Stack;
 use bh_bytecode::{DType, View};
+use bh_core::abi::status;
+pub use bh_core::config::Checks;
+use bh_core::config::Config;
+use bh_core::environment;
+use bh_core::error::{Error, Result};
+use bh_core::machine;
+use bh_core::stack::Stack;
 use executor::Executor;
 use state::{Running, State};
 use std::path::PathBuf;

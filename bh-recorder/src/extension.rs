@@ -3,9 +3,9 @@
 use super::record::{Input, Operation, Source};
 use super::state::State;
 use super::{ArrayId, Location, Recorder, lock};
-use crate::abi::status;
-use crate::error::{Error, Result};
 use bh_bytecode::Opcode;
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 use std::sync::MutexGuard;
 
 impl Recorder {

@@ -3,10 +3,10 @@
 use super::record::{Operation, Source};
 use super::small_view::{SmallView, mix};
 use super::state::{Followup, State};
-use crate::abi::status;
-use crate::error::{Error, Result};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
 use bh_bytecode::{Constant, DType, Instr, MAX_RANK, Opcode, Operand, View};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 
 impl State {
     /// Records RANGE (without key) or RANDOM into an array: element number i in C order is made from first + i·step.

@@ -5,44 +5,12 @@ mod indices;
 mod numbers;
 
 use super::backend::Backend;
-use crate::abi::status;
-use crate::component::Ticket;
-use crate::error::{Error, Result};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
 use bh_bytecode::{Batch, BatchRef, Instr, Opcode, Operand, base_flags, validate};
-
-/// The checks that a context makes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checks {
-    /// No operation makes NaN of other numbers, or infinities of finite ones.
-    pub nan: bool,
-    /// Indices of gather and scatter lie inside of the arrays, and views inside of theirs.
-    pub bounds: bool,
-}
-
-/// The names of the checks.
-const NAMES: &str = "bounds, nan";
-
-impl Checks {
-    /// Is anything checked?
-    pub fn any(self) -> bool {
-        self.nan || self.bounds
-    }
-
-    /// The checks of a list like "nan,bounds"; "none" stands for no checks. Fails with the name that is none.
-    pub fn parse(list: &str) -> std::result::Result<Checks, String> {
-        let mut checks = Checks::default();
-        for name in list.split(',').map(str::trim) {
-            match name {
-                "nan" => checks.nan = true,
-                "bounds" => checks.bounds = true,
-                "" | "none" => {}
-                _ => return Err(format!("'{name}' is no check; valid: {NAMES}, or a list of them, or none")),
-            }
-        }
-        Ok(checks)
-    }
-}
+use bh_core::abi::status;
+use bh_core::component::Ticket;
+use bh_core::config::Checks;
+use bh_core::error::{Error, Result};
 
 /// Runs a batch operation by operation, all of it; returns the first failure. Nothing is under way afterwards.
 pub(super) fn run(backend: &mut dyn Backend, batch: &BatchRef<'_>, checks: Checks) -> Result<()> {
@@ -127,28 +95,4 @@ fn step(backend: &mut dyn Backend, batch: &BatchRef<'_>, checks: Checks) -> Resu
 /// The name that messages give to an instruction.
 fn name<'a>(batch: &BatchRef<'a>, instr: &Instr) -> &'a str {
     batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_checks_are_read_strictly() {
-        let both = Checks { nan: true, bounds: true };
-        for (list, expected) in [
-            ("nan,bounds", both),
-            (" bounds , nan,nan ", both),
-            ("nan", Checks { nan: true, bounds: false }),
-            ("bounds", Checks { nan: false, bounds: true }),
-            ("none", Checks::default()),
-            ("", Checks::default()),
-        ] {
-            assert_eq!(Checks::parse(list), Ok(expected), "{list}");
-        }
-        for list in ["nans", "nan,inf", "1", "nan bounds"] {
-            let error = Checks::parse(list).unwrap_err();
-            assert!(error.ends_with("is no check; valid: bounds, nan, or a list of them, or none"), "{error}");
-        }
-    }
 }

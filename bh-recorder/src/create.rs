@@ -3,9 +3,9 @@
 use super::record::{Input, Operation, Source};
 use super::small_view::SmallView;
 use super::{ArrayId, ArrayInfo, Location, Recorder, lock};
-use crate::abi::status;
-use crate::error::{Error, Result};
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 
 impl Recorder {
     /// A new array whose elements are undefined until they are written.

@@ -66,7 +66,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::small_view::mix;
+    use crate::small_view::mix;
 
     #[test]
     fn rows_are_found_until_cleared() {

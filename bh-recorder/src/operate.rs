@@ -2,8 +2,8 @@
 
 use super::record::{Input, Operation};
 use super::{ArrayId, Location, Recorder, lock};
-use crate::error::Result;
 use bh_bytecode::{Constant, DType, Opcode};
+use bh_core::error::Result;
 
 impl Recorder {
     /// Records an elementwise, reduction, accumulate or index operation into an existing array. `param`: the axes of a

@@ -1,10 +1,10 @@
 //! `BH_DUMP`: each batch is written to a file before it runs, with the data that it starts from, for `bh replay`.
 
 use super::backend::Backend;
-use crate::abi::{access, status};
-use crate::error::{Error, Result};
 use bh_bytecode::dump::{self, Dump};
 use bh_bytecode::{BatchRef, base_flags};
+use bh_core::abi::{access, status};
+use bh_core::error::{Error, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 

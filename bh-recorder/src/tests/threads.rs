@@ -1,7 +1,7 @@
 //! Who runs batches, and many threads on one context.
 
 use super::*;
-use crate::abi::capability;
+use bh_core::abi::capability;
 use std::thread;
 
 #[test]

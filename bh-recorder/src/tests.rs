@@ -4,6 +4,7 @@ mod checks;
 mod fake;
 mod lifetimes;
 mod meaning;
+mod options;
 mod threads;
 
 use super::*;

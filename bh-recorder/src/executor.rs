@@ -1,15 +1,15 @@
 //! Runs batches in order: on the executor thread, or on the thread of a caller that finds the executor idle.
 
 use super::backend::Backend;
-use super::checked::{self, Checks};
 use super::floating::DefaultFloatState;
 use super::handoff::handoff;
 use super::lock;
-use crate::abi::{capability, status};
-use crate::component::Ticket;
-use crate::error::{Error, Result};
-use crate::services::Services;
+use super::{Checks, checked};
 use bh_bytecode::Batch;
+use bh_core::abi::{capability, status};
+use bh_core::component::Ticket;
+use bh_core::error::{Error, Result};
+use bh_core::services::Services;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,11 +1,11 @@
 //! A stack made of the reference interpreter, which notes what it is asked to do.
 
-use crate::abi::{Capabilities, ReleaseFn, access, status};
-use crate::component::Ticket;
-use crate::error::{Error, Result};
-use crate::recorder::{Backend, lock};
+use crate::{Backend, lock};
 use bh_bytecode::interp::{self, Memory};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode, View, base_flags, validate};
+use bh_core::abi::{Capabilities, ReleaseFn, access, status};
+use bh_core::component::Ticket;
+use bh_core::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;

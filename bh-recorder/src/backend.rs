@@ -1,10 +1,10 @@
 //! What the recorder asks of the stack below it.
 
-use crate::abi::{Capabilities, ReleaseFn};
-use crate::component::Ticket;
-use crate::error::Result;
-use crate::stack::Stack;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
+use bh_core::abi::{Capabilities, ReleaseFn};
+use bh_core::component::Ticket;
+use bh_core::error::Result;
+use bh_core::stack::Stack;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -4,9 +4,9 @@
 use super::super::backend::Backend;
 use super::elements::{index_text, visit};
 use super::name;
-use crate::abi::status;
-use crate::error::{Error, Result};
 use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand, base_flags, c64, c128};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 
 /// How bad a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
