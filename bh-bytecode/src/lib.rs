@@ -4,6 +4,7 @@
 
 pub mod batch;
 mod batch_ref;
+pub mod cache;
 pub mod compare;
 pub mod complex;
 pub mod docs;
@@ -19,6 +20,7 @@ pub mod philox;
 pub mod random;
 pub mod scalar;
 pub mod signature;
+pub mod structure;
 pub mod text;
 pub mod validate;
 pub mod view;
@@ -26,10 +28,12 @@ pub mod view;
 pub use batch::{
     Base, Batch, BatchRef, Block, Constant, Extension, Instr, Operand, Origin, Rename, ViewRec, base_flags,
 };
+pub use cache::{Cache, Key};
 pub use complex::{Complex, c64, c128};
 pub use dtype::{DType, TypeSet};
 pub use element::{CastFrom, Element};
 pub use opcode::{Kind, Opcode};
 pub use signature::Signer;
+pub use structure::{Structure, StructureKey};
 pub use validate::{ValidateError, validate};
 pub use view::{MAX_RANK, Overlap, View, ViewError};
