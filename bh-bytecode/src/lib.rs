@@ -4,6 +4,7 @@
 
 pub mod batch;
 mod batch_ref;
+pub mod c;
 pub mod cache;
 pub mod compare;
 pub mod complex;

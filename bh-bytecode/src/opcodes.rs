@@ -13,16 +13,17 @@
 //!   `scatter_mask` (index operations), `system` (no types).
 //! * *scalar function* is a generic function of [`crate::scalar`] (`none` where there is none); for reductions and
 //!   accumulates it combines two elements, and *neutral* names their neutral element.
-//! * the *C expression* has operands `{0} {1} {2}`; names ending in `T` are completed with the type by the renderer.
+//! * the *C expression* has operands `{0} {1} {2}`; names ending in `T` are functions of [`crate::c`], which completes them
+//!   with the type.
 
 /// Calls a macro with every row of the opcode table; see the module documentation for the columns.
 #[macro_export]
 macro_rules! for_each_opcode {
     ($callback:ident) => {
         $callback! {
-            (Add, "add", 1, Elementwise, 2, same ALL, add, none, "{0} + {1}", "Sum; logical or for bool. Integers wrap."),
-            (Subtract, "subtract", 2, Elementwise, 2, same NUMERIC, subtract, none, "{0} - {1}", "Difference. Integers wrap."),
-            (Multiply, "multiply", 3, Elementwise, 2, same ALL, multiply, none, "{0} * {1}", "Product; logical and for bool. Integers wrap."),
+            (Add, "add", 1, Elementwise, 2, same ALL, add, none, "addT({0}, {1})", "Sum; logical or for bool. Integers wrap."),
+            (Subtract, "subtract", 2, Elementwise, 2, same NUMERIC, subtract, none, "subT({0}, {1})", "Difference. Integers wrap."),
+            (Multiply, "multiply", 3, Elementwise, 2, same ALL, multiply, none, "mulT({0}, {1})", "Product; logical and for bool. Integers wrap."),
             (Divide, "divide", 4, Elementwise, 2, same NUMERIC, divide, none, "divideT({0}, {1})", "Quotient; integers round towards minus infinity, and division by zero gives 0."),
             (FloorDivide, "floor_divide", 5, Elementwise, 2, same REAL, floor_divide, none, "floor_divideT({0}, {1})", "Largest whole number not above the quotient; integer division by zero gives 0."),
             (Mod, "mod", 6, Elementwise, 2, same REAL, fmod, none, "fmodT({0}, {1})", "Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0."),
@@ -38,8 +39,8 @@ macro_rules! for_each_opcode {
             (GreaterEqual, "greater_equal", 16, Elementwise, 2, test ORDERED, greater_equal, none, "{0} >= {1}", "Is the first greater or equal?"),
             (Less, "less", 17, Elementwise, 2, test ORDERED, less, none, "{0} < {1}", "Is the first less?"),
             (LessEqual, "less_equal", 18, Elementwise, 2, test ORDERED, less_equal, none, "{0} <= {1}", "Is the first less or equal?"),
-            (Equal, "equal", 19, Elementwise, 2, test ALL, equal, none, "{0} == {1}", "Are they equal?"),
-            (NotEqual, "not_equal", 20, Elementwise, 2, test ALL, not_equal, none, "{0} != {1}", "Do they differ?"),
+            (Equal, "equal", 19, Elementwise, 2, test ALL, equal, none, "eqT({0}, {1})", "Are they equal?"),
+            (NotEqual, "not_equal", 20, Elementwise, 2, test ALL, not_equal, none, "neT({0}, {1})", "Do they differ?"),
             (LogicalAnd, "logical_and", 21, Elementwise, 2, same BOOL, bit_and, none, "{0} && {1}", "Logical and."),
             (LogicalOr, "logical_or", 22, Elementwise, 2, same BOOL, bit_or, none, "{0} || {1}", "Logical or."),
             (LogicalXor, "logical_xor", 23, Elementwise, 2, same BOOL, bit_xor, none, "{0} != {1}", "Logical exclusive or."),
@@ -85,8 +86,8 @@ macro_rules! for_each_opcode {
             (Copy, "copy", 63, Elementwise, 1, cast ALL, cast, none, "castT({0})", "Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero."),
             (Where, "where", 64, Elementwise, 3, select ALL, select, none, "{0} ? {1} : {2}", "The second operand where the first is true, else the third."),
 
-            (AddReduce, "add_reduce", 80, Reduction, 1, reduce ALL, add, zero, "{0} + {1}", "Sum over axes; any for bool."),
-            (MultiplyReduce, "multiply_reduce", 81, Reduction, 1, reduce ALL, multiply, one, "{0} * {1}", "Product over axes; all for bool."),
+            (AddReduce, "add_reduce", 80, Reduction, 1, reduce ALL, add, zero, "addT({0}, {1})", "Sum over axes; any for bool."),
+            (MultiplyReduce, "multiply_reduce", 81, Reduction, 1, reduce ALL, multiply, one, "mulT({0}, {1})", "Product over axes; all for bool."),
             (MinimumReduce, "minimum_reduce", 82, Reduction, 1, reduce ORDERED, minimum, highest, "minT({0}, {1})", "Smallest over axes; NaN propagates."),
             (MaximumReduce, "maximum_reduce", 83, Reduction, 1, reduce ORDERED, maximum, lowest, "maxT({0}, {1})", "Largest over axes; NaN propagates."),
             (LogicalAndReduce, "logical_and_reduce", 84, Reduction, 1, reduce BOOL, bit_and, all_ones, "{0} && {1}", "Are all true?"),
@@ -96,8 +97,8 @@ macro_rules! for_each_opcode {
             (BitwiseOrReduce, "bitwise_or_reduce", 88, Reduction, 1, reduce BITS, bit_or, zero, "{0} | {1}", "Bitwise or over axes."),
             (BitwiseXorReduce, "bitwise_xor_reduce", 89, Reduction, 1, reduce BITS, bit_xor, zero, "{0} ^ {1}", "Bitwise exclusive or over axes."),
 
-            (AddAccumulate, "add_accumulate", 100, Accumulate, 1, same ALL, add, zero, "{0} + {1}", "Running sum along one axis."),
-            (MultiplyAccumulate, "multiply_accumulate", 101, Accumulate, 1, same ALL, multiply, one, "{0} * {1}", "Running product along one axis."),
+            (AddAccumulate, "add_accumulate", 100, Accumulate, 1, same ALL, add, zero, "addT({0}, {1})", "Running sum along one axis."),
+            (MultiplyAccumulate, "multiply_accumulate", 101, Accumulate, 1, same ALL, multiply, one, "mulT({0}, {1})", "Running product along one axis."),
 
             (Range, "range", 110, Generator, 1, index REAL, none, none, "castT({i})", "The index view's number start + Σ i·stride, converted from 64-bit integer with wrapping."),
             (Random, "random", 111, Generator, 2, random RANDOM, none, none, "randomT({i}, {key})", "Philox2x32-10 of the index view's number under a key: raw bits for u32 and u64, uniform in [0, 1) for floats."),

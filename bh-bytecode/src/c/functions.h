@@ -1,0 +1,460 @@
+// The functions that the C expressions of the opcode table call, once for each element type.
+//
+// A section begins with a line "//@ TYPESET name ..." and stands for one function of each name and each type of the set.
+// Replaced are: $T the type, $N its short name, $F the function's name, $W the unsigned type in which arithmetic wraps,
+// $R and $RN the type of a complex number's parts, $B the bits of an integer, $MIN and $MAX its range.
+// BH_M_f32(sin) is the mathematical function of a type. Sections may call each other's functions in any order.
+
+//@ INT add
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return ($T)(($W)a + ($W)b); }
+
+//@ INT sub
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return ($T)(($W)a - ($W)b); }
+
+//@ INT mul
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return ($T)(($W)a * ($W)b); }
+
+//@ BOOL add
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a | b; }
+
+//@ BOOL mul
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a & b; }
+
+//@ FLOAT add
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a + b; }
+
+//@ FLOAT sub
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a - b; }
+
+//@ FLOAT mul
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a * b; }
+
+//@ FLOAT divide
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a / b; }
+
+//@ ORDERED eq
+BH_FUNCTION bh_bool bh_$F_$N($T a, $T b) { return a == b; }
+
+//@ ORDERED ne
+BH_FUNCTION bh_bool bh_$F_$N($T a, $T b) { return a != b; }
+
+//@ COMPLEX eq
+BH_FUNCTION bh_bool bh_$F_$N($T a, $T b) { return a.re == b.re && a.im == b.im; }
+
+//@ COMPLEX ne
+BH_FUNCTION bh_bool bh_$F_$N($T a, $T b) { return a.re != b.re || a.im != b.im; }
+
+//@ SIGNED divide floor_divide
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    $T d = (b == 0 || b == -1) ? 1 : b;
+    $T q = a / d;
+    q -= (a % d != 0) && ((a < 0) != (d < 0));
+    return b == 0 ? 0 : b == -1 ? ($T)(0 - ($W)a) : q;
+}
+
+//@ UNSIGNED divide floor_divide
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return b == 0 ? 0 : a / (b == 0 ? 1 : b); }
+
+//@ SIGNED fmod
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return (b == 0 || b == -1) ? 0 : a % ((b == 0 || b == -1) ? 1 : b); }
+
+//@ UNSIGNED fmod remainder
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return b == 0 ? 0 : a % (b == 0 ? 1 : b); }
+
+//@ SIGNED remainder
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    $T rest = bh_fmod_$N(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+//@ FLOAT floor_divide
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    if (b == 0) return a / b;
+    $T rest = BH_M_$N(fmod)(a, b);
+    $T quotient = (a - rest) / b;
+    if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
+    if (quotient == 0) return BH_M_$N(copysign)(($T)0, a / b);
+    $T below = BH_M_$N(floor)(quotient);
+    return quotient - below > ($T)0.5 ? below + 1 : below;
+}
+
+//@ FLOAT fmod
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return BH_M_$N(fmod)(a, b); }
+
+//@ FLOAT remainder
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    $T rest = BH_M_$N(fmod)(a, b);
+    if (b == 0) return rest;
+    if (rest == 0) return BH_M_$N(copysign)(($T)0, b);
+    return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+//@ INT pow_from
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    $W base = ($W)a, result = 1;
+    while (b > 0) {
+        if (b & 1) result *= base;
+        base *= base;
+        b >>= 1;
+    }
+    return ($T)result;
+}
+
+//@ SIGNED pow
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0;
+    return bh_pow_from_$N(a, b);
+}
+
+//@ UNSIGNED pow
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return bh_pow_from_$N(a, b); }
+
+//@ FLOAT pow
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return BH_M_$N(pow)(a, b); }
+
+//@ FLOAT atan2
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return BH_M_$N(atan2)(a, b); }
+
+//@ NUMERIC powi2
+BH_FUNCTION $T bh_$F_$N($T x) { return bh_mul_$N(x, x); }
+
+//@ NUMERIC powi3
+BH_FUNCTION $T bh_$F_$N($T x) { return bh_mul_$N(bh_mul_$N(x, x), x); }
+
+//@ NUMERIC powi4
+BH_FUNCTION $T bh_$F_$N($T x) { $T square = bh_mul_$N(x, x); return bh_mul_$N(square, square); }
+
+//@ NUMERIC powi5
+BH_FUNCTION $T bh_$F_$N($T x) { $T square = bh_mul_$N(x, x); return bh_mul_$N(bh_mul_$N(square, square), x); }
+
+//@ SIGNED abs
+BH_FUNCTION $T bh_$F_$N($T x) { return x < 0 ? ($T)(0 - ($W)x) : x; }
+
+//@ UNSIGNED abs
+BH_FUNCTION $T bh_$F_$N($T x) { return x; }
+
+//@ FLOAT abs
+BH_FUNCTION $T bh_$F_$N($T x) { return BH_M_$N(fabs)(x); }
+
+//@ SIGNED sign
+BH_FUNCTION $T bh_$F_$N($T x) { return (x > 0) - (x < 0); }
+
+//@ UNSIGNED sign
+BH_FUNCTION $T bh_$F_$N($T x) { return x != 0; }
+
+//@ FLOAT sign
+BH_FUNCTION $T bh_$F_$N($T x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
+
+//@ ORDERED max
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a >= b || a != a ? a : b; }
+
+//@ ORDERED min
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a <= b || a != a ? a : b; }
+
+//@ INT invert
+BH_FUNCTION $T bh_$F_$N($T x) { return ($T)~x; }
+
+//@ BOOL invert
+BH_FUNCTION $T bh_$F_$N($T x) { return !x; }
+
+//@ SIGNED shl
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return b >= 0 && b < $B ? ($T)(($W)a << (b & ($B - 1))) : 0; }
+
+//@ UNSIGNED shl
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return b < $B ? ($T)(($W)a << (b & ($B - 1))) : 0; }
+
+//@ SIGNED shr
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return a >> (b >= 0 && b < $B ? b & ($B - 1) : $B - 1); }
+
+//@ UNSIGNED shr
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return b < $B ? a >> (b & ($B - 1)) : 0; }
+
+//@ BITS isnan isinf
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return 0; }
+
+//@ BITS isfinite
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return 1; }
+
+//@ FLOAT isnan
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return x != x; }
+
+//@ FLOAT isinf
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return BH_M_$N(fabs)(x) == INFINITY; }
+
+//@ FLOAT isfinite
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return BH_M_$N(fabs)(x) < INFINITY; }
+
+//@ COMPLEX isnan isinf
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return bh_$F_$RN(x.re) || bh_$F_$RN(x.im); }
+
+//@ COMPLEX isfinite
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return bh_$F_$RN(x.re) && bh_$F_$RN(x.im); }
+
+//@ FLOAT cos sin tan cosh sinh tanh asin acos atan asinh atanh exp exp2 expm1 log log2 log10 log1p sqrt ceil trunc floor rint erf erfc
+BH_FUNCTION $T bh_$F_$N($T x) { return BH_M_$N($F)(x); }
+
+//@ FLOAT acosh
+BH_FUNCTION $T bh_$F_$N($T x) { return x < 1 ? ($T)NAN : BH_M_$N(acosh)(x); }
+
+//@ COMPLEX make
+BH_FUNCTION $T bh_$F_$N($R re, $R im) { $T z; z.re = re; z.im = im; return z; }
+
+//@ COMPLEX add
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return bh_make_$N(a.re + b.re, a.im + b.im); }
+
+//@ COMPLEX sub
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return bh_make_$N(a.re - b.re, a.im - b.im); }
+
+//@ COMPLEX mul
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    return bh_make_$N(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
+}
+
+//@ COMPLEX divide
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    if (BH_M_$RN(fabs)(b.re) >= BH_M_$RN(fabs)(b.im)) {
+        if (b.re == 0 && b.im == 0) {
+            $R zero = BH_M_$RN(fabs)(b.re);
+            return bh_make_$N(a.re / zero, a.im / zero);
+        }
+        $R ratio = b.im / b.re;
+        $R scale = 1 / (b.re + b.im * ratio);
+        return bh_make_$N((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale);
+    }
+    $R ratio = b.re / b.im;
+    $R scale = 1 / (b.im + b.re * ratio);
+    return bh_make_$N((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale);
+}
+
+//@ C64 abs
+BH_FUNCTION $R bh_$F_$N($T z) {
+    if (bh_isinf_f32(z.re) || bh_isinf_f32(z.im)) return INFINITY;
+    bh_f64 a = z.re, b = z.im;
+    return (bh_f32)BH_M_f64(sqrt)(a * a + b * b);
+}
+
+//@ C128 abs
+BH_FUNCTION $R bh_$F_$N($T z) { return BH_M_f64(hypot)(z.re, z.im); }
+
+//@ COMPLEX sign
+BH_FUNCTION $T bh_$F_$N($T z) {
+    $R modulus = bh_abs_$N(z);
+    if (modulus != modulus) return bh_make_$N(NAN, NAN);
+    if (modulus == 0) return bh_make_$N(0, 0);
+    if (modulus < INFINITY) return bh_make_$N(z.re / modulus, z.im / modulus);
+    if (bh_isfinite_$RN(z.re)) return bh_make_$N(0, BH_M_$RN(copysign)(($R)1, z.im));
+    if (bh_isfinite_$RN(z.im)) return bh_make_$N(BH_M_$RN(copysign)(($R)1, z.re), 0);
+    return bh_make_$N(NAN, NAN);
+}
+
+//@ COMPLEX conj
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_make_$N(z.re, -z.im); }
+
+//@ COMPLEX real
+BH_FUNCTION $R bh_$F_$N($T z) { return z.re; }
+
+//@ COMPLEX imag
+BH_FUNCTION $R bh_$F_$N($T z) { return z.im; }
+
+//@ C64 cos sin tan cosh sinh tanh exp log log10 sqrt
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_cast_c128_c64(bh_$F_c128(bh_cast_c64_c128(z))); }
+
+//@ C64 pow
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    return bh_cast_c128_c64(bh_pow_c128(bh_cast_c64_c128(a), bh_cast_c64_c128(b)));
+}
+
+//@ C128 exp_polar
+BH_FUNCTION $T bh_$F_$N(bh_f64 x, bh_f64 y, bh_f64 factor) {
+    bh_f64 s = BH_M_f64(sin)(y), c = BH_M_f64(cos)(y);
+    if (BH_M_f64(fabs)(x) < 700.0) {
+        bh_f64 scale = BH_M_f64(exp)(x) * factor;
+        return bh_make_c128(scale * c, scale * s);
+    }
+    bh_f64 root = BH_M_f64(exp)(x * 0.5);
+    return bh_make_c128(root * c * factor * root, root * s * factor * root);
+}
+
+//@ C128 exp
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im;
+    int finite = bh_isfinite_f64(y);
+    if (y == 0) return bh_make_c128(BH_M_f64(exp)(x), y);
+    if (x == INFINITY) {
+        return finite ? bh_make_c128(x * BH_M_f64(cos)(y), x * BH_M_f64(sin)(y)) : bh_make_c128(x, NAN);
+    }
+    if (x == -INFINITY) {
+        bh_f64 s = finite ? BH_M_f64(sin)(y) : 0, c = finite ? BH_M_f64(cos)(y) : 0;
+        return bh_make_c128(BH_M_f64(copysign)(0.0, c), BH_M_f64(copysign)(0.0, s));
+    }
+    if (x != x || !finite) return bh_make_c128(NAN, NAN);
+    return bh_exp_polar_c128(x, y, 1.0);
+}
+
+//@ C128 log_modulus
+BH_FUNCTION bh_f64 bh_$F_$N($T z) {
+    bh_f64 x = BH_M_f64(fabs)(z.re), y = BH_M_f64(fabs)(z.im), modulus = BH_M_f64(hypot)(x, y);
+    if (modulus >= 0.7 && modulus < 1.45) {
+        bh_f64 large = x > y ? x : y, small = x > y ? y : x, a = large * large, b = small * small;
+        bh_f64 errors = BH_M_f64(fma)(large, large, -a) + BH_M_f64(fma)(small, small, -b);
+        return BH_M_f64(log1p)(((a - 1.0) + b) + errors) * 0.5;
+    }
+    if (modulus == INFINITY && x < INFINITY && y < INFINITY) {
+        return BH_M_f64(log)(BH_M_f64(hypot)(x * 0.5, y * 0.5)) + 0.693147180559945309417;
+    }
+    if (modulus != 0 && modulus < 1e-290) {
+        bh_f64 scale = 4.149515568880992958512e180;
+        return BH_M_f64(log)(BH_M_f64(hypot)(x * scale, y * scale)) - 600 * 0.693147180559945309417;
+    }
+    return BH_M_f64(log)(modulus);
+}
+
+//@ C128 log
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_make_c128(bh_log_modulus_c128(z), BH_M_f64(atan2)(z.im, z.re)); }
+
+//@ C128 log10
+BH_FUNCTION $T bh_$F_$N($T z) {
+    $T w = bh_log_c128(z);
+    return bh_make_c128(w.re * 0.43429448190325182765, w.im * 0.43429448190325182765);
+}
+
+//@ C128 sqrt
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im;
+    if (x == 0 && y == 0) return bh_make_c128(0, y);
+    if (bh_isinf_f64(y)) return bh_make_c128(INFINITY, y);
+    if (x != x) return bh_make_c128(NAN, NAN);
+    if (x == INFINITY) return bh_make_c128(x, y != y ? y : BH_M_f64(copysign)(0.0, y));
+    if (x == -INFINITY) return bh_make_c128(y != y ? y : 0, BH_M_f64(copysign)((bh_f64)INFINITY, y));
+    if (y != y) return bh_make_c128(NAN, NAN);
+    bh_f64 ax = BH_M_f64(fabs)(x), ay = BH_M_f64(fabs)(y), largest = ax > ay ? ax : ay, scale = 1, unscale = 1;
+    if (largest > 2.2e307) {
+        scale = 0.0625, unscale = 4;
+    } else if (largest < 1e-290) {
+        scale = 324518553658426726783156020576256.0, unscale = 5.5511151231257827021e-17;
+    }
+    x *= scale, y *= scale;
+    bh_f64 root = BH_M_f64(sqrt)((BH_M_f64(fabs)(x) + BH_M_f64(hypot)(x, y)) * 0.5);
+    bh_f64 other = BH_M_f64(fabs)(y) / (2 * root);
+    bh_f64 re = x >= 0 ? root : other, im = BH_M_f64(copysign)(x >= 0 ? other : root, y);
+    return bh_make_c128(re * unscale, im * unscale);
+}
+
+//@ C128 sinh
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im;
+    int finite = bh_isfinite_f64(y);
+    if (y == 0) return bh_make_c128(BH_M_f64(sinh)(x), y);
+    if (bh_isfinite_f64(x)) {
+        if (!finite) return bh_make_c128(x == 0 ? x : NAN, NAN);
+        if (BH_M_f64(fabs)(x) < 22.0) {
+            return bh_make_c128(BH_M_f64(sinh)(x) * BH_M_f64(cos)(y), BH_M_f64(cosh)(x) * BH_M_f64(sin)(y));
+        }
+        $T value = bh_exp_polar_c128(BH_M_f64(fabs)(x), y, 0.5);
+        return bh_make_c128(x < 0 ? -value.re : value.re, value.im);
+    }
+    if (x != x) return bh_make_c128(NAN, NAN);
+    return finite ? bh_make_c128(x * BH_M_f64(cos)(y), INFINITY * BH_M_f64(sin)(y)) : bh_make_c128(x, NAN);
+}
+
+//@ C128 cosh
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im;
+    int finite = bh_isfinite_f64(y);
+    if (y == 0) return bh_make_c128(BH_M_f64(cosh)(x), x != x ? y : BH_M_f64(copysign)(1.0, x) * y);
+    if (bh_isfinite_f64(x)) {
+        if (!finite) return bh_make_c128(NAN, x == 0 ? x : NAN);
+        if (BH_M_f64(fabs)(x) < 22.0) {
+            return bh_make_c128(BH_M_f64(cosh)(x) * BH_M_f64(cos)(y), BH_M_f64(sinh)(x) * BH_M_f64(sin)(y));
+        }
+        $T value = bh_exp_polar_c128(BH_M_f64(fabs)(x), y, 0.5);
+        return bh_make_c128(value.re, x < 0 ? -value.im : value.im);
+    }
+    if (x != x) return bh_make_c128(NAN, NAN);
+    return finite ? bh_make_c128(INFINITY * BH_M_f64(cos)(y), x * BH_M_f64(sin)(y)) : bh_make_c128(INFINITY, NAN);
+}
+
+//@ C128 tanh
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im;
+    int finite = bh_isfinite_f64(y);
+    if (x != x) return bh_make_c128(x, y == 0 ? y : NAN);
+    if (bh_isinf_f64(x)) {
+        bh_f64 s = finite ? BH_M_f64(sin)(y) : y, c = finite ? BH_M_f64(cos)(y) : 1;
+        return bh_make_c128(BH_M_f64(copysign)(1.0, x), BH_M_f64(copysign)(0.0, s * c));
+    }
+    if (!finite) return bh_make_c128(x == 0 ? x : NAN, NAN);
+    if (BH_M_f64(fabs)(x) >= 22.0) {
+        bh_f64 decay = BH_M_f64(exp)(-BH_M_f64(fabs)(x));
+        return bh_make_c128(BH_M_f64(copysign)(1.0, x), 4 * BH_M_f64(sin)(y) * BH_M_f64(cos)(y) * decay * decay);
+    }
+    bh_f64 t = BH_M_f64(tan)(y), beta = 1 + t * t, s = BH_M_f64(sinh)(x), rho = BH_M_f64(sqrt)(1 + s * s);
+    bh_f64 denominator = 1 + beta * s * s;
+    return bh_make_c128(beta * rho * s / denominator, t / denominator);
+}
+
+//@ C128 sin
+BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_sinh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+
+//@ C128 cos
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_cosh_c128(bh_make_c128(-z.im, z.re)); }
+
+//@ C128 tan
+BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_tanh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+
+//@ C128 whole_power
+BH_FUNCTION $T bh_$F_$N($T base, unsigned int exponent) {
+    while ((exponent & 1) == 0) {
+        base = bh_mul_c128(base, base);
+        exponent >>= 1;
+    }
+    $T result = base;
+    while (exponent > 1) {
+        exponent >>= 1;
+        base = bh_mul_c128(base, base);
+        if (exponent & 1) result = bh_mul_c128(result, base);
+    }
+    return result;
+}
+
+//@ C128 pow
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    if (b.re == 0 && b.im == 0) return bh_make_c128(1, 0);
+    if (a.re == 0 && a.im == 0) {
+        bh_f64 value = b.re > 0 ? 0 : NAN;
+        return bh_make_c128(value, value);
+    }
+    if (b.im == 0 && BH_M_f64(trunc)(b.re) == b.re && BH_M_f64(fabs)(b.re) < 100.0) {
+        $T power = bh_whole_power_c128(a, (unsigned int)BH_M_f64(fabs)(b.re));
+        return b.re < 0 ? bh_divide_c128(bh_make_c128(1, 0), power) : power;
+    }
+    return bh_exp_c128(bh_mul_c128(b, bh_log_c128(a)));
+}
+
+//@ U64 philox
+BH_FUNCTION bh_u64 bh_$F_$N(bh_u64 index, bh_u32 key) {
+    bh_u32 left = (bh_u32)index, right = (bh_u32)(index >> 32);
+    for (int round = 0; round < 10; round++) {
+        bh_u64 product = (bh_u64)left * 0xD256D193u;
+        left = (bh_u32)(product >> 32) ^ key ^ right;
+        right = (bh_u32)product;
+        key += 0x9E3779B9u;
+    }
+    return (bh_u64)right << 32 | left;
+}
+
+//@ U64 random
+BH_FUNCTION $T bh_$F_$N(bh_u64 index, bh_u32 key) { return bh_philox_u64(index, key); }
+
+//@ U32 random
+BH_FUNCTION $T bh_$F_$N(bh_u64 index, bh_u32 key) { return (bh_u32)bh_philox_u64(index, key); }
+
+//@ F64 random
+BH_FUNCTION $T bh_$F_$N(bh_u64 index, bh_u32 key) {
+    return (bh_f64)(bh_philox_u64(index, key) >> 11) * 1.1102230246251565404e-16;
+}
+
+//@ F32 random
+BH_FUNCTION $T bh_$F_$N(bh_u64 index, bh_u32 key) {
+    return (bh_f32)((bh_u32)bh_philox_u64(index, key) >> 8) * 5.9604644775390625e-8f;
+}
