@@ -84,7 +84,7 @@ pub fn type_name(dtype: DType) -> &'static str {
 pub fn expression(opcode: Opcode, param: u16, input: DType, output: DType, args: &[&str]) -> String {
     let info = opcode.info();
     let suffix = match opcode {
-        Opcode::Identity => format!("{input}_{output}"),
+        Opcode::Copy => format!("{input}_{output}"),
         Opcode::Range => format!("i64_{output}"),
         Opcode::Random => output.to_string(),
         _ => input.to_string(),
@@ -249,7 +249,7 @@ mod tests {
         let text = |opcode, input, output, args: &[&str]| expression(opcode, 3, input, output, args);
         assert_eq!(text(Opcode::Add, DType::I8, DType::I8, &["v0", "v1"]), "bh_add_i8(v0, v1)");
         assert_eq!(text(Opcode::Powi, DType::F32, DType::F32, &["x"]), "bh_powi3_f32(x)");
-        assert_eq!(text(Opcode::Identity, DType::F32, DType::U8, &["x"]), "bh_cast_f32_u8(x)");
+        assert_eq!(text(Opcode::Copy, DType::F32, DType::U8, &["x"]), "bh_cast_f32_u8(x)");
         assert_eq!(text(Opcode::Where, DType::F32, DType::F32, &["m", "a", "b"]), "m ? a : b");
         assert_eq!(text(Opcode::Random, DType::U64, DType::F64, &["n", "k"]), "bh_random_f64(n, k)");
     }
