@@ -1,9 +1,10 @@
 //! Access to data: reading, writing, mapping, adopting and pinning.
 
-use super::executor::{Executor, Runner};
+use super::data::{Data, Place, dense_stride, element_address};
+use super::executor::Executor;
+use super::patience::Patience;
 use super::state::{Followup, State};
-use super::transfer::{self, Side};
-use super::{ArrayId, Recorder, SendPtr, lock};
+use super::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Base, Constant, DType, View, base_flags};
 use bh_core::abi::{ReleaseFn, access, status};
@@ -20,60 +21,93 @@ struct Held {
     base: Base,
     view: View,
     executor: Arc<Executor>,
+    /// Only values that are there are looked at.
+    reads: bool,
+    /// The batches that come before the access.
+    needed: u64,
 }
 
 impl Recorder {
-    /// Copies the array's elements to user memory. `stride`: in bytes, or `None` for C order. Waits for the result.
+    /// Copies the array's elements to user memory. `stride`: in bytes, or `None` for C order. Waits for the result, not
+    /// for what was recorded after it.
     ///
     /// # Safety
     /// `data` must be valid for writing all elements.
     pub unsafe fn read(&self, array: ArrayId, data: *mut u8, stride: Option<&[i64]>) -> Result<()> {
+        // SAFETY: promised by the caller.
+        unsafe { self.read_with(array, data, stride, &mut Patience::endless()) }
+    }
+
+    /// As [`Recorder::read`], with a wait that can be ended.
+    ///
+    /// # Safety
+    /// As [`Recorder::read`].
+    pub unsafe fn read_with(
+        &self,
+        array: ArrayId,
+        data: *mut u8,
+        stride: Option<&[i64]>,
+        patience: &mut Patience<'_>,
+    ) -> Result<()> {
         let held = self.hold(array, access::READ)?;
-        let result = check_stride(&held, stride).and_then(|stride| {
-            let target = SendPtr(data);
-            held.executor.with_backend(|backend| {
-                let mapped = backend.map(&held.base, Some(&held.view), access::READ)?;
-                let from = byte_stride(&held);
-                let dtype = held.base.dtype();
-                let source = element_address(mapped, &held);
-                // SAFETY: the stack maps the view; the caller vouches for its own memory.
-                unsafe {
-                    let to = Side { data: target.get(), stride: &stride };
-                    transfer::copy(dtype, held.view.shape(), to, Side { data: source, stride: &from }, false);
-                }
-                backend.unmap(&held.base)
-            })
+        let dense;
+        let stride = match stride {
+            Some(stride) => stride,
+            None => {
+                dense = dense_stride(&held.base, &held.view);
+                &dense
+            }
+        };
+        let target = SendPtr(data);
+        let (base, view) = (held.base, held.view);
+        let result = self.with_data(&held, patience, |data| {
+            // SAFETY: promised by the caller.
+            unsafe { data.read(&base, &view, Place { data: target.get(), stride }) }
         });
         self.let_go(held);
         result
     }
 
-    /// Overwrites the array's elements from user memory. `stride`: in bytes, or `None` for C order.
+    /// Overwrites the array's elements from user memory. `stride`: in bytes, or `None` for C order. Waits for operations
+    /// on the array that were recorded before, not for others.
     ///
     /// # Safety
     /// `data` must be valid for reading all elements.
     pub unsafe fn write(&self, array: ArrayId, data: *const u8, stride: Option<&[i64]>) -> Result<()> {
+        // SAFETY: promised by the caller.
+        unsafe { self.write_with(array, data, stride, &mut Patience::endless()) }
+    }
+
+    /// As [`Recorder::write`], with a wait that can be ended.
+    ///
+    /// # Safety
+    /// As [`Recorder::write`].
+    pub unsafe fn write_with(
+        &self,
+        array: ArrayId,
+        data: *const u8,
+        stride: Option<&[i64]>,
+        patience: &mut Patience<'_>,
+    ) -> Result<()> {
         let held = self.hold(array, access::WRITE)?;
-        let result = check_stride(&held, stride).and_then(|stride| {
-            if !held.view.is_injective() {
-                return Err(Error::new(status::ARGUMENT, "write: the view maps several elements to one place"));
+        let dense;
+        let stride = match stride {
+            Some(stride) => stride,
+            None => {
+                dense = dense_stride(&held.base, &held.view);
+                &dense
             }
-            let whole = held.view.len() == held.base.len;
-            let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
-            let source = SendPtr(data.cast_mut());
-            held.executor.with_backend(|backend| {
-                let mapped = backend.map(&held.base, Some(&held.view), mode)?;
-                let to = byte_stride(&held);
-                let dtype = held.base.dtype();
-                let target = element_address(mapped, &held);
-                // SAFETY: the stack maps the view; the caller vouches for its own memory.
-                unsafe {
-                    let from = Side { data: source.get(), stride: &stride };
-                    transfer::copy(dtype, held.view.shape(), Side { data: target, stride: &to }, from, true);
-                }
-                backend.unmap(&held.base)
+        };
+        let source = SendPtr(data.cast_mut());
+        let (base, view) = (held.base, held.view);
+        let result = if view.is_injective() {
+            self.with_data(&held, patience, |data| {
+                // SAFETY: promised by the caller.
+                unsafe { data.write(&base, &view, Place { data: source.get(), stride }) }
             })
-        });
+        } else {
+            Err(Error::new(status::ARGUMENT, "write: the view maps several elements to one place"))
+        };
         self.let_go(held);
         result
     }
@@ -99,18 +133,18 @@ impl Recorder {
         }
         let writes = mode & (access::WRITE | access::DISCARD) != 0;
         let held = self.hold(array, if writes { access::WRITE } else { access::READ })?;
-        let mapped = held.executor.with_backend(|backend| {
-            let mode = if held.view.len() == held.base.len { mode } else { mode & !access::DISCARD | access::READ };
-            backend.map(&held.base, Some(&held.view), mode).map(SendPtr)
-        });
+        let mode = if held.view.len() == held.base.len { mode } else { mode & !access::DISCARD | access::READ };
+        let (base, view) = (held.base, held.view);
+        let mapped =
+            self.with_data(&held, &mut Patience::endless(), |data| data.map(&base, Some(&view), mode).map(SendPtr));
         match mapped {
             Err(error) => {
                 self.let_go(held);
                 Err(error)
             }
             Ok(data) => {
-                let address = element_address(data.get(), &held);
-                let mut state = lock(&self.state);
+                let address = element_address(data.get(), &held.base, &held.view);
+                let mut state = self.state();
                 let handle = state.find(held.handle)?;
                 let base = state.handles.at(handle).base;
                 let entry = state.bases.at_mut(base);
@@ -126,7 +160,7 @@ impl Recorder {
 
     /// Ends a [`Recorder::map`] of an array on this base.
     pub fn unmap(&self, array: ArrayId) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.find(array)?;
         let executor = state.executor()?;
         let place = state.handles.at(handle).base;
@@ -140,7 +174,9 @@ impl Recorder {
             entry.mapped_for_writing = false;
         }
         let base = entry.base;
-        executor.with_backend(|backend| backend.unmap(&base))
+        executor.note_access(base.id);
+        drop(state);
+        executor.access(base.id, |data| data.unmap(&base))
     }
 
     /// Makes an array of the caller's memory, without a copy. `release` is called when bh no longer uses the memory; it must
@@ -167,21 +203,27 @@ impl Recorder {
             return Err(Error::new(status::ARGUMENT, "adopt: an array without elements has no memory to adopt"));
         }
         let array = self.empty(dtype, shape)?;
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.find(array)?;
         let executor = state.executor()?;
         let place = state.handles.at(handle).base;
         let entry = state.bases.at_mut(place);
         entry.base.flags |= base_flags::PINNED;
         entry.pins = 1;
-        let base = entry.base;
+        state.hint_rows(handle);
+        let base = state.bases.at(place).base;
+        executor.note_access(base.id);
+        drop(state);
         let (data, argument) = (SendPtr(data), SendPtr(argument.cast()));
-        let adopted = executor.with_backend(|backend| {
+        let adopted = executor.access(base.id, |stack| {
             // SAFETY: promised by the caller.
-            unsafe { backend.adopt(&base, data.get(), release, argument.get().cast()) }
+            unsafe { stack.adopt(&base, data.get(), release, argument.get().cast()) }
         });
+        let mut state = self.state();
+        let handle = state.find(array)?;
         match adopted {
             Ok(()) => {
+                let place = state.handles.at(handle).base;
                 state.bases.at_mut(place).known = true;
                 Ok(array)
             }
@@ -196,8 +238,9 @@ impl Recorder {
     /// any two calls. Counted. From now on, each operation on it completes before it returns.
     pub fn pin(&self, array: ArrayId, pinned: bool, exported: bool) -> Result<()> {
         let held = self.hold(array, access::WRITE)?;
-        let result = held.executor.with_backend(|backend| backend.pin(&held.base, pinned));
-        let mut state = lock(&self.state);
+        let base = held.base;
+        let result = self.with_data(&held, &mut Patience::endless(), |data| data.pin(&base, pinned));
+        let mut state = self.state();
         let handle = state.find(held.handle)?;
         let place = state.handles.at(handle).base;
         let entry = state.bases.at_mut(place);
@@ -222,65 +265,102 @@ impl Recorder {
         result
     }
 
-    /// Completes what the access needs, reports deferred errors, and keeps the base alive meanwhile.
+    /// Hands over what the access needs, and keeps the base alive meanwhile.
     fn hold(&self, array: ArrayId, mode: u32) -> Result<Held> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.find(array)?;
         let entry = state.handles.at(handle);
         let (place, small) = (entry.base, entry.view.clone());
         let view = small.view();
+        let reads = mode == access::READ;
         let entry = state.bases.at(place);
-        if entry.mapped_for_writing || (mode == access::WRITE && entry.maps > 0) {
+        if entry.mapped_for_writing || (!reads && entry.maps > 0) {
             return Err(Error::new(status::ARGUMENT, "the array is mapped; unmap it first"));
         }
         // A reader waits for the last writer, a writer for every user.
-        let needed = if mode == access::READ { entry.written } else { entry.epoch };
-        // What gets memory now may have that of arrays that are given up.
-        let bytes = entry.base.bytes();
-        let makes_room = !entry.known && bytes >= ROOM && state.builder.freed_bytes >= bytes;
+        let needed = if reads { entry.written } else { entry.epoch };
+        // What gets memory now may have that of arrays that are given up, unless that would mean to wait.
+        let (bytes, fresh) = (entry.base.bytes(), !entry.known);
+        let makes_room = fresh && bytes >= ROOM && state.builder.freed_bytes >= bytes;
+        let makes_room = makes_room && state.executor()?.is_idle();
         let needed = if makes_room { state.builder.epoch } else { needed };
         let pending = needed == state.builder.epoch;
-        if pending && mode == access::READ {
+        if pending && reads {
             state.push_sync(handle);
+        }
+        if fresh {
+            state.hint_rows(handle);
         }
         let own = state.new_handle(place, small)?;
         let own = state.name(own);
-        let finished = self.finish(state, pending, needed);
-        let mut state = lock(&self.state);
-        // After a shutdown meanwhile, the handle is gone.
-        let handle = state.find(own)?;
-        match finished {
-            Err(error) => {
-                state.release(handle);
-                Err(error)
+        // A batch that the access does not need stays where it is.
+        let (executor, needed) = match pending {
+            true => state.submit().map(|submitted| (submitted.executor, submitted.epoch))?,
+            false => (state.executor()?, needed),
+        };
+        let base = state.bases.at(place).base;
+        Ok(Held { handle: own, base, view, executor, reads, needed })
+    }
+
+    /// Calls the stack about the data of a held base, once what the access needs is done and its failures are reported.
+    fn with_data<R: Send>(
+        &self,
+        held: &Held,
+        patience: &mut Patience<'_>,
+        mut f: impl FnMut(&mut dyn Data) -> Result<R> + Send,
+    ) -> Result<R> {
+        let executor = &held.executor;
+        let mut needed = held.needed;
+        if executor.is_affine() {
+            self.note_known(held)?;
+            return executor.access_on_thread(needed, patience, f).map_err(|error| self.resolve(error));
+        }
+        let mut tried = false;
+        loop {
+            executor.complete(needed, patience)?;
+            if let Some(error) = executor.take_error() {
+                return Err(self.resolve(error));
             }
-            Ok(executor) => {
-                let place = state.handles.at(handle).base;
-                let entry = state.bases.at_mut(place);
-                // The stack hears of the base through the access that follows.
-                entry.known = true;
-                Ok(Held { handle: own, base: entry.base, view, executor })
+            // Other threads may have recorded more with this base meanwhile.
+            let last = self.note_known(held)?;
+            needed = if last.0 > held.needed { last.0.min(last.1) } else { needed };
+            if !executor.begin_access(held.base.id, needed) {
+                continue;
             }
+            let result = executor.access(held.base.id, &mut f);
+            let Err(error) = result else { return result };
+            if error.status != status::MEMORY || tried || executor.is_idle() && self.statistics().pending == 0 {
+                return Err(self.resolve(error));
+            }
+            // What is given up by batches that were not run may be room enough.
+            tried = true;
+            self.sync_with(patience)?;
         }
     }
 
-    /// Submits the pending batch if asked to, waits for `epoch`, and reports a deferred error.
-    fn finish(&self, mut state: MutexGuard<'_, State>, submit: bool, epoch: u64) -> Result<Arc<Executor>> {
-        let executor = state.executor()?;
-        if submit {
-            state.submit(Runner::Waiter)?;
-        }
-        let epoch = epoch.min(state.builder.epoch - 1);
+    /// Notes that the stack hears of the base through the access that follows. Returns the last batch that keeps it from
+    /// that, and the last that was handed over.
+    fn note_known(&self, held: &Held) -> Result<(u64, u64)> {
+        let mut state = self.state();
+        // After a shutdown meanwhile, the handle is gone.
+        let handle = state.find(held.handle)?;
+        let place = state.handles.at(handle).base;
+        let submitted = state.builder.epoch - 1;
+        let entry = state.bases.at_mut(place);
+        entry.known = true;
+        Ok((if held.reads { entry.written } else { entry.epoch }, submitted))
+    }
+
+    /// Submits the pending batch, waits for everything, and reports a deferred error.
+    fn finish(&self, mut state: MutexGuard<'_, State>, patience: &mut Patience<'_>) -> Result<()> {
+        let submitted = state.submit()?;
         drop(state);
-        executor.complete(epoch);
-        match executor.take_error() {
-            Some(error) => Err(error),
-            None => Ok(executor),
-        }
+        submitted.executor.complete(submitted.epoch, patience)?;
+        submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 
     fn let_go(&self, held: Held) {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         if let Ok(handle) = state.find(held.handle) {
             state.release(handle);
         }
@@ -288,16 +368,19 @@ impl Recorder {
 
     /// Waits for everything recorded so far and reports the first failure since the last report.
     pub fn sync(&self) -> Result<()> {
-        self.finish(lock(&self.state), true, u64::MAX).map(drop)
+        self.sync_with(&mut Patience::endless())
+    }
+
+    /// As [`Recorder::sync`], with a wait that can be ended.
+    pub fn sync_with(&self, patience: &mut Patience<'_>) -> Result<()> {
+        self.finish(self.state(), patience)
     }
 
     /// Hands everything recorded so far to the executor, and reports the first failure since the last report.
     pub fn flush(&self) -> Result<()> {
-        let mut state = lock(&self.state);
-        let executor = state.executor()?;
-        state.submit_asynchronously()?;
-        drop(state);
-        executor.take_error().map_or(Ok(()), Err)
+        let submitted = self.state().submit()?;
+        submitted.drive();
+        submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 
     /// Completes everything recorded so far before it returns, as operations on pinned memory and eager mode ask.
@@ -305,38 +388,13 @@ impl Recorder {
         let mut state = state;
         let eager = state.running.as_ref().is_some_and(|running| running.options.eager);
         if followup == Followup::Nothing && !eager {
-            state.check_limits();
+            let submitted = state.check_limits();
+            drop(state);
+            if let Some(submitted) = submitted {
+                submitted.drive();
+            }
             return Ok(());
         }
-        self.finish(state, true, u64::MAX).map(drop)
+        self.finish(state, &mut Patience::endless())
     }
-}
-
-/// The user's byte strides, or those of C order.
-fn check_stride(held: &Held, stride: Option<&[i64]>) -> Result<Vec<i64>> {
-    let size = held.base.dtype().size() as i64;
-    match stride {
-        Some(stride) => Ok(stride.to_vec()),
-        None => {
-            let mut step = size;
-            let mut all: Vec<i64> = Vec::with_capacity(held.view.rank());
-            for &extent in held.view.shape().iter().rev() {
-                all.push(step);
-                step = step.saturating_mul(extent.max(1));
-            }
-            all.reverse();
-            Ok(all)
-        }
-    }
-}
-
-/// The view's strides in bytes.
-fn byte_stride(held: &Held) -> Vec<i64> {
-    let size = held.base.dtype().size() as i64;
-    held.view.stride().iter().map(|stride| stride * size).collect()
-}
-
-/// The address of the view's element (0, …, 0).
-fn element_address(data: *mut u8, held: &Held) -> *mut u8 {
-    data.wrapping_offset((held.view.start() * held.base.dtype().size() as i64) as isize)
 }

@@ -1,5 +1,6 @@
 //! What the recorder asks of the stack below it.
 
+use super::data::{Data, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{Capabilities, ReleaseFn};
 use bh_core::component::Ticket;
@@ -9,8 +10,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// A stack of components, seen from the top. Calls are serialised by the recorder.
-pub trait Backend: Send {
+/// A stack of components, seen from the top. Calls are serialised by the recorder, except for those through
+/// [`Backend::shared_data`].
+pub trait Backend: Data + Send {
     /// The counter that new base identities are taken from, shared with the components.
     fn base_ids(&self) -> Arc<AtomicU64>;
 
@@ -23,26 +25,15 @@ pub trait Backend: Send {
     /// Waits for a ticket.
     fn wait(&mut self, ticket: Ticket) -> Result<()>;
 
-    /// Makes a base, or the part under `view`, accessible in host memory; returns the address of its element 0.
-    fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8>;
+    /// Is the work behind a ticket done? `None`: the stack cannot tell without waiting.
+    fn poll(&mut self, _ticket: Ticket) -> Option<bool> {
+        None
+    }
 
-    /// Ends a `map`.
-    fn unmap(&mut self, base: &Base) -> Result<()>;
-
-    /// Takes the caller's memory as the base's data.
-    ///
-    /// # Safety
-    /// `data` must hold the whole base and stay valid until `release` is called.
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()>;
-
-    /// Forbids or allows moving the base's host memory.
-    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()>;
+    /// The data for callers that do not wait for a running batch, if the stack allows such calls.
+    fn shared_data(&mut self) -> Option<Arc<dyn SharedData>> {
+        None
+    }
 
     /// Announces an extension method; returns whether some component runs it.
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool>;
@@ -56,23 +47,7 @@ pub trait Backend: Send {
     }
 }
 
-impl Backend for Stack {
-    fn base_ids(&self) -> Arc<AtomicU64> {
-        self.services().base_ids()
-    }
-
-    fn capabilities(&mut self) -> Capabilities {
-        Stack::capabilities(self)
-    }
-
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
-        Stack::execute(self, batch, blocks)
-    }
-
-    fn wait(&mut self, ticket: Ticket) -> Result<()> {
-        Stack::wait(self, ticket)
-    }
-
+impl Data for Stack {
     fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
         Stack::map(self, base, view, access)
     }
@@ -94,6 +69,24 @@ impl Backend for Stack {
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
         Stack::pin(self, base, pinned)
+    }
+}
+
+impl Backend for Stack {
+    fn base_ids(&self) -> Arc<AtomicU64> {
+        self.services().base_ids()
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        Stack::capabilities(self)
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        Stack::execute(self, batch, blocks)
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        Stack::wait(self, ticket)
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {

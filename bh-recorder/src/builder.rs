@@ -20,6 +20,10 @@ pub(super) struct Builder {
     /// Bytes that the instructions write: a measure of the work.
     pub(super) work_bytes: u64,
     pub(super) period: Period,
+    /// Bases that the batch uses and the user may have changed.
+    pub(super) exported: Vec<Base>,
+    /// Bases whose last handle went while they were mapped, and how often they were.
+    pub(super) unmaps: Vec<(Base, u32)>,
     views: Index,
     origins: Index,
     last_origin: u32,
@@ -37,6 +41,8 @@ impl Builder {
             live_bytes: 0,
             work_bytes: 0,
             period: Period::new(),
+            exported: Vec::new(),
+            unmaps: Vec::new(),
             views: Index::new(),
             origins: Index::new(),
             last_origin: 0,

@@ -2,7 +2,7 @@
 
 use super::record::{Input, Operation, Source};
 use super::small_view::SmallView;
-use super::{ArrayId, ArrayInfo, Location, Recorder, lock};
+use super::{ArrayId, ArrayInfo, Location, Recorder};
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -16,7 +16,7 @@ impl Recorder {
             let text = format!("an array of shape {shape:?} and type {} overflows 64 bits", dtype.name());
             return Err(Error::new(status::SHAPE, text));
         }
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.new_contiguous(dtype, shape, len)?;
         Ok(state.name(handle))
     }
@@ -40,7 +40,7 @@ impl Recorder {
         array: ArrayId,
         derive: impl FnOnce(&View) -> std::result::Result<View, ViewError>,
     ) -> Result<ArrayId> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.find(array)?;
         let entry = state.handles.at(handle);
         let base = entry.base;
@@ -56,7 +56,7 @@ impl Recorder {
 
     /// A second handle on the same view.
     pub fn duplicate(&self, array: ArrayId) -> Result<ArrayId> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.find(array)?;
         let entry = state.handles.at(handle);
         let (base, view) = (entry.base, entry.view.clone());
@@ -66,7 +66,7 @@ impl Recorder {
 
     /// The elements in C order under another shape: a view where strides allow it, else a copy.
     pub fn reshape(&self, array: ArrayId, shape: &[i64], location: Location<'_>) -> Result<ArrayId> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.find(array)?;
         let entry = state.handles.at(handle);
         let base = entry.base;
@@ -92,42 +92,31 @@ impl Recorder {
 
     /// Type and view of an array.
     pub fn info(&self, array: ArrayId) -> Result<ArrayInfo> {
-        let state = lock(&self.state);
-        let entry = state.handles.at(state.find(array)?);
-        let base = state.bases.at(entry.base);
-        Ok(ArrayInfo {
-            dtype: base.base.dtype(),
-            view: entry.view.view(),
-            base: base.base.id,
-            base_len: base.base.len,
-            pinned: base.pins > 0,
-        })
+        let state = self.state();
+        state.find(array).map(|handle| state.info(handle))
     }
 
-    /// Frees a handle. The base goes with its last handle, after the operations recorded so far.
+    /// Frees a handle. The base goes with its last handle, after the operations recorded so far. Never waits for a batch,
+    /// but may run a small one.
     pub fn free(&self, array: ArrayId) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let handle = state.find(array)?;
-        let place = state.handles.at(handle).base;
-        let entry = state.bases.at_mut(place);
-        let mut unmapped = Ok(());
-        if entry.maps > 0 && entry.references == entry.maps + 1 {
-            // The last handle goes while the memory is mapped: nobody could end the maps later.
-            let (base, maps) = (entry.base, entry.maps);
-            entry.references -= maps;
-            entry.maps = 0;
-            let executor = state.executor()?;
-            unmapped = executor.with_backend(|backend| (0..maps).try_for_each(|_| backend.unmap(&base)));
-        }
-        let pinned = state.bases.at(place).pins > 0 && state.bases.at(place).references == 1;
+        let base = state.bases.at(state.handles.at(handle).base);
+        let pinned = base.pins > 0 && base.references == 1;
         state.release(handle);
-        if pinned {
-            // The owner of adopted memory wants it back now, not at some later flush.
-            state.submit_asynchronously()?;
-        } else {
-            state.check_limits();
+        // The owner of adopted memory wants it back now, not at some later flush.
+        let submitted = if pinned { Some(state.submit()?) } else { state.check_limits() };
+        drop(state);
+        if let Some(submitted) = submitted {
+            submitted.start();
         }
-        unmapped
+        Ok(())
+    }
+
+    /// Frees a handle when something is recorded or waited for next. Takes no lock that is held for long, runs nothing and
+    /// cannot fail, so that garbage collectors and destructors may call it at any time.
+    pub fn free_later(&self, array: ArrayId) {
+        self.later.push(array);
     }
 }
 

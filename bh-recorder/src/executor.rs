@@ -1,29 +1,31 @@
 //! Runs batches in order: on the executor thread, or on the thread of a caller that finds the executor idle.
+//!
+//! Batches are handed over under the lock of the recorder, which is short; whoever runs them, waits for tickets or gets at
+//! data holds no lock but the one that the stack itself asks for.
+
+mod access;
+mod queue;
+mod serve;
 
 use super::backend::Backend;
 use super::floating::DefaultFloatState;
 use super::handoff::handoff;
 use super::lock;
+use super::patience::Patience;
 use super::{Checks, checked};
-use bh_bytecode::Batch;
-use bh_core::abi::{capability, status};
+use bh_bytecode::{Base, Batch};
+use bh_core::abi::{access as mode, capability, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use bh_core::services::Services;
+use queue::Queue;
 use std::any::Any;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Instant;
-
-/// Batches submitted and not yet completed, at most.
-const IN_FLIGHT: u64 = 2;
-
-/// Work handed to the executor thread that is no batch.
-type Call<'a> = Box<dyn FnOnce(Option<&mut (dyn Backend + 'static)>) + Send + 'a>;
 
 /// The executor of one context.
 pub(super) struct Executor {
@@ -39,55 +41,36 @@ struct Shared {
     work: Condvar,
     /// Everybody else waits here for progress.
     progress: Condvar,
-    /// The execution lock: whoever calls into the stack holds it.
+    /// Whoever calls into the stack holds it, but for calls that the stack takes from any thread.
     engine: Mutex<Engine>,
     checks: Checks,
     dump: Option<PathBuf>,
 }
 
-/// The stack and the work that it has not finished.
-pub(super) struct Engine {
-    pub(super) backend: Option<Box<dyn Backend>>,
-    outstanding: VecDeque<(Ticket, u64)>,
+/// The stack.
+struct Engine {
+    backend: Option<Box<dyn Backend>>,
 }
 
-struct Queue {
-    jobs: VecDeque<Job>,
-    calls: VecDeque<Call<'static>>,
-    /// Somebody runs a job.
-    running: bool,
-    /// Batches whose tickets have not been waited for.
-    outstanding: usize,
-    submitted: u64,
-    completed: u64,
-    /// Threads that wait for progress.
-    waiting: usize,
-    /// The executor thread sleeps.
-    sleeping: bool,
-    stop: bool,
-    /// All calls must come from the executor thread.
-    affine: bool,
-    /// The first failure since it was last reported.
-    error: Option<Error>,
-    /// Emptied batches for reuse.
-    spare: Vec<Batch>,
-    statistics: ExecutorStatistics,
-}
-
-struct Job {
-    batch: Batch,
-    epoch: u64,
+/// A batch that is handed over.
+pub(super) struct Job {
+    pub(super) batch: Batch,
+    pub(super) epoch: u64,
+    /// Exported bases that the user may have changed.
+    pub(super) exported: Vec<Base>,
+    /// Maps that nobody can end any more.
+    pub(super) unmaps: Vec<(Base, u32)>,
+    /// Bytes that its instructions write: a measure of the work.
+    pub(super) work: u64,
 }
 
 /// Who is to run a batch, if the executor is idle.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
     /// The executor thread.
     Thread,
-    /// The submitting thread, at once.
+    /// The calling thread, at once.
     Here,
-    /// The submitting thread, which calls `complete` next.
-    Waiter,
 }
 
 /// How batches were run.
@@ -104,26 +87,11 @@ impl Executor {
     where
         F: FnOnce() -> Result<Box<dyn Backend>> + Send + 'static,
     {
-        let queue = Queue {
-            jobs: VecDeque::new(),
-            calls: VecDeque::new(),
-            running: false,
-            outstanding: 0,
-            submitted: 0,
-            completed: 0,
-            waiting: 0,
-            sleeping: false,
-            stop: false,
-            affine: false,
-            error: None,
-            spare: Vec::new(),
-            statistics: ExecutorStatistics::default(),
-        };
         let shared = Arc::new(Shared {
-            queue: Mutex::new(queue),
+            queue: Mutex::new(Queue::new()),
             work: Condvar::new(),
             progress: Condvar::new(),
-            engine: Mutex::new(Engine { backend: None, outstanding: VecDeque::new() }),
+            engine: Mutex::new(Engine { backend: None }),
             checks,
             dump,
         });
@@ -134,7 +102,10 @@ impl Executor {
             let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| Err(panic_error(&*panic)));
             let made = made.map(|mut backend| {
                 let affine = backend.capabilities().flags & capability::THREAD_AFFINE != 0;
-                lock(&shared.queue).affine = affine;
+                let mut queue = lock(&shared.queue);
+                queue.affine = affine;
+                queue.shared = if affine { None } else { backend.shared_data() };
+                drop(queue);
                 lock(&shared.engine).backend = Some(backend);
             });
             let failed = made.is_err();
@@ -177,38 +148,47 @@ impl Executor {
         Ok(())
     }
 
-    /// Appends a batch. Waits, helping, while too many are in flight.
-    pub(super) fn submit(&self, batch: Batch, epoch: u64, runner: Runner) {
+    /// Takes a batch, and an emptied one in exchange, without waiting for anything. [`Executor::drive`] or
+    /// [`Executor::complete`] have to follow, with no lock held.
+    pub(super) fn hand_over(&self, job: Job) -> Batch {
         let mut queue = lock(&self.shared.queue);
-        while queue.submitted - queue.completed >= IN_FLIGHT {
-            queue = self.shared.advance(queue);
-        }
         // Epochs are consecutive, so they count the submitted batches.
-        queue.submitted = epoch;
-        queue.jobs.push_back(Job { batch, epoch });
-        let idle = !queue.running && queue.jobs.len() == 1 && queue.outstanding == 0;
-        match runner {
-            Runner::Here if idle && !queue.affine => drop(self.shared.run_next(queue, true)),
-            Runner::Waiter if idle && !queue.affine => {}
-            _ if queue.sleeping => self.shared.work.notify_one(),
-            _ => {}
+        queue.submitted = job.epoch;
+        queue.jobs.push_back(job);
+        queue.spare.pop().unwrap_or_default()
+    }
+
+    /// Sees to it that what was handed over is run; with `waits`, waits, helping, while too much is under way.
+    pub(super) fn drive(&self, runner: Runner, waits: bool) {
+        let mut queue = lock(&self.shared.queue);
+        let alone = queue.jobs.len() == 1 && queue.can_run();
+        if runner == Runner::Here && alone && !queue.affine {
+            queue = self.shared.run_next(queue, true);
+        } else if queue.sleeping {
+            self.shared.work.notify_one();
+        }
+        while waits && !queue.has_room() {
+            queue = self.shared.advance(queue, &mut Patience::endless()).0;
         }
     }
 
-    /// An emptied batch to fill.
-    pub(super) fn spare(&self) -> Batch {
-        lock(&self.shared.queue).spare.pop().unwrap_or_default()
-    }
-
-    /// Returns when all batches up to `epoch` are done.
-    pub(super) fn complete(&self, epoch: u64) {
+    /// Returns when all batches up to `epoch` are done, or with what `patience` ends in before.
+    pub(super) fn complete(&self, epoch: u64, patience: &mut Patience<'_>) -> Result<()> {
         let begin = self.clock();
         let mut queue = lock(&self.shared.queue);
-        while queue.completed < epoch {
-            queue = self.shared.advance(queue);
+        let mut result = Ok(());
+        while queue.completed < epoch && result.is_ok() {
+            queue.wanted = queue.wanted.max(epoch);
+            (queue, result) = self.shared.advance(queue, patience);
         }
         drop(queue);
         self.count("recorder.sync_ns", begin);
+        result
+    }
+
+    /// Is nothing under way?
+    pub(super) fn is_idle(&self) -> bool {
+        lock(&self.shared.queue).is_idle()
     }
 
     /// Takes the failure that was not reported yet.
@@ -218,38 +198,6 @@ impl Executor {
 
     pub(super) fn statistics(&self) -> ExecutorStatistics {
         lock(&self.shared.queue).statistics
-    }
-
-    /// Calls into the stack under the execution lock, on the thread that the stack asks for.
-    pub(super) fn with_backend<R: Send>(&self, f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send) -> Result<R> {
-        let ended = || Error::new(status::SHUTDOWN, "the context was shut down");
-        let guarded = move |backend: &mut (dyn Backend + 'static)| {
-            let _state = DefaultFloatState::enter();
-            catch_unwind(AssertUnwindSafe(|| f(backend))).unwrap_or_else(|panic| Err(panic_error(&*panic)))
-        };
-        if !lock(&self.shared.queue).affine {
-            let mut engine = lock(&self.shared.engine);
-            return engine.backend.as_deref_mut().map_or_else(|| Err(ended()), guarded);
-        }
-        let (giver, taker) = handoff();
-        let call = move |backend: Option<&mut (dyn Backend + 'static)>| {
-            giver.give(backend.map_or_else(|| Err(ended()), guarded));
-        };
-        let call: Call<'_> = Box::new(call);
-        // SAFETY: the call borrows from this frame, which does not end before `take` returns, and that happens only once
-        // the call has run or was dropped.
-        let call: Call<'static> = unsafe { std::mem::transmute(call) };
-        let mut queue = lock(&self.shared.queue);
-        if queue.stop {
-            // The thread may be gone already, and nobody would serve the call.
-            drop(queue);
-            drop(call);
-        } else {
-            queue.calls.push_back(call);
-            self.shared.work.notify_one();
-            drop(queue);
-        }
-        taker.take().unwrap_or_else(|| Err(ended()))
     }
 
     /// Finishes all work, ends the stack on its thread, and joins the thread.
@@ -267,8 +215,9 @@ impl Executor {
     /// Waits until nothing is queued or running and returns with all locks held, for `fork`.
     pub(super) fn freeze(&self) -> Frozen<'_> {
         let mut queue = lock(&self.shared.queue);
-        while queue.completed < queue.submitted || queue.running || !queue.calls.is_empty() {
-            queue = self.shared.advance(queue);
+        while !queue.is_idle() || !queue.accessed.is_empty() {
+            queue.wanted = queue.submitted;
+            queue = self.shared.advance(queue, &mut Patience::endless()).0;
         }
         let engine = lock(&self.shared.engine);
         Frozen { queue, engine, thread: lock(&self.thread) }
@@ -289,6 +238,7 @@ impl Executor {
             let flags = engine.backend.as_mut().map_or(0, |backend| backend.capabilities().flags);
             if flags & (capability::NO_FORK | capability::THREAD_AFFINE) != 0 {
                 std::mem::forget(engine.backend.take());
+                std::mem::forget(lock(&self.shared.queue).shared.take());
                 return Err(Error::new(status::SHUTDOWN, "this stack cannot be used in a forked child"));
             }
             if let Some(backend) = &mut engine.backend {
@@ -313,142 +263,30 @@ pub(super) struct Frozen<'a> {
     thread: MutexGuard<'a, Option<JoinHandle<()>>>,
 }
 
-impl Shared {
-    /// The executor thread's life.
-    fn serve(&self) {
-        let mut queue = lock(&self.queue);
-        loop {
-            if !queue.running && queue.has_work() {
-                queue = self.run_next(queue, false);
-            } else if let Some(call) = queue.calls.pop_front() {
-                drop(queue);
-                call(lock(&self.engine).backend.as_deref_mut());
-                queue = lock(&self.queue);
-                self.report_progress(&queue);
-            } else if queue.stop && !queue.running {
-                break;
-            } else {
-                queue.sleeping = true;
-                queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                queue.sleeping = false;
-            }
-        }
-        drop(queue);
-        let backend = lock(&self.engine).backend.take();
-        // A panicking destructor must not take the process down.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(backend)));
-    }
-
-    /// Runs something if this thread may, else waits for the one that does.
-    fn advance<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-        if !queue.running && !queue.affine && queue.has_work() {
-            return self.run_next(queue, true);
-        }
-        if queue.sleeping {
-            self.work.notify_one();
-        }
-        queue.waiting += 1;
-        let mut queue = self.progress.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        queue.waiting -= 1;
-        queue
-    }
-
-    /// Runs the next batch, or waits for the oldest ticket if no batch is queued.
-    fn run_next<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, on_caller: bool) -> MutexGuard<'a, Queue> {
-        queue.running = true;
-        let job = queue.jobs.pop_front();
-        drop(queue);
-        let mut completed = 0;
-        let (failure, outstanding) = {
-            let mut engine = lock(&self.engine);
-            let _state = DefaultFloatState::enter();
-            let work = || engine.step(job.as_ref(), self.checks, self.dump.as_deref(), &mut completed);
-            let failure = match catch_unwind(AssertUnwindSafe(work)) {
-                Ok(result) => result.err(),
-                Err(panic) => {
-                    completed = job.as_ref().map_or(completed, |job| job.epoch);
-                    engine.outstanding.clear();
-                    Some(panic_error(&*panic))
-                }
-            };
-            (failure, engine.outstanding.len())
-        };
-        let mut queue = lock(&self.queue);
-        queue.running = false;
-        queue.completed = queue.completed.max(completed);
-        queue.outstanding = outstanding;
-        if queue.error.is_none() {
-            queue.error = failure;
-        }
-        if let Some(mut job) = job {
-            queue.statistics.batches += 1;
-            queue.statistics.instructions += job.batch.instrs.len() as u64;
-            queue.statistics.on_caller += u64::from(on_caller);
-            job.batch.clear();
-            queue.spare.push(job.batch);
-        }
-        self.report_progress(&queue);
-        queue
-    }
-
-    fn report_progress(&self, queue: &Queue) {
-        if queue.waiting > 0 {
-            self.progress.notify_all();
-        }
-        if queue.sleeping && (queue.has_work() || queue.stop) {
-            self.work.notify_one();
-        }
-    }
-}
-
-impl Queue {
-    fn has_work(&self) -> bool {
-        !self.jobs.is_empty() || self.outstanding > 0
-    }
-}
-
 impl Engine {
-    /// Runs a batch, or waits for the oldest ticket. Keeps at most one ticket open behind a batch.
-    fn step(&mut self, job: Option<&Job>, checks: Checks, dump: Option<&Path>, completed: &mut u64) -> Result<()> {
-        let Some(backend) = self.backend.as_deref_mut() else {
-            *completed = job.map_or(*completed, |job| job.epoch);
-            return Ok(());
-        };
+    /// Gives a batch to the stack. Returns the ticket of its work, and what failed.
+    fn run(&mut self, job: &Job, checks: Checks, dump: Option<&Path>) -> (Ticket, Result<()>) {
+        let Some(backend) = self.backend.as_deref_mut() else { return (Ticket::DONE, Ok(())) };
+        let batch = job.batch.as_ref();
         let mut first = Ok(());
-        let mut keep = |result: Result<()>| {
-            if first.is_ok() {
-                first = result;
-            }
+        for (base, count) in &job.unmaps {
+            first = first.and((0..*count).try_for_each(|_| backend.unmap(base)));
+        }
+        for base in &job.exported {
+            let refreshed = backend.map(base, None, mode::READ | mode::WRITE).and_then(|_| backend.unmap(base));
+            first = first.and(refreshed);
+        }
+        if let Some(directory) = dump {
+            first = first.and(super::dump::write(directory, backend, &batch));
+        }
+        let ran = match checks.any() {
+            true => checked::run(backend, &batch, checks).map(|()| Ticket::DONE),
+            false => backend.execute(&batch, &[]),
         };
-        let mut open = 0;
-        if let Some(job) = job {
-            let batch = job.batch.as_ref();
-            if let Some(directory) = dump {
-                keep(super::dump::write(directory, backend, &batch));
-            }
-            let ran = match checks.any() {
-                true => checked::run(backend, &batch, checks).map(|()| Ticket::DONE),
-                false => backend.execute(&batch, &[]),
-            };
-            match ran {
-                Ok(ticket) => {
-                    self.outstanding.push_back((ticket, job.epoch));
-                    open = usize::from(ticket != Ticket::DONE);
-                }
-                Err(error) => {
-                    self.outstanding.push_back((Ticket::DONE, job.epoch));
-                    keep(Err(error));
-                }
-            }
+        match ran {
+            Ok(ticket) => (ticket, first),
+            Err(error) => (Ticket::DONE, first.and(Err(error))),
         }
-        while self.outstanding.len() > open {
-            let Some((ticket, epoch)) = self.outstanding.pop_front() else { break };
-            if ticket != Ticket::DONE {
-                keep(backend.wait(ticket));
-            }
-            *completed = epoch;
-        }
-        first
     }
 }
 

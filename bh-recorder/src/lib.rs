@@ -1,24 +1,51 @@
 //! The lazy recorder behind every bridge: array handles, the batch under construction, when it is flushed, and who
 //! runs it.
 //!
-//! A [`Recorder`] is one context. Handles ([`ArrayId`]) carry a generation, so that stale ones are refused. Operations
-//! append to a batch; access to data flushes it. Batches run in order on the executor thread, or on the thread of a
-//! caller that has to wait anyway. One lock guards the recorded state, another all calls into the stack; the second is
-//! taken under the first, never the other way round.
+//! # For writers of bridges
+//!
+//! A [`Recorder`] is one context; [`Recorder::open`] starts it on a stack of the configuration. Arrays are numbers
+//! ([`ArrayId`]) that carry a generation, so that stale ones are refused; [`Array`] is one that frees itself and knows its
+//! context. What a bridge does for its users:
+//!
+//! * **Operations**: [`Recorder::operate`] into an array, [`Recorder::operate_new`] into a new one;
+//!   [`Recorder::operate_described`] also says what type and shape the result has, under the same lock. Each takes the
+//!   place in the user's program: file and line, or a number that only the bridge understands ([`Location::token`]), which
+//!   is looked up ([`Recorder::set_resolver`]) when an error has to name it, and never before.
+//! * **Views**: [`Recorder::derive`], [`Recorder::reshape`], [`Recorder::duplicate`]. They record nothing.
+//! * **Data**: [`Recorder::read`], [`Recorder::write`], [`Recorder::map`], [`Recorder::adopt`], [`Recorder::pin`]. They wait
+//!   for what the array needs and, where the stack allows it, for nothing else: neither for a batch that runs meanwhile nor
+//!   for one under construction.
+//! * **Freeing**: [`Recorder::free`] may run a small batch. Destructors and garbage collectors use
+//!   [`Recorder::free_later`], as [`Array`] does, which runs nothing and takes no lock that anybody holds for long.
+//! * **Waiting**: calls that wait have a form with a [`Patience`], whose callback looks after signals and may end the wait.
+//!
+//! Failures of operations come later: the next call that waits or flushes returns the first that nobody was told of.
+//!
+//! # Inside
+//!
+//! Operations append to a batch; access to data flushes it. Batches run in order on the executor thread, or on the thread
+//! of a caller that has to wait anyway. One lock guards what is recorded; nobody waits, runs a batch or calls into the stack
+//! while holding it. The executor has its own lock for what is to be done, taken under the first one and held as shortly,
+//! and one for calls into the stack.
 
 mod access;
+mod array;
 mod backend;
 mod builder;
 mod check;
 mod checked;
 mod create;
+mod data;
 mod dump;
 mod executor;
 mod extension;
 mod floating;
 mod handoff;
 mod intern;
+mod later;
+mod location;
 mod operate;
+mod patience;
 mod period;
 mod process;
 mod record;
@@ -30,8 +57,12 @@ mod state;
 mod tests;
 mod transfer;
 
+pub use array::Array;
 pub use backend::Backend;
 pub use check::result_type;
+pub use data::{Data, Place, SharedData};
+pub use location::Location;
+pub use patience::Patience;
 pub use record::Input;
 
 use bh_bytecode::{DType, View};
@@ -43,9 +74,11 @@ use bh_core::error::{Error, Result};
 use bh_core::machine;
 use bh_core::stack::Stack;
 use executor::Executor;
+use later::Later;
+use location::Resolver;
 use state::{Running, State};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The name of an array within its context. Fits 52 bits, so that a bridge can add the number of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,20 +90,6 @@ impl ArrayId {
         let generation = u32::try_from(self.0 >> slab::INDEX_BITS).unwrap_or(u32::MAX);
         (index as u32, generation)
     }
-}
-
-/// A place in the user's program, to be named in errors.
-#[derive(Clone, Copy, Debug)]
-pub struct Location<'a> {
-    /// File name, UTF-8.
-    pub file: &'a [u8],
-    /// Line from 1; 0 if unknown.
-    pub line: u32,
-}
-
-impl Location<'_> {
-    /// An unknown place.
-    pub const UNKNOWN: Location<'static> = Location { file: &[], line: 0 };
 }
 
 /// When batches are flushed, and how they are run.
@@ -160,6 +179,11 @@ pub struct Statistics {
 /// A context. It can be started again after a shutdown; handles from before stay invalid.
 pub struct Recorder {
     state: Mutex<State>,
+    /// Handles to be freed when the state is looked at next.
+    later: Later,
+    /// Held while the stack is asked for a method of a new name.
+    announcing: Mutex<()>,
+    resolver: OnceLock<Resolver>,
 }
 
 /// A pointer that may be sent to the executor thread, whose use the sender waits for.
@@ -185,9 +209,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Recorder {
     /// A context that is not started: everything but [`Recorder::start`] fails.
     pub fn new() -> Arc<Recorder> {
-        let recorder = Arc::new(Recorder { state: Mutex::new(State::new()) });
+        let recorder = Arc::new(Recorder {
+            state: Mutex::new(State::new()),
+            later: Later::default(),
+            announcing: Mutex::new(()),
+            resolver: OnceLock::new(),
+        });
         process::enroll(&recorder);
         recorder
+    }
+
+    /// What is recorded, without the handles that were freed.
+    #[inline]
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = lock(&self.state);
+        if self.later.is_wanted() {
+            for array in self.later.take() {
+                if let Ok(handle) = state.find(array) {
+                    state.release(handle);
+                }
+            }
+        }
+        state
     }
 
     /// Starts the executor, whose thread makes the stack.
@@ -195,7 +238,7 @@ impl Recorder {
     where
         F: FnOnce() -> Result<Box<dyn Backend>> + Send + 'static,
     {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         if state.running.is_some() {
             return Err(Error::new(status::ARGUMENT, "the context is started already"));
         }
@@ -220,7 +263,7 @@ impl Recorder {
 
     /// Calls `f` with the loaded stack, after all work that runs now.
     pub fn with_stack<R: Send>(&self, f: impl FnOnce(&mut Stack) -> Result<R> + Send) -> Result<R> {
-        let executor = lock(&self.state).executor()?;
+        let executor = self.state().executor()?;
         executor.with_backend(|backend| {
             let stack = backend.stack();
             f(stack.ok_or_else(|| Error::new(status::UNSUPPORTED, "this context has no stack of components"))?)
@@ -230,40 +273,41 @@ impl Recorder {
     /// Finishes all work and ends the stack with all arrays; the data manager can then report those that were not freed.
     /// Returns the first failure that was not reported yet.
     pub fn shutdown(&self) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let executor = state.executor()?;
-        let epoch = state.submit(executor::Runner::Waiter);
+        let submitted = state.submit();
         let running = state.running.take();
         state.reset();
         drop(state);
-        if let Ok(epoch) = epoch {
-            executor.complete(epoch);
+        if let Ok(submitted) = submitted {
+            // An endless wait has no failure of its own.
+            let _ = executor.complete(submitted.epoch, &mut Patience::endless());
         }
         executor.stop();
         drop(running);
-        executor.take_error().map_or(Ok(()), Err)
+        executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 
     /// Is the context started and not shut down?
     pub fn is_running(&self) -> bool {
-        lock(&self.state).running.is_some()
+        self.state().running.is_some()
     }
 
     /// Sends a text question or command down the stack, after all work.
     pub fn message(&self, text: &str) -> Result<String> {
         self.sync()?;
-        let executor = lock(&self.state).executor()?;
+        let executor = self.state().executor()?;
         executor.with_backend(|backend| backend.message(text))
     }
 
     /// Counts since the start.
     pub fn statistics(&self) -> Statistics {
-        lock(&self.state).statistics()
+        self.state().statistics()
     }
 
     /// Switches between lazy and eager recording.
     pub fn set_eager(&self, eager: bool) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         state.running()?;
         if let Some(running) = &mut state.running {
             running.options.eager = eager;

@@ -1,7 +1,8 @@
 //! The public side of recording operations.
 
 use super::record::{Input, Operation};
-use super::{ArrayId, Location, Recorder, lock};
+use super::state::State;
+use super::{ArrayId, ArrayInfo, Location, Recorder};
 use bh_bytecode::{Constant, DType, Opcode};
 use bh_core::error::Result;
 
@@ -16,7 +17,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let begin = state.clock();
         let target = state.find(out)?;
         let sources = state.resolve(opcode, inputs)?;
@@ -34,19 +35,45 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<ArrayId> {
-        let mut state = lock(&self.state);
+        self.operate_into_new(opcode, param, dtype, inputs, location, State::name)
+    }
+
+    /// As [`Recorder::operate_new`], and says what the result is, which costs no second lock.
+    pub fn operate_described(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        dtype: Option<DType>,
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<(ArrayId, ArrayInfo)> {
+        let made = |state: &State, handle| (state.name(handle), state.info(handle));
+        self.operate_into_new(opcode, param, dtype, inputs, location, made)
+    }
+
+    #[inline]
+    fn operate_into_new<R>(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        dtype: Option<DType>,
+        inputs: &[Input],
+        location: Location<'_>,
+        made: impl FnOnce(&State, u32) -> R,
+    ) -> Result<R> {
+        let mut state = self.state();
         state.running()?;
         let begin = state.clock();
         let sources = state.resolve(opcode, inputs)?;
         let operation = Operation { opcode, param, location };
         let (handle, followup) = state.record_new(operation, dtype, sources.as_slice())?;
         state.count_recording(begin);
-        let array = state.name(handle);
+        let (array, made) = (state.name(handle), made(&state, handle));
         match self.follow(state, followup) {
-            Ok(()) => Ok(array),
+            Ok(()) => Ok(made),
             Err(error) => {
-                // The caller gets no handle, so this one must go; it fails only if a shutdown came first.
-                let _ = self.free(array);
+                // The caller gets no handle, so this one must go.
+                self.free_later(array);
                 Err(error)
             }
         }
@@ -71,7 +98,7 @@ impl Recorder {
         key: Option<Constant>,
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         let target = state.find(out)?;
         let operation = Operation { opcode, param: 0, location };
         let followup = state.record_generator(operation, target, first, step, key)?;

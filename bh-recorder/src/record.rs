@@ -7,8 +7,8 @@ use super::state::{Followup, Shape, State};
 use super::{ArrayId, Location};
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Base, Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap};
-use bh_core::abi::{access, status};
+use bh_bytecode::{Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap};
+use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
 /// An operand of an operation that is recorded.
@@ -388,13 +388,13 @@ impl State {
         let mut operands = [Operand::NONE; MAX_OPERANDS];
         operands[0] = Operand::view(self.intern(out));
         let mut structure = self.handles.at(out).view.hash ^ self.dtype(out) as u64;
-        let mut followup = self.followup(out)?;
+        let mut followup = self.followup(out);
         let folds = matches!(kind, Kind::Reduction | Kind::Accumulate);
         for (position, source) in sources.iter().enumerate() {
             operands[position + 1] = match *source {
                 Source::Constant(constant) => self.builder.push_constant(constant),
                 Source::Handle(handle) => {
-                    followup = followup.max(self.followup(handle)?);
+                    followup = followup.max(self.followup(handle));
                     structure = mix(structure, self.handles.at(handle).view.hash);
                     let target = index_box.map_or(out, |(owner, _)| owner);
                     let own_box = folds || matches!(index_box, Some((_, true)) if position == 0);
@@ -435,24 +435,18 @@ impl State {
         self.builder.work_bytes = self.builder.work_bytes.saturating_add(bytes);
     }
 
-    /// What an operation on this operand asks for. Before it works on exported memory, the stack is told that the user
+    /// What an operation on this operand asks for. Before a batch works on exported memory, the stack is told that the user
     /// may have changed it.
     #[inline]
-    pub(super) fn followup(&self, handle: u32) -> Result<Followup> {
+    pub(super) fn followup(&mut self, handle: u32) -> Followup {
         let entry = self.bases.at(self.handles.at(handle).base);
-        match entry.pins {
-            0 => Ok(Followup::Nothing),
-            _ if entry.exported => self.refresh_exported(entry.base).map(|()| Followup::Complete),
-            _ => Ok(Followup::Complete),
+        if entry.pins == 0 {
+            return Followup::Nothing;
         }
-    }
-
-    #[cold]
-    fn refresh_exported(&self, base: Base) -> Result<()> {
-        self.executor()?.with_backend(|backend| {
-            backend.map(&base, None, access::READ | access::WRITE)?;
-            backend.unmap(&base)
-        })
+        if entry.exported && self.builder.exported.iter().all(|base| base.id != entry.base.id) {
+            self.builder.exported.push(entry.base);
+        }
+        Followup::Complete
     }
 
     /// Asks for pinned results in host memory.

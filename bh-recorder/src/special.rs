@@ -36,7 +36,7 @@ impl State {
         }
         let index = View::new(first, shape.extents(), &stride[..shape.extents().len()]).map_err(|_| overflow())?;
         let index = SmallView::new(&index);
-        let followup = self.followup(out)?;
+        let followup = self.followup(out);
         let to = Operand::view(self.intern(out));
         let numbers = Operand::view(self.builder.intern_view(NO_BASE, &index));
         let structure = mix(self.handles.at(out).view.hash, index.hash);
@@ -86,7 +86,7 @@ impl State {
             operands[outs.len() + position] = match *source {
                 Source::Constant(constant) => self.builder.push_constant(constant),
                 Source::Handle(mut handle) => {
-                    followup = followup.max(self.followup(handle)?);
+                    followup = followup.max(self.followup(handle));
                     if outs.iter().any(|&out| self.needs_copy(out, handle, true)) {
                         handle = self.copy(handle, operation.location)?;
                         temporaries.push(handle);
@@ -97,7 +97,7 @@ impl State {
             };
         }
         for (operand, &out) in operands.iter_mut().zip(outs) {
-            followup = followup.max(self.followup(out)?);
+            followup = followup.max(self.followup(out));
             structure = mix(structure, self.handles.at(out).view.hash);
             *operand = Operand::view(self.intern(out));
             self.mark_written(out);

@@ -1,11 +1,11 @@
 //! What a context knows about its arrays, and how handles come to be views of the batch under construction.
 
 use super::builder::Builder;
-use super::executor::{Executor, Runner};
+use super::executor::{Executor, Job, Runner};
 use super::slab::{INDEX_BITS, Slab};
 use super::small_view::SmallView;
-use super::{ArrayId, Location, Options, Statistics};
-use bh_bytecode::{Base, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
+use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
+use bh_bytecode::{Base, Batch, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub(super) struct State {
     pub(super) running: Option<Running>,
     pub(super) extensions: Vec<String>,
     pub(super) recorded: u64,
+    /// An emptied batch for reuse.
+    spare: Batch,
     /// Why the context ended, if not by a plain shutdown.
     pub(super) ended: Option<Error>,
 }
@@ -59,6 +61,31 @@ pub(super) struct Running {
     pub(super) executor: Arc<Executor>,
     pub(super) ids: Arc<AtomicU64>,
     pub(super) options: Options,
+}
+
+/// A batch that was handed over, or the last one that was if there was nothing to hand over.
+#[must_use = "nobody may run the batch otherwise"]
+pub(super) struct Submitted {
+    pub(super) executor: Arc<Executor>,
+    /// What to wait for to see everything done.
+    pub(super) epoch: u64,
+    runner: Option<Runner>,
+}
+
+impl Submitted {
+    /// Sees to it that the batch is run. Waits, helping, while too many are under way.
+    pub(super) fn drive(&self) {
+        if let Some(runner) = self.runner {
+            self.executor.drive(runner, true);
+        }
+    }
+
+    /// As [`Submitted::drive`], but never waits for another batch.
+    pub(super) fn start(&self) {
+        if let Some(runner) = self.runner {
+            self.executor.drive(runner, false);
+        }
+    }
 }
 
 /// What has to follow after something was recorded.
@@ -78,6 +105,7 @@ impl State {
             running: None,
             extensions: Vec::new(),
             recorded: 0,
+            spare: Batch::default(),
             ended: None,
         }
     }
@@ -114,6 +142,19 @@ impl State {
     /// The public name of a place.
     pub(super) fn name(&self, handle: u32) -> ArrayId {
         ArrayId(u64::from(self.handles.generation(handle)) << INDEX_BITS | u64::from(handle))
+    }
+
+    /// Type and view of an array.
+    pub(super) fn info(&self, handle: u32) -> ArrayInfo {
+        let entry = self.handles.at(handle);
+        let base = self.bases.at(entry.base);
+        ArrayInfo {
+            dtype: base.base.dtype(),
+            view: entry.view.view(),
+            base: base.base.id,
+            base_len: base.base.len,
+            pinned: base.pins > 0,
+        }
     }
 
     #[inline]
@@ -165,6 +206,11 @@ impl State {
     pub(super) fn release(&mut self, handle: u32) {
         let base = self.handles.at(handle).base;
         let entry = self.bases.at_mut(base);
+        if entry.maps > 0 && entry.references == entry.maps + 1 {
+            // The last handle goes while the memory is mapped: nobody could end the maps later.
+            entry.references = 1;
+            self.builder.unmaps.push((entry.base, std::mem::take(&mut entry.maps)));
+        }
         if entry.references == 1 && entry.known {
             self.push_discard(handle);
         }
@@ -252,13 +298,23 @@ impl State {
     /// Notes that the pending batch writes a handle's base. The first writing view gives the base its row hint.
     #[inline]
     pub(super) fn mark_written(&mut self, handle: u32) {
+        let base = self.handles.at(handle).base;
+        let entry = self.bases.at_mut(base);
+        entry.written = self.builder.epoch;
+        if entry.base.row_hint == 0 {
+            self.hint_rows(handle);
+            let entry = self.bases.at(base);
+            self.builder.batch.bases[entry.index as usize].row_hint = entry.base.row_hint;
+        }
+    }
+
+    /// Gives a base that has no data yet its row hint, from the view that is to write it.
+    pub(super) fn hint_rows(&mut self, handle: u32) {
         let handle = self.handles.at(handle);
         let entry = self.bases.at_mut(handle.base);
-        entry.written = self.builder.epoch;
         if entry.base.row_hint == 0 {
             let row = handle.view.stride().first().map_or(0, |stride| stride.abs());
             entry.base.row_hint = if row == 0 { entry.base.len.max(1) } else { row };
-            self.builder.batch.bases[entry.index as usize].row_hint = entry.base.row_hint;
         }
     }
 
@@ -271,22 +327,21 @@ impl State {
         self.builder.push_instr(instr, mix_line(structure, location.line));
     }
 
-    /// Hands the pending batch, if there is one, to the executor. Returns the epoch to wait for to see everything done.
-    pub(super) fn submit(&mut self, runner: Runner) -> Result<u64> {
+    /// Hands the pending batch, if there is one, to the executor. What is returned goes on once the lock is open.
+    pub(super) fn submit(&mut self) -> Result<Submitted> {
         let executor = self.executor()?;
-        if !self.builder.is_empty() {
-            let epoch = self.builder.epoch;
-            let batch = self.builder.take(executor.spare());
-            executor.submit(batch, epoch, runner);
-        }
-        Ok(self.builder.epoch - 1)
-    }
-
-    /// Hands the pending batch over without waiting for it: a small one is run here, as that is quicker than waking the
-    /// executor.
-    pub(super) fn submit_asynchronously(&mut self) -> Result<u64> {
         let small = self.builder.work_bytes <= self.running()?.options.small_bytes;
-        self.submit(if small { Runner::Here } else { Runner::Thread })
+        let mut runner = None;
+        if !self.builder.is_empty() {
+            let (epoch, work) = (self.builder.epoch, self.builder.work_bytes);
+            let exported = std::mem::take(&mut self.builder.exported);
+            let unmaps = std::mem::take(&mut self.builder.unmaps);
+            let batch = self.builder.take(std::mem::take(&mut self.spare));
+            self.spare = executor.hand_over(Job { batch, epoch, exported, unmaps, work });
+            // A small batch is run by the caller, as that is quicker than waking the executor.
+            runner = Some(if small { Runner::Here } else { Runner::Thread });
+        }
+        Ok(Submitted { executor, epoch: self.builder.epoch - 1, runner })
     }
 
     /// Now, if times are wanted.
@@ -305,12 +360,12 @@ impl State {
 
     /// Submits when a limit is passed, at a turn of the program's loop if one is found.
     #[inline]
-    pub(super) fn check_limits(&mut self) {
-        let Some(running) = &self.running else { return };
+    pub(super) fn check_limits(&mut self) -> Option<Submitted> {
+        let running = self.running.as_ref()?;
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;
         if instructions < options.max_instructions && bytes < options.max_bytes {
-            return;
+            return None;
         }
         let over = instructions >= 2 * options.max_instructions || bytes / 2 >= options.max_bytes;
         let period = &self.builder.period;
@@ -319,10 +374,9 @@ impl State {
             // A batch that ends in the middle of a turn stores all that the rest of the turn needs.
             None => period.is_likely(),
         };
-        if over || !looping || period.at_boundary() {
-            // Only a context without an executor refuses, and that was ruled out above.
-            let _ = self.submit_asynchronously();
-        }
+        let cut = over || !looping || period.at_boundary();
+        // Only a context without an executor refuses, and that was ruled out above.
+        if cut { self.submit().ok() } else { None }
     }
 
     /// Forgets everything but the generations of handles.

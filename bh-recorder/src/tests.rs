@@ -1,5 +1,7 @@
 //! The recorder on a fake stack made of the reference interpreter.
 
+mod apart;
+mod bridges;
 mod checks;
 mod fake;
 mod lifetimes;
@@ -9,6 +11,7 @@ mod threads;
 
 use super::*;
 use bh_bytecode::{Constant, Opcode};
+use bh_core::abi::status;
 pub(super) use fake::{Fake, Log};
 
 /// A started context on a fake stack, and what the stack saw.

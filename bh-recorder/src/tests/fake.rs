@@ -1,6 +1,6 @@
 //! A stack made of the reference interpreter, which notes what it is asked to do.
 
-use crate::{Backend, lock};
+use crate::{Backend, Data, SharedData, lock};
 use bh_bytecode::interp::{self, Memory};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode, View, base_flags, validate};
 use bh_core::abi::{Capabilities, ReleaseFn, access, status};
@@ -8,9 +8,44 @@ use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
+
+/// A door that batches wait at.
+#[derive(Default)]
+pub(crate) struct Gate {
+    closed: Mutex<bool>,
+    opened: Condvar,
+    /// How many have come to it.
+    pub(crate) reached: AtomicU64,
+}
+
+impl Gate {
+    pub(crate) fn set_closed(&self, closed: bool) {
+        *lock(&self.closed) = closed;
+        self.opened.notify_all();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        *lock(&self.closed)
+    }
+
+    fn pass(&self) {
+        let mut closed = lock(&self.closed);
+        self.reached.fetch_add(1, Ordering::SeqCst);
+        while *closed {
+            closed = self.opened.wait(closed).unwrap();
+        }
+    }
+
+    /// Returns once so many have come.
+    pub(crate) fn await_arrivals(&self, count: u64) {
+        while self.reached.load(Ordering::SeqCst) < count {
+            std::thread::yield_now();
+        }
+    }
+}
 
 /// What the stack saw, shared with the test.
 #[derive(Clone, Default)]
@@ -20,31 +55,44 @@ pub(crate) struct Log {
     pub(crate) flags: u64,
     /// Every ticket is left open until it is waited for.
     pub(crate) tickets: bool,
+    /// Data calls may come while a batch runs.
+    pub(crate) shared: bool,
+    /// Batches wait here before they run; with tickets, the work behind them.
+    pub(crate) gate: Arc<Gate>,
+    /// Memory is refused until a batch has run.
+    pub(crate) short_of_memory: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Store {
+    memory: Memory,
+    adopted: HashMap<u64, (usize, Option<ReleaseFn>, usize)>,
+    poisoned: HashMap<u64, Error>,
+    mapped: HashMap<u64, u32>,
+}
+
+/// The data, for calls from any thread.
+#[derive(Clone)]
+struct Access {
+    log: Log,
+    store: Arc<Mutex<Store>>,
 }
 
 pub(crate) struct Fake {
     log: Log,
     ids: Arc<AtomicU64>,
-    memory: Memory,
-    adopted: HashMap<u64, (usize, Option<ReleaseFn>, usize)>,
-    poisoned: HashMap<u64, Error>,
+    access: Access,
     open: HashSet<u64>,
-    mapped: HashMap<u64, u32>,
 }
 
 impl Fake {
     pub(crate) fn new(log: Log) -> Fake {
-        Fake {
-            log,
-            ids: Arc::new(AtomicU64::new(1)),
-            memory: Memory::new(),
-            adopted: HashMap::new(),
-            poisoned: HashMap::new(),
-            open: HashSet::new(),
-            mapped: HashMap::new(),
-        }
+        let access = Access { log: log.clone(), store: Arc::default() };
+        Fake { log, ids: Arc::new(AtomicU64::new(1)), access, open: HashSet::new() }
     }
+}
 
+impl Store {
     /// Adopted memory to the interpreter's (`inwards`), or back.
     fn exchange(&mut self, inwards: bool) {
         for (&id, &(address, ..)) in &self.adopted {
@@ -53,6 +101,23 @@ impl Fake {
             let user = unsafe { std::slice::from_raw_parts_mut(address as *mut u8, buffer.len()) };
             if inwards { buffer.copy_from_slice(user) } else { user.copy_from_slice(buffer) }
         }
+    }
+
+    fn run(&mut self, batch: &BatchRef<'_>) -> Result<()> {
+        self.exchange(true);
+        let result = interp::execute(batch, &mut self.memory);
+        self.exchange(false);
+        for base in batch.bases.iter().filter(|base| base.has(base_flags::DIES)) {
+            if let Some((address, Some(release), argument)) = self.adopted.remove(&base.id) {
+                // SAFETY: as the adopting test asked for.
+                unsafe { release(argument as *mut c_void, address as *mut c_void) };
+            }
+        }
+        result.map_err(|error| {
+            let error = Error::new(status::EXECUTION, error.message).at_instr(batch, error.instr as u32);
+            self.poisoned.extend(batch.bases.iter().map(|base| (base.id, error.clone())));
+            error
+        })
     }
 }
 
@@ -70,22 +135,11 @@ impl Backend for Fake {
         lock(&self.log.batches).push(batch.to_owned());
         lock(&self.log.threads).push(std::thread::current().id());
         validate(batch).map_err(|error| Error::new(status::BATCH, error.to_string()))?;
-        self.exchange(true);
-        let result = interp::execute(batch, &mut self.memory);
-        self.exchange(false);
-        for base in batch.bases.iter().filter(|base| base.has(base_flags::DIES)) {
-            if let Some((address, Some(release), argument)) = self.adopted.remove(&base.id) {
-                // SAFETY: as the adopting test asked for.
-                unsafe { release(argument as *mut c_void, address as *mut c_void) };
-            }
+        if !self.log.tickets {
+            self.log.gate.pass();
         }
-        if let Err(error) = result {
-            let error = Error::new(status::EXECUTION, error.message).at_instr(batch, error.instr as u32);
-            for base in batch.bases {
-                self.poisoned.insert(base.id, error.clone());
-            }
-            return Err(error);
-        }
+        lock(&self.access.store).run(batch)?;
+        self.log.short_of_memory.store(false, Ordering::SeqCst);
         if self.log.tickets {
             let ticket = lock(&self.log.batches).len() as u64;
             self.open.insert(ticket);
@@ -96,28 +150,60 @@ impl Backend for Fake {
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
         assert!(self.open.remove(&ticket.0), "{ticket:?} is waited for twice, or was never given");
+        self.log.gate.pass();
         Ok(())
     }
 
+    fn poll(&mut self, ticket: Ticket) -> Option<bool> {
+        assert!(self.open.contains(&ticket.0));
+        Some(!self.log.gate.is_closed())
+    }
+
+    fn shared_data(&mut self) -> Option<Arc<dyn SharedData>> {
+        if self.log.shared { Some(Arc::new(self.access.clone())) } else { None }
+    }
+
+    fn extmethod(&mut self, name: &str, _opcode: Opcode) -> Result<bool> {
+        Ok(name == "known")
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        Ok(format!("you said {text}"))
+    }
+}
+
+impl SharedData for Access {
+    fn with(&self, work: &mut dyn FnMut(&mut dyn Data)) {
+        work(&mut self.clone());
+    }
+}
+
+impl Data for Access {
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
         assert!(view.is_none_or(|view| view.fits(base.len)));
-        if let Some(error) = self.poisoned.get(&base.id)
+        let mut store = lock(&self.store);
+        if let Some(error) = store.poisoned.get(&base.id)
             && mode & access::DISCARD == 0
         {
             return Err(error.clone());
         }
-        *self.mapped.entry(base.id).or_default() += 1;
-        if let Some(&(address, ..)) = self.adopted.get(&base.id) {
+        let fresh = store.memory.get(base.id).is_none();
+        if fresh && self.log.short_of_memory.load(Ordering::SeqCst) {
+            return Err(Error::new(status::MEMORY, "no memory"));
+        }
+        *store.mapped.entry(base.id).or_default() += 1;
+        if let Some(&(address, ..)) = store.adopted.get(&base.id) {
             return Ok(address as *mut u8);
         }
-        if self.memory.get(base.id).is_none() {
-            self.memory.insert(base.id, vec![0; base.bytes() as usize]);
+        if fresh {
+            store.memory.insert(base.id, vec![0; base.bytes() as usize]);
         }
-        Ok(self.memory.get_mut(base.id).map_or(std::ptr::null_mut(), |buffer| buffer.as_mut_ptr()))
+        Ok(store.memory.get_mut(base.id).map_or(std::ptr::null_mut(), |buffer| buffer.as_mut_ptr()))
     }
 
     fn unmap(&mut self, base: &Base) -> Result<()> {
-        let count = self.mapped.get_mut(&base.id).expect("mapped before");
+        let mut store = lock(&self.store);
+        let count = store.mapped.get_mut(&base.id).expect("mapped before");
         *count -= 1;
         Ok(())
     }
@@ -130,21 +216,39 @@ impl Backend for Fake {
         argument: *mut c_void,
     ) -> Result<()> {
         assert!(base.has(base_flags::PINNED));
-        self.memory.insert(base.id, vec![0; base.bytes() as usize]);
-        self.adopted.insert(base.id, (data as usize, release, argument as usize));
+        let mut store = lock(&self.store);
+        store.memory.insert(base.id, vec![0; base.bytes() as usize]);
+        store.adopted.insert(base.id, (data as usize, release, argument as usize));
         Ok(())
     }
 
     fn pin(&mut self, _base: &Base, _pinned: bool) -> Result<()> {
         Ok(())
     }
+}
 
-    fn extmethod(&mut self, name: &str, _opcode: Opcode) -> Result<bool> {
-        Ok(name == "known")
+impl Data for Fake {
+    fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
+        self.access.map(base, view, mode)
     }
 
-    fn message(&mut self, text: &str) -> Result<String> {
-        Ok(format!("you said {text}"))
+    fn unmap(&mut self, base: &Base) -> Result<()> {
+        self.access.unmap(base)
+    }
+
+    unsafe fn adopt(
+        &mut self,
+        base: &Base,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: promised by the caller.
+        unsafe { self.access.adopt(base, data, release, argument) }
+    }
+
+    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        self.access.pin(base, pinned)
     }
 }
 

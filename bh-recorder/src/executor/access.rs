@@ -1,0 +1,126 @@
+//! Calls into the stack that are no batches.
+
+use super::super::data::Data;
+use super::super::floating::DefaultFloatState;
+use super::super::handoff::handoff;
+use super::super::lock;
+use super::super::patience::Patience;
+use super::queue::{Call, Work};
+use super::{Backend, Engine, Executor, panic_error};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn ended() -> Error {
+    Error::new(status::SHUTDOWN, "the context was shut down")
+}
+
+/// Makes a call in the floating-point state that components are used to; a panic becomes an error.
+fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _state = DefaultFloatState::enter();
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
+}
+
+impl Executor {
+    /// Calls into the stack, on the thread that the stack asks for, when no batch runs.
+    pub(crate) fn with_backend<R: Send>(&self, f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send) -> Result<R> {
+        if lock(&self.shared.queue).affine {
+            return self.on_thread(0, false, f);
+        }
+        match lock(&self.shared.engine).backend.as_deref_mut() {
+            Some(backend) => guarded(|| f(backend)),
+            None => Err(ended()),
+        }
+    }
+
+    /// Do data calls have to be made on the executor thread?
+    pub(crate) fn is_affine(&self) -> bool {
+        lock(&self.shared.queue).affine
+    }
+
+    /// Notes that a base's data is about to be used, so that no batch with it begins, if all batches up to `epoch` are done.
+    pub(crate) fn begin_access(&self, base: u64, epoch: u64) -> bool {
+        let mut queue = lock(&self.shared.queue);
+        if queue.completed < epoch {
+            return false;
+        }
+        queue.accessed.push(base);
+        true
+    }
+
+    /// As [`Executor::begin_access`], for calls that need no batch to be done.
+    pub(crate) fn note_access(&self, base: u64) {
+        lock(&self.shared.queue).accessed.push(base);
+    }
+
+    /// Calls data functions of the stack for a base that [`Executor::begin_access`] has noted, and ends that. Does not
+    /// wait for a running batch if the stack allows it.
+    pub(crate) fn access<R: Send>(&self, base: u64, f: impl FnOnce(&mut dyn Data) -> Result<R> + Send) -> Result<R> {
+        let shared = lock(&self.shared.queue).shared.clone();
+        let result = match shared {
+            Some(shared) => guarded(|| {
+                let (mut f, mut result) = (Some(f), Err(ended()));
+                shared.with(&mut |data| {
+                    if let Some(f) = f.take() {
+                        result = f(data);
+                    }
+                });
+                result
+            }),
+            None => self.with_backend(|backend| f(backend)),
+        };
+        let mut queue = lock(&self.shared.queue);
+        if let Some(place) = queue.accessed.iter().position(|&other| other == base) {
+            queue.accessed.swap_remove(place);
+        }
+        self.shared.report_progress(&queue);
+        result
+    }
+
+    /// Has the executor thread call into the stack once all batches up to `after` are done; with `reports`, not if there
+    /// is a failure that was not reported yet, which is returned instead.
+    pub(crate) fn on_thread<R: Send>(
+        &self,
+        after: u64,
+        reports: bool,
+        f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send,
+    ) -> Result<R> {
+        let (giver, taker) = handoff();
+        let work = move |engine: &mut Engine, error: Option<Error>| {
+            giver.give(match (error, engine.backend.as_deref_mut()) {
+                (Some(error), _) => Err(error),
+                (None, Some(backend)) => guarded(|| f(backend)),
+                (None, None) => Err(ended()),
+            });
+        };
+        let work: Work<'_> = Box::new(work);
+        // SAFETY: the call borrows from this frame, which does not end before `take` returns, and that happens only once
+        // the call has run or was dropped.
+        let work: Work<'static> = unsafe { std::mem::transmute(work) };
+        let mut queue = lock(&self.shared.queue);
+        if queue.stop {
+            // The thread may be gone already, and nobody would serve the call.
+            drop(queue);
+            drop(work);
+        } else {
+            queue.calls.push_back(Call { after, work, reports });
+            self.shared.work.notify_one();
+            drop(queue);
+        }
+        taker.take().unwrap_or_else(|| Err(ended()))
+    }
+
+    /// Calls data functions of the stack once all batches up to `epoch` are done and their first failure was reported, on
+    /// a stack whose calls come from one thread. If it is to be interrupted, the wait comes first; else all is one call.
+    pub(crate) fn access_on_thread<R: Send>(
+        &self,
+        epoch: u64,
+        patience: &mut Patience<'_>,
+        f: impl FnOnce(&mut dyn Data) -> Result<R> + Send,
+    ) -> Result<R> {
+        if patience.is_limited() {
+            self.complete(epoch, patience)?;
+        }
+        self.on_thread(epoch, true, |backend| f(backend))
+    }
+}

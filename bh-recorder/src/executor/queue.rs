@@ -1,0 +1,152 @@
+//! What an executor has to do: batches to run, tickets to wait for, calls to make on its thread, and arrays in use.
+
+use super::super::data::SharedData;
+use super::{ExecutorStatistics, Job};
+use bh_bytecode::Batch;
+use bh_core::component::Ticket;
+use bh_core::error::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Batches that wait or run, at most; who hands over another one waits.
+const IN_FLIGHT: usize = 2;
+/// Batches that were given to the stack and are not done, at most.
+const OPEN_TICKETS: usize = 8;
+
+/// A call that is given the engine, and the failure to report instead, if there is one.
+pub(super) type Work<'a> = Box<dyn FnOnce(&mut super::Engine, Option<Error>) + Send + 'a>;
+
+/// Work for the executor thread that is no batch, for stacks whose calls must come from one thread.
+pub(super) struct Call {
+    /// It waits for these batches.
+    pub(super) after: u64,
+    pub(super) work: Work<'static>,
+    /// Does it report the first failure that nobody was told of?
+    pub(super) reports: bool,
+}
+
+pub(super) struct Queue {
+    /// Not given to the stack yet.
+    pub(super) jobs: VecDeque<Job>,
+    /// Somebody gives a batch to the stack.
+    pub(super) running: bool,
+    /// Given to the stack and not known to be done, the oldest first.
+    pub(super) tickets: VecDeque<(Ticket, u64)>,
+    /// Somebody waits for the oldest ticket.
+    pub(super) waiting_for_ticket: bool,
+    pub(super) calls: VecDeque<Call>,
+    /// Bases whose data is being read or written from outside; no batch with one of them begins.
+    pub(super) accessed: Vec<u64>,
+    /// The last batch that was handed over.
+    pub(super) submitted: u64,
+    /// All batches up to this one are done.
+    pub(super) completed: u64,
+    /// Somebody waits for the batches up to this one.
+    pub(super) wanted: u64,
+    /// Threads that wait for progress.
+    pub(super) waiting: usize,
+    /// The executor thread sleeps.
+    pub(super) sleeping: bool,
+    pub(super) stop: bool,
+    /// All calls must come from the executor thread.
+    pub(super) affine: bool,
+    /// Access to data that does not wait for a running batch.
+    pub(super) shared: Option<Arc<dyn SharedData>>,
+    /// The first failure since it was last reported.
+    pub(super) error: Option<Error>,
+    /// Emptied batches for reuse.
+    pub(super) spare: Vec<Batch>,
+    pub(super) statistics: ExecutorStatistics,
+}
+
+impl Queue {
+    pub(super) fn new() -> Queue {
+        Queue {
+            jobs: VecDeque::new(),
+            running: false,
+            tickets: VecDeque::new(),
+            waiting_for_ticket: false,
+            calls: VecDeque::new(),
+            accessed: Vec::new(),
+            submitted: 0,
+            completed: 0,
+            wanted: 0,
+            waiting: 0,
+            sleeping: false,
+            stop: false,
+            affine: false,
+            shared: None,
+            error: None,
+            spare: Vec::new(),
+            statistics: ExecutorStatistics::default(),
+        }
+    }
+
+    /// May somebody give the next batch to the stack now?
+    pub(super) fn can_run(&self) -> bool {
+        let free = |job: &Job| {
+            self.accessed.is_empty() || job.batch.bases.iter().all(|base| !self.accessed.contains(&base.id))
+        };
+        !self.running && self.tickets.len() < OPEN_TICKETS && self.jobs.front().is_some_and(free)
+    }
+
+    /// May somebody wait for the oldest ticket now?
+    pub(super) fn can_wait(&self) -> bool {
+        !self.running && !self.waiting_for_ticket && !self.tickets.is_empty()
+    }
+
+    /// Is there room for another batch?
+    pub(super) fn has_room(&self) -> bool {
+        self.jobs.len() + usize::from(self.running) <= IN_FLIGHT
+    }
+
+    /// Is everything done?
+    pub(super) fn is_idle(&self) -> bool {
+        self.jobs.is_empty() && !self.running && self.tickets.is_empty() && self.calls.is_empty()
+    }
+
+    /// Notes a batch that was given to the stack.
+    pub(super) fn begun(&mut self, ticket: Ticket, epoch: u64) {
+        self.tickets.push_back((ticket, epoch));
+        self.retire();
+    }
+
+    /// Notes that the oldest ticket was waited for.
+    pub(super) fn ended(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.keep(error);
+        }
+        if let Some((ticket, _)) = self.tickets.front_mut() {
+            *ticket = Ticket::DONE;
+        }
+        self.retire();
+    }
+
+    fn retire(&mut self) {
+        while let Some((_, epoch)) = self.tickets.pop_front_if(|(ticket, _)| *ticket == Ticket::DONE) {
+            self.completed = epoch;
+        }
+    }
+
+    /// Keeps the first failure for the next report.
+    pub(super) fn keep(&mut self, error: Error) {
+        if self.error.is_none() {
+            self.error = Some(error);
+        }
+    }
+
+    /// The next call whose batches are done.
+    pub(super) fn take_call(&mut self) -> Option<Call> {
+        let place = self.calls.iter().position(|call| call.after <= self.completed)?;
+        self.calls.remove(place)
+    }
+
+    /// Does somebody need the oldest ticket?
+    pub(super) fn ticket_is_wanted(&self) -> bool {
+        let Some(&(_, epoch)) = self.tickets.front() else { return false };
+        self.stop
+            || self.wanted >= epoch
+            || self.tickets.len() >= OPEN_TICKETS
+            || self.calls.iter().any(|call| call.after >= epoch)
+    }
+}

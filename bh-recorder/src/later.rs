@@ -1,0 +1,31 @@
+//! Handles that are to be freed when somebody looks at the arrays next.
+
+use super::{ArrayId, lock};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A list with a lock that is never held while anything else happens.
+#[derive(Default)]
+pub(super) struct Later {
+    wanted: AtomicBool,
+    arrays: Mutex<Vec<ArrayId>>,
+}
+
+impl Later {
+    pub(super) fn push(&self, array: ArrayId) {
+        lock(&self.arrays).push(array);
+        self.wanted.store(true, Ordering::Release);
+    }
+
+    /// Is anything in it? One that comes at the same time may be overlooked, once.
+    #[inline]
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    pub(super) fn take(&self) -> Vec<ArrayId> {
+        self.wanted.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *lock(&self.arrays))
+    }
+}

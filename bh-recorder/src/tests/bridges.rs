@@ -1,0 +1,89 @@
+//! What bridges in Rust rely on: described results, handles that free themselves, places as numbers, waits that end.
+
+use super::*;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[test]
+fn results_are_described() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[2, 3], &[1.0; 6]);
+    let row = array(&recorder, &[3], &[1.0; 3]);
+    let inputs = [Input::Array(a), Input::Array(row)];
+    let (sum, info) = recorder.operate_described(Opcode::Add, 0, None, &inputs, HERE).unwrap();
+    assert_eq!((info.dtype, info.view.shape()), (DType::F64, &[2, 3][..]));
+    assert_eq!(info.base, recorder.info(sum).unwrap().base);
+    let (less, info) = recorder.operate_described(Opcode::Less, 0, None, &inputs, HERE).unwrap();
+    assert_eq!(info.dtype, DType::Bool);
+    recorder.free(less).unwrap();
+}
+
+#[test]
+fn handles_free_themselves_and_run_nothing() {
+    let (recorder, log) = context(Options { max_instructions: 2, ..Options::default() });
+    let a = Array::new(recorder.clone(), array(&recorder, &[2], &[1.0, 2.0]));
+    let before = lock(&log.batches).len();
+    let sum = Array::new(recorder.clone(), add(&recorder, a.id(), a.id()));
+    let second = sum.duplicate().unwrap();
+    assert!(Arc::ptr_eq(second.context(), &recorder));
+    drop((a, sum));
+    assert_eq!(lock(&log.batches).len(), before);
+    assert_eq!(values(&recorder, second.id()), [2.0, 4.0]);
+    drop(second);
+    assert_eq!(recorder.statistics().arrays, 0);
+    // A handle may outlive its context.
+    let last = Array::new(recorder.clone(), array(&recorder, &[1], &[1.0]));
+    recorder.shutdown().unwrap();
+    drop(last);
+}
+
+#[test]
+fn places_are_looked_up_when_an_error_names_them() {
+    let (recorder, _) = context(Options { small_bytes: 0, ..Options::default() });
+    let asked = Arc::new(AtomicU32::new(0));
+    let seen = asked.clone();
+    recorder.set_resolver(move |number| {
+        seen.fetch_add(1, Ordering::SeqCst);
+        Some((format!("script{number}.py"), 10 * number))
+    });
+    let a = array(&recorder, &[3], &[1.0; 3]);
+    let far = recorder.empty(DType::I64, &[3]).unwrap();
+    recorder.range(far, 5, 1, Location::token(3)).unwrap();
+    let inputs = [Input::Array(a), Input::Array(far)];
+    let bad = recorder.operate_new(Opcode::Gather, 0, None, &inputs, Location::token(4)).unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    let error = recorder.sync().unwrap_err();
+    assert_eq!(error.origin, Some(("script4.py".to_owned(), 40)), "{error}");
+    // Whoever reads it later gets the same place.
+    let mut value = [0.0f64; 3];
+    // SAFETY: three elements are written.
+    let again = unsafe { recorder.read(bad, value.as_mut_ptr().cast(), None) }.unwrap_err();
+    assert_eq!(again.origin, error.origin);
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_wait_can_be_ended_and_begun_again() {
+    for tickets in [false, true] {
+        let log = Log { tickets, ..Log::default() };
+        let seen = log.clone();
+        let recorder = Recorder::new();
+        recorder.start(Options::default(), move || Ok(Box::new(Fake::new(seen)))).unwrap();
+        let shape = [1 << 20];
+        let a = recorder.empty(DType::F64, &shape).unwrap();
+        recorder.range(a, 0, 1, HERE).unwrap();
+        log.gate.set_closed(true);
+        let mut turns = 0;
+        let mut interrupt = || {
+            turns += 1;
+            if turns == 3 { Err(Error::new(status::EXECUTION, "interrupted")) } else { Ok(()) }
+        };
+        let error = recorder.sync_with(&mut Patience::until(&mut interrupt)).unwrap_err();
+        assert_eq!(error.text, "interrupted");
+        log.gate.set_closed(false);
+        let mut interrupt = || Ok(());
+        recorder.sync_with(&mut Patience::until(&mut interrupt)).unwrap();
+        let last = recorder.derive(a, |view| view.index(0, -1)).unwrap();
+        assert_eq!(recorder.read_scalar(last).unwrap().to::<f64>(), f64::from((1 << 20) - 1));
+        recorder.shutdown().unwrap();
+    }
+}
