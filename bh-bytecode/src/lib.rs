@@ -21,6 +21,7 @@ pub mod philox;
 pub mod random;
 pub mod scalar;
 pub mod signature;
+pub mod steps;
 pub mod structure;
 pub mod text;
 pub mod validate;

@@ -1,20 +1,33 @@
 //! What passes may know about a batch: who writes which base, and whether a value is still the same further down.
 
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, Overlap, base_flags};
+use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, Overlap, base_flags, steps};
+
+/// How many writes of a base are looked at for one question, and how many of these closely: beyond that nothing is known.
+const LOOK_AT: usize = 64;
+const LOOK_CLOSELY: usize = 8;
 
 /// Writers and droppers of every base, in program order.
 pub struct Facts {
     writes: Vec<Vec<u32>>,
     reads: Vec<Vec<u32>>,
     drops: Vec<Vec<u32>>,
+    /// The lowest and highest offset of each view.
+    reach: Vec<(i64, i64)>,
+}
+
+/// What a question may still look at.
+struct Patience {
+    all: usize,
+    closely: usize,
 }
 
 impl Facts {
     /// Collects the facts of a batch. They stay right while instructions only change what they read.
     pub fn of(batch: &Batch) -> Facts {
         let empty = vec![Vec::new(); batch.bases.len()];
-        let mut facts = Facts { writes: empty.clone(), reads: empty.clone(), drops: empty };
+        let reach = (0..batch.views.len() as u32).map(|view| reach(batch, view)).collect();
+        let mut facts = Facts { writes: empty.clone(), reads: empty.clone(), drops: empty, reach };
         for (index, instr) in batch.instrs.iter().enumerate() {
             for &operand in instr.outputs() {
                 if let Some(base) = base_of(batch, operand) {
@@ -45,10 +58,27 @@ impl Facts {
         if !between(&self.drops[base]).is_empty() {
             return true;
         }
+        let mut patience = Patience::new();
         self.writes[base][between(&self.writes[base])].iter().any(|&at| {
             let instr = &batch.instrs[at as usize];
-            outputs_on(batch, instr, base as u32).any(|output| relation(batch, output, view) != Overlap::Disjoint)
+            outputs_on(batch, instr, base as u32)
+                .any(|output| self.relation(batch, output, view, &mut patience) != Some(Overlap::Disjoint))
         })
+    }
+
+    /// How two views overlap, while there is patience for it.
+    fn relation(&self, batch: &Batch, a: u32, b: u32, patience: &mut Patience) -> Option<Overlap> {
+        patience.all = patience.all.checked_sub(1)?;
+        steps::add(1);
+        let ((low, high), (other_low, other_high)) = (self.reach[a as usize], self.reach[b as usize]);
+        if high < other_low || other_high < low {
+            return Some(Overlap::Disjoint);
+        }
+        if a != b {
+            patience.closely = patience.closely.checked_sub(1)?;
+            steps::add(2);
+        }
+        Some(relation(batch, a, b))
     }
 
     /// The instruction that gave the values under `view` as they are read by instruction `at`: the last one before it
@@ -57,10 +87,11 @@ impl Facts {
         let base = batch.views[view as usize].base;
         let writes = &self.writes[base as usize];
         let before = writes.partition_point(|&write| write < at);
+        let mut patience = Patience::new();
         for &write in writes[..before].iter().rev() {
             let instr = &batch.instrs[write as usize];
             for output in outputs_on(batch, instr, base) {
-                match relation(batch, output, view) {
+                match self.relation(batch, output, view, &mut patience)? {
                     Overlap::Disjoint => {}
                     Overlap::Identical => return (!self.changed(batch, view, write + 1, at)).then_some(write),
                     Overlap::Overlapping => return None,
@@ -76,6 +107,26 @@ impl Facts {
         let flags = base_flags::BORN | base_flags::DIES;
         batch.bases[base].flags & flags == flags && self.reads[base].iter().all(|&read| read == at)
     }
+}
+
+impl Patience {
+    fn new() -> Patience {
+        Patience { all: LOOK_AT, closely: LOOK_CLOSELY }
+    }
+}
+
+/// The lowest and highest offset of a view; nothing if it is empty.
+fn reach(batch: &Batch, view: u32) -> (i64, i64) {
+    let batch = batch.as_ref();
+    let record = &batch.views[view as usize];
+    if record.len == 0 {
+        return (i64::MAX, i64::MIN);
+    }
+    let ends =
+        batch.shape(view).iter().zip(batch.stride(view)).map(|(extent, stride)| stride.saturating_mul(extent - 1));
+    ends.fold((record.start, record.start), |(low, high), end| {
+        (low.saturating_add(end.min(0)), high.saturating_add(end.max(0)))
+    })
 }
 
 fn outputs_on<'a>(batch: &'a Batch, instr: &'a Instr, base: u32) -> impl Iterator<Item = u32> + 'a {

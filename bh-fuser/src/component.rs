@@ -7,7 +7,6 @@ use crate::explain;
 use crate::fuse::Partitioner;
 use crate::options::Options;
 use crate::persist;
-use crate::price;
 use bh_bytecode::BatchRef;
 use bh_core::abi::{kind, log_level, status};
 use bh_core::{Child, Component, Counter, Error, Host, Result, Ticket};
@@ -111,7 +110,7 @@ impl Component for Fuser {
             let (mut partition, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments);
             self.counters.assignment_hits.add(u64::from(hit));
             self.host.trace("fuse", begin, if hit { "assignment remembered" } else { "new" });
-            partition.moved = price::moved(&partition.apply(batch), &self.options);
+            partition.moved = self.partitioner.moved(&partition.apply(batch), &self.options);
             self.draw(batch, &partition);
             self.cache.insert(partition);
         }

@@ -5,7 +5,78 @@
 use crate::facts::{Facts, NONE};
 use crate::legality::Entry;
 use crate::options::Options;
-use bh_bytecode::{BatchRef, base_flags};
+use bh_bytecode::{Base, base_flags};
+
+/// What a kernel does with one base, added up over the views that it uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Sums {
+    /// Bytes of the distinct views.
+    pub views: u64,
+    /// Bytes of the views that are read before they are written.
+    pub read: u64,
+    /// Bytes of the views that are written.
+    pub written: u64,
+    /// Bytes of the written views whose cache lines are filled first.
+    pub filled: u64,
+    /// Lowest offset of what is read before it is written.
+    pub low: i64,
+    /// Highest offset of it; below `low` if nothing is.
+    pub high: i64,
+}
+
+impl Default for Sums {
+    fn default() -> Sums {
+        Sums { views: 0, read: 0, written: 0, filled: 0, low: i64::MAX, high: i64::MIN }
+    }
+}
+
+impl Sums {
+    /// The sums of accesses to distinct views of one base.
+    pub fn of(facts: &Facts, group: &[Entry]) -> Sums {
+        group.iter().fold(Sums::default(), |sums, entry| sums.with(&Sums::of_one(facts, entry)))
+    }
+
+    /// The sums of one view's accesses.
+    pub fn of_one(facts: &Facts, entry: &Entry) -> Sums {
+        let view = &facts.views[entry.view as usize];
+        let mut sums = Sums { views: view.bytes, ..Sums::default() };
+        let reads_first = entry.reads_first();
+        if reads_first {
+            sums.read = view.bytes;
+            (sums.low, sums.high) = (view.low, view.high);
+        }
+        if entry.first_write != NONE {
+            sums.written = view.bytes;
+            if !reads_first && view.bytes < STREAMED_BYTES {
+                sums.filled = view.bytes;
+            }
+        }
+        sums
+    }
+
+    /// Both together, of distinct views.
+    pub fn with(&self, other: &Sums) -> Sums {
+        Sums {
+            views: self.views + other.views,
+            read: self.read + other.read,
+            written: self.written + other.written,
+            filled: self.filled + other.filled,
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+
+    /// Without a view that is part of it. The range of what is read stays, which may be more than is left.
+    pub fn without(&self, other: &Sums) -> Sums {
+        Sums {
+            views: self.views - other.views,
+            read: self.read - other.read,
+            written: self.written - other.written,
+            filled: self.filled - other.filled,
+            ..*self
+        }
+    }
+}
 
 /// A cost model.
 #[derive(Debug)]
@@ -16,8 +87,8 @@ pub struct CostModel {
     pub monotone: bool,
     /// Does a base that becomes an alias of a fresh buffer cost nothing in a finished partition?
     pub free_aliases: bool,
-    /// The cost of one kernel's accesses to one base: facts, batch, base, accesses, contracted, renamed.
-    pub base: fn(&Facts, &BatchRef<'_>, u32, &[Entry], bool, bool) -> i64,
+    /// The cost of one kernel's accesses to one base: base, accesses, contracted, renamed.
+    pub base: fn(&Base, &Sums, bool, bool) -> i64,
     /// The cost of a kernel as such.
     pub kernel: fn(&Options) -> i64,
 }
@@ -50,41 +121,24 @@ fn kernel_start(options: &Options) -> i64 {
     options.kernel_bytes
 }
 
-fn unique_views(facts: &Facts, _: &BatchRef<'_>, _: u32, group: &[Entry], contracted: bool, _: bool) -> i64 {
-    if contracted { 0 } else { group.iter().map(|entry| facts.views[entry.view as usize].bytes as i64).sum() }
+fn unique_views(_: &Base, sums: &Sums, contracted: bool, _: bool) -> i64 {
+    if contracted { 0 } else { sums.views as i64 }
 }
 
-fn max_contraction(_: &Facts, batch: &BatchRef<'_>, base: u32, _: &[Entry], contracted: bool, _: bool) -> i64 {
-    let base = &batch.bases[base as usize];
+fn max_contraction(base: &Base, _: &Sums, contracted: bool, _: bool) -> i64 {
     let temporary = base.has(base_flags::BORN) && base.has(base_flags::DIES);
     if temporary && !contracted { base.bytes() as i64 } else { 0 }
 }
 
-fn traffic(facts: &Facts, batch: &BatchRef<'_>, base: u32, group: &[Entry], contracted: bool, renamed: bool) -> i64 {
+fn traffic(base: &Base, sums: &Sums, contracted: bool, renamed: bool) -> i64 {
     if contracted {
         return 0;
     }
-    let size = batch.bases[base as usize].dtype().size() as u64;
-    let (mut read, mut written, mut filled) = (0u64, 0u64, 0u64);
-    let (mut low, mut high) = (i64::MAX, i64::MIN);
-    for entry in group {
-        let view = &facts.views[entry.view as usize];
-        let reads_first = entry.first_read != NONE && entry.first_read <= entry.first_write;
-        if reads_first {
-            read += view.bytes;
-            (low, high) = (low.min(view.low), high.max(view.high));
-        }
-        if entry.first_write != NONE {
-            written += view.bytes;
-            if !reads_first && view.bytes < STREAMED_BYTES {
-                filled += view.bytes;
-            }
-        }
-    }
+    let mut read = sums.read;
     // Overlapping reads (a stencil's neighbours) fetch each line once.
-    if high >= low {
-        read = read.min((high - low + 1) as u64 * size);
+    if sums.high >= sums.low {
+        read = read.min((sums.high - sums.low + 1) as u64 * base.dtype().size() as u64);
     }
-    let copied = if renamed { 2 * batch.bases[base as usize].bytes().saturating_sub(written) } else { 0 };
-    (read + written + filled + copied) as i64
+    let copied = if renamed { 2 * base.bytes().saturating_sub(sums.written) } else { 0 };
+    (read + sums.written + sums.filled + copied) as i64
 }

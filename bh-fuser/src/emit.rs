@@ -1,9 +1,9 @@
 //! From an assignment of instructions to blocks to the partition's tables: order, contraction, renames, aliases, and the
 //! places of data management.
 
-use crate::deps::Dependencies;
+use crate::deps::{Conflict, Dependencies};
 use crate::facts::{Class, Facts, NONE, access};
-use crate::legality::{Entry, Rules, fold_entries, is_contracted};
+use crate::legality::{Entry, Rules, fold_entries, is_contracted, written};
 use crate::relation::Relation;
 use crate::rename;
 use bh_bytecode::{BatchRef, Block, Opcode, Rename, View, ViewRec};
@@ -82,6 +82,8 @@ pub struct Emitter {
     entries: Vec<Entry>,
     last_use: Vec<u32>,
     systems: Vec<(u32, u32)>,
+    /// Blocks, with bases that they rename.
+    renamed: Vec<(u32, u32)>,
     /// Are renames that copy too much refused?
     strict: bool,
 }
@@ -93,6 +95,7 @@ impl Emitter {
         let count = self.number_blocks(labels);
         self.sort_blocks(count, dependencies)?;
         self.collect_members(count);
+        self.find_renames(dependencies);
         self.place_systems(rules, count);
         let mut partition = Partition::default();
         let mut pending = std::mem::take(&mut self.systems).into_iter().peekable();
@@ -119,7 +122,10 @@ impl Emitter {
                 ..Block::default()
             });
             let members: &[u32] = members;
-            fill_block(rules, members, self.strict, &mut self.entries, &mut partition)?;
+            let first_rename = self.renamed.partition_point(|&(renaming, _)| renaming < block as u32);
+            let renamed = &self.renamed[first_rename..];
+            let renamed = &renamed[..renamed.partition_point(|&(renaming, _)| renaming == block as u32)];
+            fill_block(rules, members, renamed, self.strict, &mut self.entries, &mut partition)?;
             add_systems(&mut partition, position + 2, &mut pending);
             let end = partition.block_instrs.len() as u32;
             if let Some(block) = partition.blocks.last_mut() {
@@ -193,6 +199,20 @@ impl Emitter {
             }
         }
         (self.order.len() == count).then_some(())
+    }
+
+    /// Finds the bases that blocks overwrite after they read them through other views.
+    fn find_renames(&mut self, dependencies: &Dependencies) {
+        self.renamed.clear();
+        for clash in &dependencies.clashes {
+            let block = self.block_of[clash.earlier as usize];
+            if block == self.block_of[clash.later as usize] && matches!(clash.conflict, Conflict::WriteAfterRead { .. })
+            {
+                self.renamed.push((block, clash.base));
+            }
+        }
+        self.renamed.sort_unstable();
+        self.renamed.dedup();
     }
 
     /// Lists each block's instructions in program order.
@@ -270,6 +290,7 @@ fn put_epilogue_last(facts: &Facts, members: &mut [u32]) {
 fn fill_block(
     rules: &mut Rules<'_>,
     members: &[u32],
+    renamed: &[(u32, u32)],
     strict: bool,
     entries: &mut Vec<Entry>,
     partition: &mut Partition,
@@ -287,8 +308,8 @@ fn fill_block(
         let base = group[0].base;
         if is_contracted(rules.facts, base, group) {
             partition.contracted.push(base);
-        } else if needs_rename(rules, group) {
-            if strict && !rename::affordable(rules.batch, rules.facts, rules.options, base, group) {
+        } else if renamed.iter().any(|&(_, renamed)| renamed == base) {
+            if strict && !rename::affordable(rules.batch, rules.facts, rules.options, base, written(group)) {
                 return None;
             }
             let pieces = rename::uncovered(rules.batch, base, written(group))?;
@@ -304,10 +325,6 @@ fn fill_block(
         }
     }
     Some(())
-}
-
-fn written(group: &[Entry]) -> impl Iterator<Item = u32> + Clone {
-    group.iter().filter(|entry| entry.first_write != NONE).map(|entry| entry.view)
 }
 
 /// Does a write of the block overlap an earlier read through another view?
@@ -368,10 +385,10 @@ fn vanishes(rules: &Rules<'_>, members: &[u32], base: u32, view: u32, copy: u32)
             written |= writes;
         }
     }
-    let later = (copy + 1..facts.ops.len() as u32)
-        .filter(|op| !members.contains(op))
-        .flat_map(|op| facts.accesses_of(op).iter())
-        .find(|access| access.base == base);
+    let uses = |op: &u32| facts.accesses_of(*op).iter().any(|access| access.base == base);
+    let later = (copy + 1..=facts.bases[base as usize].last)
+        .find(|op| uses(op) && !members.contains(op))
+        .and_then(|op| facts.accesses_of(op).iter().find(|access| access.base == base));
     // Data management drops the alias like any array.
     written && later.is_none_or(|access| access.flags & access::READ == 0 && facts.views[access.view as usize].whole)
 }

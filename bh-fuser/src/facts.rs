@@ -97,6 +97,8 @@ pub struct BaseFact {
     pub pinned: bool,
     /// Named by a SYNC?
     pub synced: bool,
+    /// The last working instruction that uses it.
+    pub last: u32,
     epoch: u32,
     pending: u8,
 }
@@ -105,6 +107,11 @@ impl BaseFact {
     /// Is the base dropped or handed over between uses?
     pub fn has_epochs(&self) -> bool {
         self.epoch > 0
+    }
+
+    /// Must any two accesses keep their order?
+    pub fn is_ordered(&self) -> bool {
+        self.written || self.epoch > 0
     }
 }
 
@@ -279,6 +286,7 @@ impl Facts {
         for access in &mut self.accesses[first as usize..] {
             let base = &mut self.bases[access.base as usize];
             base.accesses += 1;
+            base.last = index;
             let writes = access.flags & access::WRITE != 0;
             base.written |= writes;
             // What runs alone has no registers to keep a base in.

@@ -1,6 +1,7 @@
 //! The fuser without its surroundings: a batch and options in, a partition out.
 
 use crate::assign;
+use crate::blocks::Blocks;
 use crate::cache::AssignmentCache;
 use crate::deps::Dependencies;
 use crate::emit::{Emitter, Partition};
@@ -9,6 +10,7 @@ use crate::greedy::Greedy;
 use crate::legality::Rules;
 use crate::optimal;
 use crate::options::{Algorithm, Options};
+use crate::price;
 use crate::relation::RelationCache;
 use crate::relations_key::relations_key;
 use crate::sink;
@@ -23,6 +25,7 @@ pub struct Partitioner {
     relations: RelationCache,
     labels: Vec<u32>,
     emitter: Emitter,
+    blocks: Blocks,
     greedy: Greedy,
     key: Vec<u64>,
     complete: bool,
@@ -46,8 +49,8 @@ impl Partitioner {
     ) -> (Partition, bool) {
         self.gather(batch);
         let mut key = std::mem::take(&mut self.key);
-        let usable = relations_key(batch, &self.facts, options, &mut self.relations, &mut key);
-        let found = if usable { assignments.get(&key) } else { None };
+        relations_key(batch, &self.facts, options, &self.dependencies, &mut key);
+        let found = assignments.get(&key);
         // Relations do not tell whether all that a kernel writes leaves little enough for its renames.
         let remembered = found.and_then(|labels| {
             self.labels.clear();
@@ -59,13 +62,16 @@ impl Partitioner {
         let partition = remembered.unwrap_or_else(|| {
             self.assign(batch, options);
             let partition = self.emit(batch, options);
-            if usable {
-                assignments.insert(&key, &self.labels);
-            }
+            assignments.insert(&key, &self.labels);
             partition
         });
         self.key = key;
         (partition, hit)
+    }
+
+    /// Estimates the bytes that cross the memory bus without and with a partition of the batch partitioned last.
+    pub fn moved(&mut self, batch: &BatchRef<'_>, options: &Options) -> [u64; 2] {
+        price::moved(batch, &self.facts, &mut self.relations, options)
     }
 
     /// Was the last search of `optimal` complete? True for other algorithms.
@@ -86,7 +92,9 @@ impl Partitioner {
         let mut rules = Rules::new(batch, &self.facts, options, &mut self.relations);
         match options.algorithm {
             Algorithm::Singleton => assign::singleton(&rules, &mut self.labels),
-            Algorithm::Naive => assign::naive(&mut rules, &mut self.labels),
+            Algorithm::Naive => {
+                assign::naive(&mut rules, &self.dependencies, &mut self.blocks, &mut self.labels);
+            }
             Algorithm::Greedy => {
                 self.greedy.run(&mut rules, &self.dependencies, &mut self.labels);
                 sink::sink(&mut rules, &self.dependencies, &mut self.labels);

@@ -6,7 +6,7 @@
 //! keeps the old values readable. Accesses on different levels (box and epilogue) must be disjoint, except that the
 //! epilogue reads the reductions' results.
 
-use crate::cost::CostModel;
+use crate::cost::{CostModel, Sums};
 use crate::facts::{Class, Facts, NONE, Op, access};
 use crate::options::{Legality, Options};
 use crate::relation::{Relation, RelationCache};
@@ -286,17 +286,11 @@ impl<'a> Rules<'a> {
     }
 
     fn check_group(&mut self, base: u32, group: &[Entry], renamed: bool) -> Result<(), Reason> {
-        let misplaced = |entry: &Entry| entry.result != NONE && entry.result > entry.first_read.min(entry.first_write);
-        if group.iter().any(|entry| misplaced(entry) || entry.result == TWICE) {
+        if group.iter().any(Entry::is_misplaced) {
             return Err(Reason::Result { base });
         }
         if renamed {
-            if self.facts.bases[base as usize].pinned {
-                return Err(Reason::Pinned { base });
-            }
-            if !rename::affordable(self.batch, self.facts, self.options, base, group) {
-                return Err(Reason::TooMuchToCopy { base });
-            }
+            self.may_rename(base, written(group))?;
         }
         Ok(())
     }
@@ -324,22 +318,45 @@ impl<'a> Rules<'a> {
         if read.last_read >= write.first_write {
             return Err(Reason::ReadAfterWrite { base });
         }
-        let box_level = |entry: &Entry| self.facts.views[entry.view as usize].shape == summary.shape;
-        let possible = self.options.renames && self.options.legality == Legality::Full;
-        if !possible || !box_level(read) || !box_level(write) {
-            return Err(Reason::WriteAfterRead { base });
-        }
-        Ok(true)
+        self.may_overwrite(summary, base, read.view, write.view).map(|()| true)
     }
 
     /// The cost of a block's accesses to one base.
     pub fn base_cost(&self, base: u32, group: &[Entry], renamed: bool) -> i64 {
-        (self.cost().base)(self.facts, self.batch, base, group, is_contracted(self.facts, base, group), renamed)
+        self.sums_cost(base, &Sums::of(self.facts, group), is_contracted(self.facts, base, group), renamed)
     }
 
     /// The cost of a block's accesses to one base without a rename, if it is contracted or not.
     pub fn base_cost_if(&self, base: u32, group: &[Entry], contracted: bool) -> i64 {
-        (self.cost().base)(self.facts, self.batch, base, group, contracted, false)
+        self.sums_cost(base, &Sums::of(self.facts, group), contracted, false)
+    }
+
+    /// The cost of a block's accesses to one base, added up.
+    pub fn sums_cost(&self, base: u32, sums: &Sums, contracted: bool, renamed: bool) -> i64 {
+        (self.cost().base)(&self.batch.bases[base as usize], sums, contracted, renamed)
+    }
+
+    /// The cost of a kernel as such.
+    pub fn kernel_cost(&self) -> i64 {
+        (self.cost().kernel)(self.options)
+    }
+
+    /// May the base have a fresh buffer in a block that writes these views of it?
+    pub fn may_rename(&self, base: u32, writes: impl Iterator<Item = u32> + Clone) -> Result<(), Reason> {
+        if self.facts.bases[base as usize].pinned {
+            return Err(Reason::Pinned { base });
+        }
+        if !rename::affordable(self.batch, self.facts, self.options, base, writes) {
+            return Err(Reason::TooMuchToCopy { base });
+        }
+        Ok(())
+    }
+
+    /// May an overlapping write of a block with this summary come after a read, if the base is renamed?
+    pub fn may_overwrite(&self, summary: &Summary, base: u32, read: u32, write: u32) -> Result<(), Reason> {
+        let box_level = |view: u32| self.facts.views[view as usize].shape == summary.shape;
+        let possible = self.options.renames && self.options.legality == Legality::Full;
+        if possible && box_level(read) && box_level(write) { Ok(()) } else { Err(Reason::WriteAfterRead { base }) }
     }
 }
 
@@ -352,7 +369,12 @@ pub fn is_contracted(facts: &Facts, base: u32, group: &[Entry]) -> bool {
     let fact = &facts.bases[base as usize];
     fact.contractible
         && group.iter().map(|entry| entry.count).sum::<u32>() == fact.accesses
-        && group.iter().all(|entry| entry.first_read == NONE || entry.first_write < entry.first_read)
+        && !group.iter().any(Entry::reads_first)
+}
+
+/// The views of these that are written.
+pub fn written(group: &[Entry]) -> impl Iterator<Item = u32> + Clone {
+    group.iter().filter(|entry| entry.first_write != NONE).map(|entry| entry.view)
 }
 
 /// The joined block's summary, or why there is none.
@@ -385,6 +407,16 @@ fn combine(a: &Summary, b: &Summary, max_block: u32) -> Result<Summary, Reason> 
 }
 
 impl Entry {
+    /// Is the view read before anything is written to it, if it is?
+    pub fn reads_first(&self) -> bool {
+        self.first_read != NONE && self.first_read <= self.first_write
+    }
+
+    /// Is a reduction's result used before the reduction, or made by two?
+    pub fn is_misplaced(&self) -> bool {
+        self.result == TWICE || (self.result != NONE && self.result > self.first_read.min(self.first_write))
+    }
+
     /// Adds another block's accesses to the same view.
     pub fn absorb(&mut self, other: &Entry) {
         self.flags |= other.flags;

@@ -4,6 +4,7 @@
 //! [`Partitioner`], [`draw`] and [`explain`] for tools, [`lower`] for engines.
 
 mod assign;
+mod blocks;
 pub mod cache;
 mod component;
 mod components;
@@ -16,10 +17,13 @@ mod facts;
 mod fuse;
 mod greedy;
 mod legality;
+mod lists;
 pub mod lower;
 mod optimal;
 pub mod options;
+mod order;
 mod persist;
+mod places;
 mod price;
 mod relation;
 mod relations_key;
@@ -27,6 +31,7 @@ mod rename;
 #[cfg(test)]
 mod simulate;
 mod sink;
+mod table;
 #[cfg(test)]
 mod tests;
 mod unintrusive;

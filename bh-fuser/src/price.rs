@@ -1,10 +1,11 @@
 //! What a finished partition costs, kernel by kernel.
 
-use crate::cost;
+use crate::cost::{self, Sums};
 use crate::facts::{Facts, NONE};
 use crate::legality::{Entry, Rules, fold_entries};
 use crate::options::Options;
 use crate::relation::RelationCache;
+use crate::table::Table;
 use bh_bytecode::BatchRef;
 
 /// The cost of a partition by a cost model.
@@ -29,8 +30,9 @@ impl Price {
 }
 
 /// Estimates the bytes that cross the memory bus in a batch without and with its partition.
-pub fn moved(batch: &BatchRef<'_>, options: &Options) -> [u64; 2] {
-    let traffic = price(batch, &Options { cost: &cost::TRAFFIC, kernel_bytes: 0, ..options.clone() });
+pub fn moved(batch: &BatchRef<'_>, facts: &Facts, relations: &mut RelationCache, options: &Options) -> [u64; 2] {
+    let options = Options { cost: &cost::TRAFFIC, kernel_bytes: 0, ..options.clone() };
+    let traffic = price_with(batch, facts, relations, &options);
     [traffic.total_unfused(), traffic.total()].map(|bytes| u64::try_from(bytes).unwrap_or(0))
 }
 
@@ -39,33 +41,38 @@ pub fn price(batch: &BatchRef<'_>, options: &Options) -> Price {
     let (mut facts, mut relations) = (Facts::default(), RelationCache::default());
     facts.gather(batch);
     relations.reset(batch.views.len());
-    let rules = Rules::new(batch, &facts, options, &mut relations);
-    let kernel = (options.cost.kernel)(options);
+    price_with(batch, &facts, &mut relations, options)
+}
+
+fn price_with(batch: &BatchRef<'_>, facts: &Facts, relations: &mut RelationCache, options: &Options) -> Price {
+    let rules = Rules::new(batch, facts, options, relations);
+    let kernel = rules.kernel_cost();
     let mut price = Price::default();
-    for block in batch.blocks {
+    let (mut entries, mut own): (Vec<Entry>, Vec<Entry>) = (Vec::new(), Vec::new());
+    let mut free = Table::default();
+    for (number, block) in (0..).zip(batch.blocks) {
         let work = || batch.block_instrs(block).iter().filter(|&&instr| facts.ops[instr as usize].shape != NONE);
-        let mut entries: Vec<Entry> = Vec::new();
+        entries.clear();
         work().for_each(|&instr| rules.entries(instr, &mut entries));
-        entries.sort_by_key(|entry| (entry.base, entry.view));
-        fold_entries(&mut entries);
-        let renamed = |base| batch.renames(block).iter().any(|rename| rename.base == base);
-        let aliased = |base| batch.renames(block).iter().any(|rename| rename.alias == base);
-        let contracted = |base| batch.contracted(block).contains(&base) || (options.cost.free_aliases && aliased(base));
-        let cost: i64 = entries
-            .chunk_by(|a, b| a.base == b.base)
-            .map(|group| {
-                let base = group[0].base;
-                (options.cost.base)(&facts, batch, base, group, contracted(base), renamed(base))
-            })
-            .sum();
-        let alone = |&instr: &u32| -> i64 {
-            let mut own = Vec::new();
+        let mut unfused = 0;
+        for &instr in work() {
+            own.clear();
             rules.entries(instr, &mut own);
             let bases = own.chunk_by(|a, b| a.base == b.base);
-            kernel + bases.map(|group| rules.base_cost_if(group[0].base, group, false)).sum::<i64>()
-        };
-        price.blocks.push(if work().next().is_some() { cost + kernel } else { 0 });
-        price.unfused.push(work().map(alone).sum());
+            unfused += kernel + bases.map(|group| rules.base_cost_if(group[0].base, group, false)).sum::<i64>();
+        }
+        entries.sort_by_key(|entry| (entry.base, entry.view));
+        fold_entries(&mut entries);
+        let aliases = batch.renames(block).iter().map(|rename| &rename.alias).filter(|_| options.cost.free_aliases);
+        batch.contracted(block).iter().chain(aliases).for_each(|&base| free.set(number, base, 1));
+        let renamed = |base| batch.renames(block).iter().any(|rename| rename.base == base);
+        let groups = entries.chunk_by(|a, b| a.base == b.base);
+        let cost = groups.map(|group| {
+            let base = group[0].base;
+            rules.sums_cost(base, &Sums::of(facts, group), free.get(number, base) != NONE, renamed(base))
+        });
+        price.blocks.push(if entries.is_empty() { 0 } else { cost.sum::<i64>() + kernel });
+        price.unfused.push(unfused);
     }
     price
 }

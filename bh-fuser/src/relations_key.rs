@@ -1,13 +1,10 @@
-//! The key of a batch by the relations between its views: programs over ever smaller views have equal keys, step by step.
+//! The key of a batch by the dependencies between its instructions: programs over ever smaller views have equal keys, step by step.
 
+use crate::deps::{Conflict, Dependencies};
 use crate::facts::{Facts, NONE};
 use crate::options::Options;
-use crate::relation::{Relation, RelationCache};
 use crate::rename;
 use bh_bytecode::BatchRef;
-
-/// The most pairs of views that a key may hold.
-const MOST_PAIRS: usize = 4096;
 
 /// Numbers things in the order of their first use.
 struct Numbers(Vec<u32>, u32);
@@ -28,18 +25,18 @@ impl Numbers {
     }
 }
 
-/// Writes the key; false if there are too many pairs of views.
+/// Writes the key.
 ///
 /// It holds whatever the rules look at: opcodes and parameters, which operands are one view, one shape or one base, the
-/// flags of bases, how the views of each written base relate, and whether one of these views leaves little enough of its
-/// base for a rename. That several writes together do must be looked at again.
+/// flags of bases, the dependencies and which of them are conflicts, and whether one of the views of a base that may be renamed
+/// leaves little enough of it. That several writes together do must be looked at again.
 pub fn relations_key(
     batch: &BatchRef<'_>,
     facts: &Facts,
     options: &Options,
-    relations: &mut RelationCache,
+    dependencies: &Dependencies,
     key: &mut Vec<u64>,
-) -> bool {
+) {
     key.clear();
     let (mut views, mut bases) = (Numbers::new(batch.views.len()), Numbers::new(batch.bases.len()));
     let mut shapes = Numbers::new(batch.views.len());
@@ -74,33 +71,27 @@ pub fn relations_key(
             key.push(word);
         }
     }
-    let written = |base: &usize| facts.bases[*base].written;
-    let pairs: usize = (0..used.len()).filter(written).map(|base| used[base].len().pow(2) / 2).sum();
-    if pairs > MOST_PAIRS {
-        return false;
+    for &(earlier, later) in &dependencies.edges {
+        key.push(u64::from(earlier) << 32 | u64::from(later));
     }
-    for base in (0..used.len()).filter(written) {
+    let mut clashing = vec![false; batch.bases.len()];
+    for clash in &dependencies.clashes {
+        let code = match clash.conflict {
+            Conflict::ReadAfterWrite => 0,
+            Conflict::WriteAfterWrite => 1,
+            Conflict::Barrier => 2,
+            Conflict::WriteAfterRead { read, write } => {
+                clashing[clash.base as usize] = true;
+                3 + (u64::from(views.get(read).0) << 2 | u64::from(views.get(write).0) << 33)
+            }
+        };
+        key.extend([u64::from(clash.earlier) << 32 | u64::from(clash.later), code, u64::from(bases.get(clash.base).0)]);
+    }
+    for base in (0..used.len()).filter(|&base| clashing[base]) {
         // Bases are walked by table index, so the index order is part of the key.
         key.push(bases.get(base as u32).0 as u64);
-        let mut overlaps = false;
-        for (at, &a) in used[base].iter().enumerate() {
-            for &b in &used[base][..at] {
-                let code = match relations.get(batch, a, b) {
-                    Relation::Identical => 0,
-                    Relation::Disjoint => 1,
-                    Relation::Contains => 2,
-                    Relation::Inside => 3,
-                    Relation::Overlapping => 4,
-                };
-                overlaps |= code > 1;
-                key.push(code);
-            }
-        }
-        if overlaps {
-            let bytes = |view: &u32| facts.views[*view as usize].bytes;
-            let little = |view: &u32| u64::from(rename::leaves_little(batch, options, base as u32, bytes(view)));
-            key.extend(used[base].iter().map(little));
-        }
+        let bytes = |view: &u32| facts.views[*view as usize].bytes;
+        let little = |view: &u32| u64::from(rename::leaves_little(batch, options, base as u32, bytes(view)));
+        key.extend(used[base].iter().map(little));
     }
-    true
 }

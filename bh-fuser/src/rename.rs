@@ -1,20 +1,26 @@
 //! Renames: what a block's writes leave of a base, and whether copying it is worth a fresh buffer.
 
-use crate::facts::{Facts, NONE};
-use crate::legality::Entry;
+use crate::facts::Facts;
 use crate::options::Options;
 use crate::relation::{Digits, Walk};
 use bh_bytecode::{BatchRef, View};
 
 /// The most views that a rename may copy.
 const MOST_VIEWS: usize = 32;
+/// The most views that a block with a rename may write: what they leave is looked for anew with each that comes.
+const MOST_WRITES: usize = 64;
 
 /// A box in the grid: the range of each digit, largest stride first.
 type Ranges = Vec<(i64, i64)>;
 
-/// May a block with these accesses give the base a fresh buffer? The rest to copy must be small and made of few views.
-pub fn affordable(batch: &BatchRef<'_>, facts: &Facts, options: &Options, base: u32, group: &[Entry]) -> bool {
-    let writes = group.iter().filter(|entry| entry.first_write != NONE).map(|entry| entry.view);
+/// May a block that writes these views give the base a fresh buffer? The rest to copy must be small and made of few views.
+pub fn affordable(
+    batch: &BatchRef<'_>,
+    facts: &Facts,
+    options: &Options,
+    base: u32,
+    writes: impl Iterator<Item = u32> + Clone,
+) -> bool {
     let written: u64 = writes.clone().map(|view| facts.views[view as usize].bytes).sum();
     leaves_little(batch, options, base, written) && uncovered(batch, base, writes).is_some()
 }
@@ -27,6 +33,9 @@ pub fn leaves_little(batch: &BatchRef<'_>, options: &Options, base: u32, written
 
 /// The views of a base that disjoint writes leave untouched; `None` if they cannot be told or are too many.
 pub fn uncovered(batch: &BatchRef<'_>, base: u32, writes: impl Iterator<Item = u32> + Clone) -> Option<Vec<View>> {
+    if writes.clone().nth(MOST_WRITES).is_some() {
+        return None;
+    }
     let digits: Vec<Digits> = writes.map(|view| Digits::of(batch, view)).collect::<Option<_>>()?;
     let mut strides: Vec<i64> = digits.iter().flat_map(|digits| digits.dims()).map(|&(stride, _)| stride).collect();
     strides.push(1);

@@ -9,6 +9,9 @@ use crate::legality::{Entry, Rules, Summary, fold_entries};
 /// Instructions looked at, in all candidate kernels together, for each instruction of the batch.
 const WORK_FACTOR: usize = 6;
 
+/// Bases of which a kernel uses more views are not looked at.
+const MOST_VIEWS: usize = 32;
+
 /// Moves instructions between the blocks that the labels describe.
 pub fn sink(rules: &mut Rules<'_>, dependencies: &Dependencies, labels: &mut [u32]) {
     let facts = rules.facts;
@@ -73,6 +76,9 @@ fn is_cheaper(rules: &mut Rules<'_>, op: u32, from: &[u32], to: &[u32]) -> bool 
             let first = entries.partition_point(|entry| entry.base < base);
             let count = entries[first..].iter().take_while(|entry| entry.base == base).count();
             let group = &entries[first..first + count];
+            if group.len() > MOST_VIEWS {
+                return false;
+            }
             if !group.is_empty() {
                 let renamed = needs_rename(rules, group);
                 saving += sign * rules.base_cost(base, group, renamed);

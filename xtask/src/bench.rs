@@ -1,13 +1,16 @@
-//! `cargo xtask bench`: what the machinery costs, what fusion gains, single statements against NumPy, and programs against
-//! their twins.
+//! `cargo xtask bench`: what the machinery and planning cost, what fusion gains, single statements and loops against NumPy, and
+//! programs against their twins.
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute, target};
 use crate::{demo, install, packages};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `bench overhead`, `bench fusion`, `bench statements`, or benchmark programs.
+/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, or benchmark programs.
 pub fn run(arguments: &[String]) -> Outcome {
+    if arguments.first().is_some_and(|name| name == "planning") {
+        return planning(&arguments[1..]);
+    }
     packages::ensure(&[("cc", "gcc"), ("g++", "g++"), ("pkg-config", "pkg-config")])?;
     let prefix = target().join("prefix");
     install::install(&prefix, "release")?;
@@ -24,12 +27,21 @@ pub fn run(arguments: &[String]) -> Outcome {
         let times = target().join("partition-times.json");
         std::fs::write(&times, output(cargo().args(["bench", "-p", "bh-fuser", "--bench", "partition"]))?)?;
         command.env("BH_PARTITION_TIMES", times);
-    } else if arguments.first().is_some_and(|name| name == "statements") {
-        command.arg(root().join("benches/statements.py")).args(&arguments[1..]);
+    } else if let Some(group) = arguments.first().filter(|name| ["statements", "loops"].contains(&name.as_str())) {
+        command.arg(root().join(format!("benches/{group}.py"))).args(&arguments[1..]);
     } else {
         command.arg(root().join("benches/run.py")).args(arguments);
     }
     command.env("BH_PREFIX", &prefix).env("BH_BENCH_BUILD", target().join("benches"));
+    execute(&mut command)
+}
+
+/// What planning costs, stage by stage; nothing is installed.
+fn planning(arguments: &[String]) -> Outcome {
+    execute(cargo().args(["build", "--release", "-p", "bh-planning"]))?;
+    let mut command = Command::new("python3");
+    command.arg(root().join("benches/planning.py")).args(arguments);
+    command.env("BH_PLANNING", target().join("release/bh-planning"));
     execute(&mut command)
 }
 

@@ -23,8 +23,10 @@ usage: cargo xtask COMMAND
   install --prefix DIR         build (release) and install
   header [--check]             write bh-bridge-c/include/bh.h, or verify that it is current
   bench overhead [--json FILE] cost of recording, of a tiny round trip, of a repeated batch, of start-up
+  bench planning [options]     what planning costs for each operation, by family, stage and length of batches
   bench fusion [options]       costs, kernels and times of the fusion algorithms
   bench statements [options]   single statements against NumPy
+  bench loops [options]        loops over rows, columns and elements against NumPy, first runs too
   bench [NAME...] [options]    benchmark programs against their C twins and NumPy (see benches/README.md)
 ";
 

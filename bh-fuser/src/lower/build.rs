@@ -3,7 +3,9 @@
 use super::draft::Draft;
 use super::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Lowered, SlotMode, Special, Stage, Step, Temporary};
 use super::nest::{self, Access};
-use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
+use crate::facts::NONE;
+use crate::table::Table;
+use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand, steps};
 
 /// Lowers a block of a validated batch whose partition is legal.
 pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
@@ -26,10 +28,11 @@ pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
     let mut builder = Builder {
         batch,
         canonical: canonical_views(batch, &indices),
-        contracted: batch.contracted(block),
+        contracted: Table::of(batch.contracted(block)),
         aliased: batch.renames(block).iter().map(|rename| rename.alias).collect(),
         renamed: batch.renames(block).iter().map(|rename| rename.base).collect(),
         results: Vec::new(),
+        result_at: Table::default(),
         temporaries: Vec::new(),
     };
     builder.build(&indices)
@@ -48,9 +51,8 @@ pub fn copy_stage(batch: &BatchRef<'_>, view: u32, from: BufferRef, to: BufferRe
     draft.finish(batch.shape(view), 0)
 }
 
-/// The result of a reduction: its view, and where it lies until the epilogue reads it.
+/// The result of a reduction: where it lies until the epilogue reads it.
 struct ReductionResult {
-    view: u32,
     buffer: BufferRef,
     access: Access,
 }
@@ -58,12 +60,14 @@ struct ReductionResult {
 struct Builder<'a> {
     batch: &'a BatchRef<'a>,
     /// The first view of the block that equals each of its views.
-    canonical: Vec<(u32, u32)>,
-    contracted: &'a [u32],
+    canonical: Table,
+    contracted: Table,
     /// Bases that become aliases of a fresh buffer, so that writing them would be wasted.
     aliased: Vec<u32>,
     renamed: Vec<u32>,
     results: Vec<ReductionResult>,
+    /// Where each view's result is found there.
+    result_at: Table,
     temporaries: Vec<Temporary>,
 }
 
@@ -107,20 +111,27 @@ impl<'a> Builder<'a> {
     }
 
     fn canonical(&self, view: u32) -> u32 {
-        self.canonical.iter().find(|(known, _)| *known == view).map_or(view, |&(_, first)| first)
+        match self.canonical.get(view, 0) {
+            NONE => view,
+            first => first,
+        }
     }
 
     fn is_contracted(&self, base: u32) -> bool {
-        self.contracted.contains(&base)
+        self.contracted.get(base, 0) != NONE
     }
 
     /// Does the instruction need a reduction's result, or what the epilogue made of one?
     fn reads_result(&self, instr: &Instr, epilogue: &Draft<'_>) -> bool {
         instr.inputs().iter().filter_map(|operand| operand.as_view()).any(|view| {
             let view = self.canonical(view);
-            self.results.iter().any(|result| result.view == view)
-                || epilogue.stores.iter().any(|&(stored, ..)| stored == view)
+            self.result(view).is_some() || epilogue.stores(view)
         })
+    }
+
+    /// The result of a reduction that a view shows.
+    fn result(&self, view: u32) -> Option<&ReductionResult> {
+        self.results.get(self.result_at.get(view, 0) as usize)
     }
 
     fn access(&self, view: u32) -> Access {
@@ -138,11 +149,11 @@ impl<'a> Builder<'a> {
             return draft.constant(dtype, ConstantRef::Batch(operand.as_constant().unwrap_or(0)));
         };
         let view = self.canonical(view);
-        if let Some(&(_, arg)) = draft.current.iter().find(|(known, _)| *known == view) {
+        if let Some(arg) = draft.held(view) {
             return arg;
         }
         let base = self.batch.views[view as usize].base;
-        let arg = if let Some(result) = self.results.iter().find(|result| result.view == view) {
+        let arg = if let Some(result) = self.result(view) {
             let slot = draft.slot(dtype, SlotMode::Read, result.buffer, result.access.clone());
             draft.value(Step::Load { slot }, instr)
         } else if self.is_contracted(base) {
@@ -206,8 +217,7 @@ impl<'a> Builder<'a> {
             }
         };
         draft.set(out, arg);
-        draft.stores.retain(|&(stored, ..)| stored != out);
-        draft.stores.push((out, arg, index));
+        draft.store(out, arg, index);
     }
 
     fn gather_source(&self, view: u32) -> GatherSource {
@@ -261,12 +271,15 @@ impl<'a> Builder<'a> {
         let slot = draft.slot(dtype, SlotMode::Result, buffer, Access { start: access.start, strides, memory: true });
         draft.steps.push(Step::Reduce { opcode: instr.opcode, slot, arg });
         draft.instrs.push(index);
-        self.results.push(ReductionResult { view: out, buffer, access });
+        if self.result(out).is_none() {
+            self.result_at.set(out, 0, self.results.len() as u32);
+        }
+        self.results.push(ReductionResult { buffer, access });
     }
 
     /// Adds the stores that somebody outside the block can see, and moves reductions behind them.
     fn store(&self, draft: &mut Draft<'_>) {
-        for (view, arg, instr) in std::mem::take(&mut draft.stores) {
+        for (view, arg, instr) in draft.take_stores() {
             let base = self.batch.views[view as usize].base;
             if self.is_contracted(base) || self.aliased.contains(&base) {
                 continue;
@@ -304,13 +317,16 @@ fn is_fold(instr: &Instr, batch: &BatchRef<'_>) -> bool {
 
 /// For each view that the instructions use, the first of them that equals it: interned batches have one entry per view,
 /// but a foreign batch may repeat entries.
-fn canonical_views(batch: &BatchRef<'_>, instrs: &[u32]) -> Vec<(u32, u32)> {
-    let mut views: Vec<(u32, u32)> = Vec::with_capacity(3 * instrs.len());
+fn canonical_views(batch: &BatchRef<'_>, instrs: &[u32]) -> Table {
+    let (mut views, mut first) = (Table::default(), Table::default());
+    views.reset(3 * instrs.len());
+    first.reset(3 * instrs.len());
     for &instr in instrs {
         for view in batch.instrs[instr as usize].operands().iter().filter_map(|operand| operand.as_view()) {
-            if views.iter().any(|&(known, _)| known == view) {
+            if views.get(view, 0) != NONE {
                 continue;
             }
+            steps::add(1);
             let record = &batch.views[view as usize];
             let same = |other: u32| {
                 let candidate = &batch.views[other as usize];
@@ -320,8 +336,18 @@ fn canonical_views(batch: &BatchRef<'_>, instrs: &[u32]) -> Vec<(u32, u32)> {
                     && batch.shape(other) == batch.shape(view)
                     && batch.stride(other) == batch.stride(view)
             };
-            let first = views.iter().map(|&(_, first)| first).find(|&other| same(other)).unwrap_or(view);
-            views.push((view, first));
+            let words = batch.shape(view).iter().chain(batch.stride(view)).chain([&record.start]);
+            let mix = |hash: u32, word: &i64| (hash ^ *word as u32 ^ (*word >> 32) as u32).wrapping_mul(0x9e37_79b9);
+            let mut place = words.fold(record.rank, mix);
+            let known = loop {
+                match first.get(record.base, place) {
+                    NONE => break view,
+                    other if same(other) => break other,
+                    _ => place = place.wrapping_add(1),
+                }
+            };
+            first.set(record.base, place, known);
+            views.set(view, 0, known);
         }
     }
     views

@@ -4,7 +4,9 @@ use super::kernel::{
     Arg, BufferRef, ConstantRef, GatherSource, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass,
 };
 use super::nest::{self, Access, Nest};
-use bh_bytecode::DType;
+use crate::facts::NONE;
+use crate::table::Table;
+use bh_bytecode::{DType, steps};
 use std::collections::HashMap;
 
 /// A stage under construction.
@@ -14,14 +16,17 @@ pub(super) struct Draft<'a> {
     pub(super) steps: Vec<Step>,
     pub(super) instrs: Vec<u32>,
     values: u16,
-    pub(super) constants: Vec<(DType, ConstantRef)>,
+    constants: Vec<(DType, ConstantRef)>,
+    constant_at: Table,
     /// The values of the computations so far.
     computed: HashMap<Step, Arg>,
     pub(super) gathers: Vec<GatherSource>,
-    /// What each view holds at this point of the block.
-    pub(super) current: Vec<(u32, Arg)>,
-    /// What must be written at the end: view, value, instruction.
-    pub(super) stores: Vec<(u32, Arg, u32)>,
+    /// What views hold at this point of the block, and where each is found there.
+    current: Vec<Arg>,
+    current_at: Table,
+    /// What must be written at the end: view, value, instruction; and where each view is found there.
+    stores: Vec<Option<(u32, Arg, u32)>>,
+    store_at: Table,
     /// Strides of the sources of the first reduction.
     pub(super) folded: Option<Vec<&'a [i64]>>,
 }
@@ -46,11 +51,41 @@ impl Draft<'_> {
     }
 
     pub(super) fn constant(&mut self, dtype: DType, constant: ConstantRef) -> Arg {
-        let at = self.constants.iter().position(|known| *known == (dtype, constant)).unwrap_or_else(|| {
+        let number = match constant {
+            ConstantRef::Batch(number) => number,
+            ConstantRef::Zero(_) => NONE,
+        };
+        let mut at = self.constant_at.get(dtype as u32, number);
+        if at == NONE {
+            at = self.constants.len() as u32;
             self.constants.push((dtype, constant));
-            self.constants.len() - 1
-        });
+            self.constant_at.set(dtype as u32, number, at);
+        }
         Arg::Constant(at as u16)
+    }
+
+    /// What a view holds at this point of the block, as far as it was loaded or computed.
+    pub(super) fn held(&self, view: u32) -> Option<Arg> {
+        self.current.get(self.current_at.get(view, 0) as usize).copied()
+    }
+
+    /// Is a view to be written at the end?
+    pub(super) fn stores(&self, view: u32) -> bool {
+        self.store_at.get(view, 0) != NONE
+    }
+
+    /// Lets a view be written at the end, after all others so far.
+    pub(super) fn store(&mut self, view: u32, arg: Arg, instr: u32) {
+        if let Some(known) = self.stores.get_mut(self.store_at.get(view, 0) as usize) {
+            *known = None;
+        }
+        self.store_at.set(view, 0, self.stores.len() as u32);
+        self.stores.push(Some((view, arg, instr)));
+    }
+
+    /// What is to be written at the end, in order: view, value, instruction.
+    pub(super) fn take_stores(&mut self) -> impl Iterator<Item = (u32, Arg, u32)> + use<> {
+        std::mem::take(&mut self.stores).into_iter().flatten()
     }
 
     pub(super) fn slot(&mut self, dtype: DType, mode: SlotMode, buffer: BufferRef, access: Access) -> u16 {
@@ -60,9 +95,12 @@ impl Draft<'_> {
     }
 
     pub(super) fn set(&mut self, view: u32, arg: Arg) {
-        match self.current.iter_mut().find(|(known, _)| *known == view) {
-            Some(entry) => entry.1 = arg,
-            None => self.current.push((view, arg)),
+        match self.current.get_mut(self.current_at.get(view, 0) as usize) {
+            Some(known) => *known = arg,
+            None => {
+                self.current_at.set(view, 0, self.current.len() as u32);
+                self.current.push(arg);
+            }
         }
     }
 
@@ -81,6 +119,7 @@ impl Draft<'_> {
             instrs: self.instrs,
             ..Parameters::default()
         };
+        let mut first = Table::default();
         for (index, ((mut slot, buffer), access)) in slots.into_iter().zip(rest).enumerate() {
             slot.inner = match access.strides[rank - 1] {
                 _ if parameters.extents[rank - 1] == 1 && slot.mode != SlotMode::Index => StrideClass::Unit,
@@ -94,7 +133,18 @@ impl Draft<'_> {
                     && parameters.starts[other] == access.start
                     && parameters.strides[other * rank..][..rank] == access.strides
             };
-            slot.same_as = (0..index).find(|&other| same(other)).unwrap_or(index) as u16;
+            // Places of equal hashes that differ are compared with all.
+            let (a, b) = hash(buffer, &access);
+            let known = first.get(a, b) as usize;
+            slot.same_as = match known {
+                _ if known >= index => index,
+                known if same(known) => known,
+                _ => (0..index).find(|&other| same(other)).unwrap_or(index),
+            } as u16;
+            if known >= index {
+                first.set(a, b, index as u32);
+            }
+            steps::add(rank);
             kernel.slots.push(slot);
             parameters.buffers.push(buffer);
             parameters.starts.push(access.start);
@@ -170,6 +220,19 @@ impl Draft<'_> {
         self.steps = steps;
         self.instrs = instrs;
     }
+}
+
+/// A hash of a buffer and the places in it.
+fn hash(buffer: BufferRef, access: &Access) -> (u32, u32) {
+    let code = match buffer {
+        BufferRef::Base(base) => u64::from(base) << 2,
+        BufferRef::Fresh(base) => u64::from(base) << 2 | 1,
+        BufferRef::Temporary(number) => u64::from(number) << 2 | 2,
+        BufferRef::None => 3,
+    };
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let hash = access.strides.iter().fold(mix(code, access.start as u64), |hash, &stride| mix(hash, stride as u64));
+    ((hash >> 33) as u32, hash as u32)
 }
 
 fn renumber(arg: &mut Arg, values: &[u16]) {

@@ -157,6 +157,8 @@ pub(super) struct Chain<'a> {
     pub(super) unit: i64,
     /// Bytes that kernels would read in the plain order, of which the chain's nests know nothing.
     pub(super) spared: u64,
+    /// Arrays and accesses that were looked at so far.
+    pub(super) looked: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -197,12 +199,14 @@ impl<'a> Chain<'a> {
             reason: None,
             unit: 1,
             spared: 0,
+            looked: 0,
         }
     }
 
     /// Takes in blocks up to `limit`, as far as the chain goes. An error is the block whose rows are too many.
     pub(super) fn extend(&mut self, limit: u32) -> Result<(), u32> {
         for block in self.first..limit {
+            self.looked += self.arrays.iter().map(|array| 1 + array.accesses.len()).sum::<usize>() + self.nests.len();
             let Some(swept) = self.block(block) else {
                 self.reason.get_or_insert(Apart::Special);
                 break;

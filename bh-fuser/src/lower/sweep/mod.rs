@@ -38,7 +38,7 @@ mod union;
 mod window;
 
 use super::kernel::Stage;
-use bh_bytecode::{Base, BatchRef, DType};
+use bh_bytecode::{Base, BatchRef, DType, steps};
 use chain::Chain;
 pub use figures::{Figures, figures};
 pub use lockstep::{Joined, Turn};
@@ -193,6 +193,8 @@ pub enum Apart {
     Rows,
     /// A sweep would save too little.
     Gain,
+    /// Looking for more sweeps would cost more than it is likely to save.
+    Effort,
 }
 
 impl Apart {
@@ -204,6 +206,7 @@ impl Apart {
             Apart::Unbounded => "one needs rows of the other's arrays at no bounded distance",
             Apart::Rows => "the rows in use at once would not fit the cache",
             Apart::Gain => "it would save too little",
+            Apart::Effort => "looking for more sweeps in so long a batch would cost too much",
         }
     }
 }
@@ -217,6 +220,10 @@ pub struct Sweeps {
     pub apart: Vec<(u32, Apart)>,
 }
 
+/// What the search for sweeps may look at, accesses and arrays of chains, for each instruction of a batch and in any case.
+const EFFORT: usize = 100;
+const LEAST_EFFORT: usize = 20_000;
+
 /// The sweeps of a batch with a partition.
 pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Sweeps {
     let mut sweeps = Sweeps::default();
@@ -226,14 +233,22 @@ pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Sweeps {
     }
     let facts = chain::Facts::new(batch);
     let mut first = 0;
+    let most = EFFORT * batch.instrs.len() + LEAST_EFFORT;
+    let mut looked = 0;
     while first + 1 < blocks {
-        let mut outcome = longest(batch, &facts, options, first, blocks);
+        if looked > most {
+            sweeps.apart.push((first, Apart::Effort));
+            break;
+        }
+        let before = looked;
+        let mut outcome = longest(batch, &facts, options, first, blocks, &mut looked);
         if let Ok((sweep, true)) = &outcome {
             let end = best_end(batch, &facts, first, sweep.blocks.end);
             if end < sweep.blocks.end {
-                outcome = longest(batch, &facts, options, first, end).or(outcome);
+                outcome = longest(batch, &facts, options, first, end, &mut looked).or(outcome);
             }
         }
+        steps::add(looked - before);
         first = match outcome.map(|(sweep, _)| sweep) {
             Ok(sweep) => {
                 let end = sweep.blocks.end;
@@ -259,11 +274,14 @@ fn longest(
     options: &SweepOptions<'_>,
     first: u32,
     limit: u32,
+    looked: &mut usize,
 ) -> Result<(Sweep, bool), Apart> {
     let mut end = limit;
     loop {
         let mut chain = Chain::new(batch, facts, options, first);
-        match chain.extend(end).and_then(|()| window::finish(chain, options)) {
+        let extended = chain.extend(end);
+        *looked += chain.looked;
+        match extended.and_then(|()| window::finish(chain, options)) {
             Err(block) if block > first && block < end => end = block,
             Err(_) => return Err(Apart::Rows),
             // A chain that was cut until nothing was left.
