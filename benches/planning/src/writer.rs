@@ -115,7 +115,7 @@ impl Writer {
 
     /// `out -= a · b` by a temporary.
     pub fn subtract_product(&mut self, out: Array, a: Array, b: Array) {
-        let product = self.temporary(&out.view.shape().to_vec());
+        let product = self.temporary(out.view.shape());
         self.binary(Opcode::Multiply, product, a, b);
         self.binary(Opcode::Subtract, out, out, product);
         self.drop(product);
@@ -123,7 +123,7 @@ impl Writer {
 
     /// `out = Σ a · b` over all axes by a temporary.
     pub fn dot(&mut self, out: Array, a: Array, b: Array) {
-        let product = self.temporary(&a.view.shape().to_vec());
+        let product = self.temporary(a.view.shape());
         self.binary(Opcode::Multiply, product, a, b);
         self.sum(out, product, (1 << a.view.rank()) - 1);
         self.drop(product);
