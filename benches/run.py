@@ -102,7 +102,10 @@ def main():
     parser.add_argument("--json", type=Path)
     parser.add_argument("--resume", action="store_true", help="keep what the JSON file has of the same runs")
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--stack", metavar="NAME", help="the stack to run on, instead of BH_STACK's")
     args = parser.parse_args()
+    if args.stack:
+        os.environ["BH_STACK"] = args.stack
     prefix = os.environ.get("BH_PREFIX")
     if not prefix:
         parser.error("BH_PREFIX must name the directory that bh is installed in")

@@ -90,6 +90,33 @@ pub fn tolerance(opcode: Opcode, input: DType) -> Tolerance {
     }
 }
 
+/// The tolerance of an elementwise opcode that an OpenCL device computes with its own functions: the bounds that OpenCL
+/// sets for them, and the oracle's own error.
+pub fn opencl_tolerance(opcode: Opcode, input: DType) -> Tolerance {
+    let own = tolerance(opcode, input);
+    if own == Tolerance::Exact {
+        return own;
+    }
+    if input.is_complex() {
+        // Some functions of parts, one after the other.
+        return match own {
+            Tolerance::Ulps(_) => Tolerance::Ulps(8),
+            Tolerance::Normwise(bound) => Tolerance::Normwise(4.0 * bound),
+            Tolerance::Power(bound) => Tolerance::Power(4.0 * bound),
+            other => other,
+        };
+    }
+    let bound = match opcode {
+        Opcode::Power | Opcode::Erf | Opcode::Erfc => 16,
+        Opcode::Arctan2 => 6,
+        Opcode::Tan | Opcode::Arctan | Opcode::Tanh => 5,
+        Opcode::Exp | Opcode::Exp2 | Opcode::Expm1 | Opcode::Log | Opcode::Log2 | Opcode::Log10 => 3,
+        Opcode::Log1p => 2,
+        _ => 4,
+    };
+    Tolerance::Ulps(bound + if input == DType::F32 { 1 } else { 2 })
+}
+
 /// May two right results of the opcode on inputs of a type differ at all? Sums and products depend on the order of their
 /// elements, and so does the sign of a zero that is the extreme of zeros of both signs.
 pub fn may_differ(opcode: Opcode, input: DType) -> bool {

@@ -12,10 +12,14 @@ pub use sprinkle::sprinkled;
 
 use crate::batch::Batch;
 use crate::compare::{Tolerance, compare, may_differ, tolerance};
+
 use crate::dtype::{DType, TypeSet};
 use crate::dump::Dump;
 use crate::interp::{InterpError, Interpreter, Magnitudes, Memory};
 use crate::opcode::{Kind, Opcode};
+
+/// The tolerance of an elementwise opcode on inputs of a type.
+pub type Bounds = fn(Opcode, DType) -> Tolerance;
 
 /// What random programs may contain.
 #[derive(Clone, Debug)]
@@ -96,12 +100,17 @@ impl Oracle {
     /// Compares contents with the oracle's, base by base, and describes the first base that differs. A base which one
     /// inexact operation wrote as a whole is compared within that operation's tolerance, any other bit by bit.
     pub fn check(&self, batch: &Batch, actual: &Memory) -> Result<(), String> {
+        self.check_within(batch, actual, tolerance)
+    }
+
+    /// [`Oracle::check`] with other tolerances of elementwise operations.
+    pub fn check_within(&self, batch: &Batch, actual: &Memory, bounds: Bounds) -> Result<(), String> {
         for (index, base) in batch.bases.iter().enumerate() {
             let Some(expected) = self.memory.get(base.id) else { continue };
             let Some(actual) = actual.get(base.id) else {
                 return Err(format!("base {index} (identity {}) has no data", base.id));
             };
-            let (tolerance, writers) = self.tolerance(batch, index as u32);
+            let (tolerance, writers) = self.tolerance(batch, index as u32, bounds);
             compare(base.dtype(), expected, actual, &tolerance).map_err(|difference| {
                 format!("base {index} (identity {}), written by instructions {writers:?}: {difference}", base.id)
             })?;
@@ -110,7 +119,7 @@ impl Oracle {
     }
 
     /// The tolerance of a base, and the instructions that write it.
-    fn tolerance(&self, batch: &Batch, base: u32) -> (Tolerance, Vec<usize>) {
+    fn tolerance(&self, batch: &Batch, base: u32, bounds: Bounds) -> (Tolerance, Vec<usize>) {
         let tables = batch.as_ref();
         let writes = |index: &usize| {
             batch.instrs[*index]
@@ -128,7 +137,7 @@ impl Oracle {
             return (Tolerance::Exact, writers);
         }
         if instr.opcode.kind() == Kind::Elementwise {
-            return (tolerance(instr.opcode, input), writers);
+            return (bounds(instr.opcode, input), writers);
         }
         let shape = instr.inputs()[0].as_view().map_or(&[][..], |view| tables.shape(view));
         let folded = (0..shape.len()).filter(|axis| instr.param >> axis & 1 == 1).map(|axis| shape[axis]);

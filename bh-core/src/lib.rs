@@ -9,6 +9,7 @@ pub mod export;
 pub mod foreign;
 mod guard;
 mod host;
+pub mod kernel_store;
 mod link;
 pub mod loader;
 pub mod log;

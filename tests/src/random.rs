@@ -1,6 +1,6 @@
 //! Random programs on stacks: every stack gives what the oracle gives.
 
-use crate::run;
+use crate::{run, stacks};
 use bh_bytecode::DType;
 use bh_bytecode::interp::InterpError;
 use bh_bytecode::random::{Options, Oracle, Program, program, shrink};
@@ -48,7 +48,7 @@ fn minimised(
 
 fn check(stack: &mut Stack, program: &Program, oracle: &Result<Oracle, InterpError>) -> Result<(), String> {
     match (oracle, run::run(stack, program)) {
-        (Ok(oracle), Ok(memory)) => oracle.check(&program.batch, &memory),
+        (Ok(oracle), Ok(memory)) => oracle.check_within(&program.batch, &memory, stacks::bounds(stack.name())),
         (Ok(_), Err(error)) => Err(format!("the stack fails: {error}")),
         (Err(_), Err(_)) => Ok(()),
         (Err(error), Ok(_)) => Err(format!("only the oracle fails: {error}")),

@@ -1,5 +1,7 @@
 //! The stacks under test, from the config files of `config/test/`.
 
+use bh_bytecode::compare::{opencl_tolerance, tolerance};
+use bh_bytecode::random::Bounds;
 use bh_core::config::Config;
 use bh_core::error::Result;
 use bh_core::stack::Stack;
@@ -34,6 +36,11 @@ pub fn config(stack: &str) -> Result<Config> {
 pub fn from_text(source: &str, text: &str) -> Result<Config> {
     let text = format!("library_path = [{:?}]\n{text}", libraries().display().to_string());
     Config::from_text(source, &text)
+}
+
+/// How far elementwise operations of a stack may be from the oracle.
+pub fn bounds(stack: &str) -> Bounds {
+    if stack.starts_with("opencl") { opencl_tolerance } else { tolerance }
 }
 
 /// Loads a conformance stack.

@@ -1,7 +1,6 @@
 //! Tier 1: kernels that have proved hot are compiled to machine code, in the background, and run in place of their block
 //! operations with the same bits. Without the compiler's library nothing changes but the speed.
 
-mod disk;
 mod gate;
 mod kernel;
 mod library;
@@ -15,9 +14,9 @@ pub(crate) use request::{can_join, divider, request};
 use crate::primitives::Primitives;
 use crate::settings::{Jit, Settings};
 use bh_core::abi::log_level;
+use bh_core::kernel_store::KernelStore;
 use bh_core::{Counter, Host};
 use bh_jit_abi::{Artifact, Divider, Request};
-use disk::Disk;
 use library::Compiler;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +57,7 @@ struct Shared {
 /// What compiling needs; made when the first kernel is hot.
 struct Tools {
     compiler: Option<Compiler>,
-    disk: Option<Disk>,
+    disk: Option<KernelStore>,
     failed: bool,
 }
 
@@ -202,7 +201,7 @@ impl Shared {
         let Some(library) = &self.library else { return };
         let tools = tools.get_or_insert_with(|| Tools {
             compiler: None,
-            disk: self.cache.clone().and_then(|directory| Disk::new(directory, library::identity(library))),
+            disk: self.cache.clone().and_then(|directory| KernelStore::new(directory, library::identity(library))),
             failed: false,
         });
         let request = kernel.request().encode();

@@ -1,8 +1,8 @@
 //! Compiled kernels on disk: one file each, in a directory of the user alone. A file holds its key; what does not match is
 //! as if it were not there.
 
+use crate::private;
 use bh_bytecode::hash::hash_bytes;
-use bh_core::private;
 use std::fs;
 use std::path::PathBuf;
 
@@ -11,17 +11,17 @@ const MAGIC: &[u8; 8] = b"bhkern 1";
 const FILES: usize = 4096;
 
 /// A directory of compiled kernels.
-pub(super) struct Disk {
+pub struct KernelStore {
     directory: PathBuf,
-    /// What is part of every key: the compiler's build.
+    /// What is part of every key: the compiler's build, or the device and its driver.
     identity: Vec<u8>,
 }
 
-impl Disk {
+impl KernelStore {
     /// The cache in a directory; `None` if that is not the user's alone and cannot be made so.
-    pub(super) fn new(directory: PathBuf, identity: Vec<u8>) -> Option<Disk> {
+    pub fn new(directory: PathBuf, identity: Vec<u8>) -> Option<KernelStore> {
         private::make_directory(&directory).ok()?;
-        Some(Disk { directory, identity })
+        Some(KernelStore { directory, identity })
     }
 
     fn key(&self, request: &[u8]) -> Vec<u8> {
@@ -33,14 +33,14 @@ impl Disk {
     }
 
     /// The artifact that was stored for a request.
-    pub(super) fn read(&self, request: &[u8]) -> Option<Vec<u8>> {
+    pub fn read(&self, request: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(request);
         let content = private::read(&self.file(&key)).ok().flatten()?;
         content.strip_prefix(MAGIC)?.strip_prefix(key.as_slice()).map(<[u8]>::to_vec)
     }
 
     /// Stores an artifact. That it cannot be stored is no error: it will be compiled again.
-    pub(super) fn write(&self, request: &[u8], artifact: &[u8]) {
+    pub fn write(&self, request: &[u8], artifact: &[u8]) {
         let key = self.key(request);
         let _ = private::write(&self.file(&key), [MAGIC, key.as_slice(), artifact].concat());
         self.make_room();
@@ -67,12 +67,12 @@ mod tests {
     #[test]
     fn only_what_was_stored_is_read() {
         let directory = std::env::temp_dir().join(format!("bh-kernels-{}", std::process::id()));
-        let disk = Disk::new(directory.clone(), vec![1]).unwrap();
+        let disk = KernelStore::new(directory.clone(), vec![1]).unwrap();
         assert_eq!(disk.read(b"request"), None);
         disk.write(b"request", b"artifact");
         assert_eq!(disk.read(b"request").as_deref(), Some(&b"artifact"[..]));
         assert_eq!(disk.read(b"another"), None);
-        let other = Disk::new(directory.clone(), vec![2]).unwrap();
+        let other = KernelStore::new(directory.clone(), vec![2]).unwrap();
         assert_eq!(other.read(b"request"), None, "another build of the compiler");
         // Damage, and files that others may write, are ignored.
         let file = disk.file(&disk.key(b"request"));

@@ -1,0 +1,183 @@
+//! From lowered kernels to OpenCL C.
+
+mod fold;
+mod numbers;
+mod scan;
+mod scatter;
+mod stage;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub(crate) use fold::Fold;
+pub(crate) use numbers::Variant;
+pub(crate) use scan::accumulate;
+pub(crate) use scatter::scatter;
+pub(crate) use stage::stage;
+
+use bh_bytecode::c::{Dialect, complete};
+use bh_bytecode::{BatchRef, DType};
+use bh_fuser::lower::{BufferRef, ConstantRef, Lowered, Special, lower};
+
+/// What the text may rely on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// Items of a work-group.
+    pub(crate) group: usize,
+    /// Work-groups that fill the device, and some.
+    pub(crate) groups: usize,
+    /// Bytes of a kernel's arguments.
+    pub(crate) parameter_bytes: usize,
+}
+
+impl Target {
+    /// Items that fill the device.
+    pub(crate) fn items(&self) -> i64 {
+        (self.group * self.groups) as i64
+    }
+}
+
+/// Memory that a kernel works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// That of a slot.
+    Of(BufferRef),
+    /// Memory of the launches of one block, by number.
+    Scratch(u16),
+    /// Where failures are noted.
+    Failures,
+}
+
+/// A kernel's text and what it is to be launched with. Arguments come in the order of these fields.
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    /// The complete text; its one kernel is `bh`.
+    pub(crate) text: String,
+    pub(crate) places: Vec<Place>,
+    pub(crate) constants: Vec<(DType, ConstantRef)>,
+    /// Sizes, strides and offsets, if they are not in the text.
+    pub(crate) numbers: Vec<i64>,
+    /// Are they 64 bits wide?
+    pub(crate) wide: bool,
+    /// Do they come in a buffer, because they are too many for arguments?
+    pub(crate) packed: bool,
+    /// Work-groups, and items of one.
+    pub(crate) groups: usize,
+    pub(crate) group: usize,
+    /// The instructions (indices in the batch) that may note a failure, by the number that they note.
+    pub(crate) failing: Vec<(u32, bool, i64)>,
+}
+
+/// A parameter list and a body around which a kernel is made.
+pub(crate) struct Writer {
+    pub(crate) numbers: numbers::Numbers,
+    places: Vec<(Place, DType, bool)>,
+    constants: Vec<(DType, ConstantRef)>,
+    pub(crate) failing: Vec<(u32, bool, i64)>,
+}
+
+impl Writer {
+    pub(crate) fn new(variant: Variant, wide: bool) -> Writer {
+        let numbers = numbers::Numbers::new(variant, wide);
+        Writer { numbers, places: Vec::new(), constants: Vec::new(), failing: Vec::new() }
+    }
+
+    /// The name of a buffer.
+    pub(crate) fn buffer(&mut self, place: Place, dtype: DType, writes: bool) -> String {
+        let at = self.places.iter().position(|(known, ..)| *known == place).unwrap_or_else(|| {
+            self.places.push((place, dtype, false));
+            self.places.len() - 1
+        });
+        self.places[at].2 |= writes;
+        format!("b{at}")
+    }
+
+    /// The name of a constant.
+    pub(crate) fn constant(&mut self, dtype: DType, constant: ConstantRef) -> String {
+        let at = self.constants.iter().position(|known| *known == (dtype, constant)).unwrap_or_else(|| {
+            self.constants.push((dtype, constant));
+            self.constants.len() - 1
+        });
+        format!("c{at}")
+    }
+
+    /// The number under which an instruction notes a failing index among so many elements.
+    pub(crate) fn failure(&mut self, instr: u32, signed: bool, len: i64) -> usize {
+        self.failing.push((instr, signed, len));
+        self.failing.len()
+    }
+
+    /// The type of indices.
+    pub(crate) fn index(&self) -> &'static str {
+        if self.numbers.wide { "long" } else { "int" }
+    }
+
+    /// Makes the kernel.
+    pub(crate) fn finish(self, target: &Target, groups: usize, group: usize, body: &str) -> Code {
+        let index = self.index();
+        let mut parameters: Vec<String> = Vec::new();
+        for (at, (place, dtype, writes)) in self.places.iter().enumerate() {
+            let name = bh_bytecode::c::type_name(*dtype);
+            parameters.push(match place {
+                Place::Failures => format!("__global int *restrict b{at}"),
+                _ if *writes => format!("__global {name} *restrict b{at}"),
+                _ => format!("__global const {name} *restrict b{at}"),
+            });
+        }
+        let bytes: usize = self.constants.iter().map(|(dtype, _)| dtype.size().max(4)).sum();
+        for (at, (dtype, _)) in self.constants.iter().enumerate() {
+            parameters.push(format!("const {} c{at}", bh_bytecode::c::type_name(*dtype)));
+        }
+        let numbers = self.numbers.values;
+        let width = if self.numbers.wide { 8 } else { 4 };
+        let packed = numbers.len() * width + bytes + 8 * self.places.len() > target.parameter_bytes * 3 / 4;
+        let mut named = String::new();
+        if packed {
+            parameters.push(format!("__global const {index} *restrict numbers"));
+            for at in 0..numbers.len() {
+                named += &format!("#define n{at} numbers[{at}]\n");
+            }
+        } else {
+            parameters.extend((0..numbers.len()).map(|at| format!("const {index} n{at}")));
+        }
+        let parameters = parameters.join(", ");
+        let text = format!(
+            "{named}__kernel __attribute__((reqd_work_group_size({group}, 1, 1)))\nvoid bh({parameters}) {{\n{body}}}\n"
+        );
+        Code {
+            text: complete(Dialect::OpenCl, &text),
+            places: self.places.into_iter().map(|(place, ..)| place).collect(),
+            constants: self.constants,
+            numbers,
+            wide: self.numbers.wide,
+            packed,
+            groups,
+            group,
+            failing: self.failing,
+        }
+    }
+}
+
+/// The kernels of a block as text: without the functions that they call, for golden tests and reports.
+pub fn text_of(batch: &BatchRef<'_>, block: u32, specialised: bool) -> String {
+    let target = Target { group: 256, groups: 64, parameter_bytes: 1024 };
+    let variant = if specialised { Variant::Specialised } else { Variant::Parameterised };
+    let mut codes: Vec<Code> = Vec::new();
+    match lower(batch, block) {
+        Lowered::Nothing => {}
+        Lowered::Loops(stages, _) => {
+            let mut scratch = Vec::new();
+            stages.iter().for_each(|part| codes.extend(stage(part, &target, variant, &mut scratch)));
+        }
+        Lowered::Special(Special::Accumulate(instr)) => codes.extend(accumulate(batch, instr, &target, variant).0),
+        Lowered::Special(Special::Scatter(instr)) => {
+            codes.extend(scatter(batch, instr, &target, variant).map_or(Vec::new(), |found| found.0));
+        }
+        Lowered::Special(Special::Extension(_)) => {}
+    }
+    let shown = |code: &Code| {
+        let kernel = code.text.find("__kernel").map_or("", |at| &code.text[at..]);
+        format!("// {} groups of {}, numbers {:?}\n{kernel}", code.groups, code.group, code.numbers)
+    };
+    codes.iter().map(shown).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,144 @@
+//! Texts of kernels: golden files in `tests/golden`, rewritten if `BH_WRITE_GOLDEN` is set.
+
+use super::*;
+use bh_bytecode::batch::base_flags;
+use bh_bytecode::{Base, Batch, Constant, Instr, Opcode, Operand, View};
+
+struct Program(Batch);
+
+impl Program {
+    fn new() -> Program {
+        Program(Batch::default())
+    }
+
+    fn base(&mut self, dtype: DType, len: i64) -> u32 {
+        let id = self.0.bases.len() as u64 + 1;
+        let flags = base_flags::LIVE_OUT;
+        self.0.push_base(Base { flags, ..Base::new(id, dtype, len) })
+    }
+
+    fn view(&mut self, base: u32, start: i64, shape: &[i64], stride: &[i64]) -> Operand {
+        Operand::view(self.0.push_view(base, &View::new(start, shape, stride).unwrap()))
+    }
+
+    fn array(&mut self, dtype: DType, shape: &[i64]) -> Operand {
+        let base = self.base(dtype, shape.iter().product());
+        Operand::view(self.0.push_view(base, &View::contiguous(shape).unwrap()))
+    }
+
+    fn push(&mut self, opcode: Opcode, param: u16, operands: &[Operand]) {
+        self.0.push_instr(Instr { param, ..Instr::new(opcode, operands) });
+    }
+
+    /// The texts of all instructions as one block, in both variants.
+    fn text(&mut self, contracted: &[u32]) -> String {
+        let all: Vec<u32> = (0..self.0.instrs.len() as u32).collect();
+        self.0.push_block(&all, contracted);
+        let batch = self.0.as_ref();
+        format!("// Parameterised.\n{}\n// Specialised.\n{}", text_of(&batch, 0, false), text_of(&batch, 0, true))
+    }
+}
+
+fn golden(name: &str, text: &str) {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.cl"));
+    if std::env::var_os("BH_WRITE_GOLDEN").is_some() {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(text, expected, "{}", file.display());
+}
+
+#[test]
+fn elementwise_with_a_constant() {
+    let mut program = Program::new();
+    let [a, b, c] = [0; 3].map(|_| program.array(DType::F64, &[1000, 1000]));
+    let two = Operand::constant(program.0.push_constant(Constant::from_value(2.0)));
+    program.push(Opcode::Multiply, 0, &[b, a, two]);
+    program.push(Opcode::Sin, 0, &[c, b]);
+    golden("elementwise", &program.text(&[]));
+}
+
+#[test]
+fn a_stencil_of_shifted_views() {
+    let mut program = Program::new();
+    let (grid, out) = (program.base(DType::F32, 100), program.base(DType::F32, 64));
+    let up = program.view(grid, 1, &[8, 8], &[10, 1]);
+    let down = program.view(grid, 21, &[8, 8], &[10, 1]);
+    let result = program.view(out, 0, &[8, 8], &[8, 1]);
+    program.push(Opcode::Add, 0, &[result, up, down]);
+    golden("stencil", &program.text(&[]));
+}
+
+#[test]
+fn a_full_reduction_in_two_kernels() {
+    let mut program = Program::new();
+    let values = program.array(DType::F64, &[1 << 20]);
+    let squares = program.array(DType::F64, &[1 << 20]);
+    let sum = program.array(DType::F64, &[]);
+    program.push(Opcode::Multiply, 0, &[squares, values, values]);
+    program.push(Opcode::AddReduce, 1, &[sum, squares]);
+    golden("sum_of_squares", &program.text(&[1]));
+}
+
+#[test]
+fn reductions_of_rows_and_of_columns() {
+    for (name, axes) in [("columns", 0b01), ("rows", 0b10)] {
+        let mut program = Program::new();
+        let values = program.array(DType::I32, &[4096, 4096]);
+        let result = program.array(DType::I32, &[4096]);
+        program.push(Opcode::MaximumReduce, axes, &[result, values]);
+        golden(name, &program.text(&[]));
+    }
+}
+
+#[test]
+fn gathers_check_their_indices() {
+    let mut program = Program::new();
+    let source = program.array(DType::C64, &[30, 40]);
+    let index = program.array(DType::I64, &[500]);
+    let result = program.array(DType::C64, &[500]);
+    program.push(Opcode::Gather, 0, &[result, source, index]);
+    golden("gather", &program.text(&[]));
+}
+
+#[test]
+fn scans_and_scatters() {
+    let mut program = Program::new();
+    let values = program.array(DType::F64, &[1 << 20]);
+    let result = program.array(DType::F64, &[1 << 20]);
+    program.push(Opcode::AddAccumulate, 1, &[result, values]);
+    golden("accumulate", &program.text(&[]));
+    for (name, opcode) in [("scatter", Opcode::Scatter), ("scatter_add", Opcode::ScatterAdd)] {
+        let mut program = Program::new();
+        let target = program.array(DType::F32, &[100]);
+        let values = program.array(DType::F32, &[5000]);
+        let index = program.array(DType::I64, &[5000]);
+        program.push(opcode, 0, &[target, values, index]);
+        golden(name, &program.text(&[]));
+    }
+}
+
+#[test]
+fn large_arrays_get_wide_indices_and_many_numbers_a_buffer() {
+    let mut program = Program::new();
+    let [a, b] = [0; 2].map(|_| program.array(DType::I8, &[3_000_000_000]));
+    program.push(Opcode::Invert, 0, &[b, a]);
+    let text = program.text(&[]);
+    assert!(text.contains("const long n0") && text.contains("3000000000L"), "{text}");
+    let mut program = Program::new();
+    let (grid, out) = (program.base(DType::F64, 20_000), program.base(DType::F64, 6561));
+    let sum = program.view(out, 0, &[9, 9, 9, 9], &[729, 81, 9, 1]);
+    for at in 0..81 {
+        let point = program.view(grid, at, &[9, 9, 9, 9], &[1331, 121, 11, 1]);
+        program.push(Opcode::Add, 0, &[sum, sum, point]);
+    }
+    let target = Target { group: 256, groups: 64, parameter_bytes: 1024 };
+    let all: Vec<u32> = (0..81).collect();
+    program.0.push_block(&all, &[]);
+    let Lowered::Loops(stages, _) = lower(&program.0.as_ref(), 0) else { panic!("no loops") };
+    let code = &stage(&stages[0], &target, Variant::Parameterised, &mut Vec::new())[0];
+    assert!(code.packed && code.text.contains("numbers") && code.numbers.len() > 200, "{}", code.text);
+    let code = &stage(&stages[0], &target, Variant::Specialised, &mut Vec::new())[0];
+    assert!(!code.packed && code.numbers.is_empty());
+}

@@ -1,0 +1,65 @@
+//! Operands of operations that are kernels of their own.
+
+use super::{Place, Writer};
+use bh_bytecode::{BatchRef, DType, Operand};
+use bh_fuser::lower::{BufferRef, ConstantRef};
+
+/// An operand: a view, or a constant that is the same everywhere.
+pub(super) struct Access<'a> {
+    pub(super) dtype: DType,
+    view: Option<View<'a>>,
+    operand: Operand,
+}
+
+struct View<'a> {
+    base: u32,
+    start: i64,
+    shape: &'a [i64],
+    stride: &'a [i64],
+}
+
+impl<'a> Access<'a> {
+    pub(super) fn new(batch: &BatchRef<'a>, operand: Operand) -> Access<'a> {
+        let view = operand.as_view().map(|view| {
+            let record = &batch.views[view as usize];
+            View { base: record.base, start: record.start, shape: batch.shape(view), stride: batch.stride(view) }
+        });
+        Access { dtype: batch.dtype(operand).unwrap_or(DType::Bool), view, operand }
+    }
+
+    /// The extents; none of a constant.
+    pub(super) fn shape(&self) -> &'a [i64] {
+        self.view.as_ref().map_or(&[], |view| view.shape)
+    }
+
+    /// The index of the base in the batch.
+    pub(super) fn base(&self) -> Option<u32> {
+        self.view.as_ref().map(|view| view.base)
+    }
+
+    /// The element at these indices, one for each dimension.
+    pub(super) fn element(&self, writer: &mut Writer, indices: &[String], writes: bool) -> String {
+        let Some(view) = &self.view else {
+            return writer.constant(self.dtype, ConstantRef::Batch(self.operand.as_constant().unwrap_or(0)));
+        };
+        let buffer = writer.buffer(Place::Of(BufferRef::Base(view.base)), self.dtype, writes);
+        let terms: Vec<(i64, String)> = (view.stride.iter().zip(view.shape).zip(indices))
+            .map(|((stride, extent), name)| (if *extent == 1 { 0 } else { *stride }, name.clone()))
+            .collect();
+        format!("{buffer}[{}]", writer.numbers.address(view.start, &terms))
+    }
+
+    /// Statements that take a C-order number apart, and the names of the indices.
+    pub(super) fn indices(&self, writer: &mut Writer, linear: &str, prefix: &str) -> (String, Vec<String>) {
+        let names: Vec<String> = (0..self.shape().len()).map(|dim| format!("{prefix}{dim}")).collect();
+        let index = writer.index();
+        (writer.numbers.split(index, linear, self.shape(), &names), names)
+    }
+}
+
+/// Do the indices of an instruction need 64 bits?
+pub(super) fn is_wide(batch: &BatchRef<'_>, operands: &[Operand]) -> bool {
+    let views = operands.iter().filter_map(|operand| operand.as_view());
+    let far = |view: u32| batch.views[view as usize].len.max(batch.base_of(view).map_or(0, |base| base.len));
+    views.map(far).any(|len| len > 1 << 29)
+}

@@ -1,0 +1,185 @@
+//! Which device: all that the platforms offer, the choice among them, and what the chosen one can do.
+
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use opencl3::device::{
+    CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU,
+    CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, Device,
+};
+use opencl3::platform::get_platforms;
+use opencl3::types::cl_device_id;
+use std::fmt;
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// A processor.
+    Cpu,
+    /// Anything else that computes.
+    Accelerator,
+    /// A graphics processor.
+    Gpu,
+}
+
+/// A device and what it can do.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) id: usize,
+    pub(crate) name: String,
+    pub(crate) platform: String,
+    /// Version of the device and of its driver.
+    pub(crate) version: String,
+    pub(crate) class: Class,
+    pub(crate) global_bytes: u64,
+    pub(crate) largest_bytes: u64,
+    pub(crate) local_bytes: u64,
+    pub(crate) units: usize,
+    pub(crate) largest_group: usize,
+    pub(crate) parameter_bytes: usize,
+    pub(crate) f64: bool,
+    pub(crate) exact_division: bool,
+}
+
+impl Facts {
+    /// The handle for OpenCL's calls.
+    pub(crate) fn device(&self) -> cl_device_id {
+        self.id as cl_device_id
+    }
+
+    fn read(id: cl_device_id, platform: &str) -> opencl3::Result<Facts> {
+        let device = Device::new(id);
+        let kind = device.dev_type()?;
+        let class = if kind & CL_DEVICE_TYPE_GPU != 0 {
+            Class::Gpu
+        } else if kind & CL_DEVICE_TYPE_CPU != 0 {
+            Class::Cpu
+        } else {
+            debug_assert!(kind & CL_DEVICE_TYPE_ACCELERATOR != 0 || kind != 0);
+            Class::Accelerator
+        };
+        Ok(Facts {
+            id: id as usize,
+            name: device.name()?.trim().to_owned(),
+            platform: platform.trim().to_owned(),
+            version: format!("{}, driver {}", device.version()?.trim(), device.driver_version()?.trim()),
+            class,
+            global_bytes: device.global_mem_size()?,
+            largest_bytes: device.max_mem_alloc_size()?,
+            local_bytes: device.local_mem_size()?,
+            units: device.max_compute_units()?.max(1) as usize,
+            largest_group: device.max_work_group_size()?.max(1),
+            parameter_bytes: device.max_parameter_size()?,
+            f64: device.double_fp_config().is_ok_and(|config| config != 0),
+            exact_division: device.single_fp_config()? & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT as u64 != 0,
+        })
+    }
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let class = match self.class {
+            Class::Cpu => "processor",
+            Class::Accelerator => "accelerator",
+            Class::Gpu => "GPU",
+        };
+        let gibibytes = self.global_bytes as f64 / (1u64 << 30) as f64;
+        write!(f, "{} ({class}, {}, {gibibytes:.1} GiB, {} units", self.name, self.platform, self.units)?;
+        f.write_str(if self.f64 { ")" } else { ", no f64)" })
+    }
+}
+
+/// All usable devices of all platforms, in their order; the error says why there are none.
+pub(crate) fn list() -> Result<Vec<Facts>> {
+    let none = |text: String| Error::new(status::DEVICE, text);
+    let platforms = get_platforms().map_err(|error| match error.0 {
+        -2000 | -2001 => none("no OpenCL library is installed (libOpenCL.so.1)".into()),
+        -1001 => none("no OpenCL platform is installed".into()),
+        _ => none(format!("OpenCL platforms cannot be listed: {error}")),
+    })?;
+    let mut found = Vec::new();
+    for platform in platforms {
+        let name = platform.name().unwrap_or_default();
+        // A platform may have no device at the moment.
+        for id in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
+            let device = Device::new(id);
+            let usable = device.available().unwrap_or(false) && device.compiler_available().unwrap_or(false);
+            if let (true, Ok(facts)) = (usable, Facts::read(id, &name)) {
+                found.push(facts);
+            }
+        }
+    }
+    if found.is_empty() { Err(none("no OpenCL device is available".into())) } else { Ok(found) }
+}
+
+/// The device that the key `device` asks for, or the best that is no processor.
+pub(crate) fn choose(devices: &[Facts], wanted: Option<&str>) -> Result<Facts> {
+    let best = |fits: &dyn Fn(&Facts) -> bool| {
+        let fitting = devices.iter().filter(|facts| fits(facts));
+        // Of equal ones, the first.
+        fitting.rev().max_by_key(|facts| (facts.class, facts.global_bytes)).cloned()
+    };
+    let found = match wanted {
+        None => best(&|facts| facts.class != Class::Cpu),
+        Some(text) => match (text.to_lowercase().as_str(), text.parse::<usize>()) {
+            (_, Ok(index)) => devices.get(index).cloned(),
+            ("gpu", _) => best(&|facts| facts.class == Class::Gpu),
+            ("cpu", _) => best(&|facts| facts.class == Class::Cpu),
+            ("accelerator", _) => best(&|facts| facts.class == Class::Accelerator),
+            (name, _) => best(&|facts| facts.name.to_lowercase().contains(name)),
+        },
+    };
+    found.ok_or_else(|| {
+        let list = devices.iter().enumerate().map(|(index, facts)| format!("{index}: {facts}")).collect::<Vec<_>>();
+        let list = list.join("; ");
+        Error::new(
+            status::DEVICE,
+            match wanted {
+                None => format!(
+                    "there is no OpenCL GPU; processors are used if key 'device' (BH_OPENCL_DEVICE) names them: {list}"
+                ),
+                Some(text) => format!("config key 'device': there is no OpenCL device '{text}' among {list}"),
+            },
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(name: &str, class: Class, global_bytes: u64) -> Facts {
+        Facts {
+            id: 0,
+            name: name.into(),
+            platform: "test".into(),
+            version: "1".into(),
+            class,
+            global_bytes,
+            largest_bytes: global_bytes,
+            local_bytes: 32 << 10,
+            units: 1,
+            largest_group: 256,
+            parameter_bytes: 1024,
+            f64: true,
+            exact_division: true,
+        }
+    }
+
+    #[test]
+    fn the_largest_gpu_comes_first_and_processors_only_by_name() {
+        let cpu = facts("Fast Processor", Class::Cpu, 1 << 40);
+        let card = facts("Card A", Class::Gpu, 8 << 30);
+        let other = facts("Card B", Class::Accelerator, 99 << 30);
+        let large = facts("Card C", Class::Gpu, 9 << 30);
+        let all = [cpu.clone(), card, other.clone(), large];
+        let name = |devices: &[Facts], wanted| choose(devices, wanted).map(|facts| facts.name);
+        assert_eq!(name(&all, None).unwrap(), "Card C");
+        assert_eq!(name(&[cpu.clone(), other], None).unwrap(), "Card B");
+        assert!(name(&[cpu.clone()], None).unwrap_err().to_string().contains("BH_OPENCL_DEVICE"));
+        assert_eq!(name(&all, Some("cpu")).unwrap(), "Fast Processor");
+        assert_eq!(name(&all, Some("1")).unwrap(), "Card A");
+        assert_eq!(name(&all, Some("card b")).unwrap(), "Card B");
+        let error = name(&all, Some("Card X")).unwrap_err().to_string();
+        assert!(error.contains("'Card X'") && error.contains("3: Card C (GPU"), "{error}");
+    }
+}

@@ -1,0 +1,177 @@
+//! Device memory: buffers that are kept for reuse, within a limit.
+
+use crate::programs::{Gpu, failed};
+use bh_core::abi::status;
+use bh_core::{Counter, Error, Host, Result};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The memory of a device.
+pub(crate) struct Pool {
+    pub(crate) gpu: Arc<Gpu>,
+    state: Mutex<State>,
+    pub(crate) limit: u64,
+    allocations: Counter,
+    peak: Counter,
+}
+
+#[derive(Default)]
+struct State {
+    /// Free buffers by their bytes.
+    free: BTreeMap<usize, Vec<Buffer<u8>>>,
+    free_bytes: u64,
+    used_bytes: u64,
+}
+
+/// A buffer of the device; it goes back to the pool when nobody has it any more. Commands in the queue that use it come
+/// before those of its next user, as the queue is in order.
+pub(crate) struct Memory {
+    buffer: Option<Buffer<u8>>,
+    capacity: usize,
+    pub(crate) pool: Arc<Pool>,
+}
+
+impl Pool {
+    pub(crate) fn new(gpu: Arc<Gpu>, limit: Option<u64>, host: &Host) -> Arc<Pool> {
+        let limit = limit.unwrap_or(gpu.facts.global_bytes / 10 * 9);
+        let (allocations, peak) = (host.counter("device allocations"), host.counter("device peak_bytes"));
+        Arc::new(Pool { gpu, state: Mutex::default(), limit, allocations, peak })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes in use and bytes kept for reuse.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let state = self.lock();
+        (state.used_bytes, state.free_bytes)
+    }
+
+    /// A buffer of at least so many bytes. Fails if the limit would be passed or the device has none.
+    pub(crate) fn take(self: &Arc<Pool>, bytes: usize) -> Result<Memory> {
+        let capacity = capacity(bytes);
+        let mut state = self.lock();
+        let found = state.free.get_mut(&capacity).and_then(Vec::pop);
+        let buffer = match found {
+            Some(buffer) => {
+                state.free_bytes -= capacity as u64;
+                buffer
+            }
+            None => self.allocate(&mut state, capacity)?,
+        };
+        state.used_bytes += capacity as u64;
+        self.peak.raise(state.used_bytes);
+        Ok(Memory { buffer: Some(buffer), capacity, pool: self.clone() })
+    }
+
+    fn allocate(&self, state: &mut State, capacity: usize) -> Result<Buffer<u8>> {
+        if state.used_bytes + state.free_bytes + capacity as u64 > self.limit {
+            state.free.clear();
+            state.free_bytes = 0;
+        }
+        let full = |why: String| {
+            Error::new(status::MEMORY, format!("out of device memory: {capacity} bytes are not to be had: {why}"))
+        };
+        if state.used_bytes + capacity as u64 > self.limit {
+            return Err(full(format!("{} of {} are in use", state.used_bytes, self.limit)));
+        }
+        if capacity as u64 > self.gpu.facts.largest_bytes {
+            return Err(full(format!("one buffer has at most {}", self.gpu.facts.largest_bytes)));
+        }
+        self.allocations.add(1);
+        // SAFETY: no host memory is given.
+        let create =
+            || unsafe { Buffer::<u8>::create(&self.gpu.context, CL_MEM_READ_WRITE, capacity, std::ptr::null_mut()) };
+        create().or_else(|_| {
+            // What is kept for reuse may be what is missing.
+            state.free.clear();
+            state.free_bytes = 0;
+            self.gpu.finish()?;
+            create().map_err(|why| full(why.to_string()))
+        })
+    }
+}
+
+/// Bytes are rounded up, so that similar sizes share buffers: to an eighth of a power of two.
+fn capacity(bytes: usize) -> usize {
+    let step = (bytes.max(256).next_power_of_two() / 16).max(256);
+    bytes.max(1).next_multiple_of(step)
+}
+
+impl Memory {
+    /// OpenCL's handle.
+    pub(crate) fn buffer(&self) -> &Buffer<u8> {
+        self.buffer.as_ref().expect("a buffer is there until it is dropped")
+    }
+
+    /// Copies bytes to the buffer, and returns when they may change.
+    pub(crate) fn upload(&self, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut target = Handle::of(self);
+        // SAFETY: the buffer has at least these bytes, and the call blocks until they are read.
+        let event = unsafe { self.pool.gpu.queue.enqueue_write_buffer(&mut target.0, 1, 0, bytes, &[]) };
+        event.map(drop).map_err(|why| failed("copying to the device", why))
+    }
+
+    /// Copies the first bytes of the buffer to host memory, after everything that is in the queue.
+    pub(crate) fn download(&self, bytes: &mut [u8]) -> Result<()> {
+        self.download_at(0, bytes)
+    }
+
+    /// [`Memory::download`] of the bytes from `offset` on.
+    pub(crate) fn download_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the buffer has these bytes, and the call blocks until they are there.
+        let event = unsafe { self.pool.gpu.queue.enqueue_read_buffer(self.buffer(), 1, offset, bytes, &[]) };
+        event.map(drop).map_err(|why| failed("copying from the device", why))
+    }
+
+    /// Fills the first bytes, a multiple of four, with zeros.
+    pub(crate) fn clear(&self, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mut target = Handle::of(self);
+        // SAFETY: the buffer has at least these bytes.
+        let event = unsafe { self.pool.gpu.queue.enqueue_fill_buffer(&mut target.0, &[0u8], 0, bytes, &[]) };
+        event.map(drop).map_err(|why| failed("filling device memory", why))
+    }
+}
+
+/// A second owner of a handle, for calls that want to change it and do not.
+struct Handle(std::mem::ManuallyDrop<Buffer<u8>>);
+
+impl Handle {
+    fn of(memory: &Memory) -> Handle {
+        // SAFETY: the copy is never dropped, and does not outlive the call that it is made for.
+        Handle(unsafe { std::ptr::read(std::ptr::from_ref(memory.buffer()).cast()) })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let Some(buffer) = self.buffer.take() else { return };
+        let mut state = self.pool.lock();
+        state.used_bytes -= self.capacity as u64;
+        state.free_bytes += self.capacity as u64;
+        state.free.entry(self.capacity).or_default().push(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::capacity;
+
+    #[test]
+    fn similar_sizes_share_buffers() {
+        assert_eq!([0, 1, 256, 257].map(capacity), [256, 256, 256, 512]);
+        assert_eq!(capacity((1 << 20) + 1), (1 << 20) + (1 << 17));
+        assert!((1..5000).all(|bytes| capacity(bytes) >= bytes));
+    }
+}

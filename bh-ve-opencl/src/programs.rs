@@ -1,0 +1,226 @@
+//! Built kernels: by their text, in memory and on disk, and the threads that build them.
+
+use crate::device::Facts;
+use bh_core::abi::status;
+use bh_core::kernel_store::KernelStore;
+use bh_core::{Counter, Error, Host, Result};
+use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
+use opencl3::context::Context;
+use opencl3::device::Device;
+use opencl3::kernel::Kernel;
+use opencl3::program::Program;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// A device in use: its context and its queue, on which everything happens in order.
+pub(crate) struct Gpu {
+    pub(crate) facts: Facts,
+    pub(crate) context: Context,
+    pub(crate) queue: CommandQueue,
+}
+
+/// An error of OpenCL, with what was being done.
+pub(crate) fn failed(what: &str, error: opencl3::error_codes::ClError) -> Error {
+    let status = if matches!(error.0, -6..=-4) { status::MEMORY } else { status::DEVICE };
+    Error::new(status, format!("OpenCL: {what} failed: {error}"))
+}
+
+impl Gpu {
+    /// Opens a device.
+    pub(crate) fn open(facts: Facts, profile: bool) -> Result<Gpu> {
+        let context =
+            Context::from_device(&Device::new(facts.device())).map_err(|why| failed("making a context", why))?;
+        let properties = if profile { CL_QUEUE_PROFILING_ENABLE } else { 0 };
+        #[allow(deprecated, reason = "the call that replaces it needs OpenCL 2")]
+        let queue = CommandQueue::create_default(&context, properties).map_err(|why| failed("making a queue", why))?;
+        Ok(Gpu { facts, context, queue })
+    }
+
+    /// Waits until everything is done.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.queue.finish().map_err(|why| failed("waiting for the device", why))
+    }
+}
+
+/// A kernel's text, and the kernel once it is built.
+pub(crate) struct Entry {
+    pub(crate) text: String,
+    built: OnceLock<std::result::Result<Built, String>>,
+    busy: AtomicUsize,
+}
+
+/// A built kernel.
+pub(crate) struct Built {
+    /// Its arguments are part of its state, so that only one can use it at a time.
+    pub(crate) kernel: Mutex<Kernel>,
+    _program: Program,
+}
+
+impl Entry {
+    /// The kernel, if it is built and usable.
+    pub(crate) fn ready(&self) -> Option<&Built> {
+        self.built.get()?.as_ref().ok()
+    }
+}
+
+/// All kernels of an engine.
+#[derive(Clone)]
+pub(crate) struct Programs {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    gpu: Arc<Gpu>,
+    options: String,
+    contract: bool,
+    store: Option<KernelStore>,
+    dump: Option<PathBuf>,
+    known: Mutex<HashMap<u128, Vec<Arc<Entry>>>>,
+    builders: usize,
+    built: Counter,
+    loaded: Counter,
+    nanoseconds: Counter,
+}
+
+/// The most kernels that are known by their texts; beyond, all that nobody uses go.
+const KNOWN: usize = 8192;
+
+impl Programs {
+    pub(crate) fn new(gpu: Arc<Gpu>, settings: &crate::settings::Settings, host: &Host) -> Programs {
+        let mut options = String::from("-cl-std=CL1.2");
+        if gpu.facts.exact_division && !settings.fast_math {
+            options += " -cl-fp32-correctly-rounded-divide-sqrt";
+        }
+        if settings.fast_math {
+            options += " -cl-mad-enable -cl-no-signed-zeros -cl-unsafe-math-optimizations";
+        }
+        let facts = &gpu.facts;
+        let identity = format!("{}\n{}\n{}\n{options}", facts.name, facts.platform, facts.version);
+        let store = settings.cache_dir.clone();
+        let store = store.and_then(|directory| KernelStore::new(directory, identity.into_bytes()));
+        Programs {
+            shared: Arc::new(Shared {
+                options,
+                contract: settings.fast_math,
+                store,
+                dump: settings.dump.clone(),
+                known: Mutex::default(),
+                builders: settings.builders,
+                built: host.counter("kernels built"),
+                loaded: host.counter("kernels loaded"),
+                nanoseconds: host.counter("build_ns"),
+                gpu,
+            }),
+        }
+    }
+
+    /// The entry of a text.
+    pub(crate) fn entry(&self, text: String) -> Arc<Entry> {
+        let text = if self.shared.contract { text.replace("FP_CONTRACT OFF", "FP_CONTRACT ON") } else { text };
+        let hash = bh_bytecode::hash::hash_bytes(text.as_bytes());
+        let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > KNOWN {
+            known.retain(|_, entries| entries.iter().any(|entry| Arc::strong_count(entry) > 1));
+        }
+        let entries = known.entry(hash).or_default();
+        if let Some(entry) = entries.iter().find(|entry| entry.text == text) {
+            return entry.clone();
+        }
+        let entry = Arc::new(Entry { text, built: OnceLock::new(), busy: AtomicUsize::new(0) });
+        entries.push(entry.clone());
+        entry
+    }
+
+    /// Builds what is not built yet, side by side. Fails with the first failure.
+    pub(crate) fn build(&self, entries: &[Arc<Entry>]) -> Result<()> {
+        let missing: Vec<&Arc<Entry>> = entries.iter().filter(|entry| entry.built.get().is_none()).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(entry) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.shared.build(entry);
+            }
+        };
+        match missing.len() {
+            0 => {}
+            1 => work(),
+            many => {
+                std::thread::scope(|scope| {
+                    for _ in 1..many.min(self.shared.builders) {
+                        // Whoever cannot be started leaves its work to the others.
+                        let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+                    }
+                    work();
+                });
+            }
+        }
+        for entry in entries {
+            if let Some(Err(text)) = entry.built.get() {
+                return Err(Error::new(status::DEVICE, text.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds an entry on a thread of its own, unless that has begun; at most so many at a time as there are builders.
+    pub(crate) fn build_later(&self, entry: &Arc<Entry>) {
+        if entry.built.get().is_some() || entry.busy.swap(1, Ordering::Relaxed) == 1 {
+            return;
+        }
+        let (shared, entry) = (self.shared.clone(), entry.clone());
+        let later = std::thread::Builder::new().name("bh-opencl-build".into());
+        // Without a thread the kernel stays as it is, which is only slower.
+        let _ = later.spawn(move || shared.build(&entry));
+    }
+}
+
+impl Shared {
+    fn build(&self, entry: &Entry) {
+        entry.built.get_or_init(|| {
+            let begin = Instant::now();
+            let outcome = self.load(&entry.text).map_or_else(|| self.compile(&entry.text), Ok);
+            self.nanoseconds.add(begin.elapsed().as_nanos() as u64);
+            outcome
+        });
+    }
+
+    fn kernel(&self, program: Program) -> std::result::Result<Built, String> {
+        let kernel =
+            Kernel::create(&program, "bh").map_err(|why| format!("OpenCL: the kernel is not usable: {why}"))?;
+        Ok(Built { kernel: Mutex::new(kernel), _program: program })
+    }
+
+    /// The kernel as it was stored.
+    fn load(&self, text: &str) -> Option<Built> {
+        let binary = self.store.as_ref()?.read(text.as_bytes())?;
+        let program = Program::create_and_build_from_binary(&self.gpu.context, &[&binary], "").ok()?;
+        let built = self.kernel(program).ok()?;
+        self.loaded.add(1);
+        Some(built)
+    }
+
+    fn compile(&self, text: &str) -> std::result::Result<Built, String> {
+        if let Some(directory) = &self.dump {
+            let file = directory.join(format!("{:032x}.cl", bh_bytecode::hash::hash_bytes(text.as_bytes())));
+            // A text that cannot be written is only not there to be read.
+            let _ = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(file, text));
+        }
+        let mut program = Program::create_from_source(&self.gpu.context, text)
+            .map_err(|why| format!("OpenCL: a program cannot be made: {why}"))?;
+        let device = self.gpu.facts.device();
+        if let Err(why) = program.build(&[device], &self.options) {
+            let log = program.get_build_log(device).unwrap_or_default();
+            let kernel = text.find("__kernel").map_or(text, |at| &text[at..]);
+            return Err(format!("OpenCL: building a kernel failed: {why}: {}\n{kernel}", log.trim()));
+        }
+        self.built.add(1);
+        if let (Some(store), Ok(binaries)) = (&self.store, program.get_binaries())
+            && let Some(binary) = binaries.first().filter(|binary| !binary.is_empty())
+        {
+            store.write(text.as_bytes(), binary);
+        }
+        self.kernel(program)
+    }
+}
