@@ -32,7 +32,7 @@ impl Fold {
         let useful = up(reduced).min(group);
         let lanes = if inner {
             // A warp for a row where rows are many, else as many as there are.
-            let wanted = up(fill / kept.max(1)).clamp(WARP, group);
+            let wanted = up(fill / kept.max(1)).clamp(WARP.min(group), group);
             wanted.min(useful)
         } else {
             // Neighbours take neighbouring results; the rest of the group shares them.
