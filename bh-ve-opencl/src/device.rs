@@ -70,7 +70,7 @@ impl Facts {
             largest_group: device.max_work_group_size()?.max(1),
             parameter_bytes: device.max_parameter_size()?,
             f64: device.double_fp_config().is_ok_and(|config| config != 0),
-            exact_division: device.single_fp_config()? & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT as u64 != 0,
+            exact_division: device.single_fp_config()? & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
         })
     }
 }
@@ -175,7 +175,7 @@ mod tests {
         let name = |devices: &[Facts], wanted| choose(devices, wanted).map(|facts| facts.name);
         assert_eq!(name(&all, None).unwrap(), "Card C");
         assert_eq!(name(&[cpu.clone(), other], None).unwrap(), "Card B");
-        assert!(name(&[cpu.clone()], None).unwrap_err().to_string().contains("BH_OPENCL_DEVICE"));
+        assert!(name(std::slice::from_ref(&cpu), None).unwrap_err().to_string().contains("BH_OPENCL_DEVICE"));
         assert_eq!(name(&all, Some("cpu")).unwrap(), "Fast Processor");
         assert_eq!(name(&all, Some("1")).unwrap(), "Card A");
         assert_eq!(name(&all, Some("card b")).unwrap(), "Card B");
