@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const COMPONENTS: &[&str] = &["bh-filter", "bh-fuser", "bh-vem-node", "bh-ve-cpu", "bh-ve-opencl"];
 
 /// The libraries of `lib/bh`, by crate: the components, and what they load if it is there.
-fn libraries() -> Vec<&'static str> {
+pub fn libraries() -> Vec<&'static str> {
     let compiler = crate::packages::has_llvm().then_some(crate::packages::COMPILER);
     COMPONENTS.iter().copied().chain(compiler).collect()
 }

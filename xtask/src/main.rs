@@ -8,6 +8,7 @@ mod install;
 mod kit;
 mod packages;
 mod picture;
+mod python;
 mod test;
 mod validate;
 

@@ -56,11 +56,12 @@ pub fn exists(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// A Python with NumPy: the system's if it has it, else a virtual environment under the target directory.
+/// A Python with NumPy and what its tests need: the system's if it has them, else a virtual environment under the target
+/// directory.
 pub fn python_with_numpy() -> Outcome<PathBuf> {
     let has_numpy = |python: &PathBuf| {
         Command::new(python)
-            .args(["-c", "import numpy"])
+            .args(["-c", "import hypothesis, numpy, pytest"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
@@ -77,7 +78,8 @@ pub fn python_with_numpy() -> Outcome<PathBuf> {
             ensure(&[("/usr/lib/python3/dist-packages/ensurepip", "python3-venv")])?;
             run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
         }
-        run(Command::new(&python).args(["-m", "pip", "install", "-q", "numpy==2.4.6"]).current_dir(root()))?;
+        let needed = ["numpy==2.4.6", "pytest==8.4.2", "hypothesis==6.142.1"];
+        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(needed).current_dir(root()))?;
     }
     Ok(python)
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: installs what the tests need and runs all of them.
 
 use crate::command::{Outcome, cargo, run as execute, target};
-use crate::{header, install, packages};
+use crate::{header, install, packages, python};
 
 /// The cargo profile of everything under test: optimised, with debug assertions and overflow checks.
 const PROFILE: &str = "checked";
@@ -34,5 +34,6 @@ pub fn run(arguments: &[String]) -> Outcome {
     test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(arguments);
     test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
     test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
-    execute(&mut test)
+    execute(&mut test)?;
+    python::test(&python, PROFILE)
 }

@@ -5,6 +5,7 @@
 mod fourier;
 mod linear;
 mod multiply;
+mod sort;
 mod user;
 mod view;
 
@@ -42,6 +43,8 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("cholesky", linear::cholesky),
     ("fft", fourier::forward),
     ("ifft", fourier::inverse),
+    ("sort", sort::sort),
+    ("argsort", sort::argsort),
 ];
 
 #[derive(Clone, Copy)]

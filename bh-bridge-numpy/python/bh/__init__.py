@@ -1,0 +1,49 @@
+"""NumPy's interface on bh: array programs are recorded, fused, and run on the stack that the configuration names.
+
+    >>> import bh as np
+    >>> a = np.arange(6.0).reshape(2, 3)
+    >>> (a * 2 + 1).sum(axis=0)
+    array([ 8., 12., 16.])
+"""
+
+import os as _os
+
+from . import _native
+
+_native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+
+from . import _fallback, _functions, _indexing, _namespace, _ufunc  # noqa: E402
+
+_native.set_indexing(_indexing.get, _indexing.set)
+_native.set_operators(
+    **{
+        name: _ufunc.UFUNCS[name]
+        for name in """add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or
+        bitwise_xor less less_equal equal not_equal greater greater_equal negative positive absolute invert""".split()
+    },
+    divmod=_ufunc.UFUNCS["divmod"],
+    matmul=_functions.matmul,
+    binary=_ufunc.binary,
+    inplace=_ufunc.inplace,
+)
+
+from . import _methods  # noqa: E402,F401
+
+globals().update(_namespace.build())
+
+from . import fft, linalg, random  # noqa: E402
+from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
+from ._doctor import doctor  # noqa: E402,F401
+from ._magic import load_ipython_extension  # noqa: E402,F401
+from ._native import Error, Stack  # noqa: E402,F401
+from ._runtime import explain, fallback, flush, info, profile  # noqa: E402,F401
+from ._ufunc import ufunc  # noqa: E402,F401
+
+ndarray = _native.ndarray
+__version__ = _native.__version__
+__array_api_version__ = "2024.12"
+__all__ = [name for name in globals() if not name.startswith("_")]
+
+
+def __dir__():
+    return sorted(globals())

@@ -1,0 +1,51 @@
+"""`python -m bh [--stack S] [--profile] [--doctor] script.py [arguments]`: runs a script whose `import numpy` means bh."""
+
+import argparse
+import os
+import runpy
+import sys
+
+
+def main():
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bh", description=__doc__)
+    parser.add_argument("--stack", help="the stack of components to run on")
+    parser.add_argument("--profile", action="store_true", help="print counters at the end")
+    parser.add_argument("--doctor", action="store_true", help="print what slows the script down, with lines, at the end")
+    parser.add_argument("--info", action="store_true", help="print versions and components, and run nothing")
+    parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
+    parser.add_argument("script", nargs="?", help="the script to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets as arguments")
+    options = parser.parse_args()
+    if options.stack:
+        os.environ["BH_STACK"] = options.stack
+    import bh
+    from bh import _doctor, _imports
+
+    if options.info:
+        print(bh.info(), end="")
+        return
+    if options.script is None:
+        parser.error("a script is needed")
+    # The stack is made before any line of the script, so that other ranks of a cluster never see it.
+    bh.Stack()
+    if options.doctor:
+        _doctor.begin()
+    sys.argv = [options.script, *options.arguments]
+    directory = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
+    sys.path[0] = directory
+    _imports.install()
+    try:
+        if options.module:
+            runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(options.script, run_name="__main__")
+    finally:
+        _imports.remove()
+        if options.doctor:
+            print(_doctor.report(), file=sys.stderr)
+        if options.profile:
+            print(bh.profile(), file=sys.stderr)
+
+
+main()

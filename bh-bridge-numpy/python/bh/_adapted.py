@@ -1,0 +1,82 @@
+"""NumPy's own compositions over bh's primitives.
+
+Many functions of NumPy are Python code over other functions of NumPy. They are run here with bh's functions in the place
+of NumPy's, so that their work stays in the stack. The code is NumPy's as it is installed; nothing of it is kept here.
+"""
+
+import types
+
+import numpy as np
+
+# Functions whose code meets nothing that bh lacks; tests compare each with NumPy's.
+NAMES = """
+nansum nanprod nanmin nanmax nanmean nanvar nanstd nancumsum nancumprod nanargmin nanargmax
+gradient trapezoid unwrap sinc i0 cov corrcoef rot90 block pad ediff1d blackman bartlett hanning hamming kaiser
+polyval polyadd polysub polymul polyder polyint apply_over_axes insert delete vander logspace geomspace nan_to_num
+isposinf isneginf iscomplex isreal real_if_close fix tril_indices triu_indices tril_indices_from triu_indices_from
+diag_indices diag_indices_from fill_diagonal mask_indices ix_ trim_zeros
+median nanmedian percentile quantile nanpercentile nanquantile
+union1d intersect1d setdiff1d setxor1d isin in1d unique unique_all unique_counts unique_inverse unique_values
+histogram_bin_edges sort_complex apply_along_axis piecewise
+ poly polyfit roots
+""".split()
+
+_modules = {}
+
+
+class _View:
+    """A module of NumPy with bh's functions in the place of those it shares with the public namespace."""
+
+    def __init__(self, module, public):
+        self.__dict__["_module"] = module
+        self.__dict__["_public"] = public
+
+    def __getattr__(self, name):
+        if name in self._public:
+            return self._public[name]
+        return getattr(self._module, name)
+
+
+def adapt(function, public, equivalent):
+    """A copy of a function of NumPy that calls bh's functions. None if it is not written in Python."""
+    inner = python_code(function)
+    if inner is None:
+        return None
+    return _copy(inner, _globals(inner.__globals__, public, equivalent))
+
+
+def _copy(function, globals_):
+    made = types.FunctionType(function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__doc__ = function.__doc__
+    return made
+
+
+def _globals(original, public, equivalent):
+    """The globals of a module of NumPy, with bh's functions and with its own functions adapted in turn."""
+    name = original.get("__name__")
+    if name in _modules:
+        return _modules[name]
+    made = _modules[name] = dict(original)
+    for key, value in original.items():
+        mine = equivalent(value)
+        inner = python_code(value)
+        left = getattr(mine, "_bh_kind", "") == "falls back"
+        if mine is not None and not left:
+            made[key] = mine
+        elif isinstance(value, types.ModuleType) and value.__name__.startswith("numpy"):
+            made[key] = _View(value, public)
+        elif inner is not None and inner.__module__ == name:
+            made[key] = _copy(inner, made)
+        elif left and inner is not None and value.__name__ in NAMES:
+            made[key] = adapt(value, public, equivalent)
+        elif left:
+            made[key] = mine
+    return made
+
+
+def python_code(function):
+    """The Python function behind a public one; None if there is none."""
+    inner = getattr(function, "_implementation", function)
+    inner = getattr(inner, "__wrapped__", inner)
+    return inner if isinstance(inner, types.FunctionType) else None

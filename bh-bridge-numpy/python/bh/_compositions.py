@@ -1,0 +1,200 @@
+"""Universal functions without an opcode of their own, as compositions of others on arrays of the loop's type.
+
+A composition gets the code of the loop's first input, then the operands: arrays of bh of the loop's types, or numbers.
+"""
+
+import math
+from types import SimpleNamespace
+
+from . import _native
+from ._types import BOOL, is_complex, is_inexact, is_integer
+
+ndarray = _native.ndarray
+_u = SimpleNamespace()
+
+
+def use(ufuncs):
+    """Makes the universal functions known, which are built from this module's tables."""
+    _u.__dict__.update(ufuncs)
+
+
+# Functions that are an opcode for the types that it takes.
+DIRECT = {
+    name: name
+    for name in """add subtract multiply divide floor_divide remainder power absolute sign greater greater_equal less
+    less_equal equal not_equal maximum minimum bitwise_and bitwise_or bitwise_xor invert left_shift right_shift cos sin tan
+    cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh arctan2 exp exp2 expm1 log log2 log10 log1p sqrt ceil trunc
+    floor rint isnan isinf isfinite""".split()
+} | {"fmod": "mod", "conjugate": "conj"}
+
+# Functions of truth values, to which operands of any type are converted.
+BOOLEAN = {name: name for name in ("logical_and", "logical_or", "logical_xor", "logical_not")}
+
+
+def _where(mask, a, b):
+    return _native.operate("where", [mask, a, b])
+
+
+def _array(kind, value):
+    """A number as an array without dimensions."""
+    return value if type(value) is ndarray else _native.full((), kind, value)
+
+
+def _arrays(kind, *values):
+    return [_array(kind, value) for value in values]
+
+
+def _same(kind, x):
+    return _native.cast(_array(kind, x), kind)
+
+
+def negative(kind, x):
+    if kind == BOOL:
+        raise TypeError("The numpy boolean negative, the `-` operator, is not supported, use the `~` operator or the logical_not function instead.")
+    # -0.0 - x is -x for zeros of both signs.
+    zero = complex(-0.0, -0.0) if is_complex(kind) else -0.0 if is_inexact(kind) else 0
+    return _native.operate("subtract", [zero, _array(kind, x)])
+
+
+def signbit(kind, x):
+    return _u.logical_or(_u.less(x, 0), _u.less(_u.divide(1.0, x), 0))
+
+
+def copysign(kind, x, y):
+    size = _u.absolute(_array(kind, x))
+    return _where(*_arrays(BOOL, _u.signbit(_array(kind, y))), negative(kind, size), size)
+
+
+def hypot(kind, x, y):
+    x, y = (_u.absolute(value) for value in _arrays(kind, x, y))
+    large, small = _u.maximum(x, y), _u.minimum(x, y)
+    infinite = _u.logical_or(_u.isinf(x), _u.isinf(y))
+    ratio = _u.divide(small, _where(_u.equal(large, 0), 1, large))
+    size = _u.multiply(large, _u.sqrt(_u.add(_u.multiply(ratio, ratio), 1)))
+    return _where(infinite, math.inf, size)
+
+
+def cbrt(kind, x):
+    x = _array(kind, x)
+    plain = _u.logical_and(_u.isfinite(x), _u.not_equal(x, 0))
+    size = _where(plain, _u.absolute(x), 1)
+    # Two steps of Halley's method from the power's rounding error.
+    root = _native.operate("power", [size, 1 / 3])
+    for _ in range(2):
+        cube = _u.multiply(_u.multiply(root, root), root)
+        change = _u.divide(_u.subtract(cube, size), _u.add(_u.add(cube, cube), size))
+        root = _u.subtract(root, _u.multiply(root, change))
+    return _where(plain, _u.multiply(root, _u.sign(x)), x)
+
+
+def fmax(kind, x, y):
+    x, y = _arrays(kind, x, y)
+    return _where(_u.isnan(x), y, _where(_u.isnan(y), x, _u.maximum(x, y)))
+
+
+def fmin(kind, x, y):
+    x, y = _arrays(kind, x, y)
+    return _where(_u.isnan(x), y, _where(_u.isnan(y), x, _u.minimum(x, y)))
+
+
+def _logarithm_of_sum(x, y, exp, log1p, two):
+    difference = _u.subtract(x, y)
+    sum_ = _u.add(_u.maximum(x, y), log1p(exp(_u.negative(_u.absolute(difference)))))
+    return _where(_u.equal(x, y), _u.add(x, two), sum_)
+
+
+def logaddexp(kind, x, y):
+    return _logarithm_of_sum(*_arrays(kind, x, y), _u.exp, _u.log1p, math.log(2))
+
+
+def logaddexp2(kind, x, y):
+    log2_1p = lambda value: _u.multiply(_u.log1p(value), 1 / math.log(2))
+    return _logarithm_of_sum(*_arrays(kind, x, y), _u.exp2, log2_1p, 1.0)
+
+
+def heaviside(kind, x, y):
+    x = _array(kind, x)
+    step = _where(_u.less(x, 0), _native.full((), kind, 0), _native.full((), kind, 1))
+    return _where(_u.isnan(x), x, _where(_u.equal(x, 0), _array(kind, y), step))
+
+
+def reciprocal(kind, x):
+    if is_integer(kind) or kind == BOOL:
+        from ._fallback import Fallback
+
+        raise Fallback("reciprocals of whole numbers")
+    return _native.operate("divide", [1, _array(kind, x)])
+
+
+def modf(kind, x):
+    x = _array(kind, x)
+    whole = _u.trunc(x)
+    rest = _where(_u.isinf(x), 0, _u.subtract(x, whole))
+    return copysign(kind, rest, x), whole
+
+
+def divmod_(kind, x, y):
+    x, y = _arrays(kind, x, y)
+    return _native.operate("floor_divide", [x, y]), _native.operate("remainder", [x, y])
+
+
+def _scaled(factor):
+    return lambda kind, x: _native.operate("multiply", [_array(kind, x), factor])
+
+
+def _square(kind, x):
+    x = _array(kind, x)
+    return _native.operate("logical_and" if kind == BOOL else "multiply", [x, x])
+
+
+def complex_order(name):
+    """Comparison of complex numbers: by real parts, then by imaginary ones."""
+
+    def compare(kind, x, y):
+        x, y = _arrays(kind, x, y)
+        if not is_complex(kind):
+            from ._fallback import Fallback
+
+            raise Fallback("operands of signed and unsigned 64-bit types")
+        (xr, xi), (yr, yi) = ((_native.operate("real", [v]), _native.operate("imag", [v])) for v in (x, y))
+        strict = _u.less if name.startswith("less") else _u.greater
+        last = {"less": _u.less, "less_equal": _u.less_equal, "greater": _u.greater, "greater_equal": _u.greater_equal}[name]
+        ordered = _u.logical_and(strict(xr, yr), _u.logical_not(_u.logical_or(_u.isnan(xi), _u.isnan(yi))))
+        return _u.logical_or(ordered, _u.logical_and(_u.equal(xr, yr), last(xi, yi)))
+
+    return compare
+
+
+COMPOSED = {
+    "negative": negative,
+    "positive": _same,
+    "absolute": _same,
+    "conjugate": _same,
+    "ceil": _same,
+    "floor": _same,
+    "trunc": _same,
+    "rint": _same,
+    "fabs": lambda kind, x: _u.absolute(_array(kind, x)),
+    "square": _square,
+    "reciprocal": reciprocal,
+    "float_power": lambda kind, x, y: _native.operate("power", _arrays(kind, x, y)),
+    "signbit": signbit,
+    "copysign": copysign,
+    "hypot": hypot,
+    "cbrt": cbrt,
+    "fmax": fmax,
+    "fmin": fmin,
+    "logaddexp": logaddexp,
+    "logaddexp2": logaddexp2,
+    "heaviside": heaviside,
+    "modf": modf,
+    "divmod": divmod_,
+    "deg2rad": _scaled(math.pi / 180),
+    "radians": _scaled(math.pi / 180),
+    "rad2deg": _scaled(180 / math.pi),
+    "degrees": _scaled(180 / math.pi),
+    "less": complex_order("less"),
+    "less_equal": complex_order("less_equal"),
+    "greater": complex_order("greater"),
+    "greater_equal": complex_order("greater_equal"),
+}

@@ -1,0 +1,240 @@
+"""Making arrays."""
+
+import math
+
+import numpy as np
+
+from . import _fallback, _native
+from ._convert import asarray, astype, check_device, native
+
+from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
+
+ndarray = _native.ndarray
+
+
+def _code(dtype):
+    return FLOAT64 if dtype is None else code_of(dtype)
+
+
+def empty(shape, dtype=float, order="C", *, device=None, like=None):
+    """An array with undefined elements."""
+    check_device(device)
+    code = _code(dtype)
+    return np.empty(shape, dtype) if code is None else _native.empty(shape, code)
+
+
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    """An array with all elements equal."""
+    check_device(device)
+    value = fill_value
+    if dtype is None:
+        dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    code = code_of(dtype)
+    if code is None:
+        return np.full(shape, _fallback.lower(value), dtype)
+    if isinstance(value, (int, float, complex, np.generic)):
+        number = np.array(value).astype(dtype) if isinstance(value, np.generic) else np.array(value, dtype)
+        return _native.full(shape, code, number.item())
+    result = _native.empty(shape, code)
+    result[...] = value
+    return result
+
+
+def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+    """An array of zeros."""
+    check_device(device)
+    code = _code(dtype)
+    return np.zeros(shape, dtype) if code is None else _native.full(shape, code, False if code == BOOL else 0)
+
+
+def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    """An array of ones."""
+    check_device(device)
+    code = _code(dtype)
+    return np.ones(shape, dtype) if code is None else _native.full(shape, code, True if code == BOOL else 1)
+
+
+def _like(prototype, dtype, shape):
+    prototype = asarray(prototype)
+    return prototype.shape if shape is None else shape, prototype.dtype if dtype is None else dtype
+
+
+def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """An array like another one, with undefined elements."""
+    return empty(*_like(prototype, dtype, shape), device=device)
+
+
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """An array of zeros like another one."""
+    return zeros(*_like(a, dtype, shape), device=device)
+
+
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """An array of ones like another one."""
+    return ones(*_like(a, dtype, shape), device=device)
+
+
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """An array like another one, with all elements equal."""
+    shape, dtype = _like(a, dtype, shape)
+    return full(shape, fill_value, dtype, device=device)
+
+
+def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
+    """Evenly spaced numbers: start, start + step, … before stop."""
+    check_device(device)
+    start, stop, step = (_fallback.lower(value) for value in (start, stop, step))
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    values = [getattr(value, "item", lambda value=value: value)() for value in (start, stop, step)]
+    kind = np.result_type(*(np.asarray(v).dtype if not isinstance(v, np.generic) else v.dtype for v in (start, stop, step)))
+    code = code_of(kind if dtype is None else dtype)
+    numbers = all(isinstance(value, (int, float)) for value in values)
+    if code is None or code in (BOOL, *range(COMPLEX64, len(CODE))) or not numbers or values[2] == 0:
+        return _fallback.lift(np.arange(start, stop, step, dtype))
+    start, stop, step = values
+    if all(isinstance(value, int) for value in values):
+        count = max(0, -((start - stop) // step))
+        if -(2**63) <= start < 2**63 and -(2**63) <= step < 2**63:
+            return _native.arange((count,), code, start, step)
+        return _fallback.lift(np.arange(start, stop, step, dtype))
+    count = math.ceil((stop - start) / step)
+    if not -1 < count < 2**62 or code < code_of(np.float32):
+        return _fallback.lift(np.arange(start, stop, step, dtype))
+    # NumPy takes the step between the first two elements.
+    kind = CODE_TYPES[code].type
+    first, second = kind(start), kind(start + step)
+    result = _native.arange((max(count, 0),), code, 0, 1)
+    result *= float(second - first)
+    result += float(first)
+    return result
+
+
+CODE_TYPES = list(CODE)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+    """`num` evenly spaced numbers from start to stop."""
+    check_device(device)
+    import operator
+
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    parts = num - 1 if endpoint else num
+    start, stop = (value if type(value) is ndarray else np.asarray(_fallback.lower(value)) for value in (start, stop))
+    kind = np.result_type(start.dtype, stop.dtype, float(num))
+    if start.ndim == 0 and stop.ndim == 0 and kind == float:
+        first, last = (float(value) for value in (start, stop))
+        numbers = _native.arange((num,), FLOAT64, 0, 1)
+        result, step = _spaced(numbers, first, last - first, parts, num, endpoint, last)
+    else:
+        start, stop = native(start) * 1.0, native(stop) * 1.0
+        shape = np.broadcast_shapes(start.shape, stop.shape)
+        numbers = _native.reshape(_native.arange((num,), code_of(kind.type(0).real.dtype), 0, 1), (num,) + (1,) * len(shape))
+        result, step = _spaced(numbers, start, stop - start, parts, num, endpoint, stop)
+    if axis != 0:
+        from ._functions import moveaxis
+
+        result = moveaxis(result, 0, axis)
+    if dtype is not None:
+        from ._ufunc import UFUNCS
+
+        if np.dtype(dtype).kind in "iu":
+            result = UFUNCS["floor"](result)
+        result = astype(result, dtype)
+    elif result.dtype != kind:
+        result = astype(result, kind)
+    return (result, step) if retstep else result
+
+
+def _spaced(numbers, first, span, parts, num, endpoint, last):
+    if parts > 0:
+        step = span / parts
+        small = bool((step == 0).any()) if type(step) is ndarray else step == 0
+        result = (numbers / parts) * span if small else numbers * step
+    else:
+        step = math.nan
+        result = numbers * span
+    result = result + first
+    if endpoint and num > 1:
+        result[-1, ...] = last
+    return result, step
+
+
+def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
+    """Ones on a diagonal, zeros elsewhere."""
+    M = N if M is None else M
+    result = zeros((N, M), dtype, device=device)
+    if type(result) is not ndarray:
+        return np.eye(N, M, k, dtype)
+    if -N < k < M:
+        _native.diagonal(result, k, 0, 1)[...] = 1
+    return result
+
+
+def identity(n, dtype=None, *, like=None):
+    """The identity matrix."""
+    return eye(n, dtype=float if dtype is None else dtype)
+
+
+def tri(N, M=None, k=0, dtype=float, *, like=None):
+    """Ones at and below a diagonal."""
+    M = N if M is None else M
+    rows = _native.reshape(_native.arange((N,), INT64, 0, 1), (N, 1))
+    return (rows >= _native.arange((M,), INT64, -k, 1)).astype(dtype)
+
+
+def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
+    """A function of the indices."""
+    return function(*indices(shape, dtype=dtype), **kwargs)
+
+
+def indices(dimensions, dtype=int, sparse=False):
+    """The indices of a grid, one array for each dimension."""
+    dimensions = tuple(dimensions)
+    rank = len(dimensions)
+    parts = []
+    for axis, extent in enumerate(dimensions):
+        numbers = arange(extent, dtype=dtype)
+        parts.append(_native.reshape(numbers, (1,) * axis + (extent,) + (1,) * (rank - axis - 1)))
+    if sparse:
+        return tuple(parts)
+    result = empty((rank, *dimensions), dtype)
+    for axis, part in enumerate(parts):
+        result[axis] = part
+    return result
+
+
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Coordinate matrices from coordinate vectors."""
+    from ._functions import broadcast_arrays, swapaxes
+
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    rank = len(xi)
+    parts = [_native.reshape(native(x), (1,) * axis + (-1,) + (1,) * (rank - axis - 1)) for axis, x in enumerate(xi)]
+    if indexing == "xy" and rank > 1:
+        parts = [swapaxes(part, 0, 1) for part in parts]
+    if not sparse:
+        parts = broadcast_arrays(*parts)
+    return tuple(_native.cast(part, part._code) for part in parts) if copy else tuple(parts)
+
+
+def _through_host(name):
+    function = getattr(np, name)
+
+    def make(*args, **kwargs):
+        kwargs.pop("like", None)
+        return _fallback.lift(function(*_fallback.lower(args), **_fallback.lower(kwargs)))
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = function.__doc__
+    return make
+
+
+# Their data comes from the host anyway.
+frombuffer, fromfile, fromiter, fromstring, loadtxt, genfromtxt, fromregex = map(
+    _through_host, ("frombuffer", "fromfile", "fromiter", "fromstring", "loadtxt", "genfromtxt", "fromregex")
+)

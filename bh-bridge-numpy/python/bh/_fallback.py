@@ -1,0 +1,162 @@
+"""Work that bh leaves to NumPy: arguments become NumPy's arrays, results come back as bh's.
+
+A native function that meets what it cannot do raises `Fallback` before it has changed anything. Each use of NumPy is
+counted, and warned of once for each place that calls it; `BH_FALLBACK` is `warn`, `error` or `silent`.
+"""
+
+import functools
+import os
+import warnings
+from collections import Counter
+
+import numpy as np
+
+from . import _native
+from ._types import CODE
+
+ndarray = _native.ndarray
+
+
+class Fallback(Exception):
+    """Raised by native functions whose work NumPy has to do; the text says why."""
+
+
+class FallbackWarning(UserWarning):
+    """NumPy did what bh cannot do yet: the arrays went to NumPy and back."""
+
+
+class FallbackError(RuntimeError):
+    """bh cannot do this itself, and `BH_FALLBACK=error` forbids to use NumPy."""
+
+
+counts = Counter()
+places = {}
+_warned = set()
+_mode = os.environ.get("BH_FALLBACK", "warn")
+if _mode not in ("warn", "error", "silent"):
+    raise ValueError(f"BH_FALLBACK is '{_mode}', but must be warn, error or silent")
+
+
+def mode(new=None):
+    """The present way to deal with fallbacks (warn, error or silent), after setting it if one is given."""
+    global _mode
+    before = _mode
+    if new is not None:
+        if new not in ("warn", "error", "silent"):
+            raise ValueError(f"the mode is '{new}', but must be warn, error or silent")
+        _mode = new
+    return before
+
+
+def to_numpy(array):
+    """A copy of an array in NumPy's memory. Waits for the elements."""
+    result = np.empty(array.shape, array.dtype)
+    _native.read_buffer(array, result if result.ndim else result.reshape(1))
+    return result
+
+
+def from_host(array, code, stack=None):
+    """A copy of a NumPy array of the type with this code."""
+    if array.ndim:
+        return _native.copy_buffer(array, code, stack)
+    return _native.copy_buffer(array.reshape(1), code, stack, True)
+
+
+def overwrite(array, source):
+    """Overwrites an array with the elements of a NumPy array of the same type and shape."""
+    _native.write_buffer(array, source if source.ndim else source.reshape(1))
+
+
+def from_numpy(array):
+    """A copy of a NumPy array, or the array itself if bh lacks its type."""
+    code = CODE.get(array.dtype)
+    if code is None or array.ndim > 16:
+        return array
+    return from_host(array, code)
+
+
+def lower(value):
+    """The value with all of bh's arrays in it replaced by NumPy's."""
+    kind = type(value)
+    if kind is ndarray:
+        result = to_numpy(value)
+        return result[()] if value._scalar else result
+    if kind is tuple or kind is list:
+        return kind(lower(part) for part in value)
+    if kind is dict:
+        return {key: lower(part) for key, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind(*(lower(part) for part in value))
+    return getattr(value, "_bh_numpy", value)
+
+
+def lift(value):
+    """The value with all of NumPy's arrays in it replaced by bh's."""
+    if isinstance(value, np.ndarray):
+        return from_numpy(value) if type(value) is np.ndarray else value
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind(lift(part) for part in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind(*(lift(part) for part in value))
+    return value
+
+
+def holds_array(value):
+    """Is there an array of bh in the value?"""
+    kind = type(value)
+    if kind is ndarray:
+        return True
+    if kind is tuple or kind is list:
+        return any(holds_array(part) for part in value)
+    return kind is dict and any(holds_array(part) for part in value.values())
+
+
+def note(name, reason=""):
+    """Counts a use of NumPy, and warns of it or forbids it."""
+    counts[name] += 1
+    if _mode == "silent":
+        return
+    file, line = _native.call_site()
+    text = f"{name} runs in NumPy" + (f": {reason}" if reason else "")
+    if _mode == "error":
+        raise FallbackError(text)
+    places.setdefault((file, line, name), 0)
+    places[file, line, name] += 1
+    if (file, line, name) not in _warned:
+        _warned.add((file, line, name))
+        warnings.warn_explicit(text, FallbackWarning, file or "<unknown>", line or 1)
+
+
+def call(function, args, kwargs, name=None, reason=""):
+    """Calls a function of NumPy on bh's arrays; what it writes into `out` goes back into bh's array."""
+    if holds_array(args) or holds_array(kwargs):
+        note(name or getattr(function, "__name__", str(function)), reason)
+    out = kwargs.get("out")
+    out = None if out is ... else out
+    lowered = lower(kwargs)
+    result = function(*lower(args), **lowered)
+    if out is None:
+        return lift(result)
+    outs = out if isinstance(out, tuple) else (out,)
+    targets = lowered["out"] if isinstance(out, tuple) else (lowered["out"],)
+    for target, source in zip(outs, targets):
+        if type(target) is ndarray:
+            overwrite(target, np.asarray(source))
+    return outs[0] if len(outs) == 1 else outs
+
+
+def falls_back(function, original=None):
+    """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
+    name = function.__name__.rstrip("_")
+    original = original or getattr(np, name)
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Fallback as reason:
+            return call(original, args, kwargs, f"numpy.{name}", str(reason))
+
+    wrapper.__name__ = wrapper.__qualname__ = name
+    return wrapper

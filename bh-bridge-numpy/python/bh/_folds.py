@@ -1,0 +1,231 @@
+"""Methods of universal functions: reductions, accumulations, outer products, work at indices."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from . import _fallback, _native
+from ._convert import astype, native
+from ._fallback import Fallback
+from ._types import BOOL, CODE, is_complex, is_inexact
+
+ndarray = _native.ndarray
+_NO_VALUE = np._NoValue
+
+# Functions with a reduction of their own.
+REDUCTIONS = {
+    name: f"{name}_reduce"
+    for name in "add multiply minimum maximum logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor".split()
+}
+BOOLEAN = ("logical_and", "logical_or", "logical_xor")
+ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "logaddexp", "logaddexp2", "gcd", "lcm"}
+
+
+def axes_of(axis, rank):
+    """The axes as a tuple; None stands for all."""
+    if axis is None:
+        return tuple(range(rank))
+    if rank == 0 and (axis in (0, -1) or axis == ()):
+        return ()
+    return normalize_axis_tuple(axis, rank, "axis")
+
+
+def mask_of(axes):
+    """The axes as a bit mask."""
+    return sum(1 << axis for axis in axes)
+
+
+def fold_type(function, dtype, wanted):
+    """The type in which elements are folded."""
+    if wanted is not None:
+        return np.dtype(wanted)
+    return function._np.resolve_dtypes((None, dtype, None), reduction=True)[1]
+
+
+def deliver(result, out, rule="same_kind"):
+    """The result itself, or `out` with the result in it; `...` asks for an array where there would be a scalar."""
+    if out is None:
+        return result
+    if out is ...:
+        result._scalar = False
+        return result
+    if isinstance(out, tuple):
+        out = out[0]
+    if type(out) is not ndarray:
+        raise Fallback("the output is an array of NumPy")
+    if out.shape != result.shape:
+        raise ValueError(f"output parameter has shape {out.shape}, but the result has {result.shape}")
+    if not np.can_cast(result.dtype, out.dtype, rule):
+        raise TypeError(f"Cannot cast the result from {result.dtype!r} to {out.dtype!r} with casting rule '{rule}'")
+    _native.assign(out, astype(result, out.dtype))
+    return out
+
+
+def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
+    """See `ufunc.reduce`."""
+    try:
+        return _reduce(function, array, axis, dtype, out, keepdims, initial, where)
+    except Fallback as reason:
+        kwargs = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "where": where}
+        if initial is not _NO_VALUE:
+            kwargs["initial"] = initial
+        kwargs = {key: value for key, value in kwargs.items() if not (key == "where" and value is True or value is ...)}
+        return _fallback.call(function._np.reduce, (array,), kwargs, f"numpy.{function.__name__}.reduce", str(reason))
+
+
+def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
+    name = function.__name__
+    if name in ("fmax", "fmin"):
+        return deliver(_without_nan(name, array, axis, dtype, keepdims, initial, where), out)
+    opcode = REDUCTIONS.get(name)
+    if opcode is None:
+        raise Fallback("")
+    array = native(array)
+    axes = axes_of(axis, array.ndim)
+    if name in BOOLEAN and dtype is None:
+        array = truth(array)
+    else:
+        array = astype(array, fold_type(function, array.dtype, dtype))
+    if is_complex(array._code) and name not in ("add", "multiply") or array._code == BOOL and name == "subtract":
+        raise Fallback("complex numbers have no order in bh")
+    if where is not True:
+        array = select(function, array, where, initial)
+    empty = any(array.shape[axis] == 0 for axis in axes)
+    if empty and function.identity is None and initial is _NO_VALUE:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    if not axes:
+        result = _native.cast(array, array._code)
+        if array.ndim == 0:
+            result._scalar = True
+    elif empty and function.identity is None:
+        shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(array.shape) if keepdims or axis not in axes)
+        result = _native.full(shape, array._code, number_like(initial))
+    else:
+        result = _native.fold(opcode, array, mask_of(axes), bool(keepdims))
+    if initial is not _NO_VALUE and initial is not None:
+        result = astype(function(result, initial), array.dtype)
+    return deliver(result, out)
+
+
+def _without_nan(name, array, axis, dtype, keepdims, initial, where):
+    """The largest or smallest of the elements that are not NaN; NaN where there are none."""
+    from ._ufunc import UFUNCS
+
+    array = native(array) if dtype is None else native(array, dtype)
+    extreme = UFUNCS["maximum" if name == "fmax" else "minimum"]
+    if not is_inexact(array._code) or is_complex(array._code):
+        return reduce(extreme, array, axis, None, None, keepdims, initial, where)
+    nan = UFUNCS["isnan"](array)
+    neutral = _native.full((), array._code, -np.inf if name == "fmax" else np.inf)
+    kept = _native.operate("where", [nan, neutral, array])
+    best = reduce(extreme, kept, axis, None, None, keepdims, initial, where)
+    if initial is not _NO_VALUE:
+        return best
+    none = reduce(UFUNCS["logical_and"], nan, axis, None, None, keepdims)
+    return _native.operate("where", [none, _native.full((), array._code, np.nan), best])
+
+
+def number_like(value):
+    """A number as Python's own."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def truth(array):
+    """Is it not zero?"""
+    return astype(array, bool)
+
+
+def select(function, array, where, initial):
+    """The elements where a mask is true, and elsewhere what changes nothing."""
+    neutral = function.identity if function.identity is not None else None
+    if neutral is None:
+        if initial is _NO_VALUE:
+            text = f"reduction operation '{function.__name__}' does not have an identity, so to use a where mask one has to specify 'initial'"
+            raise ValueError(text)
+        neutral = number_like(initial)
+    where = _native.broadcast_to(native(where), array.shape)
+    neutral = _native.full((), array._code, np.array(neutral, array.dtype).item())
+    return _native.operate("where", [where, array, neutral])
+
+
+def accumulate(function, array, axis=0, dtype=None, out=None):
+    """See `ufunc.accumulate`."""
+    try:
+        if function.nin != 2 or function.nout != 1:
+            raise Fallback("")
+        array = native(array)
+        if array.ndim == 0:
+            raise TypeError("cannot accumulate on a scalar")
+        axis = normalize_axis_index(axis, array.ndim)
+        if function.__name__ in BOOLEAN:
+            array = truth(array)
+        else:
+            array = astype(array, fold_type(function, array.dtype, dtype))
+        if function.__name__ in ("add", "multiply"):
+            result = _native.fold(f"{function.__name__}_accumulate", array, 1 << axis)
+        elif function.__name__ in ASSOCIATIVE and not is_complex(array._code):
+            result = _double(function, array, axis)
+        else:
+            raise Fallback("")
+        return deliver(result, out)
+    except Fallback as reason:
+        kwargs = {"axis": axis, "dtype": dtype, "out": out}
+        return _fallback.call(function._np.accumulate, (array,), kwargs, f"numpy.{function.__name__}.accumulate", str(reason))
+
+
+def _double(function, array, axis):
+    """Running folds of an associative function: each step folds in as many elements again."""
+    result = _native.cast(array, array._code)
+    at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
+    step = 1
+    while step < array.shape[axis]:
+        result[at(step, None)] = function(result[at(None, -step)], result[at(step, None)])
+        step *= 2
+    return result
+
+
+def outer(function, a, b, **kwargs):
+    """See `ufunc.outer`."""
+    a, b = native(a), native(b)
+    return function(_native.reshape(a, a.shape + (1,) * b.ndim), b, **kwargs)
+
+
+def at(function, a, indices, b=None):
+    """See `ufunc.at`."""
+    from . import _indexing
+
+    name = function.__name__
+    if type(a) is not ndarray:
+        return function._np.at(a, _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
+    if name in ("add", "subtract") and (is_inexact(a._code) or a._code != BOOL):
+        flat, shape, order = _indexing.flat_index(a, indices)
+        value = native(b)
+        if not np.can_cast(value.dtype, a.dtype, "same_kind") and not isinstance(b, (int, float)):
+            raise TypeError(f"Cannot cast ufunc '{name}' output from {value.dtype!r} to {a.dtype!r} with casting rule 'same_kind'")
+        value = astype(value, a.dtype)
+        if name == "subtract":
+            value = -value
+        value = _native.broadcast_to(_indexing.arranged(value, order), shape)
+        return _native.operate_into(a, "scatter_add", [value, flat])
+    _fallback.note(f"numpy.{name}.at")
+    copy = _fallback.to_numpy(a)
+    function._np.at(copy, _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
+    _fallback.overwrite(a, copy)
+
+
+def reduceat(function, array, indices, axis=0, dtype=None, out=None):
+    """See `ufunc.reduceat`."""
+    bounds = np.asarray(_fallback.lower(indices))
+    array = native(array)
+    axis = normalize_axis_index(axis, array.ndim)
+    extent = array.shape[axis]
+    few = bounds.ndim == 1 and 0 < bounds.size <= 64 and function.__name__ in REDUCTIONS
+    if not few or array._code not in CODE.values() or bounds.min() < 0 or bounds.max() >= extent:
+        kwargs = {"axis": axis, "dtype": dtype, "out": out}
+        return _fallback.call(function._np.reduceat, (array, bounds), kwargs, f"numpy.{function.__name__}.reduceat")
+    rows = []
+    for begin, end in zip(bounds.tolist(), [*bounds.tolist()[1:], extent]):
+        part = array[(slice(None),) * axis + (slice(begin, max(end, begin + 1)),)]
+        rows.append(reduce(function, part, axis, dtype, keepdims=True))
+    from ._manipulation import concatenate
+
+    return deliver(concatenate(rows, axis), out)

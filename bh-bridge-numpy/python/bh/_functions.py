@@ -1,0 +1,7 @@
+"""All native functions under one roof."""
+
+from ._creation import *  # noqa: F401,F403
+from ._manipulation import *  # noqa: F401,F403
+from ._products import *  # noqa: F401,F403
+from ._reductions import *  # noqa: F401,F403
+from ._search import *  # noqa: F401,F403

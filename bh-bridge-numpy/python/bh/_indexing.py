@@ -1,0 +1,304 @@
+"""Advanced indexing: arrays of indices and masks, to read and to assign, as flat indices into a view."""
+
+import operator
+
+import numpy as np
+
+from . import _fallback, _native
+from ._convert import astype, native
+from ._types import BOOL, INT64
+
+ndarray = _native.ndarray
+
+# A flat index that no array has: an index out of range becomes an error where the indices are looked at.
+_NOWHERE = np.iinfo(np.int64).max
+
+
+def flatnonzero(mask):
+    """The flat indices of true elements in C order, as i64. Waits for their number."""
+    flat = _native.reshape(mask, (-1,))
+    if flat.size == 0:
+        return _native.empty((0,), INT64)
+    places = _native.fold("add_accumulate", _native.cast(flat, INT64), 1)
+    count = _native.item_of(places[-1:])
+    found = _native.empty((count,), INT64)
+    if count:
+        numbers = _native.arange(flat.shape, INT64, 0, 1)
+        _native.operate_into(found, "cond_scatter", [numbers, places - 1, flat])
+    return found
+
+
+def nonzero(array):
+    """The indices of elements that are not zero, an array for each dimension."""
+    array = native(array)
+    if array.ndim == 0:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
+    flat = flatnonzero(astype(array, bool))
+    return split_flat(flat, array.shape)
+
+
+def split_flat(flat, shape):
+    """Flat indices as an index array for each dimension."""
+    if len(shape) == 1:
+        return (flat,)
+    result = []
+    for extent in reversed(shape[1:]):
+        result.append(flat % max(extent, 1))
+        flat = flat // max(extent, 1)
+    return (flat, *reversed(result))
+
+
+def _index_array(part):
+    """A part of a key as an index array or a mask of bh; data that the host has is kept beside it for checks."""
+    if type(part) is ndarray:
+        return part, None
+    host = np.asarray(_fallback.lower(part))
+    if host.size == 0 and not isinstance(part, np.ndarray):
+        host = host.astype(np.int64)
+    return native(host), host
+
+
+class _Key:
+    """A key: the view that its basic parts select, and index arrays for some of the view's dimensions."""
+
+    def __init__(self, array, key):
+        self.view, self.dims, self.arrays, self.hosts = array, [], [], []
+        parts = self._expanded(array, key if type(key) is tuple else (key,))
+        # Whole numbers beside index arrays are index arrays.
+        basic, dim = [], 0
+        for part in parts:
+            if isinstance(part, (slice, type(None), type(Ellipsis))):
+                basic.append(part)
+                dim += 1
+            else:
+                basic.append(slice(None))
+                self.dims.append(dim)
+                self.arrays.append(part[0])
+                self.hosts.append(part[1])
+                dim += 1
+        self.view = _native.basic_view(array, tuple(basic)) if basic else array
+        # With an ellipsis expanded by then, dimensions of the key are those of the view.
+        self._check()
+
+    def _expanded(self, array, parts):
+        """Parts of the key without `...`, with a part for each dimension that is indexed; masks as their indices."""
+        made, used, ellipses = [], 0, 0
+        for part in parts:
+            if part is None or isinstance(part, slice):
+                made.append(part)
+                used += part is not None
+            elif part is Ellipsis:
+                made.append(part)
+                ellipses += 1
+            elif isinstance(part, (bool, np.bool_)):
+                made.append((_native.full((), BOOL, bool(part)), np.asarray(bool(part))))
+            else:
+                try:
+                    whole = operator.index(part) if type(part) is not ndarray or part.ndim == 0 and part.dtype.kind in "iu" else None
+                except TypeError:
+                    whole = None
+                if whole is not None:
+                    made.append((_native.full((), INT64, whole), np.asarray(whole)))
+                    used += 1
+                    continue
+                index, host = _index_array(part)
+                if index._code != BOOL and index.dtype.kind not in "iu":
+                    raise IndexError("arrays used as indices must be of integer (or boolean) type")
+                made.append((index, host))
+                used += index.ndim if index._code == BOOL else 1
+        if ellipses > 1:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        if used > array.ndim:
+            raise IndexError(f"too many indices for array: array is {array.ndim}-dimensional, but {used} were indexed")
+        rest = [slice(None)] * (array.ndim - used)
+        if not ellipses:
+            made.append(Ellipsis)
+        place = next(number for number, part in enumerate(made) if part is Ellipsis)
+        made[place : place + 1] = rest
+        return self._without_masks(array, made)
+
+    def _without_masks(self, array, parts):
+        result, axis = [], 0
+        for part in parts:
+            if type(part) is not tuple:
+                result.append(part)
+                axis += part is not None
+            elif part[0]._code != BOOL:
+                result.append(part)
+                axis += 1
+            else:
+                mask = part[0]
+                if mask.ndim == 0:
+                    raise _fallback.Fallback("single truth values as indices")
+                for number, extent in enumerate(mask.shape):
+                    if array.shape[axis + number] != extent:
+                        text = "boolean index did not match indexed array along axis {}; size of axis is {} but size of corresponding boolean axis is {}"
+                        raise IndexError(text.format(axis + number, array.shape[axis + number], extent))
+                result.extend((index, None) for index in nonzero(mask))
+                axis += mask.ndim
+        return result
+
+    def _check(self):
+        """Compares indices that the host has with the extents; the others are compared where they are used."""
+        for dim, host in zip(self.dims, self.hosts):
+            extent = self.view.shape[dim]
+            if host is None or host.size == 0:
+                continue
+            for index in (host.min(), host.max()):
+                if not -extent <= index < extent:
+                    raise IndexError(f"index {index} is out of bounds for axis {dim} with size {extent}")
+
+    def shapes(self):
+        """The shape that the index arrays broadcast to, that of the result, and where in it the former begins."""
+        try:
+            joint = np.broadcast_shapes(*(index.shape for index in self.arrays))
+        except ValueError:
+            shown = " ".join(str(index.shape).replace(", ", ",") for index in self.arrays)
+            raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown} ") from None
+        first, last = self.dims[0], self.dims[-1]
+        begin = first if last - first + 1 == len(self.dims) else 0
+        rest = [extent for dim, extent in enumerate(self.view.shape) if dim not in self.dims]
+        return joint, tuple(rest[:begin]) + joint + tuple(rest[begin:]), begin
+
+    def flat(self):
+        """The flat index into the view for each element of the result, in the result's shape."""
+        joint, shape, begin = self.shapes()
+        if self.view.ndim == 1:
+            return self._wrapped(self.arrays[0], None), shape
+        total, step = None, 1
+        steps = {}
+        for dim in reversed(range(self.view.ndim)):
+            steps[dim] = step
+            step *= self.view.shape[dim]
+        kept = [dim for dim in range(self.view.ndim) if dim not in self.dims]
+        for number, dim in enumerate(kept):
+            place = number if number < begin else number + len(joint)
+            extent = self.view.shape[dim]
+            numbers = _native.arange((extent,), INT64, 0, steps[dim])
+            numbers = _native.reshape(numbers, (extent,) + (1,) * (len(shape) - place - 1))
+            total = numbers if total is None else total + numbers
+        after = len(shape) - begin - len(joint)
+        for dim, index, host in zip(self.dims, self.arrays, self.hosts):
+            index = self._wrapped(index, self.view.shape[dim] if host is None or host.size and host.min() < 0 else None, host)
+            index = _native.reshape(index, index.shape + (1,) * after) * steps[dim]
+            total = index if total is None else total + index
+        # Indices that only the stack knows are out of range where one of them is.
+        for dim, index, host in zip(self.dims, self.arrays, self.hosts):
+            if host is None:
+                extent = self.view.shape[dim]
+                index = _native.reshape(astype(index, np.int64), index.shape + (1,) * after)
+                outside = (index < -extent) | (index >= extent)
+                total = _native.operate("where", [outside, _native.full((), INT64, _NOWHERE), total])
+        return _native.broadcast_to(total, shape), shape
+
+    def _wrapped(self, index, extent, host=None):
+        """Index arrays as i64; counted from the end where they are negative, if an extent is given."""
+        index = astype(index, np.int64)
+        if extent is not None:
+            index = _native.operate("where", [index < 0, index + extent, index])
+        return index
+
+
+def flat_index(array, key):
+    """Flat indices into the array for a key, the shape of what it selects, and how values are arranged for it."""
+    parts = _Key(array, key)
+    if not parts.dims:
+        numbers = _native.reshape(_native.arange((array.size,), INT64, 0, 1), array.shape)
+        view = _native.basic_view(numbers, key)
+        view = view if view is not None else numbers[key]
+        return _native.cast(view, INT64), view.shape, None
+    flat, shape = parts.flat()
+    if parts.view.shape != array.shape or parts.view._stride != array._stride:
+        numbers = _native.reshape(_native.arange((array.size,), INT64, 0, 1), array.shape)
+        flat = _native.operate("gather", [_Key(numbers, key).view, _native.cast(flat, INT64)])
+    return flat, shape, None
+
+
+def arranged(value, order):
+    """A value in the order of dimensions that a flat index asks for."""
+    return value if order is None else _native.transpose(value, order)
+
+
+def get(array, key):
+    """What an advanced key selects: a new array."""
+    try:
+        parts = _Key(array, key)
+        if not parts.dims:
+            return parts.view
+        if any(host is None and type(index) is ndarray and index._stack != array._stack for index, host in zip(parts.arrays, parts.hosts)):
+            from ._ufunc import moved
+
+            parts.arrays = [moved(index, array) for index in parts.arrays]
+        flat, shape = parts.flat()
+        if 0 in shape or parts.view.size == 0:
+            if 0 not in shape:
+                raise IndexError(f"index is out of bounds for an axis with size 0")
+            return _native.empty(shape, array._code)
+        result = _native.operate("gather", [parts.view, flat])
+        return result
+    except _fallback.Fallback:
+        return _fallback.call(operator.getitem, (array, key), {}, "indexing")
+
+
+def set(array, key, value):
+    """Assigns to what any key selects."""
+    try:
+        value = native(value)
+    except _fallback.Fallback:
+        return _through_numpy(array, key, value)
+    if value._stack != array._stack:
+        from ._ufunc import moved
+
+        value = moved(value, array)
+    if not np.can_cast(value.dtype, array.dtype, "unsafe"):
+        raise TypeError(f"cannot assign {value.dtype} to {array.dtype}")
+    view = _native.basic_view(array, key)
+    if view is not None:
+        return _native.assign(view, fitted(astype(value, array.dtype), view.shape))
+    mask = whole_mask(array, key)
+    if mask is not None and value.size == 1:
+        value = _native.reshape(astype(value, array.dtype), ())
+        return _native.operate_into(array, "where", [_spread(mask, array), value, array])
+    try:
+        parts = _Key(array, key)
+    except _fallback.Fallback:
+        return _through_numpy(array, key, value)
+    flat, shape = parts.flat()
+    value = fitted(astype(value, array.dtype), shape)
+    if 0 not in shape:
+        _native.operate_into(parts.view, "scatter", [value, _native.cast(flat, INT64)])
+
+
+def whole_mask(array, key):
+    """The mask, if the key is one for the first dimensions of the array."""
+    if type(key) is tuple and len(key) == 1:
+        key = key[0]
+    if isinstance(key, np.ndarray) and key.dtype == bool and key.ndim:
+        key = native(key)
+    if type(key) is ndarray and key._code == BOOL and 0 < key.ndim <= array.ndim and key.shape == array.shape[: key.ndim]:
+        return key
+    return None
+
+
+def _spread(mask, array):
+    """A mask of the first dimensions for all of them."""
+    mask = _native.reshape(mask, mask.shape + (1,) * (array.ndim - mask.ndim))
+    return _native.broadcast_to(mask, array.shape)
+
+
+def fitted(value, shape):
+    """The value broadcast to a shape; further dimensions of extent 1 in front are dropped, as NumPy does."""
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = _native.reshape(value, value.shape[1:])
+    try:
+        return _native.broadcast_to(value, shape)
+    except ValueError:
+        shown = [str(s).replace(", ", ",") for s in (value.shape, shape)]
+        raise ValueError("could not broadcast input array from shape {} into shape {}".format(*shown)) from None
+
+
+def _through_numpy(array, key, value):
+    _fallback.note("indexing")
+    copy = _fallback.to_numpy(array)
+    copy[_fallback.lower(key)] = _fallback.lower(value)
+    _fallback.overwrite(array, copy)

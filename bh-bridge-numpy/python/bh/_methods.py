@@ -1,0 +1,403 @@
+"""The methods of arrays that are written in Python, and the special ones that other libraries call."""
+
+import numpy as np
+
+from . import _creation, _fallback, _functions, _indexing, _native, _ufunc
+from ._convert import asarray, astype, native
+from ._fallback import Fallback, to_numpy
+from ._types import code_of
+
+ndarray = _native.ndarray
+
+
+def method(function):
+    """Makes a function a method of arrays, under its own name."""
+    setattr(ndarray, function.__name__, function)
+    return function
+
+
+def from_functions(*names):
+    """Methods that are functions of the same name."""
+    for name in names:
+        setattr(ndarray, name, getattr(_functions, name))
+
+
+@method
+def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    """The elements converted to another type."""
+    if not np.can_cast(self.dtype, dtype, casting):
+        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'")
+    if np.dtype(dtype).kind not in "cb" and self.dtype.kind == "c":
+        import warnings
+
+        text = "Casting complex values to real discards the imaginary part"
+        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)
+    try:
+        return astype(self, dtype, copy)
+    except Fallback:
+        _fallback.note("ndarray.astype", f"bh has no element type {np.dtype(dtype)}")
+        return to_numpy(self).astype(dtype)
+
+
+ndarray.astype = astype_
+del ndarray.astype_
+
+
+@method
+def item(self, *args):
+    """An element as a Python number."""
+    if not args and self.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    if args:
+        key = args if len(args) > 1 else args[0]
+        self = self[key] if type(key) is tuple else self.reshape(-1)[key]
+    return _native.item_of(self)
+
+
+@method
+def tolist(self):
+    """The elements as nested lists of Python numbers."""
+    return to_numpy(self).tolist()
+
+
+@method
+def tobytes(self, order="C"):
+    """The elements' bytes in C order (or Fortran's)."""
+    return to_numpy(self).tobytes(order)
+
+
+@method
+def tofile(self, fid, sep="", format="%s"):
+    """Writes the elements to a file."""
+    return to_numpy(self).tofile(fid, sep, format)
+
+
+@method
+def dump(self, file):
+    """Pickles the array into a file."""
+    return to_numpy(self).dump(file)
+
+
+@method
+def dumps(self):
+    """The array pickled, as bytes."""
+    return to_numpy(self).dumps()
+
+
+@method
+def copy(self, order="C"):
+    """A new array with the same elements."""
+    return _native.cast(self, self._code)
+
+
+@method
+def fill(self, value):
+    """Assigns one value to all elements."""
+    self[...] = value
+
+
+@method
+def view(self, dtype=None, type=None):
+    """Another view of the same memory; other element types have a copy of the bytes, which is read-only."""
+    if dtype is None or dtype is ndarray or isinstance(dtype, builtin_type) and issubclass(dtype, np.ndarray):
+        return self[...]
+    if code_of(dtype) == self._code:
+        return self[...]
+    _fallback.note("ndarray.view", "the bytes as another type are a copy")
+    result = _fallback.from_numpy(to_numpy(self).view(dtype))
+    if builtin_type(result) is ndarray:
+        result._writeable = False
+    return result
+
+
+builtin_type = type
+
+
+@method
+def reshape(self, *shape, order="C", copy=None):
+    """The elements in another shape: a view where that is possible."""
+    shape = shape[0] if len(shape) == 1 else shape
+    return _functions.reshape(self, shape, order=order, copy=copy)
+
+
+@method
+def transpose(self, *axes):
+    """The dimensions in another order; reversed without one."""
+    if not axes or axes == (None,):
+        return _functions.transpose(self)
+    return _functions.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+
+
+@method
+def flatten(self, order="C"):
+    """A copy with one dimension."""
+    return _functions.reshape(_native.cast(self, self._code), (-1,), order=order)
+
+
+@method
+def resize(self, *new_shape, refcheck=True):
+    """Another size in place, which an array that others may look at does not allow."""
+    shape = new_shape[0] if len(new_shape) == 1 else new_shape
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if np.prod(shape, dtype=np.int64) != self.size:
+        raise ValueError("cannot resize this array: it does not own its data")
+    self.shape = shape
+
+
+@method
+def sort(self, axis=-1, kind=None, order=None, *, stable=None):
+    """Sorts in place."""
+    self[...] = _functions.sort(self, axis=axis, kind=kind, stable=stable)
+
+
+@method
+def partition(self, kth, axis=-1, kind="introselect", order=None):
+    """Sorts in place as far as `partition` asks."""
+    self[...] = _functions.sort(self, axis=axis)
+
+
+@method
+def compress(self, condition, axis=None, out=None):
+    """The slices along an axis for which a condition is true."""
+    return _functions.compress(condition, self, axis, out)
+
+
+@method
+def setflags(self, write=None, align=None, uic=None):
+    """Allows or forbids assignments."""
+    if write is not None:
+        if write and self.base is not None and not self.base._writeable:
+            raise ValueError("cannot set WRITEABLE flag to True of this array")
+        self._writeable = bool(write)
+
+
+@method
+def getfield(self, dtype, offset=0):
+    """A field of the elements' bytes, as a copy."""
+    return _fallback.from_numpy(to_numpy(self).getfield(dtype, offset))
+
+
+@method
+def byteswap(self, inplace=False):
+    """The elements with their bytes in the other order."""
+    swapped = native(to_numpy(self).byteswap())
+    if not inplace:
+        return swapped
+    self[...] = swapped
+    return self
+
+
+@method
+def to_device(self, device, /, *, stream=None):
+    """The array itself: its one device is "cpu"."""
+    if device != "cpu":
+        raise ValueError(f"Unsupported device: {device}")
+    return self
+
+
+@method
+def __repr__(self):
+    value = to_numpy(self)
+    return repr(value[()]) if self._scalar else repr(value)
+
+
+@method
+def __str__(self):
+    value = to_numpy(self)
+    return str(value[()]) if self._scalar else str(value)
+
+
+@method
+def __format__(self, spec):
+    if self.ndim == 0:
+        return format(_native.item_of(self), spec)
+    return format(to_numpy(self), spec)
+
+
+@method
+def __iter__(self):
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d array")
+    return (self[index] for index in range(self.shape[0]))
+
+
+@method
+def __contains__(self, value):
+    return bool((self == value).any())
+
+
+@method
+def __delitem__(self, key):
+    raise ValueError("cannot delete array elements")
+
+
+@method
+def __copy__(self):
+    return _native.cast(self, self._code)
+
+
+@method
+def __deepcopy__(self, memo):
+    return _native.cast(self, self._code)
+
+
+@method
+def __reduce__(self):
+    return _unpickle, (to_numpy(self), self._scalar)
+
+
+def _unpickle(value, scalar=False):
+    result = _fallback.from_numpy(value)
+    result._scalar = scalar
+    return result
+
+
+@method
+def __array__(self, dtype=None, copy=None):
+    if copy is False:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    value = to_numpy(self)
+    return value if dtype is None else value.astype(dtype, copy=False)
+
+
+@method
+def __array_namespace__(self, *, api_version=None):
+    import bh
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"Version {api_version!r} of the Array API Standard is not supported.")
+    return bh
+
+
+@method
+def __array_ufunc__(self, function, method, *inputs, **kwargs):
+    mine = _ufunc.UFUNCS.get(function.__name__)
+    out = kwargs.get("out")
+    if isinstance(out, tuple) and len(out) == 1:
+        kwargs["out"] = out = out[0]
+    if mine is None or isinstance(out, np.ndarray) or isinstance(out, tuple) and any(isinstance(o, np.ndarray) for o in out):
+        result = getattr(function, method)(*_fallback.lower(inputs), **_fallback.lower(kwargs))
+        return result if out is not None else _fallback.lift(result)
+    if any(_ufunc.defers(value) for value in inputs):
+        return NotImplemented
+    return mine._call(inputs, kwargs) if method == "__call__" else getattr(mine, method)(*inputs, **kwargs)
+
+
+@method
+def __array_function__(self, function, types, args, kwargs):
+    from . import _namespace
+
+    mine = _namespace.equivalent(function)
+    if mine is not None:
+        return mine(*args, **kwargs)
+    return _fallback.call(function, args, kwargs, _namespace.name_of(function))
+
+
+ndarray.__array_priority__ = 15.0
+ndarray.device = property(lambda self: "cpu")
+ndarray.mT = property(lambda self: _functions.matrix_transpose(self))
+ndarray.real = property(
+    lambda self: _functions.real(self), lambda self, value: _functions.set_part(self, value, "real")
+)
+ndarray.imag = property(
+    lambda self: _functions.imag(self), lambda self, value: _functions.set_part(self, value, "imag")
+)
+ndarray.data = property(lambda self: to_numpy(self).data, doc="A snapshot of the elements as a buffer.")
+
+
+class Flags:
+    """What is known of an array's memory."""
+
+    def __init__(self, array):
+        self._array = array
+
+    c_contiguous = contiguous = property(lambda self: self._array._contiguous)
+    f_contiguous = property(lambda self: self._array.T._contiguous)
+    forc = property(lambda self: self.c_contiguous or self.f_contiguous)
+    fnc = property(lambda self: self.f_contiguous and not self.c_contiguous)
+    owndata = property(lambda self: self._array.base is None)
+    aligned = property(lambda self: True)
+    writebackifcopy = property(lambda self: False)
+    writeable = property(
+        lambda self: self._array._writeable, lambda self, write: self._array.setflags(write=write)
+    )
+    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy"}
+
+    def __getitem__(self, key):
+        return getattr(self, self._LETTERS.get(key, key.lower()))
+
+    def __setitem__(self, key, value):
+        setattr(self, self._LETTERS.get(key, key.lower()), value)
+
+    def __repr__(self):
+        names = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
+        return "\n".join(f"  {name} : {self[name]}" for name in names)
+
+
+ndarray.flags = property(Flags)
+
+
+class flatiter:
+    """The elements of an array in C order, to iterate over, to read and to assign."""
+
+    def __init__(self, array):
+        self.base, self.index = array, 0
+
+    def _numbers(self):
+        return _native.reshape(_creation.arange(self.base.size), self.base.shape)
+
+    coords = property(lambda self: tuple(int(i) for i in np.unravel_index(self.index, self.base.shape)))
+
+    def copy(self):
+        """A copy of the elements with one dimension."""
+        return self.base.flatten()
+
+    def __array__(self, dtype=None, copy=None):
+        return to_numpy(self.base).reshape(-1).astype(dtype or self.base.dtype, copy=False)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.index >= self.base.size:
+            raise StopIteration
+        self.index += 1
+        return self.base.reshape(-1)[self.index - 1]
+
+    def __len__(self):
+        return self.base.size
+
+    def __getitem__(self, key):
+        result = self.base.reshape(-1)[key]
+        return result if result._scalar else _native.cast(result, result._code)
+
+    def __setitem__(self, key, value):
+        flat = self.base.reshape(-1)
+        if flat._memory == self.base._memory:
+            flat[key] = value
+            return
+        numbers = asarray(self._numbers().reshape(-1)[key])
+        value = _indexing.fitted(astype(native(value).reshape(-1), self.base.dtype), numbers.shape)
+        _native.operate_into(self.base, "scatter", [value, numbers])
+
+    def __eq__(self, other):
+        return self.copy() == other
+
+
+ndarray.flat = property(flatiter, lambda self, value: flatiter(self).__setitem__(slice(None), value))
+
+for _operator in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
+    setattr(ndarray, f"__i{_operator}__", getattr(ndarray, f"_inplace_{_operator}"))
+
+
+@method
+def __imatmul__(self, other):
+    self[...] = _functions.matmul(self, other)
+    return self
+
+
+from_functions(
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "conj", "conjugate", "cumprod",
+    "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp", "put", "ravel", "repeat",
+    "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
+)  # fmt: skip

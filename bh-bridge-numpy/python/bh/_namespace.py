@@ -1,0 +1,149 @@
+"""The names of the package: for each public name of NumPy a native function, NumPy's object, or a fallback."""
+
+import functools
+import types
+
+import numpy as np
+
+from . import _adapted, _convert, _fallback, _functions, _native
+from ._ufunc import public_ufuncs
+
+ndarray = _native.ndarray
+
+# Functions that look at types, shapes or options, never at elements: NumPy's own code serves.
+METADATA = """
+can_cast min_scalar_type promote_types common_type mintypecode typename isdtype issubdtype iterable
+ndim shape size isscalar iscomplexobj isrealobj broadcast_shapes ndindex
+set_printoptions get_printoptions printoptions seterr geterr seterrcall geterrcall errstate setbufsize getbufsize
+base_repr binary_repr format_float_positional format_float_scientific
+show_config show_runtime get_include info test einsum_path asmatrix bmat
+matrix
+""".split()
+
+# Functions that read or write files and text: the elements have to leave the stack anyway.
+HOST = """
+save savez savez_compressed savetxt load array2string array_repr array_str packbits
+""".split()
+
+# bh's functions by NumPy's.
+_by_object = {}
+
+
+def _result_type(*arrays_and_dtypes):
+    """The type that NumPy's promotion gives."""
+    lowered = (
+        a if not isinstance(a, ndarray) else a.dtype for a in arrays_and_dtypes
+    )
+    return np.result_type(*lowered)
+
+
+def _shares_memory(a, b, max_work=None):
+    """Have two arrays an element in common?"""
+    if isinstance(a, ndarray) and isinstance(b, ndarray):
+        if a._memory != b._memory:
+            return False
+        return _overlap(a, b)
+    return False if isinstance(a, ndarray) or isinstance(b, ndarray) else np.shares_memory(a, b, max_work)
+
+
+def _overlap(a, b):
+    if a.size == 0 or b.size == 0:
+        return False
+    ends = lambda x: (
+        x._start + sum(min(0, (n - 1) * s) for n, s in zip(x.shape, x._stride)),
+        x._start + sum(max(0, (n - 1) * s) for n, s in zip(x.shape, x._stride)),
+    )
+    (a_low, a_high), (b_low, b_high) = ends(a), ends(b)
+    return a_low <= b_high and b_low <= a_high
+
+
+def equivalent(function):
+    """The function of bh for a public function of NumPy, or None."""
+    try:
+        return _by_object.get(function)
+    except TypeError:
+        return None
+
+
+def name_of(function):
+    """The name of a function of NumPy in messages."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}.{getattr(function, '__name__', function)}"
+
+
+def falling_back(function, name=None):
+    """A function that runs in NumPy."""
+    name = name or name_of(function)
+
+    def wrapper(*args, **kwargs):
+        return _fallback.call(function, args, kwargs, name)
+
+    functools.update_wrapper(wrapper, function, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    wrapper._bh_numpy = function
+    wrapper._bh_kind = "falls back"
+    return wrapper
+
+
+def on_host(function):
+    """A function that reads or writes outside of the stack."""
+
+    def wrapper(*args, **kwargs):
+        return _fallback.lift(function(*_fallback.lower(args), **_fallback.lower(kwargs)))
+
+    functools.update_wrapper(wrapper, function, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    wrapper._bh_numpy = function
+    return wrapper
+
+
+def native_functions():
+    """The functions written in this package, by name."""
+    own = {}
+    for name, value in {**vars(_convert), **vars(_functions)}.items():
+        if hasattr(np, name) and callable(value) and getattr(value, "__module__", "").startswith("bh."):
+            own[name] = value
+    own["result_type"] = _result_type
+    own["shares_memory"] = own["may_share_memory"] = _shares_memory
+    return own
+
+
+def build():
+    """All names of the package that come from NumPy's."""
+    native = native_functions()
+    ufuncs = public_ufuncs()
+    public = {}
+    for name in dir(np):
+        if name.startswith("_") or name in ("fft", "linalg", "random"):
+            continue
+        original = getattr(np, name)
+        if name in native:
+            public[name] = native[name]
+        elif name in ufuncs:
+            public[name] = ufuncs[name]
+        elif isinstance(original, (type, types.ModuleType)) or not callable(original):
+            public[name] = original
+        elif name in METADATA:
+            public[name] = getattr(original, "_implementation", original)
+        elif name in HOST:
+            public[name] = on_host(original)
+        else:
+            public[name] = falling_back(original)
+        if callable(original) and not isinstance(original, type):
+            _register(original, public[name])
+    public["ndarray"] = ndarray
+    _by_object[np.ndarray] = ndarray
+    for name in _adapted.NAMES:
+        original = getattr(np, name, None)
+        made = original is not None and _adapted.adapt(original, public, equivalent)
+        if made:
+            made._bh_numpy = original
+            made._bh_kind = "adapted"
+            public[name] = made
+            _register(original, made)
+    return public
+
+
+def _register(original, mine):
+    try:
+        _by_object[original] = mine
+    except TypeError:
+        pass

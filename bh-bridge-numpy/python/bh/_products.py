@@ -1,0 +1,284 @@
+"""Products of vectors and matrices."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from . import _native
+from ._convert import astype, native
+from ._fallback import Fallback, falls_back
+from ._folds import deliver
+from ._manipulation import moveaxis, reshape, swapaxes, transpose
+from ._reductions import sum as sum_
+from ._types import BOOL, CODE, code_of
+from ._ufunc import UFUNCS
+
+ndarray = _native.ndarray
+_NO_VALUE = np._NoValue
+
+
+def _same_type(a, b, dtype=None):
+    a, b = native(a), native(b)
+    kind = np.result_type(a.dtype, b.dtype) if dtype is None else np.dtype(dtype)
+    if kind not in CODE:
+        raise Fallback(f"bh has no element type {kind}")
+    return astype(a, kind), astype(b, kind), code_of(kind)
+
+
+def _product(a, b, code):
+    """The product of two matrices, or of a matrix and a vector."""
+    shape = a.shape[:-1] + b.shape[1:]
+    if a.shape[-1] == 0:
+        return _native.full(shape, code, False if code == BOOL else 0)
+    if code == BOOL or not shape or a.ndim == 1 and b.ndim == 1:
+        return _summed(a, b)
+    result = _native.empty(shape, code, _native.Stack(a._stack))
+    if result.size:
+        try:
+            _native.extension("matmul", [result], [a, b])
+        except (TypeError, ValueError, _native.Error):
+            return _summed(a, b)
+    return result
+
+
+def _summed(a, b):
+    """A product as a sum of products of elements, which any stack can do."""
+    if b.ndim == 1:
+        return sum_(a * b, -1, a.dtype)
+    right = swapaxes(b, -1, -2)
+    left = a[..., None, :] if a.ndim > 1 else a
+    return sum_(left * right[..., None, :, :] if a.ndim > 1 else left * right, -1, a.dtype)
+
+
+@falls_back
+def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, subok=True, axes=None, axis=_NO_VALUE, keepdims=False):
+    """The product of matrices; further dimensions in front are stacks of matrices."""
+    if axes is not None:
+        raise Fallback("axes")
+    a, b, code = _same_type(x1, x2, dtype)
+    if a.ndim == 0 or b.ndim == 0:
+        which = 0 if a.ndim == 0 else 1
+        raise ValueError(f"matmul: Input operand {which} does not have enough dimensions (has 0, gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1)")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        raise ValueError(f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n?,k),(k,m?)->(n?,m?) (size {inner} is different from {a.shape[-1]})")
+    if a.ndim <= 2 and b.ndim <= 2:
+        return deliver(_product(a, b, code), out)
+    if b.ndim <= 2:
+        rows = reshape(a, (-1, a.shape[-1]))
+        return deliver(reshape(_product(rows, b, code), a.shape[:-1] + b.shape[1:]), out)
+    vector = a.ndim == 1
+    a = a[None, :] if vector else a
+    front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a = reshape(_native.broadcast_to(a, front + a.shape[-2:]), (-1, *a.shape[-2:]))
+    b = reshape(_native.broadcast_to(b, front + b.shape[-2:]), (-1, *b.shape[-2:]))
+    result = _native.empty((a.shape[0], a.shape[1], b.shape[2]), code, _native.Stack(a._stack))
+    for number in range(a.shape[0]):
+        result[number] = _product(a[number], b[number], code)
+    result = reshape(result, front + result.shape[1:])
+    return deliver(result[..., 0, :] if vector else result, out)
+
+
+@falls_back
+def dot(a, b, out=None):
+    """The product of vectors and matrices: sums over the last dimension of one and the last but one of the other."""
+    a, b, code = _same_type(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return deliver(UFUNCS["multiply"](a, b), out)
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        text = f"shapes {a.shape} and {b.shape} not aligned: {a.shape[-1]} (dim {a.ndim - 1}) != {inner} (dim {max(b.ndim - 2, 0)})"
+        raise ValueError(text.replace(", ", ","))
+    if a.ndim <= 2 and b.ndim <= 2:
+        return deliver(_product(a, b, code), out)
+    return deliver(tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))), out)
+
+
+@falls_back
+def vdot(a, b, /):
+    """The scalar product of all elements, the first conjugated."""
+    a, b, code = _same_type(a, b)
+    return _product(UFUNCS["conjugate"](reshape(a, (-1,))), reshape(b, (-1,)), code)
+
+
+@falls_back
+def inner(a, b, /):
+    """The sums of products over last dimensions."""
+    a, b, code = _same_type(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return UFUNCS["multiply"](a, b)
+    if a.shape[-1] != b.shape[-1]:
+        text = f"shapes {a.shape} and {b.shape} not aligned: {a.shape[-1]} (dim {a.ndim - 1}) != {b.shape[-1]} (dim {b.ndim - 1})"
+        raise ValueError(text.replace(", ", ","))
+    return tensordot(a, b, (-1, -1))
+
+
+@falls_back
+def outer(a, b, out=None):
+    """The products of all pairs of elements."""
+    a, b, code = _same_type(a, b)
+    return deliver(UFUNCS["multiply"](reshape(a, (-1, 1)), reshape(b, (1, -1))), out)
+
+
+@falls_back
+def tensordot(a, b, axes=2):
+    """Sums of products over several dimensions of each."""
+    a, b, code = _same_type(a, b)
+    try:
+        first, second = axes
+    except TypeError:
+        first, second = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
+    first = normalize_axis_tuple(first, a.ndim)
+    second = normalize_axis_tuple(second, b.ndim)
+    if len(first) != len(second) or any(a.shape[i] != b.shape[j] for i, j in zip(first, second)):
+        raise ValueError("shape-mismatch for sum")
+    rest_a = [axis for axis in range(a.ndim) if axis not in first]
+    rest_b = [axis for axis in range(b.ndim) if axis not in second]
+    shape = tuple(a.shape[axis] for axis in rest_a) + tuple(b.shape[axis] for axis in rest_b)
+    inner_size = int(np.prod([a.shape[axis] for axis in first], dtype=np.int64))
+    rows = int(np.prod([a.shape[axis] for axis in rest_a], dtype=np.int64))
+    columns = int(np.prod([b.shape[axis] for axis in rest_b], dtype=np.int64))
+    a = reshape(transpose(a, [*rest_a, *first]), (rows, inner_size))
+    b = reshape(transpose(b, [*second, *rest_b]), (inner_size, columns))
+    return reshape(_product(a, b, code), shape)
+
+
+@falls_back
+def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
+    """The scalar products of vectors along an axis, the first conjugated."""
+    if kwargs:
+        raise Fallback("arguments of universal functions")
+    a, b, code = _same_type(x1, x2)
+    a, b = (moveaxis(value, axis, -1) for value in (a, b))
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n),(n)->() (size {b.shape[-1]} is different from {a.shape[-1]})")
+    return deliver(sum_(UFUNCS["conjugate"](a) * b, -1, a.dtype), out)
+
+
+@falls_back
+def matvec(x1, x2, /, out=None, **kwargs):
+    """The products of matrices and vectors."""
+    if kwargs:
+        raise Fallback("arguments of universal functions")
+    x2 = native(x2)
+    return deliver(reshape(matmul(x1, x2[..., None]), np.broadcast_shapes(native(x1).shape[:-2], x2.shape[:-1]) + native(x1).shape[-2:-1]), out)
+
+
+@falls_back
+def vecmat(x1, x2, /, out=None, **kwargs):
+    """The products of conjugated vectors and matrices."""
+    if kwargs:
+        raise Fallback("arguments of universal functions")
+    x1 = native(x1)
+    result = matmul(UFUNCS["conjugate"](x1)[..., None, :], x2)
+    return deliver(reshape(result, result.shape[:-2] + result.shape[-1:]), out)
+
+
+@falls_back
+def kron(a, b):
+    """The product of all pairs of elements, as blocks."""
+    a, b, code = _same_type(a, b)
+    rank = max(a.ndim, b.ndim)
+    one, two = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
+    a = reshape(a, tuple(part for extent in one for part in (extent, 1)))
+    b = reshape(b, tuple(part for extent in two for part in (1, extent)))
+    return reshape(a * b, tuple(x * y for x, y in zip(one, two)))
+
+
+@falls_back
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """The vector products of vectors of three elements."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b, code = _same_type(a, b)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise Fallback("vectors of two elements")
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    result = _native.empty(shape, code)
+    for place in range(3):
+        one, two = (place + 1) % 3, (place + 2) % 3
+        result[..., place] = a[..., one] * b[..., two] - a[..., two] * b[..., one]
+    return moveaxis(result, -1, normalize_axis_index(axisc, len(shape)))
+
+
+def _letters(subscripts, operands):
+    """The subscripts of operands and result, without blanks."""
+    text = subscripts.replace(" ", "")
+    if "." in text:
+        raise Fallback("subscripts with an ellipsis")
+    inputs, arrow, output = text.partition("->")
+    inputs = inputs.split(",")
+    if len(inputs) != len(operands):
+        raise Fallback("subscripts that do not fit the operands")
+    if not arrow:
+        joined = "".join(inputs)
+        output = "".join(sorted(letter for letter in set(joined) if joined.count(letter) == 1))
+    return inputs, output
+
+
+@falls_back
+def einsum(subscripts, *operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
+    """Sums of products, described by subscripts."""
+    if not isinstance(subscripts, str):
+        raise Fallback("subscripts as lists")
+    inputs, output = _letters(subscripts, operands)
+    arrays = [native(value) for value in operands]
+    kind = np.result_type(*(value.dtype for value in arrays)) if dtype is None else np.dtype(dtype)
+    if kind not in CODE:
+        raise Fallback(f"bh has no element type {kind}")
+    extents = {}
+    for letters, value in zip(inputs, arrays):
+        if len(letters) != value.ndim:
+            raise Fallback("subscripts that do not fit the operands")
+        for letter, extent in zip(letters, value.shape):
+            if extents.setdefault(letter, extent) != extent and 1 not in (extent, extents[letter]):
+                raise Fallback("extents that do not fit each other")
+            extents[letter] = max(extents[letter], extent)
+    if any(letter not in extents for letter in output) or len(set(output)) != len(output):
+        raise Fallback("a result with unknown subscripts")
+    parts = [_diagonals(astype(value, kind), letters) for letters, value in zip(inputs, arrays)]
+    value, letters = parts[0]
+    for number, (other, more) in enumerate(parts[1:], 1):
+        later = set(output).union(*(set(part[1]) for part in parts[number + 1 :]))
+        value, letters = _contracted(value, letters, other, more, later)
+    gone = tuple(place for place, letter in enumerate(letters) if letter not in output)
+    if gone:
+        value = sum_(value, gone, kind)
+        letters = [letter for letter in letters if letter in output]
+    value = transpose(value, [letters.index(letter) for letter in output])
+    value = _native.broadcast_to(value, tuple(extents[letter] for letter in output))
+    value = _native.cast(value, value._code)
+    value._scalar = not output
+    return deliver(value, out)
+
+
+def _diagonals(value, letters):
+    """An operand with each subscript once."""
+    letters = list(letters)
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            one = letters.index(letter)
+            two = letters.index(letter, one + 1)
+            value = _native.diagonal(value, 0, one, two)
+            letters = [other for place, other in enumerate(letters) if place not in (one, two)] + [letter]
+    return value, letters
+
+
+def _contracted(a, a_letters, b, b_letters, later):
+    """The product of two operands, summed over subscripts that come nowhere else."""
+    joint = [letter for letter in a_letters if letter in b_letters and letter not in later]
+    batch = [letter for letter in a_letters if letter in b_letters and letter in later]
+    same = all(a.shape[a_letters.index(x)] == b.shape[b_letters.index(x)] for x in joint)
+    if joint and not batch and same:
+        axes = [a_letters.index(letter) for letter in joint], [b_letters.index(letter) for letter in joint]
+        rest = [x for x in a_letters if x not in joint] + [x for x in b_letters if x not in joint]
+        return tensordot(a, b, axes), rest
+    letters = list(dict.fromkeys([*a_letters, *b_letters]))
+    place = lambda value, own: transpose(value, [own.index(x) for x in letters if x in own])[
+        tuple(slice(None) if x in own else None for x in letters)
+    ]
+    product = place(a, a_letters) * place(b, b_letters)
+    gone = tuple(number for number, letter in enumerate(letters) if letter in joint)
+    if gone:
+        product = sum_(product, gone, product.dtype)
+    return product, [letter for letter in letters if letter not in joint]

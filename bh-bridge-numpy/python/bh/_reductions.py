@@ -1,0 +1,302 @@
+"""Sums, extremes, means and what else makes fewer elements of many."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from . import _native
+from ._convert import astype, native
+from ._fallback import Fallback, falls_back
+from ._folds import axes_of, deliver
+from ._manipulation import reshape
+from ._types import INT64, is_complex, is_inexact
+from ._ufunc import UFUNCS
+
+ndarray = _native.ndarray
+_NO_VALUE = np._NoValue
+_u = UFUNCS
+
+
+def _reduction(name, function, doc, typed=True):
+    def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
+        keepdims = False if keepdims is _NO_VALUE else keepdims
+        where = True if where is _NO_VALUE else where
+        return _u[function].reduce(a, axis, dtype, out, keepdims, initial, where)
+
+    def extreme(a, axis=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
+        return reduce(a, axis, None, out, keepdims, initial, where)
+
+    result = reduce if typed else extreme
+    result.__name__ = result.__qualname__ = name
+    result.__doc__ = doc
+    return result
+
+
+sum = _reduction("sum", "add", "The sum over axes (all of them for None).")
+prod = _reduction("prod", "multiply", "The product over axes (all of them for None).")
+max = amax = _reduction("max", "maximum", "The largest over axes; NaN if one is NaN.", False)
+min = amin = _reduction("min", "minimum", "The smallest over axes; NaN if one is NaN.", False)
+
+
+def _truth(name, function, doc):
+    def test(a, axis=None, out=None, keepdims=False, *, where=True):
+        keepdims = False if keepdims is _NO_VALUE else keepdims
+        where = True if where is _NO_VALUE else where
+        return _u[function].reduce(a, axis, None, out, keepdims, _NO_VALUE, where)
+
+    test.__name__ = test.__qualname__ = name
+    test.__doc__ = doc
+    return test
+
+
+all = _truth("all", "logical_and", "Are all true, over axes?")
+any = _truth("any", "logical_or", "Is one true, over axes?")
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    """The sums of the elements up to each one."""
+    return _running(a, axis, dtype, out, "add")
+
+
+def cumprod(a, axis=None, dtype=None, out=None):
+    """The products of the elements up to each one."""
+    return _running(a, axis, dtype, out, "multiply")
+
+
+def _running(a, axis, dtype, out, name):
+    a = a if type(a) is ndarray else native(a)
+    if axis is None:
+        a, axis = reshape(a, (-1,)), 0
+    return _u[name].accumulate(a, axis, dtype, out)
+
+
+def _cumulative(name):
+    def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+        x = native(x)
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+            axis = 0
+        x = reshape(x, (1,)) if x.ndim == 0 else x
+        axis = normalize_axis_index(axis, x.ndim)
+        result = _u[name].accumulate(x, axis, dtype)
+        if include_initial:
+            from ._manipulation import concatenate
+
+            first = _native.full(x.shape[:axis] + (1,) + x.shape[axis + 1 :], result._code, 0 if name == "add" else 1)
+            result = concatenate([first, result], axis)
+        return deliver(result, out)
+
+    function.__name__ = function.__qualname__ = "cumulative_sum" if name == "add" else "cumulative_prod"
+    function.__doc__ = "The running " + ("sum" if name == "add" else "product") + " along an axis."
+    return function
+
+
+cumulative_sum, cumulative_prod = _cumulative("add"), _cumulative("multiply")
+
+
+def _count(a, axes, where):
+    if where is True:
+        count = 1
+        for axis in axes:
+            count *= a.shape[axis]
+        return count
+    mask = _native.broadcast_to(native(where), a.shape)
+    return _u["add"].reduce(mask, axes, keepdims=True)
+
+
+def _mean_type(a, dtype):
+    if dtype is not None:
+        return np.dtype(dtype)
+    return a.dtype if is_inexact(a._code) else np.dtype(np.float64)
+
+
+@falls_back
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+    """The arithmetic mean over axes."""
+    a = native(a)
+    axes = axes_of(axis, a.ndim)
+    where = True if where is _NO_VALUE else where
+    total = _u["add"].reduce(a, axes, _mean_type(a, dtype), keepdims=True, where=where)
+    result = astype(_u["divide"](total, _count(a, axes, where)), total.dtype)
+    return deliver(_dropped(result, axes, keepdims), out)
+
+
+def _dropped(result, axes, keepdims):
+    """A result whose reduced dimensions stay or go."""
+    if keepdims and keepdims is not _NO_VALUE:
+        return result
+    kept = tuple(extent for axis, extent in enumerate(result.shape) if axis not in axes)
+    result = _native.reshape(result, kept)
+    result._scalar = not kept
+    return result
+
+
+def _variance(a, axis, dtype, ddof, where, mean_, correction):
+    a = native(a)
+    if correction is not _NO_VALUE:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    axes = axes_of(axis, a.ndim)
+    where = True if where is _NO_VALUE else where
+    kind = _mean_type(a, dtype)
+    count = _count(a, axes, where)
+    center = mean(a, axes, dtype, keepdims=True, where=where) if mean_ is _NO_VALUE or mean_ is None else native(mean_)
+    distance = astype(a, kind) - center
+    square = _squared_size(distance)
+    total = _u["add"].reduce(square, axes, keepdims=True, where=where)
+    left = count - ddof
+    left = _u["maximum"](left, 0) if type(left) is ndarray else left if left > 0 else 0
+    return astype(_u["divide"](total, left), total.dtype), axes
+
+
+def _squared_size(x):
+    """The squares of absolute values."""
+    if not is_complex(x._code):
+        return _u["multiply"](x, x)
+    real, imag = _native.operate("real", [x]), _native.operate("imag", [x])
+    return real * real + imag * imag
+
+
+@falls_back
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=_NO_VALUE, correction=_NO_VALUE):
+    """The variance over axes: the mean of squared distances from the mean."""
+    result, axes = _variance(a, axis, dtype, ddof, where, mean, correction)
+    return deliver(_dropped(result, axes, keepdims), out)
+
+
+@falls_back
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=_NO_VALUE, correction=_NO_VALUE):
+    """The standard deviation over axes."""
+    result, axes = _variance(a, axis, dtype, ddof, where, mean, correction)
+    return deliver(_dropped(_u["sqrt"](result), axes, keepdims), out)
+
+
+@falls_back
+def ptp(a, axis=None, out=None, keepdims=False):
+    """The distance of the largest from the smallest over axes."""
+    return deliver(max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims), out)
+
+
+@falls_back
+def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
+    """The weighted mean over axes."""
+    a = native(a)
+    if weights is None:
+        result = mean(a, axis, keepdims=keepdims)
+        count = a.size / result.size if result.size else 0
+        total = _native.full(result.shape, result._code, count) if returned else None
+    else:
+        weights = native(weights)
+        kind = np.result_type(a.dtype, weights.dtype, *([] if is_inexact(a._code) else ["f8"]))
+        if a.shape != weights.shape:
+            if axis is None:
+                raise TypeError("Axis must be specified when shapes of a and weights differ.")
+            axes = axes_of(axis, a.ndim)
+            if weights.shape != tuple(a.shape[place] for place in axes):
+                raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+            weights = _native.transpose(weights, [int(place) for place in np.argsort(axes)])
+            weights = reshape(weights, tuple(extent if place in axes else 1 for place, extent in enumerate(a.shape)))
+        total = sum(_native.broadcast_to(weights, a.shape), axis, kind, keepdims=keepdims)
+        if _native.item_of((total == 0).any()):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        result = sum(a * weights, axis, kind, keepdims=keepdims) / total
+    return (result, total) if returned else result
+
+
+@falls_back
+def count_nonzero(a, axis=None, *, keepdims=False):
+    """How many are not zero, over axes."""
+    return sum(astype(native(a), bool), axis, np.int64, keepdims=keepdims)
+
+
+def _place_of_extreme(a, axis, out, keepdims, function):
+    a = native(a)
+    keepdims = False if keepdims is _NO_VALUE else keepdims
+    if is_complex(a._code):
+        raise Fallback("complex numbers have no order in bh")
+    flat = axis is None
+    rank = a.ndim
+    if flat:
+        a, axis = reshape(a, (-1,)), 0
+    axis = normalize_axis_index(axis, a.ndim)
+    extent = a.shape[axis]
+    if extent == 0:
+        raise ValueError(f"attempt to get arg{function[:3]} of an empty sequence")
+    best = _u[function].reduce(a, axis, keepdims=True)
+    found = _u["equal"](a, best)
+    if is_inexact(a._code):
+        found = _u["logical_or"](found, _u["isnan"](a))
+        nan = _u["isnan"](best)
+        found = _native.operate("where", [_native.broadcast_to(nan, a.shape), _u["isnan"](a), found])
+    numbers = reshape(_native.arange((extent,), INT64, 0, 1), (extent,) + (1,) * (a.ndim - axis - 1))
+    places = _native.operate("where", [found, _native.broadcast_to(numbers, a.shape), extent])
+    result = _u["minimum"].reduce(places, axis, keepdims=bool(keepdims) and not flat)
+    if keepdims and flat:
+        result = reshape(result, (1,) * rank)
+    return deliver(result, out)
+
+
+@falls_back
+def argmax(a, axis=None, out=None, *, keepdims=False):
+    """The index of the first largest element, or the first NaN."""
+    return _place_of_extreme(a, axis, out, keepdims, "maximum")
+
+
+@falls_back
+def argmin(a, axis=None, out=None, *, keepdims=False):
+    """The index of the first smallest element, or the first NaN."""
+    return _place_of_extreme(a, axis, out, keepdims, "minimum")
+
+
+@falls_back
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """The sum of a diagonal."""
+    from ._manipulation import diagonal
+
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+@falls_back
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Are all elements close to each other?"""
+    return bool(all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+@falls_back
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Are elements close to each other: |a - b| <= atol + rtol·|b|?"""
+    a, b = native(a), native(b)
+    if not is_inexact(b._code):
+        b = astype(b, np.float64)
+    close = _u["less_equal"](_u["absolute"](a - b), _u["add"](atol, _u["multiply"](rtol, _u["absolute"](b))))
+    result = _u["logical_or"](_u["logical_and"](close, _u["isfinite"](b)), _u["equal"](a, b))
+    if equal_nan:
+        result = _u["logical_or"](result, _u["logical_and"](_u["isnan"](a), _u["isnan"](b)))
+    return result
+
+
+def array_equal(a1, a2, equal_nan=False):
+    """Have they the same shape and elements?"""
+    try:
+        a1, a2 = native(a1), native(a2)
+    except Fallback:
+        from ._fallback import lower
+
+        return np.array_equal(lower(a1), lower(a2), equal_nan)
+    if a1.shape != a2.shape:
+        return False
+    same = _u["equal"](a1, a2)
+    if equal_nan:
+        same = _u["logical_or"](same, _u["logical_and"](_u["isnan"](a1), _u["isnan"](a2)))
+    return bool(all(same))
+
+
+def array_equiv(a1, a2):
+    """Are they equal where they broadcast against each other?"""
+    try:
+        return bool(all(_u["equal"](native(a1), native(a2))))
+    except ValueError:
+        return False
+
+

@@ -1,0 +1,81 @@
+"""The runtime behind the arrays: stacks, flushing, counters, and what went to NumPy."""
+
+import contextlib
+import sys
+
+import numpy as np
+
+from . import _fallback, _native
+
+__all__ = ["explain", "fallback", "flush", "info", "profile"]
+
+
+class using:
+    """A stack for the arrays made inside of a `with` statement; they keep it afterwards."""
+
+    def __init__(self, name):
+        self._stack = _native.Stack(name)
+
+    def __enter__(self):
+        self._before = self._stack.activate()
+        return self._stack
+
+    def __exit__(self, *_):
+        if self._before is not None:
+            self._before.activate()
+
+
+def flush(wait=True):
+    """Runs everything recorded so far, and waits for it."""
+    _native.Stack().flush(wait)
+
+
+@contextlib.contextmanager
+def fallback(mode):
+    """Another way to deal with work that bh leaves to NumPy, inside of a `with` statement: warn, error or silent."""
+    before = _fallback.mode(mode)
+    try:
+        yield
+    finally:
+        _fallback.mode(before)
+
+
+class Profile(dict):
+    """Counters by name. Shown as a table."""
+
+    def __repr__(self):
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:{width}}  {_shown(name, value)}" for name, value in self.items() if value)
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><td>{name}</td><td>{_shown(name, value)}</td></tr>" for name, value in self.items() if value)
+        return f"<table><tr><th>counter</th><th>value</th></tr>{rows}</table>"
+
+
+def _shown(name, value):
+    if name.endswith("_ns"):
+        return f"{value / 1e6:.3f} ms"
+    if name.endswith("bytes") and value >= 1 << 20:
+        return f"{value / (1 << 20):.1f} MiB"
+    return value
+
+
+def profile():
+    """What was counted since the start: recorded, run, moved, and left to NumPy."""
+    flush()
+    counters = Profile(_native.Stack().counters())
+    for name, count in sorted(_fallback.counts.items()):
+        counters[f"fallback.{name}"] = count
+    return counters
+
+
+def info():
+    """The versions and components that run the arrays, as text."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n"
+
+
+def explain(array=None):
+    """What the fuser made of the last batch, as text, if the stack's fuser tells."""
+    flush()
+    return _native.Stack().message("explain")

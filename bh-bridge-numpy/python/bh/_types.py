@@ -1,0 +1,36 @@
+"""The element types of bh, and what NumPy's objects say about them."""
+
+import numpy as np
+
+NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+DTYPES = tuple(np.dtype(name) for name in NAMES)
+CODE = {dtype: code for code, dtype in enumerate(DTYPES)}
+BOOL, INT64, UINT64, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 = (NAMES.index(n) for n in (
+    "bool", "int64", "uint64", "float32", "float64", "complex64", "complex128"))  # fmt: skip
+
+# Codes of Python's own numbers, whose type gives way to that of arrays.
+WEAK = {int: 13, float: 14, complex: 15}
+WEAK_TYPES = {13: int, 14: float, 15: complex}
+
+
+def code_of(dtype):
+    """The code of a dtype (or what NumPy makes one of); None if bh lacks it."""
+    return CODE.get(np.dtype(dtype))
+
+
+def is_complex(code):
+    """Is it a complex type?"""
+    return code >= COMPLEX64
+
+
+def is_inexact(code):
+    """Is it a floating-point or complex type?"""
+    return code >= FLOAT32
+
+
+def is_integer(code):
+    """Is it an integer type (bool excluded)?"""
+    return BOOL < code < FLOAT32

@@ -1,0 +1,299 @@
+"""Universal functions: types as NumPy resolves them, then an operation of the stack, a composition of such, or NumPy."""
+
+import numpy as np
+
+from . import _fallback, _native
+from ._convert import astype, native
+from ._fallback import Fallback
+from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
+from ._compositions import BOOLEAN, COMPOSED, DIRECT
+
+ndarray = _native.ndarray
+_NO_VALUE = np._NoValue
+
+
+def operand_of(value):
+    """The value as an array of bh or a number, with its code."""
+    kind = type(value)
+    if kind is ndarray:
+        return value, value._code
+    weak = WEAK.get(kind)
+    if weak is not None:
+        return value, weak
+    if kind is bool:
+        return value, BOOL
+    if isinstance(value, np.generic) or kind is np.ndarray and value.ndim == 0:
+        code = CODE.get(value.dtype)
+        if code is None:
+            raise Fallback(f"bh has no element type {value.dtype}")
+        return value.item(), code
+    value = native(value)
+    return value, value._code
+
+
+def resolution_type(code):
+    """What NumPy's resolution takes for an operand of this code."""
+    return WEAK_TYPES[code] if code in WEAK_TYPES else _DTYPES[code]
+
+
+_DTYPES = list(CODE)
+
+
+class ufunc(_native.Ufunc):
+    """A function that works element by element on arrays that broadcast against each other."""
+
+    def __new__(cls, function):
+        return super().__new__(cls, function.nin)
+
+    def __init__(self, function):
+        self._np = self._bh_numpy = function
+        self.__name__ = self.__qualname__ = function.__name__
+        self.__doc__ = function.__doc__
+        self.nin, self.nout, self.nargs = function.nin, function.nout, function.nargs
+        self.types, self.ntypes = function.types, function.ntypes
+        self.identity, self.signature = function.identity, function.signature
+        self._loops = {}
+
+    def __repr__(self):
+        return f"<ufunc '{self.__name__}'>"
+
+    def __reduce__(self):
+        return self.__name__
+
+    def resolve_dtypes(self, *args, **kwargs):
+        """The types of a call's operands, as in NumPy."""
+        return self._np.resolve_dtypes(*args, **kwargs)
+
+    def _resolve(self, codes, signature=None):
+        """The codes of inputs and outputs of the loop for operands of these codes."""
+        key = (codes, signature)
+        loop = self._loops.get(key)
+        if loop is None:
+            types = tuple(resolution_type(code) for code in codes) + (None,) * self.nout
+            if signature is None:
+                resolved = self._np.resolve_dtypes(types)
+            else:
+                resolved = self._np.resolve_dtypes(types, signature=signature)
+            loop = self._loops[key] = tuple(CODE.get(dtype) for dtype in resolved)
+        if None in loop:
+            raise Fallback("bh lacks one of the types")
+        return loop
+
+    def _call(self, args, kwargs):
+        """Any call that the table of known calls does not serve."""
+        kwargs = kwargs or {}
+        if len(args) > self.nin:
+            if "out" in kwargs:
+                raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+            outs = args[self.nin :]
+            kwargs = {**kwargs, "out": outs if self.nout > 1 else outs[0]}
+            args = args[: self.nin]
+        if len(args) < self.nin:
+            return self._np(*_fallback.lower(args), **_fallback.lower(kwargs))
+        if all(isinstance(a, (int, float, complex, np.generic)) for a in args) and not kwargs:
+            return self._np(*args)
+        try:
+            return self._record(args, **kwargs)
+        except Fallback as reason:
+            return _fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
+
+    def _record(self, args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None):
+        if signature is not None or self.signature is not None:
+            raise Fallback("loops by signature and functions of whole axes")
+        where = True if where is _NO_VALUE else where
+        if out is ...:
+            result = self._record(args, None, where, casting, order, dtype, subok)
+            for array in result if isinstance(result, tuple) else (result,):
+                array._scalar = False
+            return result
+        operands, codes = zip(*map(operand_of, args))
+        outs = out if isinstance(out, tuple) else (out,) * self.nout if out is None else (out,)
+        if any(target is not None and type(target) is not ndarray for target in outs):
+            raise Fallback("the output is an array of NumPy")
+        for target in outs:
+            if target is not None and not target._writeable:
+                raise ValueError("output array is read-only")
+        if dtype is not None:
+            signature = (None,) * self.nin + (np.dtype(dtype),) * self.nout
+        stack_of = [value for value in (*operands, *outs) if type(value) is ndarray]
+        if not stack_of:
+            raise Fallback("no operand is an array")
+        operands = one_stack(operands)
+        loop = self._resolve(codes, signature)
+        if where is not True:
+            where = native(where)
+            if where._code != BOOL:
+                raise TypeError("Cannot cast array data from %s to dtype('bool') according to the rule 'safe'" % where.dtype.__repr__())
+        check_casts(self._np, codes, loop, outs, casting)
+        results = self._loop(operands, codes, loop, plain=signature is None)
+        if where is True and all(target is None for target in outs):
+            return results[0] if self.nout == 1 else tuple(results)
+        stored = tuple(store(result, target, where) for result, target in zip(results, outs))
+        return stored[0] if self.nout == 1 else stored
+
+    def _loop(self, operands, codes, loop, plain):
+        """Results of the function on operands, in the types of the loop."""
+        name = self.__name__
+        kind, output = loop[0], loop[-1]
+        inputs = loop[: self.nin]
+        if name in BOOLEAN:
+            return [self._direct(BOOLEAN[name], operands, codes, (BOOL,) * (self.nin + 1), plain)]
+        opcode = DIRECT.get(name)
+        if opcode is not None and inputs == (kind,) * self.nin and _native.is_legal(opcode, kind, output, self.nin):
+            if name == "power" and is_integer(kind):
+                plain = False
+                check_exponent(operands[1])
+            return [self._direct(opcode, operands, codes, loop, plain)]
+        compose = COMPOSED.get(name)
+        if compose is None:
+            raise Fallback("")
+        converted = [converted_to(operand, code) for operand, code in zip(operands, inputs)]
+        results = compose(kind, *converted)
+        results = results if isinstance(results, tuple) else (results,)
+        return [astype(result, _DTYPES[code]) for result, code in zip(results, loop[self.nin :])]
+
+    def _direct(self, opcode, operands, codes, loop, plain):
+        kind = loop[0]
+        if plain and self.nin <= 2 and not (kind == BOOL and any(code >= 13 or is_complex(code) for code in codes)):
+            self._serve(codes, opcode, kind, loop[-1])
+        converted = [converted_to(operand, kind) for operand in operands]
+        if not any(type(operand) is ndarray for operand in converted):
+            converted[0] = _native.full((), kind, converted[0])
+        return _native.operate(opcode, converted)
+
+    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
+        """Folds the elements along axes with the function."""
+        from ._folds import reduce
+
+        return reduce(self, array, axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(self, array, axis=0, dtype=None, out=None):
+        """The results of folding the elements up to each one along an axis."""
+        from ._folds import accumulate
+
+        return accumulate(self, array, axis, dtype, out)
+
+    def outer(self, A, B, /, **kwargs):
+        """The function of all pairs of an element of A and one of B."""
+        from ._folds import outer
+
+        return outer(self, A, B, **kwargs)
+
+    def at(self, a, indices, b=None, /):
+        """Applies the function in place at indices, once for each, also where they repeat."""
+        from ._folds import at
+
+        return at(self, a, indices, b)
+
+    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        """Folds of the slices between indices."""
+        from ._folds import reduceat
+
+        return reduceat(self, array, indices, axis, dtype, out)
+
+
+def one_stack(operands):
+    """The operands on one stack, the first array's; what has to move is counted."""
+    first = next((value for value in operands if type(value) is ndarray), None)
+    return tuple(moved(value, first) if type(value) is ndarray else value for value in operands)
+
+
+def moved(value, like):
+    """The array on the stack of another one."""
+    if value._stack == like._stack:
+        return value
+    _fallback.counts["moved between stacks"] += 1
+    result = _fallback.from_host(_fallback.to_numpy(value), value._code, _native.Stack(like._stack))
+    result._scalar = value._scalar
+    return result
+
+
+def converted_to(operand, code):
+    """An array with elements of this type, or the number, if the type can hold it."""
+    if type(operand) is ndarray:
+        return astype(operand, _DTYPES[code])
+    if type(operand) is complex and not is_complex(code):
+        raise TypeError(f"cannot convert complex to {_DTYPES[code]}")
+    if type(operand) is int and is_integer(code):
+        limits = np.iinfo(_DTYPES[code])
+        if not limits.min <= operand <= limits.max:
+            raise Fallback(f"{operand} is out of bounds for {_DTYPES[code]}")
+    if code == BOOL:
+        return bool(operand)
+    if type(operand) is float and is_integer(code):
+        return int(operand)
+    return operand
+
+
+def check_exponent(exponent):
+    """Whole numbers have no negative powers, as in NumPy."""
+    if type(exponent) is ndarray:
+        negative = exponent.dtype.kind == "i" and bool((exponent < 0).any())
+    else:
+        negative = exponent < 0
+    if negative:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+
+
+def check_casts(function, codes, loop, outs, casting):
+    """Fails as NumPy does where the results may not be stored in the given outputs."""
+    for target, code in zip(outs, loop[function.nin :]):
+        if target is not None and not np.can_cast(_DTYPES[code], target.dtype, casting):
+            raise np._core._exceptions._UFuncOutputCastingError(function, casting, _DTYPES[code], target.dtype, 0)
+
+
+def store(result, target, where):
+    """Writes a result where the mask is true; without a target into a new array, undefined elsewhere."""
+    if target is None:
+        target = _native.empty(np.broadcast_shapes(result.shape, where.shape), result._code, None)
+    elif np.broadcast_shapes(result.shape, target.shape) != target.shape:
+        shapes = (str(shape).replace(", ", ",") for shape in (target.shape, np.broadcast_shapes(result.shape, target.shape)))
+        raise ValueError("non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes))
+    if where is not True:
+        kept = _native.broadcast_to(where, target.shape)
+        result = _native.operate("where", [kept, astype(result, target.dtype), target])
+    _native.assign(target, result if not is_complex(result._code) else astype(result, target.dtype))
+    return target
+
+
+def binary(function, a, b):
+    """A binary operator: NotImplemented leaves it to the other operand."""
+    if defers(a) or defers(b):
+        return NotImplemented
+    try:
+        return function._call((a, b), None)
+    except Fallback as reason:
+        return _fallback.call(function._np, (a, b), {}, f"numpy.{function.__name__}", str(reason))
+
+
+def defers(value):
+    """Does an operand ask to be left alone?"""
+    return getattr(type(value), "__array_ufunc__", _NO_VALUE) is None
+
+
+def inplace(function, a, b):
+    """An operator in place."""
+    if defers(b):
+        return NotImplemented
+    return function._call((a, b), {"out": a})
+
+
+UFUNCS = {}
+for _name in dir(np):
+    _function = getattr(np, _name)
+    if isinstance(_function, np.ufunc) and _function.__name__ not in UFUNCS:
+        UFUNCS[_function.__name__] = ufunc(_function)
+
+from . import _compositions  # noqa: E402
+
+_compositions.use(UFUNCS)
+
+
+def public_ufuncs():
+    """Names of numpy that are universal functions (several may be one), with bh's."""
+    found = {}
+    for name in dir(np):
+        function = getattr(np, name)
+        if isinstance(function, np.ufunc):
+            found[name] = UFUNCS[function.__name__]
+    return found

@@ -1,0 +1,252 @@
+"""Discrete Fourier transforms, as in `numpy.fft`, by the stack's transform of complex numbers along the last axis."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from . import _namespace, _native
+from ._convert import astype, native
+from ._creation import arange
+from ._fallback import Fallback, falls_back
+from ._functions import concatenate, flip, moveaxis, real, roll
+from ._types import is_complex
+from ._ufunc import UFUNCS as _u
+
+_o = np.fft
+_NORMS = (None, "backward", "ortho", "forward")
+
+
+def _native_fft(function):
+    return falls_back(function, getattr(_o, function.__name__))
+
+
+def _complex(a):
+    a = native(a)
+    single = a.dtype in (np.float32, np.complex64)
+    return astype(a, np.complex64 if single else np.complex128)
+
+
+def _sized(a, n, axis):
+    """The array cut or filled with zeros to `n` elements along an axis."""
+    extent = a.shape[axis]
+    if n is None or n == extent:
+        return a
+    if n < 1:
+        raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+    at = lambda end: (slice(None),) * axis + (slice(0, end),)
+    if n < extent:
+        return a[at(n)]
+    result = _native.full(a.shape[:axis] + (n,) + a.shape[axis + 1 :], a._code, 0)
+    result[at(extent)] = a
+    return result
+
+
+def _transform(a, n, axis, norm, forward):
+    if norm not in _NORMS:
+        raise ValueError(f"Invalid norm value {norm}; should be \"backward\", \"ortho\" or \"forward\".")
+    a = _complex(a)
+    axis = normalize_axis_index(axis, a.ndim)
+    a = moveaxis(_sized(a, n, axis), axis, -1)
+    size = a.shape[-1]
+    if size < 1:
+        raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
+    result = _native.empty(a.shape, a._code, _native.Stack(a._stack))
+    if result.size:
+        try:
+            _native.extension("fft" if forward else "ifft", [result], [a])
+        except _native.Error:
+            raise Fallback("no component of the stack transforms") from None
+    # The stack's inverse has the factor 1/n.
+    if forward and norm in ("ortho", "forward"):
+        result = result * (size**-0.5 if norm == "ortho" else 1 / size)
+    elif not forward and norm in ("ortho", "forward"):
+        result = result * (size**0.5 if norm == "ortho" else float(size))
+    return moveaxis(result, -1, axis)
+
+
+def _stored(result, out):
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+@_native_fft
+def fft(a, n=None, axis=-1, norm=None, out=None):
+    """The transform along an axis."""
+    return _stored(_transform(a, n, axis, norm, True), out)
+
+
+@_native_fft
+def ifft(a, n=None, axis=-1, norm=None, out=None):
+    """The inverse transform along an axis."""
+    return _stored(_transform(a, n, axis, norm, False), out)
+
+
+@_native_fft
+def rfft(a, n=None, axis=-1, norm=None, out=None):
+    """The transform of real numbers: its first half, which determines the other."""
+    a = native(a)
+    if is_complex(a._code):
+        raise TypeError("ufunc 'rfft_n_even' did not contain a loop with signature matching types")
+    result = _transform(a, n, axis, norm, True)
+    axis = normalize_axis_index(axis, result.ndim)
+    half = result[(slice(None),) * axis + (slice(0, result.shape[axis] // 2 + 1),)]
+    return _stored(_native.cast(half, half._code), out)
+
+
+@_native_fft
+def irfft(a, n=None, axis=-1, norm=None, out=None):
+    """The real numbers of which this is the first half of the transform."""
+    a = _complex(a)
+    axis = normalize_axis_index(axis, a.ndim)
+    n = 2 * (a.shape[axis] - 1) if n is None else n
+    if n < 1:
+        raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+    a = _sized(a, n // 2 + 1, axis)
+    at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
+    # The first element, and for even n the last one, are taken as real.
+    first = astype(real(a[at(0, 1)]), a.dtype)
+    middle = a[at(1, (n + 1) // 2)]
+    parts = [first, middle]
+    if n % 2 == 0:
+        parts.append(astype(real(a[at(n // 2, n // 2 + 1)]), a.dtype))
+    parts.append(_u["conjugate"](flip(middle, axis)))
+    full = concatenate(parts, axis)
+    return _stored(real(_transform(full, None, axis, norm, False)), out)
+
+
+_SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+@_native_fft
+def hfft(a, n=None, axis=-1, norm=None, out=None):
+    """The transform of a signal with Hermitian symmetry, which is real."""
+    a = _complex(a)
+    n = (a.shape[axis] - 1) * 2 if n is None else n
+    return irfft(_u["conjugate"](a), n, axis, norm=_SWAPPED[norm], out=out)
+
+
+@_native_fft
+def ihfft(a, n=None, axis=-1, norm=None, out=None):
+    """The inverse of `hfft`."""
+    a = native(a)
+    n = a.shape[axis] if n is None else n
+    return _stored(_u["conjugate"](rfft(a, n, axis, norm=_SWAPPED[norm])), out)
+
+
+def _axes(a, s, axes):
+    a = native(a)
+    if axes is None:
+        axes = list(range(a.ndim)) if s is None else list(range(-len(s), 0))
+    if s is None:
+        s = [a.shape[axis] for axis in axes]
+    if len(s) != len(axes):
+        raise ValueError("Shape and axes have different lengths.")
+    return a, [a.shape[axis] if extent == -1 else extent for extent, axis in zip(s, axes)], list(axes)
+
+
+def _several(a, s, axes, norm, out, transform):
+    a, s, axes = _axes(a, s, axes)
+    for extent, axis in zip(reversed(s), reversed(axes)):
+        a = transform(a, extent, axis, norm)
+    return _stored(a, out)
+
+
+@_native_fft
+def fftn(a, s=None, axes=None, norm=None, out=None):
+    """The transform along several axes."""
+    return _several(a, s, axes, norm, out, fft)
+
+
+@_native_fft
+def ifftn(a, s=None, axes=None, norm=None, out=None):
+    """The inverse transform along several axes."""
+    return _several(a, s, axes, norm, out, ifft)
+
+
+@_native_fft
+def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    """The transform along two axes."""
+    return _several(a, s, axes, norm, out, fft)
+
+
+@_native_fft
+def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    """The inverse transform along two axes."""
+    return _several(a, s, axes, norm, out, ifft)
+
+
+@_native_fft
+def rfftn(a, s=None, axes=None, norm=None, out=None):
+    """The transform of real numbers along several axes."""
+    a, s, axes = _axes(a, s, axes)
+    a = rfft(a, s[-1], axes[-1], norm)
+    for extent, axis in zip(s[:-1], axes[:-1]):
+        a = fft(a, extent, axis, norm)
+    return _stored(a, out)
+
+
+@_native_fft
+def irfftn(a, s=None, axes=None, norm=None, out=None):
+    """The inverse of `rfftn`."""
+    given = s is not None
+    a, s, axes = _axes(a, s, axes)
+    if not given:
+        s[-1] = 2 * (a.shape[axes[-1]] - 1)
+    for extent, axis in zip(s[:-1], axes[:-1]):
+        a = ifft(a, extent, axis, norm)
+    return _stored(irfft(a, s[-1], axes[-1], norm), out)
+
+
+@_native_fft
+def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    """The transform of real numbers along two axes."""
+    return rfftn(a, s, axes, norm, out)
+
+
+@_native_fft
+def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    """The inverse of `rfft2`."""
+    return irfftn(a, s, axes, norm, out)
+
+
+def fftfreq(n, d=1.0, device=None):
+    """The frequencies of a transform's elements."""
+    _frequencies(n)
+    numbers = concatenate([arange((n - 1) // 2 + 1), arange(-(n // 2), 0)])
+    return numbers * (1.0 / (n * d))
+
+
+def rfftfreq(n, d=1.0, device=None):
+    """The frequencies of the elements of a transform of real numbers."""
+    _frequencies(n)
+    return arange(n // 2 + 1) * (1.0 / (n * d))
+
+
+def _frequencies(n):
+    if not isinstance(n, (int, np.integer)):
+        raise ValueError("n should be an integer")
+
+
+@_native_fft
+def fftshift(x, axes=None):
+    """The frequency zero moved to the middle."""
+    return _shifted(x, axes, lambda extent: extent // 2)
+
+
+@_native_fft
+def ifftshift(x, axes=None):
+    """The inverse of `fftshift`."""
+    return _shifted(x, axes, lambda extent: -(extent // 2))
+
+
+def _shifted(x, axes, distance):
+    x = native(x)
+    axes = tuple(range(x.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
+    return roll(x, [distance(x.shape[axis]) for axis in axes], axes)
+
+
+for _name in dir(_o):
+    _original = getattr(_o, _name)
+    if not _name.startswith("_") and callable(_original):
+        _namespace._register(_original, globals().setdefault(_name, _original))

@@ -1,0 +1,109 @@
+"""Random numbers, as in `numpy.random`: the same numbers from the same seeds.
+
+NumPy's own generators make the numbers, which bh takes over.
+"""
+
+import functools
+
+import numpy as np
+
+from . import _fallback
+
+_o = np.random
+SeedSequence, BitGenerator = _o.SeedSequence, _o.BitGenerator
+PCG64, PCG64DXSM, Philox, SFC64, MT19937 = _o.PCG64, _o.PCG64DXSM, _o.Philox, _o.SFC64, _o.MT19937
+
+
+def _lifted(function):
+    """A method that draws numbers, as bh's arrays."""
+
+    @functools.wraps(function)
+    def draw(*args, **kwargs):
+        out = kwargs.get("out")
+        result = function(*_fallback.lower(args), **_fallback.lower(kwargs))
+        if out is not None and isinstance(result, np.ndarray):
+            out[...] = result
+            return out
+        return _fallback.lift(result)
+
+    return draw
+
+
+def _in_place(function):
+    """A method that reorders the elements of an array."""
+
+    @functools.wraps(function)
+    def reorder(x, *args, **kwargs):
+        if type(x) is not _fallback.ndarray:
+            return function(x, *args, **kwargs)
+        copy = _fallback.to_numpy(x)
+        function(copy, *args, **kwargs)
+        x[...] = copy
+        return None
+
+    return reorder
+
+
+class _Drawing:
+    """What generators of NumPy do, with bh's arrays as results."""
+
+    def __getattr__(self, name):
+        value = getattr(self._np, name)
+        if name.startswith("_") or not callable(value) or name in ("bit_generator", "spawn", "seed", "set_state", "get_state"):
+            return value
+        made = _in_place(value) if name == "shuffle" else _lifted(value)
+        self.__dict__[name] = made
+        return made
+
+    def __dir__(self):
+        return dir(self._np)
+
+    def __repr__(self):
+        return repr(self._np)
+
+    __str__ = __repr__
+
+
+class Generator(_Drawing):
+    """A generator over a source of random bits, with NumPy's methods."""
+
+    def __init__(self, bit_generator):
+        self._np = bit_generator if isinstance(bit_generator, _o.Generator) else _o.Generator(bit_generator)
+
+    def __reduce__(self):
+        return Generator, (self._np,)
+
+    @property
+    def bit_generator(self):
+        """The source of random bits."""
+        return self._np.bit_generator
+
+    def spawn(self, n_children):
+        """Independent generators."""
+        return [Generator(child) for child in self._np.spawn(n_children)]
+
+
+class RandomState(_Drawing):
+    """The legacy generator, with NumPy's methods."""
+
+    def __init__(self, seed=None):
+        self._np = seed if isinstance(seed, _o.RandomState) else _o.RandomState(seed)
+
+    def __reduce__(self):
+        return RandomState, (self._np,)
+
+
+def default_rng(seed=None):
+    """A generator over PCG64 with this seed."""
+    if isinstance(seed, Generator):
+        return seed
+    return Generator(_o.default_rng(_fallback.lower(seed)))
+
+
+_global = RandomState(_o.mtrand._rand)
+for _name in dir(_o):
+    _value = getattr(_o, _name)
+    if not _name.startswith("_") and _name not in globals():
+        globals()[_name] = getattr(_global, _name) if callable(_value) and hasattr(_o.mtrand._rand, _name) else _value
+for _name in ("get_state", "set_state", "seed", "get_bit_generator", "set_bit_generator"):
+    globals()[_name] = getattr(_o, _name)

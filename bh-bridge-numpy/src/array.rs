@@ -1,0 +1,226 @@
+//! The array type: a view of a base that the recorder holds, with NumPy's attributes.
+
+use crate::context::Context;
+use crate::error::exception;
+use crate::operand;
+use bh_bytecode::{DType, View};
+use bh_recorder::ArrayId;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+
+/// An array of numbers that bh holds. Operations on it are recorded, and run when a result is looked at.
+#[pyclass(name = "ndarray", module = "bh", weakref)]
+pub struct Array {
+    pub context: Arc<Context>,
+    pub id: ArrayId,
+    pub dtype: DType,
+    pub view: View,
+    /// The result of an operation that gives a scalar in NumPy: in-place operators make a new one, and it has a hash.
+    pub scalar: bool,
+    /// May it be assigned to?
+    pub writeable: bool,
+    /// The array whose memory this is a view of.
+    pub base: Option<Py<Array>>,
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        self.context.recorder.free_later(self.id);
+    }
+}
+
+impl Array {
+    /// A new base in C order behind `id`.
+    pub fn new(context: Arc<Context>, id: ArrayId, dtype: DType, view: View) -> Array {
+        Array { context, id, dtype, view, scalar: false, writeable: true, base: None }
+    }
+
+    /// The result of an operation: NumPy makes those without dimensions scalars.
+    pub fn result(context: Arc<Context>, id: ArrayId, dtype: DType, view: View) -> Array {
+        let mut array = Array::new(context, id, dtype, view);
+        array.scalar = view.rank() == 0;
+        array
+    }
+
+    /// A new array with undefined elements.
+    pub fn empty(context: &Arc<Context>, dtype: DType, shape: &[i64]) -> PyResult<Array> {
+        let view = View::contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
+        let id = context.recorder.empty(dtype, shape).map_err(exception)?;
+        Ok(Array::new(Arc::clone(context), id, dtype, view))
+    }
+
+    /// Fails unless it may be assigned to.
+    pub fn check_writeable(&self) -> PyResult<()> {
+        match (self.writeable, self.scalar) {
+            (false, _) => Err(PyValueError::new_err("assignment destination is read-only")),
+            (_, true) => {
+                let text = format!("'numpy.{}' object does not support item assignment", self.dtype.numpy_name());
+                Err(pyo3::exceptions::PyTypeError::new_err(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> i64 {
+        self.view.len()
+    }
+}
+
+/// Another view of the same memory.
+pub fn derive(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
+    let this = array.borrow();
+    let id = this.context.recorder.derive(this.id, |_| Ok(view)).map_err(exception)?;
+    let base = match &this.base {
+        Some(base) => base.clone_ref(array.py()),
+        None => array.clone().unbind(),
+    };
+    Ok(Array {
+        context: Arc::clone(&this.context),
+        id,
+        dtype: this.dtype,
+        view,
+        scalar: false,
+        writeable: this.writeable && !this.scalar,
+        base: Some(base),
+    })
+}
+
+#[pymethods]
+impl Array {
+    /// Extents of the dimensions.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.view.shape())
+    }
+
+    /// Gives the elements another shape in place, which must need no copy.
+    #[setter]
+    fn set_shape(&mut self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        let shape = crate::sequence::shape_for(shape, self.len())?;
+        let view = self.view.reshape(&shape).map_err(|error| PyValueError::new_err(error.0))?;
+        let incompatible =
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.";
+        let view = view.ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err(incompatible))?;
+        let id = self.context.recorder.derive(self.id, |_| Ok(view)).map_err(exception)?;
+        let before = std::mem::replace(&mut self.id, id);
+        self.view = view;
+        self.context.recorder.free(before).map_err(exception)
+    }
+
+    /// Bytes from one element to the next in each dimension.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let size = self.dtype.size() as i64;
+        PyTuple::new(py, self.view.stride().iter().map(|stride| stride * size))
+    }
+
+    /// The number of dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.view.rank()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> i64 {
+        self.len()
+    }
+
+    /// Bytes of an element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.dtype.size()
+    }
+
+    /// Bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> i64 {
+        self.len() * self.dtype.size() as i64
+    }
+
+    /// The element type.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        operand::numpy_dtype(py, self.dtype)
+    }
+
+    /// The array whose memory this is a view of, or None.
+    #[getter]
+    fn base(&self, py: Python<'_>) -> Option<Py<Array>> {
+        self.base.as_ref().map(|base| base.clone_ref(py))
+    }
+
+    /// The array with its dimensions reversed.
+    #[getter(T)]
+    fn transposed(slf: &Bound<'_, Self>) -> PyResult<Array> {
+        let view = slf.borrow().view;
+        let axes: Vec<usize> = (0..view.rank()).rev().collect();
+        derive(slf, view.transpose(&axes).map_err(|error| PyValueError::new_err(error.0))?)
+    }
+
+    /// The number of the element type in bh's table of types.
+    #[getter]
+    fn _code(&self) -> u8 {
+        self.dtype as u8
+    }
+
+    /// Is this the result of an operation that gives a scalar in NumPy?
+    #[getter]
+    fn _scalar(&self) -> bool {
+        self.scalar
+    }
+
+    #[setter(_scalar)]
+    fn set_scalar(&mut self, scalar: bool) {
+        self.scalar = scalar;
+    }
+
+    #[getter]
+    fn _writeable(&self) -> bool {
+        self.writeable
+    }
+
+    #[setter(_writeable)]
+    fn set_writeable(&mut self, writeable: bool) {
+        self.writeable = writeable;
+    }
+
+    /// Distance of the first element from the beginning of the memory, in elements.
+    #[getter]
+    fn _start(&self) -> i64 {
+        self.view.start()
+    }
+
+    /// Distances from one element to the next, in elements.
+    #[getter]
+    fn _stride<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.view.stride())
+    }
+
+    /// A number that arrays share whose memory is the same.
+    #[getter]
+    fn _memory(&self) -> PyResult<u64> {
+        self.context.recorder.info(self.id).map(|info| info.base).map_err(exception)
+    }
+
+    /// The name of the stack that the array belongs to.
+    #[getter]
+    fn _stack(&self) -> &str {
+        &self.context.name
+    }
+
+    #[getter]
+    fn _contiguous(&self) -> bool {
+        self.view.is_contiguous()
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.view.shape().first() {
+            Some(&extent) => Ok(extent as usize),
+            None => Err(pyo3::exceptions::PyTypeError::new_err("len() of unsized object")),
+        }
+    }
+}

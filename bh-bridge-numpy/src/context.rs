@@ -1,0 +1,156 @@
+//! Stacks of components as contexts: the current one, and what is asked of them.
+
+use crate::error::{exception, waiting};
+use bh_core::Result;
+use bh_recorder::Recorder;
+use pyo3::prelude::*;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A running stack of components. Arrays keep the one that they were made in.
+pub struct Context {
+    /// Where operations are recorded.
+    pub recorder: Arc<Recorder>,
+    /// The stack's name.
+    pub name: String,
+}
+
+/// All contexts that were made, by name, and the one that new arrays belong to.
+struct Contexts {
+    all: Vec<Arc<Context>>,
+    current: Option<Arc<Context>>,
+}
+
+static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts { all: Vec::new(), current: None });
+
+fn lock() -> std::sync::MutexGuard<'static, Contexts> {
+    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The context of new arrays, started at its first use.
+pub fn current(py: Python<'_>) -> PyResult<Arc<Context>> {
+    if let Some(context) = &lock().current {
+        return Ok(Arc::clone(context));
+    }
+    let context = open(py, None)?;
+    Ok(Arc::clone(lock().current.get_or_insert(context)))
+}
+
+/// The context on a stack, made if there is none. `None`: the stack that the user picked.
+fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Arc<Context>> {
+    let known = |contexts: &Contexts, name: &str| contexts.all.iter().find(|context| context.name == name).cloned();
+    if let Some(context) = name.and_then(|name| known(&lock(), name)) {
+        return Ok(context);
+    }
+    let start = || -> Result<Arc<Context>> {
+        let recorder = Recorder::new();
+        recorder.open(name)?;
+        let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
+        Ok(Arc::new(Context { recorder, name }))
+    };
+    let context = py.detach(start).map_err(exception)?;
+    let mut contexts = lock();
+    // An alias may name a stack that runs already; the second instance of it ends here.
+    if let Some(known) = known(&contexts, &context.name) {
+        return Ok(known);
+    }
+    contexts.all.push(Arc::clone(&context));
+    Ok(context)
+}
+
+/// A stack of components, by name.
+#[pyclass(frozen, module = "bh")]
+pub struct Stack {
+    context: Arc<Context>,
+}
+
+#[pymethods]
+impl Stack {
+    /// The stack of this name; without a name, the one that new arrays belong to.
+    #[new]
+    #[pyo3(signature = (name=None))]
+    fn new(py: Python<'_>, name: Option<&str>) -> PyResult<Stack> {
+        let context = if name.is_some() { open(py, name)? } else { current(py)? };
+        Ok(Stack { context })
+    }
+
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.context.name
+    }
+
+    /// Makes this the stack of new arrays, and returns the one that was.
+    fn activate(&self) -> Option<Stack> {
+        let before = lock().current.replace(Arc::clone(&self.context));
+        before.map(|context| Stack { context })
+    }
+
+    /// Waits until everything recorded is done, or only hands it over.
+    #[pyo3(signature = (wait=true))]
+    fn flush(&self, py: Python<'_>, wait: bool) -> PyResult<()> {
+        let recorder = &self.context.recorder;
+        waiting(py, |patience| if wait { recorder.sync_with(patience) } else { recorder.flush() })
+    }
+
+    /// Sends a text question or command down the stack, and returns the answer.
+    fn message(&self, py: Python<'_>, text: &str) -> PyResult<String> {
+        py.detach(|| self.context.recorder.message(text)).map_err(exception)
+    }
+
+    /// Makes each operation complete before it returns, or goes back to recording.
+    fn set_eager(&self, eager: bool) -> PyResult<()> {
+        self.context.recorder.set_eager(eager).map_err(exception)
+    }
+
+    /// Name and version of the stack and its components, one line each.
+    fn describe(&self, py: Python<'_>) -> PyResult<String> {
+        let describe = |stack: &mut bh_core::Stack| {
+            let mut text = format!("bh {}, stack {}\n", env!("CARGO_PKG_VERSION"), stack.name());
+            for component in stack.components() {
+                let indent = "  ".repeat(component.depth + 1);
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{indent}{} ({}, {})", component.label, component.name, component.version);
+            }
+            Ok(text)
+        };
+        py.detach(|| self.context.recorder.with_stack(describe)).map_err(exception)
+    }
+
+    /// What was counted since the stack began, as pairs of a name and a number.
+    fn counters(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        let recorder = &self.context.recorder;
+        let counts = recorder.statistics();
+        let mut all: Vec<(String, u64)> = [
+            ("arrays", counts.arrays),
+            ("bases", counts.bases),
+            ("recorded", counts.recorded),
+            ("pending", counts.pending),
+            ("batches", counts.batches),
+            ("instructions", counts.instructions),
+            ("batches_on_caller", counts.batches_on_caller),
+        ]
+        .map(|(name, count)| (name.to_owned(), count))
+        .into();
+        let stack = py.detach(|| recorder.with_stack(|stack| Ok(stack.stats().0))).map_err(exception)?;
+        all.extend(stack);
+        Ok(all)
+    }
+
+    /// Bytes of host memory: in use, the most ever in use, kept for reuse, the limit.
+    fn memory(&self, py: Python<'_>) -> PyResult<[usize; 4]> {
+        let ask = |stack: &mut bh_core::Stack| {
+            let memory = stack.services().memory();
+            let (usage, settings) = (memory.usage(), memory.settings());
+            Ok([usage.in_use, usage.peak, usage.cached, settings.limit])
+        };
+        py.detach(|| self.context.recorder.with_stack(ask)).map_err(exception)
+    }
+}
+
+impl Stack {
+    /// The context of this stack.
+    pub fn context(&self) -> Arc<Context> {
+        Arc::clone(&self.context)
+    }
+}

@@ -1,0 +1,238 @@
+//! Basic indexing: whole numbers, slices, `...` and new axes give views. What else NumPy takes goes to Python.
+
+use crate::array::{Array, derive};
+use crate::error::exception;
+use crate::location::with_location;
+use crate::operand::{Operand, classify};
+use bh_bytecode::{MAX_RANK, Opcode, View, ViewError};
+use bh_recorder::{Input, Location};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
+use std::sync::{Arc, OnceLock};
+
+/// `get(array, key)` and `set(array, key, value)` for keys and values that need more than views and numbers.
+static ADVANCED: OnceLock<(Py<PyAny>, Py<PyAny>)> = OnceLock::new();
+
+/// Tells the functions behind advanced indexing.
+#[pyfunction]
+fn set_indexing(get: Py<PyAny>, set: Py<PyAny>) {
+    // A second call, of a reloaded package, changes nothing.
+    let _ = ADVANCED.set((get, set));
+}
+
+/// The view that a basic key selects, or None for other keys.
+#[pyfunction]
+fn basic_view<'py>(array: &Bound<'py, Array>, key: &Bound<'py, PyAny>) -> PyResult<Option<Array>> {
+    let view = array.borrow().view;
+    match select(&view, key)? {
+        Some(selected) => derive(array, selected.view).map(Some),
+        None => Ok(None),
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_indexing, module)?)?;
+    module.add_function(wrap_pyfunction!(basic_view, module)?)
+}
+
+fn advanced() -> PyResult<&'static (Py<PyAny>, Py<PyAny>)> {
+    ADVANCED.get().ok_or_else(|| PyRuntimeError::new_err("the package bh is not imported"))
+}
+
+/// What a basic key selects.
+struct Selected {
+    view: View,
+    /// It names one element, without `...`.
+    element: bool,
+}
+
+/// One part of a key.
+enum Part<'py> {
+    Whole(i64),
+    Slice(Bound<'py, PySlice>),
+    Ellipsis,
+    NewAxis,
+}
+
+/// A part of a basic key; `None` for anything else. Scalars of NumPy and whole arrays without dimensions count as numbers
+/// only through Python's help, as their type matters.
+fn part<'py>(object: &Bound<'py, PyAny>) -> Option<Part<'py>> {
+    if object.is_exact_instance_of::<PyInt>() {
+        return object.extract().ok().map(Part::Whole);
+    }
+    if let Ok(slice) = object.cast_exact::<PySlice>() {
+        return Some(Part::Slice(slice.clone()));
+    }
+    if object.is_none() {
+        return Some(Part::NewAxis);
+    }
+    if object.is_exact_instance_of::<PyEllipsis>() {
+        return Some(Part::Ellipsis);
+    }
+    if object.is_exact_instance_of::<PyBool>() || object.cast_exact::<Array>().is_ok() {
+        return None;
+    }
+    match classify(object) {
+        Some((code, Operand::Number(crate::operand::Number::Int(value)))) if code < 13 => {
+            i64::try_from(value).ok().map(Part::Whole)
+        }
+        _ => None,
+    }
+}
+
+fn wrong(error: ViewError) -> PyErr {
+    PyIndexError::new_err(error.0)
+}
+
+fn select(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
+    let mut parts: [Option<Part<'_>>; 2 * MAX_RANK + 1] = [const { None }; 2 * MAX_RANK + 1];
+    let mut count = 0;
+    if let Ok(tuple) = key.cast_exact::<PyTuple>() {
+        if tuple.len() > parts.len() {
+            return Ok(None);
+        }
+        for object in tuple.iter_borrowed() {
+            let Some(part) = part(&object) else { return Ok(None) };
+            parts[count] = Some(part);
+            count += 1;
+        }
+    } else {
+        let Some(part) = part(key) else { return Ok(None) };
+        parts[0] = Some(part);
+        count = 1;
+    }
+    apply(view, &parts[..count])
+}
+
+fn apply(view: &View, parts: &[Option<Part<'_>>]) -> PyResult<Option<Selected>> {
+    let used = parts.iter().flatten().filter(|part| matches!(part, Part::Whole(_) | Part::Slice(_))).count();
+    let ellipses = parts.iter().flatten().filter(|part| matches!(part, Part::Ellipsis)).count();
+    if ellipses > 1 {
+        return Err(PyIndexError::new_err("an index can only have a single ellipsis ('...')"));
+    }
+    let rank = view.rank();
+    if used > rank {
+        let text = format!("too many indices for array: array is {rank}-dimensional, but {used} were indexed");
+        return Err(PyIndexError::new_err(text));
+    }
+    let mut result = *view;
+    let (mut dim, mut axis) = (0, 0);
+    for part in parts.iter().flatten() {
+        match part {
+            Part::Whole(index) => {
+                let extent = view.shape()[axis];
+                if *index >= extent || *index < -extent {
+                    let text = format!("index {index} is out of bounds for axis {axis} with size {extent}");
+                    return Err(PyIndexError::new_err(text));
+                }
+                result = result.index(dim, *index).map_err(wrong)?;
+                axis += 1;
+            }
+            Part::Slice(slice) => {
+                let extent = view.shape()[axis];
+                let bounds = slice.indices(extent as isize)?;
+                result = cut(&result, dim, bounds.start as i64, bounds.step as i64, bounds.slicelength as i64)?;
+                dim += 1;
+                axis += 1;
+            }
+            Part::Ellipsis => {
+                dim += rank - used;
+                axis += rank - used;
+            }
+            Part::NewAxis => {
+                result = result.new_axis(dim).map_err(wrong)?;
+                dim += 1;
+            }
+        }
+    }
+    let element =
+        used == rank && parts.iter().flatten().all(|part| matches!(part, Part::Whole(_))) && !parts.is_empty();
+    Ok(Some(Selected { view: result, element }))
+}
+
+/// `count` elements of a dimension, from `start` in steps.
+fn cut(view: &View, dim: usize, start: i64, step: i64, count: i64) -> PyResult<View> {
+    let (mut shape, mut stride) = ([0; MAX_RANK], [0; MAX_RANK]);
+    let rank = view.rank();
+    shape[..rank].copy_from_slice(view.shape());
+    stride[..rank].copy_from_slice(view.stride());
+    let first = if count > 0 { view.start() + start * stride[dim] } else { view.start() };
+    shape[dim] = count;
+    if count > 1 {
+        stride[dim] *= step;
+    }
+    View::new(first, &shape[..rank], &stride[..rank]).map_err(wrong)
+}
+
+#[pymethods]
+impl Array {
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let view = slf.borrow().view;
+        let Some(selected) = select(&view, key)? else {
+            return advanced()?.0.bind(py).call1((slf, key));
+        };
+        let result = if selected.element { element(slf, selected.view)? } else { derive(slf, selected.view)? };
+        Ok(Bound::new(py, result)?.into_any())
+    }
+
+    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.borrow();
+        this.check_writeable()?;
+        let (view, context, dtype) = (this.view, Arc::clone(&this.context), this.dtype);
+        drop(this);
+        let input = match classify(value) {
+            Some((_, Operand::Array(array))) => {
+                let array = array.borrow();
+                let plain = array.dtype == dtype && Arc::ptr_eq(&array.context, &context);
+                plain.then_some(Input::Array(array.id))
+            }
+            Some((_, Operand::Number(number))) => number.constant(dtype).map(Input::Constant),
+            None => None,
+        };
+        let (Some(input), Some(selected)) = (input, select(&view, key)?) else {
+            return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
+        };
+        let recorder = &context.recorder;
+        let target = recorder.derive(slf.borrow().id, |_| Ok(selected.view)).map_err(exception)?;
+        let recorded = match input {
+            Input::Array(source) => fits(py, value, &selected.view).map(|()| Input::Array(source)),
+            constant => Ok(constant),
+        }
+        .and_then(|input| {
+            with_location(py, |place| recorder.operate(Opcode::Copy, 0, target, &[input], place)).map_err(exception)
+        });
+        recorder.free_later(target);
+        recorded
+    }
+}
+
+/// Fails as NumPy does if the value's shape does not broadcast to the target's. Values with further dimensions of extent 1
+/// in front are for Python to deal with.
+fn fits(py: Python<'_>, value: &Bound<'_, PyAny>, target: &View) -> PyResult<()> {
+    let value = value.cast_exact::<Array>()?.borrow();
+    if value.view.broadcast_to(target.shape()).is_ok() {
+        return Ok(());
+    }
+    let show = |view: &View| -> PyResult<String> {
+        let text = PyTuple::new(py, view.shape())?.str()?.to_string();
+        Ok(text.replace(", ", ","))
+    };
+    let text =
+        format!("could not broadcast input array from shape {} into shape {}", show(&value.view)?, show(target)?);
+    Err(pyo3::exceptions::PyValueError::new_err(text))
+}
+
+/// A copy of one element, which later assignments to the array do not change.
+fn element(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
+    let this = array.borrow();
+    let recorder = &this.context.recorder;
+    let window = recorder.derive(this.id, |_| Ok(view)).map_err(exception)?;
+    let from = [Input::Array(window)];
+    let record = |place: Location<'_>| recorder.operate_new(Opcode::Copy, 0, Some(this.dtype), &from, place);
+    let copied = with_location(array.py(), record).map_err(exception);
+    recorder.free_later(window);
+    Ok(Array::result(Arc::clone(&this.context), copied?, this.dtype, View::default()))
+}

@@ -1,0 +1,33 @@
+//! The native half of the Python package `bh`: arrays and operations recorded for a stack of components.
+//!
+//! What must be fast or must touch the recorder is here: the array type, arithmetic, basic indexing, folds, and data in
+//! and out. Everything that composes them is Python (`python/bh`).
+
+mod array;
+mod context;
+mod error;
+mod index;
+mod location;
+mod number;
+mod operand;
+mod record;
+mod sequence;
+mod transfer;
+mod ufunc;
+
+use pyo3::prelude::*;
+
+/// The native module `bh._native`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("Error", module.py().get_type::<error::BhError>())?;
+    module.add_class::<array::Array>()?;
+    module.add_class::<ufunc::Ufunc>()?;
+    module.add_class::<context::Stack>()?;
+    number::register(module)?;
+    index::register(module)?;
+    record::register(module)?;
+    transfer::register(module)?;
+    location::register(module)
+}

@@ -1,0 +1,111 @@
+//! Where in the user's program an operation is recorded: the innermost frame outside of this package.
+
+use bh_recorder::Location;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::cell::RefCell;
+
+// Part of the stable ABI since Python 3.10.
+unsafe extern "C" {
+    fn PyThreadState_GetFrame(thread: *mut ffi::PyThreadState) -> *mut ffi::PyObject;
+    fn PyFrame_GetCode(frame: *mut ffi::PyObject) -> *mut ffi::PyObject;
+}
+
+/// Places remembered per thread, by code object and instruction; a power of two.
+const PLACES: usize = 256;
+
+/// A place in a program.
+struct Place {
+    /// Kept alive, so that its address names it.
+    code: Py<PyAny>,
+    instruction: u32,
+    line: u32,
+    /// `None` for code of this package.
+    file: Option<Box<[u8]>>,
+}
+
+struct Cache {
+    places: Vec<Option<Place>>,
+    /// Files below this directory are this package's.
+    package: Box<[u8]>,
+}
+
+thread_local! {
+    static CACHE: RefCell<Cache> = RefCell::new(Cache { places: (0..PLACES).map(|_| None).collect(), package: Box::default() });
+}
+
+static PACKAGE: std::sync::OnceLock<Box<[u8]>> = std::sync::OnceLock::new();
+
+/// Tells the directory of this package, whose frames are passed over.
+#[pyfunction]
+fn set_package(directory: &str) {
+    // A second call, of a reloaded package, changes nothing.
+    let _ = PACKAGE.set(directory.as_bytes().into());
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_package, module)?)?;
+    module.add_function(wrap_pyfunction!(call_site, module)?)
+}
+
+/// File and line of the innermost frame outside of this package; ("", 0) if there is none.
+#[pyfunction]
+fn call_site(py: Python<'_>) -> (String, u32) {
+    with_location(py, |location| (String::from_utf8_lossy(location.file).into_owned(), location.line))
+}
+
+/// Calls `f` with the place in the user's program that called into this package.
+pub fn with_location<R>(py: Python<'_>, f: impl FnOnce(Location<'_>) -> R) -> R {
+    CACHE.with(|cache| {
+        // Recording runs no Python code, so this is not entered again; a destructor that does gets no place.
+        let Ok(mut cache) = cache.try_borrow_mut() else { return f(Location::UNKNOWN) };
+        match cache.find(py) {
+            Some(place) => {
+                let (file, line) = (place.file.as_deref().unwrap_or_default(), place.line);
+                f(Location { file, line })
+            }
+            None => f(Location::UNKNOWN),
+        }
+    })
+}
+
+impl Cache {
+    fn find(&mut self, py: Python<'_>) -> Option<&Place> {
+        // SAFETY: the thread is attached; the result is a new reference or null.
+        let mut frame = unsafe { Bound::from_owned_ptr_or_opt(py, PyThreadState_GetFrame(ffi::PyThreadState_Get())) }?;
+        loop {
+            // SAFETY: `frame` is a frame object, and every frame has a code object; the result is a new reference.
+            let code = unsafe { Bound::from_owned_ptr_or_opt(py, PyFrame_GetCode(frame.as_ptr())) }?;
+            let instruction: u32 = frame.getattr(pyo3::intern!(py, "f_lasti")).ok()?.extract().ok()?;
+            let slot = ((code.as_ptr() as usize >> 5) ^ (instruction as usize >> 1)) & (PLACES - 1);
+            let known = self.places[slot].as_ref();
+            if known.is_none_or(|place| !place.code.is(&code) || place.instruction != instruction) {
+                self.places[slot] = Some(self.look_up(&frame, code, instruction)?);
+            }
+            if self.places[slot].as_ref().is_some_and(|place| place.file.is_some()) {
+                return self.places[slot].as_ref();
+            }
+            frame = frame.getattr(pyo3::intern!(py, "f_back")).ok()?;
+            if frame.is_none() {
+                return None;
+            }
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, frame: &Bound<'_, PyAny>, code: Bound<'_, PyAny>, instruction: u32) -> Option<Place> {
+        let py = frame.py();
+        if self.package.is_empty()
+            && let Some(package) = PACKAGE.get()
+        {
+            self.package = package.clone();
+        }
+        let line = frame.getattr(pyo3::intern!(py, "f_lineno")).ok()?.extract().unwrap_or(0);
+        let name = code.getattr(pyo3::intern!(py, "co_filename")).ok()?;
+        let name = name.cast::<PyString>().ok()?.to_string_lossy().into_owned();
+        let own = !self.package.is_empty() && name.as_bytes().starts_with(&self.package);
+        let file = (!own).then(|| name.into_bytes().into_boxed_slice());
+        Some(Place { code: code.unbind(), instruction, line, file })
+    }
+}

@@ -1,0 +1,146 @@
+//! What may stand beside an array in an operation: arrays, numbers of Python, scalars of NumPy.
+
+use crate::array::Array;
+use bh_bytecode::{Complex, Constant, DType};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+use std::sync::OnceLock;
+
+/// Codes of operand types in tables of operations: those of [`DType`], then Python's numbers, whose type gives way.
+pub mod code {
+    /// A Python int.
+    pub const INT: u8 = 13;
+    /// A Python float.
+    pub const FLOAT: u8 = 14;
+    /// A Python complex.
+    pub const COMPLEX: u8 = 15;
+}
+
+/// NumPy's objects for the element types, in the order of their codes.
+struct NumpyTypes {
+    dtypes: Vec<Py<PyAny>>,
+    scalars: Vec<Py<PyAny>>,
+}
+
+static NUMPY: OnceLock<NumpyTypes> = OnceLock::new();
+
+fn numpy(py: Python<'_>) -> PyResult<&'static NumpyTypes> {
+    if let Some(types) = NUMPY.get() {
+        return Ok(types);
+    }
+    let module = py.import("numpy")?;
+    let (mut dtypes, mut scalars) = (Vec::new(), Vec::new());
+    for dtype in DType::ALL {
+        let object = module.getattr("dtype")?.call1((dtype.numpy_name(),))?;
+        scalars.push(object.getattr("type")?.unbind());
+        dtypes.push(object.unbind());
+    }
+    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, scalars }))
+}
+
+/// NumPy's object for an element type.
+pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    Ok(numpy(py)?.dtypes[dtype as usize].bind(py).clone())
+}
+
+/// A number beside an array.
+#[derive(Clone, Copy)]
+pub enum Number {
+    Bool(bool),
+    /// Between the least i64 and the largest u64.
+    Int(i128),
+    Float(f64),
+    Complex(f64, f64),
+}
+
+impl Number {
+    /// The number as a constant of a type; `None` if the type cannot hold it.
+    pub fn constant(self, dtype: DType) -> Option<Constant> {
+        match self {
+            Number::Bool(value) => Some(Constant::from_value(value).cast(dtype)),
+            Number::Float(value) if dtype.is_float() || dtype.is_complex() => {
+                Some(Constant::from_value(value).cast(dtype))
+            }
+            Number::Float(_) => None,
+            Number::Complex(re, im) if dtype.is_complex() => {
+                Some(Constant::from_value(Complex::new(re, im)).cast(dtype))
+            }
+            Number::Complex(..) => None,
+            Number::Int(value) if dtype.is_int() => {
+                let constant = match i64::try_from(value) {
+                    Ok(value) => Constant::from_value(value).cast(dtype),
+                    Err(_) => Constant::from_value(u64::try_from(value).ok()?).cast(dtype),
+                };
+                let back = if dtype == DType::U64 {
+                    i128::from(constant.to::<u64>())
+                } else {
+                    i128::from(constant.to::<i64>())
+                };
+                (back == value).then_some(constant)
+            }
+            Number::Int(_) if dtype == DType::Bool => None,
+            Number::Int(value) => Some(Constant::from_value(value as f64).cast(dtype)),
+        }
+    }
+}
+
+/// An operand that needs no conversion in Python.
+pub enum Operand<'py> {
+    Array(Bound<'py, Array>),
+    Number(Number),
+}
+
+/// The operand and its code; `None` for what needs Python's help.
+#[inline]
+pub fn classify<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
+    if let Ok(array) = object.cast_exact::<Array>() {
+        let code = array.borrow().dtype as u8;
+        return Some((code, Operand::Array(array.clone())));
+    }
+    if object.is_exact_instance_of::<PyFloat>() {
+        return Some((code::FLOAT, Operand::Number(Number::Float(object.extract().ok()?))));
+    }
+    if object.is_exact_instance_of::<PyInt>() {
+        return Some((code::INT, Operand::Number(Number::Int(whole(object)?))));
+    }
+    if object.is_exact_instance_of::<PyBool>() {
+        return Some((DType::Bool as u8, Operand::Number(Number::Bool(object.is_truthy().ok()?))));
+    }
+    if object.is_exact_instance_of::<PyComplex>() {
+        return Some((code::COMPLEX, Operand::Number(complex(object)?)));
+    }
+    let scalars = &NUMPY.get()?.scalars;
+    let kind = object.get_type();
+    let dtype = DType::ALL.into_iter().find(|&dtype| scalars[dtype as usize].is(&kind))?;
+    Some((dtype as u8, Operand::Number(scalar(object, dtype)?)))
+}
+
+/// A scalar of NumPy of this type.
+fn scalar(object: &Bound<'_, PyAny>, dtype: DType) -> Option<Number> {
+    match dtype {
+        DType::Bool => Some(Number::Bool(object.is_truthy().ok()?)),
+        DType::F32 | DType::F64 => Some(Number::Float(object.extract().ok()?)),
+        DType::C64 | DType::C128 => complex(object),
+        _ => whole(object).map(Number::Int),
+    }
+}
+
+fn whole(object: &Bound<'_, PyAny>) -> Option<i128> {
+    match object.extract::<i64>() {
+        Ok(value) => Some(i128::from(value)),
+        Err(_) => object.extract::<u64>().ok().map(i128::from),
+    }
+}
+
+fn complex(object: &Bound<'_, PyAny>) -> Option<Number> {
+    let part = |name| object.getattr(name).ok()?.extract::<f64>().ok();
+    Some(Number::Complex(part("real")?, part("imag")?))
+}
+
+/// A number of any of these kinds.
+pub fn number(object: &Bound<'_, PyAny>) -> Option<Number> {
+    match classify(object) {
+        Some((_, Operand::Number(number))) => Some(number),
+        _ => None,
+    }
+}

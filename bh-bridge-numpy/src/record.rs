@@ -1,0 +1,309 @@
+//! The operations that Python composes: making arrays, views, conversions, folds, index operations, extension methods.
+
+use crate::array::{Array, derive};
+use crate::context::{self, Stack};
+use crate::error::exception;
+use crate::location::with_location;
+use crate::operand::{Operand, classify};
+use crate::sequence;
+use bh_bytecode::{DType, Kind, Opcode, View};
+use bh_recorder::{ArrayId, Input, Location};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(empty, module)?)?;
+    module.add_function(wrap_pyfunction!(full, module)?)?;
+    module.add_function(wrap_pyfunction!(arange, module)?)?;
+    module.add_function(wrap_pyfunction!(random, module)?)?;
+    module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(assign, module)?)?;
+    module.add_function(wrap_pyfunction!(is_legal, module)?)?;
+    module.add_function(wrap_pyfunction!(operate, module)?)?;
+    module.add_function(wrap_pyfunction!(operate_into, module)?)?;
+    module.add_function(wrap_pyfunction!(fold, module)?)?;
+    module.add_function(wrap_pyfunction!(extension, module)?)?;
+    module.add_function(wrap_pyfunction!(window, module)?)?;
+    module.add_function(wrap_pyfunction!(reshape, module)?)?;
+    module.add_function(wrap_pyfunction!(transpose, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
+    module.add_function(wrap_pyfunction!(diagonal, module)?)
+}
+
+fn element_type(code: u8) -> PyResult<DType> {
+    DType::from_code(code).ok_or_else(|| PyTypeError::new_err(format!("there is no element type {code}")))
+}
+
+fn opcode_named(name: &str) -> PyResult<Opcode> {
+    Opcode::from_name(name).ok_or_else(|| PyValueError::new_err(format!("there is no operation '{name}'")))
+}
+
+fn value_error(error: bh_bytecode::ViewError) -> PyErr {
+    PyValueError::new_err(error.0)
+}
+
+fn context_of(py: Python<'_>, stack: Option<&Stack>) -> PyResult<Arc<context::Context>> {
+    stack.map_or_else(|| context::current(py), |stack| Ok(stack.context()))
+}
+
+/// A new array with undefined elements.
+#[pyfunction]
+#[pyo3(signature = (shape, code, stack=None))]
+fn empty(py: Python<'_>, shape: &Bound<'_, PyAny>, code: u8, stack: Option<&Stack>) -> PyResult<Array> {
+    Array::empty(&context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)
+}
+
+/// A new array whose elements are all equal to a number.
+#[pyfunction]
+#[pyo3(signature = (shape, code, value, stack=None))]
+fn full<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    code: u8,
+    value: &Bound<'py, PyAny>,
+    stack: Option<&Stack>,
+) -> PyResult<Array> {
+    let dtype = element_type(code)?;
+    let array = Array::empty(&context_of(py, stack)?, dtype, &sequence::new_shape(shape)?)?;
+    let number = crate::operand::number(value).and_then(|number| number.constant(dtype));
+    let number = number.ok_or_else(|| PyValueError::new_err(format!("{value} is no value of type {dtype}")))?;
+    let record = |place: Location<'_>| {
+        array.context.recorder.operate(Opcode::Copy, 0, array.id, &[Input::Constant(number)], place)
+    };
+    with_location(py, record).map_err(exception)?;
+    Ok(array)
+}
+
+/// A new array of the whole numbers first, first + step, … in C order.
+#[pyfunction]
+#[pyo3(signature = (shape, code, first, step, stack=None))]
+fn arange(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    code: u8,
+    first: i64,
+    step: i64,
+    stack: Option<&Stack>,
+) -> PyResult<Array> {
+    let array = Array::empty(&context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)?;
+    let record = |place: Location<'_>| array.context.recorder.range(array.id, first, step, place);
+    with_location(py, record).map_err(exception)?;
+    Ok(array)
+}
+
+/// A new array of the numbers of a Philox stream, from number `first` on.
+#[pyfunction]
+#[pyo3(signature = (shape, code, key, first=0, stack=None))]
+fn random(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    code: u8,
+    key: u64,
+    first: i64,
+    stack: Option<&Stack>,
+) -> PyResult<Array> {
+    let array = Array::empty(&context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)?;
+    let record = |place: Location<'_>| array.context.recorder.random(array.id, key, first, place);
+    with_location(py, record).map_err(exception)?;
+    Ok(array)
+}
+
+/// A copy with elements of another type (or the same). Complex numbers lose their imaginary parts.
+#[pyfunction]
+fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
+    let array = array.borrow();
+    let (dtype, recorder) = (element_type(code)?, &array.context.recorder);
+    let from = [Input::Array(array.id)];
+    let record = |place: Location<'_>| {
+        if !array.dtype.is_complex() || dtype.is_complex() {
+            return recorder.operate_new(Opcode::Copy, 0, Some(dtype), &from, place);
+        }
+        if dtype == DType::Bool {
+            let zero = Input::Constant(bh_bytecode::Constant::from_value(0u8).cast(array.dtype));
+            return recorder.operate_new(Opcode::NotEqual, 0, None, &[from[0], zero], place);
+        }
+        let real = recorder.operate_new(Opcode::Real, 0, None, &from, place)?;
+        let result = recorder.operate_new(Opcode::Copy, 0, Some(dtype), &[Input::Array(real)], place);
+        recorder.free_later(real);
+        result
+    };
+    let id = with_location(py, record).map_err(exception)?;
+    let view = View::contiguous(array.view.shape()).map_err(value_error)?;
+    let mut result = Array::new(Arc::clone(&array.context), id, dtype, view);
+    result.scalar = array.scalar;
+    Ok(result)
+}
+
+/// Overwrites an array, converting the values.
+#[pyfunction]
+fn assign<'py>(py: Python<'py>, target: &Bound<'py, Array>, value: &Bound<'py, PyAny>) -> PyResult<()> {
+    operate_into(py, target, "copy", vec![value.clone()], 0)
+}
+
+/// Inputs of one context: arrays as they are, numbers as constants of the type `dtype`, which for index arrays and masks
+/// does not matter.
+fn inputs<'py>(operands: &[Bound<'py, PyAny>], dtype: DType) -> PyResult<(Vec<Input>, Vec<PyRef<'py, Array>>)> {
+    let mut all = Vec::with_capacity(operands.len());
+    let mut arrays: Vec<PyRef<'py, Array>> = Vec::new();
+    for operand in operands {
+        let wrong = || PyTypeError::new_err(format!("{operand} is no operand"));
+        match classify(operand).ok_or_else(wrong)?.1 {
+            Operand::Array(array) => {
+                let array = array.borrow();
+                if arrays.first().is_some_and(|first| !Arc::ptr_eq(&first.context, &array.context)) {
+                    return Err(PyValueError::new_err("the operands belong to different stacks"));
+                }
+                all.push(Input::Array(array.id));
+                arrays.push(array);
+            }
+            Operand::Number(number) => all.push(Input::Constant(number.constant(dtype).ok_or_else(wrong)?)),
+        }
+    }
+    Ok((all, arrays))
+}
+
+/// May an operation have inputs of one type and an output of another?
+#[pyfunction]
+fn is_legal(opcode: &str, input: u8, output: u8, inputs: usize) -> PyResult<bool> {
+    let (input, output) = (element_type(input)?, element_type(output)?);
+    Ok(opcode_named(opcode)?.check_types(output, &vec![input; inputs]))
+}
+
+/// Any operation of the opcode table on arrays of equal types (numbers take the type of the last array) into a new array.
+#[pyfunction]
+#[pyo3(signature = (opcode, operands, param=0))]
+fn operate<'py>(py: Python<'py>, opcode: &str, operands: Vec<Bound<'py, PyAny>>, param: u16) -> PyResult<Array> {
+    let opcode = opcode_named(opcode)?;
+    let last = operands.iter().rev().find_map(|operand| operand.cast_exact::<Array>().ok());
+    let last = last.ok_or_else(|| PyTypeError::new_err("at least one operand must be an array"))?.borrow();
+    let (all, arrays) = inputs(&operands, last.dtype)?;
+    let record = |place: Location<'_>| {
+        let recorder = &last.context.recorder;
+        recorder.operate_described(opcode, param, None, &all, place)
+    };
+    let (id, info) = with_location(py, record).map_err(exception)?;
+    drop(arrays);
+    Ok(Array::result(Arc::clone(&last.context), id, info.dtype, info.view))
+}
+
+/// Any operation of the opcode table into an array; numbers take the array's type.
+#[pyfunction]
+#[pyo3(signature = (target, opcode, operands, param=0))]
+fn operate_into<'py>(
+    py: Python<'py>,
+    target: &Bound<'py, Array>,
+    opcode: &str,
+    operands: Vec<Bound<'py, PyAny>>,
+    param: u16,
+) -> PyResult<()> {
+    let opcode = opcode_named(opcode)?;
+    let target = target.borrow();
+    let (all, arrays) = inputs(&operands, target.dtype)?;
+    if arrays.first().is_some_and(|first| !Arc::ptr_eq(&first.context, &target.context)) {
+        return Err(PyValueError::new_err("the operands belong to different stacks"));
+    }
+    let record = |place: Location<'_>| target.context.recorder.operate(opcode, param, target.id, &all, place);
+    with_location(py, record).map_err(exception)
+}
+
+/// A reduction over the axes of a bit mask, or an accumulate along one. `keep`: reduced axes stay, with extent 1.
+#[pyfunction]
+#[pyo3(signature = (opcode, array, axes, keep=false))]
+fn fold(py: Python<'_>, opcode: &str, array: &Bound<'_, Array>, axes: u16, keep: bool) -> PyResult<Array> {
+    let opcode = opcode_named(opcode)?;
+    let array = array.borrow();
+    let recorder = &array.context.recorder;
+    let from = [Input::Array(array.id)];
+    let record = |place: Location<'_>| recorder.operate_new(opcode, axes, None, &from, place);
+    let mut id = with_location(py, record).map_err(exception)?;
+    let reduces = opcode.kind() == Kind::Reduction;
+    let removed = |dim: usize| reduces && axes >> dim & 1 == 1;
+    let extents = array.view.shape().iter().copied().enumerate();
+    let shape: Vec<i64> = match keep {
+        true => extents.map(|(dim, extent)| if removed(dim) { 1 } else { extent }).collect(),
+        false => extents.filter(|&(dim, _)| !removed(dim)).map(|(_, extent)| extent).collect(),
+    };
+    let view = View::contiguous(&shape).map_err(value_error)?;
+    if keep && reduces {
+        let kept = recorder.derive(id, |_| Ok(view)).map_err(exception);
+        recorder.free_later(id);
+        id = kept?;
+    }
+    Ok(Array::result(Arc::clone(&array.context), id, array.dtype, view))
+}
+
+/// Calls an extension method of a component on outputs and inputs.
+#[pyfunction]
+fn extension<'py>(
+    py: Python<'py>,
+    name: &str,
+    outs: Vec<Bound<'py, Array>>,
+    operands: Vec<Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    let first = outs.first().ok_or_else(|| PyValueError::new_err("there must be an output"))?.borrow();
+    let (all, arrays) = inputs(&operands, first.dtype)?;
+    let targets: Vec<ArrayId> = outs.iter().map(|out| out.borrow().id).collect();
+    let recorder = &first.context.recorder;
+    let opcode = py.detach(|| recorder.extension(name)).map_err(exception)?;
+    let record = |place: Location<'_>| recorder.call_extension(opcode, &targets, &all, place);
+    let recorded = with_location(py, record).map_err(exception);
+    drop(arrays);
+    recorded
+}
+
+/// Any view of an array's memory: start and strides in elements.
+#[pyfunction]
+fn window(array: &Bound<'_, Array>, start: i64, shape: Vec<i64>, stride: Vec<i64>) -> PyResult<Array> {
+    derive(array, View::new(start, &shape, &stride).map_err(value_error)?)
+}
+
+/// The elements in C order under another shape, of which one extent may be -1: a view where that is possible, else a copy.
+#[pyfunction]
+fn reshape(py: Python<'_>, array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let this = array.borrow();
+    let shape = sequence::shape_for(shape, this.len())?;
+    match this.view.reshape(&shape).map_err(value_error)? {
+        Some(view) => derive(array, view),
+        None => {
+            let record = |place: Location<'_>| this.context.recorder.reshape(this.id, &shape, place);
+            let id = with_location(py, record).map_err(exception)?;
+            let view = View::contiguous(&shape).map_err(value_error)?;
+            Ok(Array::new(Arc::clone(&this.context), id, this.dtype, view))
+        }
+    }
+}
+
+/// The array with its dimensions in another order.
+#[pyfunction]
+fn transpose(array: &Bound<'_, Array>, axes: Vec<usize>) -> PyResult<Array> {
+    let view = array.borrow().view;
+    derive(array, view.transpose(&axes).map_err(value_error)?)
+}
+
+/// A read-only view with NumPy's broadcasting.
+#[pyfunction]
+fn broadcast_to(array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let view = array.borrow().view;
+    let shape = sequence::new_shape(shape)?;
+    let wide = view.broadcast_to(&shape).map_err(|_| {
+        let extents = |shape: &[i64]| PyTuple::new(array.py(), shape).map(|tuple| tuple.to_string().replace(", ", ","));
+        match (extents(view.shape()), extents(&shape)) {
+            (Ok(from), Ok(to)) => PyValueError::new_err(format!(
+                "operands could not be broadcast together with remapped shapes [original->remapped]: {from}  and requested shape {to}"
+            )),
+            _ => PyValueError::new_err("the shapes do not broadcast"),
+        }
+    })?;
+    let mut result = derive(array, wide)?;
+    result.writeable = false;
+    Ok(result)
+}
+
+/// The diagonal of two dimensions as a last one.
+#[pyfunction]
+fn diagonal(array: &Bound<'_, Array>, offset: i64, first: usize, second: usize) -> PyResult<Array> {
+    let view = array.borrow().view;
+    derive(array, view.diagonal(offset, first, second).map_err(value_error)?)
+}

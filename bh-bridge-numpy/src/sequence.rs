@@ -1,0 +1,60 @@
+//! Shapes and axes as NumPy's callers write them.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PySequence};
+
+/// A shape: a whole number or a sequence of them.
+pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let number = |object: &Bound<'_, PyAny>| -> PyResult<i64> {
+        if object.is_instance_of::<PyInt>() { object.extract() } else { object.call_method0("__index__")?.extract() }
+    };
+    let extents = if object.is_instance_of::<PyInt>() {
+        vec![object.extract()?]
+    } else if let Ok(sequence) = object.cast::<PySequence>() {
+        let length = sequence.len()?;
+        let at = |index| number(&sequence.get_item(index)?);
+        (0..length).map(at).collect::<PyResult<_>>()?
+    } else {
+        let wrong =
+            |_| PyTypeError::new_err(format!("expected a sequence of integers or a single integer, got '{object}'"));
+        vec![number(object).map_err(wrong)?]
+    };
+    Ok(extents)
+}
+
+/// A shape of extents that are not negative.
+pub fn new_shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let shape = shape(object)?;
+    match shape.iter().any(|&extent| extent < 0) {
+        true => Err(PyValueError::new_err("negative dimensions are not allowed")),
+        false => Ok(shape),
+    }
+}
+
+/// A shape for `size` elements, of which one extent may be given as -1.
+pub fn shape_for(object: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
+    let mut shape = shape(object)?;
+    let unknown: Vec<usize> = (0..shape.len()).filter(|&dim| shape[dim] < 0).collect();
+    let wrong = |shape: &[i64]| {
+        let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+        let comma = if shape.len() == 1 { "," } else { "" };
+        PyValueError::new_err(format!("cannot reshape array of size {size} into shape ({}{comma})", extents.join(",")))
+    };
+    match unknown[..] {
+        [] => {}
+        [dim] => {
+            let rest: i64 =
+                shape.iter().enumerate().filter(|&(other, _)| other != dim).map(|(_, &extent)| extent).product();
+            if rest == 0 || size % rest != 0 {
+                return Err(wrong(&shape));
+            }
+            shape[dim] = size / rest;
+        }
+        _ => return Err(PyValueError::new_err("can only specify one unknown dimension")),
+    }
+    match bh_bytecode::view::element_count(&shape) {
+        Some(count) if count == size => Ok(shape),
+        _ => Err(wrong(&shape)),
+    }
+}

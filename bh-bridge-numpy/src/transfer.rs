@@ -1,0 +1,141 @@
+//! Data in and out: elements as Python objects, and copies from and to the buffers of other libraries.
+
+use crate::array::Array;
+use crate::context::{self, Stack};
+use crate::error::{exception, waiting};
+use bh_bytecode::{Constant, DType, c128};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+
+/// A pointer that is used while the interpreter is detached.
+struct SendPtr(*mut u8);
+
+// SAFETY: only the thread that waits for the transfer uses it.
+unsafe impl Send for SendPtr {}
+// SAFETY: as above.
+unsafe impl Sync for SendPtr {}
+
+impl SendPtr {
+    fn get(&self) -> *mut u8 {
+        self.0
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(item_of, module)?)?;
+    module.add_function(wrap_pyfunction!(copy_buffer, module)?)?;
+    module.add_function(wrap_pyfunction!(write_buffer, module)?)?;
+    module.add_function(wrap_pyfunction!(read_buffer, module)?)
+}
+
+/// The one element as a Python number. Waits for it.
+pub fn item(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
+    let (recorder, id) = (&array.context.recorder, array.id);
+    if array.len() != 1 {
+        return Err(PyValueError::new_err("can only convert an array of size 1 to a Python scalar"));
+    }
+    let mut bytes = [0u8; 16];
+    let target = SendPtr(bytes.as_mut_ptr());
+    // SAFETY: an element has at most 16 bytes.
+    waiting(py, |patience| unsafe { recorder.read_with(id, target.get(), None, patience) })?;
+    let value = Constant::from_bytes(array.dtype, &bytes);
+    python_number(py, value)
+}
+
+/// A constant as a Python number.
+fn python_number(py: Python<'_>, value: Constant) -> PyResult<Py<PyAny>> {
+    Ok(match value.dtype() {
+        DType::Bool => PyBool::new(py, value.to::<bool>()).to_owned().into_any().unbind(),
+        DType::F32 | DType::F64 => PyFloat::new(py, value.to::<f64>()).into_any().unbind(),
+        DType::C64 | DType::C128 => {
+            let value = value.to::<c128>();
+            PyComplex::from_doubles(py, value.re, value.im).into_any().unbind()
+        }
+        DType::U64 => value.to::<u64>().into_pyobject(py)?.into_any().unbind(),
+        _ => PyInt::new(py, value.to::<i64>()).into_any().unbind(),
+    })
+}
+
+/// The element of an array of one element, as a Python number.
+#[pyfunction]
+fn item_of(py: Python<'_>, array: &Bound<'_, Array>) -> PyResult<Py<PyAny>> {
+    item(py, &array.borrow())
+}
+
+/// The memory of a buffer whose elements have the size of a type: address and strides in bytes.
+fn memory(buffer: &PyUntypedBuffer, dtype: DType, shape: &[i64]) -> PyResult<(SendPtr, Vec<i64>)> {
+    if buffer.item_size() != dtype.size() {
+        let text = format!("the buffer's elements have {} bytes, not {}", buffer.item_size(), dtype.size());
+        return Err(PyTypeError::new_err(text));
+    }
+    let extents: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
+    // Python's buffers without dimensions come as one of one element.
+    if shape.is_empty() && extents == [1] {
+        return Ok((SendPtr(buffer.buf_ptr().cast()), Vec::new()));
+    }
+    if extents != shape {
+        return Err(PyValueError::new_err(format!("the buffer has shape {extents:?}, not {shape:?}")));
+    }
+    let strides = buffer.strides().iter().map(|&stride| stride as i64).collect();
+    Ok((SendPtr(buffer.buf_ptr().cast()), strides))
+}
+
+/// A new array with a copy of a buffer, whose elements are of the type with the number `code`; without dimensions if
+/// `single`, in which case the buffer has one element.
+#[pyfunction]
+#[pyo3(signature = (source, code, stack=None, single=false))]
+fn copy_buffer(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    code: u8,
+    stack: Option<&Stack>,
+    single: bool,
+) -> PyResult<Array> {
+    let dtype =
+        DType::from_code(code).ok_or_else(|| PyTypeError::new_err(format!("there is no element type {code}")))?;
+    let buffer = PyUntypedBuffer::get(source)?;
+    let extents = buffer.shape().iter().map(|&extent| extent as i64);
+    let shape: Vec<i64> = if single { Vec::new() } else { extents.collect() };
+    let context = match stack {
+        Some(stack) => stack.context(),
+        None => context::current(py)?,
+    };
+    let array = Array::empty(&context, dtype, &shape)?;
+    write(py, &array, &buffer)?;
+    Ok(array)
+}
+
+/// Overwrites an array with the elements of a buffer of the same type and shape.
+#[pyfunction]
+fn write_buffer(py: Python<'_>, array: &Bound<'_, Array>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+    write(py, &array.borrow(), &PyUntypedBuffer::get(source)?)
+}
+
+fn write(py: Python<'_>, array: &Array, buffer: &PyUntypedBuffer) -> PyResult<()> {
+    let (data, strides) = memory(buffer, array.dtype, array.view.shape())?;
+    if array.len() == 0 {
+        return Ok(());
+    }
+    let (recorder, id) = (&array.context.recorder, array.id);
+    // SAFETY: the buffer is held until this returns, and has the shape and the element size of the array.
+    py.detach(|| unsafe { recorder.write(id, data.get(), Some(&strides)) }).map_err(exception)
+}
+
+/// Copies an array into a buffer of the same type and shape. Waits for the elements.
+#[pyfunction]
+fn read_buffer(py: Python<'_>, array: &Bound<'_, Array>, target: &Bound<'_, PyAny>) -> PyResult<()> {
+    let array = array.borrow();
+    let buffer = PyUntypedBuffer::get(target)?;
+    if buffer.readonly() {
+        return Err(PyValueError::new_err("the buffer is read-only"));
+    }
+    let (data, strides) = memory(&buffer, array.dtype, array.view.shape())?;
+    if array.len() == 0 {
+        return Ok(());
+    }
+    let (recorder, id) = (&array.context.recorder, array.id);
+    // SAFETY: the buffer is held until this returns, is writeable, and has the array's shape and element size.
+    waiting(py, |patience| unsafe { recorder.read_with(id, data.get(), Some(&strides), patience) })
+}

@@ -1,0 +1,61 @@
+"""Functions of shapes, reductions, searches and products against NumPy's."""
+
+import numpy
+import pytest
+
+import bh
+from conftest import same
+
+A = numpy.random.default_rng(1).normal(size=(4, 5))
+B = numpy.random.default_rng(2).normal(size=(5, 3))
+C = numpy.random.default_rng(3).integers(-5, 9, (3, 4, 5))
+V = numpy.array([3, 1, 2, 2, 0, 7, 1])
+N = numpy.where(A > 0.8, numpy.nan, A)
+
+CALLS = """
+np.zeros((2,3)) | np.ones(3,'int8') | np.full((2,2),7) | np.full(3,[1.,2,3]) | np.eye(3,4,1) | np.identity(3) | np.tri(3,4,1)
+np.arange(5) | np.arange(2,9,3) | np.arange(9,0,-2) | np.arange(0,1,0.1) | np.arange(3.0) | np.arange(4,dtype='f4') | np.arange(-3,3,dtype='int16')
+np.linspace(0,1,7) | np.linspace(1,2,5,endpoint=False) | np.linspace(0,10,4,dtype=int) | np.linspace(A[0],A[1],3) | np.linspace(3,3,2) | np.linspace(2,5,1)
+np.zeros_like(C) | np.ones_like(A) | np.full_like(C,3) | np.empty_like(A).shape | np.indices((2,3)) | np.meshgrid(A[0],V) | np.meshgrid(A[0],V,indexing='ij')
+np.fromfunction(lambda i,j:i+2*j,(3,4)) | np.diag(A) | np.diag(V) | np.diag(V,1) | np.diagonal(C,1,0,2) | np.tril(A) | np.triu(A,1) | np.tril(C,-1) | np.diagflat([[1,2],[3,4]])
+np.reshape(C,(5,-1)) | np.reshape(C.T,(6,10)) | np.reshape(C,(10,6),order='F') | np.ravel(C) | np.ravel(A,order='F') | np.transpose(C) | np.transpose(C,(2,0,1)) | np.swapaxes(C,0,2) | np.moveaxis(C,0,-1) | np.rollaxis(C,2) | np.expand_dims(A,(0,2)) | np.squeeze(A[None,:,None]) | np.matrix_transpose(C)
+np.concatenate([A,A[:2]]) | np.concatenate([A,C[0]],1) | np.concatenate([A,V],None) | np.stack([A,A+1],1) | np.vstack([V,V]) | np.hstack([A,A]) | np.dstack([A,A]) | np.column_stack([V,V]) | np.append(A,V) | np.append(A,A,0) | np.concat([V,V])
+np.split(V[:6],3) | np.array_split(V,3) | np.split(A,[1,3]) | np.hsplit(C,2) | np.vsplit(C,3) | np.dsplit(C,5) | np.unstack(A)
+np.flip(C) | np.flip(C,1) | np.fliplr(A) | np.flipud(A) | np.roll(V,2) | np.roll(C,(1,2),(0,2)) | np.roll(A,-3) | np.rot90(A) | np.rot90(C,2,(1,2)) | np.tile(A,(2,3)) | np.tile(V,2) | np.repeat(V,3) | np.repeat(A,2,1) | np.repeat(V,V) | np.resize(V,(3,5)) | np.broadcast_to(V,(2,7)) | np.broadcast_arrays(V[:,None],A[0]) | np.atleast_1d(3.0,A) | np.atleast_2d(V) | np.atleast_3d(A)
+np.pad(A,2) | np.pad(V,(1,2),'edge') | np.pad(A,((1,1),(0,2)),'constant',constant_values=7) | np.pad(V,3,'reflect') | np.pad(V,2,'wrap') | np.pad(V,2,'symmetric') | np.insert(V,2,9) | np.delete(V,2) | np.delete(A,1,1) | np.trim_zeros(np.array([0,1,2,0])) | np.block([[A,A],[A,A]]) | np.kron(A[:2,:2],B[:2]) | np.vander(A[0],3)
+np.sum(C) | np.sum(C,0) | np.sum(C,(0,2),keepdims=True) | np.prod(A,1) | np.mean(A) | np.mean(C,1) | np.std(A,0) | np.var(A,1,ddof=1) | np.max(C,2) | np.min(C) | np.ptp(C,0) | np.any(C>5,1) | np.all(C>-6) | np.cumsum(C,1) | np.cumsum(A) | np.cumprod(A,0) | np.average(A,0) | np.average(A,1,A[0]**2) | np.count_nonzero(C,1) | np.argmax(C,1) | np.argmin(A) | np.argmax(N,1) | np.trace(A) | np.cumulative_sum(V) | np.cumulative_prod(A,axis=1)
+np.median(A) | np.median(A,0) | np.percentile(A,[10,50]) | np.quantile(A,0.3,1) | np.nansum(N,1) | np.nanmean(N,0) | np.nanstd(N) | np.nanmin(N,1) | np.nanmax(N) | np.nanmedian(N,1) | np.nancumsum(N) | np.nanprod(N) | np.nanvar(N,0) | np.nanargmax(N,1) | np.nanpercentile(N,30,0)
+np.where(A>0,A,0) | np.where(C>2) | np.where(V>1,V,1.5) | np.nonzero(C) | np.argwhere(V) | np.flatnonzero(V) | np.take(A,[1,0,-1],1) | np.take(V,[[1,2],[0,3]]) | np.take(V,[9,-9],mode='clip') | np.take(V,[9,-9],mode='wrap') | np.take_along_axis(A,np.argsort(A,1),1) | np.compress([True,False,True],C,0) | np.extract(A>0,A) | np.choose(V%3,[V,V+10,V+20]) | np.select([V<2,V<5],[V,V*10],-1) | np.clip(A,-0.5,0.5) | np.clip(C,None,3) | np.round(A,2) | np.round(A*100,-1) | np.searchsorted(np.sort(V),[0,2,9]) | np.searchsorted(np.sort(A[0]),A,side='right') | np.digitize(A,np.array([-1,0,1.])) | np.bincount(V) | np.bincount(V,A[0][V%5]) | np.diff(V) | np.diff(A,2,0) | np.diff(V,prepend=0) | np.ediff1d(V)
+np.sort(A) | np.sort(C,0) | np.sort(A,None) | np.argsort(V,kind='stable') | np.argsort(A,0) | np.sort(N,1) | np.unique(V) | np.unique(V,return_counts=True,return_index=True,return_inverse=True) | np.union1d(V,[1,9]) | np.intersect1d(V,[1,2,8]) | np.setdiff1d(V,[1,2]) | np.setxor1d(V,[1,9]) | np.isin(V,[1,2])
+np.dot(A,B) | np.dot(V,V) | np.dot(A,A[0]) | np.matmul(A,B) | np.matmul(C,np.swapaxes(C,1,2)) | np.matmul(C,V[:5]) | A@B | np.inner(A,A) | np.outer(V,V) | np.vdot(A,A) | np.tensordot(C,C,((0,1),(0,1))) | np.tensordot(A,B,1) | np.vecdot(A,A) | np.cross(A[:,:3],A[:,1:4])
+np.einsum('ij,jk->ik',A,B) | np.einsum('ij->',A) | np.einsum('ii->i',A[:4,:4]) | np.einsum('ij,ij->i',A,A) | np.einsum('ijk,ilk->ijl',C,C) | np.einsum('ij->ji',A) | np.einsum('i,j',V,V) | np.einsum('ij,jk,kl->il',A,B,B.T) | np.einsum('ii',A[:4,:4])
+np.real(A+1j) | np.imag(A+1j) | np.conj(A+1j) | np.angle(A+1j) | np.isclose(A,A+1e-9) | np.allclose(A,A) | np.array_equal(A,A) | np.array_equiv(V,V) | np.nan_to_num(N) | np.isreal(A) | np.sinc(A) | np.unwrap(A*9) | np.gradient(A[0]) | np.gradient(A) | np.trapezoid(A,axis=1) | np.interp(A[0],[-1.,0,1],[0.,5,7]) | np.cov(A) | np.corrcoef(A) | np.histogram(A,4) | np.polyval([1,2,3],A) | np.convolve(V,[1,2,3]) | np.correlate(V,[1,2],'full') | np.heaviside(A,0.5) | np.i0(A) | np.hanning(5) | np.fix(A) | np.apply_along_axis(lambda v:v.sum(),0,A) | np.ix_([0,1],[2,3]) | np.triu_indices(3) | np.unravel_index(7,(3,4)) | np.result_type(A,V)
+np.linalg.solve(A[:4,:4],A[:4]) | np.linalg.inv(A[:4,:4]) | np.linalg.det(A[:4,:4]) | np.linalg.norm(A) | np.linalg.norm(A,1) | np.linalg.norm(A,axis=1) | np.linalg.norm(V) | np.linalg.norm(A,np.inf,1) | np.linalg.slogdet(A[:4,:4]) | np.linalg.matrix_power(A[:4,:4],3) | np.linalg.cholesky(A@A.T+np.eye(4)) | np.linalg.multi_dot([A,B,B.T]) | np.linalg.matrix_norm(A) | np.linalg.vector_norm(C,axis=1)
+np.fft.fft(A) | np.fft.ifft(A,axis=0) | np.fft.rfft(A) | np.fft.irfft(A) | np.fft.fft2(A) | np.fft.fftn(C) | np.fft.rfftn(A) | np.fft.irfftn(A) | np.fft.hfft(A) | np.fft.ihfft(A) | np.fft.fft(A,8) | np.fft.fft(A,3,norm='ortho') | np.fft.fftfreq(7,0.5) | np.fft.rfftfreq(8) | np.fft.fftshift(A) | np.fft.ifftshift(A,1)
+A.sum() | A.mean(0) | C.max() | A.T | A.flatten() | A.copy() | C.astype('f4') | A.argsort() | A.round(1) | V.cumsum() | A.std() | C.ptp if 0 else 1 | A.dot(B) | C.swapaxes(0,1) | A.clip(0,1) | V.repeat(2) | V.take([1,2]) | C.squeeze() | A.real | (A+1j).imag | A.nbytes | C.strides | V.tolist() | A.any() | V.nonzero() | C.trace() | V.item(2) | A.min(axis=1,keepdims=True) | A.var(ddof=1) | V.prod() | V.searchsorted(3) | C.diagonal() | V.compress([1,0,1])
+"""
+
+
+def each_call():
+    return [call.strip() for line in CALLS.strip().splitlines() for call in line.split(" | ")]
+
+
+# Of these, NumPy does the work.
+LEFT = {
+    "np.convolve", "np.correlate", "np.interp", "np.histogram", "np.unravel_index",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", each_call())
+def test_call(call):
+    names = {name: value for name, value in globals().items() if name in "ABCVN"}
+    expected = eval(call, {"np": numpy, **names})
+    if call.split("(")[0] in LEFT:
+        with bh.fallback("silent"):
+            result = eval(call, {"np": bh, **{name: bh.asarray(value) for name, value in names.items()}})
+    else:
+        result = eval(call, {"np": bh, **{name: bh.asarray(value) for name, value in names.items()}})
+    if "strides" in call or "nbytes" in call or "tolist" in call or "result_type" in call:
+        assert result == expected
+        return
+    same(result, expected, ulps=256, check_type=not isinstance(expected, bool))

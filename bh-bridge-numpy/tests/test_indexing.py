@@ -1,0 +1,180 @@
+"""Indexing, views and assignment against NumPy."""
+
+import numpy
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import bh
+from conftest import same
+
+SHAPES = [(7,), (4, 5), (2, 3, 4), (1, 6), (0, 3), ()]
+
+
+def pair(shape, dtype="float64"):
+    a = numpy.arange(numpy.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    return bh.asarray(a.copy()), a
+
+
+@st.composite
+def basic_keys(draw, shape):
+    parts = []
+    for extent in shape[: draw(st.integers(0, len(shape)))]:
+        if extent and draw(st.booleans()):
+            parts.append(draw(st.integers(-extent, extent - 1)))
+        else:
+            bound = st.one_of(st.none(), st.integers(-extent - 2, extent + 2))
+            step = st.one_of(st.none(), st.integers(-3, 3).filter(bool))
+            parts.append(slice(draw(bound), draw(bound), draw(step)))
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))), None)
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))), Ellipsis)
+    return tuple(parts)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_basic_keys(data):
+    shape = data.draw(st.sampled_from(SHAPES))
+    key = data.draw(basic_keys(shape))
+    x, a = pair(shape)
+    # An ellipsis that was put in the middle shifts the parts behind it, which may then not fit.
+    try:
+        expected = a[key]
+    except IndexError:
+        with pytest.raises(IndexError):
+            x[key]
+        return
+    same(x[key], expected)
+    if isinstance(expected, numpy.ndarray):
+        a[key] += 100
+        x[key] += 100
+        same(x, a)
+        a[key] = numpy.arange(expected.size, dtype=float).reshape(expected.shape)
+        x[key] = bh.arange(expected.size, dtype=float).reshape(expected.shape)
+        same(x, a)
+
+
+@st.composite
+def advanced_keys(draw, shape):
+    parts, count = [], draw(st.integers(1, 3))
+    for extent in shape:
+        kind = draw(st.integers(0, 3))
+        if kind == 0:
+            parts.append(slice(None, None, draw(st.sampled_from([1, -1, 2]))))
+        elif kind == 1:
+            parts.append(draw(st.integers(-extent, extent - 1)))
+        else:
+            numbers = st.lists(st.integers(-extent, extent - 1), min_size=count, max_size=count)
+            parts.append(numpy.array(draw(numbers)))
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))), None)
+    if not any(isinstance(part, numpy.ndarray) for part in parts):
+        parts[0] = numpy.array([0] * count) if parts[0] is not None else None
+    return tuple(parts)
+
+
+def in_bh(key):
+    return tuple(bh.asarray(part) if isinstance(part, numpy.ndarray) else part for part in key)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_advanced_keys(data):
+    shape = data.draw(st.sampled_from([(7,), (4, 5), (2, 3, 4)]))
+    key = data.draw(advanced_keys(shape))
+    x, a = pair(shape)
+    expected = a[key]
+    same(x[key], expected)
+    same(x[in_bh(key)], expected)
+    if isinstance(expected, numpy.ndarray):
+        value = numpy.arange(expected.size, dtype=float).reshape(expected.shape) + 50
+        a[key] = value
+        x[in_bh(key)] = bh.asarray(value)
+        same(x, a)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_masks(data):
+    shape = data.draw(st.sampled_from([(7,), (4, 5), (2, 3, 4)]))
+    x, a = pair(shape)
+    rank = data.draw(st.integers(1, len(shape)))
+    size = int(numpy.prod(shape[:rank]))
+    mask = numpy.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), bool).reshape(shape[:rank])
+    same(x[bh.asarray(mask)], a[mask])
+    a[mask] = -1
+    x[bh.asarray(mask)] = -1
+    same(x, a)
+    value = numpy.arange(a[mask].size, dtype=float).reshape(a[mask].shape)
+    a[mask] = value
+    x[bh.asarray(mask)] = bh.asarray(value)
+    same(x, a)
+    a[mask] *= 2
+    x[bh.asarray(mask)] *= 2
+    same(x, a)
+
+
+def test_errors():
+    x, a = pair((4, 5))
+    for key in (4, (0, 5), (0, 0, 0), [4], ([0], [7]), (Ellipsis, Ellipsis), 1.5, numpy.zeros(3, bool), ([0, 1], [0, 1, 2])):
+        with pytest.raises(IndexError):
+            a[key]
+        with pytest.raises(IndexError):
+            x[key]
+    with pytest.raises(ValueError, match="could not broadcast"):
+        x[0] = bh.zeros(3)
+    with pytest.raises(ValueError, match="read-only"):
+        bh.broadcast_to(x, (2, 4, 5))[0] = 1
+    outside = bh.asarray([0, 9])
+    with pytest.raises(IndexError, match="test_indexing.py"):
+        bh.asarray(numpy.asarray(x[outside]))
+
+
+def test_views_share_memory():
+    x, a = pair((4, 6))
+    for change in (lambda v: v[1:3, ::2], lambda v: v.T, lambda v: v.reshape(2, 12), lambda v: v[:, None], lambda v: v[::-1]):
+        change(a)[...] += 1
+        change(x)[...] += 1
+        same(x, a)
+    assert x[1:].base is x and x.base is None
+    element, expected = x[1, 1], a[1, 1]
+    x[1, 1] = 0
+    same(element, expected)
+
+
+def test_overlapping_operands():
+    x, a = pair((10,))
+    x[1:] += x[:-1]
+    a[1:] += a[:-1]
+    same(x, a)
+    x[:] = x[::-1]
+    a[:] = a[::-1].copy()
+    same(x, a)
+
+
+def test_scalars_are_values():
+    x = bh.ones(3)
+    total = x.sum()
+    before = total
+    total += 1
+    assert float(before) == 3 and float(total) == 4
+    assert hash(total) == hash(4.0) and {total: 1}[4.0] == 1
+    with pytest.raises(TypeError):
+        hash(x)
+    with pytest.raises(TypeError, match="item assignment"):
+        total[()] = 1
+    assert repr(total) == repr(numpy.float64(4)) and str(total) == "4.0" and f"{total:.2f}" == "4.00"
+    array = bh.array(3.0)
+    array += 1
+    same(array, numpy.array(4.0))
+
+
+def test_flat():
+    x, a = pair((3, 4))
+    same(bh.asarray(list(map(float, x.flat))), numpy.array(list(a.flat)))
+    x.T.flat[1:4] = 0
+    a.T.flat[1:4] = 0
+    same(x, a)
+    x.flat = 7
+    assert bool((x == 7).all())

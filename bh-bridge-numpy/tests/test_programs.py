@@ -1,0 +1,74 @@
+"""Plain NumPy programs on bh: the papers' programs give NumPy's checksums, and none of their work goes to NumPy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = {
+    "heat_equation": (30, 5), "black_scholes": (1000, 3), "shallow_water": (20, 3), "nbody": (20, 2), "leibnitz_pi": (1000, 2),
+    "rosenbrock": (1000, 2), "stencil_27_point": (10, 2), "game_of_life": (20, 3), "gauss": (12, 2), "lu": (12, 2),
+}  # fmt: skip
+
+
+def run(*arguments, **environment):
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_papers_programs(name):
+    script = ROOT / "benches" / name / "numpy_version.py"
+    size, iterations = PROGRAMS[name]
+    plain = json.loads(run(script, size, iterations, "f64").stdout)
+    mine = json.loads(run("-m", "bh", script, size, iterations, "f64", BH_FALLBACK="error").stdout)
+    numpy.testing.assert_allclose(mine["checksum"], plain["checksum"], rtol=1e-11)
+
+
+def test_import_means_bh_in_own_modules_only(tmp_path):
+    (tmp_path / "part.py").write_text("import numpy\nfrom numpy import sqrt\nimport numpy.linalg as la\nkind = type(sqrt(numpy.ones(2)))\n")
+    (tmp_path / "main.py").write_text(
+        "import sys\nimport numpy as np\nfrom numpy.random import default_rng\nimport part, numpy.linalg\n"
+        "import numpy.lib.stride_tricks\n"
+        "print(np.__name__, part.kind.__module__, type(default_rng(1).random(3)).__module__, part.la.__name__)\n"
+        "print(sys.argv[1:], __name__, type(np.lib).__name__)\n"
+    )
+    lines = run("-m", "bh", tmp_path / "main.py", "a", "--b").stdout.splitlines()
+    assert lines == ["bh bh bh bh.linalg", "['a', '--b'] __main__ module"]
+
+
+def test_profile_and_doctor(tmp_path):
+    (tmp_path / "main.py").write_text(
+        "import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nnp.interp(a, a, a)\n"
+    )
+    errors = run("-m", "bh", "--profile", "--doctor", tmp_path / "main.py", BH_FALLBACK="silent").stderr
+    assert "main.py:4: element loop" in errors and "main.py:4: reads in a loop" in errors
+    assert "fallback.numpy.interp" in errors and "instructions" in errors
+
+
+def test_fallbacks_warn_once_for_each_line_and_may_be_errors(tmp_path):
+    (tmp_path / "main.py").write_text("import numpy as np\na = np.arange(4.0)\nfor _ in range(3):\n    np.interp(a, a, a)\n")
+    done = run("-m", "bh", tmp_path / "main.py")
+    assert done.stderr.count("FallbackWarning") == 1 and "main.py:4" in done.stderr
+    command = [sys.executable, "-m", "bh", str(tmp_path / "main.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "BH_FALLBACK": "error"})
+    assert done.returncode != 0 and "FallbackError" in done.stderr and "numpy.interp" in done.stderr
+
+
+def test_fork_threads_and_exit(tmp_path):
+    (tmp_path / "main.py").write_text(
+        "import multiprocessing, threading\nimport bh as np\na = np.arange(1000.0)\nb = a + 1\n"
+        "def work(q): q.put(float((a * 2).sum()))\n"
+        "q = multiprocessing.get_context('fork').SimpleQueue()\n"
+        "p = multiprocessing.get_context('fork').Process(target=work, args=(q,))\np.start()\nprint(q.get())\np.join()\n"
+        "out = []\nts = [threading.Thread(target=lambda: out.append(float((b + i).sum()))) for i in range(4)]\n"
+        "[t.start() for t in ts]\n[t.join() for t in ts]\nprint(len(out))\nc = a * 3  # pending at exit\n"
+    )
+    assert run(tmp_path / "main.py").stdout.split() == ["999000.0", "4"]

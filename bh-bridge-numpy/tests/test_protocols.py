@@ -1,0 +1,112 @@
+"""How bh's arrays meet NumPy's arrays, and libraries that know only those."""
+
+import copy
+import pickle
+
+import numpy
+import pytest
+
+import bh
+from bh import _fallback
+from conftest import same
+
+
+def test_universal_functions_of_numpy_stay_on_the_stack(monkeypatch):
+    x = bh.arange(4.0)
+    monkeypatch.setattr(_fallback, "call", None)
+    for result in (numpy.add(x, 1), numpy.sqrt(x), numpy.arange(4.0) + x, x + numpy.arange(4.0), numpy.float64(2) * x):
+        assert type(result) is bh.ndarray
+    for result in (numpy.sum(x), numpy.mean(x), numpy.concatenate([x, x]), numpy.where(x > 1, x, 0), numpy.add.reduce(x)):
+        assert type(result) is bh.ndarray
+    assert numpy.shape(x) == (4,) and numpy.ndim(x) == 1
+
+
+def test_out_of_numpy():
+    x = bh.arange(3.0)
+    out = numpy.zeros(3)
+    with bh.fallback("silent"):
+        assert numpy.add(x, 1, out=out) is out
+    same(out, numpy.array([1.0, 2, 3]))
+    a = numpy.ones(3)
+    with bh.fallback("silent"):
+        a += x
+    assert type(a) is numpy.ndarray
+    same(a, numpy.array([1.0, 2, 3]))
+
+
+def test_copies_and_pickles():
+    x = bh.arange(6.0).reshape(2, 3)
+    for y in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), bh.array(x), x.copy()):
+        assert type(y) is bh.ndarray and y is not x
+        same(y, x)
+        y[0] = 9
+    same(x, numpy.arange(6.0).reshape(2, 3))
+
+
+def test_text_is_that_of_numpy():
+    for a in (numpy.arange(3.0), numpy.array(2.5), numpy.zeros((0, 2)), numpy.arange(2000), numpy.array([True]), numpy.array([1 + 2j])):
+        assert repr(bh.asarray(a)) == repr(a) and str(bh.asarray(a)) == str(a)
+
+
+def test_types_that_bh_lacks_are_numpys():
+    for value in (["a", "b"], numpy.zeros(2, "f2"), numpy.array(["2020-01-01"], "M8[D]"), [None], numpy.zeros(2, "i4,f4")):
+        assert type(bh.array(value)) is numpy.ndarray
+    with bh.fallback("silent"):
+        assert bh.ones(2).astype("f2").dtype == numpy.float16
+    assert type(bh.concatenate([numpy.array(["a"]), numpy.array(["b"])])) is numpy.ndarray
+
+
+def test_truth_lengths_and_iteration():
+    x = bh.arange(3)
+    for wrong in (lambda: bool(x), lambda: float(x), lambda: len(x.sum()), lambda: list(x.sum())):
+        with pytest.raises((ValueError, TypeError)):
+            wrong()
+    assert [int(v) for v in x] == [0, 1, 2] and len(x) == 3 and 2 in x and 7 not in x
+    assert range(3)[x[1]] == 1 and [5, 6, 7][x[2]] == 7
+    same(bh.array([[x[0], x[1]], [x[2], 4]]), numpy.array([[0, 1], [2, 4]]))
+
+
+def test_errors_name_the_line_that_recorded():
+    x = bh.arange(3.0)
+    y = bh.take(x, bh.asarray([7]))
+    with pytest.raises(IndexError, match=r"test_protocols.py:\d+"):
+        y.tolist()
+    same(x + 1, numpy.arange(3.0) + 1)
+
+
+def test_random_numbers_are_numpys():
+    mine, reference = bh.random.default_rng(7), numpy.random.default_rng(7)
+    for name, arguments in (("random", ((3, 4),)), ("normal", (1, 2, 5)), ("integers", (0, 9, 6)), ("permutation", (5,)), ("choice", (9, 3))):
+        same(getattr(mine, name)(*arguments), getattr(reference, name)(*arguments))
+    assert mine.bit_generator.state == reference.bit_generator.state
+    bh.random.seed(3)
+    mine = bh.random.rand(3), bh.random.randint(0, 9, 4), bh.random.randn(2, 2)
+    numpy.random.seed(3)
+    same(mine, (numpy.random.rand(3), numpy.random.randint(0, 9, 4), numpy.random.randn(2, 2)))
+    x, a = bh.arange(9), numpy.arange(9)
+    bh.random.default_rng(1).shuffle(x)
+    numpy.random.default_rng(1).shuffle(a)
+    same(x, a)
+
+
+def test_stacks_by_name():
+    name = bh.Stack().name
+    with bh.stack(name):
+        x = bh.ones(3)
+    assert x._stack == name and bh.stack([x, x]).shape == (2, 3)
+    with pytest.raises(bh.Error, match="no-such-stack"):
+        bh.stack("no-such-stack")
+
+
+def test_namespace_of_the_array_api():
+    x = bh.ones(3)
+    assert x.__array_namespace__(api_version="2024.12") is bh and x.device == "cpu"
+    with pytest.raises(ValueError):
+        x.__array_namespace__(api_version="1999.01")
+    assert bh.asarray(x, copy=True) is not x and bh.asarray(x) is x
+
+
+def test_every_public_name_of_numpy_is_there():
+    for module, mine in ((numpy, bh), (numpy.linalg, bh.linalg), (numpy.fft, bh.fft), (numpy.random, bh.random)):
+        missing = [name for name in dir(module) if not name.startswith("_") and not hasattr(mine, name)]
+        assert not missing, missing

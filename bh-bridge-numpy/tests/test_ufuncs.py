@@ -1,0 +1,164 @@
+"""Universal functions against NumPy's, over types and layouts."""
+
+import warnings
+
+import numpy
+import pytest
+
+import bh
+from conftest import same
+
+TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
+NATIVE_ELSEWHERE = {"matmul", "vecdot", "matvec", "vecmat"}
+# What bh leaves to NumPy: special functions of bits, and types without an order or a function in bh.
+LEFT = {"bitwise_count", "frexp", "gcd", "lcm", "isnat", "ldexp", "nextafter", "spacing"}
+UFUNCS = sorted({getattr(numpy, n).__name__ for n in dir(numpy) if isinstance(getattr(numpy, n), numpy.ufunc)} - NATIVE_ELSEWHERE - LEFT)
+
+
+def sample(dtype, shape, seed=0):
+    """Numbers of both signs, zeros and some special ones."""
+    generator = numpy.random.default_rng(seed)
+    dtype = numpy.dtype(dtype)
+    if dtype.kind == "b":
+        return generator.random(shape) < 0.5
+    if dtype.kind in "iu":
+        info = numpy.iinfo(dtype)
+        return generator.integers(max(info.min, -20), min(info.max, 20), shape, dtype)
+    values = generator.normal(0, 3, shape).astype(dtype)
+    if dtype.kind == "c":
+        values = values + 1j * generator.normal(0, 3, shape).astype(values.real.dtype)
+    return values.astype(dtype)
+
+
+def supported(function, dtypes):
+    """Does NumPy have a loop for these types, whose types bh has too?"""
+    try:
+        loop = function.resolve_dtypes((*map(numpy.dtype, dtypes), *[None] * function.nout))
+    except TypeError:
+        return False
+    return all(kind.name in TYPES for kind in loop)
+
+
+COMPLEX_LEFT = {"arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "exp2", "expm1", "log2", "log1p", "maximum", "minimum", "fmax", "fmin", "rint", "sign", "reciprocal"}
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_types_and_values(name):
+    mine, reference = bh.__dict__[name] if name in bh.__dict__ else None, getattr(numpy, name)
+    if mine is None:
+        pytest.skip("no public name")
+    tried = 0
+    for dtype in TYPES:
+        dtypes = (dtype,) * reference.nin
+        if not supported(reference, dtypes) or dtype.startswith("complex") and name in COMPLEX_LEFT:
+            continue
+        if name == "reciprocal" and dtype[:1] in "iub" or name == "power" and dtype.startswith("int"):
+            continue
+        arguments = [sample(dtype, (3, 5), seed) for seed in range(reference.nin)]
+        if name in ("left_shift", "right_shift"):
+            arguments[1] = numpy.abs(arguments[1]).astype(dtype)
+        with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            expected = reference(*arguments)
+            result = mine(*map(bh.asarray, arguments))
+        same(result, expected, ulps=64)
+        tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "maximum", "less", "power", "floor_divide", "remainder", "arctan2", "logical_and"])
+def test_promotion(name):
+    mine, reference = getattr(bh, name), getattr(numpy, name)
+    for one in TYPES:
+        for other in TYPES:
+            if not supported(reference, (one, other)):
+                continue
+            if name == "power" and numpy.result_type(one, other).kind in "iu":
+                continue
+            complex_ = "complex" in one + other
+            if complex_ and name in ("maximum",) or {"uint64"} < {one, other} and name == "less":
+                continue
+            a, b = sample(one, (4,), 1), sample(other, (4,), 2)
+            with numpy.errstate(all="ignore"):
+                same(mine(bh.asarray(a), bh.asarray(b)), reference(a, b), ulps=64)
+
+
+@pytest.mark.parametrize("scalar", [2, -3, 2.5, 1j, True, numpy.float32(1.5), numpy.int8(3), numpy.float64(2.0)])
+def test_numbers_beside_arrays(scalar):
+    for dtype in TYPES:
+        a = sample(dtype, (4,), 3)
+        for operator in ("__add__", "__mul__", "__rsub__", "__truediv__"):
+            try:
+                expected = getattr(a, operator)(scalar)
+            except (TypeError, OverflowError) as error:
+                with pytest.raises(type(error)), bh.fallback("silent"):
+                    getattr(bh.asarray(a), operator)(scalar)
+                continue
+            if numpy.asarray(expected).dtype.name not in TYPES:
+                continue
+            same(getattr(bh.asarray(a), operator)(scalar), expected)
+
+
+def test_out_where_and_type():
+    a, b = numpy.arange(6.0).reshape(2, 3), numpy.arange(3.0) + 1
+    out, expected = bh.zeros((2, 3)), numpy.zeros((2, 3))
+    mask = a % 2 == 0
+    result = bh.add(bh.asarray(a), bh.asarray(b), out=out, where=bh.asarray(mask))
+    numpy.add(a, b, out=expected, where=mask)
+    assert result is out
+    same(out, expected)
+    same(bh.add(bh.asarray(a), 1, dtype="float32"), numpy.add(a, 1, dtype="float32"))
+    ints = bh.zeros(3, "int64")
+    with pytest.raises(TypeError, match="same_kind"):
+        bh.add(bh.asarray(b), 1, out=ints)
+    bh.add(bh.asarray(b), 1, out=ints, casting="unsafe")
+    same(ints, numpy.array([2, 3, 4]))
+    with pytest.raises(ValueError, match="broadcast"):
+        bh.add(bh.asarray(a), bh.zeros(4))
+    with pytest.raises(ValueError, match="non-broadcastable output"):
+        bh.add(bh.asarray(a), 1, out=bh.zeros(3))
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "bitwise_xor"])
+def test_methods(name):
+    mine, reference = getattr(bh, name), getattr(numpy, name)
+    a = sample("int32", (3, 4, 5))
+    x = bh.asarray(a)
+    for axis in (0, 1, -1, None, (0, 2)):
+        same(mine.reduce(x, axis=axis), reference.reduce(a, axis=axis))
+        same(mine.reduce(x, axis=axis, keepdims=True), reference.reduce(a, axis=axis, keepdims=True))
+    same(mine.accumulate(x, 1), reference.accumulate(a, 1))
+    same(mine.outer(x[0, 0], x[1, 1]), reference.outer(a[0, 0], a[1, 1]))
+    same(mine.reduceat(x, [0, 2, 1], 1), reference.reduceat(a, [0, 2, 1], 1))
+    same(mine.reduce(x, 1, initial=7), reference.reduce(a, 1, initial=7))
+    mask = a > 0
+    same(mine.reduce(x, 1, initial=3, where=bh.asarray(mask)), reference.reduce(a, 1, initial=3, where=mask))
+
+
+def test_reductions_of_nothing():
+    same(bh.add.reduce(bh.zeros((0, 3))), numpy.zeros(3))
+    with pytest.raises(ValueError, match="zero-size array to reduction operation maximum"):
+        bh.zeros(0).max()
+    same(bh.maximum.reduce(bh.zeros(0), initial=2.0), numpy.float64(2))
+
+
+def test_at():
+    a = numpy.zeros(5)
+    x = bh.zeros(5)
+    numpy.add.at(a, [1, 1, -1], [1.0, 2.0, 5.0])
+    bh.add.at(x, [1, 1, -1], bh.asarray([1.0, 2.0, 5.0]))
+    same(x, a)
+
+
+def test_special_values():
+    values = numpy.array([0.0, -0.0, 1.0, -1.0, numpy.inf, -numpy.inf, numpy.nan, 1e-310])
+    x = bh.asarray(values)
+    with numpy.errstate(all="ignore"):
+        for name in ("negative", "signbit", "sign", "square", "reciprocal", "cbrt", "rint", "modf", "isnan", "fabs"):
+            same(getattr(bh, name)(x), getattr(numpy, name)(values))
+        assert numpy.signbit(numpy.asarray(bh.negative(x)))[0]
+        for name in ("copysign", "hypot", "fmax", "fmin", "logaddexp", "heaviside"):
+            expected = getattr(numpy, name)(values[:, None], values)
+            result = getattr(bh, name)(x[:, None], x)
+            kept = ~numpy.isnan(values) if name == "copysign" else numpy.ones(8, bool)
+            same(numpy.asarray(result)[:, kept], expected[:, kept])
