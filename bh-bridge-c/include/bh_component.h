@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* Version of this interface. */
-#define BH_ABI_VERSION 1u
+#define BH_ABI_VERSION 2u
 
 /* Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution. */
 /* Success. */
@@ -61,6 +61,8 @@ extern "C" {
 #define BH_ACCESS_WRITE 2u
 /* None of the current values is needed: all will be overwritten. Clears poison. */
 #define BH_ACCESS_DISCARD 4u
+/* With READ alone: the content stays as it is while the loan lasts, whatever is written to the base meanwhile. */
+#define BH_ACCESS_STABLE 8u
 
 /* Kinds of components. */
 /* Rewrites batches. */
@@ -83,6 +85,47 @@ extern "C" {
 #define BH_CAPABILITY_ASYNCHRONOUS 8ull
 /* Process-bound: refuses to live on in a forked child. */
 #define BH_CAPABILITY_NO_FORK 16ull
+/* Calls about data (read, write, map, unmap, adopt, export, pin, prefetch, detach, residency, retire) may come */
+/* from other threads while `execute`, `wait` or others of them run. */
+#define BH_CAPABILITY_CONCURRENT_DATA 32ull
+/* `serve` is to be called: the component owns processes other than the one with the program. */
+#define BH_CAPABILITY_SERVES 64ull
+/* `progress` is to be called while engines compute and while others wait. */
+#define BH_CAPABILITY_PROGRESS 128ull
+/* `evaluate` may be called, from any thread and at any time. */
+#define BH_CAPABILITY_EVALUATES 256ull
+/* `predict` says exactly what a batch will take. */
+#define BH_CAPABILITY_PREDICTS 512ull
+
+/* Kinds of memory of an application. */
+/* Host memory; the handle is an address. */
+#define BH_MEMORY_HOST 0u
+/* OpenCL; the handle is a `cl_mem`. */
+#define BH_MEMORY_OPENCL 1u
+
+/* How memory is adopted. */
+/* The owner goes on using the memory: every operation on it is complete when it returns. */
+#define BH_ADOPT_SHARED 0u
+/* bh owns the memory until `release`: it may move the data elsewhere, and stays lazy. */
+#define BH_ADOPT_DONATED 1u
+/* Nobody writes to the memory, bh neither: writers copy first. Stays lazy. */
+#define BH_ADOPT_IMMUTABLE 2u
+
+/* How memory is exported. */
+/* The data as it is now; later writers leave it alone. */
+#define BH_EXPORT_SNAPSHOT 0u
+/* As SNAPSHOT without a copy as long as nobody writes: later writers copy first. */
+#define BH_EXPORT_READ_ONLY 1u
+/* The array's own memory, which does not move; both sides write. */
+#define BH_EXPORT_SHARED 2u
+
+/* What `retire` does. */
+/* Its data is brought to host memory; begins the transfer and does not wait for it. */
+#define BH_RETIRE_SYNC 1u
+/* Its data goes; the base stays and reads as zeros. */
+#define BH_RETIRE_FREE 2u
+/* The base goes. */
+#define BH_RETIRE_DISCARD 3u
 
 /* Levels of the log. */
 /* Something failed. */
@@ -226,10 +269,30 @@ enum {
 
 typedef uint16_t bh_opcode;
 
-struct bh_child;
+typedef struct bh_child bh_child;
+typedef struct bh_component_table bh_component_table;
 
-// Called when adopted memory is no longer used by bh.
+// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.
 typedef void (*bh_release_function)(void *argument, void *data);
+
+// What `bh_host_table.progress` calls. It may not call components.
+typedef void (*bh_progress_function)(void *argument);
+
+// Memory that the application gives to a base.
+typedef struct bh_adoption {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // Address of element 0, or the handle of a device's memory.
+    void *data;
+    // A value of `adopt`.
+    uint32_t mode;
+    // A value of `memory`.
+    uint32_t memory;
+    // Called when the memory is no longer used, or null.
+    bh_release_function release;
+    // First argument of `release`.
+    void *argument;
+} bh_adoption;
 
 // Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.
 typedef int32_t bh_status;
@@ -256,17 +319,6 @@ typedef struct bh_error_record {
     char text[744];
 } bh_error_record;
 
-// How the registry uses a copy of a base in an engine's own space. Callbacks may come during any call that the engine
-// makes to the registry, and while the engine itself is not called.
-typedef struct bh_attachment_ops {
-    // First argument of the functions.
-    void *context;
-    // Copies the whole base to host memory; waits for pending work on it.
-    bh_status (*to_host)(void *context, void *handle, void *data, size_t bytes, struct bh_error_record *error);
-    // Gives up the copy.
-    void (*drop)(void *context, void *handle);
-} bh_attachment_ops;
-
 // A flat array that views look at.
 typedef struct bh_base {
     // Identity, never reused within a context.
@@ -282,6 +334,92 @@ typedef struct bh_base {
     // Bits of BH_BASE_.
     uint32_t flags;
 } bh_base;
+
+// A view outside a batch.
+typedef struct bh_view_spec {
+    // Offset of element (0,…,0), in elements.
+    int64_t start;
+    // Extents.
+    const int64_t *shape;
+    // Strides in elements.
+    const int64_t *stride;
+    // Dimensions, at most 16.
+    uint32_t rank;
+} bh_view_spec;
+
+// Elements in host memory with their own layout: the other side of a `read` or `write` of a view.
+typedef struct bh_host_memory {
+    // Address of the element that belongs to the view's element (0,…,0).
+    void *data;
+    // Strides in bytes, as many as the view has dimensions; may be null if there are none.
+    const int64_t *stride;
+    // Dimensions.
+    uint32_t rank;
+} bh_host_memory;
+
+// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, during any call
+// that the engine makes to the registry, and while the engine itself is not called; each waits for pending work on the
+// copy as far as it has to. Functions that are null are replaced by others: a read of a view by `to_host`.
+typedef struct bh_attachment_ops {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // First argument of the functions.
+    void *context;
+    // Copies the whole base to host memory. Never null.
+    bh_status (*to_host)(void *context, void *handle, void *data, size_t bytes, struct bh_error_record *error);
+    // Gives up the copy. Never null.
+    void (*drop)(void *context, void *handle);
+    // Copies the elements of a view to host memory.
+    bh_status (*read)(void *context,
+                      void *handle,
+                      const struct bh_base *base,
+                      const struct bh_view_spec *view,
+                      const struct bh_host_memory *memory,
+                      struct bh_error_record *error);
+    // Overwrites the elements of a view from host memory.
+    bh_status (*write)(void *context,
+                       void *handle,
+                       const struct bh_base *base,
+                       const struct bh_view_spec *view,
+                       const struct bh_host_memory *memory,
+                       struct bh_error_record *error);
+    // Begins to bring the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
+    void (*prefetch)(void *context, void *handle, const struct bh_base *base, const struct bh_view_spec *view);
+    // Makes a copy of the elements of a view, dense in C order, in the same space; its handle goes to `copy`. It is
+    // dropped by the same `drop`.
+    bh_status (*clone)(void *context,
+                       void *handle,
+                       const struct bh_base *base,
+                       const struct bh_view_spec *view,
+                       void **copy,
+                       struct bh_error_record *error);
+} bh_attachment_ops;
+
+// A setting of one use of an extension method, an axis or a flag; its name lies in the string pool. Attributes are part
+// of a batch's structure.
+typedef struct bh_attribute {
+    // The value.
+    int64_t value;
+    // Byte offset of the name.
+    uint32_t name;
+    // Bytes of the name.
+    uint32_t name_len;
+} bh_attribute;
+
+// What the host says of a batch as a whole. All zero: nothing is known.
+typedef struct bh_batch_header {
+    // The 128-bit hash of the key that the batch carries, low word first; zero without a key. Whoever changes the
+    // structure of a batch clears both.
+    uint64_t signature[2];
+    // How often batches of this structure came before in this context, as far as that is remembered.
+    uint32_t seen;
+    // How much planning may cost: 0 leaves it to each component, 1 asks for the least, higher ones for more.
+    uint32_t level;
+    // The slot numbers of bases are smaller than this.
+    uint32_t slot_count;
+    // Zero.
+    uint32_t reserved;
+} bh_batch_header;
 
 // A borrowed table of records.
 typedef struct bh_base_table {
@@ -332,7 +470,8 @@ typedef uint32_t bh_operand;
 typedef struct bh_instr {
     // A BH_OP_ number.
     bh_opcode opcode;
-    // Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Else 0.
+    // Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Extension methods: the number of
+    // attributes. Else 0.
     uint16_t param;
     // Operands in use.
     uint8_t count;
@@ -344,6 +483,8 @@ typedef struct bh_instr {
     uint32_t origin;
     // The operands; unused places hold BH_OPERAND_NONE.
     bh_operand operands[BH_MAX_OPERANDS];
+    // Extension methods: where their attributes begin in the table; `param` counts them. Else 0.
+    uint32_t attributes;
 } bh_instr;
 
 // A borrowed table of records.
@@ -474,6 +615,22 @@ typedef struct bh_rename_table {
     size_t len;
 } bh_rename_table;
 
+// A borrowed table of records.
+typedef struct bh_attribute_table {
+    // First record.
+    const struct bh_attribute *data;
+    // Number of records.
+    size_t len;
+} bh_attribute_table;
+
+// A borrowed table of records.
+typedef struct bh_u64_table {
+    // First record.
+    const uint64_t *data;
+    // Number of records.
+    size_t len;
+} bh_u64_table;
+
 // A batch as it crosses the boundary; valid until the call returns. See the tables below for the fields.
 typedef struct bh_batch {
     // Bytes of this struct, for growth.
@@ -504,17 +661,15 @@ typedef struct bh_batch {
     struct bh_rename_table renames;
     // Uncovered views of the renames.
     struct bh_u32_table rename_views;
+    // Attributes of extension methods.
+    struct bh_attribute_table attributes;
+    // The key of the batch's structure; empty if there is none.
+    struct bh_u64_table key;
+    // For each base a small number that it keeps while it lives; empty if there are none.
+    struct bh_u32_table slots;
+    // What is known of the whole batch.
+    struct bh_batch_header header;
 } bh_batch;
-
-// A lent buffer of a base.
-typedef struct bh_buffer {
-    // Element 0 of the base in host memory, or the engine's own handle for other spaces.
-    void *data;
-    // Bytes.
-    size_t bytes;
-    // The registry's name of the loan.
-    uint64_t token;
-} bh_buffer;
 
 // What a component says of itself (and of what lies below it, as far as it passes it up).
 typedef struct bh_capabilities {
@@ -528,7 +683,22 @@ typedef struct bh_capabilities {
     double bandwidth;
     // Fixed cost of one kernel, seconds.
     double launch_seconds;
+    // Bytes of memory of its own that arrays can be in; 0 if it uses host memory.
+    uint64_t memory_bytes;
+    // Zero.
+    uint64_t reserved_bytes;
 } bh_capabilities;
+
+// Fills in what the component can do.
+typedef void (*bh_capabilities_function)(void *context, struct bh_capabilities *capabilities);
+
+// A child as its parent sees it: the functions of bh_component_table, none null, with the host in between.
+typedef struct bh_child {
+    // The host's functions; `create` and `destroy` are null.
+    const bh_component_table *table;
+    // First argument of the functions.
+    void *context;
+} bh_child;
 
 // Services of the host for one component instance. All may be called from any thread.
 typedef struct bh_host_table {
@@ -556,152 +726,111 @@ typedef struct bh_host_table {
     void (*trace)(void *context, const char *name, uint64_t begin, const char *detail);
     // Writes the answer to a `message` call.
     void (*reply)(void *reply, const char *text, size_t bytes);
+    // Gives those that want it time for their messages: engines call it between chunks of a long computation, a few
+    // thousand times a second at most, on the thread that `execute` was called on. Cheap if nobody wants it.
+    void (*progress)(void *context);
+    // Sets what `progress` calls, in all components of the stack, or null for nothing. One component may do it.
+    void (*set_progress)(void *context, bh_progress_function function, void *argument);
+    // The application's own handle of this name, which was given when the context was made, or null:
+    // `opencl.context` (a `cl_context`), `opencl.queue` (a `cl_command_queue`).
+    void *(*handle)(void *context, const char *name);
+    // Bytes that `alloc` can still give before the memory limit; the largest number if there is none.
+    uint64_t (*memory_left)(void *context);
 } bh_host_table;
 
-// A view outside a batch.
-typedef struct bh_view_spec {
-    // Offset of element (0,…,0), in elements.
-    int64_t start;
-    // Extents.
-    const int64_t *shape;
-    // Strides in elements.
-    const int64_t *stride;
-    // Dimensions, at most 16.
-    uint32_t rank;
-} bh_view_spec;
+// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives only
+// during the call, so handles that are kept must be copied.
+typedef bh_status (*bh_create_function)(const struct bh_host_table *host,
+                                        const struct bh_child *children,
+                                        size_t child_count,
+                                        void **context,
+                                        struct bh_error_record *error);
 
-// Services of the data manager for the components below it. It alone decides which copy of a base is valid.
-typedef struct bh_registry_table {
-    // Bytes of this struct, for growth.
-    size_t struct_size;
-    // First argument of the functions.
-    void *context;
-    // A number for the memory space of an engine, never BH_HOST_SPACE.
-    uint32_t (*new_space)(void *context);
-    // Lends the base's buffer in a space. In host space it is allocated if need be, brought up to date if READ (or WRITE
-    // without DISCARD) is asked, and other spaces' copies become stale on WRITE. In another space: the attached handle if
-    // it is valid, else `data` is null (then acquire host memory, upload, and `attach`). A poisoned base returns its
-    // original error, unless DISCARD is asked.
-    bh_status (*acquire)(void *context,
-                         const struct bh_base *base,
-                         uint32_t space,
-                         uint32_t access,
-                         struct bh_buffer *buffer,
-                         struct bh_error_record *error);
-    // Ends a loan.
-    void (*release)(void *context, const struct bh_buffer *buffer);
-    // A second, fresh host buffer for the base, for a rename. Give it to `commit_rename`, or to `release` to drop it.
-    bh_status (*fresh)(void *context,
-                       const struct bh_base *base,
-                       struct bh_buffer *buffer,
-                       struct bh_error_record *error);
-    // The fresh buffer becomes the base's; the old one lives until its loans and aliases end.
-    bh_status (*commit_rename)(void *context,
-                               const struct bh_base *base,
-                               const struct bh_buffer *buffer,
-                               struct bh_error_record *error);
-    // `alias` now has the content of `view` of `base`'s current buffer, without a copy: whoever needs it or changes
-    // the buffer first makes the copy.
-    bh_status (*alias)(void *context,
-                       const struct bh_base *alias,
-                       const struct bh_base *base,
-                       const struct bh_view_spec *view,
-                       struct bh_error_record *error);
-    // The engine holds the only valid copy (`exclusive` 1: it was written there) or one more (0: it was uploaded).
-    bh_status (*attach)(void *context,
-                        const struct bh_base *base,
-                        uint32_t space,
-                        void *handle,
-                        int32_t exclusive,
-                        const struct bh_attachment_ops *operations,
-                        struct bh_error_record *error);
-    // Marks a base as lost to an error. Reading it returns that error until it is fully overwritten.
-    void (*poison)(void *context, const struct bh_base *base, const struct bh_error_record *error);
-    // A block is done: the manager carries out its SYNC, FREE and DISCARD instructions.
-    void (*block_done)(void *context, const struct bh_batch *batch, uint32_t block);
-} bh_registry_table;
-
-// The functions and facts of a component. Null functions forward to the first child.
-typedef struct bh_component_table {
-    // Bytes of this struct, for growth.
-    size_t struct_size;
-    // The BH_ABI_VERSION it was built for.
-    uint32_t abi_version;
-    // A BH_KIND_ number.
-    uint32_t kind;
-    // Name, as in config sections: `filter`, `ve-cpu`.
-    const char *name;
-    // Version of the component.
-    const char *version;
-    // The config keys it knows, a null-terminated list of strings; null for none.
-    const char *const *keys;
-    // Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives
-    // only during the call, so handles that are kept must be copied.
-    bh_status (*create)(const struct bh_host_table *host,
-                        const struct bh_child *children,
-                        size_t child_count,
-                        void **context,
-                        struct bh_error_record *error);
-    // Ends an instance.
-    void (*destroy)(void *context);
-    // Fills in what it can do. Null: what its first child can do.
-    void (*capabilities)(void *context, struct bh_capabilities *capabilities);
-    // Hands over the array registry of the data manager above. Called once, before any batch.
-    bh_status (*bind)(void *context, const struct bh_registry_table *registry, struct bh_error_record *error);
-    // Can it run this block of the partition (index)? 1 yes, 0 no. Null: yes, all. Refused blocks go to the next
-    // component; a refused block of several instructions is first split into the runs it accepts.
-    int32_t (*supports)(void *context, const struct bh_batch *batch, uint32_t block);
-    // Runs blocks of the partition in the given order (an empty list: all of them), or the whole batch in stored order
-    // if it has none. The ticket is 0 when the work is done. Only engines that are ASYNCHRONOUS and RETIRES_BLOCKS
-    // return other tickets; they poison what later fails themselves.
-    bh_status (*execute)(void *context,
-                         const struct bh_batch *batch,
-                         const uint32_t *blocks,
-                         size_t block_count,
-                         uint64_t *ticket,
-                         struct bh_error_record *error);
-    // Waits until the work behind a ticket is done, and reports its first failure.
-    bh_status (*wait)(void *context, uint64_t ticket, struct bh_error_record *error);
-    // Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns the
-    // address of the base's element 0.
-    bh_status (*map)(void *context,
-                     const struct bh_base *base,
-                     const struct bh_view_spec *view,
-                     uint32_t access,
-                     void **data,
-                     struct bh_error_record *error);
-    // Ends a `map`.
-    bh_status (*unmap)(void *context, const struct bh_base *base, struct bh_error_record *error);
-    // Takes the caller's memory as the base's data; the base is pinned to it.
-    bh_status (*adopt)(void *context,
-                       const struct bh_base *base,
-                       void *data,
-                       bh_release_function release,
-                       void *argument,
-                       struct bh_error_record *error);
-    // Forbids (`pinned` 1) or allows (0) moving the base's host memory. Counted.
-    bh_status (*pin)(void *context, const struct bh_base *base, int32_t pinned, struct bh_error_record *error);
-    // Announces that `opcode` stands for the method `name`. Sets `known` to 1 if this component or one below runs it.
-    bh_status (*extmethod)(void *context,
-                           const char *name,
-                           uint16_t opcode,
-                           int32_t *known,
-                           struct bh_error_record *error);
-    // A text question or command. The answer is written to `reply`, a `ReplySink`, by the callee through
-    // `bh_host_table.reply`.
-    bh_status (*message)(void *context, const char *text, void *reply, struct bh_error_record *error);
-} bh_component_table;
-
-// A child as its parent sees it: the functions of bh_component_table, none null, with the host in between.
-typedef struct bh_child {
-    // The host's functions; `create` and `destroy` are null.
-    const struct bh_component_table *table;
-    // First argument of the functions.
-    void *context;
-} bh_child;
+// Ends an instance.
+typedef void (*bh_destroy_function)(void *context);
 
 // Type of the entry function.
-typedef const struct bh_component_table *(*bh_entry_function)(uint32_t loader_version);
+typedef const bh_component_table *(*bh_entry_function)(uint32_t loader_version);
+
+// The answer to a `ScalarOperation`.
+typedef struct bh_evaluation {
+    // The result.
+    struct bh_constant value;
+    // 1 if `value` is the result, 0 if the engine leaves the operation to a batch.
+    uint32_t known;
+    // Zero.
+    uint32_t reserved;
+} bh_evaluation;
+
+// Where `execute` writes what it did. The engine adds to the times, and reports each instruction that failed while it
+// went on with the others; the host poisons what depends on them.
+typedef struct bh_report {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // First argument of `failed`.
+    void *context;
+    // Reports that an instruction of a block (both are indices) failed; its outputs are lost.
+    void (*failed)(void *context, uint32_t block, uint32_t instr, const struct bh_error_record *error);
+    // Seconds spent on planning: rewriting, partition, lowering, compiling.
+    double planning_seconds;
+    // Seconds spent on running.
+    double running_seconds;
+} bh_report;
+
+// Runs blocks of a batch; `report` may be null.
+typedef bh_status (*bh_execute_function)(void *context,
+                                         const struct bh_batch *batch,
+                                         const uint32_t *blocks,
+                                         size_t block_count,
+                                         uint64_t *ticket,
+                                         struct bh_report *report,
+                                         struct bh_error_record *error);
+
+// Memory of bh that the application uses until `end_export`.
+typedef struct bh_export {
+    // Address of element 0, or the handle of a device's memory.
+    void *data;
+    // Bytes.
+    size_t bytes;
+    // The name of the export, never given twice.
+    uint64_t token;
+} bh_export;
+
+// What an export is to be.
+typedef struct bh_export_request {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // A value of `export`.
+    uint32_t mode;
+    // A value of `memory`: what the application can use.
+    uint32_t memory;
+} bh_export_request;
+
+// A second host buffer of a base, which its next version is written to; `commit_rename` or `drop_fresh` ends it.
+typedef struct bh_fresh {
+    // Element 0.
+    void *data;
+    // Bytes.
+    size_t bytes;
+    // The registry's name of the buffer, never given twice.
+    uint64_t token;
+} bh_fresh;
+
+// A lent buffer of a base; `release` ends the loan.
+typedef struct bh_loan {
+    // Element 0 of the base in host memory, or the engine's own handle for other spaces.
+    void *data;
+    // Bytes.
+    size_t bytes;
+    // The registry's name of the loan, never given twice; 0 if there is none.
+    uint64_t token;
+} bh_loan;
+
+// A question or command as text; `reply` is a `ReplySink`(super::ReplySink).
+typedef bh_status (*bh_message_function)(void *context,
+                                         const char *text,
+                                         void *reply,
+                                         struct bh_error_record *error);
 
 // An operand of an extension method of the user: a view in host memory.
 typedef struct bh_method_array {
@@ -726,6 +855,117 @@ typedef bh_status (*bh_method_function)(const struct bh_method_array *outputs,
                                         size_t input_count,
                                         struct bh_error_record *error);
 
+// What running a batch takes, as it is known before its first kernel.
+typedef struct bh_prediction {
+    // The most bytes of arrays at any time, beyond those that have memory already.
+    uint64_t peak_bytes;
+    // The most bytes of work memory at any time.
+    uint64_t work_bytes;
+    // Seconds of running; 0 if unknown.
+    double seconds;
+} bh_prediction;
+
+// Foretells what running blocks of a batch takes.
+typedef bh_status (*bh_predict_function)(void *context,
+                                         const struct bh_batch *batch,
+                                         const uint32_t *blocks,
+                                         size_t block_count,
+                                         struct bh_prediction *prediction,
+                                         struct bh_error_record *error);
+
+// Where the data of a base is.
+typedef struct bh_residency {
+    // 1 if host memory holds the current values.
+    uint32_t host;
+    // How many spaces of engines hold them.
+    uint32_t spaces;
+    // The space of an engine that holds them, the one that wrote them if several do; 0 if none does.
+    uint32_t space;
+    // 1 if the values are those of a part of another base, which has not been copied yet.
+    uint32_t alias;
+} bh_residency;
+
+// Services of the data manager for the components below it. It alone decides which copy of a base is valid.
+typedef struct bh_registry_table {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // First argument of the functions.
+    void *context;
+    // A number for the memory space of an engine, never BH_HOST_SPACE.
+    uint32_t (*new_space)(void *context);
+    // Lends the base's buffer in a space. In host space it is allocated if need be, brought up to date if READ (or WRITE
+    // without DISCARD) is asked, and other spaces' copies become stale on WRITE. In another space: the attached handle if
+    // it is valid, else `data` is null (then acquire host memory, upload, and `attach`). A poisoned base returns its
+    // original error, unless DISCARD is asked.
+    bh_status (*acquire)(void *context,
+                         const struct bh_base *base,
+                         uint32_t space,
+                         uint32_t access,
+                         struct bh_loan *loan,
+                         struct bh_error_record *error);
+    // Ends a loan. A loan that has ended, or never was, is refused and counted.
+    void (*release)(void *context, const struct bh_loan *loan);
+    // A second, fresh host buffer for the base, for a rename. Give it to `commit_rename`, or to `drop_fresh`.
+    bh_status (*fresh)(void *context,
+                       const struct bh_base *base,
+                       struct bh_fresh *fresh,
+                       struct bh_error_record *error);
+    // The fresh buffer is not needed.
+    void (*drop_fresh)(void *context, const struct bh_fresh *fresh);
+    // The fresh buffer becomes the base's; the old one lives until its loans and aliases end. It fails only if the
+    // buffer is none of `fresh`, which it ends in any case.
+    bh_status (*commit_rename)(void *context,
+                               const struct bh_base *base,
+                               const struct bh_fresh *fresh,
+                               struct bh_error_record *error);
+    // `alias` now has the content of `view` of `base`'s current data, where that is, without a copy: whoever needs it or
+    // changes the data first makes the copy, in a space by the attachment's `clone`.
+    bh_status (*alias)(void *context,
+                       const struct bh_base *alias,
+                       const struct bh_base *base,
+                       const struct bh_view_spec *view,
+                       struct bh_error_record *error);
+    // The engine holds the only valid copy (`exclusive` 1: it was written there) or one more (0: it was uploaded). A
+    // handle that replaces another one of this space is the next version of the base, as after a rename.
+    bh_status (*attach)(void *context,
+                        const struct bh_base *base,
+                        uint32_t space,
+                        void *handle,
+                        int32_t exclusive,
+                        const struct bh_attachment_ops *operations,
+                        struct bh_error_record *error);
+    // Marks a base as lost to an error. Reading it returns that error until it is fully overwritten.
+    void (*poison)(void *context, const struct bh_base *base, const struct bh_error_record *error);
+    // A block is done: the manager carries out its SYNC, FREE and DISCARD instructions.
+    void (*block_done)(void *context, const struct bh_batch *batch, uint32_t block);
+    // Carries out SYNC, FREE or DISCARD (a `retire` value) on one base, when the batch may be gone already. SYNC begins a
+    // transfer and does not wait.
+    bh_status (*retire)(void *context,
+                        const struct bh_base *base,
+                        uint32_t action,
+                        struct bh_error_record *error);
+    // Takes a base out of a space, to make room there; data that is only there is written back first. Fails with
+    // status 402 while a loan of the copy lasts.
+    bh_status (*detach)(void *context,
+                        const struct bh_base *base,
+                        uint32_t space,
+                        struct bh_error_record *error);
+    // Where the base's data is.
+    void (*residency)(void *context, const struct bh_base *base, struct bh_residency *residency);
+    // Copies the elements of a view to host memory, from wherever they are; only these are moved.
+    bh_status (*read)(void *context,
+                      const struct bh_base *base,
+                      const struct bh_view_spec *view,
+                      const struct bh_host_memory *memory,
+                      struct bh_error_record *error);
+    // Overwrites the elements of a view from host memory, wherever they are.
+    bh_status (*write)(void *context,
+                       const struct bh_base *base,
+                       const struct bh_view_spec *view,
+                       const struct bh_host_memory *memory,
+                       struct bh_error_record *error);
+} bh_registry_table;
+
 // Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
 typedef struct bh_reply_sink {
     // First argument of `append`.
@@ -733,6 +973,143 @@ typedef struct bh_reply_sink {
     // Appends to the answer.
     void (*append)(void *context, const char *text, size_t bytes);
 } bh_reply_sink;
+
+// An operation on scalars whose values are known. Bits and errors are those of the same operation in a batch.
+typedef struct bh_scalar_operation {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // An opcode number of an elementwise operation.
+    uint16_t opcode;
+    // As in an instruction.
+    uint16_t param;
+    // Type of the result, a BH_TYPE_ number.
+    uint32_t dtype;
+    // The inputs.
+    struct bh_constant_table inputs;
+} bh_scalar_operation;
+
+// How `serve` ended.
+typedef struct bh_served {
+    // 0: this process runs the program. 1: it served another one, and is to end now.
+    uint32_t ended;
+    // The exit code then.
+    int32_t exit_code;
+} bh_served;
+
+// Asks about a block of the partition, by index: 1 yes, 0 no.
+typedef int32_t (*bh_supports_function)(void *context, const struct bh_batch *batch, uint32_t block);
+
+// The functions and facts of a component. Null functions forward to the first child.
+struct bh_component_table {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // The `BH_ABI_VERSION` it was built for.
+    uint32_t abi_version;
+    // A BH_KIND_ number.
+    uint32_t kind;
+    // Name, as in config sections: `filter`, `ve-cpu`.
+    const char *name;
+    // Version of the component.
+    const char *version;
+    // The config keys it knows, a null-terminated list of strings; null for none.
+    const char *const *keys;
+    // Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself
+    // lives only during the call, so handles that are kept must be copied.
+    bh_create_function create;
+    // Ends an instance.
+    bh_destroy_function destroy;
+    // Fills in what it can do. Null: what its first child can do.
+    bh_capabilities_function capabilities;
+    // Can it run this block of the partition (index)? 1 yes, 0 no. Null: yes, all. Asked once per block and
+    // call; the answer holds for the next `execute` only. Refused blocks go to the next component; a refused
+    // block of several instructions is first split into the runs it accepts.
+    bh_supports_function supports;
+    // Runs blocks of the partition in the given order (an empty list: all of them), or the whole batch in stored
+    // order if it has none. The ticket is 0 when the work is done. Only engines that are ASYNCHRONOUS and
+    // RETIRES_BLOCKS return other tickets; they poison what later fails themselves. `report` may be null; an
+    // instruction that is reported there as failed does not end the call.
+    bh_execute_function execute;
+    // Foretells what running these blocks takes. Null: what the first child foretells.
+    bh_predict_function predict;
+    // A text question or command. The answer is written to `reply` by the callee through `bh_host_table.reply`.
+    bh_message_function message;
+    // Hands over the array registry of the data manager above. Called once, before any batch.
+    bh_status (*bind)(void *context, const bh_registry_table *registry, bh_error_record *error);
+    // Announces that `opcode` stands for the method `name`. The answer is 1 if this component or one below runs
+    // it.
+    bh_status (*extmethod)(void *context,
+                           const char *name,
+                           bh_opcode opcode,
+                           int32_t *answer,
+                           bh_error_record *error);
+    // Runs what a process other than the one with the program has to do, and returns when that ends; at once
+    // if this process has the program. Called with no lock of bh held. `number` tells contexts apart.
+    bh_status (*serve)(void *context, uint64_t number, bh_served *answer, bh_error_record *error);
+    // Gives a component that announces PROGRESS time for its messages, between batches and while others wait.
+    bh_status (*progress)(void *context, bh_error_record *error);
+    // Computes an operation on scalars at once, or leaves it to a batch. Calls may come from any thread, at the
+    // same time as others, if the component announces EVALUATES; else there are none.
+    bh_status (*evaluate)(void *context,
+                          const bh_scalar_operation *operation,
+                          bh_evaluation *answer,
+                          bh_error_record *error);
+    // Waits until the work behind a ticket is done, and reports its first failure.
+    bh_status (*wait)(void *context, uint64_t ticket, bh_error_record *error);
+    // Is the work behind a ticket done, so that `wait` returns at once? Null: unknown, taken for no.
+    bh_status (*poll)(void *context, uint64_t ticket, int32_t *answer, bh_error_record *error);
+    // Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns
+    // the address of the base's element 0.
+    bh_status (*map)(void *context,
+                     const bh_base *base,
+                     const bh_view_spec *view,
+                     uint32_t access,
+                     void **answer,
+                     bh_error_record *error);
+    // Ends a `map`.
+    bh_status (*unmap)(void *context, const bh_base *base, bh_error_record *error);
+    // Copies the elements of a view to host memory. Only these are moved, and other copies stay valid. Null:
+    // the host maps and copies.
+    bh_status (*read)(void *context,
+                      const bh_base *base,
+                      const bh_view_spec *view,
+                      const bh_host_memory *memory,
+                      bh_error_record *error);
+    // Overwrites the elements of a view, which reaches each of its elements once, from host memory. Null: the
+    // host maps and copies.
+    bh_status (*write)(void *context,
+                       const bh_base *base,
+                       const bh_view_spec *view,
+                       const bh_host_memory *memory,
+                       bh_error_record *error);
+    // Takes the application's memory as the base's data. Memory of a device ends at the engine that knows it.
+    bh_status (*adopt)(void *context,
+                       const bh_base *base,
+                       const bh_adoption *adoption,
+                       bh_error_record *error);
+    // Lends the base's data to the application, in the memory that it asks for, until `end_export`.
+    bh_status (*export_data)(void *context,
+                             const bh_base *base,
+                             const bh_export_request *request,
+                             bh_export *answer,
+                             bh_error_record *error);
+    // Ends an export.
+    bh_status (*end_export)(void *context, const bh_base *base, uint64_t token, bh_error_record *error);
+    // Forbids (1) or allows (0) moving the base's host memory. Counted.
+    bh_status (*pin)(void *context, const bh_base *base, int32_t pinned, bh_error_record *error);
+    // Begins to bring a view of a base (null: all) to memory of this kind, a `memory` value. Errors show when the
+    // data is used.
+    bh_status (*prefetch)(void *context,
+                          const bh_base *base,
+                          const bh_view_spec *view,
+                          uint32_t memory,
+                          bh_error_record *error);
+    // Takes a base out of the memory of all engines; what is only there is written back first.
+    bh_status (*detach)(void *context, const bh_base *base, bh_error_record *error);
+    // Says where the base's data is.
+    bh_status (*residency)(void *context, const bh_base *base, bh_residency *answer, bh_error_record *error);
+    // Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
+    bh_status (*retire)(void *context, const bh_base *base, uint32_t action, bh_error_record *error);
+};
 
 /* Sets a record to no error. */
 static inline void bh_error_record_clear(bh_error_record *record) {

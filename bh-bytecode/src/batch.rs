@@ -131,7 +131,8 @@ impl Default for Operand {
 pub struct Instr {
     /// An [`Opcode`] number.
     pub opcode: Opcode,
-    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Else 0.
+    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Extension methods: the number of
+    /// attributes. Else 0.
     pub param: u16,
     /// Operands in use.
     pub count: u8,
@@ -143,6 +144,8 @@ pub struct Instr {
     pub origin: u32,
     /// The operands; unused places hold [`Operand::NONE`].
     pub operands: [Operand; MAX_OPERANDS],
+    /// Extension methods: where their attributes begin in the table; `param` counts them. Else 0.
+    pub attributes: u32,
 }
 
 impl Instr {
@@ -151,7 +154,16 @@ impl Instr {
         let mut all = [Operand::NONE; MAX_OPERANDS];
         all[..operands.len()].copy_from_slice(operands);
         let outputs = u8::from(!opcode.is_system());
-        Instr { opcode, param: 0, count: operands.len() as u8, outputs, reserved: 0, origin: 0, operands: all }
+        Instr {
+            opcode,
+            param: 0,
+            count: operands.len() as u8,
+            outputs,
+            reserved: 0,
+            origin: 0,
+            operands: all,
+            attributes: 0,
+        }
     }
 
     /// All operands, outputs first.
@@ -217,6 +229,36 @@ pub struct Extension {
     pub name_len: u32,
 }
 
+/// A setting of one use of an extension method, an axis or a flag; its name lies in the string pool. Attributes are part
+/// of a batch's structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Attribute {
+    /// The value.
+    pub value: i64,
+    /// Byte offset of the name.
+    pub name: u32,
+    /// Bytes of the name.
+    pub name_len: u32,
+}
+
+/// What the host says of a batch as a whole. All zero: nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct BatchHeader {
+    /// The 128-bit hash of the key that the batch carries, low word first; zero without a key. Whoever changes the
+    /// structure of a batch clears both.
+    pub signature: [u64; 2],
+    /// How often batches of this structure came before in this context, as far as that is remembered.
+    pub seen: u32,
+    /// How much planning may cost: 0 leaves it to each component, 1 asks for the least, higher ones for more.
+    pub level: u32,
+    /// The slot numbers of bases are smaller than this.
+    pub slot_count: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
 /// A kernel of the partition: ranges into the batch's `block_instrs`, `contracted` and `renames`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -270,7 +312,10 @@ macro_rules! for_each_table {
             block_instrs,
             contracted,
             renames,
-            rename_views
+            rename_views,
+            attributes,
+            key,
+            slots
         )
     };
 }
@@ -304,6 +349,15 @@ pub struct Batch {
     pub renames: Vec<Rename>,
     /// Uncovered views of the renames.
     pub rename_views: Vec<u32>,
+    /// Attributes of extension methods.
+    pub attributes: Vec<Attribute>,
+    /// The key of the structure, see [`signature`](crate::signature), made once where the batch is recorded; empty if it was
+    /// not. Equal keys mean equal structure.
+    pub key: Vec<u64>,
+    /// For each base a small number that it keeps while it lives and that is used again after it; empty if there are none.
+    pub slots: Vec<u32>,
+    /// What is known of the whole batch.
+    pub header: BatchHeader,
 }
 
 /// The tables of a batch, borrowed.
@@ -335,13 +389,21 @@ pub struct BatchRef<'a> {
     pub renames: &'a [Rename],
     /// See [`Batch::rename_views`].
     pub rename_views: &'a [u32],
+    /// See [`Batch::attributes`].
+    pub attributes: &'a [Attribute],
+    /// See [`Batch::key`].
+    pub key: &'a [u64],
+    /// See [`Batch::slots`].
+    pub slots: &'a [u32],
+    /// See [`Batch::header`].
+    pub header: BatchHeader,
 }
 
 impl Batch {
     /// Borrows the tables.
     pub fn as_ref(&self) -> BatchRef<'_> {
         macro_rules! borrow {
-            ($($table:ident),*) => { BatchRef { $($table: &self.$table),* } };
+            ($($table:ident),*) => { BatchRef { $($table: &self.$table,)* header: self.header } };
         }
         for_each_table!(borrow)
     }
@@ -400,6 +462,25 @@ impl Batch {
         (offset, text.len() as u32)
     }
 
+    /// Gives an extension method appended last an attribute.
+    pub fn push_attribute(&mut self, name: &str, value: i64) {
+        let (name, name_len) = self.push_string(name);
+        if let Some(instr) = self.instrs.last_mut() {
+            if instr.param == 0 {
+                instr.attributes = self.attributes.len() as u32;
+            }
+            instr.param += 1;
+            self.attributes.push(Attribute { value, name, name_len });
+        }
+    }
+
+    /// Forgets what is known of the batch as a whole, as its structure has changed.
+    pub fn forget_structure(&mut self) {
+        self.header = BatchHeader { level: self.header.level, ..BatchHeader::default() };
+        self.key.clear();
+        self.slots.clear();
+    }
+
     /// Appends a block of the partition with these instructions, contracted bases and no renames.
     pub fn push_block(&mut self, instrs: &[u32], contracted: &[u32]) {
         self.blocks.push(Block {
@@ -429,8 +510,9 @@ impl Batch {
     pub fn clear(&mut self) {
         macro_rules! clear {
             ($($table:ident),*) => {{
-                let Batch { $($table),* } = self;
+                let Batch { $($table,)* header } = self;
                 $($table.clear();)*
+                *header = BatchHeader::default();
             }};
         }
         for_each_table!(clear);

@@ -1,6 +1,6 @@
 //! Queries about the tables of a borrowed batch.
 
-use crate::batch::{Base, Batch, BatchRef, Block, Instr, Operand, Rename};
+use crate::batch::{Attribute, Base, Batch, BatchRef, Block, Instr, Operand, Rename};
 use crate::dtype::DType;
 use crate::for_each_table;
 use crate::opcode::Opcode;
@@ -10,7 +10,7 @@ impl<'a> BatchRef<'a> {
     /// Copies the tables.
     pub fn to_owned(&self) -> Batch {
         macro_rules! copy {
-            ($($table:ident),*) => { Batch { $($table: self.$table.to_vec()),* } };
+            ($($table:ident),*) => { Batch { $($table: self.$table.to_vec(),)* header: self.header } };
         }
         for_each_table!(copy)
     }
@@ -84,6 +84,23 @@ impl<'a> BatchRef<'a> {
     pub fn extension_name(&self, opcode: Opcode) -> Option<&'a str> {
         let extension = self.extensions.iter().find(|extension| extension.opcode == opcode)?;
         self.string(extension.name, extension.name_len)
+    }
+
+    /// The attributes of a use of an extension method; empty for other instructions.
+    pub fn attributes(&self, instr: &Instr) -> &'a [Attribute] {
+        let count = if instr.opcode.is_extension() { usize::from(instr.param) } else { 0 };
+        self.attributes.get(instr.attributes as usize..).and_then(|rest| rest.get(..count)).unwrap_or_default()
+    }
+
+    /// The value of an attribute of a use of an extension method.
+    pub fn attribute(&self, instr: &Instr, name: &str) -> Option<i64> {
+        let found = self.attributes(instr).iter().find(|attribute| self.attribute_name(attribute) == Some(name))?;
+        Some(found.value)
+    }
+
+    /// The name of an attribute.
+    pub fn attribute_name(&self, attribute: &Attribute) -> Option<&'a str> {
+        self.string(attribute.name, attribute.name_len)
     }
 
     fn string(&self, offset: u32, len: u32) -> Option<&'a str> {

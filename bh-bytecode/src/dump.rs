@@ -14,7 +14,7 @@ use records::Record;
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"BHBATCH\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A batch with contents of its bases.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,7 +82,8 @@ pub fn write(dump: &Dump) -> Vec<u8> {
         )*};
     }
     for_each_table!(write_tables);
-    section(&mut bytes, number + 1, dump.contents.len(), |bytes| {
+    section(&mut bytes, number + 1, 1, |bytes| dump.batch.header.put(bytes));
+    section(&mut bytes, number + 2, dump.contents.len(), |bytes| {
         for (base, contents) in &dump.contents {
             base.put(bytes);
             (contents.len() as u64).put(bytes);
@@ -126,8 +127,13 @@ pub fn read(bytes: &[u8]) -> Result<Dump, DumpError> {
         )*};
     }
     for_each_table!(read_tables);
+    reader.section = "header";
+    match reader.section(number + 1, Reader::get)?.as_slice() {
+        [header] => dump.batch.header = *header,
+        headers => return reader.fault(format!("{} headers instead of one", headers.len())),
+    }
     reader.section = "contents";
-    dump.contents = reader.section(number + 1, |reader| {
+    dump.contents = reader.section(number + 2, |reader| {
         let base = reader.get()?;
         let length: u64 = reader.get()?;
         Ok((base, reader.take(usize::try_from(length).unwrap_or(usize::MAX))?.to_vec()))
@@ -248,6 +254,6 @@ mod tests {
         assert_eq!(message(b"NOTBATCHxxxx"), "dump file, head at byte 0: this is no bh batch");
         let wild = Dump { contents: vec![(3, vec![1])], ..Dump::default() };
         assert!(message(&write(&wild)).contains("contents at byte") && message(&write(&wild)).contains("base 3"));
-        assert!(message(b"BHBATCH\n\x07\0\0\0").contains("version 7 is not 1"));
+        assert!(message(b"BHBATCH\n\x07\0\0\0").contains("version 7 is not 2"));
     }
 }

@@ -28,7 +28,8 @@ pub mod validate;
 pub mod view;
 
 pub use batch::{
-    Base, Batch, BatchRef, Block, Constant, Extension, Instr, Operand, Origin, Rename, ViewRec, base_flags,
+    Attribute, Base, Batch, BatchHeader, BatchRef, Block, Constant, Extension, Instr, Operand, Origin, Rename, ViewRec,
+    base_flags,
 };
 pub use cache::{Cache, Key};
 pub use complex::{Complex, c64, c128};

@@ -1,15 +1,18 @@
 //! The export side of the ABI: C functions over a safe [`Component`], and the macro that exports them.
 
 use crate::abi::{
-    ABI_VERSION, BatchTables, Capabilities, ChildHandle, ComponentTable, ErrorRecord, HostTable, RegistryTable,
-    ReleaseFn, Status, ViewSpec, log_level, status,
+    ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, ErrorRecord, Evaluation, Export,
+    ExportRequest, HostMemory, HostTable, Prediction, Received, ReportRecord, Residency, ScalarOperation, Served,
+    Status, Wire, WireAnswer, log_level,
 };
-use crate::component::{Child, Component, Host, Registry, Ticket};
-use crate::error::{Error, Result};
+use crate::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
+use crate::for_each_slot;
 use crate::guard::{BLOCK, guard, panic_text};
 use bh_bytecode::{Base, Opcode, View};
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
+use std::sync::Arc;
 
 /// Exports a [`Component`] from a library crate: the entry function that the loader looks for, and
 /// `component_table()` for programs that link the crate.
@@ -73,45 +76,107 @@ fn static_text(text: &str) -> *const c_char {
     CString::new(text).unwrap_or_default().into_raw()
 }
 
-/// The functions of `C`. Texts live as long as the process, like the library that they describe.
-fn table<C: Component>(version: &str) -> ComponentTable {
-    let keys: Vec<*const c_char> = C::KEYS.iter().map(|key| static_text(key)).chain([ptr::null()]).collect();
-    ComponentTable {
-        struct_size: size_of::<ComponentTable>(),
-        abi_version: ABI_VERSION,
-        kind: C::KIND,
-        name: static_text(C::NAME),
-        version: static_text(version),
-        keys: Vec::leak(keys).as_ptr(),
-        create: Some(create::<C>),
-        destroy: Some(destroy::<C>),
-        capabilities: Some(capabilities::<C>),
-        bind: Some(bind::<C>),
-        supports: Some(supports::<C>),
-        execute: Some(execute::<C>),
-        wait: Some(wait::<C>),
-        map: Some(map::<C>),
-        unmap: Some(unmap::<C>),
-        adopt: Some(adopt::<C>),
-        pin: Some(pin::<C>),
-        extmethod: Some(extmethod::<C>),
-        message: Some(message::<C>),
-    }
+macro_rules! export_slots {
+    (
+        special { $($(#[doc = $special_doc:literal])* $special:ident: $type:ident;)* }
+        plain {
+            $($(#[doc = $doc:literal])*
+            $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
+        }
+    ) => {
+        /// The functions of `C`. Texts live as long as the process, like the library that they describe.
+        fn table<C: Component>(version: &str) -> ComponentTable {
+            let keys: Vec<*const c_char> = C::KEYS.iter().map(|key| static_text(key)).chain([ptr::null()]).collect();
+            ComponentTable {
+                struct_size: size_of::<ComponentTable>(),
+                abi_version: ABI_VERSION,
+                kind: C::KIND,
+                name: static_text(C::NAME),
+                version: static_text(version),
+                keys: Vec::leak(keys).as_ptr(),
+                $($special: Some($special::<C>),)*
+                $($name: exported!($calls C, $name::<C>),)*
+            }
+        }
+
+        $(unsafe extern "C" fn $name<C: Component>(
+            context: *mut c_void,
+            $($argument: <$kind as Wire>::Raw,)*
+            $(answer: *mut <$answer as WireAnswer>::Raw,)?
+            error: *mut ErrorRecord,
+        ) -> Status {
+            guard(error, || {
+                // SAFETY: serialised calls with our context; what the arguments point to lives through the call, and the
+                // answer goes to the caller's place for it.
+                unsafe {
+                    $(let $argument = <$kind as Received<'_>>::own($argument)?;)*
+                    let found = receiver!($calls C, context, $name($(Received::lend(&$argument)),*))?;
+                    $(answer.write(<$answer as WireAnswer>::to_raw(found));)?
+                    #[allow(clippy::let_unit_value)]
+                    let () = done!(found $($answer)?);
+                }
+                Ok(())
+            })
+        })*
+    };
 }
+/// Shared calls are left out by components that have none.
+macro_rules! exported {
+    (serial $component:ident, $function:expr) => {
+        Some($function)
+    };
+    (shared $component:ident, $function:expr) => {
+        if $component::SHARED { Some($function) } else { None }
+    };
+}
+/// Shared calls go to what the component has for them, and must not touch the component, which may be at work.
+macro_rules! receiver {
+    (serial $component:ident, $context:ident, $($call:tt)*) => {
+        component::<$component>($context).$($call)*
+    };
+    (shared $component:ident, $context:ident, $($call:tt)*) => {
+        match &instance::<$component>($context).shared {
+            Some(shared) => shared.$($call)*,
+            None => component::<$component>($context).$($call)*,
+        }
+    };
+}
+/// Uses up the result of a slot without an answer.
+macro_rules! done {
+    ($found:ident) => {
+        $found
+    };
+    ($found:ident $answer:ty) => {
+        ()
+    };
+}
+for_each_slot!(export_slots);
 
 /// What a context points to.
 struct Instance<C> {
     host: Host,
-    component: C,
+    /// What answers calls that may come while others run.
+    shared: Option<Arc<dyn SharedCalls>>,
+    component: UnsafeCell<C>,
 }
 
 /// The instance behind a context.
 ///
 /// # Safety
-/// `context` must come from [`create`] of the same type, and calls must be serialised.
-unsafe fn instance<'a, C>(context: *mut c_void) -> &'a mut Instance<C> {
+/// `context` must come from [`create`] of the same type.
+unsafe fn instance<'a, C>(context: *mut c_void) -> &'a Instance<C> {
     // SAFETY: promised by the caller.
-    unsafe { &mut *context.cast() }
+    unsafe { &*context.cast() }
+}
+
+/// The component behind a context.
+///
+/// # Safety
+/// As [`instance`], and calls must be serialised.
+#[allow(clippy::mut_from_ref)]
+unsafe fn component<'a, C>(context: *mut c_void) -> &'a mut C {
+    // SAFETY: promised by the caller; shared calls use other fields.
+    unsafe { &mut *instance::<C>(context).component.get() }
 }
 
 unsafe extern "C" fn create<C: Component>(
@@ -128,8 +193,9 @@ unsafe extern "C" fn create<C: Component>(
             (Host::new(host), children)
         };
         let component = C::create(host, children)?;
+        let instance = Instance { host, shared: component.shared(), component: UnsafeCell::new(component) };
         // SAFETY: `context` is the host's place for the result.
-        unsafe { *context = Box::into_raw(Box::new(Instance { host, component })).cast() };
+        unsafe { *context = Box::into_raw(Box::new(instance)).cast() };
         Ok(())
     })
 }
@@ -145,27 +211,18 @@ unsafe extern "C" fn destroy<C: Component>(context: *mut c_void) {
 
 unsafe extern "C" fn capabilities<C: Component>(context: *mut c_void, capabilities: *mut Capabilities) {
     // SAFETY: serialised calls with our context.
-    let instance = unsafe { instance::<C>(context) };
-    match panic_text(|| instance.component.capabilities()) {
+    let (instance, component) = unsafe { (instance::<C>(context), component::<C>(context)) };
+    match panic_text(|| component.capabilities()) {
         // SAFETY: the caller's place for the result.
         Ok(found) => unsafe { *capabilities = found },
         Err(text) => instance.host.log(log_level::ERROR, &format!("{}: {text}", C::NAME)),
     }
 }
 
-unsafe extern "C" fn bind<C: Component>(
-    context: *mut c_void,
-    registry: *const RegistryTable,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: serialised calls with our context; the registry outlives the component.
-    guard(error, || unsafe { instance::<C>(context).component.bind(Registry::new(registry)) })
-}
-
 unsafe extern "C" fn supports<C: Component>(context: *mut c_void, batch: *const BatchTables, block: u32) -> i32 {
     // SAFETY: serialised calls with our context; the tables live through the call.
-    let (instance, batch) = unsafe { (instance::<C>(context), (*batch).as_ref()) };
-    match panic_text(|| instance.component.supports(&batch, block)) {
+    let (instance, component, batch) = unsafe { (instance::<C>(context), component::<C>(context), (*batch).as_ref()) };
+    match panic_text(|| component.supports(&batch, block)) {
         Ok(answer) => i32::from(answer),
         Err(text) => {
             instance.host.log(log_level::ERROR, &format!("{}: {text}", C::NAME));
@@ -180,6 +237,7 @@ unsafe extern "C" fn execute<C: Component>(
     blocks: *const u32,
     block_count: usize,
     ticket: *mut u64,
+    report: *mut ReportRecord,
     error: *mut ErrorRecord,
 ) -> Status {
     BLOCK.set(None);
@@ -187,7 +245,8 @@ unsafe extern "C" fn execute<C: Component>(
         // SAFETY: serialised calls with our context; the tables and the list live through the call.
         unsafe {
             let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
-            let outcome = instance::<C>(context).component.execute(&(*batch).as_ref(), blocks);
+            let mut report = Report::new(report);
+            let outcome = component::<C>(context).execute(&(*batch).as_ref(), blocks, &mut report);
             let placed = outcome.map_err(|mut error| {
                 error.block = error.block.or(BLOCK.get());
                 error
@@ -200,87 +259,19 @@ unsafe extern "C" fn execute<C: Component>(
     code
 }
 
-unsafe extern "C" fn wait<C: Component>(context: *mut c_void, ticket: u64, error: *mut ErrorRecord) -> Status {
-    // SAFETY: serialised calls with our context.
-    guard(error, || unsafe { instance::<C>(context).component.wait(Ticket(ticket)) })
-}
-
-/// Reads a view's description.
-///
-/// # Safety
-/// `view` must be null or point to a description whose arrays have `rank` entries.
-unsafe fn read_view(view: *const ViewSpec) -> Result<Option<View>> {
-    if view.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: promised by the caller; a rank of 0 may come with null arrays.
-    let (start, shape, stride) = unsafe {
-        let view = &*view;
-        let list = |data: *const i64| {
-            if view.rank == 0 { &[][..] } else { std::slice::from_raw_parts(data, view.rank as usize) }
-        };
-        (view.start, list(view.shape), list(view.stride))
-    };
-    View::new(start, shape, stride).map(Some).map_err(|error| Error::new(status::ARGUMENT, error.0))
-}
-
-unsafe extern "C" fn map<C: Component>(
+unsafe extern "C" fn predict<C: Component>(
     context: *mut c_void,
-    base: *const Base,
-    view: *const ViewSpec,
-    access: u32,
-    data: *mut *mut c_void,
+    batch: *const BatchTables,
+    blocks: *const u32,
+    block_count: usize,
+    prediction: *mut Prediction,
     error: *mut ErrorRecord,
 ) -> Status {
     guard(error, || {
-        // SAFETY: serialised calls with our context; the pointers live through the call.
+        // SAFETY: serialised calls with our context; the tables and the list live through the call.
         unsafe {
-            let view = read_view(view)?;
-            *data = instance::<C>(context).component.map(&*base, view.as_ref(), access)?.cast();
-        }
-        Ok(())
-    })
-}
-
-unsafe extern "C" fn unmap<C: Component>(context: *mut c_void, base: *const Base, error: *mut ErrorRecord) -> Status {
-    // SAFETY: serialised calls with our context; the base lives through the call.
-    guard(error, || unsafe { instance::<C>(context).component.unmap(&*base) })
-}
-
-unsafe extern "C" fn adopt<C: Component>(
-    context: *mut c_void,
-    base: *const Base,
-    data: *mut c_void,
-    release: Option<ReleaseFn>,
-    argument: *mut c_void,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: serialised calls with our context; the caller promises the memory.
-    guard(error, || unsafe { instance::<C>(context).component.adopt(&*base, data.cast(), release, argument) })
-}
-
-unsafe extern "C" fn pin<C: Component>(
-    context: *mut c_void,
-    base: *const Base,
-    pinned: i32,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: serialised calls with our context; the base lives through the call.
-    guard(error, || unsafe { instance::<C>(context).component.pin(&*base, pinned != 0) })
-}
-
-unsafe extern "C" fn extmethod<C: Component>(
-    context: *mut c_void,
-    name: *const c_char,
-    opcode: u16,
-    known: *mut i32,
-    error: *mut ErrorRecord,
-) -> Status {
-    guard(error, || {
-        // SAFETY: serialised calls with our context; the name lives through the call.
-        unsafe {
-            let name = CStr::from_ptr(name).to_string_lossy();
-            *known = i32::from(instance::<C>(context).component.extmethod(&name, Opcode(opcode))?);
+            let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
+            *prediction = component::<C>(context).predict(&(*batch).as_ref(), blocks)?;
         }
         Ok(())
     })
@@ -294,9 +285,11 @@ unsafe extern "C" fn message<C: Component>(
 ) -> Status {
     guard(error, || {
         // SAFETY: serialised calls with our context; the text lives through the call.
-        let (instance, text) = unsafe { (instance::<C>(context), CStr::from_ptr(text).to_string_lossy()) };
-        let answer = instance.component.message(&text)?;
-        instance.host.reply(reply, &answer);
+        let text = unsafe { CStr::from_ptr(text).to_string_lossy() };
+        // SAFETY: as above.
+        let (host, component) = unsafe { (instance::<C>(context).host, component::<C>(context)) };
+        let answer = component.message(&text)?;
+        host.reply(reply, &answer);
         Ok(())
     })
 }

@@ -1,11 +1,14 @@
 //! A loaded component: its negotiated table and one instance of it, with safe calls that tell null slots apart.
 
 use crate::abi::{
-    ABI_VERSION, BatchTables, Capabilities, ChildHandle, ComponentTable, EntryFn, HostTable, RegistryTable, ReleaseFn,
-    ViewSpec, status,
+    ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, EntryFn, Evaluation, Export,
+    ExportRequest, HostMemory, HostTable, Prediction, ReportRecord, Residency, ScalarOperation, Served, Wire,
+    WireAnswer, status,
 };
+use crate::component::{Registry, Ticket};
 use crate::error::{Error, RecordSpace, Result};
-use bh_bytecode::Base;
+use crate::for_each_slot;
+use bh_bytecode::{Base, Opcode, View};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
@@ -163,11 +166,8 @@ impl Foreign<'_> {
         Some(capabilities)
     }
 
-    pub(crate) fn bind(&self, registry: *const RegistryTable) -> Option<Result<()>> {
-        let mut record = RecordSpace::new();
-        // SAFETY: the registry outlives the instance.
-        let code = unsafe { self.table().bind?(self.context, registry, record.as_mut_ptr()) };
-        Some(record.check(code))
+    pub(crate) fn has_map(&self) -> bool {
+        self.table().map.is_some()
     }
 
     pub(crate) fn has_supports(&self) -> bool {
@@ -180,67 +180,44 @@ impl Foreign<'_> {
     }
 
     /// The result and the ticket, which an asynchronous engine may give even with an error.
-    pub(crate) fn execute(&self, tables: &BatchTables, blocks: &[u32]) -> Option<(Result<()>, u64)> {
+    pub(crate) fn execute(
+        &self,
+        tables: &BatchTables,
+        blocks: &[u32],
+        report: *mut ReportRecord,
+    ) -> Option<(Result<()>, u64)> {
         let mut record = RecordSpace::new();
         let mut ticket = 0;
         // SAFETY: the tables and the list live through the call.
         let code = unsafe {
-            self.table().execute?(self.context, tables, blocks.as_ptr(), blocks.len(), &mut ticket, record.as_mut_ptr())
+            self.table().execute?(
+                self.context,
+                tables,
+                blocks.as_ptr(),
+                blocks.len(),
+                &mut ticket,
+                report,
+                record.as_mut_ptr(),
+            )
         };
         Some((record.check(code), ticket))
     }
 
-    pub(crate) fn wait(&self, ticket: u64) -> Option<Result<()>> {
+    pub(crate) fn predict(&self, tables: &BatchTables, blocks: &[u32]) -> Option<Result<Prediction>> {
         let mut record = RecordSpace::new();
-        // SAFETY: a plain call.
-        let code = unsafe { self.table().wait?(self.context, ticket, record.as_mut_ptr()) };
-        Some(record.check(code))
-    }
-
-    pub(crate) fn map(&self, base: &Base, view: *const ViewSpec, access: u32) -> Option<Result<*mut c_void>> {
-        let mut record = RecordSpace::new();
-        let mut data = ptr::null_mut();
-        // SAFETY: the pointers live through the call.
-        let code = unsafe { self.table().map?(self.context, base, view, access, &mut data, record.as_mut_ptr()) };
-        Some(record.check(code).map(|()| data))
-    }
-
-    pub(crate) fn unmap(&self, base: &Base) -> Option<Result<()>> {
-        let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
-        let code = unsafe { self.table().unmap?(self.context, base, record.as_mut_ptr()) };
-        Some(record.check(code))
-    }
-
-    /// # Safety
-    /// As `Component::adopt`.
-    pub(crate) unsafe fn adopt(
-        &self,
-        base: &Base,
-        data: *mut c_void,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Option<Result<()>> {
-        let mut record = RecordSpace::new();
-        // SAFETY: promised by the caller.
-        let code = unsafe { self.table().adopt?(self.context, base, data, release, argument, record.as_mut_ptr()) };
-        Some(record.check(code))
-    }
-
-    pub(crate) fn pin(&self, base: &Base, pinned: i32) -> Option<Result<()>> {
-        let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
-        let code = unsafe { self.table().pin?(self.context, base, pinned, record.as_mut_ptr()) };
-        Some(record.check(code))
-    }
-
-    pub(crate) fn extmethod(&self, name: &CStr, opcode: u16) -> Option<Result<bool>> {
-        let mut record = RecordSpace::new();
-        let mut known = 0;
-        // SAFETY: the pointers live through the call.
-        let code =
-            unsafe { self.table().extmethod?(self.context, name.as_ptr(), opcode, &mut known, record.as_mut_ptr()) };
-        Some(record.check(code).map(|()| known != 0))
+        let mut prediction = Prediction::default();
+        // SAFETY: the tables and the list live through the call.
+        let code = unsafe {
+            self.table().predict?(
+                self.context,
+                tables,
+                blocks.as_ptr(),
+                blocks.len(),
+                &mut prediction,
+                record.as_mut_ptr(),
+            )
+        };
+        Some(record.check(code).map(|()| prediction))
     }
 
     pub(crate) fn message(&self, text: &CStr, reply: *mut c_void) -> Option<Result<()>> {
@@ -250,3 +227,49 @@ impl Foreign<'_> {
         Some(record.check(code))
     }
 }
+
+macro_rules! foreign_slots {
+    (
+        special { $($special:tt)* }
+        plain {
+            $($(#[doc = $doc:literal])*
+            $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
+        }
+    ) => {
+        /// The plain slots, with arguments as they cross.
+        impl Foreign<'_> {
+            $(pub(crate) fn $name(
+                &self,
+                $($argument: <$kind as Wire>::Raw),*
+            ) -> Option<Result<raw_answer!($($answer)?)>> {
+                let function = self.table().$name?;
+                let mut record = RecordSpace::new();
+                let mut answer = <slot_answer!($($answer)?) as WireAnswer>::blank();
+                // SAFETY: whoever calls the host vouches for the arguments; the answer has its place.
+                let code = unsafe { foreign_call!(function, self.context, answer, record, ($($argument)*) $($answer)?) };
+                Some(record.check(code).map(|()| answer))
+            })*
+        }
+    };
+}
+macro_rules! foreign_call {
+    ($function:ident, $context:expr, $answer:ident, $record:ident, ($($argument:ident)*)) => {{
+        let () = &mut $answer;
+        $function($context, $($argument,)* $record.as_mut_ptr())
+    }};
+    ($function:ident, $context:expr, $answer:ident, $record:ident, ($($argument:ident)*) $kind:ty) => {
+        $function($context, $($argument,)* &mut $answer, $record.as_mut_ptr())
+    };
+}
+/// The C type of an answer.
+macro_rules! raw_answer {
+    () => {
+        ()
+    };
+    ($answer:ty) => {
+        <$answer as crate::abi::WireAnswer>::Raw
+    };
+}
+use crate::component::slot_answer;
+pub(crate) use raw_answer;
+for_each_slot!(foreign_slots);

@@ -1,6 +1,6 @@
 //! The host's services for one component instance, as the ABI presents them.
 
-use crate::abi::{HostTable, ReplySink};
+use crate::abi::{HostTable, ProgressFn, ReplySink};
 use crate::services::Services;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -39,6 +39,10 @@ impl HostInstance {
             trace_clock,
             trace,
             reply,
+            progress,
+            set_progress,
+            handle,
+            memory_left,
         };
         let mut instance = Box::new(HostInstance {
             table,
@@ -144,4 +148,25 @@ unsafe extern "C" fn reply(reply: *mut c_void, text: *const c_char, bytes: usize
         let sink = &*reply.cast::<ReplySink>();
         (sink.append)(sink.context, text, bytes);
     }
+}
+
+unsafe extern "C" fn progress(context: *mut c_void) {
+    // SAFETY: our context.
+    unsafe { instance(context) }.services.progress();
+}
+
+unsafe extern "C" fn set_progress(context: *mut c_void, function: Option<ProgressFn>, argument: *mut c_void) {
+    // SAFETY: our context; the component vouches for its function and argument until it sets another one.
+    unsafe { instance(context).services.set_progress(function, argument) };
+}
+
+unsafe extern "C" fn handle(context: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: our context; the name lives through the call.
+    let (instance, name) = unsafe { (instance(context), text(name)) };
+    instance.services.handle(&name)
+}
+
+unsafe extern "C" fn memory_left(context: *mut c_void) -> u64 {
+    // SAFETY: our context.
+    unsafe { instance(context) }.services.memory().left() as u64
 }

@@ -20,9 +20,10 @@ mod route;
 pub mod services;
 pub mod stack;
 pub mod stats;
+pub mod strided;
 pub mod trace;
 
-pub use component::{Child, Component, Counter, Host, Registry, Ticket};
+pub use component::{Child, Component, Counter, Fresh, Host, Loan, Registry, Report, Ticket};
 pub use config::Config;
 pub use error::{Error, Result};
 pub use stack::Stack;

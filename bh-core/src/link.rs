@@ -4,12 +4,16 @@
 // Parents hold the addresses of their children.
 #![allow(clippy::vec_box)]
 
-use crate::abi::{BatchTables, ErrorRecord, log_level};
-use crate::abi::{Capabilities, ChildHandle, RegistryTable, ReleaseFn, ReplySink, ViewSpec, kind, status};
-use crate::component::Registry;
+use crate::abi::wire::read_view;
+use crate::abi::{
+    BatchTables, Capabilities, ChildHandle, ErrorRecord, Evaluation, HostMemory, Prediction, RegistryTable, ReplySink,
+    ReportRecord, ScalarOperation, ViewSpec, access, capability, kind, log_level, status,
+};
+use crate::component::{Registry, defaults};
 use crate::error::{Error, Result};
 use crate::foreign::{Foreign, ForeignTable};
 use crate::host::HostInstance;
+use crate::strided;
 use bh_bytecode::{Base, BatchRef};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -203,7 +207,7 @@ impl Link {
         }
     }
 
-    pub(crate) fn execute(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
+    pub(crate) fn execute(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> (Result<()>, u64) {
         let clock = self.host.services().timing().then(Instant::now);
         let begin = self.host.services().trace().map_or(0, |trace| trace.clock());
         self.executions.fetch_add(1, Ordering::Relaxed);
@@ -221,11 +225,11 @@ impl Link {
         add(self.counters.blocks, blocks.len() as u64);
         let outcome = match self.component.kind() {
             kind::ENGINE => {
-                let (result, tickets) = crate::route::execute(self, batch, blocks);
+                let (result, tickets) = crate::route::execute(self, batch, blocks, report);
                 (result, self.file_tickets(tickets))
             }
-            kind::FILTER | kind::FUSER => self.execute_rewriter(batch, blocks),
-            _ => self.execute_plain(batch, blocks),
+            kind::FILTER | kind::FUSER => self.execute_rewriter(batch, blocks, report),
+            _ => self.execute_plain(batch, blocks, report),
         };
         if let Some(clock) = clock {
             add(self.counters.nanoseconds, u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -251,26 +255,26 @@ impl Link {
         })
     }
 
-    fn execute_plain(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
-        match self.foreign().execute(&BatchTables::new(batch), blocks) {
+    fn execute_plain(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> (Result<()>, u64) {
+        match self.foreign().execute(&BatchTables::new(batch), blocks, report) {
             Some((result, ticket)) => (result.map_err(|error| self.named(error, batch)), ticket),
-            None => self.execute_child(batch, blocks),
+            None => self.execute_child(batch, blocks, report),
         }
     }
 
-    fn execute_child(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
+    fn execute_child(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> (Result<()>, u64) {
         match self.child() {
-            Some(child) => child.execute(batch, blocks),
+            Some(child) => child.execute(batch, blocks, report),
             None => (Err(self.unsupported("cannot execute")), 0),
         }
     }
 
     /// Filters and fusers only change how a batch is written down. One that fails before it has passed the batch on is
     /// left out, so that no data is lost; its error is reported all the same.
-    fn execute_rewriter(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, u64) {
+    fn execute_rewriter(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> (Result<()>, u64) {
         let passed_on = || self.child().map_or(1, |child| child.executions.load(Ordering::Relaxed));
         let before = passed_on();
-        let (result, ticket) = self.execute_plain(batch, blocks);
+        let (result, ticket) = self.execute_plain(batch, blocks, report);
         let Err(mut error) = result else { return (result, ticket) };
         if self.child().is_none() || passed_on() != before {
             return (Err(error), ticket);
@@ -279,7 +283,7 @@ impl Link {
             error = error.at_instr(batch, 0);
         }
         self.host.services().log(log_level::ERROR, self.label(), &format!("{error}; the batch runs without it"));
-        let (result, ticket) = self.execute_child(batch, blocks);
+        let (result, ticket) = self.execute_child(batch, blocks, report);
         // The caller gets the first error, which leaves no way to hand on a ticket.
         if let Err(second) = result.and_then(|()| self.wait_target(Target::Child, ticket)) {
             self.host.services().log(log_level::ERROR, self.label(), &second.to_string());
@@ -324,6 +328,9 @@ impl Link {
     }
 
     fn wait(&self, ticket: u64) -> Result<()> {
+        if ticket == 0 {
+            return Ok(());
+        }
         if self.component.kind() == kind::ENGINE {
             let tickets = {
                 let mut pending = self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -342,50 +349,114 @@ impl Link {
         }
     }
 
-    fn map(&self, base: &Base, view: *const ViewSpec, access: u32) -> Result<*mut c_void> {
-        match (self.foreign().map(base, view, access), self.child()) {
+    fn poll(&self, ticket: u64) -> Result<i32> {
+        if ticket == 0 {
+            return Ok(1);
+        }
+        if self.component.kind() == kind::ENGINE {
+            let pending = self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let Some(tickets) = pending.tickets.get(&ticket) else { return Ok(1) };
+            for &(target, ticket) in tickets {
+                let done = match (target, self.child()) {
+                    (Target::Own, _) => self.foreign().poll(ticket).unwrap_or(Ok(0))?,
+                    (Target::Child, Some(child)) => child.poll(ticket)?,
+                    (Target::Child, None) => 1,
+                };
+                if done == 0 {
+                    return Ok(0);
+                }
+            }
+            return Ok(1);
+        }
+        match (self.foreign().poll(ticket), self.child()) {
             (Some(result), _) => result,
-            (None, Some(child)) => child.map(base, view, access),
-            (None, None) => Err(self.unsupported("holds no arrays")),
+            (None, Some(child)) => child.poll(ticket),
+            (None, None) => Ok(0),
         }
     }
 
-    fn unmap(&self, base: &Base) -> Result<()> {
-        match (self.foreign().unmap(base), self.child()) {
+    fn predict(&self, tables: &BatchTables, blocks: &[u32]) -> Result<Prediction> {
+        match (self.foreign().predict(tables, blocks), self.child()) {
             (Some(result), _) => result,
-            (None, Some(child)) => child.unmap(base),
-            (None, None) => Ok(()),
+            (None, Some(child)) => child.predict(tables, blocks),
+            (None, None) => Ok(Prediction::default()),
         }
     }
 
-    fn adopt(&self, base: &Base, data: *mut c_void, release: Option<ReleaseFn>, argument: *mut c_void) -> Result<()> {
-        // SAFETY: the caller's promise about the memory is passed on.
-        match (unsafe { self.foreign().adopt(base, data, release, argument) }, self.child()) {
-            (Some(result), _) => result,
-            (None, Some(child)) => child.adopt(base, data, release, argument),
-            (None, None) => Err(self.unsupported("holds no arrays")),
+    /// All that announce it are given time.
+    fn progress(&self) -> Result<()> {
+        let own = if self.has(capability::PROGRESS) { self.foreign().progress() } else { None };
+        for child in &self.children {
+            child.progress()?;
         }
+        own.unwrap_or(Ok(()))
     }
 
-    fn pin(&self, base: &Base, pinned: i32) -> Result<()> {
-        match (self.foreign().pin(base, pinned), self.child()) {
-            (Some(result), _) => result,
-            (None, Some(child)) => child.pin(base, pinned),
-            (None, None) => Ok(()),
+    /// The first component that computes it.
+    fn evaluate(&self, operation: *const ScalarOperation) -> Result<Evaluation> {
+        if self.has(capability::EVALUATES)
+            && let Some(result) = self.foreign().evaluate(operation)
+            && !matches!(&result, Ok(evaluation) if evaluation.known == 0)
+        {
+            return result;
         }
+        self.child().map_or_else(|| Ok(Evaluation::default()), |child| child.evaluate(operation))
+    }
+
+    fn read(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
+        if let Some(result) = self.foreign().read(base, view, memory) {
+            return result;
+        }
+        if self.foreign().has_map() {
+            return self.copy(base, view, memory, false);
+        }
+        self.child().map_or_else(|| defaults::no_arrays(self.label()), |child| child.read(base, view, memory))
+    }
+
+    fn write(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
+        if let Some(result) = self.foreign().write(base, view, memory) {
+            return result;
+        }
+        if self.foreign().has_map() {
+            return self.copy(base, view, memory, true);
+        }
+        self.child().map_or_else(|| defaults::no_arrays(self.label()), |child| child.write(base, view, memory))
+    }
+
+    /// Reads or writes for a component that can only map.
+    fn copy(&self, base: *const Base, spec: *const ViewSpec, memory: *const HostMemory, writes: bool) -> Result<()> {
+        // SAFETY: the caller's pointers, which live through the call.
+        let (record, view, memory) = unsafe { (&*base, read_view(&*spec)?, &*memory) };
+        let whole = view.len() == record.len;
+        let mode = match (writes, whole) {
+            (false, _) => access::READ,
+            (true, false) => access::READ | access::WRITE,
+            (true, true) => access::WRITE | access::DISCARD,
+        };
+        let data = self.map(base, spec, mode)?.cast::<u8>();
+        // SAFETY: the view is mapped, and the caller vouches for its own memory.
+        unsafe {
+            match writes {
+                true => strided::store(record.dtype(), &view, data, memory),
+                false => strided::load(record.dtype(), &view, data, memory),
+            }
+        }
+        self.unmap(base)
     }
 
     /// Engines need not know what lies below them, so the host asks their children too.
-    fn extmethod(&self, name: &CStr, opcode: u16) -> Result<bool> {
+    fn extmethod(&self, name: *const c_char, opcode: u16) -> Result<i32> {
         let own = self.foreign().extmethod(name, opcode).transpose()?;
-        if own.is_some() && self.component.kind() != kind::ENGINE {
-            return Ok(own == Some(true));
+        if let Some(own) = own
+            && self.component.kind() != kind::ENGINE
+        {
+            return Ok(own);
         }
-        let mut known = own == Some(true);
+        let mut known = own.is_some_and(|own| own != 0);
         for child in &self.children {
-            known |= child.extmethod(name, opcode)?;
+            known |= child.extmethod(name, opcode)? != 0;
         }
-        Ok(known)
+        Ok(i32::from(known))
     }
 
     /// As `extmethod`: what an engine has no answer to, its child may answer.

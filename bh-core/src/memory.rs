@@ -178,6 +178,12 @@ impl Memory {
         self.lock().usage
     }
 
+    /// Bytes that can still be lent before the limit.
+    pub fn left(&self) -> usize {
+        let state = self.lock();
+        state.settings.limit.saturating_sub(state.usage.in_use)
+    }
+
     /// The limits.
     pub fn settings(&self) -> MemorySettings {
         self.lock().settings

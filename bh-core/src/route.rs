@@ -1,6 +1,6 @@
 //! Sends the blocks of a batch to an engine, what it refuses to its first child, and carries on after failures.
 
-use crate::abi::{BatchTables, capability, status};
+use crate::abi::{BatchTables, ReportRecord, capability, status};
 use crate::error::{Error, Result};
 use crate::link::{Link, Target};
 use bh_bytecode::{BatchRef, Block, Kind, Opcode, Operand};
@@ -9,8 +9,13 @@ use std::ops::Range;
 
 /// Runs blocks on the engine behind `link`. After a failure the rest still runs; the first error is returned. The
 /// tickets name work that is under way; there are none after an error.
-pub(crate) fn execute(link: &Link, batch: &BatchRef<'_>, blocks: &[u32]) -> (Result<()>, Vec<(Target, u64)>) {
-    let mut run = Run { link, first: Ok(()), tickets: Vec::new() };
+pub(crate) fn execute(
+    link: &Link,
+    batch: &BatchRef<'_>,
+    blocks: &[u32],
+    report: *mut ReportRecord,
+) -> (Result<()>, Vec<(Target, u64)>) {
+    let mut run = Run { link, first: Ok(()), tickets: Vec::new(), report };
     let singles;
     let all: Vec<u32>;
     let (mut batch, mut blocks) = (*batch, blocks);
@@ -236,6 +241,8 @@ struct Run<'a> {
     link: &'a Link,
     first: Result<()>,
     tickets: Vec<(Target, u64)>,
+    /// The caller's.
+    report: *mut ReportRecord,
 }
 
 impl Run<'_> {
@@ -252,7 +259,7 @@ impl Run<'_> {
         let mut rest = blocks;
         while !rest.is_empty() {
             let (run, later) = if retires { (rest, &rest[..0]) } else { rest.split_at(until_reuse(batch, rest)) };
-            let Some((mut result, ticket)) = self.link.foreign().execute(&tables, run) else {
+            let Some((mut result, ticket)) = self.link.foreign().execute(&tables, run, std::ptr::null_mut()) else {
                 return self.child(batch, rest);
             };
             if ticket != 0 && (!retires || result.is_err()) {
@@ -289,7 +296,7 @@ impl Run<'_> {
             }
             return;
         };
-        let (result, ticket) = child.execute(batch, blocks);
+        let (result, ticket) = child.execute(batch, blocks, self.report);
         if ticket != 0 {
             self.tickets.push((Target::Child, ticket));
         }

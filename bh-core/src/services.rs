@@ -1,10 +1,12 @@
 //! What one stack shares among its components: memory, statistics, the trace, the log level and base ids.
 
+use crate::abi::ProgressFn;
 use crate::memory::Memory;
 use crate::stats::Stats;
 use crate::trace::Trace;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The services of one stack. Every method may be called from any thread.
 pub struct Services {
@@ -14,14 +16,99 @@ pub struct Services {
     log_level: u32,
     next_base: Arc<AtomicU64>,
     timing: bool,
+    progress: Progress,
+    handles: Handles,
+}
+
+/// What engines call between chunks, if anything.
+#[derive(Default)]
+struct Progress {
+    /// Is there a function? Looked at without the lock.
+    wanted: AtomicBool,
+    function: Mutex<Option<(ProgressFn, *mut c_void)>>,
+}
+
+// SAFETY: whoever set the function vouches for its argument on any thread.
+unsafe impl Send for Progress {}
+// SAFETY: as above.
+unsafe impl Sync for Progress {}
+
+/// The application's own handles by name, given when the context is made.
+#[derive(Default)]
+pub struct Handles(Vec<(String, *mut c_void)>);
+
+// SAFETY: the handles are only passed on; the application vouches for their use by the stack's threads.
+unsafe impl Send for Handles {}
+// SAFETY: as above.
+unsafe impl Sync for Handles {}
+
+impl Handles {
+    /// Adds a handle: `opencl.context`, `opencl.queue`.
+    pub fn with(mut self, name: &str, handle: *mut c_void) -> Handles {
+        self.0.push((name.to_owned(), handle));
+        self
+    }
 }
 
 impl Services {
     /// Services with these parts; `timing` asks for the time spent in each component.
     pub fn new(memory: Memory, trace: Option<Trace>, log_level: u32, timing: bool) -> Arc<Services> {
+        Services::with_handles(memory, trace, log_level, timing, Handles::default())
+    }
+
+    /// As [`Services::new`], with the application's own handles.
+    pub fn with_handles(
+        memory: Memory,
+        trace: Option<Trace>,
+        log_level: u32,
+        timing: bool,
+        handles: Handles,
+    ) -> Arc<Services> {
         let timing = timing || trace.is_some();
-        let stats = Stats::default();
-        Arc::new(Services { memory, stats, trace, log_level, next_base: Arc::new(AtomicU64::new(1)), timing })
+        let (stats, next_base) = (Stats::default(), Arc::new(AtomicU64::new(1)));
+        Arc::new(Services {
+            memory,
+            stats,
+            trace,
+            log_level,
+            next_base,
+            timing,
+            progress: Progress::default(),
+            handles,
+        })
+    }
+
+    /// The application's own handle of this name, or null.
+    pub fn handle(&self, name: &str) -> *mut c_void {
+        self.handles.0.iter().find(|(known, _)| known == name).map_or(std::ptr::null_mut(), |(_, handle)| *handle)
+    }
+
+    /// Calls what was set by [`Services::set_progress`]. One call at a time: others that come meanwhile return at once.
+    #[inline]
+    pub fn progress(&self) {
+        if self.progress.wanted.load(Ordering::Relaxed) {
+            self.make_progress();
+        }
+    }
+
+    #[cold]
+    fn make_progress(&self) {
+        if let Ok(function) = self.progress.function.try_lock()
+            && let Some((function, argument)) = *function
+        {
+            // SAFETY: whoever set the function vouched for it until it sets another one, which waits for the lock.
+            unsafe { function(argument) };
+        }
+    }
+
+    /// Sets what [`Services::progress`] calls, or nothing. Returns when no earlier one runs any more.
+    ///
+    /// # Safety
+    /// The function must work with the argument, on any thread, until another one is set.
+    pub unsafe fn set_progress(&self, function: Option<ProgressFn>, argument: *mut c_void) {
+        let mut current = self.progress.function.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *current = function.map(|function| (function, argument));
+        self.progress.wanted.store(current.is_some(), Ordering::Relaxed);
     }
 
     /// Host memory.

@@ -5,18 +5,21 @@ mod fakes;
 #[cfg(test)]
 mod tests;
 
-use crate::abi::{Capabilities, ReleaseFn, log_level};
-use crate::component::{Child, Ticket};
+use crate::abi::{
+    Adoption, Capabilities, ChildHandle, Evaluation, Export, ExportRequest, HostMemory, Prediction, Residency,
+    ScalarOperation, Served, capability, log_level,
+};
+use crate::component::{Child, Collected, Registry, Report, SharedCalls, Ticket, slot_answer};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::for_each_slot;
 use crate::link::Link;
 use crate::loader::Loader;
 use crate::memory::Memory;
-use crate::services::Services;
+use crate::services::{Handles, Services};
 use crate::stats::Snapshot;
 use crate::trace::Trace;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use std::ffi::c_void;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,10 +53,15 @@ impl Stack {
     /// Loads the components of a stack, and only those: `name`, or else `BH_STACK`, or else the config's default.
     /// `BH_TRACE` names a file for a trace, `BH_STATS` one for the statistics (as JSON if it ends in `.json`).
     pub fn load(config: &Config, name: Option<&str>) -> Result<Stack> {
+        Stack::load_with(config, name, Handles::default())
+    }
+
+    /// As [`Stack::load`], with handles of the application's own for components that can use them.
+    pub fn load_with(config: &Config, name: Option<&str>, handles: Handles) -> Result<Stack> {
         let memory = Memory::new(config.memory_settings()?);
         let trace = config.variable("BH_TRACE").map(Trace::new);
         let statistics = config.variable("BH_STATS").map(PathBuf::from);
-        let services = Services::new(memory, trace, config.log_level()?, statistics.is_some());
+        let services = Services::with_handles(memory, trace, config.log_level()?, statistics.is_some(), handles);
         let chosen = config.choose_stack(name)?;
         let links = Loader::new(config, Arc::clone(&services)).build(&chosen)?;
         // SAFETY: the stack owns the link, and calls take `&mut self`.
@@ -94,47 +102,27 @@ impl Stack {
 
     /// Runs a batch; see [`crate::Component::execute`]. A batch without a partition has no blocks to list.
     pub fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
-        self.top.execute(batch, blocks)
+        self.top.execute(batch, blocks, &mut Report::none())
     }
 
-    /// Waits for the work behind a ticket; see [`crate::Component::wait`].
-    pub fn wait(&mut self, ticket: Ticket) -> Result<()> {
-        self.top.wait(ticket)
+    /// As [`Stack::execute`], with a report of times. Failed instructions have been dealt with when it returns.
+    pub fn execute_reported(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Collected) -> Result<Ticket> {
+        self.top.execute(batch, blocks, &mut report.report())
     }
 
-    /// Makes a base, or the part under `view`, accessible in host memory; see [`crate::Component::map`].
-    pub fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
-        self.top.map(base, view, access)
+    /// Foretells what running a batch takes; see [`crate::Component::predict`].
+    pub fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        self.top.predict(batch, blocks)
     }
 
-    /// Ends a `map`.
-    pub fn unmap(&mut self, base: &Base) -> Result<()> {
-        self.top.unmap(base)
-    }
-
-    /// Takes the caller's memory as the base's data.
+    /// A second way into the stack for the calls that may come while others run ([`SharedCalls`]), if its components can
+    /// do that. It may be used from any thread, as long as the stack is not shut down.
     ///
-    /// # Safety
-    /// As [`crate::Component::adopt`].
-    pub unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: promised by the caller.
-        unsafe { self.top.adopt(base, data, release, argument) }
-    }
-
-    /// Forbids or allows moving the base's host memory; see [`crate::Component::pin`].
-    pub fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
-        self.top.pin(base, pinned)
-    }
-
-    /// Announces an extension method; see [`crate::Component::extmethod`].
-    pub fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        self.top.extmethod(name, opcode)
+    /// [`SharedCalls`]: crate::component::SharedCalls
+    pub fn shared_calls(&mut self) -> Option<SharedTop> {
+        let flags = self.top.capabilities().flags;
+        let wanted = flags & capability::CONCURRENT_DATA != 0 && flags & capability::THREAD_AFFINE == 0;
+        wanted.then(|| SharedTop { handle: self.links.handle() })
     }
 
     /// Asks a question or gives a command; see [`crate::Component::message`].
@@ -181,6 +169,50 @@ impl Stack {
         result
     }
 }
+
+macro_rules! stack_slots {
+    (
+        special { $($special:tt)* }
+        plain {
+            $($(#[doc = $doc:literal])*
+            $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
+        }
+    ) => {
+        /// The plain slots of the top component.
+        impl Stack {
+            $($(#[doc = $doc])*
+            #[inline]
+            pub fn $name(&mut self, $($argument: $kind),*) -> Result<slot_answer!($($answer)?)> {
+                self.top.$name($($argument),*)
+            })*
+        }
+
+        impl SharedCalls for SharedTop {
+            $(shared_call! {
+                $calls fn $name(&self, $($argument: $kind),*) -> Result<slot_answer!($($answer)?)> {
+                    // SAFETY: the stack lives, as whoever asked for the value promised, and its components allow the call.
+                    unsafe { Child::new(self.handle) }.$name($($argument),*)
+                }
+            })*
+        }
+    };
+}
+macro_rules! shared_call {
+    (serial $($method:tt)*) => {};
+    (shared $($method:tt)*) => { $($method)* };
+}
+for_each_slot!(stack_slots);
+
+/// The top of a stack for calls that may come while others run. Not to be used once the stack is shut down.
+#[derive(Clone, Copy)]
+pub struct SharedTop {
+    handle: ChildHandle,
+}
+
+// SAFETY: the components announced that these calls may come from any thread.
+unsafe impl Send for SharedTop {}
+// SAFETY: as above.
+unsafe impl Sync for SharedTop {}
 
 impl Drop for Stack {
     fn drop(&mut self) {

@@ -8,7 +8,7 @@ pub mod passes;
 use bh_bytecode::signature::{Signer, parts};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{kind, status};
-use bh_core::{Child, Component, Counter, Error, Host, Result, Ticket};
+use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use memory::Memory;
 use passes::{Options, Pass};
 
@@ -80,10 +80,10 @@ impl Component for Filter {
         Some(&mut self.child)
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         // A partition names instructions by index: what was cut into kernels already is left as it is.
         if self.steps.is_empty() || !batch.blocks.is_empty() {
-            return self.child.execute(batch, blocks);
+            return self.child.execute(batch, blocks, report);
         }
         let begin = self.host.trace_clock();
         let hash = self.signer.sign(batch, parts::FLAGS | parts::CONSTANT_CLASSES);
@@ -91,14 +91,14 @@ impl Component for Filter {
         if self.silent && self.memory.is_unchanged(hash, key) {
             self.hits.add(1);
             self.host.trace("filter", begin, "unchanged");
-            return self.child.execute(batch, blocks);
+            return self.child.execute(batch, blocks, report);
         }
         if self.silent
             && let Some(rewritten) = self.memory.rewritten(hash, key, batch)
         {
             self.hits.add(1);
             self.host.trace("filter", begin, "rewritten before");
-            return self.child.execute(&rewritten, &[]);
+            return self.child.execute(&rewritten, &[], report);
         }
         self.misses.add(1);
         self.ask_for_matmul()?;
@@ -107,10 +107,10 @@ impl Component for Filter {
         self.host.trace("filter", begin, "rewritten");
         if changed == 0 {
             self.memory.keep_unchanged(hash, self.signer.key());
-            return self.child.execute(batch, blocks);
+            return self.child.execute(batch, blocks, report);
         }
         self.memory.keep_rewritten(hash, self.signer.key(), batch, &self.scratch, by_value);
-        self.child.execute(&self.scratch.as_ref(), &[])
+        self.child.execute(&self.scratch.as_ref(), &[], report)
     }
 }
 

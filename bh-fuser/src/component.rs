@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::persist;
 use bh_bytecode::BatchRef;
 use bh_core::abi::{kind, log_level, status};
-use bh_core::{Child, Component, Counter, Error, Host, Result, Ticket};
+use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use std::path::{Path, PathBuf};
 
 /// The most memory that remembered partitions take.
@@ -93,10 +93,10 @@ impl Component for Fuser {
         Some(&mut self.child)
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         // A batch that was cut into kernels above is left as it is.
         if !batch.blocks.is_empty() || batch.instrs.is_empty() {
-            return self.child.execute(batch, blocks);
+            return self.child.execute(batch, blocks, report);
         }
         if !self.adapted {
             self.adapt();
@@ -115,14 +115,14 @@ impl Component for Fuser {
             self.cache.insert(partition);
         }
         let Some(partition) = self.cache.found() else {
-            return self.child.execute(batch, blocks);
+            return self.child.execute(batch, blocks, report);
         };
         self.counters.batches.add(1);
         self.counters.kernels.add(partition.blocks.len() as u64);
         self.counters.contracted.add(partition.contracted.len() as u64);
         self.counters.renames.add(partition.renames.len() as u64);
         self.counters.moved.iter().zip(partition.moved).for_each(|(counter, bytes)| counter.add(bytes));
-        self.child.execute(&partition.apply(batch), &partition.all).map_err(|mut error| {
+        self.child.execute(&partition.apply(batch), &partition.all, report).map_err(|mut error| {
             // Block numbers mean nothing above; the instruction still does.
             error.block = None;
             error

@@ -1,11 +1,11 @@
 //! What the recorder asks of the stack below it.
 
-use super::data::{Data, SharedData};
+use super::data::{Data, Place, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Capabilities, ReleaseFn};
-use bh_core::component::Ticket;
+use bh_core::abi::{Adoption, Capabilities, HostMemory, ReleaseFn, adopt, memory};
+use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
-use bh_core::stack::Stack;
+use bh_core::stack::{SharedTop, Stack};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -64,11 +64,67 @@ impl Data for Stack {
         argument: *mut c_void,
     ) -> Result<()> {
         // SAFETY: promised by the caller.
-        unsafe { Stack::adopt(self, base, data, release, argument) }
+        let adoption = unsafe { Adoption::new(data.cast(), adopt::SHARED, memory::HOST, release, argument) };
+        Stack::adopt(self, base, &adoption)
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
         Stack::pin(self, base, pinned)
+    }
+
+    unsafe fn read(&mut self, base: &Base, view: &View, to: Place<'_>) -> Result<()> {
+        // SAFETY: promised by the caller.
+        Stack::read(self, base, view, &unsafe { HostMemory::new(to.data, to.stride) })
+    }
+
+    unsafe fn write(&mut self, base: &Base, view: &View, from: Place<'_>) -> Result<()> {
+        // SAFETY: promised by the caller.
+        Stack::write(self, base, view, &unsafe { HostMemory::new(from.data, from.stride) })
+    }
+}
+
+/// The data of a stack whose components allow calls while a batch runs.
+struct Concurrent(SharedTop);
+
+impl SharedData for Concurrent {
+    fn with(&self, work: &mut dyn FnMut(&mut dyn Data)) {
+        work(&mut Concurrent(self.0));
+    }
+}
+
+impl Data for Concurrent {
+    fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
+        self.0.map(base, view, access)
+    }
+
+    fn unmap(&mut self, base: &Base) -> Result<()> {
+        self.0.unmap(base)
+    }
+
+    unsafe fn adopt(
+        &mut self,
+        base: &Base,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: promised by the caller.
+        let adoption = unsafe { Adoption::new(data.cast(), adopt::SHARED, memory::HOST, release, argument) };
+        self.0.adopt(base, &adoption)
+    }
+
+    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        self.0.pin(base, pinned)
+    }
+
+    unsafe fn read(&mut self, base: &Base, view: &View, to: Place<'_>) -> Result<()> {
+        // SAFETY: promised by the caller.
+        self.0.read(base, view, &unsafe { HostMemory::new(to.data, to.stride) })
+    }
+
+    unsafe fn write(&mut self, base: &Base, view: &View, from: Place<'_>) -> Result<()> {
+        // SAFETY: promised by the caller.
+        self.0.write(base, view, &unsafe { HostMemory::new(from.data, from.stride) })
     }
 }
 
@@ -87,6 +143,10 @@ impl Backend for Stack {
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
         Stack::wait(self, ticket)
+    }
+
+    fn shared_data(&mut self) -> Option<Arc<dyn SharedData>> {
+        Some(Arc::new(Concurrent(self.shared_calls()?)))
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {

@@ -1,9 +1,9 @@
 //! Calls about the data of bases, as the recorder makes them.
 
-use super::transfer::{self, Side};
 use bh_bytecode::{Base, View};
 use bh_core::abi::{ReleaseFn, access};
 use bh_core::error::Result;
+use bh_core::strided::{self, Side};
 use std::ffi::c_void;
 
 /// A view in memory of the program: the address of element (0, …, 0), and strides in bytes.
@@ -48,7 +48,7 @@ pub trait Data {
         let from = Side { data: element_address(mapped, base, view), stride: &stride };
         // SAFETY: the stack maps the view; the caller vouches for its own memory.
         unsafe {
-            transfer::copy(base.dtype(), view.shape(), Side { data: to.data, stride: to.stride }, from, false);
+            strided::copy(base.dtype(), view.shape(), Side { data: to.data, stride: to.stride }, from, false);
         }
         self.unmap(base)
     }
@@ -65,7 +65,7 @@ pub trait Data {
         let to = Side { data: element_address(mapped, base, view), stride: &stride };
         // SAFETY: the stack maps the view; the caller vouches for its own memory.
         unsafe {
-            transfer::copy(base.dtype(), view.shape(), to, Side { data: from.data, stride: from.stride }, true);
+            strided::copy(base.dtype(), view.shape(), to, Side { data: from.data, stride: from.stride }, true);
         }
         self.unmap(base)
     }

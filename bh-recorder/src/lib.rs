@@ -55,7 +55,6 @@ mod special;
 mod state;
 #[cfg(test)]
 mod tests;
-mod transfer;
 
 pub use array::Array;
 pub use backend::Backend;

@@ -418,6 +418,7 @@ impl State {
             reserved: 0,
             origin: 0,
             operands,
+            attributes: 0,
         };
         self.push_instr(instr, operation.location, structure);
         let work = if folds { sources.first() } else { None };

@@ -13,7 +13,7 @@ use crate::tier1::{self, Tier1};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
-use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
+use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
 use machine::Machine;
 use std::ops::Range;
 
@@ -68,9 +68,9 @@ impl Component for Engine {
         Capabilities {
             flags: capability::RENAMES | capability::RETIRES_BLOCKS,
             parallelism: self.machine.workers.threads() as u32,
-            reserved: 0,
             bandwidth: 10e9,
             launch_seconds: 1e-6,
+            ..Capabilities::default()
         }
     }
 
@@ -142,10 +142,10 @@ impl Component for Engine {
         }
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         if batch.blocks.is_empty() && !batch.instrs.is_empty() {
             let whole = with_blocks(batch);
-            return self.execute(&whole.as_ref(), &[]);
+            return self.execute(&whole.as_ref(), &[], report);
         }
         let registry = self.registry.ok_or_else(|| Error::new(status::INIT, "the CPU engine has no array registry"))?;
         let (plans, instrs, known) = self.cache.plans(batch);

@@ -89,8 +89,7 @@ impl Arrays {
                 continue;
             }
             // Claiming the host's copy brings it up to date and drops the others.
-            let loan = self.registry.acquire(&base, access::READ | access::WRITE)?;
-            self.registry.release(&loan);
+            drop(self.registry.acquire(&base, access::READ | access::WRITE)?);
             self.evictions.add(1);
             return Ok(true);
         }
@@ -105,9 +104,7 @@ impl Arrays {
     pub(crate) fn attached(&self, base: &Base) -> Result<Option<Arc<Memory>>> {
         let loan = self.registry.acquire_in(base, self.space, access::READ)?;
         // SAFETY: handles in this space come from `attach` below, and the loan keeps this one.
-        let found = (!loan.data.is_null()).then(|| unsafe { of_handle(loan.data) });
-        self.registry.release(&loan);
-        Ok(found)
+        Ok((!loan.data().is_null()).then(|| unsafe { of_handle(loan.data()) }))
     }
 
     /// The base's memory with its current content.
@@ -121,8 +118,8 @@ impl Arrays {
         let loan = self.registry.acquire(base, access::READ)?;
         let begin = Instant::now();
         // SAFETY: the loan holds the whole base until it is released.
-        let outcome = memory.upload(unsafe { std::slice::from_raw_parts(loan.data.cast::<u8>(), bytes) });
-        self.registry.release(&loan);
+        let outcome = memory.upload(unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), bytes) });
+        drop(loan);
         outcome?;
         self.counters.upload_bytes.add(bytes as u64);
         self.counters.upload_ns.add(begin.elapsed().as_nanos() as u64);
@@ -135,8 +132,8 @@ impl Arrays {
     pub(crate) fn claim(&mut self, base: &Base, memory: &Arc<Memory>) -> Result<()> {
         self.used(base, memory);
         let loan = self.registry.acquire_in(base, self.space, access::WRITE | access::DISCARD)?;
-        let attached = std::ptr::eq(loan.data.cast_const().cast(), Arc::as_ptr(memory));
-        self.registry.release(&loan);
+        let attached = std::ptr::eq(loan.data().cast_const().cast(), Arc::as_ptr(memory));
+        drop(loan);
         // For memory that is attached, the acquisition has made the other copies stale.
         if attached { Ok(()) } else { self.attach(base, memory.clone(), true) }
     }
@@ -147,8 +144,16 @@ impl Arrays {
     }
 
     fn attach(&self, base: &Base, memory: Arc<Memory>, exclusive: bool) -> Result<()> {
-        let operations =
-            AttachmentOps { context: std::ptr::from_ref(self.counters).cast_mut().cast(), to_host, drop: drop_memory };
+        let operations = AttachmentOps {
+            struct_size: size_of::<AttachmentOps>(),
+            context: std::ptr::from_ref(self.counters).cast_mut().cast(),
+            to_host,
+            drop: drop_memory,
+            read: None,
+            write: None,
+            prefetch: None,
+            clone: None,
+        };
         let handle = Arc::into_raw(memory).cast_mut().cast();
         // SAFETY: the handle holds a reference until the registry calls `drop`, and the counters live for ever.
         let outcome = unsafe { self.registry.attach(base, self.space, handle, exclusive, &operations) };

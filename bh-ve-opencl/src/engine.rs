@@ -12,7 +12,7 @@ use bh_bytecode::opcode::Signature;
 use bh_bytecode::{Batch, BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
 use bh_core::abi::{Capabilities, capability, kind, log_level, status};
 use bh_core::component::enter_block;
-use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
+use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -93,9 +93,9 @@ impl Component for Engine {
         Capabilities {
             flags: capability::RETIRES_BLOCKS | capability::NO_FORK | capability::RENAMES,
             parallelism: device.pool.gpu.facts.units as u32,
-            reserved: 0,
             bandwidth: 1e12,
             launch_seconds: 6e-6,
+            ..Capabilities::default()
         }
     }
 
@@ -166,15 +166,15 @@ impl Component for Engine {
         }
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         if batch.blocks.is_empty() && !batch.instrs.is_empty() {
             let whole = with_blocks(batch);
-            return self.execute(&whole.as_ref(), &[]);
+            return self.execute(&whole.as_ref(), &[], report);
         }
         let Some(device) = &mut self.device else {
             let name = Self::NAME;
             return match &mut self.child {
-                Some(child) => child.execute(batch, blocks),
+                Some(child) => child.execute(batch, blocks, report),
                 None => Err(Error::new(status::UNSUPPORTED, format!("{name} has no device and no child"))),
             };
         };

@@ -6,11 +6,12 @@ mod state;
 mod versions;
 
 use crate::buffer::{Buffers, NONE};
+use crate::loans::{Lent, Loans};
 use bh_bytecode::Base;
-use bh_core::abi::{Buffer, HOST_SPACE, access};
+use bh_core::abi::{HOST_SPACE, Loan, access};
 use bh_core::component::{Counter, Host};
 use bh_core::error::Result;
-use state::{Alias, Bases, attachment_token_of, buffer_of, state_of, token_of, unknown};
+use state::{Alias, Bases, state_of, unknown};
 pub use state::{Leak, Step};
 use std::ptr;
 
@@ -18,12 +19,14 @@ use std::ptr;
 pub struct Arrays {
     bases: Bases,
     pub buffers: Buffers,
+    loans: Loans,
     spaces: u32,
     /// The last alias that went, for the next one: a loop that makes one in each turn allocates nothing.
     spare_alias: Option<Box<Alias>>,
     to_host: Counter,
     alias_copies: Counter,
     renames: Counter,
+    wrong_releases: Counter,
 }
 
 impl Arrays {
@@ -32,11 +35,13 @@ impl Arrays {
         Arrays {
             bases: Bases::default(),
             buffers: Buffers::new(host),
+            loans: Loans::default(),
             spaces: HOST_SPACE,
             spare_alias: None,
             to_host: host.counter("node.to_host"),
             alias_copies: host.counter("node.alias_copies"),
             renames: host.counter("node.renames"),
+            wrong_releases: host.counter("node.wrong_releases"),
         }
     }
 
@@ -67,11 +72,8 @@ impl Arrays {
             if mode == access::READ || buffer.aliases.is_empty() {
                 buffer.refs += 1;
                 state.version = state.version.wrapping_add(u32::from(mode != access::READ));
-                return Ok(Step::Ready(Buffer {
-                    data: buffer.data.cast(),
-                    bytes: buffer.bytes,
-                    token: token_of(index),
-                }));
+                let (data, bytes) = (buffer.data.cast(), buffer.bytes);
+                return Ok(Step::Ready(Loan { data, bytes, token: self.loans.begin(Lent::Buffer(index)) }));
             }
         }
         self.acquire_slowly(base.id, mode)
@@ -104,14 +106,15 @@ impl Arrays {
         let index = state.buffer;
         let buffer = self.buffers.get(index);
         buffer.refs += 1;
-        Ok(Step::Ready(Buffer { data: buffer.data.cast(), bytes: buffer.bytes, token: token_of(index) }))
+        let (data, bytes) = (buffer.data.cast(), buffer.bytes);
+        Ok(Step::Ready(Loan { data, bytes, token: self.loans.begin(Lent::Buffer(index)) }))
     }
 
     /// Lends the copy in an engine's space, if there is a valid one.
-    fn acquire_elsewhere(&mut self, id: u64, space: u32, mode: u32) -> Result<Buffer> {
+    fn acquire_elsewhere(&mut self, id: u64, space: u32, mode: u32) -> Result<Loan> {
         let Some(state) = self.bases.get(&id) else { return Err(unknown(id)) };
         let Some(&(_, index)) = state.attachments.iter().find(|(at, _)| *at == space) else {
-            return Ok(Buffer { data: ptr::null_mut(), bytes: 0, token: 0 });
+            return Ok(Loan { data: ptr::null_mut(), bytes: 0, token: 0 });
         };
         let bytes = state.bytes();
         if mode & (access::WRITE | access::DISCARD) != 0 {
@@ -119,17 +122,19 @@ impl Arrays {
             self.make_host_stale(id)?;
         }
         let (handle, _) = self.buffers.ref_attachment(index);
-        Ok(Buffer { data: handle, bytes, token: attachment_token_of(index) })
+        Ok(Loan { data: handle, bytes, token: self.loans.begin(Lent::Attachment(index)) })
     }
 
     /// Ends a loan.
     #[inline]
-    pub fn release(&mut self, buffer: &Buffer) {
-        match buffer_of(buffer.token) {
-            Some(index) => self.buffers.unref(index),
-            None if buffer.token != 0 => self.buffers.unref_attachment((buffer.token >> 2) as u32),
-            None => {}
+    pub fn release(&mut self, token: u64) {
+        match self.loans.get(token) {
+            Some(Lent::Buffer(index)) => self.buffers.unref(index),
+            Some(Lent::Attachment(index)) => self.buffers.unref_attachment(index),
+            _ if token == 0 => return,
+            Some(Lent::Fresh(_)) | None => return self.wrong_releases.add(1),
         }
+        self.loans.end(token);
     }
 
     /// Gets ready for a change of the host buffer: aliases made from it are copied out, or keep it while the base gets

@@ -136,11 +136,6 @@ impl Buffers {
         buffer.refs as usize > 1 + buffer.aliases.len()
     }
 
-    /// Is this the index of a buffer in use?
-    pub fn exists(&self, index: u32) -> bool {
-        self.buffers.get(index as usize).is_some_and(|buffer| buffer.refs > 0)
-    }
-
     /// Gives up a reference to a buffer; the last one frees it. Nothing for [`NONE`].
     #[inline]
     pub fn unref(&mut self, index: u32) {

@@ -3,10 +3,9 @@
 use crate::arrays::Leak;
 use crate::registry::ArrayRegistry;
 use bh_bytecode::{Base, BatchRef, Block, View};
-use bh_core::abi::{HOST_SPACE, RegistryTable, ReleaseFn, kind, log_level, status};
-use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::abi::{Adoption, HOST_SPACE, RegistryTable, kind, log_level, status};
+use bh_core::component::{Child, Component, Host, Registry, Report, Ticket, registry_table};
 use bh_core::error::{Error, Result};
-use std::ffi::c_void;
 
 /// What the engines were given: the registry and its table, at a fixed address.
 struct Service {
@@ -42,7 +41,8 @@ impl Component for Node {
         }
         let leak_report = host.config_or("leak_report", false)?;
         let registry = ArrayRegistry::new(host);
-        let table = registry.table();
+        // SAFETY: the context is set below, to the place that the registry then keeps.
+        let table = unsafe { registry_table::<ArrayRegistry>(&registry) };
         let mut service = Box::new(Service { registry, table });
         service.table.context = (&raw mut service.registry).cast();
         for child in &mut children {
@@ -62,9 +62,9 @@ impl Component for Node {
         Ok(())
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         if !batch.blocks.is_empty() || batch.instrs.is_empty() {
-            return dispatch(&mut self.children, &mut self.pending, batch, blocks);
+            return dispatch(&mut self.children, &mut self.pending, batch, blocks, report);
         }
         let count = batch.instrs.len() as u32;
         self.block_instrs.clear();
@@ -73,7 +73,7 @@ impl Component for Node {
         self.blocks.extend((0..count).map(|index| Block { instrs: index, instr_count: 1, ..Block::default() }));
         let batch = BatchRef { blocks: &self.blocks, block_instrs: &self.block_instrs, ..*batch };
         // One entry per instruction, and the instructions are numbered like the blocks.
-        dispatch(&mut self.children, &mut self.pending, &batch, batch.block_instrs)
+        dispatch(&mut self.children, &mut self.pending, &batch, batch.block_instrs, report)
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
@@ -83,9 +83,9 @@ impl Component for Node {
 
     fn map(&mut self, base: &Base, _view: Option<&View>, access: u32) -> Result<*mut u8> {
         let registry = &self.service.registry;
-        let buffer = registry.acquire(base, HOST_SPACE, access)?;
+        let buffer = registry.lend(base, HOST_SPACE, access)?;
         // The loan lasts until unmap.
-        registry.with(|arrays| arrays.mapped(base.id));
+        registry.with(|arrays| arrays.mapped(base.id, &buffer));
         Ok(buffer.data.cast())
     }
 
@@ -93,14 +93,8 @@ impl Component for Node {
         self.service.registry.with(|arrays| arrays.unmap(base))
     }
 
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        self.service.registry.with(|arrays| arrays.adopt(base, data, release, argument))
+    fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
+        self.service.registry.with(|arrays| arrays.adopt(base, adoption))
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
@@ -142,9 +136,15 @@ impl Drop for Node {
 }
 
 /// Passes blocks on. With several children, each run of blocks goes to the first child that takes it, in turn.
-fn dispatch(children: &mut [Child], pending: &mut Vec<Ticket>, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+fn dispatch(
+    children: &mut [Child],
+    pending: &mut Vec<Ticket>,
+    batch: &BatchRef<'_>,
+    blocks: &[u32],
+    report: &mut Report,
+) -> Result<Ticket> {
     if let [child] = children {
-        let ticket = child.execute(batch, blocks)?;
+        let ticket = child.execute(batch, blocks, report)?;
         if ticket != Ticket::DONE {
             pending.push(ticket);
         }
@@ -167,7 +167,7 @@ fn dispatch(children: &mut [Child], pending: &mut Vec<Ticket>, batch: &BatchRef<
         let count = 1 + rest[1..].iter().take_while(|&&block| takes(children, block) == taker).count();
         let (run, tail) = rest.split_at(count);
         let child = &mut children[taker];
-        let outcome = child.execute(batch, run).and_then(|ticket| child.wait(ticket));
+        let outcome = child.execute(batch, run, report).and_then(|ticket| child.wait(ticket));
         first_error = first_error.and(outcome);
         rest = tail;
     }

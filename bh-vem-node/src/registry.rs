@@ -2,13 +2,10 @@
 
 use crate::arrays::{Arrays, Step};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{
-    AttachmentOps, BatchTables, Buffer, ErrorRecord, HOST_SPACE, RegistryTable, Status, ViewSpec, access, status,
-};
-use bh_core::component::Host;
+use bh_core::abi::{AttachmentOps, ErrorRecord, Fresh, HOST_SPACE, Loan, access, status};
+use bh_core::component::{Host, RegistryService};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The array registry of one address space. May be used from any thread. Engines' callbacks are made with the lock
@@ -49,7 +46,7 @@ impl ArrayRegistry {
     }
 
     /// Lends a base's buffer in a space; see [`RegistryTable::acquire`].
-    pub fn acquire(&self, base: &Base, space: u32, mode: u32) -> Result<Buffer> {
+    pub fn lend(&self, base: &Base, space: u32, mode: u32) -> Result<Loan> {
         let mut arrays = self.lock();
         loop {
             match arrays.acquire(base, space, mode) {
@@ -94,14 +91,14 @@ impl ArrayRegistry {
         if self.with(|arrays| arrays.is_synced(base)) {
             return;
         }
-        match self.acquire(base, HOST_SPACE, access::READ) {
-            Ok(buffer) => self.with(|arrays| arrays.release(&buffer)),
+        match self.lend(base, HOST_SPACE, access::READ) {
+            Ok(loan) => self.with(|arrays| arrays.release(loan.token)),
             Err(error) => self.with(|arrays| arrays.poison(base, error)),
         }
     }
 
     /// Carries out the data management of a finished block.
-    pub fn block_done(&self, batch: &BatchRef<'_>, block: u32) {
+    pub fn finish_block(&self, batch: &BatchRef<'_>, block: u32) {
         let Some(block) = batch.blocks.get(block as usize) else { return };
         for &index in batch.block_instrs(block) {
             let instr = &batch.instrs[index as usize];
@@ -122,185 +119,59 @@ impl ArrayRegistry {
             };
         }
     }
+}
 
-    /// The C table of this registry, which must stay where it is as long as the table is used.
-    pub fn table(&self) -> RegistryTable {
-        RegistryTable {
-            struct_size: size_of::<RegistryTable>(),
-            context: ptr_of(self),
-            new_space,
-            acquire,
-            release,
-            fresh,
-            commit_rename,
-            alias,
-            attach,
-            poison,
-            block_done,
-        }
+impl RegistryService for ArrayRegistry {
+    fn new_space(&self) -> u32 {
+        self.with(Arrays::new_space)
     }
-}
 
-fn ptr_of(registry: &ArrayRegistry) -> *mut c_void {
-    std::ptr::from_ref(registry).cast_mut().cast()
-}
-
-/// Runs the body of a service: nothing unwinds, and failures fill the record.
-///
-/// # Safety
-/// `context` must come from [`ArrayRegistry::table`]; `error` must be writable or null.
-unsafe fn serve(
-    context: *mut c_void,
-    error: *mut ErrorRecord,
-    work: impl FnOnce(&ArrayRegistry) -> Result<()>,
-) -> Status {
-    // SAFETY: promised by the caller.
-    let registry = unsafe { &*context.cast::<ArrayRegistry>() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| work(registry)))
-        .unwrap_or_else(|_| Err(Error::new(status::PANIC, "the array registry panicked")));
-    match outcome {
-        Ok(()) => status::OK,
-        Err(failure) if error.is_null() => failure.status,
-        // SAFETY: writable as promised; a plain record of bytes and numbers is filled as a whole.
-        Err(failure) => unsafe {
-            error.write(ErrorRecord::empty());
-            failure.write(&mut *error)
-        },
+    fn acquire(&self, base: &Base, space: u32, access: u32) -> Result<Loan> {
+        self.lend(base, space, access)
     }
-}
 
-unsafe extern "C" fn new_space(context: *mut c_void) -> u32 {
-    let mut space = HOST_SPACE;
-    let error = std::ptr::null_mut();
-    // SAFETY: the context is this registry's.
-    unsafe {
-        serve(context, error, |registry| {
-            space = registry.with(Arrays::new_space);
-            Ok(())
-        })
-    };
-    space
-}
+    fn release(&self, token: u64) {
+        self.with(|arrays| arrays.release(token));
+    }
 
-unsafe extern "C" fn acquire(
-    context: *mut c_void,
-    base: *const Base,
-    space: u32,
-    access: u32,
-    buffer: *mut Buffer,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: the context is this registry's, and the caller's pointers live through the call.
-    unsafe {
-        serve(context, error, |registry| {
-            buffer.write(registry.acquire(&*base, space, access)?);
-            Ok(())
+    fn fresh(&self, base: &Base) -> Result<Fresh> {
+        self.with(|arrays| arrays.fresh(base))
+    }
+
+    fn drop_fresh(&self, token: u64) {
+        self.with(|arrays| arrays.drop_fresh(token));
+    }
+
+    fn commit_rename(&self, base: &Base, token: u64) -> Result<()> {
+        self.with(|arrays| arrays.commit_rename(base, token))
+    }
+
+    fn alias(&self, alias: &Base, base: &Base, view: &View) -> Result<()> {
+        // The base is brought to host memory first, unless it is lost.
+        let loan = self.lend(base, HOST_SPACE, access::READ)?;
+        self.with(|arrays| {
+            let outcome = arrays.alias(alias, base, view);
+            arrays.release(loan.token);
+            outcome
         })
     }
-}
 
-unsafe extern "C" fn release(context: *mut c_void, buffer: *const Buffer) {
-    let error = std::ptr::null_mut();
-    // SAFETY: as above.
-    unsafe {
-        serve(context, error, |registry| {
-            registry.with(|arrays| arrays.release(&*buffer));
-            Ok(())
-        })
-    };
-}
-
-unsafe extern "C" fn fresh(
-    context: *mut c_void,
-    base: *const Base,
-    buffer: *mut Buffer,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above.
-    unsafe {
-        serve(context, error, |registry| {
-            buffer.write(registry.with(|arrays| arrays.fresh(&*base))?);
-            Ok(())
-        })
+    fn attach(
+        &self,
+        base: &Base,
+        space: u32,
+        handle: *mut c_void,
+        exclusive: bool,
+        operations: AttachmentOps,
+    ) -> Result<()> {
+        self.with(|arrays| arrays.attach(base, space, handle, exclusive, operations))
     }
-}
 
-unsafe extern "C" fn commit_rename(
-    context: *mut c_void,
-    base: *const Base,
-    buffer: *const Buffer,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above.
-    unsafe { serve(context, error, |registry| registry.with(|arrays| arrays.commit_rename(&*base, &*buffer))) }
-}
-
-unsafe extern "C" fn alias(
-    context: *mut c_void,
-    alias: *const Base,
-    base: *const Base,
-    view: *const ViewSpec,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above.
-    unsafe {
-        serve(context, error, |registry| {
-            let spec = &*view;
-            let rank = spec.rank as usize;
-            let (shape, stride) = if rank == 0 {
-                (&[][..], &[][..])
-            } else {
-                (std::slice::from_raw_parts(spec.shape, rank), std::slice::from_raw_parts(spec.stride, rank))
-            };
-            let view = View::new(spec.start, shape, stride).map_err(|why| Error::new(status::ARGUMENT, why.0))?;
-            // The base is brought to host memory first, unless it is lost.
-            let (alias, base) = (&*alias, &*base);
-            let loan = registry.acquire(base, HOST_SPACE, access::READ)?;
-            registry.with(|arrays| {
-                let outcome = arrays.alias(alias, base, &view);
-                arrays.release(&loan);
-                outcome
-            })
-        })
+    fn poison(&self, base: &Base, error: Error) {
+        self.with(|arrays| arrays.poison(base, error));
     }
-}
 
-unsafe extern "C" fn attach(
-    context: *mut c_void,
-    base: *const Base,
-    space: u32,
-    handle: *mut c_void,
-    exclusive: i32,
-    operations: *const AttachmentOps,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above.
-    unsafe {
-        serve(context, error, |registry| {
-            registry.with(|arrays| arrays.attach(&*base, space, handle, exclusive != 0, *operations))
-        })
+    fn block_done(&self, batch: &BatchRef<'_>, block: u32) {
+        self.finish_block(batch, block);
     }
-}
-
-unsafe extern "C" fn poison(context: *mut c_void, base: *const Base, error: *const ErrorRecord) {
-    let ignored = std::ptr::null_mut();
-    // SAFETY: as above.
-    unsafe {
-        serve(context, ignored, |registry| {
-            let error = Error::read((*error).status, &*error);
-            registry.with(|arrays| arrays.poison(&*base, error));
-            Ok(())
-        })
-    };
-}
-
-unsafe extern "C" fn block_done(context: *mut c_void, batch: *const BatchTables, block: u32) {
-    let error = std::ptr::null_mut();
-    // SAFETY: as above; the tables live through the call.
-    unsafe {
-        serve(context, error, |registry| {
-            registry.block_done(&(*batch).as_ref(), block);
-            Ok(())
-        })
-    };
 }

@@ -28,8 +28,8 @@ static bh_status create(const struct bh_host_table *host, const struct bh_child 
 
 #if FAKE == FAILING || FAKE == SILENT
 static bh_status execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t count, uint64_t *ticket,
-                         struct bh_error_record *error) {
-    (void)context;
+                         bh_report *report, struct bh_error_record *error) {
+    (void)context, (void)report;
     *ticket = 0;
     if (count == 0 || FAKE == SILENT) return BH_STATUS_DEVICE;
     error->block = blocks[0];
@@ -39,7 +39,7 @@ static bh_status execute(void *context, const bh_batch *batch, const uint32_t *b
 }
 #elif FAKE == CORRUPTING
 static bh_status execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t count, uint64_t *ticket,
-                         struct bh_error_record *error) {
+                         bh_report *report, struct bh_error_record *error) {
     bh_view_record views[64];
     bh_batch copy = *batch;
     (void)context;
@@ -47,7 +47,7 @@ static bh_status execute(void *context, const bh_batch *batch, const uint32_t *b
     memcpy(views, batch->views.data, batch->views.len * sizeof *views);
     for (size_t i = 0; i < batch->views.len; i++) views[i].start += 1000000;
     copy.views.data = views;
-    return child.table->execute(child.context, &copy, blocks, count, ticket, error);
+    return child.table->execute(child.context, &copy, blocks, count, ticket, report, error);
 }
 #endif
 

@@ -65,9 +65,9 @@ static void drop(void *context, void *handle) { (void)context, free(handle); }
 /* This engine's copy of a base, made if need be; a write makes all other copies stale. */
 static bh_status copy_of(struct engine *engine, const bh_base *base, uint32_t access, double **copy, bh_error_record *error) {
     const struct bh_registry_table *registry = engine->registry;
-    const struct bh_attachment_ops operations = {NULL, to_host, drop};
+    const struct bh_attachment_ops operations = {.struct_size = sizeof operations, .to_host = to_host, .drop = drop};
     int upload = !(access & BH_ACCESS_DISCARD), written = (access & BH_ACCESS_WRITE) != 0;
-    bh_buffer loan, host;
+    bh_loan loan, host;
     bh_status status = registry->acquire(registry->context, base, engine->space, access, &loan, error);
     if (status != BH_STATUS_OK) return status;
     *copy = loan.data;
@@ -125,7 +125,8 @@ static bh_status run(struct engine *engine, const bh_batch *batch, const bh_inst
 }
 
 static bh_status execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t count, uint64_t *ticket,
-                         struct bh_error_record *error) {
+                         bh_report *report, struct bh_error_record *error) {
+    (void)report;
     *ticket = 0; /* all work is done on return */
     for (size_t b = 0; b < count; b++) {
         const bh_block *block = &batch->blocks.data[blocks[b]];

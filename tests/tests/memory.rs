@@ -1,7 +1,7 @@
 //! The program's view of memory on every stack: adopted and pinned arrays stay in place, maps see and keep changes.
 
 use bh_bytecode::{Base, Opcode, View};
-use bh_core::abi::{access, status};
+use bh_core::abi::{Adoption, access, adopt, memory, status};
 use bh_core::stack::Stack;
 use bh_tests::program::{LEN, Script};
 use bh_tests::stacks;
@@ -40,7 +40,9 @@ fn adopted_memory_is_used_in_place_and_given_back() {
         let released = AtomicUsize::new(0);
         let argument: *mut c_void = (&raw const released).cast_mut().cast();
         // SAFETY: the memory outlives the array, whose release is checked below.
-        unsafe { stack.adopt(&script.bases[0], data.cast(), Some(count_release), argument) }.unwrap();
+        let adoption =
+            unsafe { Adoption::new(data.cast(), adopt::SHARED, memory::HOST, Some(count_release), argument) };
+        stack.adopt(&script.bases[0], &adoption).unwrap();
         script.fill(1, 2.0).op(Opcode::Add, &[2, 0, 1]).op(Opcode::Multiply, &[0, 2, 1]).op(Opcode::Sync, &[0]);
         script.run(stack).unwrap();
         let seen = mapped(stack, &script.bases[0], access::READ);

@@ -1,6 +1,7 @@
 //! `bh_component.h`: the component interface, and the numbers that both headers use.
 
 use crate::constants::defines;
+use crate::slots;
 use bh_bytecode::{DType, Opcode};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 use std::fmt::Write;
@@ -38,34 +39,61 @@ const bh_component_table *bh_component_entry(uint32_t loader_version);
 #endif
 ";
 
-/// The sources of the interface.
-const ABI: &[&str] = &["bh-core/src/abi/records.rs", "bh-core/src/abi.rs", "bh-core/src/abi/services.rs"];
+/// The sources of the interface, besides the table of slots.
+const ABI: &[&str] = &[
+    "bh-core/src/abi/records.rs",
+    "bh-core/src/abi.rs",
+    "bh-core/src/abi/data.rs",
+    "bh-core/src/abi/execution.rs",
+    "bh-core/src/abi/services.rs",
+    "bh-core/src/abi/slots.rs",
+];
 
 /// The types of the interface: in Rust, in C.
 const TYPES: &[(&str, &str)] = &[
+    ("Adoption", "bh_adoption"),
     ("AttachmentOps", "bh_attachment_ops"),
+    ("Attribute", "bh_attribute"),
     ("Base", "bh_base"),
+    ("BatchHeader", "bh_batch_header"),
     ("BatchTables", "bh_batch"),
     ("Block", "bh_block"),
-    ("Buffer", "bh_buffer"),
     ("Capabilities", "bh_capabilities"),
+    ("CapabilitiesFn", "bh_capabilities_function"),
     ("ChildHandle", "bh_child"),
     ("ComponentTable", "bh_component_table"),
     ("Constant", "bh_constant"),
+    ("CreateFn", "bh_create_function"),
+    ("DestroyFn", "bh_destroy_function"),
     ("EntryFn", "bh_entry_function"),
     ("ErrorRecord", "bh_error_record"),
+    ("Evaluation", "bh_evaluation"),
+    ("ExecuteFn", "bh_execute_function"),
+    ("Export", "bh_export"),
+    ("ExportRequest", "bh_export_request"),
     ("Extension", "bh_extension"),
+    ("Fresh", "bh_fresh"),
+    ("HostMemory", "bh_host_memory"),
     ("HostTable", "bh_host_table"),
     ("Instr", "bh_instr"),
+    ("Loan", "bh_loan"),
+    ("MessageFn", "bh_message_function"),
     ("MethodArray", "bh_method_array"),
     ("MethodFn", "bh_method_function"),
     ("Opcode", "bh_opcode"),
     ("Operand", "bh_operand"),
     ("Origin", "bh_origin"),
+    ("Prediction", "bh_prediction"),
+    ("PredictFn", "bh_predict_function"),
     ("RegistryTable", "bh_registry_table"),
     ("ReplySink", "bh_reply_sink"),
     ("Rename", "bh_rename"),
+    ("ReportRecord", "bh_report"),
+    ("Residency", "bh_residency"),
+    ("ScalarOperation", "bh_scalar_operation"),
+    ("Served", "bh_served"),
     ("Status", "bh_status"),
+    ("SupportsFn", "bh_supports_function"),
     ("ViewRec", "bh_view_record"),
     ("ViewSpec", "bh_view_spec"),
 ];
@@ -101,6 +129,10 @@ pub fn header(root: &Path) -> Result<String, String> {
         ("Access to data, combined by or.", &abi, "access", "BH_ACCESS_"),
         ("Kinds of components.", &abi, "kind", "BH_KIND_"),
         ("What a component can do.", &abi, "capability", "BH_CAPABILITY_"),
+        ("Kinds of memory of an application.", &abi, "memory", "BH_MEMORY_"),
+        ("How memory is adopted.", &abi, "adopt", "BH_ADOPT_"),
+        ("How memory is exported.", &abi, "export", "BH_EXPORT_"),
+        ("What `retire` does.", &abi, "retire", "BH_RETIRE_"),
         ("Levels of the log.", &abi, "log_level", "BH_LOG_"),
         ("Flags of a base.", &batch, "base_flags", "BH_BASE_"),
     ] {
@@ -114,6 +146,7 @@ pub fn header(root: &Path) -> Result<String, String> {
     );
     text += &numbers();
     text += &types(root)?;
+    text += &slots::component_table();
     text += HELPERS;
     text += TAIL;
     Ok(in_c(&text))
@@ -142,7 +175,7 @@ fn numbers() -> String {
         "    BH_OP_FIRST_EXTENSION = {} /* Extension methods have numbers from here on. */\n}};\n",
         Opcode::FIRST_EXTENSION
     );
-    text + "typedef uint16_t bh_opcode;\n\nstruct bh_child;\n\n// Called when adopted memory is no longer used by bh.\ntypedef void (*bh_release_function)(void *argument, void *data);\n\n"
+    text + "typedef uint16_t bh_opcode;\n\ntypedef struct bh_child bh_child;\ntypedef struct bh_component_table bh_component_table;\n\n// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.\ntypedef void (*bh_release_function)(void *argument, void *data);\n\n// What `bh_host_table.progress` calls. It may not call components.\ntypedef void (*bh_progress_function)(void *argument);\n\n"
 }
 
 fn types(root: &Path) -> Result<String, String> {
@@ -153,10 +186,19 @@ fn types(root: &Path) -> Result<String, String> {
     }
     config.sort_by = cbindgen::SortKey::None;
     config.constant.allow_static_const = false;
-    config.export.exclude =
-        ["ABI_VERSION", "NO_BLOCK", "NO_BASE", "HOST_SPACE", "MAX_OPERANDS", "MAX_RANK", "ENTRY_SYMBOL", "ReleaseFn"]
-            .map(String::from)
-            .to_vec();
+    config.export.exclude = [
+        "ABI_VERSION",
+        "NO_BLOCK",
+        "NO_BASE",
+        "HOST_SPACE",
+        "MAX_OPERANDS",
+        "MAX_RANK",
+        "ENTRY_SYMBOL",
+        "ReleaseFn",
+        "ProgressFn",
+    ]
+    .map(String::from)
+    .to_vec();
     config.export.item_types =
         vec![cbindgen::ItemType::Structs, cbindgen::ItemType::Typedefs, cbindgen::ItemType::OpaqueItems];
     let sources = ["bh-bytecode/src/batch.rs", "bh-bytecode/src/opcode.rs"].iter().chain(ABI);
@@ -178,6 +220,10 @@ fn in_c(text: &str) -> String {
 const IN_C: &[(&str, &str)] = &[
     ("typedef struct Option_ReleaseFn Option_ReleaseFn;\n\n", ""),
     ("struct Option_ReleaseFn", "bh_release_function"),
+    ("typedef struct Option_ProgressFn Option_ProgressFn;\n\n", ""),
+    ("struct Option_ProgressFn", "bh_progress_function"),
+    ("Table_Attribute", "bh_attribute_table"),
+    ("Table_u64", "bh_u64_table"),
     ("uint8_t file[256]", "char file[256]"),
     ("uint8_t text[744]", "char text[744]"),
     ("Table_ViewRec", "bh_view_record_table"),

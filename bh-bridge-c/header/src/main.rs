@@ -4,6 +4,7 @@ mod bridge;
 mod component;
 mod constants;
 mod operations;
+mod slots;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

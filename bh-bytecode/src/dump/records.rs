@@ -1,6 +1,8 @@
 //! The records of a batch's tables as bytes, field by field in little-endian order.
 
-use crate::batch::{Base, Block, Constant, Extension, Instr, MAX_OPERANDS, Operand, Origin, Rename, ViewRec};
+use crate::batch::{
+    Attribute, Base, BatchHeader, Block, Constant, Extension, Instr, MAX_OPERANDS, Operand, Origin, Rename, ViewRec,
+};
 use crate::opcode::Opcode;
 
 /// Something with a fixed number of bytes.
@@ -104,6 +106,7 @@ records! {
         reserved: u16,
         origin: u32,
         operands: [Operand; MAX_OPERANDS],
+        attributes: u32,
     }
     Constant { bits: [u64; 2], dtype: u8, reserved: [u8; 7] }
     Origin { file: u32, file_len: u32, line: u32 }
@@ -116,5 +119,7 @@ records! {
         renames: u32,
         rename_count: u32,
     }
+    Attribute { value: i64, name: u32, name_len: u32 }
+    BatchHeader { signature: [u64; 2], seen: u32, level: u32, slot_count: u32, reserved: u32 }
     Rename { base: u32, uncovered: u32, uncovered_count: u32, alias: u32, alias_view: u32 }
 }

@@ -1,6 +1,8 @@
 //! What calls pass: outcomes, errors, batches and views.
 
-use bh_bytecode::{Base, BatchRef, Block, Constant, Extension, Instr, Origin, Rename, ViewRec, for_each_table};
+use bh_bytecode::{
+    Attribute, Base, BatchHeader, BatchRef, Block, Constant, Extension, Instr, Origin, Rename, ViewRec, for_each_table,
+};
 
 /// Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.
 pub type Status = i32;
@@ -114,6 +116,14 @@ pub struct BatchTables {
     pub renames: Table<Rename>,
     /// Uncovered views of the renames.
     pub rename_views: Table<u32>,
+    /// Attributes of extension methods.
+    pub attributes: Table<Attribute>,
+    /// The key of the batch's structure; empty if there is none.
+    pub key: Table<u64>,
+    /// For each base a small number that it keeps while it lives; empty if there are none.
+    pub slots: Table<u32>,
+    /// What is known of the whole batch.
+    pub header: BatchHeader,
 }
 
 /// A view outside a batch.
@@ -151,7 +161,11 @@ impl BatchTables {
     pub fn new(batch: &BatchRef<'_>) -> BatchTables {
         macro_rules! describe {
             ($($table:ident),*) => {
-                BatchTables { struct_size: size_of::<BatchTables>(), $($table: Table::new(batch.$table)),* }
+                BatchTables {
+                    struct_size: size_of::<BatchTables>(),
+                    $($table: Table::new(batch.$table),)*
+                    header: batch.header,
+                }
             };
         }
         for_each_table!(describe)
@@ -165,7 +179,7 @@ impl BatchTables {
         macro_rules! borrow {
             ($($table:ident),*) => {
                 // SAFETY: promised by the caller, for each table.
-                unsafe { BatchRef { $($table: self.$table.as_slice()),* } }
+                unsafe { BatchRef { $($table: self.$table.as_slice(),)* header: self.header } }
             };
         }
         for_each_table!(borrow)

@@ -1,18 +1,8 @@
 //! What components are given: the services of the host, and those of the data manager above.
 
-use super::{BatchTables, ErrorRecord, Status, ViewSpec};
+use super::{AttachmentOps, BatchTables, ErrorRecord, Fresh, HostMemory, Loan, Residency, Status, ViewSpec};
 use bh_bytecode::Base;
 use std::ffi::{c_char, c_void};
-
-/// Access modes of `map` and `acquire`, combined by or.
-pub mod access {
-    /// The current values are needed.
-    pub const READ: u32 = 1;
-    /// They will change.
-    pub const WRITE: u32 = 2;
-    /// None of the current values is needed: all will be overwritten. Clears poison.
-    pub const DISCARD: u32 = 4;
-}
 
 /// Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
 #[repr(C)]
@@ -62,41 +52,20 @@ pub struct HostTable {
     pub trace: unsafe extern "C" fn(context: *mut c_void, name: *const c_char, begin: u64, detail: *const c_char),
     /// Writes the answer to a `message` call.
     pub reply: unsafe extern "C" fn(reply: *mut c_void, text: *const c_char, bytes: usize),
+    /// Gives those that want it time for their messages: engines call it between chunks of a long computation, a few
+    /// thousand times a second at most, on the thread that `execute` was called on. Cheap if nobody wants it.
+    pub progress: unsafe extern "C" fn(context: *mut c_void),
+    /// Sets what `progress` calls, in all components of the stack, or null for nothing. One component may do it.
+    pub set_progress: unsafe extern "C" fn(context: *mut c_void, function: Option<ProgressFn>, argument: *mut c_void),
+    /// The application's own handle of this name, which was given when the context was made, or null:
+    /// `opencl.context` (a `cl_context`), `opencl.queue` (a `cl_command_queue`).
+    pub handle: unsafe extern "C" fn(context: *mut c_void, name: *const c_char) -> *mut c_void,
+    /// Bytes that `alloc` can still give before the memory limit; the largest number if there is none.
+    pub memory_left: unsafe extern "C" fn(context: *mut c_void) -> u64,
 }
 
-/// A lent buffer of a base.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Buffer {
-    /// Element 0 of the base in host memory, or the engine's own handle for other spaces.
-    pub data: *mut c_void,
-    /// Bytes.
-    pub bytes: usize,
-    /// The registry's name of the loan.
-    pub token: u64,
-}
-
-/// The host memory space.
-pub const HOST_SPACE: u32 = 0;
-
-/// How the registry uses a copy of a base in an engine's own space. Callbacks may come during any call that the engine
-/// makes to the registry, and while the engine itself is not called.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct AttachmentOps {
-    /// First argument of the functions.
-    pub context: *mut c_void,
-    /// Copies the whole base to host memory; waits for pending work on it.
-    pub to_host: unsafe extern "C" fn(
-        context: *mut c_void,
-        handle: *mut c_void,
-        data: *mut c_void,
-        bytes: usize,
-        error: *mut ErrorRecord,
-    ) -> Status,
-    /// Gives up the copy.
-    pub drop: unsafe extern "C" fn(context: *mut c_void, handle: *mut c_void),
-}
+/// What `HostTable::progress` calls. It may not call components.
+pub type ProgressFn = unsafe extern "C" fn(argument: *mut c_void);
 
 /// Services of the data manager for the components below it. It alone decides which copy of a base is valid.
 #[repr(C)]
@@ -116,27 +85,30 @@ pub struct RegistryTable {
         base: *const Base,
         space: u32,
         access: u32,
-        buffer: *mut Buffer,
+        loan: *mut Loan,
         error: *mut ErrorRecord,
     ) -> Status,
-    /// Ends a loan.
-    pub release: unsafe extern "C" fn(context: *mut c_void, buffer: *const Buffer),
-    /// A second, fresh host buffer for the base, for a rename. Give it to `commit_rename`, or to `release` to drop it.
+    /// Ends a loan. A loan that has ended, or never was, is refused and counted.
+    pub release: unsafe extern "C" fn(context: *mut c_void, loan: *const Loan),
+    /// A second, fresh host buffer for the base, for a rename. Give it to `commit_rename`, or to `drop_fresh`.
     pub fresh: unsafe extern "C" fn(
         context: *mut c_void,
         base: *const Base,
-        buffer: *mut Buffer,
+        fresh: *mut Fresh,
         error: *mut ErrorRecord,
     ) -> Status,
-    /// The fresh buffer becomes the base's; the old one lives until its loans and aliases end.
+    /// The fresh buffer is not needed.
+    pub drop_fresh: unsafe extern "C" fn(context: *mut c_void, fresh: *const Fresh),
+    /// The fresh buffer becomes the base's; the old one lives until its loans and aliases end. It fails only if the
+    /// buffer is none of `fresh`, which it ends in any case.
     pub commit_rename: unsafe extern "C" fn(
         context: *mut c_void,
         base: *const Base,
-        buffer: *const Buffer,
+        fresh: *const Fresh,
         error: *mut ErrorRecord,
     ) -> Status,
-    /// `alias` now has the content of `view` of `base`'s current buffer, without a copy: whoever needs it or changes
-    /// the buffer first makes the copy.
+    /// `alias` now has the content of `view` of `base`'s current data, where that is, without a copy: whoever needs it or
+    /// changes the data first makes the copy, in a space by the attachment's `clone`.
     pub alias: unsafe extern "C" fn(
         context: *mut c_void,
         alias: *const Base,
@@ -144,7 +116,8 @@ pub struct RegistryTable {
         view: *const ViewSpec,
         error: *mut ErrorRecord,
     ) -> Status,
-    /// The engine holds the only valid copy (`exclusive` 1: it was written there) or one more (0: it was uploaded).
+    /// The engine holds the only valid copy (`exclusive` 1: it was written there) or one more (0: it was uploaded). A
+    /// handle that replaces another one of this space is the next version of the base, as after a rename.
     pub attach: unsafe extern "C" fn(
         context: *mut c_void,
         base: *const Base,
@@ -158,4 +131,30 @@ pub struct RegistryTable {
     pub poison: unsafe extern "C" fn(context: *mut c_void, base: *const Base, error: *const ErrorRecord),
     /// A block is done: the manager carries out its SYNC, FREE and DISCARD instructions.
     pub block_done: unsafe extern "C" fn(context: *mut c_void, batch: *const BatchTables, block: u32),
+    /// Carries out SYNC, FREE or DISCARD (a `retire` value) on one base, when the batch may be gone already. SYNC begins a
+    /// transfer and does not wait.
+    pub retire:
+        unsafe extern "C" fn(context: *mut c_void, base: *const Base, action: u32, error: *mut ErrorRecord) -> Status,
+    /// Takes a base out of a space, to make room there; data that is only there is written back first. Fails with
+    /// status 402 while a loan of the copy lasts.
+    pub detach:
+        unsafe extern "C" fn(context: *mut c_void, base: *const Base, space: u32, error: *mut ErrorRecord) -> Status,
+    /// Where the base's data is.
+    pub residency: unsafe extern "C" fn(context: *mut c_void, base: *const Base, residency: *mut Residency),
+    /// Copies the elements of a view to host memory, from wherever they are; only these are moved.
+    pub read: unsafe extern "C" fn(
+        context: *mut c_void,
+        base: *const Base,
+        view: *const ViewSpec,
+        memory: *const HostMemory,
+        error: *mut ErrorRecord,
+    ) -> Status,
+    /// Overwrites the elements of a view from host memory, wherever they are.
+    pub write: unsafe extern "C" fn(
+        context: *mut c_void,
+        base: *const Base,
+        view: *const ViewSpec,
+        memory: *const HostMemory,
+        error: *mut ErrorRecord,
+    ) -> Status,
 }

@@ -1,11 +1,14 @@
 //! [`Child`]: the component below, behind the host's functions.
 
-use super::{Registry, Ticket};
-use crate::abi::{BatchTables, Capabilities, ChildHandle, ComponentTable, ReleaseFn, ReplySink, ViewSpec, status};
+use super::{Registry, Report, Ticket, slot_answer};
+use crate::abi::{
+    Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, Evaluation, Export, ExportRequest, HostMemory,
+    Prediction, ReplySink, Residency, ScalarOperation, Served, Wire, WireAnswer, status,
+};
 use crate::error::{Error, RecordSpace, Result};
+use crate::for_each_slot;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use std::ffi::{CString, c_char, c_void};
-use std::ptr;
 
 /// A child in the stack.
 pub struct Child {
@@ -22,18 +25,52 @@ macro_rules! slot {
     };
 }
 
-/// Calls `f` with a view's description, or null.
-pub(super) fn with_view_spec<T>(view: Option<&View>, f: impl FnOnce(*const ViewSpec) -> T) -> T {
-    match view {
-        None => f(ptr::null()),
-        Some(view) => f(&ViewSpec {
-            start: view.start(),
-            shape: view.shape().as_ptr(),
-            stride: view.stride().as_ptr(),
-            rank: view.rank() as u32,
-        }),
-    }
+/// Calls a plain slot.
+macro_rules! call {
+    ($self:ident.$name:ident($($argument:ident: $kind:ty),*)) => {{
+        let mut record = RecordSpace::new();
+        $(let $argument = <$kind as Wire>::keep($argument)?;)*
+        // SAFETY: what the arguments point to lives through the call.
+        let code = unsafe {
+            slot!($self.$name)($self.handle.context, $(<$kind as Wire>::raw(&$argument),)* record.as_mut_ptr())
+        };
+        record.check(code)
+    }};
+    ($self:ident.$name:ident($($argument:ident: $kind:ty),*) -> $answer:ty) => {{
+        let mut record = RecordSpace::new();
+        let mut answer = <$answer as WireAnswer>::blank();
+        $(let $argument = <$kind as Wire>::keep($argument)?;)*
+        // SAFETY: what the arguments point to lives through the call.
+        let code = unsafe {
+            slot!($self.$name)(
+                $self.handle.context,
+                $(<$kind as Wire>::raw(&$argument),)*
+                &mut answer,
+                record.as_mut_ptr(),
+            )
+        };
+        record.check(code).map(|()| <$answer as WireAnswer>::from_raw(answer))
+    }};
 }
+
+macro_rules! child_methods {
+    (
+        special { $($special:tt)* }
+        plain {
+            $($(#[doc = $doc:literal])*
+            $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
+        }
+    ) => {
+        /// The plain slots, see [`Component`](super::Component).
+        impl Child {
+            $($(#[doc = $doc])*
+            pub fn $name(&mut self, $($argument: $kind),*) -> Result<slot_answer!($($answer)?)> {
+                call!(self.$name($($argument: $kind),*) $(-> $answer)?)
+            })*
+        }
+    };
+}
+for_each_slot!(child_methods);
 
 impl Child {
     /// Wraps a handle.
@@ -57,14 +94,6 @@ impl Child {
         capabilities
     }
 
-    /// See [`Component::bind`](super::Component::bind).
-    pub fn bind(&mut self, registry: Registry) -> Result<()> {
-        let mut record = RecordSpace::new();
-        // SAFETY: the registry outlives the components below it.
-        let code = unsafe { slot!(self.bind)(self.handle.context, registry.table, record.as_mut_ptr()) };
-        record.check(code)
-    }
-
     /// See [`Component::supports`](super::Component::supports).
     pub fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
         let tables = BatchTables::new(batch);
@@ -73,7 +102,7 @@ impl Child {
     }
 
     /// See [`Component::execute`](super::Component::execute).
-    pub fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    pub fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         let tables = BatchTables::new(batch);
         let mut record = RecordSpace::new();
         let mut ticket = 0;
@@ -85,6 +114,7 @@ impl Child {
                 blocks.as_ptr(),
                 blocks.len(),
                 &mut ticket,
+                report.as_ptr(),
                 record.as_mut_ptr(),
             )
         };
@@ -94,74 +124,23 @@ impl Child {
         })
     }
 
-    /// See [`Component::wait`](super::Component::wait).
-    pub fn wait(&mut self, ticket: Ticket) -> Result<()> {
-        if ticket == Ticket::DONE {
-            return Ok(());
-        }
+    /// See [`Component::predict`](super::Component::predict).
+    pub fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        let tables = BatchTables::new(batch);
         let mut record = RecordSpace::new();
-        // SAFETY: a plain call.
-        let code = unsafe { slot!(self.wait)(self.handle.context, ticket.0, record.as_mut_ptr()) };
-        record.check(code)
-    }
-
-    /// See [`Component::map`](super::Component::map).
-    pub fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
-        let mut record = RecordSpace::new();
-        let mut data = ptr::null_mut();
-        let code = with_view_spec(view, |view| {
-            // SAFETY: the pointers live through the call.
-            unsafe { slot!(self.map)(self.handle.context, base, view, access, &mut data, record.as_mut_ptr()) }
-        });
-        record.check(code).map(|()| data.cast())
-    }
-
-    /// See [`Component::unmap`](super::Component::unmap).
-    pub fn unmap(&mut self, base: &Base) -> Result<()> {
-        let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
-        let code = unsafe { slot!(self.unmap)(self.handle.context, base, record.as_mut_ptr()) };
-        record.check(code)
-    }
-
-    /// See [`Component::adopt`](super::Component::adopt).
-    ///
-    /// # Safety
-    /// As [`Component::adopt`](super::Component::adopt).
-    pub unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        let mut record = RecordSpace::new();
-        // SAFETY: promised by the caller.
+        let mut prediction = Prediction::default();
+        // SAFETY: the tables live through the call.
         let code = unsafe {
-            slot!(self.adopt)(self.handle.context, base, data.cast(), release, argument, record.as_mut_ptr())
+            slot!(self.predict)(
+                self.handle.context,
+                &tables,
+                blocks.as_ptr(),
+                blocks.len(),
+                &mut prediction,
+                record.as_mut_ptr(),
+            )
         };
-        record.check(code)
-    }
-
-    /// See [`Component::pin`](super::Component::pin).
-    pub fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
-        let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
-        let code = unsafe { slot!(self.pin)(self.handle.context, base, i32::from(pinned), record.as_mut_ptr()) };
-        record.check(code)
-    }
-
-    /// See [`Component::extmethod`](super::Component::extmethod).
-    pub fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        let text = CString::new(name)
-            .map_err(|_| Error::new(status::ARGUMENT, format!("method name {name:?} contains a NUL")))?;
-        let mut record = RecordSpace::new();
-        let mut known = 0;
-        // SAFETY: the pointers live through the call.
-        let code = unsafe {
-            slot!(self.extmethod)(self.handle.context, text.as_ptr(), opcode.0, &mut known, record.as_mut_ptr())
-        };
-        record.check(code).map(|()| known != 0)
+        record.check(code).map(|()| prediction)
     }
 
     /// See [`Component::message`](super::Component::message).

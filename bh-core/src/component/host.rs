@@ -1,7 +1,7 @@
 //! [`Host`]: the services of the host as a component sees them, and its [`Counter`]s.
 
 use super::Setting;
-use crate::abi::{HostTable, status};
+use crate::abi::{HostTable, ProgressFn, status};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -132,6 +132,35 @@ impl Host {
             // SAFETY: a plain call.
             unsafe { (self.table().trace)(self.table().context, name.as_ptr(), begin, detail.as_ptr()) }
         }
+    }
+
+    /// Gives those that want it time for their messages; see [`HostTable::progress`].
+    #[inline]
+    pub fn progress(&self) {
+        // SAFETY: a plain call.
+        unsafe { (self.table().progress)(self.table().context) }
+    }
+
+    /// Sets what `progress` calls; see [`HostTable::set_progress`].
+    ///
+    /// # Safety
+    /// The function must work with the argument, on any thread, until another one is set.
+    pub unsafe fn set_progress(&self, function: Option<ProgressFn>, argument: *mut c_void) {
+        // SAFETY: promised by the caller.
+        unsafe { (self.table().set_progress)(self.table().context, function, argument) }
+    }
+
+    /// The application's own handle of this name, or null; see [`HostTable::handle`].
+    pub fn handle(&self, name: &str) -> *mut c_void {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: a plain call.
+        unsafe { (self.table().handle)(self.table().context, name.as_ptr()) }
+    }
+
+    /// Bytes that [`Host::alloc`] can still give before the memory limit.
+    pub fn memory_left(&self) -> u64 {
+        // SAFETY: a plain call.
+        unsafe { (self.table().memory_left)(self.table().context) }
     }
 
     pub(crate) fn reply(&self, reply: *mut c_void, text: &str) {

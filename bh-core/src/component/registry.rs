@@ -1,22 +1,80 @@
-//! [`Registry`]: the array registry of the data manager as the components below it see it.
+//! [`Registry`]: the array registry of the data manager as the components below it see it, and what it lends.
 
-use super::child::with_view_spec;
-use crate::abi::{AttachmentOps, BatchTables, Buffer, ErrorRecord, HOST_SPACE, RegistryTable, access};
+use crate::abi::wire::view_spec;
+use crate::abi::{
+    self, AttachmentOps, BatchTables, ErrorRecord, HOST_SPACE, HostMemory, RegistryTable, Residency, access,
+};
 use crate::error::{Error, RecordSpace, Result};
 use bh_bytecode::{Base, BatchRef, View};
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::ptr;
 
 /// The data manager's services for the components below it. May be used from any thread that the component owns.
 #[derive(Clone, Copy)]
 pub struct Registry {
-    pub(super) table: *const RegistryTable,
+    table: *const RegistryTable,
 }
 
 // SAFETY: the registry's functions may be called from any thread.
 unsafe impl Send for Registry {}
 // SAFETY: as above.
 unsafe impl Sync for Registry {}
+
+/// A lent buffer of a base, which stays where it is until this value is dropped.
+#[derive(Debug)]
+pub struct Loan {
+    table: *const RegistryTable,
+    record: abi::Loan,
+}
+
+/// A second buffer of a base, for its next version, until [`Registry::commit_rename`] or the end of this value.
+#[derive(Debug)]
+pub struct Fresh {
+    table: *const RegistryTable,
+    record: abi::Fresh,
+}
+
+// SAFETY: loans may be ended from any thread, and whoever uses the address vouches for it.
+unsafe impl Send for Loan {}
+// SAFETY: as above; nothing is changed through a shared reference.
+unsafe impl Sync for Loan {}
+// SAFETY: as for loans.
+unsafe impl Send for Fresh {}
+// SAFETY: as for loans.
+unsafe impl Sync for Fresh {}
+
+macro_rules! buffers {
+    ($($type:ident: $end:ident;)*) => {$(
+        impl $type {
+            /// Element 0 of the base in host memory, or the engine's own handle, null if it has none.
+            #[inline]
+            pub fn data(&self) -> *mut c_void {
+                self.record.data
+            }
+
+            /// Bytes.
+            #[inline]
+            pub fn bytes(&self) -> usize {
+                self.record.bytes
+            }
+        }
+
+        impl Drop for $type {
+            #[inline]
+            fn drop(&mut self) {
+                if self.record.token != 0 {
+                    // SAFETY: the registry outlives the components below it, and what they hold.
+                    unsafe { ((*self.table).$end)((*self.table).context, &self.record) }
+                }
+            }
+        }
+    )*};
+}
+buffers! {
+    Loan: release;
+    Fresh: drop_fresh;
+}
 
 impl Registry {
     /// Wraps the registry's table.
@@ -25,6 +83,11 @@ impl Registry {
     /// `table` must stay valid as long as the components below live.
     pub unsafe fn new(table: *const RegistryTable) -> Registry {
         Registry { table }
+    }
+
+    /// The registry's table.
+    pub fn as_ptr(self) -> *const RegistryTable {
+        self.table
     }
 
     fn table(&self) -> &RegistryTable {
@@ -40,53 +103,48 @@ impl Registry {
 
     /// Lends the host buffer of a base; see [`RegistryTable::acquire`] and [`access`].
     #[inline]
-    pub fn acquire(&self, base: &Base, access: u32) -> Result<Buffer> {
+    pub fn acquire(&self, base: &Base, access: u32) -> Result<Loan> {
         self.acquire_in(base, HOST_SPACE, access)
     }
 
     /// Lends the buffer of a base in a space; `data` is null if no valid copy is attached there.
-    pub fn acquire_in(&self, base: &Base, space: u32, access: u32) -> Result<Buffer> {
-        let mut buffer = Buffer { data: ptr::null_mut(), bytes: 0, token: 0 };
+    #[inline]
+    pub fn acquire_in(&self, base: &Base, space: u32, access: u32) -> Result<Loan> {
+        let mut lent = abi::Loan { data: ptr::null_mut(), bytes: 0, token: 0 };
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
         let code = unsafe {
-            (self.table().acquire)(self.table().context, base, space, access, &mut buffer, record.as_mut_ptr())
+            (self.table().acquire)(self.table().context, base, space, access, &mut lent, record.as_mut_ptr())
         };
         // A poisoned base's error comes from another batch, whose block and instruction numbers mean nothing here.
-        record.check(code).map(|()| buffer).map_err(Error::unplaced)
-    }
-
-    /// Ends a loan.
-    #[inline]
-    pub fn release(&self, buffer: &Buffer) {
-        // SAFETY: a plain call.
-        unsafe { (self.table().release)(self.table().context, buffer) }
+        record.check(code).map(|()| Loan { table: self.table, record: lent }).map_err(Error::unplaced)
     }
 
     /// See [`RegistryTable::fresh`].
-    pub fn fresh(&self, base: &Base) -> Result<Buffer> {
-        let mut buffer = Buffer { data: ptr::null_mut(), bytes: 0, token: 0 };
+    pub fn fresh(&self, base: &Base) -> Result<Fresh> {
+        let mut lent = abi::Fresh { data: ptr::null_mut(), bytes: 0, token: 0 };
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
-        let code = unsafe { (self.table().fresh)(self.table().context, base, &mut buffer, record.as_mut_ptr()) };
-        record.check(code).map(|()| buffer)
+        let code = unsafe { (self.table().fresh)(self.table().context, base, &mut lent, record.as_mut_ptr()) };
+        record.check(code).map(|()| Fresh { table: self.table, record: lent })
     }
 
     /// See [`RegistryTable::commit_rename`].
-    pub fn commit_rename(&self, base: &Base, buffer: &Buffer) -> Result<()> {
+    pub fn commit_rename(&self, base: &Base, fresh: Fresh) -> Result<()> {
+        let fresh = ManuallyDrop::new(fresh);
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
-        let code = unsafe { (self.table().commit_rename)(self.table().context, base, buffer, record.as_mut_ptr()) };
+        let code =
+            unsafe { (self.table().commit_rename)(self.table().context, base, &fresh.record, record.as_mut_ptr()) };
         record.check(code)
     }
 
     /// See [`RegistryTable::alias`].
     pub fn alias(&self, alias: &Base, base: &Base, view: &View) -> Result<()> {
         let mut record = RecordSpace::new();
-        let code = with_view_spec(Some(view), |view| {
-            // SAFETY: the pointers live through the call.
-            unsafe { (self.table().alias)(self.table().context, alias, base, view, record.as_mut_ptr()) }
-        });
+        // SAFETY: the pointers live through the call.
+        let code =
+            unsafe { (self.table().alias)(self.table().context, alias, base, &view_spec(view), record.as_mut_ptr()) };
         record.check(code)
     }
 
@@ -131,6 +189,48 @@ impl Registry {
         let tables = BatchTables::new(batch);
         // SAFETY: the tables live through the call.
         unsafe { (self.table().block_done)(self.table().context, &tables, block) }
+    }
+
+    /// Carries out a SYNC, FREE or DISCARD (of [`abi::retire`]) on one base; see [`RegistryTable::retire`].
+    pub fn retire(&self, base: &Base, action: u32) -> Result<()> {
+        let mut record = RecordSpace::new();
+        // SAFETY: the pointers live through the call.
+        let code = unsafe { (self.table().retire)(self.table().context, base, action, record.as_mut_ptr()) };
+        record.check(code)
+    }
+
+    /// See [`RegistryTable::detach`].
+    pub fn detach(&self, base: &Base, space: u32) -> Result<()> {
+        let mut record = RecordSpace::new();
+        // SAFETY: the pointers live through the call.
+        let code = unsafe { (self.table().detach)(self.table().context, base, space, record.as_mut_ptr()) };
+        record.check(code)
+    }
+
+    /// See [`RegistryTable::residency`].
+    pub fn residency(&self, base: &Base) -> Residency {
+        let mut residency = Residency::default();
+        // SAFETY: the pointers live through the call.
+        unsafe { (self.table().residency)(self.table().context, base, &mut residency) };
+        residency
+    }
+
+    /// Copies the elements of a view to host memory; see [`RegistryTable::read`].
+    pub fn read(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        let mut record = RecordSpace::new();
+        // SAFETY: the pointers live through the call, and `memory` was vouched for.
+        let code =
+            unsafe { (self.table().read)(self.table().context, base, &view_spec(view), memory, record.as_mut_ptr()) };
+        record.check(code).map_err(Error::unplaced)
+    }
+
+    /// Overwrites the elements of a view from host memory; see [`RegistryTable::write`].
+    pub fn write(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        let mut record = RecordSpace::new();
+        // SAFETY: the pointers live through the call, and `memory` was vouched for.
+        let code =
+            unsafe { (self.table().write)(self.table().context, base, &view_spec(view), memory, record.as_mut_ptr()) };
+        record.check(code).map_err(Error::unplaced)
     }
 
     /// The access of an output that covers the whole base (`whole`) or a part of it.

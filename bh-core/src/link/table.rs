@@ -1,8 +1,15 @@
 //! The functions through which a parent calls its child: C entry points of [`Link`].
 
 use super::*;
-use crate::abi::{ABI_VERSION, ComponentTable, Status};
+use crate::abi::{
+    Adoption, ComponentTable, Evaluation, Export, ExportRequest, HostMemory, Residency, ScalarOperation, Served,
+    Status, Wire, WireAnswer,
+};
+use crate::component::{Registry, Ticket, defaults, slot_answer};
+use crate::for_each_slot;
+use crate::foreign::raw_answer;
 use crate::guard::{guard, panic_text};
+use bh_bytecode::{Opcode, View};
 
 /// A table in a static.
 pub(super) struct SharedTable(pub(super) ComponentTable);
@@ -10,27 +17,67 @@ pub(super) struct SharedTable(pub(super) ComponentTable);
 // SAFETY: the table is immutable and its pointers lead to statics.
 unsafe impl Sync for SharedTable {}
 
-pub(super) static LINK_TABLE: SharedTable = SharedTable(ComponentTable {
-    struct_size: size_of::<ComponentTable>(),
-    abi_version: ABI_VERSION,
-    kind: 0,
-    name: c"link".as_ptr(),
-    version: c"bh".as_ptr(),
-    keys: ptr::null(),
-    create: None,
-    destroy: None,
-    capabilities: Some(capabilities),
-    bind: Some(bind),
-    supports: Some(supports),
-    execute: Some(execute),
-    wait: Some(wait),
-    map: Some(map),
-    unmap: Some(unmap),
-    adopt: Some(adopt),
-    pin: Some(pin),
-    extmethod: Some(extmethod),
-    message: Some(message),
-});
+macro_rules! link_slots {
+    (
+        special { $($special:tt)* }
+        plain {
+            $($(#[doc = $doc:literal])*
+            $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
+        }
+    ) => {
+        pub(super) static LINK_TABLE: SharedTable = SharedTable(ComponentTable {
+            capabilities: Some(capabilities),
+            supports: Some(supports),
+            execute: Some(execute),
+            predict: Some(predict),
+            message: Some(message),
+            $($name: Some($name),)*
+            ..ComponentTable::empty(0, c"link".as_ptr(), c"bh".as_ptr())
+        });
+
+        $(unsafe extern "C" fn $name(
+            context: *mut c_void,
+            $($argument: <$kind as Wire>::Raw,)*
+            $(place: *mut <$answer as WireAnswer>::Raw,)?
+            error: *mut ErrorRecord,
+        ) -> Status {
+            guard(error, || {
+                // SAFETY: a link's handle; the caller vouches for the arguments and its place for the answer.
+                unsafe { finish!(link(context).$name($($argument),*)?, place $($answer)?) };
+                Ok(())
+            })
+        })*
+
+        impl Link {
+            $(forward!($forwarding $name($($argument: $kind),*) ($($answer)?) $default);)*
+        }
+    };
+}
+/// Writes the answer of a slot that has one.
+macro_rules! finish {
+    ($found:expr, $place:ident) => {
+        $found
+    };
+    ($found:expr, $place:ident $answer:ty) => {
+        $place.write($found)
+    };
+}
+/// The link's part in a slot: own component, else first child, else the default.
+macro_rules! forward {
+    (host $name:ident($($argument:ident: $kind:ty),*) ($($answer:ty)?) $default:ident) => {};
+    (forward $name:ident($($argument:ident: $kind:ty),*) ($($answer:ty)?) $default:ident) => {
+        pub(super) fn $name(&self, $($argument: <$kind as Wire>::Raw),*) -> Result<raw_answer!($($answer)?)> {
+            match (self.foreign().$name($($argument),*), self.child()) {
+                (Some(result), _) => result,
+                (None, Some(child)) => child.$name($($argument),*),
+                (None, None) => {
+                    defaults::$default(self.label()).map(|answer: slot_answer!($($answer)?)| answer.to_raw())
+                }
+            }
+        }
+    };
+}
+for_each_slot!(link_slots);
 
 /// # Safety
 /// `context` must be the context of a handle whose link still lives.
@@ -42,11 +89,6 @@ unsafe fn link<'a>(context: *mut c_void) -> &'a Link {
 unsafe extern "C" fn capabilities(context: *mut c_void, capabilities: *mut Capabilities) {
     // SAFETY: a link's handle, and the caller's place for the result.
     unsafe { *capabilities = link(context).capabilities }
-}
-
-unsafe extern "C" fn bind(context: *mut c_void, registry: *const RegistryTable, error: *mut ErrorRecord) -> Status {
-    // SAFETY: a link's handle.
-    guard(error, || unsafe { link(context) }.bind(registry))
 }
 
 unsafe extern "C" fn supports(context: *mut c_void, batch: *const BatchTables, block: u32) -> i32 {
@@ -61,71 +103,34 @@ unsafe extern "C" fn execute(
     blocks: *const u32,
     block_count: usize,
     ticket: *mut u64,
+    report: *mut ReportRecord,
     error: *mut ErrorRecord,
 ) -> Status {
     guard(error, || {
         // SAFETY: a link's handle; the tables and the list live through the call.
         unsafe {
             let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
-            let (result, given) = link(context).execute(&(*batch).as_ref(), blocks);
+            let (result, given) = link(context).execute(&(*batch).as_ref(), blocks, report);
             *ticket = given;
             result
         }
     })
 }
 
-unsafe extern "C" fn wait(context: *mut c_void, ticket: u64, error: *mut ErrorRecord) -> Status {
-    // SAFETY: a link's handle.
-    guard(error, || unsafe { link(context) }.wait(ticket))
-}
-
-unsafe extern "C" fn map(
+unsafe extern "C" fn predict(
     context: *mut c_void,
-    base: *const Base,
-    view: *const ViewSpec,
-    access: u32,
-    data: *mut *mut c_void,
+    batch: *const BatchTables,
+    blocks: *const u32,
+    block_count: usize,
+    prediction: *mut Prediction,
     error: *mut ErrorRecord,
 ) -> Status {
     guard(error, || {
-        // SAFETY: a link's handle; the pointers live through the call.
-        unsafe { *data = link(context).map(&*base, view, access)? };
-        Ok(())
-    })
-}
-
-unsafe extern "C" fn unmap(context: *mut c_void, base: *const Base, error: *mut ErrorRecord) -> Status {
-    // SAFETY: a link's handle; the base lives through the call.
-    guard(error, || unsafe { link(context).unmap(&*base) })
-}
-
-unsafe extern "C" fn adopt(
-    context: *mut c_void,
-    base: *const Base,
-    data: *mut c_void,
-    release: Option<ReleaseFn>,
-    argument: *mut c_void,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: a link's handle; the base lives through the call.
-    guard(error, || unsafe { link(context).adopt(&*base, data, release, argument) })
-}
-
-unsafe extern "C" fn pin(context: *mut c_void, base: *const Base, pinned: i32, error: *mut ErrorRecord) -> Status {
-    // SAFETY: a link's handle; the base lives through the call.
-    guard(error, || unsafe { link(context).pin(&*base, pinned) })
-}
-
-unsafe extern "C" fn extmethod(
-    context: *mut c_void,
-    name: *const c_char,
-    opcode: u16,
-    known: *mut i32,
-    error: *mut ErrorRecord,
-) -> Status {
-    guard(error, || {
-        // SAFETY: a link's handle; the pointers live through the call.
-        unsafe { *known = i32::from(link(context).extmethod(CStr::from_ptr(name), opcode)?) };
+        // SAFETY: a link's handle; the tables and the list live through the call.
+        unsafe {
+            let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
+            *prediction = link(context).predict(&*batch, blocks)?;
+        }
         Ok(())
     })
 }

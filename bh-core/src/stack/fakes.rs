@@ -1,15 +1,11 @@
 //! Components with scripted behaviour, for the tests of the stack.
 
-use crate::abi::{
-    AttachmentOps, BatchTables, Buffer, Capabilities, ErrorRecord, RegistryTable, Status, ViewSpec, capability, kind,
-    status,
-};
-use crate::component::enter_block;
+use crate::abi::{self, Capabilities, RegistryTable, capability, kind, status};
+use crate::component::{RegistryService, enter_block, registry_table};
 use crate::export::LazyTable;
-use crate::{Child, Component, Error, Host, Registry, Result, Ticket};
+use crate::{Child, Component, Error, Host, Registry, Report, Result, Ticket};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode, View};
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::fmt::Write;
 use std::ptr;
 use std::sync::Mutex;
@@ -44,70 +40,23 @@ fn names(batch: &BatchRef<'_>, block: u32) -> String {
     names.join(" ")
 }
 
-fn book<'a>(context: *mut c_void) -> std::sync::MutexGuard<'a, Book> {
-    // SAFETY: the context is the node's book.
-    unsafe { &*context.cast::<Mutex<Book>>() }.lock().unwrap()
-}
+impl RegistryService for Mutex<Book> {
+    fn acquire(&self, base: &Base, _: u32, _: u32) -> Result<abi::Loan> {
+        match self.lock().unwrap().poisoned.get(&base.id) {
+            Some(error) => Err(error.clone()),
+            None => Ok(abi::Loan { data: ptr::null_mut(), bytes: 0, token: 0 }),
+        }
+    }
 
-unsafe extern "C" fn poison(context: *mut c_void, base: *const Base, error: *const ErrorRecord) {
-    // SAFETY: the pointers live through the call.
-    let (base, error) = unsafe { (&*base, Error::read((*error).status, &*error)) };
-    book(context).poisoned.insert(base.id, error);
-}
+    fn release(&self, _: u64) {}
 
-unsafe extern "C" fn block_done(context: *mut c_void, batch: *const BatchTables, block: u32) {
-    // SAFETY: the pointers live through the call.
-    let batch = unsafe { (*batch).as_ref() };
-    let _ = write!(book(context).log, "done[{}] ", names(&batch, block));
-}
+    fn poison(&self, base: &Base, error: Error) {
+        self.lock().unwrap().poisoned.insert(base.id, error);
+    }
 
-unsafe extern "C" fn new_space(_: *mut c_void) -> u32 {
-    1
-}
-
-unsafe extern "C" fn acquire(
-    context: *mut c_void,
-    base: *const Base,
-    _: u32,
-    _: u32,
-    _: *mut Buffer,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: the pointers live through the call.
-    let (base, record) = unsafe { (&*base, &mut *error) };
-    book(context).poisoned.get(&base.id).map_or(status::OK, |error| error.write(record))
-}
-
-unsafe extern "C" fn release(_: *mut c_void, _: *const Buffer) {}
-
-unsafe extern "C" fn fresh(_: *mut c_void, _: *const Base, _: *mut Buffer, _: *mut ErrorRecord) -> Status {
-    status::UNSUPPORTED
-}
-
-unsafe extern "C" fn commit_rename(_: *mut c_void, _: *const Base, _: *const Buffer, _: *mut ErrorRecord) -> Status {
-    status::UNSUPPORTED
-}
-
-unsafe extern "C" fn alias(
-    _: *mut c_void,
-    _: *const Base,
-    _: *const Base,
-    _: *const ViewSpec,
-    _: *mut ErrorRecord,
-) -> Status {
-    status::UNSUPPORTED
-}
-
-unsafe extern "C" fn attach(
-    _: *mut c_void,
-    _: *const Base,
-    _: u32,
-    _: *mut c_void,
-    _: i32,
-    _: *const AttachmentOps,
-    _: *mut ErrorRecord,
-) -> Status {
-    status::UNSUPPORTED
+    fn block_done(&self, batch: &BatchRef<'_>, block: u32) {
+        let _ = write!(self.lock().unwrap().log, "done[{}] ", names(batch, block));
+    }
 }
 
 impl Component for FakeNode {
@@ -119,19 +68,8 @@ impl Component for FakeNode {
         let mut children = children.into_iter();
         let mut child = children.next().ok_or_else(|| Error::new(status::INIT, "no engine"))?;
         let book = Box::new(Mutex::new(Book::default()));
-        let registry = Box::new(RegistryTable {
-            struct_size: size_of::<RegistryTable>(),
-            context: ptr::from_ref(&*book).cast_mut().cast(),
-            new_space,
-            acquire,
-            release,
-            fresh,
-            commit_rename,
-            alias,
-            attach,
-            poison,
-            block_done,
-        });
+        // SAFETY: the book is boxed and lives as long as the node.
+        let registry = Box::new(unsafe { registry_table::<Mutex<Book>>(&*book) });
         // SAFETY: the node outlives the engines below it.
         child.bind(unsafe { Registry::new(&*registry) })?;
         for mut sibling in children {
@@ -203,7 +141,7 @@ impl Component for FakeEngine {
         instrs.len() <= largest && !instrs.iter().any(refused)
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
         for &block in blocks {
             if self.host.config("unnamed").is_none() {
                 enter_block(block);
@@ -277,16 +215,16 @@ impl Component for FakeFilter {
         Some(&mut self.child)
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         match self.mode.as_str() {
             "panic" => panic!("index out of luck"),
             "fail" => Err(Error::new(status::FILE, "no patience")),
             "spoil" => {
                 let mut batch: Batch = batch.to_owned();
                 batch.views[0].start = 1000;
-                self.child.execute(&batch.as_ref(), blocks)
+                self.child.execute(&batch.as_ref(), blocks, report)
             }
-            _ => self.child.execute(batch, blocks),
+            _ => self.child.execute(batch, blocks, report),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::fakes::{ENGINE, FILTER, FakeEngine, FakeFilter, FakeNode, NODE, STRAN
 use super::*;
 use crate::abi::{ABI_VERSION, ComponentTable, access, kind, status};
 use bh_bytecode::{Base, Batch, DType, Instr, Operand, View};
-use std::ptr;
+use std::ffi::c_void;
 
 /// A config with the fake components and these stacks and sections.
 fn config(text: &str) -> Config {
@@ -118,27 +118,7 @@ fn null_slots_forward_to_the_child() {
 
 /// An engine's table without functions.
 fn nothing() -> ComponentTable {
-    ComponentTable {
-        struct_size: size_of::<ComponentTable>(),
-        abi_version: ABI_VERSION,
-        kind: kind::ENGINE,
-        name: c"empty".as_ptr(),
-        version: c"1".as_ptr(),
-        keys: ptr::null(),
-        create: None,
-        destroy: None,
-        capabilities: None,
-        bind: None,
-        supports: None,
-        execute: None,
-        wait: None,
-        map: None,
-        unmap: None,
-        adopt: None,
-        pin: None,
-        extmethod: None,
-        message: None,
-    }
+    ComponentTable::empty(kind::ENGINE, c"empty".as_ptr(), c"1".as_ptr())
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crate::special::{self, Strided};
 use crate::sweep::SweepPlan;
 use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
-use bh_core::abi::{Buffer, status};
-use bh_core::{Error, Registry, Result};
+use bh_core::abi::status;
+use bh_core::{Error, Fresh, Loan, Registry, Result};
 use bh_fuser::lower::{BufferRef, Home, Special, Temporary};
 use bh_methods::Methods;
 use lent::Lent;
@@ -26,8 +26,8 @@ pub(super) struct Machine {
     binding: Binding,
     partials: Aligned,
     temporaries: Aligned,
-    lent: Vec<Buffer>,
-    fresh: Vec<Buffer>,
+    lent: Vec<Loan>,
+    fresh: Vec<Fresh>,
     /// One for each nest of a sweep, or program of a group.
     bindings: Vec<Binding>,
     gaps: Aligned,
@@ -60,9 +60,9 @@ impl Machine {
         }
         let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
         let result = lent.and_then(|()| self.work(batch, plan));
-        self.lent.iter().for_each(|buffer| registry.release(buffer));
+        self.lent.clear();
         if let Err(error) = result {
-            self.fresh.iter().for_each(|buffer| registry.release(buffer));
+            self.fresh.clear();
             return Err(error);
         }
         self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))
@@ -90,14 +90,14 @@ impl Machine {
 
     /// Makes the fresh memory that of the renamed bases; each comes with the base and view that become its alias.
     fn commit(
-        &self,
+        &mut self,
         registry: &Registry,
         batch: &BatchRef<'_>,
         renames: impl Iterator<Item = (u32, Option<(u32, u32)>)>,
     ) -> Result<()> {
-        for ((renamed, alias), buffer) in renames.zip(&self.fresh) {
+        for ((renamed, alias), fresh) in renames.zip(self.fresh.drain(..)) {
             let base = &batch.bases[renamed as usize];
-            registry.commit_rename(base, buffer)?;
+            registry.commit_rename(base, fresh)?;
             if let Some((alias, view)) = alias {
                 registry.alias(&batch.bases[alias as usize], base, &batch.view(view))?;
             }
@@ -151,9 +151,9 @@ impl Machine {
     pub(super) fn sweep(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<bool> {
         let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
         let result = lent.and_then(|()| self.run_sweep(batch, plan));
-        self.lent.iter().for_each(|buffer| registry.release(buffer));
+        self.lent.clear();
         if result.is_err() {
-            self.fresh.iter().for_each(|buffer| registry.release(buffer));
+            self.fresh.clear();
             return Ok(false);
         }
         self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
@@ -166,12 +166,12 @@ impl Machine {
         let data = |array: &u32| {
             let Some(known) = plan.arrays.get(*array as usize) else { return std::ptr::null_mut() };
             let buffer = match known.home {
-                Home::Base => plan.bases.iter().position(|lent| lent.base == known.base).map(|at| &self.lent[at]),
-                Home::Fresh => plan.renames.iter().position(|it| it.base == known.base).map(|at| &self.fresh[at]),
+                Home::Base => plan.bases.iter().position(|lent| lent.base == known.base).map(|at| self.lent[at].data()),
+                Home::Fresh => plan.renames.iter().position(|it| it.base == known.base).map(|at| self.fresh[at].data()),
                 Home::Temporary { .. } => return temporaries.wrapping_add(plan.temporaries[*array as usize]),
                 Home::Rolling { .. } => None,
             };
-            buffer.map_or(std::ptr::null_mut(), |buffer| buffer.data.cast::<u8>())
+            buffer.map_or(std::ptr::null_mut(), |data| data.cast::<u8>())
         };
         let swept = plan.nests.len() + plan.joined.len();
         let count = swept + plan.after.len();

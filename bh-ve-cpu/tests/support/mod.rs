@@ -10,11 +10,10 @@ pub mod tree;
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::Program;
-use bh_bytecode::{Base, Batch, BatchRef, Constant};
-use bh_core::abi::{
-    AttachmentOps, BatchTables, Buffer, ErrorRecord, HostTable, RegistryTable, Status, ViewSpec, status,
-};
-use bh_core::{Component, Host, Registry, Result};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, View};
+use bh_core::abi::{self, HostTable, ProgressFn, RegistryTable};
+use bh_core::component::{RegistryService, registry_table};
+use bh_core::{Component, Error, Host, Registry, Report, Result};
 use bh_ve_cpu::Engine;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -72,6 +71,7 @@ pub struct Driver {
     state: Box<State>,
     _host: Box<HostTable>,
     _registry: Box<RegistryTable>,
+    _service: Box<Service>,
 }
 
 unsafe fn state<'a>(context: *mut c_void) -> &'a mut State {
@@ -114,29 +114,6 @@ unsafe extern "C" fn trace_clock(_: *mut c_void) -> u64 {
 
 unsafe extern "C" fn trace(_: *mut c_void, _: *const c_char, _: u64, _: *const c_char) {}
 
-unsafe extern "C" fn new_space(_: *mut c_void) -> u32 {
-    1
-}
-
-unsafe extern "C" fn acquire(
-    context: *mut c_void,
-    base: *const Base,
-    _: u32,
-    _: u32,
-    buffer: *mut Buffer,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: valid for the call.
-    unsafe {
-        let (state, base) = (state(context), &*base);
-        let bytes = base.bytes() as usize;
-        let free = &mut state.free;
-        let block = state.bases.entry(base.id).or_insert_with(|| take(free, bytes));
-        *buffer = Buffer { data: block.data.cast(), bytes, token: base.id };
-    }
-    status::OK
-}
-
 fn take(free: &mut Vec<Block>, bytes: usize) -> Block {
     match free.iter().position(|block| block.bytes == bytes) {
         Some(at) => free.swap_remove(at),
@@ -144,82 +121,82 @@ fn take(free: &mut Vec<Block>, bytes: usize) -> Block {
     }
 }
 
-unsafe extern "C" fn release(_: *mut c_void, _: *const Buffer) {}
+/// The array registry: the driver's state, used from one thread at a time.
+struct Service(*mut State);
 
-unsafe extern "C" fn fresh(
-    context: *mut c_void,
-    base: *const Base,
-    buffer: *mut Buffer,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: valid for the call.
-    unsafe {
-        let (state, base) = (state(context), &*base);
+// SAFETY: the engine calls the registry from the thread that calls the engine.
+unsafe impl Sync for Service {}
+
+impl Service {
+    #[allow(clippy::mut_from_ref)]
+    fn state(&self) -> &mut State {
+        // SAFETY: the driver keeps its state boxed, and calls come from one thread.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl RegistryService for Service {
+    fn acquire(&self, base: &Base, _: u32, _: u32) -> Result<abi::Loan> {
+        let state = self.state();
+        let bytes = base.bytes() as usize;
+        let free = &mut state.free;
+        let block = state.bases.entry(base.id).or_insert_with(|| take(free, bytes));
+        Ok(abi::Loan { data: block.data.cast(), bytes, token: 1 })
+    }
+
+    fn release(&self, _: u64) {}
+
+    fn fresh(&self, base: &Base) -> Result<abi::Fresh> {
+        let state = self.state();
         let bytes = base.bytes() as usize;
         let block = take(&mut state.free, bytes);
         // What happens to be there must not be taken for a result.
-        ptr::write_bytes(block.data, 0xa5, bytes);
-        *buffer = Buffer { data: block.data.cast(), bytes, token: base.id };
+        // SAFETY: the block has this size.
+        unsafe { ptr::write_bytes(block.data, 0xa5, bytes) };
+        let data = block.data.cast();
         state.fresh.insert(base.id, block);
+        Ok(abi::Fresh { data, bytes, token: base.id })
     }
-    status::OK
-}
 
-unsafe extern "C" fn commit_rename(
-    context: *mut c_void,
-    base: *const Base,
-    _: *const Buffer,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: valid for the call.
-    unsafe {
-        let (state, id) = (state(context), (*base).id);
+    fn commit_rename(&self, base: &Base, _: u64) -> Result<()> {
+        let (state, id) = (self.state(), base.id);
         let block = state.fresh.remove(&id).unwrap();
         if let Some(old) = state.bases.insert(id, block) {
             state.free.push(old);
         }
+        Ok(())
     }
-    status::OK
-}
 
-unsafe extern "C" fn alias(
-    context: *mut c_void,
-    alias: *const Base,
-    base: *const Base,
-    view: *const ViewSpec,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: valid for the call.
-    unsafe {
-        let (state, alias, base, view) = (state(context), &*alias, &*base, &*view);
-        let rank = view.rank as usize;
-        let shape = std::slice::from_raw_parts(view.shape, rank);
-        let stride = std::slice::from_raw_parts(view.stride, rank);
+    fn alias(&self, alias: &Base, base: &Base, view: &View) -> Result<()> {
+        let state = self.state();
         let (size, source) = (base.dtype().size(), state.bases[&base.id].bytes());
         let block = Block::new(alias.bytes() as usize);
-        for (at, offset) in bh_bytecode::interp::offsets(view.start, shape, stride).enumerate() {
-            ptr::copy_nonoverlapping(source[offset as usize * size..].as_ptr(), block.data.add(at * size), size);
+        for (at, offset) in bh_bytecode::interp::offsets(view.start(), view.shape(), view.stride()).enumerate() {
+            // SAFETY: the view fits the base, and the block has room for its elements.
+            unsafe {
+                ptr::copy_nonoverlapping(source[offset as usize * size..].as_ptr(), block.data.add(at * size), size);
+            }
         }
         state.bases.insert(alias.id, block);
+        Ok(())
     }
-    status::OK
+
+    fn poison(&self, _: &Base, _: Error) {}
+
+    fn block_done(&self, _: &BatchRef<'_>, _: u32) {}
 }
 
-unsafe extern "C" fn attach(
-    _: *mut c_void,
-    _: *const Base,
-    _: u32,
-    _: *mut c_void,
-    _: i32,
-    _: *const AttachmentOps,
-    _: *mut ErrorRecord,
-) -> Status {
-    status::UNSUPPORTED
+unsafe extern "C" fn progress(_: *mut c_void) {}
+
+unsafe extern "C" fn set_progress(_: *mut c_void, _: Option<ProgressFn>, _: *mut c_void) {}
+
+unsafe extern "C" fn handle(_: *mut c_void, _: *const c_char) -> *mut c_void {
+    ptr::null_mut()
 }
 
-unsafe extern "C" fn poison(_: *mut c_void, _: *const Base, _: *const ErrorRecord) {}
-
-unsafe extern "C" fn block_done(_: *mut c_void, _: *const BatchTables, _: u32) {}
+unsafe extern "C" fn memory_left(_: *mut c_void) -> u64 {
+    u64::MAX
+}
 
 unsafe extern "C" fn reply(_: *mut c_void, _: *const c_char, _: usize) {}
 
@@ -243,25 +220,19 @@ impl Driver {
             trace_clock,
             trace,
             reply,
+            progress,
+            set_progress,
+            handle,
+            memory_left,
         });
-        let registry = Box::new(RegistryTable {
-            struct_size: size_of::<RegistryTable>(),
-            context,
-            new_space,
-            acquire,
-            release,
-            fresh,
-            commit_rename,
-            alias,
-            attach,
-            poison,
-            block_done,
-        });
+        let service = Box::new(Service(context.cast()));
+        // SAFETY: the service is boxed and lives as long as the driver.
+        let registry = Box::new(unsafe { registry_table::<Service>(&*service) });
         // SAFETY: the tables live as long as the engine.
         let (host_ref, registry_ref) = unsafe { (Host::new(&*host), Registry::new(&*registry)) };
         let mut engine = Engine::create(host_ref, Vec::new())?;
         engine.bind(registry_ref)?;
-        Ok(Driver { engine, state, _host: host, _registry: registry })
+        Ok(Driver { engine, state, _host: host, _registry: registry, _service: service })
     }
 
     /// Gives a base its data.
@@ -299,7 +270,7 @@ impl Driver {
 
     /// Runs all blocks.
     pub fn run(&mut self, batch: &BatchRef<'_>) -> Result<()> {
-        self.engine.execute(batch, &[]).map(|_| ())
+        self.engine.execute(batch, &[], &mut Report::none()).map(|_| ())
     }
 
     /// Runs a batch, with this partition, on a memory, and returns what the memory has then.

@@ -4,9 +4,8 @@ use super::Arrays;
 use super::state::{Leak, State, state_of};
 use crate::buffer::NONE;
 use bh_bytecode::Base;
-use bh_core::abi::{ReleaseFn, status};
+use bh_core::abi::{Adoption, Loan, status};
 use bh_core::error::{Error, Result};
-use std::ffi::c_void;
 
 impl Arrays {
     /// Marks a base as lost; its first error stays.
@@ -24,13 +23,9 @@ impl Arrays {
     }
 
     /// Takes the user's memory as a base's data.
-    pub fn adopt(
-        &mut self,
-        base: &Base,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
+    pub fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
+        let data = adoption.data().cast::<u8>();
+        let (release, argument) = adoption.release();
         if data.is_null() && base.len > 0 {
             return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
         }
@@ -61,7 +56,9 @@ impl Arrays {
     }
 
     /// Notes that a loan of the host buffer lasts until `unmap`.
-    pub fn mapped(&mut self, id: u64) {
+    pub fn mapped(&mut self, id: u64, loan: &Loan) {
+        // The reference stays; `unmap` ends it.
+        self.loans.end(loan.token);
         if let Some(state) = self.bases.get_mut(&id) {
             state.maps += 1;
         }

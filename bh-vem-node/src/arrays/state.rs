@@ -2,7 +2,7 @@
 
 use crate::buffer::NONE;
 use bh_bytecode::{Base, DType, View};
-use bh_core::abi::{AttachmentOps, Buffer, status};
+use bh_core::abi::{AttachmentOps, Loan, status};
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -107,7 +107,7 @@ pub struct Transfer {
 /// What comes next in an `acquire`.
 pub enum Step {
     /// It is done.
-    Ready(Buffer),
+    Ready(Loan),
     /// Make this transfer, finish it, and try again.
     Transfer(Transfer),
     /// Another thread is transferring the base; try again when it is done.
@@ -123,23 +123,6 @@ pub struct Leak {
     pub dtype: DType,
     /// Elements.
     pub len: i64,
-}
-
-const HOST_TOKEN: u64 = 1;
-
-/// The name of a loan of a host buffer.
-pub fn token_of(buffer: u32) -> u64 {
-    u64::from(buffer) << 2 | HOST_TOKEN
-}
-
-/// The name of a loan of an attachment.
-pub fn attachment_token_of(attachment: u32) -> u64 {
-    u64::from(attachment) << 2 | 2
-}
-
-/// The host buffer that a loan is of, if it is of one.
-pub fn buffer_of(token: u64) -> Option<u32> {
-    (token & 3 == HOST_TOKEN).then_some((token >> 2) as u32)
 }
 
 /// The state of a base, made if need be. Fails if the base was known with another type or length.

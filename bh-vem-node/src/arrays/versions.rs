@@ -1,11 +1,12 @@
 //! Versions and copies of a base: renames, lazy copies of parts (aliases), and copies in engines' spaces.
 
 use super::Arrays;
-use super::state::{Alias, Transfer, buffer_of, state_of, token_of, unknown};
+use super::state::{Alias, Transfer, state_of, unknown};
 use crate::buffer::NONE;
 use crate::copy::gather;
+use crate::loans::Lent;
 use bh_bytecode::{Base, View};
-use bh_core::abi::{AttachmentOps, Buffer, HOST_SPACE, status};
+use bh_core::abi::{AttachmentOps, Fresh, HOST_SPACE, status};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 use std::ptr;
@@ -114,19 +115,40 @@ impl Arrays {
     }
 
     /// A second buffer for a base.
-    pub fn fresh(&mut self, base: &Base) -> Result<Buffer> {
+    pub fn fresh(&mut self, base: &Base) -> Result<Fresh> {
         let bytes = state_of(&mut self.bases, base)?.bytes();
         let index = self.buffers.allocate(bytes, false)?;
         let data = self.buffers.get(index).data.cast();
-        Ok(Buffer { data, bytes, token: token_of(index) })
+        Ok(Fresh { data, bytes, token: self.loans.begin(Lent::Fresh(index)) })
+    }
+
+    /// Gives up a second buffer.
+    pub fn drop_fresh(&mut self, token: u64) {
+        match self.loans.get(token) {
+            Some(Lent::Fresh(index)) => {
+                self.loans.end(token);
+                self.buffers.unref(index);
+            }
+            _ => self.wrong_releases.add(1),
+        }
     }
 
     /// Replaces a base's buffer by a fresh one, whose loan ends. A buffer that must stay gets the content instead.
-    pub fn commit_rename(&mut self, base: &Base, fresh: &Buffer) -> Result<()> {
-        let state = state_of(&mut self.bases, base)?;
-        let Some(index) = buffer_of(fresh.token).filter(|&index| self.buffers.exists(index)) else {
+    pub fn commit_rename(&mut self, base: &Base, token: u64) -> Result<()> {
+        let Some(Lent::Fresh(index)) = self.loans.get(token) else {
             return Err(Error::new(status::HANDLE, format!("rename of base {}: no buffer of `fresh`", base.id)));
         };
+        self.loans.end(token);
+        let outcome = self.replace_buffer(base, index);
+        if outcome.is_err() {
+            self.buffers.unref(index);
+        }
+        outcome
+    }
+
+    /// Makes a buffer that of a base; the reference to it is the base's then, unless this fails.
+    fn replace_buffer(&mut self, base: &Base, index: u32) -> Result<()> {
+        let state = state_of(&mut self.bases, base)?;
         if self.buffers.get(index).bytes != state.bytes() {
             return Err(Error::new(status::ARGUMENT, format!("rename of base {}: the buffer's size differs", base.id)));
         }

@@ -2,8 +2,8 @@
 
 use crate::registry::ArrayRegistry;
 use bh_bytecode::{Base, DType};
-use bh_core::abi::{AttachmentOps, ErrorRecord, HostTable, RegistryTable, Status, access, status};
-use bh_core::component::{Host, Registry};
+use bh_core::abi::{AttachmentOps, ErrorRecord, HostTable, ProgressFn, RegistryTable, Status, access, status};
+use bh_core::component::{Host, Registry, registry_table};
 use bh_core::error::Error;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -83,6 +83,18 @@ unsafe extern "C" fn trace(_: *mut c_void, _: *const c_char, _: u64, _: *const c
 
 unsafe extern "C" fn reply(_: *mut c_void, _: *const c_char, _: usize) {}
 
+unsafe extern "C" fn progress(_: *mut c_void) {}
+
+unsafe extern "C" fn set_progress(_: *mut c_void, _: Option<ProgressFn>, _: *mut c_void) {}
+
+unsafe extern "C" fn handle(_: *mut c_void, _: *const c_char) -> *mut c_void {
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn memory_left(_: *mut c_void) -> u64 {
+    u64::MAX
+}
+
 impl FakeHost {
     /// A host that may give out so many bytes (0: any number).
     pub fn new(limit: usize) -> FakeHost {
@@ -99,6 +111,10 @@ impl FakeHost {
             trace_clock,
             trace,
             reply,
+            progress,
+            set_progress,
+            handle,
+            memory_left,
         });
         FakeHost { state, table }
     }
@@ -137,7 +153,8 @@ impl Fixture {
     pub fn with_limit(limit: usize) -> Fixture {
         let fake = FakeHost::new(limit);
         let registry = Box::new(ArrayRegistry::new(fake.host()));
-        let table = Box::new(registry.table());
+        // SAFETY: the registry is boxed and lives as long as the fixture.
+        let table = Box::new(unsafe { registry_table::<ArrayRegistry>(&*registry) });
         Fixture { table, registry, fake }
     }
 
@@ -156,8 +173,7 @@ impl Fixture {
     pub fn write(&self, base: &Base, access: u32, values: &[i32]) {
         let loan = self.engine().acquire(base, access).unwrap();
         // SAFETY: the loan has room for the base's elements.
-        unsafe { ptr::copy_nonoverlapping(values.as_ptr(), loan.data.cast::<i32>(), values.len()) };
-        self.engine().release(&loan);
+        unsafe { ptr::copy_nonoverlapping(values.as_ptr(), loan.data().cast::<i32>(), values.len()) };
     }
 }
 
@@ -172,8 +188,7 @@ impl Drop for Fixture {
 pub fn values(engine: &Registry, base: &Base) -> Result<Vec<i32>, Error> {
     let loan = engine.acquire(base, access::READ)?;
     // SAFETY: the loan has room for the base's elements.
-    let values = unsafe { std::slice::from_raw_parts(loan.data.cast::<i32>(), base.len as usize) }.to_vec();
-    engine.release(&loan);
+    let values = unsafe { std::slice::from_raw_parts(loan.data().cast::<i32>(), base.len as usize) }.to_vec();
     Ok(values)
 }
 
@@ -229,4 +244,13 @@ unsafe extern "C" fn drop_copy(_: *mut c_void, handle: *mut c_void) {
 }
 
 /// The device's functions.
-pub const DEVICE: AttachmentOps = AttachmentOps { context: ptr::null_mut(), to_host, drop: drop_copy };
+pub const DEVICE: AttachmentOps = AttachmentOps {
+    struct_size: size_of::<AttachmentOps>(),
+    context: ptr::null_mut(),
+    to_host,
+    drop: drop_copy,
+    read: None,
+    write: None,
+    prefetch: None,
+    clone: None,
+};

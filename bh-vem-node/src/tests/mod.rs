@@ -3,7 +3,7 @@
 mod fake;
 
 use bh_bytecode::{Batch, Instr, Opcode, Operand, View};
-use bh_core::abi::{HOST_SPACE, access, status};
+use bh_core::abi::{Adoption, HOST_SPACE, ReleaseFn, access, adopt, memory, status};
 use bh_core::error::Error;
 use fake::{DEVICE, DeviceCopy, Fixture, ints, values};
 use std::ffi::c_void;
@@ -36,8 +36,8 @@ fn a_loan_outlives_the_base() {
     f.registry.with(|arrays| arrays.discard(&a)).unwrap();
     assert_eq!(f.fake.live(), 16);
     // SAFETY: the loan keeps the buffer.
-    assert_eq!(unsafe { *loan.data.cast::<i32>().add(3) }, 4);
-    f.engine().release(&loan);
+    assert_eq!(unsafe { *loan.data().cast::<i32>().add(3) }, 4);
+    drop(loan);
     assert_eq!(f.fake.live(), 0);
     assert_eq!(f.registry.with(|arrays| arrays.leaks()), []);
 }
@@ -83,16 +83,16 @@ fn renames_swap_buffers_under_loans() {
     let old = f.engine().acquire(&a, access::READ).unwrap();
     let fresh = f.engine().fresh(&a).unwrap();
     // SAFETY: room for three elements.
-    unsafe { fresh.data.cast::<i32>().copy_from([7, 8, 9].as_ptr(), 3) };
-    f.engine().commit_rename(&a, &fresh).unwrap();
+    unsafe { fresh.data().cast::<i32>().copy_from([7, 8, 9].as_ptr(), 3) };
+    f.engine().commit_rename(&a, fresh).unwrap();
     assert_eq!(f.values(&a).unwrap(), [7, 8, 9]);
     // SAFETY: the loan keeps the old buffer.
-    assert_eq!(unsafe { *old.data.cast::<i32>() }, 1);
-    f.engine().release(&old);
+    assert_eq!(unsafe { *old.data().cast::<i32>() }, 1);
+    drop(old);
     assert_eq!(f.fake.live(), 12);
     // A fresh buffer that is not needed after all.
     let fresh = f.engine().fresh(&a).unwrap();
-    f.engine().release(&fresh);
+    drop(fresh);
     assert_eq!(f.fake.live(), 12);
 }
 
@@ -105,13 +105,13 @@ fn renaming_a_pinned_base_copies_into_place() {
     let before = f.engine().acquire(&a, access::READ).unwrap();
     let fresh = f.engine().fresh(&a).unwrap();
     // SAFETY: room for two elements.
-    unsafe { fresh.data.cast::<i32>().copy_from([5, 6].as_ptr(), 2) };
-    f.engine().commit_rename(&a, &fresh).unwrap();
+    unsafe { fresh.data().cast::<i32>().copy_from([5, 6].as_ptr(), 2) };
+    f.engine().commit_rename(&a, fresh).unwrap();
     let after = f.engine().acquire(&a, access::READ).unwrap();
-    assert_eq!(before.data, after.data);
+    assert_eq!(before.data(), after.data());
     assert_eq!(f.values(&a).unwrap(), [5, 6]);
-    f.engine().release(&before);
-    f.engine().release(&after);
+    drop(before);
+    drop(after);
     f.registry.with(|arrays| arrays.pin(&a, false)).unwrap();
     assert!(f.registry.with(|arrays| arrays.pin(&a, false)).is_err());
 }
@@ -159,10 +159,10 @@ fn double_buffering_needs_two_buffers_and_no_copy() {
         let old = f.engine().acquire(&grid, access::READ).unwrap();
         let fresh = f.engine().fresh(&grid).unwrap();
         // SAFETY: room for 16 elements.
-        unsafe { std::slice::from_raw_parts_mut(fresh.data.cast::<i32>(), 16).fill(step) };
-        f.engine().commit_rename(&grid, &fresh).unwrap();
+        unsafe { std::slice::from_raw_parts_mut(fresh.data().cast::<i32>(), 16).fill(step) };
+        f.engine().commit_rename(&grid, fresh).unwrap();
         f.engine().alias(&work, &grid, &center).unwrap();
-        f.engine().release(&old);
+        drop(old);
         assert_eq!(f.fake.live(), 64, "the buffer before last is free again");
     }
     assert_eq!(f.fake.count("node.alias_copies"), 0);
@@ -188,19 +188,19 @@ fn devices_and_host_take_turns() {
     let (mine, other) = (f.engine().new_space(), f.engine().new_space());
     assert!(mine != HOST_SPACE && other != HOST_SPACE && mine != other);
     f.write(&a, ALL_NEW, &[1, 2, 3, 4]);
-    assert!(f.engine().acquire_in(&a, mine, access::READ).unwrap().data.is_null());
+    assert!(f.engine().acquire_in(&a, mine, access::READ).unwrap().data().is_null());
     let (uploaded, written) = (DeviceCopy::new(1), DeviceCopy::new(9));
     // SAFETY: the copies outlive the fixture's use of them.
     unsafe { f.engine().attach(&a, mine, uploaded.handle(), false, &DEVICE) }.unwrap();
     assert_eq!(f.values(&a).unwrap(), [1, 2, 3, 4], "the host copy is still valid");
     let loan = f.engine().acquire_in(&a, mine, access::READ).unwrap();
-    assert_eq!(loan.data, uploaded.handle());
+    assert_eq!(loan.data(), uploaded.handle());
     assert_eq!(uploaded.uses(), (0, 0));
     // That loan keeps the device copy although another device writes.
     // SAFETY: as above.
     unsafe { f.engine().attach(&a, other, written.handle(), true, &DEVICE) }.unwrap();
     assert_eq!((uploaded.uses(), f.fake.live()), ((0, 0), 0));
-    f.engine().release(&loan);
+    drop(loan);
     assert_eq!(uploaded.uses(), (0, 1));
     // The host reads: one download; both copies stay valid.
     assert_eq!(f.values(&a).unwrap(), [9; 4]);
@@ -222,8 +222,8 @@ fn a_write_on_the_device_makes_the_host_stale() {
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), false, &DEVICE) }.unwrap();
     let loan = f.engine().acquire_in(&a, space, access::WRITE).unwrap();
-    assert_eq!((loan.data, f.fake.live()), (copy.handle(), 0));
-    f.engine().release(&loan);
+    assert_eq!((loan.data(), f.fake.live()), (copy.handle(), 0));
+    drop(loan);
     assert_eq!(f.values(&a).unwrap(), [6; 4]);
     // Attaching the same handle again neither drops nor doubles it.
     // SAFETY: as above.
@@ -245,7 +245,7 @@ fn a_failing_download_is_reported_and_sync_poisons() {
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
     assert_eq!(f.values(&a).unwrap_err().status, status::DEVICE);
     assert_eq!(f.values(&a).unwrap_err().status, status::DEVICE);
-    f.registry.block_done(&system_batch(Opcode::Sync, &a).as_ref(), 0);
+    f.registry.finish_block(&system_batch(Opcode::Sync, &a).as_ref(), 0);
     assert_eq!(copy.uses(), (3, 1));
     assert_eq!(f.values(&a).unwrap_err().text, "the device is on fire");
 }
@@ -267,22 +267,27 @@ fn blocks_sync_free_and_discard() {
     let copy = DeviceCopy::new(8);
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
-    f.registry.block_done(&system_batch(Opcode::Sync, &a).as_ref(), 0);
+    f.registry.finish_block(&system_batch(Opcode::Sync, &a).as_ref(), 0);
     assert_eq!((copy.uses(), f.fake.live()), ((1, 0), 16));
-    f.registry.block_done(&system_batch(Opcode::Free, &a).as_ref(), 0);
+    f.registry.finish_block(&system_batch(Opcode::Free, &a).as_ref(), 0);
     assert_eq!((copy.uses(), f.fake.live()), ((1, 1), 0));
     assert_eq!(f.values(&a).unwrap(), [0; 4]);
-    f.registry.block_done(&system_batch(Opcode::Discard, &a).as_ref(), 0);
-    f.registry.block_done(&system_batch(Opcode::Discard, &contracted).as_ref(), 0);
+    f.registry.finish_block(&system_batch(Opcode::Discard, &a).as_ref(), 0);
+    f.registry.finish_block(&system_batch(Opcode::Discard, &contracted).as_ref(), 0);
     assert_eq!(f.fake.live(), 0);
     // A block that does not exist is no reason to fail.
-    f.registry.block_done(&system_batch(Opcode::Discard, &a).as_ref(), 7);
+    f.registry.finish_block(&system_batch(Opcode::Discard, &a).as_ref(), 7);
 }
 
 unsafe extern "C" fn count_release(argument: *mut c_void, data: *mut c_void) {
     assert!(!data.is_null());
     // SAFETY: the argument is the test's counter.
     unsafe { (*argument.cast::<AtomicUsize>()).fetch_add(1, Ordering::Relaxed) };
+}
+
+fn shared(data: *mut c_void, release: Option<ReleaseFn>, argument: *mut c_void) -> Adoption {
+    // SAFETY: the tests adopt memory of the base's size, or none.
+    unsafe { Adoption::new(data, adopt::SHARED, memory::HOST, release, argument) }
 }
 
 #[test]
@@ -293,25 +298,26 @@ fn adopted_memory_stays_in_place_until_discarded() {
     let released = AtomicUsize::new(0);
     let argument: *mut c_void = (&raw const released).cast_mut().cast();
     let data = memory.as_mut_ptr();
-    f.registry.with(|arrays| arrays.adopt(&a, data.cast(), Some(count_release), argument)).unwrap();
-    assert!(f.registry.with(|arrays| arrays.adopt(&a, data.cast(), None, ptr::null_mut())).is_err());
+    f.registry.with(|arrays| arrays.adopt(&a, &shared(data.cast(), Some(count_release), argument))).unwrap();
+    assert!(f.registry.with(|arrays| arrays.adopt(&a, &shared(data.cast(), None, ptr::null_mut()))).is_err());
     assert_eq!(f.values(&a).unwrap(), [1, 2, 3, 4]);
     f.engine().alias(&work, &a, &View::new(1, &[2], &[1]).unwrap()).unwrap();
     let loan = f.engine().acquire(&a, ALL_NEW).unwrap();
-    assert_eq!(loan.data, data.cast());
-    f.engine().release(&loan);
+    assert_eq!(loan.data(), data.cast());
+    drop(loan);
     assert_eq!(f.values(&work).unwrap(), [2, 3]);
     // A device writes; the next read brings it back to the same place.
     let (space, copy) = (f.engine().new_space(), DeviceCopy::new(5));
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
     let loan = f.engine().acquire(&a, access::READ).unwrap();
-    assert_eq!(loan.data, data.cast());
-    f.engine().release(&loan);
+    assert_eq!(loan.data(), data.cast());
+    drop(loan);
     f.registry.with(|arrays| arrays.discard(&a)).unwrap();
     assert_eq!(released.load(Ordering::Relaxed), 1);
     assert_eq!(memory, [5; 4]);
-    let error = f.registry.with(|arrays| arrays.adopt(&a, ptr::null_mut(), None, ptr::null_mut())).unwrap_err();
+    let error =
+        f.registry.with(|arrays| arrays.adopt(&a, &shared(ptr::null_mut(), None, ptr::null_mut()))).unwrap_err();
     assert_eq!(error.status, status::ARGUMENT);
 }
 
@@ -320,8 +326,8 @@ fn a_mapped_base_survives_its_discard() {
     let f = Fixture::new();
     let a = ints(1, 4);
     f.write(&a, ALL_NEW, &[1, 2, 3, 4]);
-    let loan = f.registry.acquire(&a, HOST_SPACE, access::READ).unwrap();
-    f.registry.with(|arrays| arrays.mapped(1));
+    let loan = f.registry.lend(&a, HOST_SPACE, access::READ).unwrap();
+    f.registry.with(|arrays| arrays.mapped(1, &loan));
     f.registry.with(|arrays| arrays.discard(&a)).unwrap();
     // SAFETY: the map keeps the memory.
     assert_eq!(unsafe { *loan.data.cast::<i32>() }, 1);

@@ -21,11 +21,11 @@ static bh_status to_host(void *context, void *handle, void *data, size_t bytes, 
     return BH_OK;
 }
 static void drop(void *context, void *handle) { (void)context, free(handle); }
-static const bh_attachment_ops OPERATIONS = {NULL, to_host, drop};
+static const bh_attachment_ops OPERATIONS = {.struct_size = sizeof(bh_attachment_ops), .to_host = to_host, .drop = drop};
 
 /* The base's copy here, brought from the host if need be (E-21, E-22). Scratch for contracted bases: E-16. */
 static bh_status borrow(engine *self, const bh_base *base, uint32_t access, double **data, bh_error_record *error) {
-    bh_buffer here, there;
+    bh_loan here, there;
     bh_status status = self->registry->acquire(self->registry->context, base, self->space, access, &here, error);
     if (status != BH_OK) return status;
     self->registry->release(self->registry->context, &here); /* calls are serialised: it stays until we return */
@@ -107,7 +107,8 @@ static int32_t supports(void *context, const bh_batch *batch, uint32_t block) {
 }
 
 static bh_status execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t block_count,
-                         uint64_t *ticket, bh_error_record *error) {
+                         uint64_t *ticket, bh_report *report, bh_error_record *error) {
+    (void)report;
     *ticket = 0; /* E-31: the work is done when this returns */
     size_t count = block_count ? block_count : batch->blocks.len; /* E-12 */
     for (size_t i = 0; i < count; i++) {

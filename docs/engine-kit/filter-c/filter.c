@@ -37,7 +37,7 @@ static bh_status create(const bh_host_table *host, const struct bh_child *childr
 /* The tables are lent and read-only (E-10). To rewrite, fill tables of your own, and a bh_batch that refers to them, and
  * pass that on; it must be a valid batch with the same effect on every base that is LIVE_OUT (E-50). The host checks. */
 static bh_status execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t block_count,
-                         uint64_t *ticket, bh_error_record *error) {
+                         uint64_t *ticket, bh_report *report, bh_error_record *error) {
     filter *self = context;
     size_t work = 0;
     for (size_t i = 0; i < batch->instrs.len; i++) {
@@ -50,7 +50,7 @@ static bh_status execute(void *context, const bh_batch *batch, const uint32_t *b
         snprintf(line, sizeof line, "a batch of %zu operations on %zu arrays", work, batch->bases.len);
         self->host->log(self->host->context, BH_LOG_INFO, line);
     }
-    return self->child.table->execute(self->child.context, batch, blocks, block_count, ticket, error);
+    return self->child.table->execute(self->child.context, batch, blocks, block_count, ticket, report, error);
 }
 
 /* Slots that are left out go to the child: capabilities, map, wait and so on. */

@@ -6,7 +6,7 @@ pub mod usage;
 use bh_bytecode::interp::{Interpreter, Memory};
 use bh_bytecode::{Base, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, capability, kind, status};
-use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
 use usage::{Use, block_usage};
 
@@ -43,7 +43,7 @@ impl Component for Interp {
         !batch.block_instrs(block).iter().any(|&instr| batch.instrs[instr as usize].opcode.is_extension())
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
         let registry =
             self.registry.ok_or_else(|| Error::new(status::INIT, "ve-interp has no data manager above it"))?;
         for &block in blocks {
@@ -95,16 +95,14 @@ fn load(registry: &Registry, base: &Base, wanted: &Use) -> Result<Vec<u8>> {
     }
     let loan = registry.acquire(base, bh_core::abi::access::READ)?;
     // SAFETY: the loan holds the whole base until it is released.
-    let bytes = unsafe { std::slice::from_raw_parts(loan.data.cast::<u8>(), base.bytes() as usize) }.to_vec();
-    registry.release(&loan);
+    let bytes = unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), base.bytes() as usize) }.to_vec();
     Ok(bytes)
 }
 
 fn store(registry: &Registry, base: &Base, written: &Use, bytes: &[u8]) -> Result<()> {
     let loan = registry.acquire(base, written.access())?;
     // SAFETY: the loan has room for the whole base, and the interpreter's copy has its size.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), loan.data.cast::<u8>(), bytes.len()) };
-    registry.release(&loan);
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), loan.data().cast::<u8>(), bytes.len()) };
     Ok(())
 }
 

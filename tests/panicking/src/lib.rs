@@ -2,7 +2,7 @@
 
 use bh_bytecode::{Base, BatchRef, View};
 use bh_core::abi::kind;
-use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
 use bh_core::error::Result;
 
 /// The engine; `panic_in` names the function.
@@ -28,6 +28,8 @@ impl Component for Panicking {
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [&'static str] = &["panic_in"];
 
+    const SHARED: bool = true;
+
     fn create(host: Host, children: Vec<Child>) -> Result<Panicking> {
         let panicking =
             Panicking { child: children.into_iter().next(), panic_in: host.config("panic_in").unwrap_or_default() };
@@ -49,7 +51,7 @@ impl Component for Panicking {
         self.panic_in == "execute"
     }
 
-    fn execute(&mut self, _batch: &BatchRef<'_>, _blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, _batch: &BatchRef<'_>, _blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
         self.reach("execute");
         Ok(Ticket::DONE)
     }

@@ -5,7 +5,7 @@ use crate::script::{KEYS, Script};
 use crate::slot::{OPERATIONS, Slot};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, access, capability, kind, status};
-use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
 use bh_ve_interp::usage::{Use, block_usage};
 use std::collections::HashMap;
@@ -59,9 +59,9 @@ impl Component for Shadow {
         Capabilities {
             flags: capability::RETIRES_BLOCKS | capability::ASYNCHRONOUS | capability::NO_FORK,
             parallelism: 1,
-            reserved: 0,
             bandwidth: 1e8,
             launch_seconds: 2e-5,
+            ..Capabilities::default()
         }
     }
 
@@ -75,7 +75,7 @@ impl Component for Shadow {
         !self.script.is_refused(batch, block)
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
         let Some(bound) = &mut self.bound else {
             return Err(Error::new(status::INIT, "ve-shadow has no data manager above it"));
         };
@@ -166,16 +166,14 @@ impl Bound {
     /// The base's slot on the private heap, uploaded if need be.
     fn fetch(&self, base: &Base) -> Result<Arc<Slot>> {
         let loan = self.registry.acquire_in(base, self.space, access::READ)?;
-        if !loan.data.is_null() {
+        if !loan.data().is_null() {
             // SAFETY: handles in this space come from `attach` below, and the loan keeps this one.
-            let slot = unsafe { Slot::from_handle(loan.data) };
-            self.registry.release(&loan);
-            return Ok(slot);
+            return Ok(unsafe { Slot::from_handle(loan.data()) });
         }
         let loan = self.registry.acquire(base, access::READ)?;
         // SAFETY: the loan holds the whole base until it is released.
-        let bytes = unsafe { std::slice::from_raw_parts(loan.data.cast::<u8>(), base.bytes() as usize) }.to_vec();
-        self.registry.release(&loan);
+        let bytes = unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), base.bytes() as usize) }.to_vec();
+        drop(loan);
         let slot = Slot::new(bytes);
         self.attach(base, slot.clone(), false)?;
         Ok(slot)
@@ -184,8 +182,8 @@ impl Bound {
     /// Makes a slot the only valid copy of its base.
     fn attach_exclusively(&self, base: &Base, slot: Arc<Slot>) -> Result<()> {
         let loan = self.registry.acquire_in(base, self.space, access::WRITE | access::DISCARD)?;
-        let attached = std::ptr::eq(loan.data.cast_const().cast(), Arc::as_ptr(&slot));
-        self.registry.release(&loan);
+        let attached = std::ptr::eq(loan.data().cast_const().cast(), Arc::as_ptr(&slot));
+        drop(loan);
         // For a slot that is attached, the acquisition has made the other copies stale.
         if attached { Ok(()) } else { self.attach(base, slot, true) }
     }
@@ -213,8 +211,8 @@ impl Bound {
     fn poison_if_current(&self, base: &Base, slot: &Arc<Slot>) {
         let Some(error) = slot.lock().error.clone() else { return };
         let Ok(loan) = self.registry.acquire_in(base, self.space, access::READ) else { return };
-        let current = std::ptr::eq(loan.data.cast_const().cast(), Arc::as_ptr(slot));
-        self.registry.release(&loan);
+        let current = std::ptr::eq(loan.data().cast_const().cast(), Arc::as_ptr(slot));
+        drop(loan);
         if current {
             self.registry.poison(base, &error);
         }

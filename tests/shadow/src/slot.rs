@@ -98,4 +98,13 @@ unsafe extern "C" fn drop_slot(_context: *mut c_void, handle: *mut c_void) {
 }
 
 /// What the registry calls for copies in this engine's space.
-pub const OPERATIONS: AttachmentOps = AttachmentOps { context: std::ptr::null_mut(), to_host, drop: drop_slot };
+pub const OPERATIONS: AttachmentOps = AttachmentOps {
+    struct_size: size_of::<AttachmentOps>(),
+    context: std::ptr::null_mut(),
+    to_host,
+    drop: drop_slot,
+    read: None,
+    write: None,
+    prefetch: None,
+    clone: None,
+};

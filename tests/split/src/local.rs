@@ -1,7 +1,7 @@
 //! A rank: its child stack and the batch that is being put together for it.
 
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View, base_flags};
-use bh_core::component::Child;
+use bh_core::component::{Child, Report};
 use bh_core::error::Result;
 use std::collections::{HashMap, HashSet};
 
@@ -77,7 +77,8 @@ impl Rank {
             base.flags = born | if dies { base_flags::DIES } else { base_flags::LIVE_OUT };
         }
         let child = &mut self.child;
-        let outcome = child.execute(&self.batch.as_ref(), &[]).and_then(|ticket| child.wait(ticket));
+        let outcome =
+            child.execute(&self.batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket));
         for base in &self.batch.bases {
             self.born.remove(&base.id);
         }

@@ -4,12 +4,11 @@ use crate::cut::{can_be_cut, part, rows_before};
 use crate::local::Rank;
 use crate::pieces::{Entry, Layout, Staging};
 use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
-use bh_core::abi::{Capabilities, ReleaseFn, access, capability, kind, status};
-use bh_core::component::{Child, Component, Host, Registry, Ticket};
+use bh_core::abi::{Adoption, Capabilities, access, capability, kind, status};
+use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
 use bh_ve_interp::usage::{Use, instr_usage};
 use std::collections::HashMap;
-use std::ffi::c_void;
 
 /// The manager of two ranks.
 pub struct Split {
@@ -49,7 +48,7 @@ impl Component for Split {
         Ok(())
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], __report: &mut Report) -> Result<Ticket> {
         self.ranks.iter_mut().for_each(|rank| rank.begin(batch));
         let all: Vec<u32> = (0..batch.blocks.len() as u32).collect();
         if batch.blocks.is_empty() {
@@ -84,13 +83,7 @@ impl Component for Split {
         self.unmap_staging(base)
     }
 
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
+    fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
         self.ensure(base, 0);
         self.drop_pieces(base.id);
         let entry = entry_of(&mut self.entries, base)?;
@@ -98,8 +91,7 @@ impl Component for Split {
         entry.layout = Layout::Whole { rank: 0, piece };
         (entry.fixed, entry.written, entry.poison) = (true, true, None);
         self.flush();
-        // SAFETY: passed on as promised by the caller.
-        let outcome = unsafe { self.ranks[0].child.adopt(&piece, data, release, argument) };
+        let outcome = self.ranks[0].child.adopt(&piece, adoption);
         if outcome.is_err() {
             self.entries.remove(&base.id);
         }

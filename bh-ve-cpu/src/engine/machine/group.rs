@@ -42,7 +42,7 @@ impl Machine {
                 }
             });
         }
-        self.lent.iter().for_each(|buffer| registry.release(buffer));
+        self.lent.clear();
         ready.is_ok()
     }
 

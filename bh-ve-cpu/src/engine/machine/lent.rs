@@ -4,7 +4,7 @@ use crate::plan::{BlockPlan, temporary_bytes};
 use crate::program::Program;
 use crate::run::Binding;
 use bh_bytecode::BatchRef;
-use bh_core::abi::Buffer;
+use bh_core::{Fresh, Loan};
 use bh_fuser::lower::{BufferRef, Temporary};
 
 /// The memory of a block that runs.
@@ -12,9 +12,9 @@ use bh_fuser::lower::{BufferRef, Temporary};
 pub(super) struct Lent<'a> {
     pub(super) plan: &'a BlockPlan,
     /// One for each base of the plan.
-    pub(super) bases: &'a [Buffer],
+    pub(super) bases: &'a [Loan],
     /// One for each rename of the plan.
-    pub(super) fresh: &'a [Buffer],
+    pub(super) fresh: &'a [Fresh],
     pub(super) temporaries: &'a [Temporary],
     /// Where the temporaries begin.
     pub(super) memory: *mut u8,
@@ -26,11 +26,11 @@ impl Lent<'_> {
         let data = match buffer {
             BufferRef::Base(base) => {
                 let at = self.plan.bases.iter().position(|lent| lent.base == base);
-                at.map(|at| self.bases[at].data.cast())
+                at.map(|at| self.bases[at].data().cast())
             }
             BufferRef::Fresh(base) => {
                 let at = self.plan.renames.iter().position(|rename| rename.base == base);
-                at.map(|at| self.fresh[at].data.cast())
+                at.map(|at| self.fresh[at].data().cast())
             }
             BufferRef::Temporary(number) => {
                 let before: usize = self.temporaries[..number as usize].iter().map(temporary_bytes).sum();

@@ -4,9 +4,9 @@
 
 use bh_bytecode::interp::offsets;
 use bh_bytecode::{BatchRef, Block, DType, Instr, Opcode, Operand};
-use bh_core::abi::{Buffer, Capabilities, access, kind, status};
+use bh_core::abi::{Capabilities, access, kind, status};
 use bh_core::component::enter_block;
-use bh_core::{Child, Component, Counter, Error, Host, Registry, Result, Ticket};
+use bh_core::{Child, Component, Counter, Error, Host, Loan, Registry, Report, Result, Ticket};
 use std::collections::HashMap;
 
 /// What this engine runs, on f64.
@@ -63,7 +63,7 @@ impl Component for Kit {
         block.rename_count == 0 && batch.block_instrs(block).iter().all(takes)
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
         let Some(registry) = self.registry else {
             return Err(Error::new(status::INIT, "kit-rust needs a data manager above it"));
         };
@@ -114,8 +114,8 @@ fn walk(batch: &BatchRef<'_>, view: u32) -> Box<dyn Iterator<Item = i64>> {
 
 /// The bases of a block: borrowed from the registry, or scratch if they never leave the block (E-16).
 struct Memory {
-    registry: Registry,
-    loans: Vec<Buffer>,
+    /// They end with this value, on failure too (E-20).
+    loans: Vec<Loan>,
     scratch: Vec<Vec<f64>>,
     /// Element 0 of each base.
     data: HashMap<u32, *mut f64>,
@@ -124,7 +124,7 @@ struct Memory {
 impl Memory {
     /// Borrows what a block uses.
     fn borrow(registry: Registry, batch: &BatchRef<'_>, block: &Block) -> Result<Memory> {
-        let mut memory = Memory { registry, loans: Vec::new(), scratch: Vec::new(), data: HashMap::new() };
+        let mut memory = Memory { loans: Vec::new(), scratch: Vec::new(), data: HashMap::new() };
         for (base, access) in uses(batch, block) {
             let record = &batch.bases[base as usize];
             let data = if batch.contracted(block).contains(&base) {
@@ -132,7 +132,7 @@ impl Memory {
                 memory.scratch.last_mut().map_or(std::ptr::null_mut(), |scratch| scratch.as_mut_ptr())
             } else {
                 memory.loans.push(registry.acquire(record, access)?);
-                memory.loans.last().map_or(std::ptr::null_mut(), |loan| loan.data.cast())
+                memory.loans.last().map_or(std::ptr::null_mut(), |loan| loan.data().cast())
             };
             memory.data.insert(base, data);
         }
@@ -142,14 +142,6 @@ impl Memory {
     /// Element 0 of the base of a view.
     fn data(&self, batch: &BatchRef<'_>, view: u32) -> *mut f64 {
         self.data[&batch.views[view as usize].base]
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        for loan in &self.loans {
-            self.registry.release(loan); // on failure too (E-20)
-        }
     }
 }
 

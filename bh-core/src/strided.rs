@@ -1,12 +1,15 @@
 //! Copies between strided memory of two layouts.
 
-use bh_bytecode::{DType, MAX_RANK};
+use crate::abi::HostMemory;
+use bh_bytecode::{DType, MAX_RANK, View};
 
 /// One side of a copy: the address of element (0, …, 0) and byte strides.
 #[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
-    pub(super) data: *mut u8,
-    pub(super) stride: &'a [i64],
+pub struct Side<'a> {
+    /// The address.
+    pub data: *mut u8,
+    /// The strides.
+    pub stride: &'a [i64],
 }
 
 /// A dimension of the copy: extent, byte strides of target and source.
@@ -16,7 +19,7 @@ type Dim = (i64, i64, i64);
 ///
 /// # Safety
 /// Both sides must be valid for all elements, and must not overlap.
-pub(super) unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>, normalise: bool) {
+pub unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>, normalise: bool) {
     if shape.contains(&0) {
         return;
     }
@@ -47,6 +50,38 @@ pub(super) unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<
             index[dim] = 0;
         }
     }
+}
+
+/// Copies the elements of a view of a base whose element 0 is at `data` to host memory.
+///
+/// # Safety
+/// The elements of the view must be readable, and `memory` must be writable for them and overlap none.
+pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemory) {
+    let (stride, first) = in_bytes(dtype, view);
+    let from = Side { data: data.cast_mut().wrapping_offset(first), stride: &stride[..view.rank()] };
+    // SAFETY: promised by the caller.
+    unsafe { copy(dtype, view.shape(), Side { data: memory.data(), stride: memory.stride() }, from, false) }
+}
+
+/// Overwrites the elements of a view of a base whose element 0 is at `data` from host memory. Truth values become 0 or 1.
+///
+/// # Safety
+/// The elements of the view must be writable, and `memory` must be readable for them and overlap none.
+pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemory) {
+    let (stride, first) = in_bytes(dtype, view);
+    let to = Side { data: data.wrapping_offset(first), stride: &stride[..view.rank()] };
+    // SAFETY: promised by the caller.
+    unsafe { copy(dtype, view.shape(), to, Side { data: memory.data(), stride: memory.stride() }, true) }
+}
+
+/// Strides and first offset of a view in bytes.
+fn in_bytes(dtype: DType, view: &View) -> ([i64; MAX_RANK], isize) {
+    let size = dtype.size() as i64;
+    let mut bytes = [0; MAX_RANK];
+    for (bytes, stride) in bytes.iter_mut().zip(view.stride()) {
+        *bytes = stride * size;
+    }
+    (bytes, (view.start() * size) as isize)
 }
 
 /// Fills `dims` with the dimensions of extent > 1, neighbours merged where both sides allow it.

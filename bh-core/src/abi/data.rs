@@ -1,0 +1,282 @@
+//! Data: access modes, loans, copies in engines' own memory, adopted and exported memory.
+
+use super::{ErrorRecord, Status, ViewSpec};
+use bh_bytecode::Base;
+use std::ffi::c_void;
+
+/// Access modes of `map` and `acquire`, combined by or.
+pub mod access {
+    /// The current values are needed.
+    pub const READ: u32 = 1;
+    /// They will change.
+    pub const WRITE: u32 = 2;
+    /// None of the current values is needed: all will be overwritten. Clears poison.
+    pub const DISCARD: u32 = 4;
+    /// With READ alone: the content stays as it is while the loan lasts, whatever is written to the base meanwhile.
+    pub const STABLE: u32 = 8;
+}
+
+/// Kinds of memory that an application hands over or asks for.
+pub mod memory {
+    /// Host memory; the handle is an address.
+    pub const HOST: u32 = 0;
+    /// OpenCL; the handle is a `cl_mem`.
+    pub const OPENCL: u32 = 1;
+}
+
+/// Modes of [`Adoption`].
+pub mod adopt {
+    /// The owner goes on using the memory: every operation on it is complete when it returns.
+    pub const SHARED: u32 = 0;
+    /// bh owns the memory until `release`: it may move the data elsewhere, and stays lazy.
+    pub const DONATED: u32 = 1;
+    /// Nobody writes to the memory, bh neither: writers copy first. Stays lazy.
+    pub const IMMUTABLE: u32 = 2;
+}
+
+/// Modes of an export.
+pub mod export {
+    /// The data as it is now; later writers leave it alone.
+    pub const SNAPSHOT: u32 = 0;
+    /// As SNAPSHOT without a copy as long as nobody writes: later writers copy first.
+    pub const READ_ONLY: u32 = 1;
+    /// The array's own memory, which does not move; both sides write.
+    pub const SHARED: u32 = 2;
+}
+
+/// What `retire` does to a base.
+pub mod retire {
+    /// Its data is brought to host memory; begins the transfer and does not wait for it.
+    pub const SYNC: u32 = 1;
+    /// Its data goes; the base stays and reads as zeros.
+    pub const FREE: u32 = 2;
+    /// The base goes.
+    pub const DISCARD: u32 = 3;
+}
+
+/// The host memory space.
+pub const HOST_SPACE: u32 = 0;
+
+/// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.
+pub type ReleaseFn = unsafe extern "C" fn(argument: *mut c_void, data: *mut c_void);
+
+/// A lent buffer of a base; `release` ends the loan.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Loan {
+    /// Element 0 of the base in host memory, or the engine's own handle for other spaces.
+    pub data: *mut c_void,
+    /// Bytes.
+    pub bytes: usize,
+    /// The registry's name of the loan, never given twice; 0 if there is none.
+    pub token: u64,
+}
+
+/// A second host buffer of a base, which its next version is written to; `commit_rename` or `drop_fresh` ends it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Fresh {
+    /// Element 0.
+    pub data: *mut c_void,
+    /// Bytes.
+    pub bytes: usize,
+    /// The registry's name of the buffer, never given twice.
+    pub token: u64,
+}
+
+/// Elements in host memory with their own layout: the other side of a `read` or `write` of a view.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct HostMemory {
+    /// Address of the element that belongs to the view's element (0,…,0).
+    data: *mut c_void,
+    /// Strides in bytes, as many as the view has dimensions; may be null if there are none.
+    stride: *const i64,
+    /// Dimensions.
+    rank: u32,
+}
+
+impl HostMemory {
+    /// Elements at this address, with strides in bytes.
+    ///
+    /// # Safety
+    /// While the value is used, `stride` must live, and for a view of these many dimensions whose extents were agreed upon
+    /// all elements must be valid: for writing where the value is given to a read, for reading where to a write.
+    pub unsafe fn new(data: *mut u8, stride: &[i64]) -> HostMemory {
+        HostMemory { data: data.cast(), stride: stride.as_ptr(), rank: stride.len() as u32 }
+    }
+
+    /// Address of the element that belongs to the view's element (0,…,0).
+    pub fn data(&self) -> *mut u8 {
+        self.data.cast()
+    }
+
+    /// Strides in bytes.
+    pub fn stride(&self) -> &[i64] {
+        if self.rank == 0 || self.stride.is_null() {
+            return &[];
+        }
+        // SAFETY: promised at construction.
+        unsafe { std::slice::from_raw_parts(self.stride, self.rank as usize) }
+    }
+}
+
+/// Memory that the application gives to a base.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Adoption {
+    /// Bytes of this struct, for growth.
+    struct_size: usize,
+    /// Address of element 0, or the handle of a device's memory.
+    data: *mut c_void,
+    /// A value of [`adopt`].
+    mode: u32,
+    /// A value of [`memory`].
+    memory: u32,
+    /// Called when the memory is no longer used, or null.
+    release: Option<ReleaseFn>,
+    /// First argument of `release`.
+    argument: *mut c_void,
+}
+
+impl Adoption {
+    /// Memory of a kind ([`memory`]) to be taken in a mode ([`adopt`]).
+    ///
+    /// # Safety
+    /// `data` must hold all elements of the base that it is given to, and stay valid, as the mode says, until `release`
+    /// is called with `argument`.
+    pub unsafe fn new(
+        data: *mut c_void,
+        mode: u32,
+        memory: u32,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Adoption {
+        Adoption { struct_size: size_of::<Adoption>(), data, mode, memory, release, argument }
+    }
+
+    /// Address of element 0, or the handle of a device's memory.
+    pub fn data(&self) -> *mut c_void {
+        self.data
+    }
+
+    /// A value of [`adopt`].
+    pub fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    /// A value of [`memory`].
+    pub fn memory(&self) -> u32 {
+        self.memory
+    }
+
+    /// What is called when the memory is no longer used, and its first argument.
+    pub fn release(&self) -> (Option<ReleaseFn>, *mut c_void) {
+        (self.release, self.argument)
+    }
+}
+
+impl ExportRequest {
+    /// An export in a mode ([`export`]) for an application that can use a kind of memory ([`memory`]).
+    pub fn new(mode: u32, memory: u32) -> ExportRequest {
+        ExportRequest { struct_size: size_of::<ExportRequest>(), mode, memory }
+    }
+}
+
+/// What an export is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct ExportRequest {
+    /// Bytes of this struct, for growth.
+    pub struct_size: usize,
+    /// A value of [`export`].
+    pub mode: u32,
+    /// A value of [`memory`]: what the application can use.
+    pub memory: u32,
+}
+
+/// Memory of bh that the application uses until `end_export`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Export {
+    /// Address of element 0, or the handle of a device's memory.
+    pub data: *mut c_void,
+    /// Bytes.
+    pub bytes: usize,
+    /// The name of the export, never given twice.
+    pub token: u64,
+}
+
+/// Where the data of a base is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Residency {
+    /// 1 if host memory holds the current values.
+    pub host: u32,
+    /// How many spaces of engines hold them.
+    pub spaces: u32,
+    /// The space of an engine that holds them, the one that wrote them if several do; 0 if none does.
+    pub space: u32,
+    /// 1 if the values are those of a part of another base, which has not been copied yet.
+    pub alias: u32,
+}
+
+/// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, during any call
+/// that the engine makes to the registry, and while the engine itself is not called; each waits for pending work on the
+/// copy as far as it has to. Functions that are null are replaced by others: a read of a view by `to_host`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct AttachmentOps {
+    /// Bytes of this struct, for growth.
+    pub struct_size: usize,
+    /// First argument of the functions.
+    pub context: *mut c_void,
+    /// Copies the whole base to host memory. Never null.
+    pub to_host: unsafe extern "C" fn(
+        context: *mut c_void,
+        handle: *mut c_void,
+        data: *mut c_void,
+        bytes: usize,
+        error: *mut ErrorRecord,
+    ) -> Status,
+    /// Gives up the copy. Never null.
+    pub drop: unsafe extern "C" fn(context: *mut c_void, handle: *mut c_void),
+    /// Copies the elements of a view to host memory.
+    pub read: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            handle: *mut c_void,
+            base: *const Base,
+            view: *const ViewSpec,
+            memory: *const HostMemory,
+            error: *mut ErrorRecord,
+        ) -> Status,
+    >,
+    /// Overwrites the elements of a view from host memory.
+    pub write: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            handle: *mut c_void,
+            base: *const Base,
+            view: *const ViewSpec,
+            memory: *const HostMemory,
+            error: *mut ErrorRecord,
+        ) -> Status,
+    >,
+    /// Begins to bring the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
+    pub prefetch: Option<
+        unsafe extern "C" fn(context: *mut c_void, handle: *mut c_void, base: *const Base, view: *const ViewSpec),
+    >,
+    /// Makes a copy of the elements of a view, dense in C order, in the same space; its handle goes to `copy`. It is
+    /// dropped by the same `drop`.
+    pub clone: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            handle: *mut c_void,
+            base: *const Base,
+            view: *const ViewSpec,
+            copy: *mut *mut c_void,
+            error: *mut ErrorRecord,
+        ) -> Status,
+    >,
+}

@@ -1,0 +1,385 @@
+//! The providing side of the registry: [`RegistryService`], which a data manager implements, and the C table over it.
+
+use crate::abi::wire::read_view;
+use crate::abi::{
+    AttachmentOps, BatchTables, ErrorRecord, Fresh, HOST_SPACE, HostMemory, Loan, RegistryTable, Residency, Status,
+    ViewSpec, status,
+};
+use crate::error::{Error, Result};
+use bh_bytecode::{Base, BatchRef, View};
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The services of a data manager for the components below it, as [`RegistryTable`] documents them. May be called from any
+/// thread. Panics become errors.
+#[allow(unused_variables)]
+pub trait RegistryService: Sync {
+    /// See [`RegistryTable::new_space`].
+    fn new_space(&self) -> u32 {
+        HOST_SPACE + 1
+    }
+
+    /// See [`RegistryTable::acquire`].
+    fn acquire(&self, base: &Base, space: u32, access: u32) -> Result<Loan>;
+
+    /// Ends the loan of this token.
+    fn release(&self, token: u64);
+
+    /// See [`RegistryTable::fresh`].
+    fn fresh(&self, base: &Base) -> Result<Fresh> {
+        Err(unsupported("fresh"))
+    }
+
+    /// Gives up the fresh buffer of this token.
+    fn drop_fresh(&self, token: u64) {}
+
+    /// Makes the fresh buffer of this token the base's.
+    fn commit_rename(&self, base: &Base, token: u64) -> Result<()> {
+        Err(unsupported("commit_rename"))
+    }
+
+    /// See [`RegistryTable::alias`].
+    fn alias(&self, alias: &Base, base: &Base, view: &View) -> Result<()> {
+        Err(unsupported("alias"))
+    }
+
+    /// See [`RegistryTable::attach`].
+    fn attach(
+        &self,
+        base: &Base,
+        space: u32,
+        handle: *mut c_void,
+        exclusive: bool,
+        operations: AttachmentOps,
+    ) -> Result<()> {
+        Err(unsupported("attach"))
+    }
+
+    /// See [`RegistryTable::poison`].
+    fn poison(&self, base: &Base, error: Error);
+
+    /// See [`RegistryTable::block_done`].
+    fn block_done(&self, batch: &BatchRef<'_>, block: u32);
+
+    /// See [`RegistryTable::retire`].
+    fn retire(&self, base: &Base, action: u32) -> Result<()> {
+        Err(unsupported("retire"))
+    }
+
+    /// See [`RegistryTable::detach`].
+    fn detach(&self, base: &Base, space: u32) -> Result<()> {
+        Err(unsupported("detach"))
+    }
+
+    /// See [`RegistryTable::residency`].
+    fn residency(&self, base: &Base) -> Residency {
+        Residency::default()
+    }
+
+    /// See [`RegistryTable::read`].
+    fn read(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        Err(unsupported("read"))
+    }
+
+    /// See [`RegistryTable::write`].
+    fn write(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        Err(unsupported("write"))
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::new(status::UNSUPPORTED, format!("this data manager has no '{what}'"))
+}
+
+/// The C table over a service.
+///
+/// # Safety
+/// The service must stay at this address as long as the table is used.
+pub unsafe fn registry_table<S: RegistryService>(service: *const S) -> RegistryTable {
+    RegistryTable {
+        struct_size: size_of::<RegistryTable>(),
+        context: service.cast_mut().cast(),
+        new_space: new_space::<S>,
+        acquire: acquire::<S>,
+        release: release::<S>,
+        fresh: fresh::<S>,
+        drop_fresh: drop_fresh::<S>,
+        commit_rename: commit_rename::<S>,
+        alias: alias::<S>,
+        attach: attach::<S>,
+        poison: poison::<S>,
+        block_done: block_done::<S>,
+        retire: retire::<S>,
+        detach: detach::<S>,
+        residency: residency::<S>,
+        read: read::<S>,
+        write: write::<S>,
+    }
+}
+
+/// Runs the body of a service: nothing unwinds, and failures fill the record.
+///
+/// # Safety
+/// `context` must be that of a table made above; `error` must be writable or null.
+#[inline]
+unsafe fn serve<S: RegistryService>(
+    context: *mut c_void,
+    error: *mut ErrorRecord,
+    work: impl FnOnce(&S) -> Result<()>,
+) -> Status {
+    // SAFETY: promised by the caller.
+    let service = unsafe { &*context.cast::<S>() };
+    let outcome = catch_unwind(AssertUnwindSafe(|| work(service)))
+        .unwrap_or_else(|_| Err(Error::new(status::PANIC, "the array registry panicked")));
+    match outcome {
+        Ok(()) => status::OK,
+        Err(failure) if error.is_null() => failure.status,
+        // SAFETY: writable as promised; a plain record of bytes and numbers is filled as a whole.
+        Err(failure) => unsafe {
+            error.write(ErrorRecord::empty());
+            failure.write(&mut *error)
+        },
+    }
+}
+
+/// A base that a component names.
+///
+/// # Safety
+/// The pointer must lead to a base that lives through `'a`, or be null.
+#[inline]
+unsafe fn named<'a>(base: *const Base) -> Result<&'a Base> {
+    // SAFETY: promised by the caller.
+    unsafe { base.as_ref() }.ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the base is null"))
+}
+
+/// Runs the body of a service that cannot fail.
+///
+/// # Safety
+/// As [`serve`].
+#[inline]
+unsafe fn serve_quietly<S: RegistryService>(context: *mut c_void, work: impl FnOnce(&S) -> Result<()>) {
+    // SAFETY: promised by the caller.
+    unsafe { serve(context, std::ptr::null_mut(), work) };
+}
+
+unsafe extern "C" fn new_space<S: RegistryService>(context: *mut c_void) -> u32 {
+    let mut space = HOST_SPACE;
+    // SAFETY: the context is the service's.
+    unsafe {
+        serve_quietly(context, |service: &S| {
+            space = service.new_space();
+            Ok(())
+        });
+    }
+    space
+}
+
+unsafe extern "C" fn acquire<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    space: u32,
+    access: u32,
+    loan: *mut Loan,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: the context is the service's, and the caller's pointers live through the call.
+    unsafe {
+        serve(context, error, |service: &S| {
+            loan.write(service.acquire(named(base)?, space, access)?);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn release<S: RegistryService>(context: *mut c_void, loan: *const Loan) {
+    // SAFETY: as above.
+    unsafe {
+        serve_quietly(context, |service: &S| {
+            service.release((*loan).token);
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn fresh<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    fresh: *mut Fresh,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above.
+    unsafe {
+        serve(context, error, |service: &S| {
+            fresh.write(service.fresh(named(base)?)?);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn drop_fresh<S: RegistryService>(context: *mut c_void, fresh: *const Fresh) {
+    // SAFETY: as above.
+    unsafe {
+        serve_quietly(context, |service: &S| {
+            service.drop_fresh((*fresh).token);
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn commit_rename<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    fresh: *const Fresh,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above.
+    unsafe { serve(context, error, |service: &S| service.commit_rename(named(base)?, (*fresh).token)) }
+}
+
+unsafe extern "C" fn alias<S: RegistryService>(
+    context: *mut c_void,
+    alias: *const Base,
+    base: *const Base,
+    view: *const ViewSpec,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above.
+    unsafe { serve(context, error, |service: &S| service.alias(named(alias)?, named(base)?, &view_of(view)?)) }
+}
+
+/// A view that a component names.
+///
+/// # Safety
+/// The pointer must lead to a description with `rank` extents and strides, or be null.
+unsafe fn view_of(view: *const ViewSpec) -> Result<View> {
+    // SAFETY: promised by the caller.
+    unsafe {
+        view.as_ref()
+            .ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the view is null"))
+            .and_then(|view| read_view(view))
+    }
+}
+
+unsafe extern "C" fn attach<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    space: u32,
+    handle: *mut c_void,
+    exclusive: i32,
+    operations: *const AttachmentOps,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above.
+    unsafe {
+        serve(context, error, |service: &S| {
+            let operations = read_operations(operations)?;
+            service.attach(named(base)?, space, handle, exclusive != 0, operations)
+        })
+    }
+}
+
+/// The functions of an attachment; those that an older, shorter struct lacks are null.
+///
+/// # Safety
+/// The pointer must lead to a struct of the size that it states, or be null.
+unsafe fn read_operations(operations: *const AttachmentOps) -> Result<AttachmentOps> {
+    /// The functions as a component may have left them.
+    #[repr(C)]
+    struct Head {
+        struct_size: usize,
+        context: *mut c_void,
+        to_host: *const c_void,
+        drop: *const c_void,
+    }
+    let refuse = |text: &str| Err(Error::new(status::ARGUMENT, format!("attach: {text}")));
+    if operations.is_null() {
+        return refuse("there are no functions for the copy");
+    }
+    // SAFETY: every version has this head; the struct has `size` bytes, and all-zero bytes are null functions.
+    unsafe {
+        let head = &*operations.cast::<Head>();
+        let size = head.struct_size;
+        if size < size_of::<Head>() || size > 1 << 12 || size % size_of::<usize>() != 0 {
+            return refuse(&format!("the functions' struct states a size of {size} bytes"));
+        }
+        if head.to_host.is_null() || head.drop.is_null() {
+            return refuse("'to_host' and 'drop' must not be null");
+        }
+        let mut copy = std::mem::MaybeUninit::<AttachmentOps>::zeroed();
+        let bytes = size.min(size_of::<AttachmentOps>());
+        std::ptr::copy_nonoverlapping(operations.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), bytes);
+        Ok(copy.assume_init())
+    }
+}
+
+unsafe extern "C" fn poison<S: RegistryService>(context: *mut c_void, base: *const Base, error: *const ErrorRecord) {
+    // SAFETY: as above.
+    unsafe {
+        serve_quietly(context, |service: &S| {
+            service.poison(named(base)?, Error::read((*error).status, &*error));
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn block_done<S: RegistryService>(context: *mut c_void, batch: *const BatchTables, block: u32) {
+    // SAFETY: as above; the tables live through the call.
+    unsafe {
+        serve_quietly(context, |service: &S| {
+            service.block_done(&(*batch).as_ref(), block);
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn retire<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    action: u32,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above.
+    unsafe { serve(context, error, |service: &S| service.retire(named(base)?, action)) }
+}
+
+unsafe extern "C" fn detach<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    space: u32,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above.
+    unsafe { serve(context, error, |service: &S| service.detach(named(base)?, space)) }
+}
+
+unsafe extern "C" fn residency<S: RegistryService>(context: *mut c_void, base: *const Base, residency: *mut Residency) {
+    // SAFETY: as above.
+    unsafe {
+        serve_quietly(context, |service: &S| {
+            residency.write(service.residency(named(base)?));
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn read<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    view: *const ViewSpec,
+    memory: *const HostMemory,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above; the caller vouches for its memory.
+    unsafe { serve(context, error, |service: &S| service.read(named(base)?, &view_of(view)?, &*memory)) }
+}
+
+unsafe extern "C" fn write<S: RegistryService>(
+    context: *mut c_void,
+    base: *const Base,
+    view: *const ViewSpec,
+    memory: *const HostMemory,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as above; the caller vouches for its memory.
+    unsafe { serve(context, error, |service: &S| service.write(named(base)?, &view_of(view)?, &*memory)) }
+}
