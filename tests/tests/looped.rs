@@ -16,6 +16,8 @@ const ISA: &str = "auto";
 const OTHERS: u64 = 11;
 /// One of so many runs with compiled kernels, too. `BH_TEST_COMPILED` asks for another share.
 const COMPILED: u64 = 200;
+/// One of so many runs in batches of several lengths, too. `BH_TEST_CUT` asks for another share.
+const CUT: u64 = 3;
 /// Parts that run side by side, each with recorders of its own.
 const PARTS: u64 = 2;
 
@@ -150,6 +152,20 @@ fn compiled() -> Vec<Stack> {
     ]
 }
 
+/// Batches that end after one operation and after a thousand, on stacks that rewrite them and on stacks that do not.
+fn cut() -> Vec<Stack> {
+    let unfiltered = USUAL.replace("\"filter\", ", "");
+    vec![
+        plain(),
+        Stack::new("1 operation", USUAL, options(1, 0)),
+        Stack::new("7 operations", USUAL, options(7, 1 << 18)),
+        Stack::new("7 operations, not rewritten", &unfiltered, options(7, 1 << 18)),
+        Stack::new("100 operations", USUAL, options(100, 1 << 18)),
+        Stack::new("1000 operations", TIGHT, options(1_000, 1 << 18)),
+        Stack::new("1000 operations, not rewritten", &unfiltered, options(1_000, 1 << 18)),
+    ]
+}
+
 /// For programs whose operations are all exact.
 fn interpreted() -> Vec<Stack> {
     vec![plain(), Stack::new("interpreted", INTERPRETED, options(100, 1 << 18))]
@@ -267,11 +283,12 @@ fn variable(name: &str, default: u64) -> u64 {
 }
 
 /// Programs that were checked on each kind of stacks.
-fn check_part(part: u64) -> [u64; 4] {
+fn check_part(part: u64) -> [u64; 5] {
     let first = variable("BH_TEST_FIRST", 0);
-    let shares = [1, variable("BH_TEST_OTHERS", OTHERS), variable("BH_TEST_COMPILED", COMPILED), 1];
-    let all = [uncompiled(), others(), compiled(), interpreted()];
-    let mut count = [0; 4];
+    let shares =
+        [1, variable("BH_TEST_OTHERS", OTHERS), variable("BH_TEST_COMPILED", COMPILED), 1, variable("BH_TEST_CUT", CUT)];
+    let all = [uncompiled(), others(), compiled(), interpreted(), cut()];
+    let mut count = [0; 5];
     for seed in (first + part..first + variable("BH_TEST_PROGRAMS", PROGRAMS)).step_by(PARTS as usize) {
         let case = Case::new(seed);
         for (kind, stacks) in all.iter().enumerate() {
@@ -291,14 +308,15 @@ fn check_part(part: u64) -> [u64; 4] {
 
 #[test]
 fn loops_read_the_same_bits_however_they_run() {
-    let parts: Vec<[u64; 4]> = std::thread::scope(|scope| {
+    let parts: Vec<[u64; 5]> = std::thread::scope(|scope| {
         let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || check_part(part))).collect();
         parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    let [all, others, compiled, interpreted] =
-        [0, 1, 2, 3].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>());
+    let [all, others, compiled, interpreted, cut] =
+        [0, 1, 2, 3, 4].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>());
     let text = format!("{all} random user programs read the same bits on 4 stacks");
     let more = format!("{others} on 2 more, {compiled} compiled, {interpreted} as they are defined");
+    let more = format!("{more}, {cut} in batches of 1 to 1000 operations");
     writeln!(std::io::stdout(), "{text}, {more}").unwrap();
     assert_eq!(all, variable("BH_TEST_PROGRAMS", PROGRAMS));
 }

@@ -181,8 +181,7 @@ enum First {
 #[derive(Clone, Debug)]
 pub struct Looped {
     grid: Vec<i64>,
-    /// Do some windows go backwards? The terms of a sum of floats are grouped in the order of the memory that its batch
-    /// computes them from, so there are no such sums then.
+    /// Do some windows go backwards, or exchange axes?
     backwards: bool,
     /// Only operations whose results every engine gives to the last bit?
     exact: bool,
@@ -233,7 +232,7 @@ impl Looped {
 
     /// May sums and products of a type be folded?
     fn has_sums(&self, dtype: DType) -> bool {
-        !(self.backwards || self.exact) || dtype.is_int() || dtype == DType::Bool
+        !self.exact || dtype.is_int() || dtype == DType::Bool
     }
 
     fn shape(&self, shape: Shape, round: u64) -> Vec<i64> {
