@@ -138,8 +138,9 @@ pub struct Instr {
     pub count: u8,
     /// How many of them are outputs (1, or 0 for none; extension methods may have more).
     pub outputs: u8,
-    /// Zero.
-    pub reserved: u16,
+    /// Reductions: in which order they take the elements of the input, a code of [`AxisOrder`](crate::AxisOrder) for its
+    /// rank; 0 is C order. Else 0.
+    pub order: u16,
     /// Index into the origins plus one, or 0 if unknown.
     pub origin: u32,
     /// The operands; unused places hold [`Operand::NONE`].
@@ -159,7 +160,7 @@ impl Instr {
             param: 0,
             count: operands.len() as u8,
             outputs,
-            reserved: 0,
+            order: 0,
             origin: 0,
             operands: all,
             attributes: 0,

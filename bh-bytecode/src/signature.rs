@@ -177,7 +177,8 @@ impl Signer {
         let head = instr.opcode.0 as u64
             | (instr.param as u64) << 16
             | (instr.count as u64) << 32
-            | (instr.outputs as u64) << 40;
+            | (instr.outputs as u64) << 40
+            | (instr.order as u64) << 48;
         self.key.push(head);
         // Two operands share a word; their place is before the definitions that the operands bring.
         let place = self.key.len;
@@ -324,7 +325,9 @@ mod tests {
         typed.constants[0].dtype = DType::F32 as u8;
         let mut parameter = first.clone();
         parameter.instrs[0].param = 2;
-        for changed in [longer, typed, parameter] {
+        let mut order = first.clone();
+        order.instrs[0].order = 1;
+        for changed in [longer, typed, parameter, order] {
             assert_ne!(sign(&first, 0), sign(&changed, 0));
         }
         let extension = |name: &str, number: u16| {

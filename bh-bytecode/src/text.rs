@@ -9,13 +9,15 @@
 //! origin o1 = "heat.c":42
 //! extension x16384 = "matmul"
 //! i0: v0 = multiply v0, c0 @o1
-//! i1: v2 = add_reduce axes(0,1) v0
+//! i1: v2 = add_reduce axes(0,1) order(1,-0) v0
 //! i2: sync v2
 //! block i0 i1 contracted b1
 //! rename b0 uncovered v3 v4 alias b2 v5
 //! ```
 //!
-//! Views give the offset of their first element and, outermost dimension first, extent:stride. `#` begins a comment.
+//! Views give the offset of their first element and, outermost dimension first, extent:stride. Reductions name the axes in the
+//! order in which they take their elements, outermost first and with a sign before those that are walked backward, unless it
+//! is C order. `#` begins a comment.
 //! Printing and parsing give back the same batch, bits of floats included, if its pools are packed in the order of the
 //! tables, as [`Batch`](crate::Batch)'s own functions do; other batches come back packed.
 
@@ -32,6 +34,7 @@ mod tests {
     use crate::complex::Complex;
     use crate::dtype::DType;
     use crate::opcode::Opcode;
+    use crate::order::AxisOrder;
     use crate::random::{Options, Rng, program};
     use crate::view::View;
 
@@ -66,6 +69,8 @@ mod tests {
         let (centre, total) = (Operand::view(centre), Operand::view(total));
         batch.push_instr(Instr { origin: 2, ..Instr::new(Opcode::Multiply, &[centre, centre, Operand::constant(0)]) });
         batch.push_instr(Instr { param: 0b11, ..Instr::new(Opcode::AddReduce, &[total, centre]) });
+        let order = AxisOrder::of_axes(&[(1, false), (0, true)]).map_or(0, |order| order.code());
+        batch.push_instr(Instr { param: 0b11, order, ..Instr::new(Opcode::AddReduce, &[total, centre]) });
         batch.push_instr(Instr { param: 4, ..Instr::new(Opcode::Powi, &[total, total]) });
         batch.push_instr(Instr { outputs: 2, ..Instr::new(opcode, &[total, centre, centre]) });
         batch.push_instr(Instr::new(Opcode::Sync, &[total]));
@@ -73,7 +78,7 @@ mod tests {
         batch.push_block(&[0, 1], &[1, 0]);
         batch.push_rename(0, &[0, 0], Some((1, 0)));
         batch.push_rename(1, &[], None);
-        batch.push_block(&[2, 3, 4, 5], &[]);
+        batch.push_block(&[2, 3, 4, 5, 6], &[]);
         batch
     }
 
@@ -94,14 +99,15 @@ origin o2 = "a \"b\"\\\né.c":0
 extension x16387 = "matmul"
 i0: v0 = multiply v0, c0 @o2
 i1: v1 = add_reduce axes(0,1) v0
-i2: v1 = powi exponent(4) v1
-i3: v1, v0 = x16387 v0
-i4: sync v1
-i5: nop
+i2: v1 = add_reduce axes(0,1) order(1,-0) v0
+i3: v1 = powi exponent(4) v1
+i4: v1, v0 = x16387 v0
+i5: sync v1
+i6: nop
 block i0 i1 contracted b1 b0
 rename b0 uncovered v0 v0 alias b1 v0
 rename b1
-block i2 i3 i4 i5
+block i2 i3 i4 i5 i6
 "#;
 
     #[test]
@@ -148,6 +154,9 @@ block i2 i3 i4 i5
         refused("i1: nop", "line 2, column 1: `i0` is expected, not `i1`");
         refused("nop @o0", "line 2, column 6: origins count from 1");
         refused("origin o1 = \"x:3", "line 2, column 13: the string does not end");
+        let orders = "line 2, column 32: an order of 2 axes names each of them once";
+        refused("v0 = add_reduce axes(0) order(0,0) v0", &orders.replace("32", "31"));
+        refused("v0 = add_reduce axes(0) order(0,x) v0", "line 2, column 33: an axis is expected, not `x`");
         refused("rename b0", "line 2, column 1: there is no block before the rename");
         refused("sync v0 v1", "line 2, column 9: the end of the line is expected, not `v1`");
         refused("nop ?", "line 2, column 5: `?` is not part of the text form");

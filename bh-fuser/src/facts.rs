@@ -1,6 +1,5 @@
 //! What the algorithms need to know about a batch, gathered in one pass into reusable tables.
 
-use crate::lower::{fold_order, fold_sources};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::view::is_contiguous;
 use bh_bytecode::{BatchRef, Kind, Opcode, base_flags};
@@ -59,8 +58,8 @@ pub struct Op {
     pub kept: u32,
     /// Axes of a reduction.
     pub mask: u16,
-    /// Number of the order in which a reduction takes its elements ([`fold_order`]); 0 is C order.
-    pub order: u32,
+    /// The order in which a reduction takes its elements, as the instruction has it.
+    pub order: u16,
     /// Elements of the box it runs over.
     pub elements: i64,
     /// First of its accesses.
@@ -145,7 +144,6 @@ pub struct Facts {
     /// Number of working instructions.
     pub work: usize,
     shapes: Vec<(u32, u32)>,
-    orders: Vec<(u64, u16)>,
 }
 
 impl Facts {
@@ -154,7 +152,6 @@ impl Facts {
         self.ops.clear();
         self.accesses.clear();
         self.systems.clear();
-        self.orders.clear();
         self.work = 0;
         self.gather_views(batch);
         self.bases.clear();
@@ -270,7 +267,7 @@ impl Facts {
             if let Some(view) = instr.inputs().first().and_then(|operand| operand.as_view()) {
                 op.shape = self.views[view as usize].shape;
                 op.elements = batch.views[view as usize].len;
-                op.order = self.order(batch, index, view);
+                op.order = instr.order;
             } else {
                 // Folding a constant over no array: leave it alone.
                 op.class = Class::Alone;
@@ -299,27 +296,6 @@ impl Facts {
             access.epoch = base.epoch;
         }
         self.ops.push(op);
-    }
-
-    /// The number of the order in which a fold of a view takes its elements.
-    fn order(&mut self, batch: &BatchRef<'_>, index: u32, view: u32) -> u32 {
-        let shape = batch.shape(view);
-        let is_forward = |stride: &[i64]| stride.is_sorted_by(|a, b| a >= b) && stride.last().is_none_or(|&s| s >= 0);
-        let sources = fold_sources(batch, index);
-        if sources.iter().all(|&source| is_forward(batch.stride(source))) {
-            return 0;
-        }
-        let mask = batch.instrs[index as usize].param;
-        let sources: Vec<&[i64]> = sources.into_iter().map(|source| batch.stride(source)).collect();
-        let order = fold_order(shape, &sources, mask);
-        if order == fold_order(shape, &[], mask) {
-            return 0;
-        }
-        let known = self.orders.iter().position(|known| *known == order).unwrap_or_else(|| {
-            self.orders.push(order);
-            self.orders.len() - 1
-        });
-        known as u32 + 1
     }
 
     fn gather_system(&mut self, batch: &BatchRef<'_>, index: u32) {

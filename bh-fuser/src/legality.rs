@@ -52,8 +52,8 @@ pub struct Summary {
     pub kept: u32,
     /// Axes of its reductions.
     pub mask: u16,
-    /// Number of the order in which its reductions take their elements.
-    pub order: u32,
+    /// The order in which its reductions take their elements, as their instructions have it.
+    pub order: u16,
     /// Has it gathers?
     pub gather: bool,
     /// Has it renames?

@@ -197,8 +197,9 @@ fn check_boxes(batch: &BatchRef<'_>, work: &[usize]) -> Result<Vec<Level>, Strin
     for &instr in work {
         let opcode = batch.instrs[instr].opcode;
         if folds(&instr) {
-            if shape_of(batch, instr, 1) != shape || batch.instrs[instr].param != batch.instrs[first].param {
-                return Err("reductions differ in shape or axes".into());
+            let (own, other) = (&batch.instrs[instr], &batch.instrs[first]);
+            if shape_of(batch, instr, 1) != shape || own.param != other.param || own.order != other.order {
+                return Err("reductions differ in shape, axes or order".into());
             }
             if after {
                 return Err(format!("reduction {instr} comes after the epilogue"));

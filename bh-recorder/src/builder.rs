@@ -167,7 +167,7 @@ impl Builder {
     /// Appends an instruction whose operands' structure has the hash `structure`.
     #[inline]
     pub(super) fn push_instr(&mut self, instr: Instr, structure: u64) {
-        let code = u64::from(instr.opcode.0) | u64::from(instr.param) << 16;
+        let code = u64::from(instr.opcode.0) | u64::from(instr.param) << 16 | u64::from(instr.order) << 32;
         self.period.push(mix(structure, code), self.live_bytes);
         self.batch.instrs.push(instr);
     }

@@ -45,6 +45,7 @@ mod intern;
 mod later;
 mod location;
 mod operate;
+mod order;
 mod patience;
 mod period;
 mod process;

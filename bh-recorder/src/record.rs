@@ -2,6 +2,7 @@
 //! to the batch.
 
 use super::check::{broadcast_error, broadcast_shapes, broadcasts, check_param, result_type, type_error};
+use super::order::Layout;
 use super::small_view::{SmallView, mix};
 use super::state::{Followup, Shape, State};
 use super::{ArrayId, Location};
@@ -323,7 +324,8 @@ impl State {
         let from = Operand::view(self.intern(handle));
         let structure = self.handles.at(handle).view.hash;
         let to = Operand::view(self.intern(copy));
-        self.mark_written(copy);
+        let layout = self.result_layout(copy, &[Source::Handle(handle)]);
+        self.mark_written(copy, layout);
         self.push_instr(Instr::new(Opcode::Copy, &[to, from]), location, structure);
         Ok(copy)
     }
@@ -409,13 +411,18 @@ impl State {
                 }
             };
         }
-        self.mark_written(out);
+        let (order, layout) = match (kind, sources) {
+            (Kind::Reduction, &[Source::Handle(input)]) => (self.fold_order(input, operation.param), Layout::default()),
+            (Kind::Elementwise, _) => (0, self.result_layout(out, sources)),
+            _ => (0, Layout::default()),
+        };
+        self.mark_written(out, layout);
         let instr = Instr {
             opcode,
             param: operation.param,
             count: sources.len() as u8 + 1,
             outputs: 1,
-            reserved: 0,
+            order,
             origin: 0,
             operands,
             attributes: 0,

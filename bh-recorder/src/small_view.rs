@@ -22,6 +22,8 @@ pub(super) struct SmallView {
     dims: Dims,
     rank: u8,
     pub(super) injective: bool,
+    /// Do all axes go forward, and those with smaller strides inside of those with larger ones?
+    pub(super) in_c_order: bool,
 }
 
 /// Extents, then strides.
@@ -49,7 +51,9 @@ impl SmallView {
         } else {
             Dims::Heap(shape.iter().chain(stride).copied().collect())
         };
-        let mut view = SmallView { start, len, hash: 0, dims, rank: rank as u8, injective };
+        let steps = stride.iter().copied().filter(|&stride| stride != 0);
+        let in_c_order = steps.clone().all(|step| step > 0) && steps.is_sorted_by(|outer, inner| outer >= inner);
+        let mut view = SmallView { start, len, hash: 0, dims, rank: rank as u8, injective, in_c_order };
         view.hash = view.dims().iter().fold(mix(rank as u64, start as u64), |hash, &word| mix(hash, word as u64));
         view
     }

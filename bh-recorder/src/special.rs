@@ -1,5 +1,6 @@
 //! Recording of operations that differ from the common form: generators and extension methods.
 
+use super::order::Layout;
 use super::record::{Operation, Source};
 use super::small_view::{SmallView, mix};
 use super::state::{Followup, State};
@@ -48,7 +49,7 @@ impl State {
             }
         };
         instr.param = operation.param;
-        self.mark_written(out);
+        self.mark_written(out, Layout::default());
         self.push_instr(instr, operation.location, structure);
         self.count_work(out);
         self.sync_pinned(out, followup);
@@ -100,7 +101,7 @@ impl State {
             followup = followup.max(self.followup(out));
             structure = mix(structure, self.handles.at(out).view.hash);
             *operand = Operand::view(self.intern(out));
-            self.mark_written(out);
+            self.mark_written(out, Layout::default());
             // Methods do more work per element than arithmetic does.
             self.builder.work_bytes = self.builder.work_bytes.saturating_add(1 << 20);
             self.count_work(out);

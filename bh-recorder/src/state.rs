@@ -2,6 +2,7 @@
 
 use super::builder::Builder;
 use super::executor::{Executor, Job, Runner};
+use super::order::Layout;
 use super::slab::{INDEX_BITS, Slab};
 use super::small_view::SmallView;
 use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
@@ -40,6 +41,8 @@ pub(super) struct BaseEntry {
     /// Open maps by the user.
     pub(super) maps: u32,
     pub(super) mapped_for_writing: bool,
+    /// The order in which folds take its elements.
+    pub(super) layout: Layout,
 }
 
 /// Everything behind a context's lock.
@@ -177,6 +180,7 @@ impl State {
             exported: false,
             maps: 0,
             mapped_for_writing: false,
+            layout: Layout::default(),
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;
         let handle = self.new_handle(base, view);
@@ -297,9 +301,10 @@ impl State {
 
     /// Notes that the pending batch writes a handle's base. The first writing view gives the base its row hint.
     #[inline]
-    pub(super) fn mark_written(&mut self, handle: u32) {
+    pub(super) fn mark_written(&mut self, handle: u32, layout: Layout) {
         let base = self.handles.at(handle).base;
         let entry = self.bases.at_mut(base);
+        entry.layout = layout;
         entry.written = self.builder.epoch;
         if entry.base.row_hint == 0 {
             self.hint_rows(handle);

@@ -285,8 +285,13 @@ fn variable(name: &str, default: u64) -> u64 {
 /// Programs that were checked on each kind of stacks.
 fn check_part(part: u64) -> [u64; 5] {
     let first = variable("BH_TEST_FIRST", 0);
-    let shares =
-        [1, variable("BH_TEST_OTHERS", OTHERS), variable("BH_TEST_COMPILED", COMPILED), 1, variable("BH_TEST_CUT", CUT)];
+    let shares = [
+        1,
+        variable("BH_TEST_OTHERS", OTHERS),
+        variable("BH_TEST_COMPILED", COMPILED),
+        1,
+        variable("BH_TEST_CUT", CUT),
+    ];
     let all = [uncompiled(), others(), compiled(), interpreted(), cut()];
     let mut count = [0; 5];
     for seed in (first + part..first + variable("BH_TEST_PROGRAMS", PROGRAMS)).step_by(PARTS as usize) {

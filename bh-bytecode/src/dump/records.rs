@@ -103,7 +103,7 @@ records! {
         param: u16,
         count: u8,
         outputs: u8,
-        reserved: u16,
+        order: u16,
         origin: u32,
         operands: [Operand; MAX_OPERANDS],
         attributes: u32,

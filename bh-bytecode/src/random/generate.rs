@@ -7,6 +7,7 @@ use crate::dtype::{DType, TypeSet};
 use crate::element::{CastFrom, Element};
 use crate::interp::Memory;
 use crate::opcode::{Info, Kind, Opcode, Signature};
+use crate::order::AxisOrder;
 use crate::view::{Overlap, View, overlap};
 use crate::with_dtype;
 
@@ -330,6 +331,9 @@ impl Generator<'_> {
         let target = self.operand(output.0, &output.1);
         let source = self.input(dtype, &shape, &output, Rule { constant: false, identical: accumulate });
         self.push(opcode, param, &[target, source]);
+        if let Some(instr) = self.batch.instrs.last_mut().filter(|_| !accumulate && self.rng.chance(30)) {
+            instr.order = random_order(&mut self.rng, rank, param);
+        }
         self.arrays[output.0].usable = !inexact;
         if !self.shapes.contains(&kept) {
             self.shapes.push(kept);
@@ -460,6 +464,14 @@ impl Generator<'_> {
             _ => self.drop_array(array, &[Opcode::Free, Opcode::Discard]),
         }
     }
+}
+
+/// The code of any order in which a fold along these axes may take its elements.
+fn random_order(rng: &mut Rng, rank: usize, folded: u16) -> u16 {
+    let mut axes: Vec<(u8, bool)> =
+        (0..rank as u8).map(|axis| (axis, folded >> axis & 1 == 1 && rng.chance(25))).collect();
+    (1..rank).for_each(|at| axes.swap(at, rng.below(at + 1)));
+    AxisOrder::of_axes(&axes).map_or(0, |order| order.code())
 }
 
 /// What an input may be besides a view of another base.

@@ -5,6 +5,7 @@ use crate::batch::{Base, Batch, Constant, Extension, Instr, MAX_OPERANDS, NO_BAS
 use crate::complex::Complex;
 use crate::dtype::DType;
 use crate::opcode::Opcode;
+use crate::order::AxisOrder;
 use crate::view::View;
 use std::fmt;
 use std::str::FromStr;
@@ -212,6 +213,7 @@ fn parse_instr(batch: &mut Batch, line: &mut Line) -> Result<()> {
         }
     };
     let param = parse_param(line)?;
+    let order = parse_order(line)?;
     if !line.at_end() && line.peek() != "@" {
         parse_operands(line, &mut operands)?;
     }
@@ -225,7 +227,7 @@ fn parse_instr(batch: &mut Batch, line: &mut Line) -> Result<()> {
         }
         origin = line.reference('o')?;
     }
-    batch.push_instr(Instr { param, outputs, origin, ..Instr::new(opcode, &operands) });
+    batch.push_instr(Instr { param, order, outputs, origin, ..Instr::new(opcode, &operands) });
     Ok(())
 }
 
@@ -272,6 +274,29 @@ fn parse_param(line: &mut Line) -> Result<u16> {
         return Ok(param);
     }
     Ok(0)
+}
+
+/// The code of an order; C order if none is given.
+fn parse_order(line: &mut Line) -> Result<u16> {
+    if !line.accept("order") {
+        return Ok(0);
+    }
+    line.expect("(")?;
+    let column = line.column();
+    let mut axes = Vec::new();
+    while !line.accept(")") {
+        if !axes.is_empty() {
+            line.expect(",")?;
+        }
+        let backward = line.peek().starts_with('-');
+        let axis = line.peek().trim_start_matches('-').parse::<u8>().ok();
+        axes.push((line.parsed(axis, "an axis is expected")?, backward));
+    }
+    AxisOrder::of_axes(&axes).map(|order| order.code()).ok_or_else(|| ParseError {
+        line: line.number,
+        column,
+        message: format!("an order of {} axes names each of them once", axes.len()),
+    })
 }
 
 /// As many references of a kind as follow.

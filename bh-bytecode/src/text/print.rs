@@ -4,6 +4,8 @@ use crate::batch::{Base, BatchRef, Block, Constant, Instr, NO_BASE, Operand, Ren
 use crate::complex::{c64, c128};
 use crate::dtype::DType;
 use crate::opcode::{Kind, Opcode};
+use crate::order::AxisOrder;
+use crate::view::MAX_RANK;
 use crate::with_dtype;
 use std::fmt::{self, Display, Write};
 
@@ -40,7 +42,7 @@ impl Display for BatchRef<'_> {
             writeln!(f, "extension x{} = {name:?}", extension.opcode.0)?;
         }
         for (index, instr) in self.instrs.iter().enumerate() {
-            writeln!(f, "i{index}: {}", InstrText(instr))?;
+            writeln!(f, "i{index}: {}", InstrText(self, instr))?;
         }
         for block in self.blocks {
             print_block(f, self, block)?;
@@ -151,11 +153,11 @@ impl Display for OperandText {
 }
 
 /// An instruction without its label.
-struct InstrText<'a>(&'a Instr);
+struct InstrText<'a>(&'a BatchRef<'a>, &'a Instr);
 
 impl Display for InstrText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let instr = self.0;
+        let InstrText(batch, instr) = *self;
         let operands = instr.operands.get(..instr.count as usize).unwrap_or(&instr.operands);
         let (outputs, inputs) = operands.split_at((instr.outputs as usize).min(operands.len()));
         print_operands(f, outputs)?;
@@ -167,6 +169,7 @@ impl Display for InstrText<'_> {
             opcode => f.write_str(opcode.name())?,
         }
         print_param(f, instr)?;
+        print_order(f, batch, instr)?;
         if !inputs.is_empty() {
             f.write_char(' ')?;
         }
@@ -195,6 +198,21 @@ fn print_param(f: &mut fmt::Formatter<'_>, instr: &Instr) -> fmt::Result {
     } else {
         Ok(())
     }
+}
+
+/// The axes as a fold takes them, outermost first, with a sign before those that it walks backward.
+fn print_order(f: &mut fmt::Formatter<'_>, batch: &BatchRef, instr: &Instr) -> fmt::Result {
+    if instr.order == 0 {
+        return Ok(());
+    }
+    let input = instr.operands[1].as_view().and_then(|view| batch.views.get(view as usize));
+    let rank = input.map(|view| view.rank as usize).filter(|&rank| rank <= MAX_RANK);
+    let Some(order) = rank.and_then(|rank| AxisOrder::decode(instr.order, rank)) else {
+        return write!(f, " order(?{})", instr.order);
+    };
+    let sign = |axis: &u8| if order.backward() >> axis & 1 == 1 { "-" } else { "" };
+    let axes: Vec<String> = order.axes().iter().map(|axis| format!("{}{axis}", sign(axis))).collect();
+    write!(f, " order({})", axes.join(","))
 }
 
 /// A range of a table; empty if it lies outside.

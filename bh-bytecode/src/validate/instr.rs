@@ -4,6 +4,7 @@ use super::Fault;
 use crate::batch::{BatchRef, Instr, MAX_OPERANDS, NO_BASE, Operand, ViewRec};
 use crate::dtype::{DType, TypeSet};
 use crate::opcode::{Info, Kind, Opcode, Signature};
+use crate::order::AxisOrder;
 use crate::view::{Overlap, is_contiguous, overlap};
 
 /// Checks an instruction. `discarded` remembers from call to call which bases were discarded.
@@ -16,12 +17,14 @@ pub(super) fn check(batch: &BatchRef, instr: &Instr, discarded: &mut [bool]) -> 
     match info.kind {
         Kind::System => check_system(batch, instr, discarded),
         Kind::Extension => {
+            check_order(batch, instr)?;
             check_outputs(batch, instr)?;
             check_overlap(batch, instr, true)
         }
         _ => {
             check_types(batch, instr, info)?;
             check_param(batch, instr)?;
+            check_order(batch, instr)?;
             check_outputs(batch, instr)?;
             check_shapes(batch, instr, info)?;
             let in_place = matches!(info.kind, Kind::Elementwise | Kind::Accumulate);
@@ -92,8 +95,8 @@ fn view_of<'a>(batch: &BatchRef<'a>, operand: Operand) -> Option<&'a ViewRec> {
 }
 
 fn check_system(batch: &BatchRef, instr: &Instr, discarded: &mut [bool]) -> Result<(), Fault> {
-    if instr.param != 0 {
-        return Err((None, format!("its parameter is {} instead of 0", instr.param)));
+    if instr.param != 0 || instr.order != 0 {
+        return Err((None, format!("its parameter is {} and its order {} instead of 0", instr.param, instr.order)));
     }
     let Some(&operand) = instr.operands().first() else {
         return Ok(());
@@ -186,6 +189,25 @@ fn check_param(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
         return Err((None, format!("its parameter is {param} instead of 0")));
     }
     Ok(())
+}
+
+/// Only reductions have an order: a code for the rank of the input, in which folded axes alone are walked backward.
+fn check_order(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
+    let order = instr.order;
+    if order == 0 {
+        return Ok(());
+    }
+    if instr.opcode.kind() != Kind::Reduction {
+        return Err((None, format!("its order is {order}, but only reductions have one")));
+    }
+    let rank = view_of(batch, instr.operands[1]).map_or(0, |view| view.rank);
+    match AxisOrder::decode(order, rank as usize) {
+        None => Err((None, format!("the order {order} is none of rank {rank}"))),
+        Some(axes) if axes.backward() & !instr.param != 0 => {
+            Err((None, format!("the order {order} walks kept axes backward, {:#b}", axes.backward() & !instr.param)))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Outputs are injective views of bases.

@@ -154,6 +154,26 @@ fn wrong_axes_and_shapes_are_refused() {
 }
 
 #[test]
+fn wrong_orders_are_refused() {
+    use Opcode as O;
+    let f = DType::F64;
+    let ordered = |opcode: O, param: u16, kept: &[i64], order: u16| {
+        let mut b = single(opcode, param, |b| vec![b.array(f, kept), b.array(f, &[3, 4])]);
+        b.batch.instrs[0].order = order;
+        b
+    };
+    // Two axes have eight codes: two orders, and two directions each.
+    (0..8).for_each(|order| ordered(O::AddReduce, 0b11, &[], order).accepted());
+    ordered(O::AddReduce, 0b11, &[], 8).refused("the order 8 is none of rank 2");
+    ordered(O::AddReduce, 0b10, &[3], 0b110).accepted();
+    ordered(O::AddReduce, 0b10, &[3], 0b101).refused("walks kept axes backward, 0b1");
+    ordered(O::AddAccumulate, 0b10, &[3, 4], 4).refused("only reductions have one");
+    let mut b = single(O::Sync, 0, |b| vec![b.array(f, &[3])]);
+    b.batch.instrs[0].order = 1;
+    b.refused("its order 1 instead of 0");
+}
+
+#[test]
 fn overlapping_and_repeated_outputs_are_refused() {
     use Opcode as O;
     let shifted = |b: &mut Builder, from: i64| {
@@ -244,6 +264,7 @@ fn hostile_tables_never_panic() {
                 11 => batch.instrs[instrs].outputs = wild as u8,
                 12 => batch.instrs[instrs].operands[at >> 8 & 7] = Operand(wild as u32),
                 13 => batch.blocks[pick(2)].instrs = wild as u32,
+                14 if wild & 2 == 0 => batch.instrs[instrs].order = wild as u16,
                 14 => batch.renames[0].alias_view = wild as u32,
                 _ => batch.strings[pick(6)] = wild as u8,
             }

@@ -1,6 +1,6 @@
 //! Common subexpressions: an instruction that computes what an earlier one did becomes a copy of its result.
 //!
-//! *Proof.* Both have the same opcode, parameter, inputs (the same views and equal constants) and output type and shape;
+//! *Proof.* Both have the same opcode, parameter, order of a fold, inputs (the same views and equal constants) and output type and shape;
 //! no input has changed since the earlier one read it, nor has its result, and the later output may stand beside that
 //! result. Then both compute the same values, bit for bit. Copies and fills themselves are left to `copies`; generators
 //! count as having no memory input.
@@ -14,6 +14,7 @@ use std::collections::HashMap;
 struct Key {
     opcode: Opcode,
     param: u16,
+    order: u16,
     dtype: u8,
     shape: Vec<i64>,
     inputs: Vec<Input>,
@@ -64,7 +65,7 @@ fn key(batch: &Batch, instr: &Instr) -> Option<Key> {
         .collect::<Option<Vec<_>>>()?;
     let dtype = batch.bases[base_of(batch, Operand::view(result))? as usize].dtype;
     let shape = batch.as_ref().shape(result).to_vec();
-    Some(Key { opcode: instr.opcode, param: instr.param, dtype, shape, inputs })
+    Some(Key { opcode: instr.opcode, param: instr.param, order: instr.order, dtype, shape, inputs })
 }
 
 /// The result of instruction `earlier`, if `later` may take it over.

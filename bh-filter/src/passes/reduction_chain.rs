@@ -2,13 +2,13 @@
 //!
 //! *Proof.* The outer instruction alone changes. The inner result must be a temporary that nobody else reads (otherwise
 //! the merge would repeat its work), still unchanged when the outer instruction reads it, and the inner input unchanged
-//! since. Folding in another order gives the same bits for integers and bool under every reduction, and for floats under
-//! minimum and maximum, up to the sign of a zero and which NaN it is; float and complex sums and products are merged under
-//! `reassociate` only.
+//! since. Folding in another order gives the same bits for integers and bool under every reduction. Floats are merged under
+//! `reassociate` only: sums and products round, and minimum and maximum of zeros of both signs or of several NaN give the one
+//! that their order comes to. The merged reduction takes its elements in the order of the inner one.
 
 use super::Options;
 use crate::analysis::{Facts, may_read_beside, output, output_type};
-use bh_bytecode::{Batch, DType, Instr, Kind, Opcode};
+use bh_bytecode::{Batch, DType, Kind, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
@@ -18,10 +18,12 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
         if batch.instrs[index as usize].opcode.kind() != Kind::Reduction {
             continue;
         }
-        while let Some((source, axes)) = merged(batch, facts.get_or_insert_with(|| Facts::of(batch)), options, index) {
+        while let Some((source, axes, order)) =
+            merged(batch, facts.get_or_insert_with(|| Facts::of(batch)), options, index)
+        {
             let instr = &mut batch.instrs[index as usize];
             instr.operands[1] = source;
-            instr.param = axes;
+            (instr.param, instr.order) = (axes, order);
             changed += 1;
             // Each merge changes who reads what.
             facts = None;
@@ -30,9 +32,9 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
     changed
 }
 
-fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option<(bh_bytecode::Operand, u16)> {
+fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option<(Operand, u16, u16)> {
     let outer = batch.instrs[index as usize];
-    if outer.opcode.kind() != Kind::Reduction || !order_is_free(&outer, output_type(batch, &outer)?, options) {
+    if outer.opcode.kind() != Kind::Reduction || !order_is_free(output_type(batch, &outer)?, options) {
         return None;
     }
     let between = outer.operands[1].as_view()?;
@@ -44,7 +46,7 @@ fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option
         && !facts.changed(batch, source, inner_index, index)
         && may_read_beside(batch, output(&outer)?, source);
     let rank = batch.views[source as usize].rank;
-    holds.then(|| (inner.operands[1], combine_axes(inner.param, outer.param, rank)))
+    holds.then(|| (inner.operands[1], combine_axes(inner.param, outer.param, rank), inner.order))
 }
 
 /// The axes of the inner input that are folded when `outer` numbers the axes that `inner` leaves.
@@ -59,10 +61,8 @@ fn combine_axes(inner: u16, outer: u16, rank: u32) -> u16 {
     axes
 }
 
-fn order_is_free(instr: &Instr, dtype: DType, options: &Options) -> bool {
-    let rounds = dtype.is_float() || dtype.is_complex();
-    let folds_exactly = !matches!(instr.opcode, Opcode::AddReduce | Opcode::MultiplyReduce);
-    !rounds || folds_exactly || options.reassociate
+fn order_is_free(dtype: DType, options: &Options) -> bool {
+    !(dtype.is_float() || dtype.is_complex()) || options.reassociate
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use super::draft::Draft;
 use super::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Lowered, SlotMode, Special, Stage, Step, Temporary};
-use super::nest::{self, Access};
+use super::nest::Access;
 use crate::facts::NONE;
 use crate::table::Table;
-use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand, steps};
+use bh_bytecode::{AxisOrder, BatchRef, DType, Instr, Kind, Opcode, Operand, steps};
 
 /// Lowers a block of a validated batch whose partition is legal.
 pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
@@ -122,7 +122,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Does the instruction need a reduction's result, or what the epilogue made of one?
-    fn reads_result(&self, instr: &Instr, epilogue: &Draft<'_>) -> bool {
+    fn reads_result(&self, instr: &Instr, epilogue: &Draft) -> bool {
         instr.inputs().iter().filter_map(|operand| operand.as_view()).any(|view| {
             let view = self.canonical(view);
             self.result(view).is_some() || epilogue.stores(view)
@@ -143,7 +143,7 @@ impl<'a> Builder<'a> {
         if self.renamed.contains(&base) { BufferRef::Fresh(base) } else { BufferRef::Base(base) }
     }
 
-    fn read(&self, draft: &mut Draft<'_>, operand: Operand, instr: u32) -> Arg {
+    fn read(&self, draft: &mut Draft, operand: Operand, instr: u32) -> Arg {
         let dtype = self.batch.dtype(operand).unwrap_or(DType::I64);
         let Some(view) = operand.as_view() else {
             return draft.constant(dtype, ConstantRef::Batch(operand.as_constant().unwrap_or(0)));
@@ -166,11 +166,11 @@ impl<'a> Builder<'a> {
         arg
     }
 
-    fn compute(&self, draft: &mut Draft<'_>, index: u32, out: u32) {
+    fn compute(&self, draft: &mut Draft, index: u32, out: u32) {
         let instr = &self.batch.instrs[index as usize];
         let output = self.batch.base_of(out).map_or(DType::Bool, |base| base.dtype());
         let inputs = instr.inputs();
-        let index_slot = |draft: &mut Draft<'_>| {
+        let index_slot = |draft: &mut Draft| {
             let view = inputs[0].as_view().unwrap_or(0);
             draft.slot(DType::I64, SlotMode::Index, BufferRef::None, self.access(view))
         };
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
         GatherSource { buffer: BufferRef::Base(record.base), start: record.start, shape, stride, len: record.len }
     }
 
-    fn reduce(&mut self, draft: &mut Draft<'a>, index: u32, out: u32, mask: u16) {
+    fn reduce(&mut self, draft: &mut Draft, index: u32, out: u32, mask: u16) {
         let batch = self.batch;
         let instr = &batch.instrs[index as usize];
         let arg = self.read(draft, instr.inputs()[0], index);
@@ -249,9 +249,8 @@ impl<'a> Builder<'a> {
         let dtype = batch.bases[base as usize].dtype();
         let input = instr.inputs()[0].as_view();
         let rank = input.map_or(0, |view| batch.shape(view).len());
-        draft.folded.get_or_insert_with(|| {
-            nest::fold_sources(batch, index).into_iter().map(|view| batch.stride(view)).collect()
-        });
+        // All reductions of a block have one order.
+        draft.folded = AxisOrder::decode(instr.order, rank).or(Some(AxisOrder::c_order(rank)));
         let (buffer, access) = if self.is_contracted(base) {
             self.temporaries.push(Temporary { dtype, len: record.len });
             let mut strides = batch.shape(out).to_vec();
@@ -278,7 +277,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the stores that somebody outside the block can see, and moves reductions behind them.
-    fn store(&self, draft: &mut Draft<'_>) {
+    fn store(&self, draft: &mut Draft) {
         for (view, arg, instr) in draft.take_stores() {
             let base = self.batch.views[view as usize].base;
             if self.is_contracted(base) || self.aliased.contains(&base) {

@@ -6,12 +6,12 @@ use super::kernel::{
 use super::nest::{self, Access, Nest};
 use crate::facts::NONE;
 use crate::table::Table;
-use bh_bytecode::{DType, steps};
+use bh_bytecode::{AxisOrder, DType, steps};
 use std::collections::HashMap;
 
 /// A stage under construction.
 #[derive(Default)]
-pub(super) struct Draft<'a> {
+pub(super) struct Draft {
     pub(super) slots: Vec<(Slot, BufferRef, Access)>,
     pub(super) steps: Vec<Step>,
     pub(super) instrs: Vec<u32>,
@@ -27,11 +27,11 @@ pub(super) struct Draft<'a> {
     /// What must be written at the end: view, value, instruction; and where each view is found there.
     stores: Vec<Option<(u32, Arg, u32)>>,
     store_at: Table,
-    /// Strides of the sources of the first reduction.
-    pub(super) folded: Option<Vec<&'a [i64]>>,
+    /// The order in which the reductions take their elements.
+    pub(super) folded: Option<AxisOrder>,
 }
 
-impl Draft<'_> {
+impl Draft {
     pub(super) fn value(&mut self, step: Step, instr: u32) -> Arg {
         self.steps.push(step);
         self.instrs.push(instr);
@@ -108,7 +108,7 @@ impl Draft<'_> {
     pub(super) fn finish(self, shape: &[i64], reduced: u16) -> Stage {
         let (slots, mut rest): (Vec<_>, Vec<_>) =
             self.slots.into_iter().map(|(slot, buffer, access)| ((slot, buffer), access)).unzip();
-        let Nest { extents, dims, folded, columns } = nest::build(shape, reduced, self.folded.as_deref(), &mut rest);
+        let Nest { extents, dims, folded, columns } = nest::build(shape, reduced, self.folded, &mut rest);
         let rank = extents.len();
         let mut kernel = Kernel { dims, steps: self.steps, ..Kernel::default() };
         let mut parameters = Parameters {

@@ -23,7 +23,6 @@ pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,
 };
-pub(crate) use nest::{fold_order, fold_sources};
 pub use sweep::{
     Apart, Figures, Home, Joined, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps,
     Turn, figures, sweeps,

@@ -1,11 +1,10 @@
 //! Loop nests: ordering dimensions by memory, turning backward walks forward, and merging dimensions.
 //!
-//! A nest with folds is ordered by what its reductions are made of in the batch, and its short inner dimensions are told
-//! before merging: which of that shares the kernel has no say, so that a fold takes its elements in one order with and
-//! without fusion.
+//! A nest with folds is in the order that its reductions carry, and its short inner dimensions are told before merging: what
+//! shares the kernel has no say, so that a fold takes its elements in one order with and without fusion.
 
 use super::kernel::Dim;
-use bh_bytecode::{BatchRef, Kind, base_flags};
+use bh_bytecode::AxisOrder;
 
 /// Inner dimensions shorter than this change places with a longer neighbour of the other role: folds of a few elements
 /// and rows of a few elements are both slow as an inner loop. Those of a vector's length are not: with other rows as the inner
@@ -18,8 +17,6 @@ const COLUMNS: i64 = 32;
 const ROWS: i64 = 128;
 /// So few columns are folded one after the other where rows have gaps: these would be loops of their own.
 const FEW_COLUMNS: i64 = 4;
-/// How many instructions back, and for how many views, the sources of a fold are looked for.
-const FAR: usize = 64;
 
 /// One access before merging: its offset and its strides along the axes of the box.
 #[derive(Clone, Debug)]
@@ -48,21 +45,19 @@ pub(super) struct Nest {
     pub(super) columns: i64,
 }
 
-/// Orders and merges the axes of a box. `reduced` is a bit mask of axes; `folded` has the strides of the
-/// [`fold_sources`]. Rewrites every access to strides along the resulting dimensions.
-pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[&[i64]]>, accesses: &mut [Access]) -> Nest {
-    let mut axes = axes(shape, reduced);
-    let memory: Vec<Vec<i64>> =
-        accesses.iter().filter(|access| access.memory).map(|access| access.strides.clone()).collect();
-    let memory: Vec<&[i64]> = memory.iter().map(Vec::as_slice).collect();
-    let voters = folded.unwrap_or(&memory);
-    for axis in axes.iter().filter(|axis| axis.extent > 0) {
-        // Along kept axes the direction is free.
-        if is_backward(axis, if axis.role == Dim::Reduced { voters } else { &memory }) {
-            accesses.iter_mut().for_each(|access| turn(axis, access));
-        }
+/// Orders and merges the axes of a box. `reduced` is a bit mask of axes, and `folded` the order of the reductions, if there are
+/// any; else memory decides. Rewrites every access to strides along the resulting dimensions.
+pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, accesses: &mut [Access]) -> Nest {
+    let memory: Vec<&[i64]> =
+        accesses.iter().filter(|access| access.memory).map(|access| access.strides.as_slice()).collect();
+    let memory = AxisOrder::of_memory(shape, &memory);
+    let order = folded.unwrap_or(memory);
+    let mut axes = axes(shape, reduced, &order);
+    // Along kept axes the direction is free.
+    let backward = order.backward() & reduced | memory.backward() & !reduced;
+    for axis in axes.iter().filter(|axis| axis.extent > 0 && backward >> axis.source & 1 == 1) {
+        accesses.iter_mut().for_each(|access| turn(axis, access));
     }
-    order(&mut axes, voters);
     let columns = columns(&axes);
     // Either order gives the same bits.
     if columns == 0 || !has_rows(&axes, columns, accesses) {
@@ -107,47 +102,13 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<&[&[i64]]>, acce
     Nest { extents, dims, folded, columns }
 }
 
-/// The axes that matter, in C order.
-fn axes(shape: &[i64], reduced: u16) -> Vec<Axis> {
+/// The axes that matter, in this order.
+fn axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> Vec<Axis> {
     let role = |axis: usize| if reduced >> axis & 1 == 1 { Dim::Reduced } else { Dim::Kept };
-    (0..shape.len())
-        .filter(|&axis| shape[axis] != 1)
+    let axes = order.axes().iter().map(|&axis| axis as usize);
+    axes.filter(|&axis| shape[axis] != 1)
         .map(|axis| Axis { extent: shape[axis], role: role(axis), source: axis })
         .collect()
-}
-
-/// The views that decide in which order the reduction `index` takes its elements: what its input is computed from in the
-/// batch, element by element and not too far back, as far as that outlives the batch; or else the input itself. Which instructions
-/// share a kernel has no influence.
-pub(crate) fn fold_sources(batch: &BatchRef<'_>, index: u32) -> Vec<u32> {
-    let Some(input) = batch.instrs[index as usize].inputs().first().and_then(|operand| operand.as_view()) else {
-        return Vec::new();
-    };
-    let mut views = vec![input];
-    for instr in batch.instrs[..index as usize].iter().rev().take(FAR) {
-        let elementwise = instr.opcode.kind() == Kind::Elementwise;
-        let output = instr.outputs().first().and_then(|operand| operand.as_view());
-        if !elementwise || !output.is_some_and(|output| views.contains(&output)) {
-            continue;
-        }
-        for view in instr.inputs().iter().filter_map(|operand| operand.as_view()) {
-            if views.len() < FAR && batch.shape(view) == batch.shape(input) && !views.contains(&view) {
-                views.push(view);
-            }
-        }
-    }
-    let in_memory = |view: &u32| batch.base_of(*view).is_some_and(|base| !base.has(base_flags::DIES));
-    if views.iter().any(in_memory) { views.into_iter().filter(in_memory).collect() } else { vec![input] }
-}
-
-/// In which order a fold over these axes takes its elements: its axes by memory, four bits each, and the folded ones that
-/// are walked backward. Folds of one kernel agree in it.
-pub(crate) fn fold_order(shape: &[i64], sources: &[&[i64]], reduced: u16) -> (u64, u16) {
-    let mut axes = axes(shape, reduced);
-    let backward = axes.iter().filter(|axis| axis.role == Dim::Reduced && is_backward(axis, sources));
-    let backward = backward.fold(0, |bits, axis| bits | 1 << axis.source);
-    order(&mut axes, sources);
-    (axes.iter().fold(0, |code, axis| code << 4 | axis.source as u64), backward)
 }
 
 /// How many kept elements lie inside of folded ones, if they are few and these are many; else 0.
@@ -189,40 +150,11 @@ fn move_short_run(axes: &mut [Axis]) {
     }
 }
 
-/// Do all of these walk the axis backward, but for those that stand still?
-fn is_backward(axis: &Axis, strides: &[&[i64]]) -> bool {
-    let mut along = strides.iter().map(|strides| strides[axis.source]);
-    along.clone().any(|stride| stride < 0) && along.all(|stride| stride <= 0)
-}
-
 /// Walks an axis from its other end.
 fn turn(axis: &Axis, access: &mut Access) {
     let stride = access.strides[axis.source];
     access.start = access.start.wrapping_add(stride.wrapping_mul(axis.extent - 1));
     access.strides[axis.source] = stride.wrapping_neg();
-}
-
-/// Sorts axes so that the smallest strides come last, by majority of the accesses; ties keep C order.
-fn order(axes: &mut [Axis], accesses: &[&[i64]]) {
-    // Should axis `a`, now outside of `b`, go inside?
-    let inside = |a: &Axis, b: &Axis| {
-        let mut votes = 0i32;
-        for strides in accesses {
-            let (a, b) = (strides[a.source].unsigned_abs(), strides[b.source].unsigned_abs());
-            if a != 0 && b != 0 && a != b {
-                votes += if a < b { 1 } else { -1 };
-            }
-        }
-        votes > 0
-    };
-    // Insertion sort: the relation need not be transitive, and there are few axes.
-    for end in 1..axes.len() {
-        let mut at = end;
-        while at > 0 && inside(&axes[at - 1], &axes[at]) {
-            axes.swap(at - 1, at);
-            at -= 1;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -257,7 +189,7 @@ mod tests {
     #[test]
     fn short_inner_folds_move_outside() {
         let mut accesses = [access(0, &[3, 1]), access(0, &[1, 0])];
-        let nest = build(&[100, 3], 0b10, Some(&[&[3, 1]]), &mut accesses);
+        let nest = build(&[100, 3], 0b10, Some(AxisOrder::c_order(2)), &mut accesses);
         assert_eq!(
             nest,
             Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3], columns: 0 }
@@ -272,7 +204,7 @@ mod tests {
         let kept_inside = |others: &[&Access], count: i64| {
             let mut accesses: Vec<Access> =
                 [&rows, &result].into_iter().chain(others.iter().copied()).cloned().collect();
-            let nest = build(&[count, 3], 0b01, Some(&[&[3, 1]]), &mut accesses);
+            let nest = build(&[count, 3], 0b01, Some(AxisOrder::c_order(2)), &mut accesses);
             assert_eq!(nest.columns, if count < ROWS { 0 } else { 3 });
             nest.dims == [Dim::Reduced, Dim::Kept]
         };
@@ -281,16 +213,16 @@ mod tests {
         // The numbers of an index view are nowhere to be repeated from.
         assert!(!kept_inside(&[&Access { memory: false, ..same.clone() }], 1000));
         let mut accesses = [access(0, &[5, 1]), access(0, &[0, 1])];
-        assert_eq!(build(&[1000, 4], 0b01, Some(&[&[5, 1]]), &mut accesses).dims, [Dim::Reduced, Dim::Kept]);
+        assert_eq!(build(&[1000, 4], 0b01, Some(AxisOrder::c_order(2)), &mut accesses).dims, [Dim::Reduced, Dim::Kept]);
         let mut accesses = [access(0, &[32, 1]), access(0, &[0, 1])];
-        assert_eq!(build(&[1000, 32], 0b01, Some(&[&[32, 1]]), &mut accesses).columns, 0);
+        assert_eq!(build(&[1000, 32], 0b01, Some(AxisOrder::c_order(2)), &mut accesses).columns, 0);
     }
 
     #[test]
     fn folds_of_a_vector_stay_inside() {
         for (extent, dims) in [(7, [Dim::Reduced, Dim::Kept]), (8, [Dim::Kept, Dim::Reduced])] {
             let mut accesses = [access(0, &[extent, 1]), access(0, &[1, 0])];
-            let nest = build(&[100, extent], 0b10, Some(&[&[extent, 1]]), &mut accesses);
+            let nest = build(&[100, extent], 0b10, Some(AxisOrder::c_order(2)), &mut accesses);
             assert_eq!(nest.dims, dims, "rows of {extent}");
         }
     }
@@ -304,31 +236,16 @@ mod tests {
     }
 
     #[test]
-    fn a_fold_takes_its_elements_in_the_order_of_its_sources() {
-        // The sources are dense; that all loads of this kernel are transposed and one is backward has no influence.
-        let dense: [&[i64]; 1] = [&[5, 1]];
-        let mut accesses = [access(0, &[1, 4]), access(19, &[-1, -4]), access(0, &[0, 0])];
-        let nest = build(&[4, 5], 0b11, Some(&dense), &mut accesses);
+    fn a_fold_takes_its_elements_in_its_own_order() {
+        // That all loads of this kernel are transposed and one is backward has no influence.
+        let loads = [access(0, &[1, 4]), access(19, &[-1, -4]), access(0, &[0, 0])];
+        let mut accesses = loads.clone();
+        let nest = build(&[4, 5], 0b11, Some(AxisOrder::c_order(2)), &mut accesses);
         assert_eq!(nest, Nest { extents: vec![4, 5], dims: vec![Dim::Reduced; 2], folded: vec![4, 5], columns: 0 });
         assert_eq!((accesses[1].start, accesses[1].strides.as_slice()), (19, &[-1, -4][..]));
-        assert_eq!(fold_order(&[4, 5], &dense, 0b11), (0x01, 0));
-        assert_eq!(fold_order(&[4, 5], &[&[-1, 4]], 0b11), (0x10, 0b01));
-    }
-
-    #[test]
-    fn the_sources_of_a_fold_are_what_its_temporaries_are_made_of() {
-        let text = "bh batch 1
-base b0 = f64[20] id 1 row 5
-base b1 = f64[20] id 2 row 5 born dies
-base b2 = f64[4] id 3 row 4 born
-view v0 = b0 at 0 [4:1, 5:4]
-view v1 = b1 at 0 [4:5, 5:1]
-view v2 = b2 at 0 [4:1]
-i0: v1 = multiply v0, v0
-i1: v2 = add_reduce axes(1) v1
-i2: discard v1
-";
-        let batch = bh_bytecode::text::parse(text).unwrap();
-        assert_eq!(fold_sources(&batch.as_ref(), 1), [0]);
+        let mut accesses = loads.clone();
+        let nest = build(&[4, 5], 0b11, AxisOrder::of_axes(&[(1, false), (0, true)]), &mut accesses);
+        assert_eq!(nest, Nest { extents: vec![5, 4], dims: vec![Dim::Reduced; 2], folded: vec![5, 4], columns: 0 });
+        assert_eq!((accesses[1].start, accesses[1].strides.as_slice()), (16, &[-4, 1][..]));
     }
 }
