@@ -78,7 +78,7 @@ fn head(instr: &Instr) -> u64 {
         | u64::from(instr.param) << 16
         | u64::from(instr.count) << 32
         | u64::from(instr.outputs) << 40
-        | u64::from(instr.reserved) << 48
+        | u64::from(instr.order) << 48
 }
 
 #[cfg(test)]
