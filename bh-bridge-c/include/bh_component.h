@@ -477,8 +477,9 @@ typedef struct bh_instr {
     uint8_t count;
     // How many of them are outputs (1, or 0 for none; extension methods may have more).
     uint8_t outputs;
-    // Zero.
-    uint16_t reserved;
+    // Reductions: in which order they take the elements of the input; 0 is C order. Else 0. Folds of equal order give equal
+    // bits wherever they run; an engine that groups elements in a way of its own may ignore it.
+    uint16_t order;
     // Index into the origins plus one, or 0 if unknown.
     uint32_t origin;
     // The operands; unused places hold BH_OPERAND_NONE.

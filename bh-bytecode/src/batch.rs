@@ -138,8 +138,8 @@ pub struct Instr {
     pub count: u8,
     /// How many of them are outputs (1, or 0 for none; extension methods may have more).
     pub outputs: u8,
-    /// Reductions: in which order they take the elements of the input, a code of [`AxisOrder`](crate::AxisOrder) for its
-    /// rank; 0 is C order. Else 0.
+    /// Reductions: in which order they take the elements of the input; 0 is C order. Else 0. Folds of equal order give equal
+    /// bits wherever they run; an engine that groups elements in a way of its own may ignore it.
     pub order: u16,
     /// Index into the origins plus one, or 0 if unknown.
     pub origin: u32,
