@@ -7,6 +7,7 @@ mod fake;
 mod lifetimes;
 mod meaning;
 mod options;
+mod orders;
 mod threads;
 
 use super::*;
