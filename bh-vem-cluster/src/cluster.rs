@@ -1,0 +1,277 @@
+//! The component: feeds programs to the machine and answers for its arrays on rank 0.
+
+use crate::array::Piece;
+use crate::boxes::{Span, span_of};
+use crate::inprocess::InProcess;
+use crate::layout::Weights;
+use crate::machine::Machine;
+use crate::planner::{Planner, Settings};
+use crate::staging::Staging;
+use crate::transport::Port;
+use bh_bytecode::{Base, BatchRef, Opcode, View};
+use bh_core::abi::{Capabilities, ReleaseFn, access, capability, kind, log_level, status};
+use bh_core::component::{Child, Component, Counter, Host, Registry, Ticket};
+use bh_core::error::{Error, Result};
+use std::collections::{HashMap, HashSet};
+use std::ffi::c_void;
+
+/// Elements at most of arrays that are kept whole on rank 0, in bytes.
+const SMALL_BYTES: u64 = 4096;
+
+/// The manager of a cluster.
+pub struct Cluster {
+    host: Host,
+    machine: Machine,
+    mapped: HashMap<u64, Mapped>,
+    /// Operations that were brought to one rank and named in a warning.
+    warned: HashSet<String>,
+    gathered: Counter,
+    sent: [Counter; 4],
+    reported: [u64; 4],
+}
+
+/// A base that the program has mapped.
+enum Mapped {
+    /// The memory of rank 0's piece.
+    Piece { piece: Piece, maps: u32, changes: bool },
+    /// Memory of this component. Dropped by the program while mapped?
+    Staged(Staging),
+}
+
+impl Component for Cluster {
+    const NAME: &'static str = "vem-cluster";
+    const KIND: u32 = kind::VEM;
+    const KEYS: &'static [&'static str] = &["ranks", "weights", "small_bytes", "overlap_rows"];
+
+    fn create(host: Host, children: Vec<Child>) -> Result<Cluster> {
+        if children.is_empty() {
+            return Err(Error::new(status::INIT, "vem-cluster needs a stack below it"));
+        }
+        let ranks: usize = host.config_or("ranks", 1)?;
+        if ranks == 0 {
+            return Err(Error::of_key("ranks", "a whole number from 1", "0"));
+        }
+        let settings = Settings {
+            weights: weights(&host, ranks)?,
+            small_bytes: host.config_or("small_bytes", SMALL_BYTES)?,
+            overlap_rows: host.config_or("overlap_rows", 2u32)?.into(),
+        };
+        let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
+        let machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);
+        let names = ["messages", "bytes", "control messages", "control bytes"];
+        Ok(Cluster {
+            host,
+            machine,
+            mapped: HashMap::new(),
+            warned: HashSet::new(),
+            gathered: host.counter("cluster.operations brought to one rank"),
+            sent: names.map(|name| host.counter(&format!("cluster.{name}"))),
+            reported: [0; 4],
+        })
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        self.machine.children.first_mut()
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        let ranks = self.machine.port.ranks();
+        let mut capabilities = self.machine.children[0].capabilities();
+        capabilities.flags &= !(capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS);
+        capabilities.parallelism = capabilities.parallelism.saturating_mul(ranks as u32);
+        capabilities
+    }
+
+    fn bind(&mut self, _registry: Registry) -> Result<()> {
+        Ok(())
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        let order = order(batch, blocks);
+        let outcome = self.machine.execute(batch, &order);
+        self.report(batch);
+        outcome.map(|()| Ticket::DONE)
+    }
+
+    fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
+        let outcome = self.map_base(base, view, mode);
+        self.count();
+        outcome
+    }
+
+    fn unmap(&mut self, base: &Base) -> Result<()> {
+        let outcome = self.unmap_base(base);
+        self.count();
+        outcome
+    }
+
+    unsafe fn adopt(
+        &mut self,
+        base: &Base,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        let piece = self.machine.planner.adopted(base);
+        self.machine.settle()?;
+        // SAFETY: passed on as promised by the caller.
+        let outcome = unsafe { self.machine.children[0].adopt(&piece.base, data, release, argument) };
+        if outcome.is_err() {
+            self.machine.planner.arrays.remove(&base.id);
+        } else {
+            self.machine.know(0, &piece.base);
+        }
+        outcome
+    }
+
+    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        let piece = self.machine.planner.bring_home(base)?;
+        self.machine.settle()?;
+        self.machine.know(0, &piece.base);
+        self.machine.children[0].pin(&piece.base, pinned)
+    }
+
+    fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        let mut known = true;
+        for child in &mut self.machine.children {
+            known &= child.extmethod(name, opcode)?;
+        }
+        Ok(known)
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        match text {
+            "cluster traffic" => Ok(self.machine.port.to_json()),
+            _ => {
+                let children = &mut self.machine.children;
+                let mut answers: Vec<String> =
+                    children.iter_mut().map(|child| child.message(text)).collect::<Result<_>>()?;
+                answers.dedup();
+                Ok(answers.join("\n"))
+            }
+        }
+    }
+}
+
+impl Cluster {
+    fn map_base(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
+        let discards = mode & access::DISCARD != 0;
+        let changes = mode & (access::WRITE | access::DISCARD) != 0;
+        let all = Span::new(0, base.len);
+        let span = if discards { all } else { view.map_or(all, span_of) };
+        let array = self.machine.planner.array(base, None);
+        if let Some(error) = array.lost.clone().filter(|_| !discards) {
+            return Err(error);
+        }
+        let home = array.fixed || array.cuts.is_first() && !discards;
+        if home && !matches!(self.mapped.get(&base.id), Some(Mapped::Staged(_))) {
+            if discards {
+                self.machine.planner.renew(base, all)?;
+            }
+            let piece = self.machine.planner.piece(base.id, 0);
+            self.machine.know(0, &piece.base);
+            let data = self.machine.children[0].map(&piece.base, view, mode)?;
+            let entry = self.mapped.entry(base.id).or_insert(Mapped::Piece { piece, maps: 0, changes: false });
+            if let Mapped::Piece { maps, changes: before, .. } = entry {
+                *maps += 1;
+                *before |= changes;
+            }
+            return Ok(data);
+        }
+        if !self.mapped.contains_key(&base.id) {
+            self.mapped.insert(base.id, Mapped::Staged(Staging::new(self.host, base)?));
+        }
+        let Some(Mapped::Staged(staging)) = self.mapped.get_mut(&base.id) else {
+            return Err(Error::new(status::ARGUMENT, format!("map: base {} is mapped in another way", base.id)));
+        };
+        if discards {
+            staging.filled = all;
+        } else if !staging.filled.contains(span) {
+            let wanted = staging.filled.join(span);
+            if let Err(error) = self.machine.read(base, wanted, staging.bytes()) {
+                if staging.maps == 0 {
+                    self.mapped.remove(&base.id);
+                }
+                return Err(error);
+            }
+            staging.filled = wanted;
+        }
+        staging.maps += 1;
+        if changes {
+            staging.changed = staging.changed.join(span);
+        }
+        Ok(staging.address())
+    }
+
+    fn unmap_base(&mut self, base: &Base) -> Result<()> {
+        let last = match self.mapped.get_mut(&base.id) {
+            None => return Err(Error::new(status::ARGUMENT, format!("unmap: base {} is not mapped", base.id))),
+            Some(Mapped::Staged(staging)) => &mut staging.maps,
+            Some(Mapped::Piece { maps, .. }) => maps,
+        };
+        *last -= 1;
+        if *last > 0 {
+            return Ok(());
+        }
+        match self.mapped.remove(&base.id) {
+            Some(Mapped::Piece { piece, changes, .. }) => {
+                if changes && self.machine.planner.arrays.contains_key(&base.id) {
+                    let whole = View::contiguous(&[base.len]).unwrap_or_default();
+                    self.machine.planner.finish(base.id, &whole, 0, false);
+                    self.machine.settle()?;
+                }
+                self.machine.children[0].unmap(&piece.base)
+            }
+            Some(Mapped::Staged(mut staging)) => {
+                let span = staging.changed;
+                if span.is_empty() || !self.machine.planner.arrays.contains_key(&base.id) {
+                    return Ok(());
+                }
+                self.machine.write(base, span, staging.bytes())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Counts what was sent, and warns once of each operation that has no distributed form.
+    fn report(&mut self, batch: &BatchRef<'_>) {
+        self.count();
+        for index in std::mem::take(&mut self.machine.planner.gathered) {
+            self.gathered.add(1);
+            let instr = &batch.instrs[index as usize];
+            let name = batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name());
+            if self.warned.insert(name.to_owned()) {
+                let place = batch.origin(instr).map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
+                let text = format!("{place}cluster: '{name}' on these arrays is done by one rank, to which they are sent");
+                self.host.log(log_level::WARN, &text);
+            }
+        }
+    }
+
+    fn count(&mut self) {
+        let mut sums = [0; 4];
+        for sent in self.machine.port.sent() {
+            let figures = [sent.messages, sent.bytes, sent.control_messages, sent.control_bytes];
+            sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
+        }
+        for (place, sum) in sums.into_iter().enumerate() {
+            self.sent[place].add(sum - self.reported[place]);
+            self.reported[place] = sum;
+        }
+    }
+}
+
+/// The instructions of a batch, or of some blocks of it, in the order in which they are to run.
+fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
+    match blocks {
+        [] => (0..batch.instrs.len() as u32).collect(),
+        _ => blocks.iter().flat_map(|&block| batch.block_instrs(&batch.blocks[block as usize])).copied().collect(),
+    }
+}
+
+fn weights(host: &Host, ranks: usize) -> Result<Weights> {
+    let Some(text) = host.config("weights").filter(|text| !text.is_empty()) else { return Ok(Weights::even(ranks)) };
+    let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    let weights = numbers.filter(|numbers| numbers.len() == ranks).and_then(Weights::given);
+    weights.ok_or_else(|| Error::of_key("weights", &format!("{ranks} positive numbers"), &text))
+}

@@ -1,0 +1,215 @@
+//! Brings operands to the ranks that need them: elements at the borders into the windows of pieces, others as copies.
+
+use crate::array::{Copied, Piece};
+use crate::boxes::{IndexBox, Span, inside, packed, span_of, unrepeated};
+use crate::planner::{Planner, Share};
+use crate::stage::{Local, Place, Transfer};
+use bh_bytecode::{Base, Instr, Opcode, View};
+use bh_core::error::Result;
+use std::collections::HashMap;
+
+/// Operands of the shares of an instruction, in their order, and the stage from which on they are there.
+pub type Fetched = (Vec<Place>, usize);
+
+/// No operand can be brought over box by box: the instruction must be brought to one rank.
+#[derive(Debug)]
+pub struct Unsuited;
+
+/// How a rank gets a view's elements.
+enum Way {
+    /// It has them.
+    Here,
+    /// It has a copy.
+    Copy(Copied),
+    /// Others' elements come into its piece's window.
+    Window(Span),
+    /// They are copied, one after the other.
+    Pack,
+}
+
+impl Planner {
+    /// Does every rank have the elements for its shares?
+    pub(crate) fn is_here(&self, id: u64, view: &View, shares: &[Share]) -> Result<bool> {
+        for (rank, part) in shares {
+            let part = part.of(view, 0)?;
+            if !matches!(self.way(id, *rank, &part)?, Way::Here | Way::Copy(_)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Brings a view's elements to the ranks that need them, in stage `at` where they have to move.
+    pub(crate) fn fetch(
+        &mut self,
+        id: u64,
+        view: &View,
+        shares: &[Share],
+        at: usize,
+    ) -> Result<std::result::Result<Fetched, Unsuited>> {
+        let mut places = Vec::with_capacity(shares.len());
+        let mut grown: HashMap<usize, Piece> = HashMap::new();
+        for &(rank, part) in shares {
+            let part = part.of(view, 0)?;
+            match self.way(id, rank, &part)? {
+                Way::Here => {}
+                Way::Copy(copy) => {
+                    let program = self.program;
+                    if let Some(copy) = self.arrays.get_mut(&id).and_then(|array| array.copies.get_mut(&(rank, part))) {
+                        copy.used = program;
+                    }
+                    places.push((Place { base: copy.base, view: packed(&part)? }, self.stage_of(copy.ready)));
+                    continue;
+                }
+                Way::Window(wanted) => self.widen(id, rank, wanted, at, &mut grown)?,
+                Way::Pack => match self.pack(id, rank, &part, at, &grown)? {
+                    Some(place) => {
+                        places.push((place, at));
+                        continue;
+                    }
+                    None => return Ok(Err(Unsuited)),
+                },
+            }
+            let piece = self.piece(id, rank);
+            let whole = IndexBox::whole(part.shape());
+            places.push((Place { base: piece.base, view: whole.of(&part, piece.window.low)? }, 0));
+        }
+        let array = &self.arrays[&id];
+        let ready = self.stage_of(array.wrote).max(self.stage_of(array.arrived));
+        let ready = places.iter().fold(ready, |ready, (_, stage)| ready.max(*stage));
+        Ok(Ok((places.into_iter().map(|(place, _)| place).collect(), ready)))
+    }
+
+    fn way(&self, id: u64, rank: usize, part: &View) -> Result<Way> {
+        let array = &self.arrays[&id];
+        let (valid, span) = (array.valid(rank), span_of(part));
+        if valid.contains(span) {
+            return Ok(Way::Here);
+        }
+        if let Some(copy) = array.copies.get(&(rank, *part)) {
+            return Ok(Way::Copy(*copy));
+        }
+        if array.small {
+            return Ok(Way::Window(array.all()));
+        }
+        let wanted = array.whole_rows(span);
+        let coming = valid.join(wanted).len() - valid.len();
+        let once = unrepeated(part)?;
+        let had: i64 = inside(&once, valid).map_or(0, |boxes| boxes.iter().map(IndexBox::len).sum());
+        // Whole rows are fetched although a part would do, as others will ask for the rest of them.
+        let room = if valid.is_empty() { 1 } else { 2 };
+        Ok(if coming <= room * (once.len() - had) + array.row.min(8) { Way::Window(wanted) } else { Way::Pack })
+    }
+
+    /// Brings elements into the window of a rank's piece, which grows if it has no room for them.
+    pub(crate) fn widen(
+        &mut self,
+        id: u64,
+        rank: usize,
+        wanted: Span,
+        at: usize,
+        grown: &mut HashMap<usize, Piece>,
+    ) -> Result<()> {
+        let old = self.piece(id, rank);
+        let valid = old.valid.join(wanted);
+        let missing = match old.valid.is_empty() {
+            true => vec![wanted],
+            false => vec![Span::new(valid.low, old.valid.low), Span::new(old.valid.high, valid.high)],
+        };
+        let mut piece = Piece { valid, ..old };
+        if !old.window.contains(valid) {
+            self.grow(id, rank, &mut piece, old, at)?;
+            grown.insert(rank, old);
+        }
+        let owners = self.arrays[&id].cuts.clone();
+        for span in missing {
+            for owner in owners.owners(span) {
+                let part = span.meet(owners.own(owner));
+                let source = grown.get(&owner).copied().unwrap_or_else(|| self.piece(id, owner));
+                let target = run(piece.base, part, piece.window)?;
+                self.move_data(id, owner, rank, run(source.base, part, source.window)?, target, at);
+            }
+        }
+        let now = self.now(at);
+        if let Some(array) = self.arrays.get_mut(&id) {
+            array.pieces[rank] = Some(piece);
+            array.arrived = array.arrived.max(now);
+            array.everywhere = array.small && (0..array.pieces.len()).all(|rank| array.valid(rank) == array.all());
+        }
+        Ok(())
+    }
+
+    /// Gives a piece a larger window; what it had is copied.
+    fn grow(&mut self, id: u64, rank: usize, piece: &mut Piece, old: Piece, at: usize) -> Result<()> {
+        let array = &self.arrays[&id];
+        let window = old.window.join(array.room(piece.valid));
+        let (row, last) = (array.row, self.after_use(id).max(at));
+        piece.base = self.local_base(rank, &old.base, window.len(), row);
+        piece.window = window;
+        if !old.valid.is_empty() {
+            let (source, target) = (run(old.base, old.valid, old.window)?, run(piece.base, old.valid, window)?);
+            self.copy(at, rank, target, source);
+            // From now on the elements are there only when this stage is over.
+            let now = self.now(at);
+            if let Some(array) = self.arrays.get_mut(&id) {
+                array.wrote = array.wrote.max(now);
+            }
+        }
+        self.stages.push_system(last, rank, Opcode::Discard, &old.base);
+        Ok(())
+    }
+
+    /// Copies the elements of a view to a rank, one after the other.
+    fn pack(
+        &mut self,
+        id: u64,
+        rank: usize,
+        part: &View,
+        at: usize,
+        grown: &HashMap<usize, Piece>,
+    ) -> Result<Option<Place>> {
+        let once = unrepeated(part)?;
+        let dense = packed(&once)?;
+        let cuts = self.arrays[&id].cuts.clone();
+        let mut moves = Vec::new();
+        for owner in cuts.owners(span_of(&once)) {
+            let Some(boxes) = inside(&once, cuts.own(owner)) else { return Ok(None) };
+            moves.extend(boxes.into_iter().map(|part| (owner, part)));
+        }
+        let like = self.arrays[&id].base;
+        let base = self.local_base(rank, &like, once.len(), 0);
+        for (owner, part) in moves {
+            let piece = grown.get(&owner).copied().unwrap_or_else(|| self.piece(id, owner));
+            let source = Place { base: piece.base, view: part.of(&once, piece.window.low)? };
+            self.move_data(id, owner, rank, source, Place { base, view: part.of(&dense, 0)? }, at);
+        }
+        let copy = Copied { base, ready: self.now(at), used: self.program };
+        if let Some(array) = self.arrays.get_mut(&id) {
+            array.copies.insert((rank, *part), copy);
+        }
+        Ok(Some(Place { base, view: packed(part)? }))
+    }
+
+    /// Lets elements of an array move at the beginning of a stage, or copies them in it if they stay on their rank.
+    pub(crate) fn move_data(&mut self, id: u64, from: usize, to: usize, source: Place, target: Place, at: usize) {
+        if from == to {
+            self.copy(at, to, target, source);
+        } else if self.stages.hosts(from) || self.stages.hosts(to) {
+            self.stages.transfer(at, Transfer { from, to, source, target });
+        }
+        self.reads(id, at);
+    }
+
+    /// Copies elements within a rank.
+    pub(crate) fn copy(&mut self, at: usize, rank: usize, target: Place, source: Place) {
+        let like = Instr::new(Opcode::Identity, &[Default::default(); 2]);
+        self.stages.push(at, rank, &like, u32::MAX, &[Local::Data(target), Local::Data(source)]);
+    }
+}
+
+/// A run of elements of a global base in a piece.
+pub(crate) fn run(base: Base, span: Span, window: Span) -> Result<Place> {
+    let part = View::new(span.low - window.low, &[span.len()], &[1]);
+    part.map(|view| Place { base, view })
+        .map_err(|error| bh_core::Error::new(bh_core::abi::status::BATCH, error.0))
+}

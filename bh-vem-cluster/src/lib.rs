@@ -1,0 +1,26 @@
+//! The cluster manager: splits arrays and work over ranks.
+//!
+//! Every rank has the same planner and feeds it the same programs, so each knows what all of them own, need and do
+//! ([`planner`]). The plan is a list of stages ([`stage`]): first elements move, one message from rank to rank, then every
+//! rank runs a batch on its own stack. [`machine`] runs stages over a [`transport`].
+
+mod align;
+mod array;
+mod boxes;
+mod cluster;
+mod fetch;
+mod fold;
+mod inprocess;
+mod layout;
+mod local;
+mod machine;
+mod operate;
+mod planner;
+mod stage;
+mod staging;
+mod transport;
+mod wire;
+
+pub use cluster::Cluster;
+
+bh_core::export_component!(Cluster);

@@ -1,0 +1,315 @@
+//! The machine: plans programs and runs the stages for the ranks of this process.
+
+use crate::boxes::{Span, span_of};
+use crate::fetch::run;
+use crate::local::LocalRank;
+use crate::planner::{Planned, Planner, covers};
+use crate::stage::{Place, Stage, Transfer};
+use crate::transport::{Class, Port};
+use crate::wire;
+use bh_bytecode::{Base, BatchRef, View};
+use bh_core::component::Child;
+use bh_core::error::{Error, Result};
+use std::collections::{BTreeMap, HashMap};
+
+/// An instruction that failed on a rank.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which of the program, if that is known.
+    pub instr: Option<u32>,
+    /// Why.
+    pub error: Error,
+}
+
+/// The ranks of this process.
+pub struct Machine {
+    /// The planner that all ranks have.
+    pub planner: Planner,
+    /// The way to the other ranks.
+    pub port: Port,
+    /// The stacks below; ranks take turns if there are fewer stacks.
+    pub children: Vec<Child>,
+    locals: Vec<LocalRank>,
+}
+
+impl Machine {
+    /// A machine without arrays.
+    pub fn new(planner: Planner, port: Port, children: Vec<Child>) -> Machine {
+        let locals = port.hosted().map(|_| LocalRank::default()).collect();
+        Machine { planner, port, children, locals }
+    }
+
+    /// Notes that a base of a rank has data.
+    pub fn know(&mut self, rank: usize, base: &Base) {
+        self.rank(rank).0.know(base);
+    }
+
+    fn rank(&mut self, rank: usize) -> (&mut LocalRank, &mut Child) {
+        let place = rank - self.port.hosted().start;
+        let child = place % self.children.len();
+        (&mut self.locals[place], &mut self.children[child])
+    }
+
+    /// Runs instructions of a batch in this order. The first error is returned; what depends on it is lost.
+    pub fn execute(&mut self, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
+        let mut first = Ok(());
+        let mut keep = |error: Error| {
+            if first.is_ok() {
+                first = Err(error);
+            }
+        };
+        self.planner.begin(batch, order);
+        for (position, &index) in order.iter().enumerate() {
+            match self.planner.plan(batch, index) {
+                Ok(Planned::Done) => {}
+                Ok(Planned::Risky) => {
+                    let failed = self.run(batch);
+                    if let Some(failure) = self.agree(failed)? {
+                        keep(self.lose(batch, &order[..=position], failure));
+                    }
+                }
+                Err(error) => keep(error),
+            }
+        }
+        self.planner.end();
+        if let Some(failure) = self.run(batch) {
+            if !self.port.is_alone() {
+                self.port.abort(&failure.error.to_string());
+            }
+            keep(self.lose(batch, order, failure));
+        }
+        first
+    }
+
+    /// Runs what is planned; returns the first failure of a rank of this process.
+    pub fn run(&mut self, batch: &BatchRef<'_>) -> Option<Failure> {
+        let mut failed: Option<Failure> = None;
+        for stage in self.planner.take_stages() {
+            let Stage { transfers, local } = stage;
+            let mut keep = |instr: Option<u32>, error: Error| {
+                let error = match instr {
+                    Some(instr) if error.origin.is_none() => error.unplaced().at_instr(batch, instr),
+                    _ => error,
+                };
+                failed.get_or_insert(Failure { instr, error: error.unplaced() });
+            };
+            self.move_data(&transfers, &mut keep);
+            for (rank, mut local) in self.port.hosted().zip(local) {
+                if local.batch.instrs.is_empty() {
+                    continue;
+                }
+                local.complete(batch);
+                let globals = std::mem::take(&mut local.globals);
+                let (state, child) = self.rank(rank);
+                if let Err(error) = state.run(child, local) {
+                    let instr = error.instr.and_then(|index| globals.get(index as usize)).copied();
+                    keep(instr.filter(|&instr| instr != u32::MAX), error);
+                }
+            }
+        }
+        failed
+    }
+
+    /// Sends and receives what moves in a stage, one message from rank to rank.
+    fn move_data(&mut self, transfers: &[Transfer], keep: &mut dyn FnMut(Option<u32>, Error)) {
+        if transfers.is_empty() {
+            return;
+        }
+        let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
+        for transfer in transfers {
+            pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
+        }
+        for (&(from, to), transfers) in &pairs {
+            if !self.port.hosts(from) {
+                continue;
+            }
+            let mut message = Vec::new();
+            for transfer in transfers {
+                let (state, child) = self.rank(from);
+                if let Err(error) = state.pack(child, &transfer.source, &mut message) {
+                    keep(None, error);
+                }
+            }
+            if let Err(error) = self.port.send(Class::Payload, from, to, message) {
+                keep(None, error);
+            }
+        }
+        for (&(from, to), transfers) in &pairs {
+            if !self.port.hosts(to) {
+                continue;
+            }
+            let message = self.port.receive(to, from).unwrap_or_else(|error| {
+                keep(None, error);
+                Vec::new()
+            });
+            let mut rest = &message[..];
+            for transfer in transfers {
+                let (state, child) = self.rank(to);
+                match state.unpack(child, &transfer.target, rest) {
+                    Ok(after) => rest = after,
+                    Err(error) => keep(None, error),
+                }
+            }
+        }
+    }
+
+    /// The failure that counts for all ranks: that of the earliest instruction, on the lowest rank.
+    fn agree(&mut self, mine: Option<Failure>) -> Result<Option<Failure>> {
+        if self.port.is_alone() {
+            return Ok(mine);
+        }
+        let (me, ranks) = (self.port.hosted().start, self.port.ranks());
+        if me != 0 {
+            self.port.send(Class::Control, me, 0, wire::put_failure(mine.as_ref()))?;
+            let bytes = self.port.receive(me, 0)?;
+            return wire::get_failure(&bytes);
+        }
+        let mut worst = mine;
+        for rank in 1..ranks {
+            let bytes = self.port.receive(0, rank)?;
+            let other = wire::get_failure(&bytes)?;
+            let place = |failure: &Failure| failure.instr.unwrap_or(u32::MAX);
+            let earlier = match (&worst, &other) {
+                (Some(worst), Some(other)) => place(other) < place(worst),
+                (None, Some(_)) => true,
+                _ => false,
+            };
+            if earlier {
+                worst = other;
+            }
+        }
+        for rank in 1..ranks {
+            self.port.send(Class::Control, 0, rank, wire::put_failure(worst.as_ref()))?;
+        }
+        Ok(worst)
+    }
+
+    /// Marks what a failure cost as lost: what the instruction writes, what the stacks below lost with it, and all that
+    /// was computed of that.
+    fn lose(&mut self, batch: &BatchRef<'_>, order: &[u32], failure: Failure) -> Error {
+        let Failure { instr, error } = failure;
+        let mut lost: HashMap<u32, Error> = HashMap::new();
+        for &index in order {
+            let instruction = &batch.instrs[index as usize];
+            if instruction.opcode.is_system() {
+                if let Some(view) = instruction.operands().first().and_then(|operand| operand.as_view()) {
+                    lost.remove(&batch.views[view as usize].base);
+                }
+                continue;
+            }
+            let base_of = |view: u32| batch.views[view as usize].base;
+            let views = |operands: &[bh_bytecode::Operand]| -> Vec<u32> {
+                let views = operands.iter().filter_map(|operand| operand.as_view());
+                views.filter(|&view| batch.views[view as usize].len > 0).collect()
+            };
+            let failed = instr == Some(index);
+            let cause = views(instruction.inputs()).into_iter().find_map(|view| lost.get(&base_of(view)).cloned());
+            let cause = if failed { Some(error.clone()) } else { cause };
+            for view in views(instruction.outputs()) {
+                match &cause {
+                    Some(error) => {
+                        lost.entry(base_of(view)).or_insert_with(|| error.clone());
+                    }
+                    None if covers(batch, view) && !instruction.opcode.reads_output() => {
+                        lost.remove(&base_of(view));
+                    }
+                    None => {}
+                }
+            }
+        }
+        for (number, base) in batch.bases.iter().enumerate() {
+            let known = self.planner.arrays.contains_key(&base.id);
+            let found = lost.get(&(number as u32)).cloned().or_else(|| if known { self.probe(base) } else { None });
+            if let (true, Some(error)) = (known, found) {
+                self.planner.lose(base, &error);
+            }
+        }
+        error
+    }
+
+    /// The error of a rank's piece of an array, if it is lost there.
+    fn probe(&mut self, base: &Base) -> Option<Error> {
+        for rank in self.port.hosted() {
+            let Some(piece) = self.planner.arrays.get(&base.id).and_then(|array| array.pieces[rank]) else { continue };
+            let (state, child) = self.rank(rank);
+            state.know(&piece.base);
+            match child.map(&piece.base, None, bh_core::abi::access::READ) {
+                // A base that was mapped can be unmapped.
+                Ok(_) => drop(child.unmap(&piece.base)),
+                Err(error) => return Some(error.unplaced()),
+            }
+        }
+        None
+    }
+
+    /// Runs what is planned outside of a program.
+    pub fn settle(&mut self) -> Result<()> {
+        let none = bh_bytecode::Batch::default();
+        match self.run(&none.as_ref()) {
+            None => Ok(()),
+            Some(failure) => Err(failure.error),
+        }
+    }
+
+    /// Copies elements of an array to rank 0. `into` has room for all of it where rank 0 is, and is empty elsewhere.
+    pub fn read(&mut self, base: &Base, span: Span, into: &mut [u8]) -> Result<()> {
+        let Some(array) = self.planner.arrays.get(&base.id) else { return Ok(()) };
+        if let Some(error) = &array.lost {
+            return Err(error.clone());
+        }
+        let size = base.dtype().size();
+        let cuts = array.cuts.clone();
+        for rank in cuts.owners(span) {
+            let part = cuts.own(rank).meet(span);
+            let piece = self.planner.piece(base.id, rank);
+            let mut bytes = Vec::new();
+            if self.port.hosts(rank) {
+                let place = run(piece.base, part, piece.window)?;
+                let (state, child) = self.rank(rank);
+                state.pack(child, &place, &mut bytes)?;
+                if rank != 0 {
+                    self.port.send(Class::Payload, rank, 0, std::mem::take(&mut bytes))?;
+                }
+            }
+            if self.port.hosts(0) {
+                if rank != 0 {
+                    bytes = self.port.receive(0, rank)?;
+                }
+                into[part.low as usize * size..][..bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Overwrites elements of an array with rank 0's. `from` has all of the array where rank 0 is, and is empty elsewhere.
+    pub fn write(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
+        let size = base.dtype().size();
+        self.planner.renew(base, span)?;
+        for rank in 0..self.port.ranks() {
+            let part = self.planner.arrays[&base.id].reach(rank).meet(span);
+            if part.is_empty() {
+                continue;
+            }
+            let piece = self.planner.piece(base.id, rank);
+            let mut bytes = Vec::new();
+            if self.port.hosts(0) {
+                bytes = from[part.low as usize * size..part.high as usize * size].to_vec();
+                if rank != 0 {
+                    self.port.send(Class::Payload, 0, rank, std::mem::take(&mut bytes))?;
+                }
+            }
+            if self.port.hosts(rank) {
+                if rank != 0 {
+                    bytes = self.port.receive(rank, 0)?;
+                }
+                let place: Place = run(piece.base, part, piece.window)?;
+                let (state, child) = self.rank(rank);
+                state.unpack(child, &place, &bytes)?;
+            }
+        }
+        let view = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
+        self.planner.finish(base.id, &view, 0, false);
+        debug_assert_eq!(span_of(&view), span);
+        self.settle()
+    }
+}

@@ -1,0 +1,151 @@
+//! What ranks do for a part of a program: stages, in each of which first data moves and then local batches run.
+
+use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Elements of an array of one rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The rank's own base.
+    pub base: Base,
+    /// Which of its elements.
+    pub view: View,
+}
+
+/// Elements that move from one rank to another; the shapes of both places are equal.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// The rank that has them.
+    pub from: usize,
+    /// The rank that gets them.
+    pub to: usize,
+    /// Where they are.
+    pub source: Place,
+    /// Where they go.
+    pub target: Place,
+}
+
+/// An operand of a local instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Local {
+    /// As in the program: a constant.
+    Same(Operand),
+    /// A view without data.
+    Index(View),
+    /// Elements of a local base.
+    Data(Place),
+}
+
+/// The instructions of one rank in one stage.
+#[derive(Clone, Debug, Default)]
+pub struct LocalBatch {
+    /// Instructions on local bases. Constants, origins, names and methods are the program's.
+    pub batch: Batch,
+    /// For each instruction, that of the program that it is a part of.
+    pub globals: Vec<u32>,
+    index: HashMap<u64, u32>,
+    views: HashMap<(u32, View), u32>,
+}
+
+impl LocalBatch {
+    fn operand(&mut self, operand: &Local) -> Operand {
+        let (base, view) = match operand {
+            Local::Same(operand) => return *operand,
+            Local::Index(view) => (bh_bytecode::batch::NO_BASE, view),
+            Local::Data(place) => {
+                let known = self.index.entry(place.base.id);
+                (*known.or_insert_with(|| self.batch.push_base(place.base)), &place.view)
+            }
+        };
+        let view = view.canonical();
+        let batch = &mut self.batch;
+        Operand::view(*self.views.entry((base, view)).or_insert_with(|| batch.push_view(base, &view)))
+    }
+
+    /// Appends an instruction like `like`, which is number `global` of the program, on other operands.
+    pub fn push(&mut self, like: &Instr, global: u32, operands: &[Local]) {
+        let mut instr = *like;
+        for (place, operand) in operands.iter().enumerate() {
+            instr.operands[place] = self.operand(operand);
+        }
+        self.batch.push_instr(instr);
+        self.globals.push(global);
+    }
+
+    /// Appends data management of a local base.
+    pub fn push_system(&mut self, opcode: Opcode, base: &Base) {
+        let whole = View::contiguous(&[base.len]).unwrap_or_default();
+        let operand = self.operand(&Local::Data(Place { base: *base, view: whole }));
+        self.batch.push_instr(Instr::new(opcode, &[operand]));
+        self.globals.push(u32::MAX);
+    }
+
+    /// Takes over what instructions refer to by index.
+    pub fn complete(&mut self, program: &BatchRef<'_>) {
+        self.batch.constants = program.constants.to_vec();
+        self.batch.origins = program.origins.to_vec();
+        self.batch.extensions = program.extensions.to_vec();
+        self.batch.strings = program.strings.to_vec();
+    }
+}
+
+/// One stage, as far as the ranks of this process take part.
+#[derive(Clone, Debug, Default)]
+pub struct Stage {
+    /// What moves before the local batches run, in the order in which messages hold it.
+    pub transfers: Vec<Transfer>,
+    /// The local batches of the hosted ranks.
+    pub local: Vec<LocalBatch>,
+}
+
+/// The stages of a program that were planned and have not run yet.
+#[derive(Debug)]
+pub struct Stages {
+    hosted: Range<usize>,
+    /// The stages in order.
+    pub list: Vec<Stage>,
+}
+
+impl Stages {
+    /// None, for these ranks.
+    pub fn new(hosted: Range<usize>) -> Stages {
+        Stages { hosted, list: Vec::new() }
+    }
+
+    /// Does this process do the work of a rank?
+    pub fn hosts(&self, rank: usize) -> bool {
+        self.hosted.contains(&rank)
+    }
+
+    fn at(&mut self, stage: usize) -> &mut Stage {
+        while self.list.len() <= stage {
+            let local = vec![LocalBatch::default(); self.hosted.len()];
+            self.list.push(Stage { transfers: Vec::new(), local });
+        }
+        &mut self.list[stage]
+    }
+
+    /// Appends an instruction to a rank's batch of a stage.
+    pub fn push(&mut self, stage: usize, rank: usize, like: &Instr, global: u32, operands: &[Local]) {
+        if self.hosts(rank) {
+            let place = rank - self.hosted.start;
+            self.at(stage).local[place].push(like, global, operands);
+        }
+    }
+
+    /// Appends data management to a rank's batch of a stage.
+    pub fn push_system(&mut self, stage: usize, rank: usize, opcode: Opcode, base: &Base) {
+        if self.hosts(rank) {
+            let place = rank - self.hosted.start;
+            self.at(stage).local[place].push_system(opcode, base);
+        }
+    }
+
+    /// Lets data move at the beginning of a stage.
+    pub fn transfer(&mut self, stage: usize, transfer: Transfer) {
+        // All ranks have the same stages, whatever moves between them.
+        let list = &mut self.at(stage).transfers;
+        list.push(transfer);
+    }
+}
