@@ -80,9 +80,10 @@ impl Walk<'_> {
     fn visit(&mut self, index: u32, instr: &Instr, output: Option<u32>) {
         let Some(output) = output else { return };
         let target = self.batch.views[output as usize].base;
-        let Some(cuts) = self.cuts_of(target) else { return };
+        let whole = covers(self.batch, output);
+        let Some(cuts) = self.cuts_of(target, whole) else { return };
         let view = self.batch.view(output);
-        if covers(self.batch, output) {
+        if whole {
             self.wanted.remove(&target);
             self.hints.cuts.insert(index, cuts.clone());
         }
@@ -104,14 +105,15 @@ impl Walk<'_> {
         }
     }
 
-    /// The cuts of a base, as far as they are known: wanted by readers, or as it is.
-    fn cuts_of(&self, base: u32) -> Option<Cuts> {
+    /// The cuts of a base, as far as they are known: as it is, or wanted by readers of what overwrites it.
+    fn cuts_of(&self, base: u32, overwritten: bool) -> Option<Cuts> {
         let record = self.batch.bases.get(base as usize)?;
         if record.bytes() <= self.planner.settings.small_bytes {
             return None;
         }
         let known = || self.planner.arrays.get(&record.id).map(|array| array.cuts.clone());
-        self.wanted.get(&base).cloned().or_else(known)
+        let wanted = || self.wanted.get(&base).cloned();
+        if overwritten { wanted().or_else(known) } else { known().or_else(wanted) }
     }
 
     /// A reader whose work is parted like this asks for a base to be cut alike.

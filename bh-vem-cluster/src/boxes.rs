@@ -202,8 +202,12 @@ fn range(at: i64, step: i64, extent: i64, low: i64, high: i64) -> Span {
 
 /// A view in which dimensions that repeat elements have one index: what must be moved to have all of its elements.
 pub fn unrepeated(view: &View) -> Result<View> {
-    let shape: Vec<i64> =
-        view.shape().iter().zip(view.stride()).map(|(&extent, &step)| if step == 0 { extent.min(1) } else { extent }).collect();
+    let shape: Vec<i64> = view
+        .shape()
+        .iter()
+        .zip(view.stride())
+        .map(|(&extent, &step)| if step == 0 { extent.min(1) } else { extent })
+        .collect();
     View::new(view.start(), &shape, view.stride()).map_err(|error| Error::new(status::BATCH, error.0))
 }
 

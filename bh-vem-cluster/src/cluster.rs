@@ -2,12 +2,14 @@
 
 use crate::array::Piece;
 use crate::boxes::{Span, span_of};
+use crate::command::Command;
 use crate::inprocess::InProcess;
 use crate::layout::Weights;
+use crate::lead::{Lead, Turn, connect};
 use crate::machine::Machine;
 use crate::planner::{Planner, Settings};
 use crate::staging::Staging;
-use crate::transport::Port;
+use crate::transport::{Port, Transport};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{Capabilities, ReleaseFn, access, capability, kind, log_level, status};
 use bh_core::component::{Child, Component, Counter, Host, Registry, Ticket};
@@ -21,6 +23,8 @@ const SMALL_BYTES: u64 = 4096;
 /// The manager of a cluster.
 pub struct Cluster {
     host: Host,
+    /// The way to ranks in other processes, if there are any.
+    lead: Option<Lead>,
     machine: Machine,
     mapped: HashMap<u64, Mapped>,
     /// Operations that were brought to one rank and named in a warning.
@@ -40,14 +44,18 @@ enum Mapped {
 
 impl Component for Cluster {
     const NAME: &'static str = "vem-cluster";
-    const KIND: u32 = kind::VEM;
-    const KEYS: &'static [&'static str] = &["ranks", "weights", "small_bytes", "overlap_rows"];
+    const KIND: u32 = kind::DATA_MANAGER;
+    const KEYS: &'static [&'static str] = &["transport", "ranks", "weights", "small_bytes", "overlap_rows"];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Cluster> {
         if children.is_empty() {
             return Err(Error::new(status::INIT, "vem-cluster needs a stack below it"));
         }
-        let ranks: usize = host.config_or("ranks", 1)?;
+        let remote = connect(&host)?;
+        let ranks = match &remote {
+            Some(remote) => remote.ranks(),
+            None => host.config_or("ranks", 1)?,
+        };
         if ranks == 0 {
             return Err(Error::of_key("ranks", "a whole number from 1", "0"));
         }
@@ -56,11 +64,20 @@ impl Component for Cluster {
             small_bytes: host.config_or("small_bytes", SMALL_BYTES)?,
             overlap_rows: host.config_or("overlap_rows", 2u32)?.into(),
         };
-        let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
-        let machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);
+        let (lead, machine) = match remote.filter(|_| ranks > 1) {
+            Some(remote) => {
+                let (lead, children) = Lead::start(host, remote, &settings, children)?;
+                (Some(lead), Machine::remote(host, remote, settings, children))
+            }
+            None => {
+                let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
+                (None, Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children))
+            }
+        };
         let names = ["messages", "bytes", "control messages", "control bytes"];
         Ok(Cluster {
             host,
+            lead,
             machine,
             mapped: HashMap::new(),
             warned: HashSet::new(),
@@ -77,6 +94,9 @@ impl Component for Cluster {
     fn capabilities(&mut self) -> Capabilities {
         let ranks = self.machine.port.ranks();
         let mut capabilities = self.machine.children[0].capabilities();
+        if ranks == 1 {
+            return capabilities;
+        }
         capabilities.flags &= !(capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS);
         capabilities.parallelism = capabilities.parallelism.saturating_mul(ranks as u32);
         capabilities
@@ -87,19 +107,33 @@ impl Component for Cluster {
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+        if self.is_single() {
+            return self.machine.children[0].execute(batch, blocks);
+        }
         let order = order(batch, blocks);
+        let _turn = self.lead.as_mut().map(|lead| lead.tell_execute(batch, &order)).transpose()?;
         let outcome = self.machine.execute(batch, &order);
         self.report(batch);
         outcome.map(|()| Ticket::DONE)
     }
 
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        self.machine.children[0].wait(ticket)
+    }
+
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
+        if self.is_single() {
+            return self.machine.children[0].map(base, view, mode);
+        }
         let outcome = self.map_base(base, view, mode);
         self.count();
         outcome
     }
 
     fn unmap(&mut self, base: &Base) -> Result<()> {
+        if self.is_single() {
+            return self.machine.children[0].unmap(base);
+        }
         let outcome = self.unmap_base(base);
         self.count();
         outcome
@@ -112,6 +146,11 @@ impl Component for Cluster {
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<()> {
+        if self.is_single() {
+            // SAFETY: passed on as promised by the caller.
+            return unsafe { self.machine.children[0].adopt(base, data, release, argument) };
+        }
+        let _turn = self.tell(&Command::Adopt(*base))?;
         let piece = self.machine.planner.adopted(base);
         self.machine.settle()?;
         // SAFETY: passed on as promised by the caller.
@@ -125,6 +164,10 @@ impl Component for Cluster {
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        if self.is_single() {
+            return self.machine.children[0].pin(base, pinned);
+        }
+        let _turn = self.tell(&Command::Home(*base))?;
         let piece = self.machine.planner.bring_home(base)?;
         self.machine.settle()?;
         self.machine.know(0, &piece.base);
@@ -132,6 +175,7 @@ impl Component for Cluster {
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        let _turn = self.tell(&Command::Method(name.to_owned(), opcode.0))?;
         let mut known = true;
         for child in &mut self.machine.children {
             known &= child.extmethod(name, opcode)?;
@@ -154,18 +198,31 @@ impl Component for Cluster {
 }
 
 impl Cluster {
+    /// Is there one rank only? It works as if there were no cluster.
+    fn is_single(&self) -> bool {
+        self.machine.port.ranks() == 1
+    }
+
+    /// Tells the other processes what to do; while the turn lasts, no other context does.
+    fn tell(&mut self, command: &Command) -> Result<Option<Turn>> {
+        self.lead.as_mut().map(|lead| lead.tell(command)).transpose()
+    }
+
     fn map_base(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
         let discards = mode & access::DISCARD != 0;
         let changes = mode & (access::WRITE | access::DISCARD) != 0;
         let all = Span::new(0, base.len);
         let span = if discards { all } else { view.map_or(all, span_of) };
+        let turn = self.tell(&Command::Know(*base))?;
         let array = self.machine.planner.array(base, None);
         if let Some(error) = array.lost.clone().filter(|_| !discards) {
             return Err(error);
         }
         let home = array.fixed || array.cuts.is_first() && !discards;
         if home && !matches!(self.mapped.get(&base.id), Some(Mapped::Staged(_))) {
+            drop(turn);
             if discards {
+                let _turn = self.tell(&Command::Renew(*base))?;
                 self.machine.planner.renew(base, all)?;
             }
             let piece = self.machine.planner.piece(base.id, 0);
@@ -178,6 +235,7 @@ impl Cluster {
             }
             return Ok(data);
         }
+        drop(turn);
         if !self.mapped.contains_key(&base.id) {
             self.mapped.insert(base.id, Mapped::Staged(Staging::new(self.host, base)?));
         }
@@ -188,6 +246,8 @@ impl Cluster {
             staging.filled = all;
         } else if !staging.filled.contains(span) {
             let wanted = staging.filled.join(span);
+            let command = Command::Read(*base, wanted);
+            let _turn = self.lead.as_mut().map(|lead| lead.tell(&command)).transpose()?;
             if let Err(error) = self.machine.read(base, wanted, staging.bytes()) {
                 if staging.maps == 0 {
                     self.mapped.remove(&base.id);
@@ -216,9 +276,8 @@ impl Cluster {
         match self.mapped.remove(&base.id) {
             Some(Mapped::Piece { piece, changes, .. }) => {
                 if changes && self.machine.planner.arrays.contains_key(&base.id) {
-                    let whole = View::contiguous(&[base.len]).unwrap_or_default();
-                    self.machine.planner.finish(base.id, &whole, 0, false);
-                    self.machine.settle()?;
+                    let _turn = self.tell(&Command::Changed(*base))?;
+                    self.machine.changed(base)?;
                 }
                 self.machine.children[0].unmap(&piece.base)
             }
@@ -227,6 +286,7 @@ impl Cluster {
                 if span.is_empty() || !self.machine.planner.arrays.contains_key(&base.id) {
                     return Ok(());
                 }
+                let _turn = self.tell(&Command::Write(*base, span))?;
                 self.machine.write(base, span, staging.bytes())
             }
             None => Ok(()),
@@ -242,7 +302,8 @@ impl Cluster {
             let name = batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name());
             if self.warned.insert(name.to_owned()) {
                 let place = batch.origin(instr).map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
-                let text = format!("{place}cluster: '{name}' on these arrays is done by one rank, to which they are sent");
+                let text =
+                    format!("{place}cluster: '{name}' on these arrays is done by one rank, to which they are sent");
                 self.host.log(log_level::WARN, &text);
             }
         }
@@ -258,6 +319,13 @@ impl Cluster {
             self.sent[place].add(sum - self.reported[place]);
             self.reported[place] = sum;
         }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Ranks that cannot be told any more have ended.
+        drop(self.tell(&Command::Close));
     }
 }
 

@@ -5,11 +5,9 @@ use crate::boxes::{IndexBox, Span, inside, packed, span_of, unrepeated};
 use crate::planner::{Planner, Share};
 use crate::stage::{Local, Place, Transfer};
 use bh_bytecode::{Base, Instr, Opcode, View};
-use bh_core::error::Result;
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 use std::collections::HashMap;
-
-/// Operands of the shares of an instruction, in their order, and the stage from which on they are there.
-pub type Fetched = (Vec<Place>, usize);
 
 /// No operand can be brought over box by box: the instruction must be brought to one rank.
 #[derive(Debug)]
@@ -20,7 +18,7 @@ enum Way {
     /// It has them.
     Here,
     /// It has a copy.
-    Copy(Copied),
+    Copy,
     /// Others' elements come into its piece's window.
     Window(Span),
     /// They are copied, one after the other.
@@ -32,7 +30,7 @@ impl Planner {
     pub(crate) fn is_here(&self, id: u64, view: &View, shares: &[Share]) -> Result<bool> {
         for (rank, part) in shares {
             let part = part.of(view, 0)?;
-            if !matches!(self.way(id, *rank, &part)?, Way::Here | Way::Copy(_)) {
+            if !matches!(self.way(id, *rank, &part)?, Way::Here | Way::Copy) {
                 return Ok(false);
             }
         }
@@ -46,38 +44,42 @@ impl Planner {
         view: &View,
         shares: &[Share],
         at: usize,
-    ) -> Result<std::result::Result<Fetched, Unsuited>> {
-        let mut places = Vec::with_capacity(shares.len());
+    ) -> Result<std::result::Result<(), Unsuited>> {
         let mut grown: HashMap<usize, Piece> = HashMap::new();
         for &(rank, part) in shares {
             let part = part.of(view, 0)?;
             match self.way(id, rank, &part)? {
-                Way::Here => {}
-                Way::Copy(copy) => {
-                    let program = self.program;
-                    if let Some(copy) = self.arrays.get_mut(&id).and_then(|array| array.copies.get_mut(&(rank, part))) {
-                        copy.used = program;
-                    }
-                    places.push((Place { base: copy.base, view: packed(&part)? }, self.stage_of(copy.ready)));
-                    continue;
-                }
+                Way::Here | Way::Copy => {}
                 Way::Window(wanted) => self.widen(id, rank, wanted, at, &mut grown)?,
-                Way::Pack => match self.pack(id, rank, &part, at, &grown)? {
-                    Some(place) => {
-                        places.push((place, at));
-                        continue;
+                Way::Pack => {
+                    if !self.pack(id, rank, &part, at, &grown)? {
+                        return Ok(Err(Unsuited));
                     }
-                    None => return Ok(Err(Unsuited)),
-                },
+                }
             }
-            let piece = self.piece(id, rank);
-            let whole = IndexBox::whole(part.shape());
-            places.push((Place { base: piece.base, view: whole.of(&part, piece.window.low)? }, 0));
         }
+        Ok(Ok(()))
+    }
+
+    /// Where a rank has the elements of a part of a view that was fetched, and the stage from which on they are there.
+    pub(crate) fn locate(&mut self, id: u64, view: &View, (rank, part): Share) -> Result<(Place, usize)> {
+        let part = part.of(view, 0)?;
         let array = &self.arrays[&id];
+        if !array.valid(rank).contains(span_of(&part)) {
+            let program = self.program;
+            let copy = self.arrays.get_mut(&id).and_then(|array| array.copies.get_mut(&(rank, part)));
+            let copy = copy.map(|copy| {
+                copy.used = program;
+                *copy
+            });
+            let lost = || Error::new(status::EXECUTION, format!("rank {rank} has not got what it was sent"));
+            let copy = copy.ok_or_else(lost)?;
+            return Ok((Place { base: copy.base, view: packed(&part)? }, self.stage_of(copy.ready)));
+        }
         let ready = self.stage_of(array.wrote).max(self.stage_of(array.arrived));
-        let ready = places.iter().fold(ready, |ready, (_, stage)| ready.max(*stage));
-        Ok(Ok((places.into_iter().map(|(place, _)| place).collect(), ready)))
+        let piece = self.piece(id, rank);
+        let whole = IndexBox::whole(part.shape());
+        Ok((Place { base: piece.base, view: whole.of(&part, piece.window.low)? }, ready))
     }
 
     fn way(&self, id: u64, rank: usize, part: &View) -> Result<Way> {
@@ -86,8 +88,8 @@ impl Planner {
         if valid.contains(span) {
             return Ok(Way::Here);
         }
-        if let Some(copy) = array.copies.get(&(rank, *part)) {
-            return Ok(Way::Copy(*copy));
+        if array.copies.contains_key(&(rank, *part)) {
+            return Ok(Way::Copy);
         }
         if array.small {
             return Ok(Way::Window(array.all()));
@@ -119,7 +121,7 @@ impl Planner {
         let mut piece = Piece { valid, ..old };
         if !old.window.contains(valid) {
             self.grow(id, rank, &mut piece, old, at)?;
-            grown.insert(rank, old);
+            grown.entry(rank).or_insert(old);
         }
         let owners = self.arrays[&id].cuts.clone();
         for span in missing {
@@ -160,26 +162,21 @@ impl Planner {
     }
 
     /// Copies the elements of a view to a rank, one after the other.
-    fn pack(
-        &mut self,
-        id: u64,
-        rank: usize,
-        part: &View,
-        at: usize,
-        grown: &HashMap<usize, Piece>,
-    ) -> Result<Option<Place>> {
+    fn pack(&mut self, id: u64, rank: usize, part: &View, at: usize, grown: &HashMap<usize, Piece>) -> Result<bool> {
         let once = unrepeated(part)?;
         let dense = packed(&once)?;
         let cuts = self.arrays[&id].cuts.clone();
         let mut moves = Vec::new();
         for owner in cuts.owners(span_of(&once)) {
-            let Some(boxes) = inside(&once, cuts.own(owner)) else { return Ok(None) };
+            let Some(boxes) = inside(&once, cuts.own(owner)) else { return Ok(false) };
             moves.extend(boxes.into_iter().map(|part| (owner, part)));
         }
         let like = self.arrays[&id].base;
         let base = self.local_base(rank, &like, once.len(), 0);
         for (owner, part) in moves {
-            let piece = grown.get(&owner).copied().unwrap_or_else(|| self.piece(id, owner));
+            // Others read what a piece was before it grew in this stage; its own rank copies afterwards.
+            let old = grown.get(&owner).filter(|_| owner != rank).copied();
+            let piece = old.unwrap_or_else(|| self.piece(id, owner));
             let source = Place { base: piece.base, view: part.of(&once, piece.window.low)? };
             self.move_data(id, owner, rank, source, Place { base, view: part.of(&dense, 0)? }, at);
         }
@@ -187,7 +184,7 @@ impl Planner {
         if let Some(array) = self.arrays.get_mut(&id) {
             array.copies.insert((rank, *part), copy);
         }
-        Ok(Some(Place { base, view: packed(part)? }))
+        Ok(true)
     }
 
     /// Lets elements of an array move at the beginning of a stage, or copies them in it if they stay on their rank.
@@ -202,7 +199,7 @@ impl Planner {
 
     /// Copies elements within a rank.
     pub(crate) fn copy(&mut self, at: usize, rank: usize, target: Place, source: Place) {
-        let like = Instr::new(Opcode::Identity, &[Default::default(); 2]);
+        let like = Instr::new(Opcode::Copy, &[Default::default(); 2]);
         self.stages.push(at, rank, &like, u32::MAX, &[Local::Data(target), Local::Data(source)]);
     }
 }
@@ -210,6 +207,5 @@ impl Planner {
 /// A run of elements of a global base in a piece.
 pub(crate) fn run(base: Base, span: Span, window: Span) -> Result<Place> {
     let part = View::new(span.low - window.low, &[span.len()], &[1]);
-    part.map(|view| Place { base, view })
-        .map_err(|error| bh_core::Error::new(bh_core::abi::status::BATCH, error.0))
+    part.map(|view| Place { base, view }).map_err(|error| Error::new(status::BATCH, error.0))
 }

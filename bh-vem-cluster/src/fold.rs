@@ -56,7 +56,8 @@ impl Planner {
             Some(array) => array.cuts.is_first(),
             None => base.bytes() <= self.settings.small_bytes,
         };
-        if !one_each || !(kept_whole || (folded_whole && to_first)) || (folded_whole && shares.len() == 1 && !to_first) {
+        if !one_each || !(kept_whole || (folded_whole && to_first)) || (folded_whole && shares.len() == 1 && !to_first)
+        {
             return self.by_output(batch, index, &widen);
         }
         let target = self.target(batch, index, output, None)?;
@@ -151,7 +152,7 @@ impl Planner {
         let last = (stage - 1).max(self.after_use(target));
         let piece = self.piece(target, 0);
         let out = Place { base: piece.base, view: whole(view, &piece)? };
-        let copy = Own::new(batch, index, Opcode::Identity, 2);
+        let copy = Own::new(batch, index, Opcode::Copy, 2);
         self.stages.push(last, 0, &copy.instr, copy.index, &[Local::Data(out), Local::Data(result)]);
         self.stages.push_system(last, 0, Opcode::Discard, &result.base);
         self.finish(target, view, last, false);
@@ -172,7 +173,7 @@ impl Planner {
         (target, view): (u64, &View),
         partials: &[Partial],
     ) -> Result<bool> {
-        let (combine, copy) = (combiner(batch, index)?, Own::new(batch, index, Opcode::Identity, 2));
+        let (combine, copy) = (combiner(batch, index)?, Own::new(batch, index, Opcode::Copy, 2));
         let moved = self.after_fold(batch, index);
         let stage = moved.max(self.after_use(target));
         let Some(shares) = self.shares(target, view) else {
@@ -223,7 +224,7 @@ impl Planner {
         (target, view): (u64, &View),
         partials: &[Partial],
     ) -> Result<bool> {
-        let copy = Own::new(batch, index, Opcode::Identity, 2);
+        let copy = Own::new(batch, index, Opcode::Copy, 2);
         let stage = self.after_fold(batch, index).max(self.after_use(target) + 1);
         let piece = self.piece(target, 0);
         for partial in partials {
@@ -260,9 +261,17 @@ impl Planner {
             return Ok(false);
         }
         let at = self.sendable(self.arrays[&id].wrote);
-        let Ok((places, ready)) = self.fetch(id, &source, &shares, at)? else { return Ok(false) };
-        let stage = ready.max(self.after_use(target));
-        let copy = Own::new(batch, index, Opcode::Identity, 2);
+        if !self.is_here(id, &source, &shares)? && self.fetch(id, &source, &shares, at)?.is_err() {
+            return Ok(false);
+        }
+        let mut stage = self.after_use(target);
+        let mut places = Vec::new();
+        for share in &shares {
+            let (place, ready) = self.locate(id, &source, *share)?;
+            stage = stage.max(ready);
+            places.push(place);
+        }
+        let copy = Own::new(batch, index, Opcode::Copy, 2);
         let mut partials = Vec::new();
         let mut outs = Vec::new();
         for ((rank, part), place) in shares.iter().zip(places) {

@@ -35,7 +35,9 @@ impl Transport for InProcess {
 
     fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>> {
         let message = self.queues.get_mut(&(from, at)).and_then(VecDeque::pop_front);
-        message.ok_or_else(|| Error::new(status::EXECUTION, format!("rank {at} waits for rank {from}, which sent nothing")))
+        message.ok_or_else(|| {
+            Error::new(status::EXECUTION, format!("rank {at} waits for rank {from}, which sent nothing"))
+        })
     }
 
     fn abort(&mut self, _text: &str) {}

@@ -56,7 +56,7 @@ impl Cuts {
         (first..cuts.len() - 1)
             .take_while({
                 let cuts = cuts.clone();
-                move |&rank| cuts[rank] < span.high
+                move |&rank| !span.is_empty() && cuts[rank] < span.high
             })
             .filter(move |&rank| cuts[rank + 1] > cuts[rank].max(span.low))
     }
@@ -145,7 +145,9 @@ impl Parts {
     pub fn cuts(&self, view: &View, len: i64) -> Option<Cuts> {
         let step = *view.stride().get(self.dim)?;
         let low = view.extent()?.0;
-        if step <= 0 || outermost(view.shape()) != Some(self.dim) || steps_inside(view, self.dim).any(|(_, inner)| inner >= step)
+        if step <= 0
+            || outermost(view.shape()) != Some(self.dim)
+            || steps_inside(view, self.dim).any(|(_, inner)| inner >= step)
         {
             return None;
         }

@@ -1,14 +1,16 @@
 //! The machine: plans programs and runs the stages for the ranks of this process.
 
 use crate::boxes::{Span, span_of};
+use crate::command::Command;
 use crate::fetch::run;
 use crate::local::LocalRank;
-use crate::planner::{Planned, Planner, covers};
+use crate::planner::{Planned, Planner, Settings, covers};
+use crate::remote::Remote;
 use crate::stage::{Place, Stage, Transfer};
-use crate::transport::{Class, Port};
+use crate::transport::{Class, Port, Transport};
 use crate::wire;
-use bh_bytecode::{Base, BatchRef, View};
-use bh_core::component::Child;
+use bh_bytecode::{Base, BatchRef, Opcode, View};
+use bh_core::component::{Child, Host};
 use bh_core::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,6 +39,13 @@ impl Machine {
     pub fn new(planner: Planner, port: Port, children: Vec<Child>) -> Machine {
         let locals = port.hosted().map(|_| LocalRank::default()).collect();
         Machine { planner, port, children, locals }
+    }
+
+    /// The machine of one rank among processes.
+    pub fn remote(host: Host, remote: Remote, settings: Settings, children: Vec<Child>) -> Machine {
+        let hosted = remote.rank()..remote.rank() + 1;
+        let planner = Planner::new(remote.ranks(), hosted, settings, Box::new(move || host.new_base_id()));
+        Machine::new(planner, Port::new(Box::new(remote)), children)
     }
 
     /// Notes that a base of a rank has data.
@@ -240,6 +249,40 @@ impl Machine {
             }
         }
         None
+    }
+
+    /// Does what rank 0 told this rank to do. Errors are those that rank 0 has, too.
+    pub fn obey(&mut self, command: &Command) -> Result<()> {
+        match command {
+            Command::Execute(batch, order) => self.execute(&batch.as_ref(), order),
+            Command::Read(base, span) => self.read(base, *span, &mut []),
+            Command::Write(base, span) => self.write(base, *span, &[]),
+            Command::Know(base) => {
+                self.planner.array(base, None);
+                Ok(())
+            }
+            Command::Renew(base) => self.planner.renew(base, Span::new(0, base.len)),
+            Command::Changed(base) => self.changed(base),
+            Command::Adopt(base) => {
+                self.planner.adopted(base);
+                self.settle()
+            }
+            Command::Home(base) => self.planner.bring_home(base).and_then(|_| self.settle()),
+            Command::Method(name, opcode) => {
+                for child in &mut self.children {
+                    child.extmethod(name, Opcode(*opcode))?;
+                }
+                Ok(())
+            }
+            Command::Close => Ok(()),
+        }
+    }
+
+    /// Notes that an array was changed in rank 0's memory, where it lives.
+    pub fn changed(&mut self, base: &Base) -> Result<()> {
+        let whole = View::contiguous(&[base.len]).unwrap_or_default();
+        self.planner.finish(base.id, &whole, 0, false);
+        self.settle()
     }
 
     /// Runs what is planned outside of a program.

@@ -20,8 +20,7 @@ impl Planner {
             Kind::Reduction => (self.reduce(batch, index)?, Planned::Done),
             Kind::Accumulate => (self.accumulate(batch, index)?, Planned::Done),
             Kind::Index if instr.opcode == Opcode::Gather => {
-                let source: BoxOf<'_> =
-                    &|operand, part| if operand == 0 { IndexBox::whole(shape(0)) } else { *part };
+                let source: BoxOf<'_> = &|operand, part| if operand == 0 { IndexBox::whole(shape(0)) } else { *part };
                 (self.by_output(batch, index, source)?, Planned::Risky)
             }
             Kind::Extension if batch.extension_name(instr.opcode) == Some("matmul") => {
@@ -68,9 +67,7 @@ impl Planner {
         self.know_inputs(batch, instr);
         let parts = match instr.opcode.kind() {
             Kind::Elementwise | Kind::Accumulate => self.input_parts(batch, instr),
-            Kind::Reduction => {
-                self.input_parts(batch, instr).and_then(|parts| parts.without(u32::from(instr.param)))
-            }
+            Kind::Reduction => self.input_parts(batch, instr).and_then(|parts| parts.without(u32::from(instr.param))),
             _ => None,
         };
         let target = self.target(batch, index, output, parts.as_ref())?;
@@ -84,7 +81,8 @@ impl Planner {
             },
         };
         let axes = u32::from(instr.param);
-        if instr.opcode.kind() == Kind::Accumulate && !shares.iter().all(|(_, part)| part.is_whole(view.shape(), axes)) {
+        if instr.opcode.kind() == Kind::Accumulate && !shares.iter().all(|(_, part)| part.is_whole(view.shape(), axes))
+        {
             return Ok(false);
         }
         self.compute(batch, index, (target, &view), &shares, box_of, everywhere)
@@ -117,17 +115,29 @@ impl Planner {
                 at = at.max(self.sendable(self.arrays[id].wrote));
             }
         }
-        for (place, id, view, needs) in &wanted {
-            let locals: Vec<Local> = match id {
-                None => needs.iter().map(|(_, part)| part.of(view, 0).map(Local::Index)).collect::<Result<_>>()?,
-                Some(id) => {
-                    // A piece that grew for the operand before can be sent from one stage later.
-                    at = at.max(if self.is_here(*id, view, needs)? { 0 } else { self.sendable(self.arrays[id].wrote) });
-                    let Ok((places, ready)) = self.fetch(*id, view, needs, at)? else { return Ok(false) };
-                    stage = stage.max(ready);
-                    places.into_iter().map(Local::Data).collect()
+        for (_, id, view, needs) in &wanted {
+            if let Some(id) = id
+                && !self.is_here(*id, view, needs)?
+            {
+                // What a piece that grew for the operand before has can be sent from one stage later.
+                at = at.max(self.sendable(self.arrays[id].wrote));
+                if self.fetch(*id, view, needs, at)?.is_err() {
+                    return Ok(false);
                 }
-            };
+            }
+        }
+        for (place, id, view, needs) in &wanted {
+            let mut locals = Vec::with_capacity(needs.len());
+            for need in needs {
+                locals.push(match id {
+                    None => Local::Index(need.1.of(view, 0)?),
+                    Some(id) => {
+                        let (there, ready) = self.locate(*id, view, *need)?;
+                        stage = stage.max(ready);
+                        Local::Data(there)
+                    }
+                });
+            }
             inputs.push((*place, locals));
         }
         // Fetching from the array that is written lasts until the elements are there.

@@ -265,8 +265,13 @@ impl Planner {
         let Some(array) = self.arrays.get_mut(&base.id) else { return Ok(piece) };
         array.cuts = Cuts::first(base.len, ranks);
         (array.fixed, array.everywhere, array.extension) = (true, false, (0, 0));
-        let others: Vec<(usize, Base)> =
-            array.pieces.iter_mut().enumerate().skip(1).filter_map(|(rank, piece)| Some((rank, piece.take()?.base))).collect();
+        let others: Vec<(usize, Base)> = array
+            .pieces
+            .iter_mut()
+            .enumerate()
+            .skip(1)
+            .filter_map(|(rank, piece)| Some((rank, piece.take()?.base)))
+            .collect();
         self.drop_copies(stage, others);
         Ok(piece)
     }
@@ -351,7 +356,12 @@ impl Planner {
         let known = self.arrays.get(&base.id);
         if let Some(array) = known {
             let better = hint.as_ref().is_some_and(|cuts| *cuts != array.cuts) || array.extension != (0, 0);
-            if array.fixed || array.small || !whole || reads || batch.instrs[index as usize].opcode.reads_output() || !better
+            if array.fixed
+                || array.small
+                || !whole
+                || reads
+                || batch.instrs[index as usize].opcode.reads_output()
+                || !better
             {
                 return Ok(base.id);
             }

@@ -6,8 +6,8 @@ use bh_tests::{conformance, random, stacks};
 /// A cluster on which arrays of more than `small` bytes are split.
 fn cluster(ranks: usize, small: u64, more: &str) -> Stack {
     let text = format!(
-        "[stacks]\nit = ['filter', 'cluster', 'fuser', 'node', 've-cpu']\n[components.cluster]\nranks = {ranks}\n\
-         small_bytes = {small}\n{more}\n[components.ve-cpu]\nthreads = 1\njit = 'off'\n"
+        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nranks = {ranks}\n\
+         small_bytes = {small}\n{more}\n"
     );
     let config = stacks::from_text("cluster.toml", &text).unwrap();
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))

@@ -1,0 +1,59 @@
+//! What the cluster manager and the libraries that move its messages agree on: one table of C functions.
+
+use std::ffi::{c_char, c_void};
+
+/// The version of this agreement; a library of another one is refused.
+pub const VERSION: u32 = 1;
+
+/// The function that a transport library exports, of type [`OpenFn`].
+pub const OPEN_SYMBOL: &str = "bh_cluster_transport_open";
+
+/// Outcomes of the functions.
+pub mod outcome {
+    /// Done.
+    pub const OK: i32 = 0;
+    /// It failed; `error` has the text.
+    pub const FAILED: i32 = 1;
+    /// Rank 0's process has ended: there will be no more messages.
+    pub const ENDED: i32 = 2;
+}
+
+/// Starts the transport of this process, or returns the one that was started before. `communicator` is null for all
+/// processes that the launcher started, or points to a Fortran handle of the program's own communicator. Null is returned
+/// after a failure, whose text is written to `error`, NUL-terminated and cut to `capacity` bytes.
+pub type OpenFn = unsafe extern "C" fn(
+    version: u32,
+    communicator: *const i32,
+    error: *mut c_char,
+    capacity: usize,
+) -> *const TransportTable;
+
+/// A transport. The table lives as long as the process; its functions may be called from any thread, by one at a time.
+#[repr(C)]
+pub struct TransportTable {
+    /// Bytes of this struct, for growth.
+    pub struct_size: usize,
+    /// How many processes there are.
+    pub ranks: u32,
+    /// Which of them this is.
+    pub rank: u32,
+    /// Name and version of the library behind it.
+    pub library: *const c_char,
+    /// First argument of the functions.
+    pub context: *mut c_void,
+    /// Sends a message; the bytes are copied. Does not wait for the receiver.
+    pub send: unsafe extern "C" fn(context: *mut c_void, to: u32, data: *const u8, bytes: usize) -> i32,
+    /// Waits for the next message from a process and says how long it is.
+    pub receive: unsafe extern "C" fn(context: *mut c_void, from: u32, bytes: *mut usize) -> i32,
+    /// Copies the message that was received last.
+    pub take: unsafe extern "C" fn(context: *mut c_void, data: *mut u8, bytes: usize) -> i32,
+    /// The text of the last failure, NUL-terminated and cut to `capacity` bytes.
+    pub error: unsafe extern "C" fn(context: *mut c_void, text: *mut c_char, capacity: usize),
+    /// Prints a message and ends all processes.
+    pub abort: unsafe extern "C" fn(context: *mut c_void, text: *const c_char),
+}
+
+// SAFETY: the functions may be called from any thread.
+unsafe impl Sync for TransportTable {}
+// SAFETY: as above.
+unsafe impl Send for TransportTable {}

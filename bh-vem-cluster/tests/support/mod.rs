@@ -1,0 +1,179 @@
+//! Programs written operation by operation, run on clusters in one process.
+
+use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
+use bh_core::stack::Stack;
+use bh_tests::{run, stacks};
+use std::collections::HashSet;
+use std::ops::Sub;
+use std::sync::atomic::Ordering;
+
+/// A cluster on which arrays of more than `small` bytes are split.
+pub fn cluster(ranks: usize, small: u64) -> Stack {
+    let text = format!(
+        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nranks = {ranks}\nsmall_bytes = {small}\n"
+    );
+    let config = stacks::from_text("cluster.toml", &text).unwrap();
+    Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What ranks sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sent {
+    pub messages: u64,
+    pub bytes: u64,
+    /// By rank.
+    each: Vec<[u64; 2]>,
+    /// Of the rank that sent most.
+    pub most_messages: u64,
+    pub most_bytes: u64,
+}
+
+impl Sub for Sent {
+    type Output = Sent;
+
+    fn sub(self, before: Sent) -> Sent {
+        let pairs = self.each.iter().zip(before.each);
+        Sent::new(pairs.map(|(now, before)| [now[0] - before[0], now[1] - before[1]]).collect())
+    }
+}
+
+impl Sent {
+    fn new(each: Vec<[u64; 2]>) -> Sent {
+        Sent {
+            messages: each.iter().map(|sent| sent[0]).sum(),
+            bytes: each.iter().map(|sent| sent[1]).sum(),
+            most_messages: each.iter().map(|sent| sent[0]).max().unwrap_or(0),
+            most_bytes: each.iter().map(|sent| sent[1]).max().unwrap_or(0),
+            each,
+        }
+    }
+}
+
+/// An array and a view of it.
+pub type Part = (u32, View);
+
+/// Arrays of a stack and the batch in the making. Arrays that operations make die with the batch, but for scalars.
+pub struct Program<'a> {
+    stack: &'a mut Stack,
+    arrays: Vec<(Base, Vec<i64>)>,
+    batch: Batch,
+    passing: Vec<u32>,
+}
+
+impl Program<'_> {
+    pub fn new(stack: &mut Stack) -> Program<'_> {
+        Program { stack, arrays: Vec::new(), batch: Batch::default(), passing: Vec::new() }
+    }
+
+    fn array(&mut self, shape: &[i64]) -> u32 {
+        let id = self.stack.services().base_ids().fetch_add(1, Ordering::Relaxed);
+        let len: i64 = shape.iter().product();
+        let row = shape.iter().skip(1).product();
+        self.arrays.push((Base { row_hint: row, ..Base::new(id, DType::F64, len) }, shape.to_vec()));
+        self.arrays.len() as u32 - 1
+    }
+
+    /// An array with data.
+    pub fn grid(&mut self, shape: &[i64], value: impl Fn(i64) -> f64) -> u32 {
+        let array = self.array(shape);
+        let base = self.arrays[array as usize].0;
+        let bytes: Vec<u8> = (0..base.len).flat_map(|index| value(index).to_ne_bytes()).collect();
+        run::write(self.stack, &base, &bytes).unwrap();
+        array
+    }
+
+    /// All of an array.
+    pub fn all(&self, array: u32) -> Part {
+        (array, View::contiguous(&self.arrays[array as usize].1).unwrap())
+    }
+
+    fn operand(&mut self, (array, view): &Part) -> Operand {
+        let base = self.arrays[*array as usize].0;
+        let known = self.batch.bases.iter().position(|other| other.id == base.id);
+        let index = known.map_or_else(|| self.batch.push_base(base), |index| index as u32);
+        Operand::view(self.batch.intern_view(index, view))
+    }
+
+    /// An operation on these views.
+    pub fn op(&mut self, opcode: Opcode, output: Part, inputs: &[Part]) {
+        let mut operands = vec![self.operand(&output)];
+        for input in inputs {
+            operands.push(self.operand(input));
+        }
+        self.batch.push_instr(Instr::new(opcode, &operands));
+    }
+
+    fn passing(&mut self, shape: &[i64]) -> u32 {
+        let array = self.array(shape);
+        self.passing.push(array);
+        array
+    }
+
+    pub fn unary(&mut self, opcode: Opcode, input: Part) -> u32 {
+        let array = self.passing(input.1.shape());
+        self.op(opcode, self.all(array), &[input]);
+        array
+    }
+
+    pub fn binary(&mut self, opcode: Opcode, left: Part, right: Part) -> u32 {
+        let array = self.passing(left.1.shape());
+        self.op(opcode, self.all(array), &[left, right]);
+        array
+    }
+
+    /// A multiple of an array.
+    pub fn scale(&mut self, array: u32, factor: f64) -> u32 {
+        let shape = self.arrays[array as usize].1.clone();
+        let result = self.passing(&shape);
+        let constant = self.batch.push_constant(Constant::from_value(factor));
+        let operands = [self.operand(&self.all(result)), self.operand(&self.all(array)), Operand::constant(constant)];
+        self.batch.push_instr(Instr::new(Opcode::Multiply, &operands));
+        result
+    }
+
+    /// The sum of all elements, which stays.
+    pub fn sum(&mut self, input: Part) -> u32 {
+        let rank = input.1.rank();
+        let result = self.array(&[]);
+        self.op(Opcode::AddReduce, self.all(result), &[input]);
+        self.batch.instrs.last_mut().unwrap().param = (1 << rank) - 1;
+        result
+    }
+
+    /// Runs the batch, and drops what its operations made.
+    pub fn run(&mut self) {
+        let used: HashSet<u64> = self.batch.bases.iter().map(|base| base.id).collect();
+        for array in std::mem::take(&mut self.passing) {
+            if used.contains(&self.arrays[array as usize].0.id) {
+                let operand = self.operand(&self.all(array));
+                self.batch.push_instr(Instr::new(Opcode::Discard, &[operand]));
+            }
+        }
+        let ticket = self.stack.execute(&self.batch.as_ref(), &[]).unwrap();
+        self.stack.wait(ticket).unwrap();
+        self.batch.clear();
+    }
+
+    pub fn values(&mut self, array: u32) -> Vec<f64> {
+        let bytes = run::read(self.stack, &self.arrays[array as usize].0).unwrap();
+        bytes.chunks_exact(8).map(|chunk| f64::from_ne_bytes(chunk.try_into().unwrap())).collect()
+    }
+
+    pub fn value(&mut self, array: u32) -> f64 {
+        self.values(array)[0]
+    }
+
+    pub fn ranks(&mut self) -> usize {
+        self.traffic().each.len()
+    }
+
+    /// What the ranks have sent.
+    pub fn traffic(&mut self) -> Sent {
+        let text = self.stack.message("cluster traffic").unwrap();
+        let number = |line: &str, key: &str| -> u64 {
+            let after = line.split(&format!("\"{key}\": ")).nth(1).unwrap();
+            after.split([',', '}']).next().unwrap().parse().unwrap()
+        };
+        Sent::new(text.lines().map(|line| [number(line, "messages"), number(line, "bytes")]).collect())
+    }
+}

@@ -1,0 +1,206 @@
+//! What well-known programs send on clusters of several sizes, from the counters of the transport.
+
+mod support;
+
+use bh_bytecode::{Opcode, View};
+use support::{Program, cluster};
+
+/// The inside of a grid with a border of one, moved by so many rows, columns and so on.
+fn inner(shape: &[i64], moved: &[i64]) -> View {
+    let mut view = View::contiguous(shape).unwrap();
+    for (dim, &by) in moved.iter().enumerate() {
+        view = view.slice(dim, Some(1 + by), Some(shape[dim] - 1 + by), 1).unwrap();
+    }
+    view
+}
+
+/// The rows of a grid that end up with ranks of the cluster: all of them, as there are at least two for each.
+fn pairs(ranks: u64) -> u64 {
+    ranks - 1
+}
+
+/// One turn of Jacobi's iteration, with the sum of changes.
+fn heat(program: &mut Program, grid: u32, shape: &[i64]) -> u32 {
+    let at = |moved: &[i64]| inner(shape, moved);
+    let mut sum = program.binary(Opcode::Add, (grid, at(&[0, 0])), (grid, at(&[-1, 0])));
+    for moved in [[0, 1], [0, -1], [1, 0]] {
+        sum = program.binary(Opcode::Add, program.all(sum), (grid, at(&moved)));
+    }
+    let next = program.scale(sum, 0.2);
+    let change = program.binary(Opcode::Subtract, program.all(next), (grid, at(&[0, 0])));
+    let size = program.unary(Opcode::Absolute, program.all(change));
+    let delta = program.sum(program.all(size));
+    program.op(Opcode::Copy, (grid, at(&[0, 0])), &[program.all(next)]);
+    delta
+}
+
+#[test]
+fn heat_sends_two_rows_between_neighbours_and_one_number_from_each_rank() {
+    for ranks in [2, 3, 4, 7, 64] {
+        let shape = [(4 * ranks as i64).max(24), 10];
+        let mut alone = cluster(1, 64);
+        let mut stack = cluster(ranks, 64);
+        let mut results = Vec::new();
+        for stack in [&mut alone, &mut stack] {
+            let mut program = Program::new(stack);
+            let grid = program.grid(&shape, |index| index as f64 % 7.0);
+            program.run();
+            let mut deltas = Vec::new();
+            for turn in 0..4 {
+                let before = program.traffic();
+                let delta = heat(&mut program, grid, &shape);
+                program.run();
+                deltas.push(program.value(delta));
+                let sent = program.traffic() - before;
+                if ranks > 1 && program.ranks() > 1 && turn > 0 {
+                    let (ranks, row) = (ranks as u64, shape[1] as u64 * 8);
+                    assert_eq!(sent.bytes, pairs(ranks) * 2 * row + (ranks - 1) * 8, "{ranks} ranks, turn {turn}");
+                    assert_eq!(sent.messages, pairs(ranks) * 2 + (ranks - 1), "{ranks} ranks, turn {turn}");
+                }
+            }
+            results.push((deltas, program.values(grid)));
+        }
+        assert_eq!(results[0].1, results[1].1, "{ranks} ranks");
+        for (one, many) in results[0].0.iter().zip(&results[1].0) {
+            assert!((one - many).abs() <= 1e-12 * one, "{ranks} ranks: {one} and {many}");
+        }
+    }
+}
+
+#[test]
+fn several_turns_in_a_batch_send_no_more() {
+    let (ranks, shape) = (4u64, [24, 10]);
+    let mut stack = cluster(ranks as usize, 64);
+    let mut program = Program::new(&mut stack);
+    let grid = program.grid(&shape, |index| index as f64);
+    program.run();
+    for turn in 0..3 {
+        let before = program.traffic();
+        for _ in 0..5 {
+            heat(&mut program, grid, &shape);
+        }
+        program.run();
+        let sent = program.traffic() - before;
+        if turn > 0 {
+            assert_eq!(sent.bytes, 5 * (pairs(ranks) * 2 * 80 + (ranks - 1) * 8));
+        }
+    }
+}
+
+#[test]
+fn a_stencil_of_27_points_sends_two_planes_between_neighbours() {
+    for ranks in [2, 3, 4, 7] {
+        let shape = [4 * ranks as i64, 6, 5];
+        let mut stack = cluster(ranks, 64);
+        let mut program = Program::new(&mut stack);
+        let grid = program.grid(&shape, |index| (index % 11) as f64);
+        program.run();
+        for turn in 0..3 {
+            let before = program.traffic();
+            let mut sum = None;
+            for point in 0..27 {
+                let moved = [point / 9 - 1, point / 3 % 3 - 1, point % 3 - 1];
+                let there = (grid, inner(&shape, &moved));
+                sum = Some(match sum {
+                    None => program.unary(Opcode::Copy, there),
+                    Some(sum) => program.binary(Opcode::Add, program.all(sum), there),
+                });
+            }
+            let mean = program.scale(sum.unwrap(), 1.0 / 27.0);
+            program.op(Opcode::Copy, (grid, inner(&shape, &[0, 0, 0])), &[program.all(mean)]);
+            program.run();
+            let sent = program.traffic() - before;
+            if turn > 0 {
+                assert_eq!(sent.bytes, pairs(ranks as u64) * 2 * 30 * 8, "{ranks} ranks, turn {turn}");
+                assert_eq!(sent.messages, pairs(ranks as u64) * 2, "{ranks} ranks, turn {turn}");
+            }
+        }
+    }
+}
+
+/// As many options as there are, priced by some formula without neighbours, and the sum of the prices.
+#[test]
+fn elementwise_work_sends_one_number_from_each_rank() {
+    for ranks in [2, 3, 4, 7, 1024] {
+        let mut stack = cluster(ranks, 64);
+        let mut program = Program::new(&mut stack);
+        let spot = program.grid(&[8 * ranks as i64], |index| 1.0 + (index % 5) as f64);
+        program.run();
+        for _ in 0..2 {
+            let before = program.traffic();
+            let root = program.unary(Opcode::Sqrt, program.all(spot));
+            let log = program.unary(Opcode::Log, program.all(spot));
+            let price = program.binary(Opcode::Multiply, program.all(root), program.all(log));
+            let sum = program.sum(program.all(price));
+            program.run();
+            program.value(sum);
+            let sent = program.traffic() - before;
+            assert_eq!(sent.bytes, 8 * (ranks as u64 - 1), "{ranks} ranks");
+            assert_eq!(sent.most_bytes, 8, "{ranks} ranks: a rank sends one number");
+        }
+    }
+}
+
+#[test]
+fn weak_scaling_is_constant_for_each_rank() {
+    let mut most = Vec::new();
+    for ranks in [16, 1024] {
+        let shape = [4 * ranks as i64, 6];
+        let mut stack = cluster(ranks, 64);
+        let mut program = Program::new(&mut stack);
+        let grid = program.grid(&shape, |index| index as f64 % 3.0);
+        program.run();
+        heat(&mut program, grid, &shape);
+        program.run();
+        let before = program.traffic();
+        heat(&mut program, grid, &shape);
+        program.run();
+        let sent = program.traffic() - before;
+        assert_eq!(sent.bytes, pairs(ranks as u64) * 2 * 48 + (ranks as u64 - 1) * 8);
+        most.push((sent.most_bytes, sent.most_messages));
+    }
+    assert_eq!(most[0], most[1]);
+    assert_eq!(most[0], (2 * 48 + 8, 3));
+}
+
+/// Half steps between points, and a whole step from them: three fields whose flows are never stored.
+#[test]
+fn fields_of_a_step_travel_in_one_message_to_each_neighbour() {
+    for ranks in [2, 3, 4, 7] {
+        let shape = [6 * ranks as i64, 8];
+        let mut stack = cluster(ranks, 64);
+        let mut program = Program::new(&mut stack);
+        let fields: Vec<u32> = (0..3).map(|field| program.grid(&shape, |index| (index % (5 + field)) as f64)).collect();
+        program.run();
+        let whole = View::contiguous(&shape).unwrap();
+        let rows = |from: i64, to: i64| {
+            let inner = whole.slice(1, Some(1), Some(-1), 1).unwrap();
+            inner.slice(0, Some(from), Some(shape[0] + to), 1).unwrap()
+        };
+        for turn in 0..3 {
+            let before = program.traffic();
+            let flows: Vec<u32> = fields
+                .iter()
+                .map(|&field| {
+                    let middle = program.binary(Opcode::Add, (field, rows(1, 0)), (field, rows(0, -1)));
+                    let slope = program.binary(Opcode::Subtract, (field, rows(1, 0)), (field, rows(0, -1)));
+                    program.binary(Opcode::Multiply, program.all(middle), program.all(slope))
+                })
+                .collect();
+            for (&field, &flow) in fields.iter().zip(&flows) {
+                let [count, columns] = [shape[0] - 1, shape[1] - 2];
+                let flow_of = |from: i64| View::new(from * columns, &[count - 1, columns], &[columns, 1]).unwrap();
+                let change = program.binary(Opcode::Subtract, (flow, flow_of(1)), (flow, flow_of(0)));
+                let change = program.scale(change, 0.01);
+                let target = (field, rows(1, -1));
+                program.op(Opcode::Add, target, &[target, program.all(change)]);
+            }
+            program.run();
+            let sent = program.traffic() - before;
+            if turn > 0 {
+                assert_eq!(sent.messages, pairs(ranks as u64) * 2, "{ranks} ranks, turn {turn}");
+                assert_eq!(sent.bytes, pairs(ranks as u64) * 2 * 3 * 64, "{ranks} ranks, turn {turn}");
+            }
+        }
+    }
+}
