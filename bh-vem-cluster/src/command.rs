@@ -15,7 +15,7 @@ const KNOWN: usize = 256;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Run a batch in this order of instructions.
-    Execute(Batch, Vec<u32>),
+    Execute(Box<Batch>, Vec<u32>),
     /// Bring elements to rank 0.
     Read(Base, Span),
     /// Take elements from rank 0.
@@ -130,7 +130,7 @@ impl Memory {
         for (base, id) in batch.bases.iter_mut().zip(ids) {
             base.id = id as u64;
         }
-        Ok(Command::Execute(batch, order))
+        Ok(Command::Execute(Box::new(batch), order))
     }
 
     /// What the bytes of a command, behind its number, stand for.
@@ -173,7 +173,7 @@ impl Memory {
             Command::Changed(base) => with(5, base, None),
             Command::Adopt(base) => with(6, base, None),
             Command::Home(base) => with(7, base, None),
-            Command::Execute(batch, order) => return self.put_execute(&batch.as_ref(), order),
+            Command::Execute(batch, order) => return self.put_execute(&Batch::as_ref(batch), order),
             Command::Method(name, opcode) => {
                 writer.number(8).bytes(name.as_bytes()).number(u64::from(*opcode));
             }
@@ -214,7 +214,7 @@ mod tests {
         for seed in 0..50 {
             let batch = program(seed % 40, &Options::default()).batch;
             let order = (0..batch.instrs.len() as u32).collect();
-            commands.push(Command::Execute(batch, order));
+            commands.push(Command::Execute(Box::new(batch), order));
         }
         for command in &commands {
             let bytes = here.put(command);

@@ -15,6 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// A process that is not rank 0 serves once, whichever of its threads makes a context first; others wait for its end.
+static SERVING: Mutex<()> = Mutex::new(());
+
 /// What all contexts of the process share: one after the other, they tell the others what to do. This and the transport
 /// are the only state that belongs to the process instead of a context, as MPI does.
 static SHARED: Mutex<Option<Shared>> = Mutex::new(None);
@@ -75,6 +78,7 @@ impl Lead {
     pub fn start(host: Host, remote: Remote, settings: &Settings, children: Vec<Child>) -> Result<(Lead, Vec<Child>)> {
         let greeting = format!("bh {} {settings:?}", env!("CARGO_PKG_VERSION"));
         if remote.rank() != 0 {
+            let _serving = SERVING.lock().unwrap_or_else(PoisonError::into_inner);
             let serve = || serve(host, remote, settings, children, &greeting);
             let code = match catch_unwind(AssertUnwindSafe(serve)) {
                 Ok(Ok(())) => 0,

@@ -9,7 +9,7 @@ use crate::remote::Remote;
 use crate::stage::{Place, Stage, Transfer};
 use crate::transport::{Class, Port, Transport};
 use crate::wire;
-use bh_bytecode::{Base, BatchRef, Opcode, View};
+use bh_bytecode::{Base, Batch, BatchRef, Opcode, View};
 use bh_core::component::{Child, Host};
 use bh_core::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
@@ -254,7 +254,7 @@ impl Machine {
     /// Does what rank 0 told this rank to do. Errors are those that rank 0 has, too.
     pub fn obey(&mut self, command: &Command) -> Result<()> {
         match command {
-            Command::Execute(batch, order) => self.execute(&batch.as_ref(), order),
+            Command::Execute(batch, order) => self.execute(&Batch::as_ref(batch), order),
             Command::Read(base, span) => self.read(base, *span, &mut []),
             Command::Write(base, span) => self.write(base, *span, &[]),
             Command::Know(base) => {

@@ -3,14 +3,23 @@
 use bh_core::stack::Stack;
 use bh_tests::{conformance, random, stacks};
 
-/// A cluster on which arrays of more than `small` bytes are split.
+/// A cluster on which arrays of more than `small` bytes are split. Under a launcher it has the ranks that were started,
+/// and this program must run its tests one by one (`mpirun -n 3 suites --test-threads=1`).
 fn cluster(ranks: usize, small: u64, more: &str) -> Stack {
+    let ranks = match launched() {
+        true => String::new(),
+        false => format!("ranks = {ranks}\n{more}\n"),
+    };
     let text = format!(
-        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nranks = {ranks}\n\
-         small_bytes = {small}\n{more}\n"
+        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nsmall_bytes = {small}\n{ranks}\n"
     );
     let config = stacks::from_text("cluster.toml", &text).unwrap();
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Did mpirun start this program?
+fn launched() -> bool {
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().any(|variable| std::env::var_os(variable).is_some())
 }
 
 fn nothing_left(stack: &mut Stack) {
@@ -19,7 +28,7 @@ fn nothing_left(stack: &mut Stack) {
 
 #[test]
 fn clusters_conform() {
-    for (ranks, small) in [(1, 16), (2, 16), (3, 0), (4, 64), (7, 16)] {
+    for (ranks, small) in [(2, 16), (3, 0), (7, 16)] {
         let mut stack = cluster(ranks, small, "");
         let summary = conformance::run(&mut stack, &mut |_| {});
         let shown: Vec<&str> = summary.failures.iter().take(10).map(String::as_str).collect();

@@ -78,6 +78,26 @@ fn split() {
 }
 
 #[test]
+fn cluster_of_2() {
+    conforms("cluster-2");
+}
+
+#[test]
+fn cluster_of_3() {
+    conforms("cluster-3");
+}
+
+#[test]
+fn cluster_of_4() {
+    conforms("cluster-4");
+}
+
+#[test]
+fn cluster_of_7() {
+    conforms("cluster-7");
+}
+
+#[test]
 fn compiled() {
     conforms("jit");
 }
