@@ -10,12 +10,15 @@ use crate::machine::Machine;
 use crate::planner::{Planner, Settings};
 use crate::staging::Staging;
 use crate::transport::{Port, Transport};
-use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Capabilities, ReleaseFn, access, capability, kind, log_level, status};
-use bh_core::component::{Child, Component, Counter, Host, Registry, Ticket};
+use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
+use bh_core::abi::{
+    Adoption, Capabilities, Export, ExportRequest, HostMemory, Residency, Served, access, capability, kind, log_level,
+    retire, status,
+};
+use bh_core::component::{Child, Component, Counter, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
+use bh_core::strided;
 use std::collections::{HashMap, HashSet};
-use std::ffi::c_void;
 
 /// Elements at most of arrays that are kept whole on rank 0, in bytes.
 const SMALL_BYTES: u64 = 4096;
@@ -27,6 +30,8 @@ pub struct Cluster {
     lead: Option<Lead>,
     machine: Machine,
     mapped: HashMap<u64, Mapped>,
+    /// Bases of rank 0 that the program uses, by the names of their exports.
+    exports: HashMap<u64, Base>,
     /// Operations that were brought to one rank and named in a warning.
     warned: HashSet<String>,
     gathered: Counter,
@@ -80,6 +85,7 @@ impl Component for Cluster {
             lead,
             machine,
             mapped: HashMap::new(),
+            exports: HashMap::new(),
             warned: HashSet::new(),
             gathered: host.counter("cluster.operations brought to one rank"),
             sent: names.map(|name| host.counter(&format!("cluster.{name}"))),
@@ -97,7 +103,10 @@ impl Component for Cluster {
         if ranks == 1 {
             return capabilities;
         }
-        capabilities.flags &= !(capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS);
+        capabilities.flags &= !(capability::ASYNCHRONOUS
+            | capability::RETIRES_BLOCKS
+            | capability::CONCURRENT_DATA
+            | capability::EVALUATES);
         capabilities.parallelism = capabilities.parallelism.saturating_mul(ranks as u32);
         capabilities
     }
@@ -106,9 +115,9 @@ impl Component for Cluster {
         Ok(())
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         if self.is_single() {
-            return self.machine.children[0].execute(batch, blocks);
+            return self.machine.children[0].execute(batch, blocks, report);
         }
         let order = order(batch, blocks);
         let _turn = self.lead.as_mut().map(|lead| lead.tell_execute(batch, &order)).transpose()?;
@@ -139,38 +148,93 @@ impl Component for Cluster {
         outcome
     }
 
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
+    fn read(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
         if self.is_single() {
-            // SAFETY: passed on as promised by the caller.
-            return unsafe { self.machine.children[0].adopt(base, data, release, argument) };
+            return self.machine.children[0].read(base, view, memory);
+        }
+        let data = self.map(base, Some(view), access::READ)?;
+        // SAFETY: the map gives the view's elements until `unmap`; the caller vouches for its memory.
+        unsafe { strided::load(base.dtype(), view, data, memory) };
+        self.unmap(base)
+    }
+
+    fn write(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        if self.is_single() {
+            return self.machine.children[0].write(base, view, memory);
+        }
+        let discard = if view.len() == base.len { access::DISCARD } else { 0 };
+        let data = self.map(base, Some(view), access::WRITE | discard)?;
+        // SAFETY: as above.
+        unsafe { strided::store(base.dtype(), view, data, memory) };
+        self.unmap(base)
+    }
+
+    fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
+        if self.is_single() {
+            return self.machine.children[0].adopt(base, adoption);
         }
         let _turn = self.tell(&Command::Adopt(*base))?;
         let piece = self.machine.planner.adopted(base);
         self.machine.settle()?;
-        // SAFETY: passed on as promised by the caller.
-        let outcome = unsafe { self.machine.children[0].adopt(&piece.base, data, release, argument) };
-        if outcome.is_err() {
-            self.machine.planner.arrays.remove(&base.id);
-        } else {
-            self.machine.know(0, &piece.base);
+        let outcome = self.machine.children[0].adopt(&piece.base, adoption);
+        match &outcome {
+            Err(_) => drop(self.machine.planner.arrays.remove(&base.id)),
+            Ok(()) => self.machine.know(0, &piece.base),
         }
         outcome
+    }
+
+    fn export_data(&mut self, base: &Base, request: &ExportRequest) -> Result<Export> {
+        if self.is_single() {
+            return self.machine.children[0].export_data(base, request);
+        }
+        let piece = self.bring_home(base)?;
+        let export = self.machine.children[0].export_data(&piece.base, request)?;
+        self.exports.insert(export.token, piece.base);
+        Ok(export)
+    }
+
+    fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {
+        let base = self.exports.remove(&token).unwrap_or(*base);
+        self.machine.children[0].end_export(&base, token)
+    }
+
+    fn prefetch(&mut self, _base: &Base, _view: Option<&View>, _memory: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn detach(&mut self, _base: &Base) -> Result<()> {
+        Ok(())
+    }
+
+    fn residency(&mut self, base: &Base) -> Result<Residency> {
+        let home = self.machine.planner.arrays.get(&base.id).is_some_and(|array| array.cuts.is_first());
+        Ok(Residency { host: u32::from(home), ..Residency::default() })
+    }
+
+    fn retire(&mut self, base: &Base, action: u32) -> Result<()> {
+        let opcode = match action {
+            retire::FREE => Opcode::Free,
+            retire::DISCARD => Opcode::Discard,
+            _ => return Ok(()),
+        };
+        let mut batch = Batch::default();
+        let place = batch.push_base(*base);
+        let view = batch.push_view(place, &View::contiguous(&[base.len]).unwrap_or_default());
+        batch.push_instr(Instr::new(opcode, &[Operand::view(view)]));
+        self.execute(&batch.as_ref(), &[], &mut Report::none()).map(drop)
+    }
+
+    /// Other ranks' processes never come as far as here: they serve from when the stack is made.
+    fn serve(&mut self, _number: u64) -> Result<Served> {
+        Ok(Served::default())
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
         if self.is_single() {
             return self.machine.children[0].pin(base, pinned);
         }
-        let _turn = self.tell(&Command::Home(*base))?;
-        let piece = self.machine.planner.bring_home(base)?;
-        self.machine.settle()?;
-        self.machine.know(0, &piece.base);
+        let piece = self.bring_home(base)?;
         self.machine.children[0].pin(&piece.base, pinned)
     }
 
@@ -206,6 +270,15 @@ impl Cluster {
     /// Tells the other processes what to do; while the turn lasts, no other context does.
     fn tell(&mut self, command: &Command) -> Result<Option<Turn>> {
         self.lead.as_mut().map(|lead| lead.tell(command)).transpose()
+    }
+
+    /// Brings an array to rank 0's memory, where it stays.
+    fn bring_home(&mut self, base: &Base) -> Result<Piece> {
+        let _turn = self.tell(&Command::Home(*base))?;
+        let piece = self.machine.planner.bring_home(base)?;
+        self.machine.settle()?;
+        self.machine.know(0, &piece.base);
+        Ok(piece)
     }
 
     fn map_base(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {

@@ -3,7 +3,7 @@
 
 use crate::boxes::Span;
 use crate::wire::{Reader, Writer};
-use bh_bytecode::batch::{Constant, Extension, Instr, Origin, Rename, ViewRec};
+use bh_bytecode::batch::{Attribute, BatchHeader, Constant, Extension, Instr, Origin, Rename, ViewRec};
 use bh_bytecode::{Base, Batch, BatchRef, Block, for_each_table};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -49,6 +49,8 @@ impl Plain for u8 {}
 impl Plain for Block {}
 impl Plain for u32 {}
 impl Plain for Rename {}
+impl Plain for Attribute {}
+impl Plain for u64 {}
 
 fn put_table<T: Plain>(writer: &mut Writer, table: &[T]) {
     // SAFETY: the records are plain numbers without gaps.
@@ -71,7 +73,8 @@ fn get_table<T: Plain>(reader: &mut Reader<'_>) -> Result<Vec<T>> {
 /// All of a batch, without the identities of its bases and its constants, which change from turn to turn of a loop.
 fn put_shape(writer: &mut Writer, batch: &BatchRef<'_>, order: &[u32]) {
     let bases: Vec<Base> = batch.bases.iter().map(|base| Base { id: 0, ..*base }).collect();
-    let batch = BatchRef { bases: &bases, constants: &[], ..*batch };
+    // What is known of the batch as a whole serves caches above, and none of the planner.
+    let batch = BatchRef { bases: &bases, constants: &[], key: &[], slots: &[], ..*batch };
     macro_rules! put {
         ($($table:ident),*) => { $(put_table(writer, batch.$table);)* };
     }
@@ -81,7 +84,7 @@ fn put_shape(writer: &mut Writer, batch: &BatchRef<'_>, order: &[u32]) {
 
 fn get_shape(reader: &mut Reader<'_>) -> Result<(Batch, Vec<u32>)> {
     macro_rules! get {
-        ($($table:ident),*) => { Batch { $($table: get_table(reader)?),* } };
+        ($($table:ident),*) => { Batch { $($table: get_table(reader)?,)* header: BatchHeader::default() } };
     }
     let batch = for_each_table!(get);
     Ok((batch, get_table(reader)?))
@@ -212,7 +215,8 @@ mod tests {
             Command::Close,
         ];
         for seed in 0..50 {
-            let batch = program(seed % 40, &Options::default()).batch;
+            let mut batch = program(seed % 40, &Options::default()).batch;
+            batch.forget_structure();
             let order = (0..batch.instrs.len() as u32).collect();
             commands.push(Command::Execute(Box::new(batch), order));
         }

@@ -3,7 +3,7 @@
 use crate::stage::{LocalBatch, Place};
 use bh_bytecode::{Base, Opcode, View, base_flags};
 use bh_core::abi::access;
-use bh_core::component::Child;
+use bh_core::component::{Child, Report};
 use bh_core::error::{Error, Result};
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ impl LocalRank {
                 self.known.remove(&base.id);
             }
         }
-        child.execute(&batch.as_ref(), &[]).and_then(|ticket| child.wait(ticket))
+        child.execute(&batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket))
     }
 
     /// Notes that a base has data.

@@ -87,6 +87,7 @@ impl LocalBatch {
         self.batch.origins = program.origins.to_vec();
         self.batch.extensions = program.extensions.to_vec();
         self.batch.strings = program.strings.to_vec();
+        self.batch.attributes = program.attributes.to_vec();
     }
 }
 
