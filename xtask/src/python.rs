@@ -1,7 +1,8 @@
 //! The Python package: put together from what was built, and its tests.
 
-use crate::command::{Outcome, root, run, target};
+use crate::command::{Outcome, option, root, run, target};
 use crate::install::{self, copy, copy_tree};
+use crate::packages;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,6 +20,19 @@ pub fn stage(profile: &str) -> Outcome<PathBuf> {
         copy(&built.join(&name), &package.join(&name))?;
     }
     Ok(directory)
+}
+
+/// Runs the command line `wheel [--out DIR]`.
+pub fn wheel(arguments: &[String]) -> Outcome {
+    let python = packages::python_with_numpy()?;
+    let out = option(arguments, "--out")?.map_or_else(|| target().join("wheels"), PathBuf::from);
+    let mut build = Command::new(&python);
+    build.args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(&out).arg("./bh-bridge-numpy");
+    run(build.current_dir(root()))?;
+    for entry in std::fs::read_dir(&out)? {
+        println!("{}", entry?.path().display());
+    }
+    Ok(())
 }
 
 /// Runs the package's tests against NumPy.

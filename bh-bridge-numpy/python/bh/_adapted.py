@@ -6,8 +6,6 @@ of NumPy's, so that their work stays in the stack. The code is NumPy's as it is 
 
 import types
 
-import numpy as np
-
 # Functions whose code meets nothing that bh lacks; tests compare each with NumPy's.
 NAMES = """
 nansum nanprod nanmin nanmax nanmean nanvar nanstd nancumsum nancumprod nanargmin nanargmax

@@ -238,3 +238,13 @@ def _through_host(name):
 frombuffer, fromfile, fromiter, fromstring, loadtxt, genfromtxt, fromregex = map(
     _through_host, ("frombuffer", "fromfile", "fromiter", "fromstring", "loadtxt", "genfromtxt", "fromregex")
 )
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array with the elements of another library's array."""
+    check_device(device)
+    if type(x) is ndarray:
+        return asarray(x, copy=copy)
+    if copy is False:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    return _fallback.from_numpy(np.from_dlpack(x))

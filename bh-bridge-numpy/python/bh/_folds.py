@@ -226,6 +226,6 @@ def reduceat(function, array, indices, axis=0, dtype=None, out=None):
     for begin, end in zip(bounds.tolist(), [*bounds.tolist()[1:], extent]):
         part = array[(slice(None),) * axis + (slice(begin, max(end, begin + 1)),)]
         rows.append(reduce(function, part, axis, dtype, keepdims=True))
-    from ._manipulation import concatenate
+    from ._joining import concatenate
 
     return deliver(concatenate(rows, axis), out)

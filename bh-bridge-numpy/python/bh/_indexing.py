@@ -220,7 +220,11 @@ def arranged(value, order):
 
 
 def get(array, key):
-    """What an advanced key selects: a new array."""
+    """What an advanced key selects: a new array; for the indices of a loop the view that they go over."""
+    if any(hasattr(part, "factors") for part in (key if type(key) is tuple else (key,))):
+        from ._trace import subscript
+
+        return subscript(array, key)
     try:
         parts = _Key(array, key)
         if not parts.dims:
@@ -232,7 +236,7 @@ def get(array, key):
         flat, shape = parts.flat()
         if 0 in shape or parts.view.size == 0:
             if 0 not in shape:
-                raise IndexError(f"index is out of bounds for an axis with size 0")
+                raise IndexError("index is out of bounds for an axis with size 0")
             return _native.empty(shape, array._code)
         result = _native.operate("gather", [parts.view, flat])
         return result

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from . import _creation, _fallback, _functions, _indexing, _native, _ufunc
-from ._convert import asarray, astype, native
+from . import _fallback, _functions, _native, _ufunc
+from ._convert import astype, native
 from ._fallback import Fallback, to_numpy
+from ._flat import Flags, flatiter
 from ._types import code_of
 
 ndarray = _native.ndarray
@@ -261,6 +262,21 @@ def __array__(self, dtype=None, copy=None):
 
 
 @method
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    if copy is False:
+        raise BufferError("the elements leave the stack as a copy only")
+    value = to_numpy(self)
+    if not self._writeable:
+        value.flags.writeable = False
+    return value.__dlpack__(max_version=max_version, dl_device=dl_device)
+
+
+@method
+def __dlpack_device__(self):
+    return 1, 0
+
+
+@method
 def __array_namespace__(self, *, api_version=None):
     import bh
 
@@ -305,85 +321,7 @@ ndarray.imag = property(
 ndarray.data = property(lambda self: to_numpy(self).data, doc="A snapshot of the elements as a buffer.")
 
 
-class Flags:
-    """What is known of an array's memory."""
-
-    def __init__(self, array):
-        self._array = array
-
-    c_contiguous = contiguous = property(lambda self: self._array._contiguous)
-    f_contiguous = property(lambda self: self._array.T._contiguous)
-    forc = property(lambda self: self.c_contiguous or self.f_contiguous)
-    fnc = property(lambda self: self.f_contiguous and not self.c_contiguous)
-    owndata = property(lambda self: self._array.base is None)
-    aligned = property(lambda self: True)
-    writebackifcopy = property(lambda self: False)
-    writeable = property(
-        lambda self: self._array._writeable, lambda self, write: self._array.setflags(write=write)
-    )
-    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy"}
-
-    def __getitem__(self, key):
-        return getattr(self, self._LETTERS.get(key, key.lower()))
-
-    def __setitem__(self, key, value):
-        setattr(self, self._LETTERS.get(key, key.lower()), value)
-
-    def __repr__(self):
-        names = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
-        return "\n".join(f"  {name} : {self[name]}" for name in names)
-
-
 ndarray.flags = property(Flags)
-
-
-class flatiter:
-    """The elements of an array in C order, to iterate over, to read and to assign."""
-
-    def __init__(self, array):
-        self.base, self.index = array, 0
-
-    def _numbers(self):
-        return _native.reshape(_creation.arange(self.base.size), self.base.shape)
-
-    coords = property(lambda self: tuple(int(i) for i in np.unravel_index(self.index, self.base.shape)))
-
-    def copy(self):
-        """A copy of the elements with one dimension."""
-        return self.base.flatten()
-
-    def __array__(self, dtype=None, copy=None):
-        return to_numpy(self.base).reshape(-1).astype(dtype or self.base.dtype, copy=False)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.index >= self.base.size:
-            raise StopIteration
-        self.index += 1
-        return self.base.reshape(-1)[self.index - 1]
-
-    def __len__(self):
-        return self.base.size
-
-    def __getitem__(self, key):
-        result = self.base.reshape(-1)[key]
-        return result if result._scalar else _native.cast(result, result._code)
-
-    def __setitem__(self, key, value):
-        flat = self.base.reshape(-1)
-        if flat._memory == self.base._memory:
-            flat[key] = value
-            return
-        numbers = asarray(self._numbers().reshape(-1)[key])
-        value = _indexing.fitted(astype(native(value).reshape(-1), self.base.dtype), numbers.shape)
-        _native.operate_into(self.base, "scatter", [value, numbers])
-
-    def __eq__(self, other):
-        return self.copy() == other
-
-
 ndarray.flat = property(flatiter, lambda self, value: flatiter(self).__setitem__(slice(None), value))
 
 for _operator in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():

@@ -80,7 +80,7 @@ def _cumulative(name):
         axis = normalize_axis_index(axis, x.ndim)
         result = _u[name].accumulate(x, axis, dtype)
         if include_initial:
-            from ._manipulation import concatenate
+            from ._joining import concatenate
 
             first = _native.full(x.shape[:axis] + (1,) + x.shape[axis + 1 :], result._code, 0 if name == "add" else 1)
             result = concatenate([first, result], axis)
@@ -252,7 +252,7 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
 @falls_back
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum of a diagonal."""
-    from ._manipulation import diagonal
+    from ._arrangement import diagonal
 
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 

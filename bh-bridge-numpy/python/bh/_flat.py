@@ -1,0 +1,83 @@
+"""What arrays hand out about themselves: flags, and their elements in C order."""
+
+import numpy as np
+
+from . import _creation, _indexing, _native
+from ._convert import asarray, astype, native
+from ._fallback import to_numpy
+
+
+class Flags:
+    """What is known of an array's memory."""
+
+    def __init__(self, array):
+        self._array = array
+
+    c_contiguous = contiguous = property(lambda self: self._array._contiguous)
+    f_contiguous = property(lambda self: self._array.T._contiguous)
+    forc = property(lambda self: self.c_contiguous or self.f_contiguous)
+    fnc = property(lambda self: self.f_contiguous and not self.c_contiguous)
+    owndata = property(lambda self: self._array.base is None)
+    aligned = property(lambda self: True)
+    writebackifcopy = property(lambda self: False)
+    writeable = property(
+        lambda self: self._array._writeable, lambda self, write: self._array.setflags(write=write)
+    )
+    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy"}
+
+    def __getitem__(self, key):
+        return getattr(self, self._LETTERS.get(key, key.lower()))
+
+    def __setitem__(self, key, value):
+        setattr(self, self._LETTERS.get(key, key.lower()), value)
+
+    def __repr__(self):
+        names = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
+        return "\n".join(f"  {name} : {self[name]}" for name in names)
+
+
+class flatiter:
+    """The elements of an array in C order, to iterate over, to read and to assign."""
+
+    def __init__(self, array):
+        self.base, self.index = array, 0
+
+    def _numbers(self):
+        return _native.reshape(_creation.arange(self.base.size), self.base.shape)
+
+    coords = property(lambda self: tuple(int(i) for i in np.unravel_index(self.index, self.base.shape)))
+
+    def copy(self):
+        """A copy of the elements with one dimension."""
+        return self.base.flatten()
+
+    def __array__(self, dtype=None, copy=None):
+        return to_numpy(self.base).reshape(-1).astype(dtype or self.base.dtype, copy=False)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.index >= self.base.size:
+            raise StopIteration
+        self.index += 1
+        return self.base.reshape(-1)[self.index - 1]
+
+    def __len__(self):
+        return self.base.size
+
+    def __getitem__(self, key):
+        result = self.base.reshape(-1)[key]
+        return result if result._scalar else _native.cast(result, result._code)
+
+    def __setitem__(self, key, value):
+        flat = self.base.reshape(-1)
+        if flat._memory == self.base._memory:
+            flat[key] = value
+            return
+        numbers = asarray(self._numbers().reshape(-1)[key])
+        value = _indexing.fitted(astype(native(value).reshape(-1), self.base.dtype), numbers.shape)
+        _native.operate_into(self.base, "scatter", [value, numbers])
+
+    def __eq__(self, other):
+        return self.copy() == other

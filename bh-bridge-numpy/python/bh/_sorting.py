@@ -1,0 +1,171 @@
+"""Sorting, and what works on sorted elements and on neighbours."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from . import _fallback, _native
+from ._arrangement import flip
+from ._convert import astype, native
+from ._fallback import Fallback, falls_back
+from ._joining import concatenate
+from ._manipulation import moveaxis, reshape
+from ._search import take, where
+from ._types import BOOL, CODE, INT64, is_complex, is_inexact, is_integer
+from ._ufunc import UFUNCS
+
+ndarray = _native.ndarray
+_u = UFUNCS
+_NO_VALUE = np._NoValue
+
+
+def _sorting(name, a, axis):
+    a = native(a)
+    if is_complex(a._code):
+        raise Fallback("complex numbers have no order in bh")
+    if axis is None:
+        a, axis = reshape(a, (-1,)), 0
+    if a.ndim == 0:
+        raise np.exceptions.AxisError(axis, 0)
+    axis = normalize_axis_index(axis, a.ndim)
+    last = moveaxis(a, axis, -1)
+    result = _native.empty(last.shape, a._code if name == "sort" else INT64, _native.Stack(a._stack))
+    if result.size:
+        try:
+            _native.extension(name, [result], [_native.cast(last, last._code)])
+        except _native.Error:
+            raise Fallback("no component of the stack sorts") from None
+    return moveaxis(result, -1, axis)
+
+
+@falls_back
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """The elements in ascending order along an axis; NaN last."""
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
+    return _sorting("sort", a, axis)
+
+
+@falls_back
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """The indices that sort along an axis; equal elements keep their order."""
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
+    a = native(a)
+    if a.ndim == 0:
+        return _native.full((1,), INT64, 0)
+    return _sorting("argsort", a, axis)
+
+
+@falls_back
+def partition(a, kth, axis=-1, kind="introselect", order=None):
+    """The elements in ascending order, which is more than is asked for."""
+    return sort(a, axis)
+
+
+@falls_back
+def argpartition(a, kth, axis=-1, kind="introselect", order=None):
+    """The indices that sort, which is more than is asked for."""
+    return argsort(a, axis)
+
+
+@falls_back
+def searchsorted(a, v, side="left", sorter=None):
+    """The places in a sorted array where values would have to be inserted, found by halving."""
+    a = native(a)
+    values = native(v)
+    if side not in ("left", "right"):
+        raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
+    if a.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    if sorter is not None:
+        a = take(a, sorter)
+    kind = np.result_type(a.dtype, values.dtype)
+    if kind not in CODE or is_complex(CODE[kind]):
+        raise Fallback("complex numbers have no order in bh")
+    a, values = astype(a, kind), astype(values, kind)
+    scalar = not np.ndim(v)
+    low = _native.full(values.shape, INT64, 0)
+    if a.size == 0:
+        return low
+    floats = is_inexact(a._code)
+    step = 1 << (a.size.bit_length() - 1)
+    while step:
+        # Goes on by `step` where the element before the new place is still below the value.
+        place = low + step
+        inside = place <= a.size
+        element = _native.operate("gather", [a, _native.cast(_u["minimum"](place, a.size) - 1, INT64)])
+        below = element < values if side == "left" else element <= values
+        if floats:
+            # NaN comes last, and equals NaN.
+            nan = _u["isnan"](values)
+            below = where(nan, ~_u["isnan"](element) if side == "left" else True, below)
+        low = where(inside & below, place, low)
+        step >>= 1
+    low._scalar = scalar
+    return low
+
+
+@falls_back
+def digitize(x, bins, right=False):
+    """The numbers of the bins that values fall into."""
+    x, bins = native(x), native(bins)
+    if bins.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    host = _fallback.to_numpy(bins)
+    if (np.diff(host) >= 0).all():
+        return searchsorted(bins, x, side="left" if right else "right")
+    if (np.diff(host) <= 0).all():
+        return bins.size - searchsorted(flip(bins), x, side="right" if right else "left")
+    raise ValueError("bins must be monotonically increasing or decreasing")
+
+
+@falls_back
+def bincount(x, /, weights=None, minlength=0):
+    """How often each whole number occurs, or the sum of its weights."""
+    x = native(x)
+    if x.ndim != 1:
+        raise ValueError("object too deep for desired array" if x.ndim else "object of too small depth for desired array")
+    if not (is_integer(x._code) or x._code == BOOL):
+        raise TypeError(f"Cannot cast array data from {x.dtype!r} to dtype('int64') according to the rule 'safe'")
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    x = astype(x, np.int64)
+    if x.size and _native.item_of(x.min()) < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    size = max(_native.item_of(x.max()) + 1 if x.size else 0, minlength)
+    if weights is None:
+        values, result = _native.full(x.shape, INT64, 1), _native.full((size,), INT64, 0)
+    else:
+        values = astype(native(weights), np.float64)
+        if values.shape != x.shape:
+            raise ValueError("The weights and list don't have the same length.")
+        result = _native.full((size,), CODE[np.dtype(float)], 0.0)
+    if x.size:
+        _native.operate_into(result, "scatter_add", [values, x])
+    return result
+
+
+@falls_back
+def diff(a, n=1, axis=-1, prepend=_NO_VALUE, append=_NO_VALUE):
+    """The differences of neighbours along an axis, `n` times over."""
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    a = native(a)
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    axis = normalize_axis_index(axis, a.ndim)
+    parts = [a]
+    for value, front in ((prepend, True), (append, False)):
+        if value is not _NO_VALUE:
+            value = native(value)
+            if value.ndim == 0:
+                value = _native.broadcast_to(value, a.shape[:axis] + (1,) + a.shape[axis + 1 :])
+            parts = [value, *parts] if front else [*parts, value]
+    a = concatenate(parts, axis) if len(parts) > 1 else a
+    at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
+    for _ in range(n):
+        later, earlier = a[at(1, None)], a[at(None, -1)]
+        a = later != earlier if a._code == BOOL else later - earlier
+    return a

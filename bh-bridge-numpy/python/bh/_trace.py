@@ -1,0 +1,251 @@
+"""Traced functions: scalar functions of Python that become array operations, and loops over indices that become views."""
+
+import math
+import types
+
+import numpy as np
+
+from . import _fallback, _native
+from ._convert import asarray, native
+from ._search import where
+from ._ufunc import UFUNCS
+
+ndarray = _native.ndarray
+
+# Functions of `math` with the universal functions that do the same.
+_MATH = {
+    name: UFUNCS[mine]
+    for name, mine in {
+        **{n: n for n in "sin cos tan sinh cosh tanh exp exp2 expm1 log2 log10 log1p sqrt cbrt floor ceil trunc fabs hypot".split()},
+        **{n: n for n in "copysign isnan isinf isfinite degrees radians fmod pow".split() if n in UFUNCS},
+        **{f"a{n}": f"arc{n}" for n in "sin cos tan sinh cosh tanh tan2".split()},
+        "pow": "power",
+    }.items()
+}
+
+
+def _log(x, base=None):
+    result = UFUNCS["log"](x)
+    return result if base is None else result / math.log(base)
+
+
+_MATH["log"] = _log
+
+
+class Scalar:
+    """Stands for one element while a function is traced: arithmetic, comparisons and mathematics are recorded, all else,
+    such as a branch on it, ends the trace."""
+
+    __slots__ = ("array",)
+    __hash__ = None
+
+    def __init__(self, array):
+        self.array = array
+
+    def __bool__(self):
+        raise Untraceable("a branch on an element")
+
+    def __array_ufunc__(self, function, method, *inputs, **kwargs):
+        mine = UFUNCS.get(function.__name__)
+        if method != "__call__" or kwargs or mine is None:
+            raise Untraceable(function.__name__)
+        return _recorded(mine)(*inputs)
+
+
+class Untraceable(Exception):
+    """Raised where a function does what cannot be traced."""
+
+
+def _plain(value):
+    return value.array if type(value) is Scalar else value
+
+
+def _recorded(function):
+    """The function on what stands for elements."""
+    return lambda *args: Scalar(function(*map(_plain, args)))
+
+
+def _operators():
+    names = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide"}
+    names |= {"mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+    names |= {"lshift": "left_shift", "rshift": "right_shift"}
+    for operator, name in names.items():
+        work = _recorded(UFUNCS[name])
+        setattr(Scalar, f"__{operator}__", lambda self, other, work=work: work(self, other))
+        setattr(Scalar, f"__r{operator}__", lambda self, other, work=work: work(other, self))
+    comparisons = {"lt": "less", "le": "less_equal", "eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal"}
+    for operator, name in comparisons.items():
+        work = _recorded(UFUNCS[name])
+        setattr(Scalar, f"__{operator}__", lambda self, other, work=work: work(self, other))
+    for operator, name in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
+        setattr(Scalar, f"__{operator}__", lambda self, work=_recorded(UFUNCS[name]): work(self))
+
+
+_operators()
+
+
+class _Namespace:
+    """A module whose functions are recorded on what stands for elements."""
+
+    def __init__(self, functions, original):
+        self.__dict__.update(_functions=functions, _original=original)
+
+    def __getattr__(self, name):
+        found = self._functions(name)
+        return getattr(self._original, name) if found is None else found
+
+
+def _traced(value):
+    """What a global of the traced function is while it runs."""
+    import bh
+
+    if value is math:
+        return _Namespace(lambda name: _recorded(_MATH[name]) if name in _MATH else None, math)
+    if value is np or value is bh:
+        special = {"where": _recorded(where)}
+        return _Namespace(lambda name: special.get(name) or (_recorded(UFUNCS[name]) if name in UFUNCS else None), value)
+    if isinstance(value, types.BuiltinFunctionType) and getattr(math, value.__name__, None) is value:
+        return _recorded(_MATH[value.__name__]) if value.__name__ in _MATH else value
+    if value is where or value is np.where:
+        return _recorded(where)
+    if isinstance(value, (np.ufunc, type(UFUNCS["add"]))) and value.__name__ in UFUNCS:
+        return _recorded(UFUNCS[value.__name__])
+    return value
+
+
+class vectorize:
+    """A function of scalars as one of arrays.
+
+    Functions of arithmetic, comparisons, `where` and mathematics are traced once for each call and recorded as array
+    operations; others are called for each element by `numpy.vectorize`.
+
+        >>> @bh.vectorize
+        ... def clipped(x, limit):
+        ...     return bh.where(x > limit, limit, x * 2)
+        >>> clipped(bh.arange(4), 2)
+        array([0, 2, 4, 2])
+    """
+
+    def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
+        self._options = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
+        self.pyfunc = None
+        if pyfunc is not None:
+            self(pyfunc)
+
+    def __call__(self, *args, **kwargs):
+        if self.pyfunc is None:
+            self.pyfunc = args[0]
+            self.__name__ = getattr(self.pyfunc, "__name__", "vectorize")
+            self.__doc__ = self._options["doc"] or self.pyfunc.__doc__
+            return self
+        options = self._options
+        if options["excluded"] or options["signature"]:
+            return self._element_by_element(args, kwargs, "excluded arguments or a signature")
+        try:
+            result = self._trace(args, kwargs)
+        except (Untraceable, TypeError, ValueError, AttributeError, _fallback.Fallback) as reason:
+            return self._element_by_element(args, kwargs, str(reason))
+        otypes = options["otypes"]
+        return result if not otypes else result.astype(otypes[0])
+
+    def _trace(self, args, kwargs):
+        function = self.pyfunc
+        if not isinstance(function, types.FunctionType):
+            raise Untraceable("no function written in Python")
+        cells = None
+        if function.__closure__:
+            cells = tuple(types.CellType(_traced(cell.cell_contents)) for cell in function.__closure__)
+        scope = {name: _traced(value) for name, value in function.__globals__.items()}
+        scope["__builtins__"] = function.__globals__.get("__builtins__", __builtins__)
+        copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+        copy.__kwdefaults__ = function.__kwdefaults__
+        arrays = [native(value) for value in args]
+        named = {name: native(value) for name, value in kwargs.items()}
+        shape = np.broadcast_shapes(*(value.shape for value in (*arrays, *named.values())))
+        result = copy(*map(Scalar, arrays), **{name: Scalar(value) for name, value in named.items()})
+        if isinstance(result, tuple):
+            raise Untraceable("several results")
+        result = native(_plain(result))
+        return result if result.shape == shape else _native.cast(_native.broadcast_to(result, shape), result._code)
+
+    def _element_by_element(self, args, kwargs, reason):
+        slow = np.vectorize(self.pyfunc, **{name: value for name, value in self._options.items() if value})
+        return _fallback.call(slow, args, kwargs, "numpy.vectorize", reason)
+
+
+class Index:
+    """An index of a loop: a sum of multiples of the loop's counters and a number."""
+
+    __hash__ = None
+
+    def __init__(self, shape, factors, offset):
+        self.shape, self.factors, self.offset = shape, factors, offset
+
+    def _with(self, factors, offset):
+        return Index(self.shape, tuple(factors), offset)
+
+    def __add__(self, other):
+        if isinstance(other, Index):
+            return self._with((a + b for a, b in zip(self.factors, other.factors)), self.offset + other.offset)
+        return self._with(self.factors, self.offset + other) if isinstance(other, int) else self.values() + other
+
+    def __neg__(self):
+        return self * -1
+
+    def __sub__(self, other):
+        return self + -other
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def __mul__(self, other):
+        if isinstance(other, int):
+            return self._with((factor * other for factor in self.factors), self.offset * other)
+        return self.values() * (other.values() if isinstance(other, Index) else other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def values(self):
+        """The index at each step of the loop, as an array."""
+        total = _native.full((), 4, self.offset)
+        for axis, (factor, extent) in enumerate(zip(self.factors, self.shape)):
+            numbers = _native.arange((extent,), 4, 0, factor)
+            total = total + _native.reshape(numbers, (extent,) + (1,) * (len(self.shape) - axis - 1))
+        return _native.broadcast_to(total, self.shape)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values(), dtype)
+
+
+def subscript(array, key):
+    """The view of an array that affine subscripts of a loop go over."""
+    key = key if type(key) is tuple else (key,)
+    shape = next(part.shape for part in key if isinstance(part, Index))
+    if len(key) != array.ndim:
+        raise IndexError(f"a loop needs {array.ndim} subscripts for this array, not {len(key)}")
+    start, stride = array._start, [0] * len(shape)
+    for part, extent, step in zip(key, array.shape, array._stride):
+        part = part if isinstance(part, Index) else Index(shape, (0,) * len(shape), part + extent * (part < 0))
+        reach = [factor * (count - 1) for factor, count in zip(part.factors, shape)]
+        low, high = (part.offset + sum(f(0, r) for r in reach) for f in (min, max))
+        if 0 not in shape and not 0 <= low <= high < extent:
+            raise IndexError(f"a subscript goes from {low} to {high} in an axis of size {extent}")
+        start += part.offset * step
+        stride = [have + factor * step for have, factor in zip(stride, part.factors)]
+    return _native.window(array, start, list(shape), stride)
+
+
+def parallel(function, shape):
+    """The array of this shape whose elements a function of the indices gives, all at once.
+
+    Arrays may be subscripted with sums of multiples of indices, which become views:
+
+        >>> a = bh.arange(5.0)
+        >>> bh.parallel(lambda i: a[i + 1] - a[i], 4)
+        array([1., 1., 1., 1.])
+    """
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    unit = lambda axis: tuple(int(axis == other) for other in range(len(shape)))
+    result = function(*(Index(shape, unit(axis), 0) for axis in range(len(shape))))
+    result = asarray(result.values() if isinstance(result, Index) else result)
+    return result if result.shape == shape and result.base is None else _native.cast(_native.broadcast_to(result, shape), result._code)

@@ -1,0 +1,96 @@
+"""Traced functions, loops over indices, streams, back ends, the table of coverage, documentation."""
+
+import doctest
+import math
+from pathlib import Path
+
+import numpy
+import pytest
+
+import bh
+from bh import _coverage, _stream, _trace
+from bh.backends import backend
+from conftest import same
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_traced_functions():
+    @bh.vectorize
+    def price(x, limit=3.0):
+        return bh.where(x > limit, limit, abs(x) ** 2 + math.sin(x)) * 2 - numpy.exp(-x)
+
+    x = numpy.linspace(-2, 5, 9)
+    expected = numpy.where(x > 3, 3.0, numpy.abs(x) ** 2 + numpy.sin(x)) * 2 - numpy.exp(-x)
+    same(price(bh.asarray(x)), expected)
+    same(price(bh.asarray(x)[:, None], bh.asarray([3.0, 3.0])), numpy.stack([expected, expected], 1))
+
+
+def test_branches_are_left_to_numpy():
+    @bh.vectorize
+    def largest(a, b):
+        return a if a > b else b
+
+    with pytest.raises(bh.FallbackError, match="branch"):
+        largest(bh.arange(3), bh.arange(3))
+    with bh.fallback("silent"):
+        same(largest(bh.asarray([1, 5]), bh.asarray([4, 2])), numpy.array([4, 5]))
+
+
+def test_loops_become_views():
+    a = numpy.arange(30.0).reshape(5, 6)
+    x = bh.asarray(a)
+    mine = bh.parallel(lambda i, j: x[i, j] + x[i + 2, 2 * j + 1] * x[4 - i, 5 - j] + i - 2 * j, (3, 3))
+    expected = numpy.array([[a[i, j] + a[i + 2, 2 * j + 1] * a[4 - i, 5 - j] + i - 2 * j for j in range(3)] for i in range(3)])
+    same(mine, expected)
+    with pytest.raises(IndexError, match="from 3 to 5 in an axis of size 5"):
+        bh.parallel(lambda i: x[i + 3, 0], 3)
+
+
+def test_streams(tmp_path):
+    a = numpy.arange(10.0).reshape(5, 2)
+    numpy.save(tmp_path / "a.npy", a)
+    for source in (a, tmp_path / "a.npy", (a[i : i + 2] for i in range(0, 5, 2))):
+        assert [float(part) for part in bh.stream(bh.sum, source, rows=2)] == [6.0, 22.0, 17.0]
+
+    def broken():
+        yield a
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        list(bh.stream(bh.sum, broken()))
+
+
+@pytest.mark.parametrize("name", ["bh", "numpy"])
+def test_back_ends(name):
+    work = backend(name)
+    x = work.range(6, numpy.dtype(float))
+    y, total, running = (work.empty(shape, numpy.dtype(float)) for shape in ((6,), (), (6,)))
+    work.ufunc("multiply", y, x, 2.0)
+    work.reduce("add", total, y, 0)
+    work.accumulate("add", running, work.view(y, slice(None, None, -1)), 0)
+    work.flush()
+    assert work.get(total) == 30 and list(work.get(running)) == [10, 18, 24, 28, 30, 30]
+    with pytest.raises(ValueError, match="no back end 'x'"):
+        backend("x")
+
+
+def test_table_of_coverage():
+    text = (ROOT / "docs" / "python-coverage.md").read_text()
+    made = _coverage.table()
+    if f"NumPy {numpy.__version__};" not in text:
+        pytest.skip("the table is of another version of NumPy")
+    assert text == made, "run: python -m bh._coverage > docs/python-coverage.md"
+    for line in made.splitlines():
+        assert "| missing |" not in line, line
+
+
+@pytest.mark.parametrize("module", [bh, _trace, _stream])
+def test_examples_in_documentation(module):
+    failed, tried = doctest.testmod(module, extraglobs={"bh": bh})
+    assert tried and not failed
+
+
+def test_examples_of_the_guide():
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+    assert tried and not failed
