@@ -1,6 +1,6 @@
 //! Constants as operands: short-lived handles into a ring that each thread has.
 
-use crate::handle::{CONSTANT_SLOT, bh_array, pack, payload_of, slot_of};
+use crate::handle::{ARRAY_MASK, CONSTANT_SLOT, bh_array, pack, payload_of, slot_of};
 use bh_bytecode::{Complex, Constant, DType};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -10,33 +10,40 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Constants of a thread that are good at one time.
 const RING: u64 = 64;
-const SEQUENCE_BITS: u32 = 36;
+/// Numbers of constants that a thread takes at once; a multiple of [`RING`].
+const BLOCK: u64 = 1 << 12;
 
 struct Ring {
-    /// Number of the thread, from 1, 16 bits.
-    thread: u64,
+    /// The number of the next constant, and where the thread's numbers end.
     next: Cell<u64>,
-    values: RefCell<[Constant; RING as usize]>,
+    end: Cell<u64>,
+    /// The last constants by their numbers, which no two in the process share.
+    values: RefCell<[(u64, Constant); RING as usize]>,
 }
 
-static THREADS: AtomicU64 = AtomicU64::new(1);
-const NOTHING: Constant = Constant { bits: [0; 2], dtype: DType::Bool as u8, reserved: [0; 7] };
+/// The next numbers that no thread has, from 1 block, so that 0 is none's.
+static NUMBERS: AtomicU64 = AtomicU64::new(BLOCK);
+const NOTHING: (u64, Constant) = (0, Constant { bits: [0; 2], dtype: DType::Bool as u8, reserved: [0; 7] });
 
 thread_local! {
-    static VALUES: Ring = Ring {
-        thread: THREADS.fetch_add(1, Ordering::Relaxed) & 0xFFFF,
-        next: const { Cell::new(0) },
-        values: const { RefCell::new([NOTHING; RING as usize]) },
+    static VALUES: Ring = const {
+        Ring { next: Cell::new(0), end: Cell::new(0), values: RefCell::new([NOTHING; RING as usize]) }
     };
 }
 
 /// Keeps a constant and returns its handle. Threads that are ending get null.
 pub(crate) fn constant(value: Constant) -> *mut bh_array {
     let keep = |ring: &Ring| {
-        let sequence = ring.next.get();
-        ring.next.set(sequence + 1);
-        ring.values.borrow_mut()[(sequence % RING) as usize] = value;
-        pack(CONSTANT_SLOT, ring.thread << SEQUENCE_BITS | (sequence & ((1 << SEQUENCE_BITS) - 1)))
+        if ring.next.get() == ring.end.get() {
+            // There are 2^52 numbers, so the first ones are long forgotten when they come again.
+            let first = NUMBERS.fetch_add(BLOCK, Ordering::Relaxed) & ARRAY_MASK;
+            ring.next.set(first);
+            ring.end.set(first + BLOCK);
+        }
+        let number = ring.next.get();
+        ring.next.set(number + 1);
+        ring.values.borrow_mut()[(number % RING) as usize] = (number, value);
+        pack(CONSTANT_SLOT, number)
     };
     VALUES.try_with(keep).unwrap_or(std::ptr::null_mut())
 }
@@ -46,12 +53,10 @@ fn find(handle: *const bh_array) -> Option<Result<Constant>> {
     if slot_of(handle) != CONSTANT_SLOT {
         return None;
     }
-    let payload = payload_of(handle);
+    let number = payload_of(handle);
     let look = |ring: &Ring| {
-        let sequence = payload & ((1 << SEQUENCE_BITS) - 1);
-        let age = ring.next.get().wrapping_sub(sequence) & ((1 << SEQUENCE_BITS) - 1);
-        let good = payload >> SEQUENCE_BITS == ring.thread && (1..=RING).contains(&age);
-        good.then(|| ring.values.borrow()[(sequence % RING) as usize])
+        let (known, value) = ring.values.borrow()[(number % RING) as usize];
+        (known == number && number != 0).then_some(value)
     };
     let stale = "the constant is not valid: it is good for the operation that follows, in the thread that made it";
     let found = VALUES.try_with(look).ok().flatten();

@@ -3,7 +3,7 @@
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::Location;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -19,12 +19,51 @@ struct LastError {
     line: u32,
 }
 
+/// What a thread's calls returned by address. Freed when the thread ends; calls that come after that, from destructors,
+/// keep what they return for ever.
+#[derive(Default)]
+struct Kept {
+    last: Option<LastError>,
+    /// The text that a call returned last.
+    text: CString,
+}
+
+/// Frees what a thread keeps.
+struct Freed;
+
+impl Drop for Freed {
+    fn drop(&mut self) {
+        let kept = KEPT.replace(ptr::null_mut());
+        if !kept.is_null() {
+            // SAFETY: the pointer comes from `Box::into_raw` in `kept`, and nothing else frees it.
+            drop(unsafe { Box::from_raw(kept) });
+        }
+    }
+}
+
 thread_local! {
-    static LAST: RefCell<Option<LastError>> = const { RefCell::new(None) };
+    /// Without a destructor, so that it works in those of others.
+    static KEPT: Cell<*mut Kept> = const { Cell::new(ptr::null_mut()) };
+    static FREED: Freed = const { Freed };
     /// The place that `bh_at` noted for the next recording call.
     static PLACE: Cell<(*const c_char, u32)> = const { Cell::new((ptr::null(), 0)) };
-    /// The text that a call returned last.
-    static TEXT: RefCell<CString> = RefCell::default();
+}
+
+/// Calls `f` with what the thread keeps.
+fn with_kept<T>(f: impl FnOnce(&mut Kept) -> T) -> T {
+    if KEPT.get().is_null() {
+        KEPT.set(Box::into_raw(Box::default()));
+        // Has the thread's end free it, unless that has come already.
+        let _ = FREED.try_with(|_| ());
+    }
+    // SAFETY: made above or before, freed by this thread's end only, and `f` is no function that comes here again.
+    f(unsafe { &mut *KEPT.get() })
+}
+
+/// Calls `f` with the last error of the thread.
+fn with_last<T>(f: impl FnOnce(Option<&LastError>) -> T) -> T {
+    // SAFETY: as in `with_kept`.
+    f(unsafe { KEPT.get().as_ref() }.and_then(|kept| kept.last.as_ref()))
 }
 
 /// Runs the body of an exported function: errors and panics become a status and the thread's last error.
@@ -73,7 +112,7 @@ fn note(error: Error) -> bh_status {
         None => error.text,
     };
     let last = LastError { status: error.status, text: c_string(&text), file, line };
-    LAST.with(|cell| *cell.borrow_mut() = Some(last));
+    with_kept(|kept| kept.last = Some(last));
     error.status
 }
 
@@ -109,11 +148,10 @@ pub(crate) fn give_text(out: *mut *const c_char, text: &str) -> Result<()> {
     if out.is_null() {
         return Err(null("out"));
     }
-    TEXT.with(|cell| {
-        let mut kept = cell.borrow_mut();
-        *kept = c_string(text);
+    with_kept(|kept| {
+        kept.text = c_string(text);
         // SAFETY: not null; the caller passes the address of a pointer.
-        unsafe { out.write(kept.as_ptr()) };
+        unsafe { out.write(kept.text.as_ptr()) };
     });
     Ok(())
 }
@@ -141,31 +179,31 @@ pub extern "C" fn bh_at(file: *const c_char, line: u32) {
 /// Status of the last call of this thread that failed; 0 if none did.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_error_status() -> bh_status {
-    LAST.with(|last| last.borrow().as_ref().map_or(status::OK, |last| last.status))
+    with_last(|last| last.map_or(status::OK, |last| last.status))
 }
 
 /// Message of the last failure of this thread; empty if there was none. Valid until the next failure of the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_error_message() -> *const c_char {
-    LAST.with(|last| last.borrow().as_ref().map_or(c"".as_ptr(), |last| last.text.as_ptr()))
+    with_last(|last| last.map_or(c"".as_ptr(), |last| last.text.as_ptr()))
 }
 
 /// File in which the operation that failed was recorded; empty if it is not known. Valid as the message is.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_error_file() -> *const c_char {
-    LAST.with(|last| last.borrow().as_ref().map_or(c"".as_ptr(), |last| last.file.as_ptr()))
+    with_last(|last| last.map_or(c"".as_ptr(), |last| last.file.as_ptr()))
 }
 
 /// Line at which the operation that failed was recorded; 0 if it is not known.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_error_line() -> u32 {
-    LAST.with(|last| last.borrow().as_ref().map_or(0, |last| last.line))
+    with_last(|last| last.map_or(0, |last| last.line))
 }
 
 /// Forgets the last failure of this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_error_clear() {
-    LAST.with(|last| *last.borrow_mut() = None);
+    with_kept(|kept| kept.last = None);
 }
 
 /// A short text for a status; "unknown status" for other numbers.

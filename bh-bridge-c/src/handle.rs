@@ -23,7 +23,7 @@ pub struct bh_context {
 }
 
 const SLOT_SHIFT: u32 = 52;
-const ARRAY_MASK: u64 = (1 << SLOT_SHIFT) - 1;
+pub(crate) const ARRAY_MASK: u64 = (1 << SLOT_SHIFT) - 1;
 /// The slot number that marks constants, see [`crate::constant`].
 pub(crate) const CONSTANT_SLOT: u64 = 0xFFF;
 const SLOTS: usize = 0xFFE;
@@ -187,7 +187,7 @@ pub(crate) fn destroy(handle: *mut bh_context) -> Result<()> {
     // Of two threads that end the same context, one succeeds.
     if slot
         .generation
-        .compare_exchange(generation, generation.wrapping_add(1).max(1), Ordering::AcqRel, Ordering::Acquire)
+        .compare_exchange(generation, generation.wrapping_add(1), Ordering::AcqRel, Ordering::Acquire)
         .is_err()
     {
         return Err(Error::new(status::HANDLE, "the context is being destroyed by another thread"));
@@ -195,6 +195,10 @@ pub(crate) fn destroy(handle: *mut bh_context) -> Result<()> {
     // Fails when this is not the default context, which is fine.
     let _ = DEFAULT.compare_exchange(number as usize, 0, Ordering::AcqRel, Ordering::Acquire);
     let result = context.recorder.shutdown();
+    if generation == u32::MAX {
+        // Its handles would come again.
+        return result;
+    }
     FREE.lock().unwrap_or_else(PoisonError::into_inner).0.push(number as usize);
     result
 }

@@ -5,6 +5,7 @@ use crate::handle::{self, bh_array};
 use crate::text;
 use bh_bytecode::{Constant, DType};
 use bh_core::Result;
+use bh_recorder::Inside;
 use std::ffi::c_char;
 use std::io::Write;
 
@@ -17,6 +18,7 @@ const EDGE: i64 = 3;
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_print(a: *const bh_array) -> bh_status {
     frame(|| {
+        let _inside = Inside::enter();
         let mut text = format(a)?;
         text.push('\n');
         // A closed standard output is no concern of the array.

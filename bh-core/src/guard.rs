@@ -29,7 +29,8 @@ fn install_hook() {
                 return previous(info);
             }
             let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
-            LOCATION.with(|location| location.replace(place));
+            // Fails in a thread that is ending; then the place is not told.
+            let _ = LOCATION.try_with(|location| location.replace(place));
         }));
     });
 }
@@ -51,7 +52,8 @@ pub(crate) fn panic_text<T>(call: impl FnOnce() -> T) -> std::result::Result<T, 
     let outcome = catch_unwind(AssertUnwindSafe(call));
     DEPTH.set(DEPTH.get() - 1);
     outcome.map_err(|payload| {
-        let place = LOCATION.with(RefCell::take).map_or(String::new(), |place| format!(" at {place}"));
+        let place =
+            LOCATION.try_with(RefCell::take).ok().flatten().map_or(String::new(), |place| format!(" at {place}"));
         let text = format!("panicked{place}: {}", payload_text(&*payload));
         // A payload whose own drop panics must not get out either.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));

@@ -10,6 +10,7 @@ mod serve;
 use super::backend::Backend;
 use super::floating::DefaultFloatState;
 use super::handoff::handoff;
+use super::inside::Inside;
 use super::lock;
 use super::patience::Patience;
 use super::{Checks, checked};
@@ -160,6 +161,7 @@ impl Executor {
 
     /// Sees to it that what was handed over is run; with `waits`, waits, helping, while too much is under way.
     pub(super) fn drive(&self, runner: Runner, waits: bool) {
+        let _inside = Inside::enter();
         let mut queue = lock(&self.shared.queue);
         let alone = queue.jobs.len() == 1 && queue.can_run();
         if runner == Runner::Here && alone && !queue.affine {
@@ -174,6 +176,7 @@ impl Executor {
 
     /// Returns when all batches up to `epoch` are done, or with what `patience` ends in before.
     pub(super) fn complete(&self, epoch: u64, patience: &mut Patience<'_>) -> Result<()> {
+        let _inside = Inside::enter();
         let begin = self.clock();
         let mut queue = lock(&self.shared.queue);
         let mut result = Ok(());

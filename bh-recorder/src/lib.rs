@@ -41,6 +41,7 @@ mod executor;
 mod extension;
 mod floating;
 mod handoff;
+mod inside;
 mod intern;
 mod later;
 mod location;
@@ -61,6 +62,7 @@ pub use array::Array;
 pub use backend::Backend;
 pub use check::result_type;
 pub use data::{Data, Place, SharedData};
+pub use inside::Inside;
 pub use location::Location;
 pub use patience::Patience;
 pub use record::Input;
@@ -255,6 +257,7 @@ impl Recorder {
 
     /// Starts on a stack of the configuration that applies here: `name`, or else the one that the user picked.
     pub fn open(&self, name: Option<&str>) -> Result<()> {
+        let _inside = Inside::enter();
         let config = Config::find()?;
         let options = Options::from_config(&config)?;
         let name = name.map(str::to_owned);
@@ -273,15 +276,24 @@ impl Recorder {
     /// Finishes all work and ends the stack with all arrays; the data manager can then report those that were not freed.
     /// Returns the first failure that was not reported yet.
     pub fn shutdown(&self) -> Result<()> {
-        let mut state = self.state();
+        let state = self.state();
+        self.end(state, &mut Patience::endless())
+    }
+
+    /// As [`Recorder::shutdown`], from a locked state. If the wait is ended, what runs goes on, without the context.
+    fn end(&self, mut state: MutexGuard<'_, State>, patience: &mut Patience<'_>) -> Result<()> {
+        let _inside = Inside::enter();
         let executor = state.executor()?;
         let submitted = state.submit();
         let running = state.running.take();
         state.reset();
         drop(state);
-        if let Ok(submitted) = submitted {
-            // An endless wait has no failure of its own.
-            let _ = executor.complete(submitted.epoch, &mut Patience::endless());
+        if let Ok(submitted) = submitted
+            && let Err(error) = executor.complete(submitted.epoch, patience)
+        {
+            // The executor goes on with its work, for nobody.
+            std::mem::forget(running);
+            return Err(error);
         }
         executor.stop();
         drop(running);

@@ -22,7 +22,7 @@ pub struct Patience<'a> {
 
 impl<'a> Patience<'a> {
     /// Until the work is done.
-    pub fn endless() -> Patience<'static> {
+    pub fn endless() -> Patience<'a> {
         Patience { check: None, asked: None, pause: None }
     }
 

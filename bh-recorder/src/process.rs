@@ -1,10 +1,15 @@
 //! What the whole process does to contexts: it forks, and it exits without shutting them down.
 
 use super::executor::Frozen;
+use super::inside::{is_inside, is_running};
+use super::patience::Patience;
 use super::state::State;
 use super::{Recorder, lock};
+use bh_core::abi::status;
+use bh_core::error::Error;
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, MutexGuard, Once, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, TryLockError, Weak};
+use std::time::{Duration, Instant};
 
 /// All contexts of the process.
 static LIVE: Mutex<Vec<Weak<Recorder>>> = Mutex::new(Vec::new());
@@ -31,14 +36,12 @@ pub(super) fn announce_exit() {
 
     impl Drop for Main {
         fn drop(&mut self) {
-            // SAFETY: no arguments, and it cannot fail.
-            let thread = unsafe { libc::gettid() };
-            // A forked child has no threads but its own.
-            if self.0 != std::process::id() || u32::try_from(thread) != Ok(self.0) {
+            // A forked child has no threads but its own. A thread that ends the process while it is inside of a component
+            // cannot call it once more, and what holds a lock may be its own interrupted frame.
+            if self.0 != std::process::id() || !is_main_thread() || is_inside() {
                 return;
             }
-            let contexts: Vec<Arc<Recorder>> = lock(&LIVE).iter().filter_map(Weak::upgrade).collect();
-            for context in contexts {
+            for context in contexts(Deadline::never()) {
                 let executor = lock(&context.state).executor();
                 // Nobody is left to hear of failures.
                 let _ = executor.and_then(|executor| executor.with_backend(|backend| backend.message("exiting")));
@@ -47,7 +50,14 @@ pub(super) fn announce_exit() {
     }
 
     thread_local!(static MAIN: Main = Main(std::process::id()));
-    MAIN.with(|_| ());
+    // Fails in a thread that is ending, which has nothing to announce any more.
+    let _ = MAIN.try_with(|_| ());
+}
+
+fn is_main_thread() -> bool {
+    // SAFETY: no arguments, and it cannot fail.
+    let thread = unsafe { libc::gettid() };
+    u32::try_from(thread) == Ok(std::process::id())
 }
 
 /// Ends all contexts when the process exits normally.
@@ -56,11 +66,61 @@ pub(super) fn shut_down_at_exit() {
     unsafe { libc::atexit(at_exit) };
 }
 
+/// The longest that the end of a process waits for work which its own thread may have interrupted.
+const LONGEST: Duration = Duration::from_millis(600);
+
+/// When the end of the process goes on without an answer.
+#[derive(Clone, Copy)]
+struct Deadline(Option<Instant>);
+
+impl Deadline {
+    fn never() -> Deadline {
+        Deadline(None)
+    }
+
+    fn has_passed(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// A lock, if it can be had in time.
+    fn lock<T>(self, mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+        if self.0.is_none() {
+            return Some(lock(mutex));
+        }
+        loop {
+            match mutex.try_lock() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if self.has_passed() => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+}
+
+/// The contexts of the process; none if their list cannot be had in time.
+fn contexts(deadline: Deadline) -> Vec<Arc<Recorder>> {
+    deadline.lock(&LIVE).map_or_else(Vec::new, |live| live.iter().filter_map(Weak::upgrade).collect())
+}
+
 extern "C" fn at_exit() {
-    let contexts: Vec<Arc<Recorder>> = lock(&LIVE).iter().filter_map(Weak::upgrade).collect();
-    for context in contexts {
+    if is_running() {
+        // A component below this very frame ended the process, or a signal that came meanwhile: it cannot be called, and
+        // what it holds will not be given back.
+        return;
+    }
+    // The main thread that has left bh waits for what runs. Other threads may be an engine's own, whose work would not end.
+    let limited = is_inside() || !is_main_thread();
+    let deadline = Deadline(limited.then(|| Instant::now() + LONGEST));
+    for context in contexts(deadline) {
+        let Some(state) = deadline.lock(&context.state) else { continue };
+        let mut check = || match deadline.has_passed() {
+            true => Err(Error::new(status::SHUTDOWN, "the process is ending")),
+            false => Ok(()),
+        };
+        let mut patience = if limited { Patience::until(&mut check) } else { Patience::endless() };
         // Nobody is left to hear of failures.
-        let _ = context.shutdown();
+        let _ = context.end(state, &mut patience);
     }
 }
 
@@ -85,7 +145,8 @@ unsafe extern "C" fn before_fork() {
     let live = lock(&LIVE);
     let contexts: Vec<Arc<Recorder>> = live.iter().filter_map(Weak::upgrade).collect();
     let held = contexts.into_iter().map(hold).collect();
-    HELD.with(|cell| *cell.borrow_mut() = Some((held, live)));
+    // A thread whose variables are gone has its locks opened again at once.
+    let _ = HELD.try_with(|cell| *cell.borrow_mut() = Some((held, live)));
 }
 
 fn hold(context: Arc<Recorder>) -> Held {
@@ -102,11 +163,11 @@ fn hold(context: Arc<Recorder>) -> Held {
 }
 
 unsafe extern "C" fn after_fork_in_parent() {
-    HELD.with(|cell| drop(cell.borrow_mut().take()));
+    let _ = HELD.try_with(|cell| drop(cell.borrow_mut().take()));
 }
 
 unsafe extern "C" fn after_fork_in_child() {
-    let Some((held, live)) = HELD.with(|cell| cell.borrow_mut().take()) else { return };
+    let Ok(Some((held, live))) = HELD.try_with(|cell| cell.borrow_mut().take()) else { return };
     for Held { frozen, state, context } in held {
         drop(frozen);
         drop(state);

@@ -5,7 +5,8 @@ pub(crate) const INDEX_BITS: u32 = 26;
 const GENERATION_MASK: u32 = (1 << INDEX_BITS) - 1;
 const END: u32 = u32::MAX;
 
-/// A growing array of reusable places. Places freed last are used first.
+/// A growing array of reusable places. Places freed last are used first. A place whose generations are used up is left
+/// alone, so that no key ever comes again.
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: u32,
@@ -76,13 +77,15 @@ impl<T> Slab<T> {
     pub(crate) fn remove(&mut self, index: u32) -> T {
         let slot = &mut self.slots[index as usize];
         let value = slot.value.take().expect("the place is in use");
-        slot.generation = (slot.generation + 1) & GENERATION_MASK;
-        if slot.generation == 0 {
-            slot.generation = 1;
-        }
-        slot.next_free = self.free;
-        self.free = index;
         self.live -= 1;
+        if slot.generation == GENERATION_MASK {
+            // No key has generation 0.
+            slot.generation = 0;
+        } else {
+            slot.generation += 1;
+            slot.next_free = self.free;
+            self.free = index;
+        }
         value
     }
 
@@ -115,5 +118,20 @@ mod tests {
         assert_eq!((a, slab.find(a, generation), slab.len()), (b, None, 1));
         slab.clear();
         assert_eq!((slab.len(), slab.find(b, generation + 1)), (0, None));
+    }
+
+    #[test]
+    fn no_key_comes_again() {
+        let mut slab = Slab::new();
+        let a = slab.insert('a').unwrap();
+        let first = slab.generation(a);
+        slab.slots[a as usize].generation = GENERATION_MASK;
+        slab.remove(a);
+        for generation in [0, first, GENERATION_MASK] {
+            assert_eq!(slab.find(a, generation), None);
+        }
+        let b = slab.insert('b').unwrap();
+        assert_ne!(a, b, "the place is used up");
+        assert_eq!((slab.len(), slab.live()), (1, vec![b]));
     }
 }

@@ -3,6 +3,7 @@
 use super::super::data::Data;
 use super::super::floating::DefaultFloatState;
 use super::super::handoff::handoff;
+use super::super::inside::Inside;
 use super::super::lock;
 use super::super::patience::Patience;
 use super::queue::{Call, Work};
@@ -17,6 +18,7 @@ fn ended() -> Error {
 
 /// Makes a call in the floating-point state that components are used to; a panic becomes an error.
 fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _inside = Inside::run();
     let _state = DefaultFloatState::enter();
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
@@ -27,6 +29,7 @@ impl Executor {
         if lock(&self.shared.queue).affine {
             return self.on_thread(0, false, f);
         }
+        let _inside = Inside::run();
         match lock(&self.shared.engine).backend.as_deref_mut() {
             Some(backend) => guarded(|| f(backend)),
             None => Err(ended()),
@@ -56,6 +59,7 @@ impl Executor {
     /// Calls data functions of the stack for a base that [`Executor::begin_access`] has noted, and ends that. Does not
     /// wait for a running batch if the stack allows it.
     pub(crate) fn access<R: Send>(&self, base: u64, f: impl FnOnce(&mut dyn Data) -> Result<R> + Send) -> Result<R> {
+        let _inside = Inside::enter();
         let shared = lock(&self.shared.queue).shared.clone();
         let result = match shared {
             Some(shared) => guarded(|| {
@@ -85,6 +89,7 @@ impl Executor {
         reports: bool,
         f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send,
     ) -> Result<R> {
+        let _inside = Inside::enter();
         let (giver, taker) = handoff();
         let work = move |engine: &mut Engine, error: Option<Error>| {
             giver.give(match (error, engine.backend.as_deref_mut()) {

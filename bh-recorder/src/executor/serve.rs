@@ -1,6 +1,7 @@
 //! How work gets done: by the executor thread, and by threads that wait.
 
 use super::super::floating::DefaultFloatState;
+use super::super::inside::Inside;
 use super::super::lock;
 use super::super::patience::Patience;
 use super::queue::Queue;
@@ -26,6 +27,7 @@ enum Look {
 impl Shared {
     /// The executor thread's life.
     pub(super) fn serve(&self) {
+        let _inside = Inside::enter();
         let mut queue = lock(&self.queue);
         let mut pause = PAUSE.0;
         loop {
@@ -129,6 +131,7 @@ impl Shared {
         queue.running = true;
         drop(queue);
         let (ticket, result) = {
+            let _inside = Inside::run();
             let mut engine = lock(&self.engine);
             let _state = DefaultFloatState::enter();
             let work = || engine.run(&job, self.checks, self.dump.as_deref());
@@ -157,6 +160,7 @@ impl Shared {
         queue.waiting_for_ticket = true;
         drop(queue);
         let work = || {
+            let _inside = Inside::run();
             let mut engine = lock(&self.engine);
             let _state = DefaultFloatState::enter();
             let Some(backend) = engine.backend.as_deref_mut() else { return (Look::Done, Ok(())) };
