@@ -11,6 +11,9 @@ use crate::view::View;
 /// The `base` of an index view, which addresses no memory.
 pub const NO_BASE: u32 = u32::MAX;
 
+/// The slot of a base that lives in one batch only.
+pub const NO_SLOT: u32 = u32::MAX;
+
 /// The most operands of one instruction.
 pub const MAX_OPERANDS: usize = 8;
 
@@ -352,10 +355,12 @@ pub struct Batch {
     pub rename_views: Vec<u32>,
     /// Attributes of extension methods.
     pub attributes: Vec<Attribute>,
-    /// The key of the structure, see [`signature`](crate::signature), made once where the batch is recorded; empty if it was
+    /// The key of the structure, see [`structure`](crate::structure), made once where the batch is recorded; empty if it was
     /// not. Equal keys mean equal structure.
     pub key: Vec<u64>,
-    /// For each base a small number that it keeps while it lives and that is used again after it; empty if there are none.
+    /// For each base that lives on a small number, which it keeps while it lives and another one gets after it, so that the
+    /// batches of a loop are equal. A base that is born in the batch may have the number of one that dies in it. [`NO_SLOT`]
+    /// for bases of this batch alone. Empty if there are none.
     pub slots: Vec<u32>,
     /// What is known of the whole batch.
     pub header: BatchHeader,

@@ -57,7 +57,7 @@ impl ConstantClass {
     }
 
     /// A number for keys.
-    fn code(self) -> u64 {
+    pub fn code(self) -> u64 {
         match self {
             ConstantClass::Integer(value) => value as u8 as u64,
             ConstantClass::NegativeZero => 0x100,

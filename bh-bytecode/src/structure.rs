@@ -5,7 +5,7 @@
 //! Two batches of equal structure have the same views, dimensions, instructions and flags at the same places of their
 //! tables: what was made of one, be it another batch or a partition, fits the other.
 
-use crate::batch::{BatchRef, Instr};
+use crate::batch::{Batch, BatchRef, Instr};
 use crate::hash::hash_words;
 
 /// A structure, borrowed.
@@ -31,15 +31,26 @@ impl StructureKey {
         Structure { hash: self.hash, words: &self.words }
     }
 
+    /// Takes over a structure that was written down before.
+    pub fn copy_from(&mut self, structure: Structure<'_>) {
+        self.hash = structure.hash;
+        self.words.clear();
+        self.words.extend_from_slice(structure.words);
+    }
+
     /// Writes down the structure of a batch. Its partition is no part of it.
     pub fn write(&mut self, batch: &BatchRef<'_>) {
         let words = &mut self.words;
         words.clear();
-        words.reserve(4 + 5 * batch.instrs.len() + 2 * batch.views.len() + batch.dims.len() + 3 * batch.bases.len());
+        words.reserve(8 + 5 * batch.instrs.len() + 2 * batch.views.len() + batch.dims.len() + 3 * batch.bases.len());
         words.push(batch.instrs.len() as u64 | (batch.views.len() as u64) << 32);
         words.push(batch.bases.len() as u64 | (batch.constants.len() as u64) << 32);
+        words.push(batch.extensions.len() as u64 | (batch.attributes.len() as u64) << 32);
         for instr in batch.instrs {
             words.push(head(instr));
+            if instr.opcode.is_extension() {
+                words.push(u64::from(instr.attributes));
+            }
             for pair in instr.operands().chunks(2) {
                 let second = pair.get(1).map_or(0, |operand| operand.0);
                 words.push(u64::from(pair[0].0) | u64::from(second) << 32);
@@ -61,11 +72,11 @@ impl StructureKey {
         for extension in batch.extensions {
             words.push(u64::from(extension.opcode.0) | u64::from(extension.name_len) << 32);
             let name = batch.extension_name(extension.opcode).unwrap_or_default();
-            for chunk in name.as_bytes().chunks(8) {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                words.push(u64::from_le_bytes(word));
-            }
+            push_text(words, name);
+        }
+        for attribute in batch.attributes {
+            words.extend([attribute.value as u64, u64::from(attribute.name_len)]);
+            push_text(words, batch.attribute_name(attribute).unwrap_or_default());
         }
         self.hash = hash_words(words);
     }
@@ -79,6 +90,58 @@ fn head(instr: &Instr) -> u64 {
         | u64::from(instr.count) << 32
         | u64::from(instr.outputs) << 40
         | u64::from(instr.order) << 48
+}
+
+/// Appends the bytes of a text, filled up to whole words.
+fn push_text(words: &mut Vec<u64>, text: &str) {
+    for chunk in text.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        words.push(u64::from_le_bytes(word));
+    }
+}
+
+impl Batch {
+    /// Writes the structure down in the batch, see [`Batch::key`]. Whoever changes the tables afterwards does it again, or
+    /// calls [`Batch::forget_structure`].
+    pub fn sign(&mut self) {
+        let mut structure = StructureKey { hash: 0, words: std::mem::take(&mut self.key) };
+        structure.write(&self.as_ref());
+        self.header.signature = [structure.hash as u64, (structure.hash >> 64) as u64];
+        self.key = structure.words;
+    }
+}
+
+impl<'a> BatchRef<'a> {
+    /// The structure that the batch carries, if it carries one.
+    #[inline]
+    pub fn structure(&self) -> Option<Structure<'a>> {
+        let [low, high] = self.header.signature;
+        let hash = u128::from(high) << 64 | u128::from(low);
+        (!self.key.is_empty()).then_some(Structure { hash, words: self.key })
+    }
+
+    /// The structure: as the batch brings it, else written into `memory`.
+    #[inline]
+    pub fn signed<'b>(&self, memory: &'b mut StructureKey) -> Structure<'b>
+    where
+        'a: 'b,
+    {
+        if let Some(structure) = self.structure() {
+            return structure;
+        }
+        memory.write(self);
+        memory.as_ref()
+    }
+
+    /// The batch without what was written down about it, for tables that may have been changed since.
+    #[inline]
+    pub fn unsigned(self) -> BatchRef<'a> {
+        let mut batch = self;
+        batch.key = &[];
+        batch.header.signature = [0; 2];
+        batch
+    }
 }
 
 #[cfg(test)]
@@ -141,5 +204,34 @@ mod tests {
                 batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
             });
         }
+    }
+
+    #[test]
+    fn attributes_are_part_of_it() {
+        let call = |attributes: &[(&str, i64)]| {
+            let mut batch = program(Opcode(Opcode::FIRST_EXTENSION), 1, 1.5);
+            batch.instrs.truncate(1);
+            attributes.iter().for_each(|&(name, value)| batch.push_attribute(name, value));
+            structure(&batch)
+        };
+        let all =
+            [call(&[]), call(&[("axis", 0)]), call(&[("axis", 1)]), call(&[("axes", 1)]), call(&[("a", 1), ("b", 1)])];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[..at].contains(one), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_batch_carries_it_until_it_is_cleared() {
+        let mut batch = program(Opcode::Multiply, 1, 1.5);
+        let mut memory = StructureKey::default();
+        assert_eq!(batch.as_ref().structure(), None);
+        let computed = batch.as_ref().signed(&mut memory).hash;
+        batch.sign();
+        assert_eq!(batch.as_ref().structure().unwrap().hash, computed);
+        assert_eq!(batch.as_ref().to_owned().as_ref().structure(), batch.as_ref().structure());
+        assert_eq!(batch.as_ref().unsigned().structure(), None);
+        batch.forget_structure();
+        assert_eq!(batch.as_ref().structure(), None);
     }
 }

@@ -129,6 +129,11 @@ pub(crate) mod defaults {
         Ok(T::from_raw(T::blank()))
     }
 
+    /// Whoever asks waits instead.
+    pub(crate) fn cannot_poll<T>(component: &str) -> Result<T> {
+        Err(Error::new(status::UNSUPPORTED, format!("component '{component}' cannot tell whether its work is done")))
+    }
+
     /// Nobody has arrays.
     pub(crate) fn no_arrays<T>(component: &str) -> Result<T> {
         Err(Error::new(status::UNSUPPORTED, format!("component '{component}' holds no arrays and has no child")))

@@ -215,6 +215,9 @@ impl Link {
         if let Err(error) = self.validate(batch) {
             return (Err(error), 0);
         }
+        // What a component that is not bh's own did to the tables, it need not have written down again.
+        let trusted = self.parent_trusted.load(Ordering::Relaxed);
+        let batch = &if trusted { *batch } else { batch.unsigned() };
         let all: Vec<u32>;
         let blocks = if blocks.is_empty() && !batch.blocks.is_empty() {
             all = (0..batch.blocks.len() as u32).collect();
@@ -358,7 +361,9 @@ impl Link {
             let Some(tickets) = pending.tickets.get(&ticket) else { return Ok(1) };
             for &(target, ticket) in tickets {
                 let done = match (target, self.child()) {
-                    (Target::Own, _) => self.foreign().poll(ticket).unwrap_or(Ok(0))?,
+                    (Target::Own, _) => {
+                        self.foreign().poll(ticket).unwrap_or_else(|| defaults::cannot_poll(self.label()))?
+                    }
                     (Target::Child, Some(child)) => child.poll(ticket)?,
                     (Target::Child, None) => 1,
                 };
@@ -371,7 +376,7 @@ impl Link {
         match (self.foreign().poll(ticket), self.child()) {
             (Some(result), _) => result,
             (None, Some(child)) => child.poll(ticket),
-            (None, None) => Ok(0),
+            (None, None) => defaults::cannot_poll(self.label()),
         }
     }
 

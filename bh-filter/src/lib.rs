@@ -5,8 +5,8 @@ mod diagnostics;
 mod memory;
 pub mod passes;
 
-use bh_bytecode::signature::{Signer, parts};
-use bh_bytecode::{Batch, BatchRef, Opcode};
+use bh_bytecode::signature::ConstantClass;
+use bh_bytecode::{Batch, BatchRef, Key, Opcode, StructureKey};
 use bh_core::abi::{kind, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use memory::Memory;
@@ -31,7 +31,9 @@ pub struct Filter {
     /// Does the list only rewrite, so that a batch without effect may pass by unseen?
     silent: bool,
     asked_for_matmul: bool,
-    signer: Signer,
+    structure: StructureKey,
+    /// The classes of the batch's constants.
+    classes: Vec<u64>,
     memory: Memory,
     scratch: Batch,
     hits: Counter,
@@ -67,8 +69,9 @@ impl Component for Filter {
             steps,
             child,
             asked_for_matmul: false,
-            signer: Signer::new(),
-            memory: Memory::default(),
+            structure: StructureKey::default(),
+            classes: Vec::new(),
+            memory: Memory::new(),
             scratch: Batch::default(),
             hits: host.counter("filter.hits"),
             misses: host.counter("filter.misses"),
@@ -86,31 +89,31 @@ impl Component for Filter {
             return self.child.execute(batch, blocks, report);
         }
         let begin = self.host.trace_clock();
-        let hash = self.signer.sign(batch, parts::FLAGS | parts::CONSTANT_CLASSES);
-        let key = self.signer.key();
-        if self.silent && self.memory.is_unchanged(hash, key) {
-            self.hits.add(1);
-            self.host.trace("filter", begin, "unchanged");
-            return self.child.execute(batch, blocks, report);
-        }
+        self.classes.clear();
+        self.classes.extend(batch.constants.iter().map(|constant| ConstantClass::of(constant).code()));
+        let key = Key::new(batch.signed(&mut self.structure), &self.classes);
         if self.silent
-            && let Some(rewritten) = self.memory.rewritten(hash, key, batch)
+            && let Some(known) = self.memory.find(&key, batch)
         {
             self.hits.add(1);
-            self.host.trace("filter", begin, "rewritten before");
-            return self.child.execute(&rewritten, &[], report);
+            self.host.trace("filter", begin, if known.is_some() { "rewritten before" } else { "unchanged" });
+            return self.child.execute(&known.unwrap_or(*batch), &[], report);
         }
         self.misses.add(1);
         self.ask_for_matmul()?;
         copy_into(batch, &mut self.scratch);
         let (changed, by_value) = self.rewrite();
         self.host.trace("filter", begin, "rewritten");
+        // What was written down above, if the batch did not bring it.
+        let key = Key::new(batch.structure().unwrap_or(self.structure.as_ref()), &self.classes);
         if changed == 0 {
-            self.memory.keep_unchanged(hash, self.signer.key());
+            self.memory.keep_unchanged(&key);
             return self.child.execute(batch, blocks, report);
         }
-        self.memory.keep_rewritten(hash, self.signer.key(), batch, &self.scratch, by_value);
-        self.child.execute(&self.scratch.as_ref(), &[], report)
+        self.scratch.sign();
+        self.memory.keep_rewritten(&key, batch, &self.scratch, by_value);
+        let rewritten = memory::with_bases_of(batch, &self.scratch);
+        self.child.execute(&rewritten, &[], report)
     }
 }
 
@@ -174,4 +177,5 @@ fn copy_into(batch: &BatchRef<'_>, into: &mut Batch) {
     into.origins.extend_from_slice(batch.origins);
     into.extensions.extend_from_slice(batch.extensions);
     into.strings.extend_from_slice(batch.strings);
+    into.attributes.extend_from_slice(batch.attributes);
 }

@@ -1,15 +1,19 @@
 //! What the filter remembers: batches that no pass changes, and what became of those that were rewritten.
 
-use bh_bytecode::{Batch, BatchRef};
-use std::collections::HashMap;
+use bh_bytecode::{Batch, BatchRef, Cache, Constant, Instr, Key};
 
-/// Remembered batches of each kind; a memory is emptied when it is full.
-const MOST: usize = 512;
+/// Bytes of remembered batches.
+const BYTES: usize = 32 << 20;
+
+/// What passes did to a batch.
+enum Outcome {
+    Unchanged,
+    Rewritten(Box<Rewritten>),
+}
 
 /// A batch that was rewritten.
 struct Rewritten {
-    key: Box<[u64]>,
-    /// The tables that came in.
+    /// Where its instructions come from; the key leaves that out.
     input: Batch,
     /// The tables that went out. Constants made by passes follow those that came in.
     output: Batch,
@@ -17,50 +21,42 @@ struct Rewritten {
     by_value: bool,
 }
 
-/// Both memories, by the hash of the key.
-#[derive(Default)]
+/// Batches by their structure and the classes of their constants.
 pub struct Memory {
-    unchanged: HashMap<u128, Box<[u64]>>,
-    rewritten: HashMap<u128, Rewritten>,
-    constants: Vec<bh_bytecode::Constant>,
+    cache: Cache<Outcome>,
+    constants: Vec<Constant>,
 }
 
 impl Memory {
-    /// Is this a batch that no pass changes?
-    pub fn is_unchanged(&self, hash: u128, key: &[u64]) -> bool {
-        self.unchanged.get(&hash).is_some_and(|known| **known == *key)
+    /// Without any batch.
+    pub fn new() -> Memory {
+        Memory { cache: Cache::new(BYTES), constants: Vec::new() }
     }
 
     /// Remembers that no pass changes a batch.
-    pub fn keep_unchanged(&mut self, hash: u128, key: &[u64]) {
-        if self.unchanged.len() == MOST {
-            self.unchanged.clear();
-        }
-        self.unchanged.insert(hash, key.into());
+    pub fn keep_unchanged(&mut self, key: &Key<'_>) {
+        // A batch that is too large to be remembered is looked at each time.
+        let _ = self.cache.insert(key, Outcome::Unchanged, 0, 1);
     }
 
     /// Remembers what became of a batch.
-    pub fn keep_rewritten(&mut self, hash: u128, key: &[u64], input: &BatchRef<'_>, output: &Batch, by_value: bool) {
-        if self.rewritten.len() == MOST {
-            self.rewritten.clear();
-        }
-        let entry = Rewritten { key: key.into(), input: input.to_owned(), output: output.clone(), by_value };
-        self.rewritten.insert(hash, entry);
+    pub fn keep_rewritten(&mut self, key: &Key<'_>, input: &BatchRef<'_>, output: &Batch, by_value: bool) {
+        let entry = Rewritten { input: input.unsigned().to_owned(), output: output.clone(), by_value };
+        let bytes = bytes_of(&entry.input) + bytes_of(&entry.output);
+        let cost = input.instrs.len() as u64;
+        let _ = self.cache.insert(key, Outcome::Rewritten(Box::new(entry)), bytes, cost);
     }
 
-    /// What a batch becomes, if one of the same structure was rewritten before: its own bases and constants under the
-    /// instructions of the other. The key leaves out how tables are numbered, so they are compared here.
-    pub fn rewritten<'a>(&'a mut self, hash: u128, key: &[u64], batch: &BatchRef<'a>) -> Option<BatchRef<'a>> {
-        let Rewritten { key: known, input, output, by_value } = self.rewritten.get(&hash)?;
-        let same = **known == *key
-            && input.views == batch.views
-            && input.dims == batch.dims
-            && input.instrs == batch.instrs
+    /// What a batch becomes, if one of the same structure came before: nothing else, or its own bases and constants under
+    /// the instructions of the other.
+    pub fn find<'a>(&'a mut self, key: &Key<'_>, batch: &BatchRef<'a>) -> Option<Option<BatchRef<'a>>> {
+        let Rewritten { input, output, by_value } = match self.cache.get(key)? {
+            Outcome::Unchanged => return Some(None),
+            Outcome::Rewritten(rewritten) => &**rewritten,
+        };
+        let same = input.instrs == batch.instrs
             && input.origins == batch.origins
-            && input.extensions == batch.extensions
             && input.strings == batch.strings
-            && input.bases.len() == batch.bases.len()
-            && input.constants.len() == batch.constants.len()
             && (!by_value || input.constants == batch.constants);
         if !same {
             return None;
@@ -68,6 +64,28 @@ impl Memory {
         self.constants.clear();
         self.constants.extend_from_slice(batch.constants);
         self.constants.extend_from_slice(&output.constants[batch.constants.len()..]);
-        Some(BatchRef { bases: batch.bases, constants: &self.constants, ..output.as_ref() })
+        Some(Some(BatchRef { constants: &self.constants, ..with_bases_of(batch, output) }))
     }
+}
+
+/// The output of passes with the bases that came in, and with what the host says of them.
+pub fn with_bases_of<'a>(batch: &BatchRef<'a>, output: &'a Batch) -> BatchRef<'a> {
+    let mut rewritten = BatchRef { bases: batch.bases, slots: batch.slots, ..output.as_ref() };
+    rewritten.header.level = batch.header.level;
+    rewritten.header.seen = batch.header.seen;
+    rewritten.header.slot_count = batch.header.slot_count;
+    rewritten
+}
+
+/// Bytes of the larger tables.
+fn bytes_of(batch: &Batch) -> usize {
+    size_of::<Batch>()
+        + size_of_val(&batch.bases[..])
+        + size_of_val(&batch.views[..])
+        + size_of_val(&batch.dims[..])
+        + batch.instrs.len() * size_of::<Instr>()
+        + size_of_val(&batch.constants[..])
+        + size_of_val(&batch.origins[..])
+        + batch.strings.len()
+        + size_of_val(&batch.key[..])
 }

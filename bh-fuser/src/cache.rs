@@ -1,12 +1,11 @@
 //! Remembered partitions.
 //!
-//! The first level is keyed on the batch's signature with the flags of its bases; a hit costs the signature, a look-up
-//! and the comparison of the full key, and copies nothing. The second level is keyed on how views relate instead of on
+//! The first level is keyed on the batch's structure, which the batch brings along; a hit costs a look-up and the
+//! comparison of the full key, and copies nothing. The second level is keyed on how views relate instead of on
 //! their extents, so that programs over ever smaller views find the assignment of instructions to blocks again.
 
 use crate::emit::Partition;
-use bh_bytecode::BatchRef;
-use bh_bytecode::signature::{Signer, parts};
+use bh_bytecode::{BatchRef, StructureKey};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -35,12 +34,8 @@ type Table<T> = HashMap<u128, T, BuildHasherDefault<Passed>>;
 /// A remembered partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The signature's full key.
+    /// The words of the batch's structure.
     pub key: Box<[u64]>,
-    /// The bases' order of first use; the partition names bases by table index.
-    pub bases: Box<[u32]>,
-    /// The views' order of first use.
-    pub views: Box<[u32]>,
     /// The partition.
     pub partition: Partition,
     /// When it was used last.
@@ -51,13 +46,14 @@ pub struct Entry {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        8 * self.key.len() + 4 * (self.bases.len() + self.views.len()) + self.partition.bytes() + size_of::<Entry>()
+        8 * self.key.len() + self.partition.bytes() + size_of::<Entry>()
     }
 }
 
 /// The first level.
 pub struct PartitionCache {
-    signer: Signer,
+    /// Of the batch looked up last, if nothing was found.
+    structure: StructureKey,
     hash: u128,
     table: Table<Entry>,
     most_entries: usize,
@@ -72,7 +68,7 @@ impl PartitionCache {
     /// inserted last.
     pub fn new(most_entries: usize, most_bytes: usize) -> PartitionCache {
         PartitionCache {
-            signer: Signer::new(),
+            structure: StructureKey::default(),
             hash: 0,
             table: Table::default(),
             most_entries,
@@ -85,21 +81,26 @@ impl PartitionCache {
 
     /// Looks a batch up. Afterwards [`PartitionCache::insert`] stores under the same key.
     pub fn look_up(&mut self, batch: &BatchRef<'_>) -> bool {
-        self.hash = self.signer.sign(batch, parts::FLAGS);
+        let carried = batch.structure();
+        if carried.is_none() {
+            self.structure.write(batch);
+        }
+        let structure = carried.unwrap_or(self.structure.as_ref());
+        self.hash = structure.hash;
         self.clock += 1;
-        if self.most_entries == 0 {
-            return false;
+        if self.most_entries > 0
+            && let Some(entry) = self.table.get_mut(&self.hash)
+            && *entry.key == *structure.words
+            && (!entry.foreign || is_plausible(batch, &entry.partition))
+        {
+            entry.foreign = false;
+            entry.used = self.clock;
+            return true;
         }
-        let Some(entry) = self.table.get_mut(&self.hash) else { return false };
-        let equal = *entry.key == *self.signer.key()
-            && *entry.bases == *self.signer.bases()
-            && *entry.views == *self.signer.views();
-        if !equal || (entry.foreign && !is_plausible(batch, &entry.partition)) {
-            return false;
+        if let Some(carried) = carried {
+            self.structure.copy_from(carried);
         }
-        entry.foreign = false;
-        entry.used = self.clock;
-        true
+        false
     }
 
     /// The partition of the batch looked up or inserted last.
@@ -109,14 +110,7 @@ impl PartitionCache {
 
     /// Remembers the partition of the batch looked up last.
     pub fn insert(&mut self, partition: Partition) {
-        let entry = Entry {
-            key: self.signer.key().into(),
-            bases: self.signer.bases().into(),
-            views: self.signer.views().into(),
-            partition,
-            used: self.clock,
-            foreign: false,
-        };
+        let entry = Entry { key: self.structure.as_ref().words.into(), partition, used: self.clock, foreign: false };
         self.changed = true;
         self.put(self.hash, entry);
     }

@@ -7,7 +7,7 @@ use bh_bytecode::{Block, Rename, ViewRec};
 use bh_core::private;
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"bhfuse 2";
+const MAGIC: &[u8; 8] = b"bhfuse 3";
 
 /// The file of these options in a directory.
 pub fn file_name(directory: &Path, options: [u64; 4]) -> PathBuf {
@@ -54,8 +54,7 @@ fn write_entry(bytes: &mut Vec<u8>, hash: u128, entry: &Entry) {
     put(bytes, hash as u64);
     put(bytes, (hash >> 64) as u64);
     put_all(bytes, entry.key.iter().copied());
-    for table in [&*entry.bases, &*entry.views, &partition.block_instrs, &partition.contracted, &partition.rename_views]
-    {
+    for table in [&partition.block_instrs, &partition.contracted, &partition.rename_views] {
         put_all(bytes, table.iter().map(|&word| word as u64));
     }
     put_all(bytes, partition.dims.iter().map(|&word| word as u64));
@@ -117,7 +116,6 @@ fn read_entries(content: &[u8]) -> Option<Vec<(u128, Entry)>> {
 fn read_entry(reader: &mut Reader<'_>) -> Option<(u128, Entry)> {
     let hash = reader.word()? as u128 | (reader.word()? as u128) << 64;
     let key = reader.words()?;
-    let (bases, views) = (reader.numbers()?, reader.numbers()?);
     let mut partition = Partition {
         block_instrs: reader.numbers()?,
         contracted: reader.numbers()?,
@@ -139,7 +137,7 @@ fn read_entry(reader: &mut Reader<'_>) -> Option<(u128, Entry)> {
     }
     partition.moved = [reader.word()?, reader.word()?];
     partition.all = (0..partition.blocks.len() as u32).collect();
-    let entry = Entry { key: key.into(), bases: bases.into(), views: views.into(), partition, used: 0, foreign: true };
+    let entry = Entry { key: key.into(), partition, used: 0, foreign: true };
     Some((hash, entry))
 }
 

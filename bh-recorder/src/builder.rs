@@ -24,6 +24,10 @@ pub(super) struct Builder {
     pub(super) exported: Vec<Base>,
     /// Bases whose last handle went while they were mapped, and how often they were.
     pub(super) unmaps: Vec<(Base, u32)>,
+    /// For each base of the batch its place among the recorder's.
+    pub(super) places: Vec<u32>,
+    /// Slots of bases that the batch ends.
+    pub(super) freed_slots: Vec<u32>,
     views: Index,
     origins: Index,
     last_origin: u32,
@@ -43,6 +47,8 @@ impl Builder {
             period: Period::new(),
             exported: Vec::new(),
             unmaps: Vec::new(),
+            places: Vec::new(),
+            freed_slots: Vec::new(),
             views: Index::new(),
             origins: Index::new(),
             last_origin: 0,
@@ -54,13 +60,18 @@ impl Builder {
         self.batch.instrs.is_empty()
     }
 
-    /// Hands out the finished batch and goes on with `empty`.
-    pub(super) fn take(&mut self, empty: Batch) -> Batch {
+    /// Says of the bases of the finished batch which live on.
+    pub(super) fn close(&mut self) {
         for base in &mut self.batch.bases {
             if !base.has(base_flags::DIES) {
                 base.flags |= base_flags::LIVE_OUT;
             }
         }
+    }
+
+    /// Hands out the closed batch and goes on with `empty`.
+    pub(super) fn take(&mut self, empty: Batch) -> Batch {
+        self.places.clear();
         self.epoch += 1;
         self.held_bytes = 0;
         self.freed_bytes = 0;
@@ -72,7 +83,10 @@ impl Builder {
         std::mem::replace(&mut self.batch, empty)
     }
 
-    pub(super) fn push_base(&mut self, base: Base) -> u32 {
+    /// Appends a base, which is the recorder's at `place`.
+    pub(super) fn push_base(&mut self, base: Base, slot: u32, place: u32) -> u32 {
+        self.batch.slots.push(slot);
+        self.places.push(place);
         if base.has(base_flags::BORN) {
             self.held_bytes = self.held_bytes.saturating_add(base.bytes());
             self.live_bytes = self.live_bytes.saturating_add_unsigned(base.bytes());

@@ -52,6 +52,7 @@ mod period;
 mod process;
 mod record;
 mod slab;
+mod slots;
 mod small_view;
 mod special;
 mod state;

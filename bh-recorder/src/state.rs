@@ -4,8 +4,10 @@ use super::builder::Builder;
 use super::executor::{Executor, Job, Runner};
 use super::order::Layout;
 use super::slab::{INDEX_BITS, Slab};
+use super::slots::{Seen, Slots};
 use super::small_view::SmallView;
 use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
+use bh_bytecode::batch::NO_SLOT;
 use bh_bytecode::{Base, Batch, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -30,6 +32,8 @@ pub(super) struct BaseEntry {
     pub(super) references: u32,
     /// The stack has heard of it.
     pub(super) known: bool,
+    /// The number by which batches know it from its first one on, see [`bh_bytecode::Batch::slots`].
+    slot: u32,
     /// Index in the batch of `epoch`.
     index: u32,
     pub(super) epoch: u64,
@@ -55,6 +59,8 @@ pub(super) struct State {
     pub(super) recorded: u64,
     /// An emptied batch for reuse.
     spare: Batch,
+    slots: Slots,
+    seen: Seen,
     /// Why the context ended, if not by a plain shutdown.
     pub(super) ended: Option<Error>,
 }
@@ -109,6 +115,8 @@ impl State {
             extensions: Vec::new(),
             recorded: 0,
             spare: Batch::default(),
+            slots: Slots::default(),
+            seen: Seen::default(),
             ended: None,
         }
     }
@@ -173,6 +181,7 @@ impl State {
             base: Base::new(id, dtype, base_len),
             references: 0,
             known: false,
+            slot: NO_SLOT,
             index: 0,
             epoch: 0,
             written: 0,
@@ -237,6 +246,9 @@ impl State {
         let (index, born) = (entry.index as usize, entry.epoch);
         debug_assert_eq!(born, self.builder.epoch);
         let bytes = entry.base.bytes();
+        if entry.slot != NO_SLOT {
+            self.builder.freed_slots.push(entry.slot);
+        }
         let base = &mut self.builder.batch.bases[index];
         base.flags |= base_flags::DIES;
         // What is born and dies in the batch is not held after its last use; what was there before is held until then.
@@ -274,7 +286,7 @@ impl State {
                 entry.known = true;
             }
             entry.epoch = epoch;
-            entry.index = self.builder.push_base(record);
+            entry.index = self.builder.push_base(record, entry.slot, base);
         }
         entry.index
     }
@@ -341,12 +353,30 @@ impl State {
             let (epoch, work) = (self.builder.epoch, self.builder.work_bytes);
             let exported = std::mem::take(&mut self.builder.exported);
             let unmaps = std::mem::take(&mut self.builder.unmaps);
+            self.builder.close();
+            self.give_slots();
+            self.builder.batch.sign();
+            self.builder.batch.header.seen = self.seen.count(self.builder.batch.header.signature);
             let batch = self.builder.take(std::mem::take(&mut self.spare));
             self.spare = executor.hand_over(Job { batch, epoch, exported, unmaps, work });
             // A small batch is run by the caller, as that is quicker than waking the executor.
             runner = Some(if small { Runner::Here } else { Runner::Thread });
         }
         Ok(Submitted { executor, epoch: self.builder.epoch - 1, runner })
+    }
+
+    /// Gives the bases that live on behind the closed batch their slots: first those of bases that it ends, so that each turn
+    /// of a loop finds the same ones.
+    fn give_slots(&mut self) {
+        self.builder.freed_slots.drain(..).for_each(|slot| self.slots.free(slot));
+        let batch = &mut self.builder.batch;
+        for (at, slot) in batch.slots.iter_mut().enumerate() {
+            if *slot == NO_SLOT && !batch.bases[at].has(base_flags::DIES) {
+                *slot = self.slots.take();
+                self.bases.at_mut(self.builder.places[at]).slot = *slot;
+            }
+        }
+        batch.header.slot_count = self.slots.count();
     }
 
     /// Now, if times are wanted.
@@ -391,6 +421,7 @@ impl State {
         self.builder = Builder::new();
         self.extensions.clear();
         self.recorded = 0;
+        (self.slots, self.seen) = (Slots::default(), Seen::default());
         self.ended = None;
     }
 

@@ -35,6 +35,7 @@ fn part(batch: &BatchRef<'_>, instrs: &[Instr], begun: &mut [bool]) -> Batch {
         origins: batch.origins.to_vec(),
         strings: batch.strings.to_vec(),
         extensions: batch.extensions.to_vec(),
+        attributes: batch.attributes.to_vec(),
         ..Batch::default()
     };
     let mut places: Vec<u32> = Vec::new();

@@ -1,7 +1,8 @@
 //! Handles, DISCARD, base flags, limits, mapping, adoption, shutdown.
 
 use super::*;
-use bh_bytecode::base_flags;
+use bh_bytecode::batch::NO_SLOT;
+use bh_bytecode::{Packed, base_flags};
 use bh_core::abi::{access, status};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,6 +51,29 @@ fn row_hints_come_from_the_first_writing_view() {
 }
 
 #[test]
+fn row_hints_of_arrays_written_mapped_and_adopted_as_a_whole() {
+    let (recorder, log) = context(Options::default());
+    let written = array(&recorder, &[2, 3], &[1.0; 6]);
+    let mapped = recorder.empty(DType::F64, &[3, 4]).unwrap();
+    recorder.map(mapped, access::WRITE).unwrap();
+    recorder.unmap(mapped).unwrap();
+    let mut memory = [0.0f64; 10];
+    // SAFETY: the memory outlives the context.
+    let adopted =
+        unsafe { recorder.adopt(DType::F64, &[2, 5], memory.as_mut_ptr().cast(), None, std::ptr::null_mut()).unwrap() };
+    let hint = |array| {
+        recorder.free(add(&recorder, array, array)).unwrap();
+        recorder.sync().unwrap();
+        let id = recorder.info(array).unwrap().base;
+        let batches = lock(&log.batches);
+        let mut bases = batches.iter().flat_map(|batch| &batch.bases);
+        bases.find(|base| base.id == id).unwrap().row_hint
+    };
+    assert_eq!([hint(written), hint(mapped), hint(adopted)], [3, 4, 5]);
+    recorder.shutdown().unwrap();
+}
+
+#[test]
 fn long_programs_are_cut_where_they_repeat() {
     let (recorder, log) = context(Options { max_instructions: 40, ..Options::default() });
     let mut a = array(&recorder, &[4], &[0.0; 4]);
@@ -74,6 +98,37 @@ fn long_programs_are_cut_where_they_repeat() {
     }
     assert_eq!(shapes[1].len() % 4, 0);
     assert_eq!(shapes[1][..2], [Opcode::Add, Opcode::Discard]);
+}
+
+#[test]
+fn the_batches_of_a_loop_are_equal_byte_for_byte() {
+    let (recorder, log) = context(Options { max_instructions: 24, ..Options::default() });
+    let line = |line| Location { file: b"program.c", line };
+    let ones = || array(&recorder, &[4], &[1.0; 4]);
+    let (mut old, mut new, fixed) = (ones(), ones(), ones());
+    for turn in 0..200u32 {
+        let factor = number(1.0 / f64::from(turn + 1));
+        let make = |opcode, inputs: &[Input], at| recorder.operate_new(opcode, 0, None, inputs, line(at)).unwrap();
+        let scaled = make(Opcode::Multiply, &[Input::Array(new), factor], 1);
+        let moved = make(Opcode::Add, &[Input::Array(scaled), Input::Array(fixed)], 2);
+        recorder.free(scaled).unwrap();
+        let next = make(Opcode::Subtract, &[Input::Array(moved), Input::Array(old)], 3);
+        recorder.free(moved).unwrap();
+        recorder.free(old).unwrap();
+        (old, new) = (new, next);
+    }
+    values(&recorder, new);
+    let batches = lock(&log.batches);
+    assert!(batches.len() > 12, "{}", batches.len());
+    let packed: Vec<Packed> = batches[3..batches.len() - 1].iter().map(|batch| Packed::new(&batch.as_ref())).collect();
+    for (at, pair) in packed.windows(2).enumerate() {
+        assert_eq!(pair[0].words_before_constants(), pair[1].words_before_constants(), "{at}");
+        assert_ne!(pair[0], pair[1], "the factors differ");
+        let [first, second] = [0, 1].map(|at| pair[at].as_ref().header);
+        assert_eq!((first.seen + 1, first.signature), (second.seen, second.signature));
+        assert!(pair[0].as_ref().slots.iter().all(|&slot| slot == NO_SLOT || slot < first.slot_count));
+    }
+    assert!(packed[0].as_ref().header.slot_count <= 4);
 }
 
 #[test]
