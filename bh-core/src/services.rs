@@ -6,7 +6,7 @@ use crate::stats::Stats;
 use crate::trace::Trace;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The services of one stack. Every method may be called from any thread.
 pub struct Services {
@@ -26,6 +26,8 @@ struct Progress {
     /// Is there a function? Looked at without the lock.
     wanted: AtomicBool,
     function: Mutex<Option<(ProgressFn, *mut c_void)>>,
+    /// What the host itself does then.
+    host: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 // SAFETY: whoever set the function vouches for its argument on any thread.
@@ -99,6 +101,15 @@ impl Services {
             // SAFETY: whoever set the function vouched for it until it sets another one, which waits for the lock.
             unsafe { function(argument) };
         }
+        if let Some(host) = self.progress.host.get() {
+            host();
+        }
+    }
+
+    /// Sets what [`Services::progress`] calls besides, for as long as the services live. Only the first one counts.
+    pub fn set_host_progress(&self, function: impl Fn() + Send + Sync + 'static) {
+        let _ = self.progress.host.set(Box::new(function));
+        self.progress.wanted.store(true, Ordering::Relaxed);
     }
 
     /// Sets what [`Services::progress`] calls, or nothing. Returns when no earlier one runs any more.
@@ -108,7 +119,8 @@ impl Services {
     pub unsafe fn set_progress(&self, function: Option<ProgressFn>, argument: *mut c_void) {
         let mut current = self.progress.function.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *current = function.map(|function| (function, argument));
-        self.progress.wanted.store(current.is_some(), Ordering::Relaxed);
+        let wanted = current.is_some() || self.progress.host.get().is_some();
+        self.progress.wanted.store(wanted, Ordering::Relaxed);
     }
 
     /// Host memory.

@@ -125,6 +125,14 @@ impl Stack {
         wanted.then(|| SharedTop { handle: self.links.handle() })
     }
 
+    /// As [`Stack::shared_calls`], for a stack whose calls come from one thread: the calls are made on that thread while
+    /// `execute` is under way on it, from what [`Services::set_host_progress`] has set.
+    pub fn calls_between(&mut self) -> Option<SharedTop> {
+        let wanted = capability::CONCURRENT_DATA | capability::THREAD_AFFINE;
+        let found = self.top.capabilities().flags & wanted == wanted;
+        found.then(|| SharedTop { handle: self.links.handle() })
+    }
+
     /// Asks a question or gives a command; see [`crate::Component::message`].
     pub fn message(&mut self, text: &str) -> Result<String> {
         self.top.message(text)

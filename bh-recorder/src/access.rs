@@ -313,7 +313,7 @@ impl Recorder {
         let mut needed = held.needed;
         if executor.is_affine() {
             self.note_known(held)?;
-            return executor.access_on_thread(needed, patience, f).map_err(|error| self.resolve(error));
+            return executor.access_on_thread(held.base.id, needed, patience, f).map_err(|error| self.resolve(error));
         }
         let mut tried = false;
         loop {

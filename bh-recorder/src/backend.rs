@@ -35,6 +35,12 @@ pub trait Backend: Data + Send {
         None
     }
 
+    /// For a stack whose calls come from one thread: the data for calls on that thread from within `execute`, if the stack
+    /// allows such calls. `between` is called there when it is time for them.
+    fn data_between(&mut self, _between: Box<dyn Fn() + Send + Sync>) -> Option<Arc<dyn SharedData>> {
+        None
+    }
+
     /// Announces an extension method; returns whether some component runs it.
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool>;
 
@@ -152,6 +158,12 @@ impl Backend for Stack {
 
     fn shared_data(&mut self) -> Option<Arc<dyn SharedData>> {
         Some(Arc::new(Concurrent(self.shared_calls()?)))
+    }
+
+    fn data_between(&mut self, between: Box<dyn Fn() + Send + Sync>) -> Option<Arc<dyn SharedData>> {
+        let calls = self.calls_between()?;
+        self.services().set_host_progress(between);
+        Some(Arc::new(Concurrent(calls)))
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {

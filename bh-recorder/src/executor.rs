@@ -105,7 +105,19 @@ impl Executor {
                 let affine = backend.capabilities().flags & capability::THREAD_AFFINE != 0;
                 let mut queue = lock(&shared.queue);
                 queue.affine = affine;
-                queue.shared = if affine { None } else { backend.shared_data() };
+                if affine {
+                    // The stack must not keep the executor alive.
+                    let weak = Arc::downgrade(&shared);
+                    let between = move || {
+                        if let Some(shared) = weak.upgrade() {
+                            Executor::serve_between(&shared);
+                        }
+                    };
+                    let data = backend.data_between(Box::new(between));
+                    queue.between = data.map(|data| (data, std::thread::current().id()));
+                } else {
+                    queue.shared = backend.shared_data();
+                }
                 drop(queue);
                 lock(&shared.engine).backend = Some(backend);
             });

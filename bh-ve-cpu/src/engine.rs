@@ -19,6 +19,7 @@ use std::ops::Range;
 
 /// The CPU engine.
 pub struct Engine {
+    host: Host,
     child: Option<Child>,
     registry: Option<Registry>,
     cache: PlanCache,
@@ -43,10 +44,11 @@ impl Component for Engine {
     fn create(host: Host, children: Vec<Child>) -> Result<Engine> {
         let settings = Settings::read(&host)?;
         Ok(Engine {
+            host,
             child: children.into_iter().next(),
             registry: None,
             cache: PlanCache::default(),
-            machine: Machine::new(settings.primitives(), Tier1::new(host, &settings), start(&settings)?),
+            machine: Machine::new(settings.primitives(), Tier1::new(host, &settings), start(&settings, host)?),
             settings,
             kernels: host.counter("kernels"),
             plan_hits: host.counter("plan hits"),
@@ -108,7 +110,7 @@ impl Component for Engine {
                         return Err(Error::new(status::ARGUMENT, text));
                     }
                 };
-                self.machine.workers = start(&self.settings)?;
+                self.machine.workers = start(&self.settings, self.host)?;
                 self.cache.forget_groups();
                 Ok("ok".into())
             }
@@ -118,12 +120,12 @@ impl Component for Engine {
                 let wrong = |text| Error::new(status::ARGUMENT, format!("affinity: {text}"));
                 let affinity = Affinity::parse(list).map_err(wrong)?;
                 let settings = Settings { affinity, ..self.settings.clone() };
-                self.machine.workers = start(&settings)?;
+                self.machine.workers = start(&settings, self.host)?;
                 self.settings = settings;
                 Ok("ok".into())
             }
             (Some("forked"), ..) => {
-                let workers = start(&self.settings)?;
+                let workers = start(&self.settings, self.host)?;
                 // The old pool's threads are gone, and its locks may be held for ever: it must not even be dropped.
                 std::mem::forget(std::mem::replace(&mut self.machine.workers, workers));
                 self.machine.tier1.iter_mut().for_each(Tier1::forked);
@@ -273,11 +275,13 @@ fn place(mut error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
 }
 
 /// Starts the participants.
-fn start(settings: &Settings) -> Result<Workers> {
+fn start(settings: &Settings, host: Host) -> Result<Workers> {
     let threads = settings.threads;
     let processors = settings.affinity.processors(threads);
-    Workers::new(threads, move |thread| bind(&processors, thread))
-        .map_err(|text| Error::new(status::INIT, format!("cannot start {threads} threads: {text}")))
+    let mut workers = Workers::new(threads, move |thread| bind(&processors, thread))
+        .map_err(|text| Error::new(status::INIT, format!("cannot start {threads} threads: {text}")))?;
+    workers.set_between(move || host.progress());
+    Ok(workers)
 }
 
 /// The batch with one block per instruction.

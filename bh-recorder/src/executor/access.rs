@@ -6,8 +6,8 @@ use super::super::handoff::handoff;
 use super::super::inside::Inside;
 use super::super::lock;
 use super::super::patience::Patience;
-use super::queue::{Call, Work};
-use super::{Backend, Engine, Executor, panic_error};
+use super::queue::{Call, Reach, Work};
+use super::{Backend, Engine, Executor, Shared, panic_error};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,16 +89,24 @@ impl Executor {
         reports: bool,
         f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send,
     ) -> Result<R> {
+        self.post(after, reports, None, |reach| match reach {
+            Reach::Engine(Engine { backend: Some(backend) }) => f(backend.as_mut()),
+            _ => Err(ended()),
+        })
+    }
+
+    fn post<R: Send>(
+        &self,
+        after: u64,
+        reports: bool,
+        base: Option<u64>,
+        f: impl FnOnce(Reach<'_>) -> Result<R> + Send,
+    ) -> Result<R> {
         let _inside = Inside::enter();
         let (giver, taker) = handoff();
-        let work = move |engine: &mut Engine, error: Option<Error>| {
-            giver.give(match (error, engine.backend.as_deref_mut()) {
-                (Some(error), _) => Err(error),
-                (None, Some(backend)) => guarded(|| f(backend)),
-                (None, None) => Err(ended()),
-            });
-        };
-        let work: Work<'_> = Box::new(work);
+        let work: Work<'_> = Box::new(move |reach: Reach<'_>, error: Option<Error>| {
+            giver.give(error.map_or_else(|| guarded(|| f(reach)), Err));
+        });
         // SAFETY: the call borrows from this frame, which does not end before `take` returns, and that happens only once
         // the call has run or was dropped.
         let work: Work<'static> = unsafe { std::mem::transmute(work) };
@@ -108,17 +116,38 @@ impl Executor {
             drop(queue);
             drop(work);
         } else {
-            queue.calls.push_back(Call { after, work, reports });
+            queue.calls.push_back(Call { after, work, base, reports });
             self.shared.work.notify_one();
             drop(queue);
         }
         taker.take().unwrap_or_else(|| Err(ended()))
     }
 
-    /// Calls data functions of the stack once all batches up to `epoch` are done and their first failure was reported, on
+    /// Makes the calls about data that wait, from within a call of the stack on the executor thread.
+    pub(super) fn serve_between(shared: &Shared) {
+        loop {
+            let mut queue = lock(&shared.queue);
+            let Some((data, thread)) = queue.between.clone() else { return };
+            if thread != std::thread::current().id() {
+                return;
+            }
+            let Some(call) = queue.take_data_call() else { return };
+            let error = if call.reports { queue.error.take() } else { None };
+            drop(queue);
+            let mut work = Some((call.work, error));
+            data.with(&mut |data| {
+                if let Some((work, error)) = work.take() {
+                    work(Reach::Data(data), error);
+                }
+            });
+        }
+    }
+
+    /// Calls data functions of the stack for a base once all batches up to `epoch` are done and their first failure was reported, on
     /// a stack whose calls come from one thread. If it is to be interrupted, the wait comes first; else all is one call.
     pub(crate) fn access_on_thread<R: Send>(
         &self,
+        base: u64,
         epoch: u64,
         patience: &mut Patience<'_>,
         f: impl FnOnce(&mut dyn Data) -> Result<R> + Send,
@@ -126,6 +155,10 @@ impl Executor {
         if patience.is_limited() {
             self.complete(epoch, patience)?;
         }
-        self.on_thread(epoch, true, |backend| f(backend))
+        self.post(epoch, true, Some(base), |reach| match reach {
+            Reach::Engine(Engine { backend: Some(backend) }) => f(backend.as_mut()),
+            Reach::Engine(_) => Err(ended()),
+            Reach::Data(data) => f(data),
+        })
     }
 }

@@ -1,26 +1,37 @@
 //! What an executor has to do: batches to run, tickets to wait for, calls to make on its thread, and arrays in use.
 
-use super::super::data::SharedData;
-use super::{ExecutorStatistics, Job};
+use super::super::data::{Data, SharedData};
+use super::{Engine, ExecutorStatistics, Job};
 use bh_bytecode::Batch;
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::thread::ThreadId;
 
 /// Batches that wait or run, at most; who hands over another one waits.
 const IN_FLIGHT: usize = 2;
 /// Batches that were given to the stack and are not done, at most.
 const OPEN_TICKETS: usize = 8;
 
-/// A call that is given the engine, and the failure to report instead, if there is one.
-pub(super) type Work<'a> = Box<dyn FnOnce(&mut super::Engine, Option<Error>) + Send + 'a>;
+/// What a call gets at.
+pub(super) enum Reach<'a> {
+    /// Everything, between batches.
+    Engine(&'a mut Engine),
+    /// Data, while a batch runs.
+    Data(&'a mut dyn Data),
+}
+
+/// A call, which is also given the failure to report instead, if there is one.
+pub(super) type Work<'a> = Box<dyn FnOnce(Reach<'_>, Option<Error>) + Send + 'a>;
 
 /// Work for the executor thread that is no batch, for stacks whose calls must come from one thread.
 pub(super) struct Call {
     /// It waits for these batches.
     pub(super) after: u64,
     pub(super) work: Work<'static>,
+    /// The base whose data it is about, if it is about nothing else.
+    pub(super) base: Option<u64>,
     /// Does it report the first failure that nobody was told of?
     pub(super) reports: bool,
 }
@@ -52,6 +63,10 @@ pub(super) struct Queue {
     pub(super) affine: bool,
     /// Access to data that does not wait for a running batch.
     pub(super) shared: Option<Arc<dyn SharedData>>,
+    /// The same on the executor thread, for stacks that are called from one thread only, and that thread.
+    pub(super) between: Option<(Arc<dyn SharedData>, ThreadId)>,
+    /// The bases of the batch that runs there.
+    pub(super) running_bases: Vec<u64>,
     /// The first failure since it was last reported.
     pub(super) error: Option<Error>,
     /// Emptied batches for reuse.
@@ -76,6 +91,8 @@ impl Queue {
             stop: false,
             affine: false,
             shared: None,
+            between: None,
+            running_bases: Vec::new(),
             error: None,
             spare: Vec::new(),
             statistics: ExecutorStatistics::default(),
@@ -138,6 +155,15 @@ impl Queue {
     /// The next call whose batches are done.
     pub(super) fn take_call(&mut self) -> Option<Call> {
         let place = self.calls.iter().position(|call| call.after <= self.completed)?;
+        self.calls.remove(place)
+    }
+
+    /// The next call that may come while a batch runs.
+    pub(super) fn take_data_call(&mut self) -> Option<Call> {
+        let may = |call: &Call| {
+            call.after <= self.completed && call.base.is_some_and(|base| !self.running_bases.contains(&base))
+        };
+        let place = self.calls.iter().position(may)?;
         self.calls.remove(place)
     }
 

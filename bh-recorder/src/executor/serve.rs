@@ -4,7 +4,7 @@ use super::super::floating::DefaultFloatState;
 use super::super::inside::Inside;
 use super::super::lock;
 use super::super::patience::Patience;
-use super::queue::Queue;
+use super::queue::{Queue, Reach};
 use super::{Job, Shared, panic_error};
 use bh_core::component::Ticket;
 use bh_core::error::Result;
@@ -34,7 +34,7 @@ impl Shared {
             if let Some(call) = queue.take_call() {
                 let error = if call.reports { queue.error.take() } else { None };
                 drop(queue);
-                (call.work)(&mut lock(&self.engine), error);
+                (call.work)(Reach::Engine(&mut lock(&self.engine)), error);
                 queue = lock(&self.queue);
                 self.report_progress(&queue);
             } else if queue.can_run() {
@@ -68,7 +68,7 @@ impl Shared {
 
     /// Ends the stack once nobody gets at its data any more.
     fn end(&self, mut queue: MutexGuard<'_, Queue>) {
-        queue.shared = None;
+        (queue.shared, queue.between) = (None, None);
         while !queue.accessed.is_empty() {
             queue.waiting += 1;
             queue = self.progress.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -129,6 +129,10 @@ impl Shared {
     pub(super) fn run_next<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, on_caller: bool) -> MutexGuard<'a, Queue> {
         let Some(job) = queue.jobs.pop_front() else { return queue };
         queue.running = true;
+        if queue.between.is_some() {
+            queue.running_bases.clear();
+            queue.running_bases.extend(job.batch.bases.iter().map(|base| base.id));
+        }
         drop(queue);
         let (ticket, result) = {
             let _inside = Inside::run();

@@ -1,7 +1,7 @@
 //! Recording, running, waiting and access to data do not wait for each other.
 
 use super::*;
-use bh_core::abi::access;
+use bh_core::abi::{access, capability};
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -135,4 +135,27 @@ fn an_array_that_finds_no_memory_waits_for_what_is_given_up() {
     let error = unsafe { recorder.write(refused, [0.0f64].as_ptr().cast(), None) }.unwrap_err();
     assert_eq!(error.status, status::MEMORY);
     assert_eq!(values(&recorder, pending), [2.0, 4.0]);
+}
+
+#[test]
+fn a_stack_with_thread_affinity_serves_data_calls_between_the_chunks_of_a_batch() {
+    let log = Log { shared: true, flags: capability::THREAD_AFFINE, ..Log::default() };
+    let (recorder, log) = gated(log, large());
+    let finished = array(&recorder, &[2], &[1.0, 2.0]);
+    let other = add(&recorder, finished, finished);
+    assert_eq!(values(&recorder, other), [2.0, 4.0]);
+    let reached = log.gate.reached.load(Ordering::SeqCst);
+    log.gate.set_closed(true);
+    let slow = add(&recorder, other, other);
+    recorder.flush().unwrap();
+    log.gate.await_arrivals(reached + 1);
+    // What the batch does not use is at hand.
+    assert_eq!(values(&recorder, finished), [1.0, 2.0]);
+    let new = array(&recorder, &[3], &[7.0; 3]);
+    assert_eq!(values(&recorder, new), [7.0; 3]);
+    recorder.free(new).unwrap();
+    assert!(log.gate.is_closed());
+    log.gate.set_closed(false);
+    assert_eq!(values(&recorder, slow), [4.0, 8.0]);
+    recorder.shutdown().unwrap();
 }

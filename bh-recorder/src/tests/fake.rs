@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 
+/// What is called while a batch waits.
+type Between = dyn Fn() + Send + Sync;
+
 /// A door that batches wait at.
 #[derive(Default)]
 pub(crate) struct Gate {
@@ -31,7 +34,16 @@ impl Gate {
         *lock(&self.closed)
     }
 
-    fn pass(&self) {
+    /// Waits, and calls `between` meanwhile, if there is one.
+    fn pass(&self, between: Option<&Between>) {
+        if let Some(between) = between {
+            self.reached.fetch_add(1, Ordering::SeqCst);
+            while self.is_closed() {
+                between();
+                std::thread::yield_now();
+            }
+            return;
+        }
         let mut closed = lock(&self.closed);
         self.reached.fetch_add(1, Ordering::SeqCst);
         while *closed {
@@ -83,12 +95,13 @@ pub(crate) struct Fake {
     ids: Arc<AtomicU64>,
     access: Access,
     open: HashSet<u64>,
+    between: Option<Box<Between>>,
 }
 
 impl Fake {
     pub(crate) fn new(log: Log) -> Fake {
         let access = Access { log: log.clone(), store: Arc::default() };
-        Fake { log, ids: Arc::new(AtomicU64::new(1)), access, open: HashSet::new() }
+        Fake { log, ids: Arc::new(AtomicU64::new(1)), access, open: HashSet::new(), between: None }
     }
 }
 
@@ -136,7 +149,7 @@ impl Backend for Fake {
         lock(&self.log.threads).push(std::thread::current().id());
         validate(batch).map_err(|error| Error::new(status::BATCH, error.to_string()))?;
         if !self.log.tickets {
-            self.log.gate.pass();
+            self.log.gate.pass(self.between.as_deref());
         }
         lock(&self.access.store).run(batch)?;
         self.log.short_of_memory.store(false, Ordering::SeqCst);
@@ -150,7 +163,7 @@ impl Backend for Fake {
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
         assert!(self.open.remove(&ticket.0), "{ticket:?} is waited for twice, or was never given");
-        self.log.gate.pass();
+        self.log.gate.pass(None);
         Ok(())
     }
 
@@ -161,6 +174,14 @@ impl Backend for Fake {
 
     fn shared_data(&mut self) -> Option<Arc<dyn SharedData>> {
         if self.log.shared { Some(Arc::new(self.access.clone())) } else { None }
+    }
+
+    fn data_between(&mut self, between: Box<Between>) -> Option<Arc<dyn SharedData>> {
+        if !self.log.shared {
+            return None;
+        }
+        self.between = Some(between);
+        Some(Arc::new(self.access.clone()))
     }
 
     fn extmethod(&mut self, name: &str, _opcode: Opcode) -> Result<bool> {

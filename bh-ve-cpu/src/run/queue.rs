@@ -66,9 +66,9 @@ pub(super) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// The tasks as one of the participants takes them.
-    pub(super) fn tasks(self, participant: usize) -> Tasks<'a> {
-        Tasks { job: self, participant, passed: Cell::new(0) }
+    /// The tasks as one of the participants takes them. `between` is called before each.
+    pub(super) fn tasks(self, participant: usize, between: Option<&'a Between>) -> Tasks<'a> {
+        Tasks { job: self, participant, passed: Cell::new(0), between }
     }
 }
 
@@ -78,12 +78,19 @@ pub(crate) struct Tasks<'a> {
     participant: usize,
     /// Shares in which nothing is left.
     passed: Cell<usize>,
+    between: Option<&'a Between>,
 }
+
+/// What is called between tasks.
+pub(super) type Between = dyn Fn() + Send + Sync;
 
 impl Tasks<'_> {
     /// The next task.
     #[inline]
     pub(crate) fn take(&self) -> Option<usize> {
+        if let Some(between) = self.between {
+            between();
+        }
         let Job { shares, job, tasks } = self.job;
         while self.passed.get() < shares.len() {
             let owner = (self.participant + self.passed.get()) % shares.len();
@@ -115,7 +122,7 @@ mod tests {
                 queue.job = start.unwrap_or(queue.job);
                 for _ in 0..3 {
                     let job = queue.start(tasks, participants);
-                    let all: Vec<Tasks<'_>> = present.iter().map(|&participant| job.tasks(participant)).collect();
+                    let all: Vec<Tasks<'_>> = present.iter().map(|&participant| job.tasks(participant, None)).collect();
                     let mut taken = Vec::new();
                     while let Some(task) = all[taken.len() % all.len()].take() {
                         taken.push(task);
@@ -133,7 +140,7 @@ mod tests {
     fn participants_begin_with_their_own_share() {
         let mut queue = Queue::new(4);
         let job = queue.start(10, 4);
-        let firsts: Vec<Option<usize>> = (0..4).map(|participant| job.tasks(participant).take()).collect();
+        let firsts: Vec<Option<usize>> = (0..4).map(|participant| job.tasks(participant, None).take()).collect();
         assert_eq!(firsts, [Some(0), Some(3), Some(6), Some(8)]);
     }
 }

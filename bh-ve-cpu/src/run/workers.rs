@@ -1,7 +1,7 @@
 //! The participants of a kernel: the calling thread and the instance's own pool.
 
 use super::pool::Pool;
-use super::queue::{Queue, Tasks};
+use super::queue::{Between, Queue, Tasks};
 use super::scratch::Scratch;
 use bh_methods::Parallel;
 use std::cell::{Cell, UnsafeCell};
@@ -17,6 +17,8 @@ const CLOSE: Duration = Duration::from_micros(200);
 const STREAK: u32 = 4;
 /// Units of a task, about: no participant should wait long for the last task of another one.
 const TASK: u64 = 400_000;
+/// Units of a task of a thread that works alone: about a millisecond.
+const LONG: u64 = 25_000_000;
 /// The fewest and the most tasks of a participant.
 const LEAST_TASKS: u64 = 4;
 const MOST_TASKS: u64 = 64;
@@ -34,6 +36,8 @@ pub(crate) struct Workers {
     queue: Queue,
     /// When the last kernel came that may be worth sharing, and how many have come closely in a row.
     recent: Cell<Option<(Instant, u32)>>,
+    /// What the calling thread does between tasks.
+    between: Box<Between>,
 }
 
 struct Own(UnsafeCell<Scratch>);
@@ -47,7 +51,13 @@ impl Workers {
         let pool =
             if threads > 1 { Some(Pool::new(threads - 1, start).map_err(|error| error.to_string())?) } else { None };
         let scratch = (0..threads).map(|_| Own(UnsafeCell::new(Scratch::new()))).collect();
-        Ok(Workers { pool, threads, scratch, queue: Queue::new(threads), recent: Cell::new(None) })
+        let (queue, recent) = (Queue::new(threads), Cell::new(None));
+        Ok(Workers { pool, threads, scratch, queue, recent, between: Box::new(|| {}) })
+    }
+
+    /// Has the calling thread call `between` before each of its tasks.
+    pub(crate) fn set_between(&mut self, between: impl Fn() + Send + Sync + 'static) {
+        self.between = Box::new(between);
     }
 
     /// The number of participants.
@@ -80,7 +90,8 @@ impl Workers {
     /// Into how many tasks work of so many units, which has so many parts that can be done apart, should be cut.
     pub(crate) fn tasks(&self, participants: usize, units: u64, parts: i64) -> i64 {
         if participants == 1 {
-            return parts.min(1);
+            // One, unless that keeps the calling thread from all else for long.
+            return parts.min((units / LONG).max(1) as i64);
         }
         let each = (units / participants as u64 / TASK).clamp(LEAST_TASKS, MOST_TASKS);
         parts.min(participants as i64 * each as i64)
@@ -92,11 +103,11 @@ impl Workers {
         let participants = participants.min(tasks).clamp(1, self.threads);
         let helpers = participants - 1;
         let queue = self.queue.start(tasks, participants);
-        let scratch = &self.scratch;
+        let (scratch, between) = (&self.scratch, &*self.between);
         let work = |participant: usize| {
             // SAFETY: every participant number is handed out once per call, and calls are exclusive.
             let scratch = unsafe { &mut *scratch[participant].0.get() };
-            body(scratch, &queue.tasks(participant));
+            body(scratch, &queue.tasks(participant, (participant == 0).then_some(between)));
         };
         match &mut self.pool {
             Some(pool) if helpers > 0 => pool.run(helpers, &work),
@@ -139,6 +150,26 @@ mod tests {
                     std::thread::sleep(Duration::from_millis(2));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_calling_thread_looks_up_between_tasks() {
+        for threads in [1, 3] {
+            let mut workers = Workers::new(threads, |_| {}).unwrap();
+            let caller = std::thread::current().id();
+            let looks = std::sync::Arc::new(AtomicUsize::new(0));
+            let seen = looks.clone();
+            workers.set_between(move || {
+                assert_eq!(std::thread::current().id(), caller);
+                seen.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(workers.tasks(1, LONG / 2, 100), 1);
+            let tasks = workers.tasks(1, 10 * LONG, 100) as usize;
+            assert_eq!(tasks, 10);
+            workers.run(threads, tasks, |_, tasks| while tasks.take().is_some() {});
+            let looks = looks.load(Ordering::Relaxed);
+            assert!(looks >= 1 && (threads > 1 || looks == tasks + 1), "{looks}");
         }
     }
 }
