@@ -1056,7 +1056,7 @@ struct bh_component_table {
                           bh_error_record *error);
     // Waits until the work behind a ticket is done, and reports its first failure.
     bh_status (*wait)(void *context, uint64_t ticket, bh_error_record *error);
-    // Is the work behind a ticket done, so that `wait` returns at once? Null: unknown, taken for no.
+    // Is the work behind a ticket done, so that `wait` returns at once? Null: the host can only wait.
     bh_status (*poll)(void *context, uint64_t ticket, int32_t *answer, bh_error_record *error);
     // Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns
     // the address of the base's element 0.

@@ -111,8 +111,7 @@ macro_rules! for_each_slot {
 
                 /// Waits until the work behind a ticket is done, and reports its first failure.
                 host serial fn wait(ticket: Ticket) = nothing;
-                /// Is the work behind a ticket done, so that `wait` returns at once? Null: the host can only wait, which
-                /// keeps it from handing over the next batch meanwhile.
+                /// Is the work behind a ticket done, so that `wait` returns at once? Null: the host can only wait.
                 host serial fn poll(ticket: Ticket) -> bool = cannot_poll;
 
                 /// Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns
