@@ -17,9 +17,12 @@ const NEEDED: &[(&str, &str)] = &[
     ("valgrind", "valgrind"),
     ("python3", "python3"),
     ("/usr/include/doctest/doctest.h", "doctest-dev"),
+    ("/usr/lib/x86_64-linux-gnu/libOpenCL.so.1", "ocl-icd-libopencl1"),
+    ("/etc/OpenCL/vendors/pocl.icd", "pocl-opencl-icd"),
 ];
 
-/// Runs the tests; further arguments go to `cargo test`.
+/// Runs the tests; `--all` runs the suites of the OpenCL engine as a whole, which takes hours where kernels are built slowly.
+/// Further arguments go to `cargo test`.
 pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure(NEEDED)?;
     packages::ensure_llvm();
@@ -31,7 +34,11 @@ pub fn run(arguments: &[String]) -> Outcome {
     build.args(["build", "--profile", PROFILE]).args(packages::workspace());
     execute(&mut build)?;
     let mut test = cargo();
-    test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(arguments);
+    let further = arguments.iter().filter(|argument| *argument != "--all");
+    test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(further);
+    if arguments.iter().any(|argument| argument == "--all") {
+        test.env("BH_TEST_OPENCL", "all");
+    }
     test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
     test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
     execute(&mut test)?;

@@ -2,7 +2,7 @@
 //! number stays, and its owner writes. Sums are made in C order: indices are sorted with their numbers, and one item adds
 //! all that belong to an element, so that results are the same to the last bit in every run.
 
-use super::view::{Access, is_wide};
+use super::view::{Access, indices, is_wide};
 use super::{Code, Place, Target, Variant, Writer};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode};
@@ -19,11 +19,13 @@ const OWNERS: Place = Place::Scratch(0);
 const KEYS: [Place; 2] = [Place::Scratch(0), Place::Scratch(1)];
 const NUMBERS: [Place; 2] = [Place::Scratch(2), Place::Scratch(3)];
 const COUNTS: Place = Place::Scratch(4);
+/// Copies of operands that lie in the base that is written.
+const COPIES: u16 = 5;
 
 /// The kernels of a scatter instruction (index in the batch), and the bytes of the memory between them. `None` if the
 /// device cannot do it.
-pub(crate) fn scatter(
-    batch: &BatchRef<'_>,
+pub(crate) fn scatter<'a>(
+    batch: &BatchRef<'a>,
     instr: u32,
     target: &Target,
     variant: Variant,
@@ -33,17 +35,43 @@ pub(crate) fn scatter(
     let (output, value, index) = (operands.next()?, operands.next()?, operands.next()?);
     let mask = operands.next();
     let elements: i64 = output.shape().iter().product();
-    let count: i64 = index.shape().iter().product();
-    let shared = [Some(&value), Some(&index), mask.as_ref()].into_iter().flatten().any(|it| it.base() == output.base());
-    if elements > MOST || count > MOST || shared || index.base().is_none() {
+    // Constants are the same everywhere.
+    let shape =
+        [Some(&value), Some(&index), mask.as_ref()].into_iter().flatten().find(|it| it.base().is_some())?.shape();
+    let count: i64 = shape.iter().product();
+    if elements > MOST || count > MOST {
         return None;
     }
     if count == 0 {
         return Some((Vec::new(), Vec::new()));
     }
     let wide = is_wide(batch, record.operands());
-    let scatter = Scatter { output, value, index, mask, elements, count, instr, target, variant, wide };
-    Some(if record.opcode == Opcode::ScatterAdd { scatter.sums() } else { scatter.last() })
+    let mut copies = Vec::new();
+    let mut apart = |operand: Access<'a>| {
+        if operand.base() != output.base() {
+            return (operand, 0);
+        }
+        let (dtype, place) = (operand.dtype, Place::Scratch(COPIES + copies.len() as u16));
+        let mut writer = Writer::new(variant, wide);
+        let (index, end) = (writer.index(), writer.numbers.text(count));
+        let (split, names) = indices(&mut writer, operand.shape(), "t", "i");
+        let source = operand.element(&mut writer, &names, false);
+        let copy = writer.buffer(place, dtype, true);
+        let body = format!(
+            "for ({index} t = get_global_id(0); t < {end}; t += get_global_size(0)) {{\n{split}{copy}[t] = {source};\n}}\n"
+        );
+        let groups = (count as u64).div_ceil(target.group as u64).min(1 << 22) as usize;
+        copies.push(writer.finish(target, groups, target.group, &body));
+        (operand.copied(place), count as usize * dtype.size())
+    };
+    let ((value, value_bytes), (index, index_bytes)) = (apart(value), apart(index));
+    let (mask, mask_bytes) = mask.map(apart).map_or((None, 0), |(mask, bytes)| (Some(mask), bytes));
+    let scatter = Scatter { output, value, index, mask, shape, elements, count, instr, target, variant, wide };
+    let (codes, mut scratch) = if record.opcode == Opcode::ScatterAdd { scatter.sums() } else { scatter.last() };
+    scratch.resize(COPIES as usize, 0);
+    scratch.extend([value_bytes, index_bytes, mask_bytes].into_iter().filter(|bytes| *bytes > 0));
+    copies.extend(codes);
+    Some((copies, scratch))
 }
 
 struct Scatter<'a> {
@@ -51,6 +79,8 @@ struct Scatter<'a> {
     value: Access<'a>,
     index: Access<'a>,
     mask: Option<Access<'a>>,
+    /// The extents of value, index and mask.
+    shape: &'a [i64],
     elements: i64,
     count: i64,
     instr: u32,
@@ -73,7 +103,7 @@ impl Scatter<'_> {
     fn each(&self, writer: &mut Writer, notes: bool, body: &str) -> String {
         let index = writer.index();
         let count = writer.numbers.text(self.count);
-        let (split, names) = self.index.indices(writer, "t", "i");
+        let (split, names) = indices(writer, self.shape, "t", "i");
         let source = self.index.element(writer, &names, false);
         let elements = writer.numbers.text(self.elements);
         let mut text = format!("for ({index} t = get_global_id(0); t < {count}; t += get_global_size(0)) {{\n{split}");
@@ -95,12 +125,12 @@ impl Scatter<'_> {
 
     /// The element of the output with the C-order number `place`, after the statements that find it.
     fn target(&self, writer: &mut Writer, place: &str) -> (String, String) {
-        let (split, names) = self.output.indices(writer, place, "o");
+        let (split, names) = indices(writer, self.output.shape(), place, "o");
         (split, self.output.element(writer, &names, true))
     }
 
     fn value(&self, writer: &mut Writer, number: &str, prefix: &str) -> (String, String) {
-        let (split, names) = self.value.indices(writer, number, prefix);
+        let (split, names) = indices(writer, self.shape, number, prefix);
         (split, self.value.element(writer, &names, false))
     }
 

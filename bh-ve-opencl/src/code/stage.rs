@@ -105,12 +105,26 @@ fn map(stage: &Stage, target: &Target, variant: Variant) -> Code {
     let total = stage.parameters.iterations();
     let (index, names) = (part.writer.index(), part.names.clone());
     let end = part.writer.numbers.text(total);
+    part.body += unroll(&stage.kernel);
     part.body += &format!("for ({index} t = get_global_id(0); t < {end}; t += get_global_size(0)) {{\n");
     part.body += &part.writer.numbers.split(index, "t", &stage.parameters.extents, &names);
     part.steps();
     part.body += "}\n";
-    let groups = (total as u64).div_ceil(target.group as u64).min(MOST_GROUPS) as usize;
+    let each = if total >= EACH * TURNS * target.items() { EACH } else { 1 };
+    let groups = (total as u64).div_ceil(target.group as u64 * each as u64).min(MOST_GROUPS) as usize;
     part.writer.finish(target, groups, target.group, &part.body)
+}
+
+/// Elements of an item, one after the other, where there are enough: several reads are on their way at once.
+const EACH: i64 = 4;
+/// So many times the items that fill the device are enough.
+const TURNS: i64 = 4;
+/// Longer bodies are not unrolled.
+const LONG: usize = 40;
+
+/// What comes before the loop over elements.
+fn unroll(kernel: &Kernel) -> &'static str {
+    if kernel.steps.len() <= LONG { "#pragma unroll 4\n" } else { "" }
 }
 
 /// More groups than this take turns.
@@ -170,10 +184,11 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     let within = format!("k < {count} ? k : 0");
     part.body += &text;
     part.body += &part.writer.numbers.split(index, &within, &kept, &kept_names);
-    part.body += &format!("if (k < {count})\nfor ({index} r = first + lane; r < end; r += {lanes}) {{\n");
+    part.body += &format!("if (k < {count}) {{\n{}", unroll(kernel));
+    part.body += &format!("for ({index} r = first + lane; r < end; r += {lanes}) {{\n");
     part.body += &part.writer.numbers.split(index, "r", &reduced, &reduced_names);
     part.steps();
-    part.body += "}\n";
+    part.body += "}\n}\n";
     let combine = |number: usize, left: &str, right: &str| {
         let (opcode, slot, _) = folds[number];
         let dtype = kernel.slots[slot as usize].dtype;

@@ -13,16 +13,24 @@ pub(super) struct Access<'a> {
 
 struct View<'a> {
     base: u32,
+    place: Place,
     start: i64,
     shape: &'a [i64],
-    stride: &'a [i64],
+    stride: Vec<i64>,
 }
 
 impl<'a> Access<'a> {
     pub(super) fn new(batch: &BatchRef<'a>, operand: Operand) -> Access<'a> {
         let view = operand.as_view().map(|view| {
             let record = &batch.views[view as usize];
-            View { base: record.base, start: record.start, shape: batch.shape(view), stride: batch.stride(view) }
+            let place = Place::Of(BufferRef::Base(record.base));
+            View {
+                base: record.base,
+                place,
+                start: record.start,
+                shape: batch.shape(view),
+                stride: batch.stride(view).to_vec(),
+            }
         });
         Access { dtype: batch.dtype(operand).unwrap_or(DType::Bool), view, operand }
     }
@@ -42,19 +50,31 @@ impl<'a> Access<'a> {
         let Some(view) = &self.view else {
             return writer.constant(self.dtype, ConstantRef::Batch(self.operand.as_constant().unwrap_or(0)));
         };
-        let buffer = writer.buffer(Place::Of(BufferRef::Base(view.base)), self.dtype, writes);
+        let buffer = writer.buffer(view.place, self.dtype, writes);
         let terms: Vec<(i64, String)> = (view.stride.iter().zip(view.shape).zip(indices))
             .map(|((stride, extent), name)| (if *extent == 1 { 0 } else { *stride }, name.clone()))
             .collect();
         format!("{buffer}[{}]", writer.numbers.address(view.start, &terms))
     }
 
-    /// Statements that take a C-order number apart, and the names of the indices.
-    pub(super) fn indices(&self, writer: &mut Writer, linear: &str, prefix: &str) -> (String, Vec<String>) {
-        let names: Vec<String> = (0..self.shape().len()).map(|dim| format!("{prefix}{dim}")).collect();
-        let index = writer.index();
-        (writer.numbers.split(index, linear, self.shape(), &names), names)
+    /// The same elements as a dense array in another place.
+    pub(super) fn copied(self, place: Place) -> Access<'a> {
+        let dense = |view: View<'a>| {
+            let mut stride = vec![1; view.shape.len()];
+            for dim in (1..view.shape.len()).rev() {
+                stride[dim - 1] = stride[dim] * view.shape[dim];
+            }
+            View { place, start: 0, stride, ..view }
+        };
+        Access { view: self.view.map(dense), ..self }
     }
+}
+
+/// Statements that take a C-order number of an array of this shape apart, and the names of the indices.
+pub(super) fn indices(writer: &mut Writer, shape: &[i64], linear: &str, prefix: &str) -> (String, Vec<String>) {
+    let names: Vec<String> = (0..shape.len()).map(|dim| format!("{prefix}{dim}")).collect();
+    let index = writer.index();
+    (writer.numbers.split(index, linear, shape, &names), names)
 }
 
 /// Do the indices of an instruction need 64 bits?

@@ -9,11 +9,13 @@ for (int tile = get_group_id(0) / n2; tile * 256 < n0; tile += get_num_groups(0)
 const int k = tile * 256 + result;
 bh_i32 a0 = (-2147483647L - 1);
 const int i1 = k < n0 ? k : 0;
-if (k < n0)
+if (k < n0) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 1) {
 const int i0 = r;
 const bh_i32 v0 = b0[n4 + n5 * i0 + i1];
 a0 = bh_max_i32(a0, v0);
+}
 }
 if (lane == 0 && k < n0) {
 b1[k * n6 + split] = a0;
@@ -31,11 +33,13 @@ for (int tile = get_group_id(0); tile * 16 < n0; tile += get_num_groups(0)) {
 const int k = tile * 16 + result;
 bh_i32 a0 = (-2147483647L - 1);
 const int i0 = k < n0 ? k : 0;
-if (k < n0)
+if (k < n0) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 16) {
 const int i1 = r;
 const bh_i32 v0 = b0[n2 + n3 * i0 + i1];
 a0 = bh_max_i32(a0, v0);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);
@@ -63,11 +67,13 @@ for (int tile = get_group_id(0) / 16; tile * 256 < 4096; tile += get_num_groups(
 const int k = tile * 256 + result;
 bh_i32 a0 = (-2147483647L - 1);
 const int i1 = k < 4096 ? k : 0;
-if (k < 4096)
+if (k < 4096) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 1) {
 const int i0 = r;
 const bh_i32 v0 = b0[4096 * i0 + i1];
 a0 = bh_max_i32(a0, v0);
+}
 }
 if (lane == 0 && k < 4096) {
 b1[k * 16 + split] = a0;
@@ -85,11 +91,13 @@ for (int tile = get_group_id(0); tile * 16 < 4096; tile += get_num_groups(0)) {
 const int k = tile * 16 + result;
 bh_i32 a0 = (-2147483647L - 1);
 const int i0 = k < 4096 ? k : 0;
-if (k < 4096)
+if (k < 4096) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 16) {
 const int i1 = r;
 const bh_i32 v0 = b0[16 * i0 + i1];
 a0 = bh_max_i32(a0, v0);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);

@@ -2,6 +2,7 @@
 // 2 groups of 256, numbers [500, 0, 1200, 0, 0]
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void bh(__global const bh_i64 *restrict b0, __global int *restrict b1, __global const bh_c64 *restrict b2, __global bh_c64 *restrict b3, const int n0, const int n1, const int n2, const int n3, const int n4) {
+#pragma unroll 4
 for (int t = get_global_id(0); t < n0; t += get_global_size(0)) {
 const int i0 = t;
 const bh_i64 v0 = b0[n1 + i0];
@@ -19,6 +20,7 @@ b3[n4 + i0] = v1;
 // 2 groups of 256, numbers []
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void bh(__global const bh_i64 *restrict b0, __global int *restrict b1, __global const bh_c64 *restrict b2, __global bh_c64 *restrict b3) {
+#pragma unroll 4
 for (int t = get_global_id(0); t < 500; t += get_global_size(0)) {
 const int i0 = t;
 const bh_i64 v0 = b0[i0];

@@ -9,11 +9,13 @@ for (int tile = get_group_id(0); tile * 8 < n0; tile += get_num_groups(0)) {
 const int k = tile * 8 + result;
 bh_i32 a0 = (-2147483647L - 1);
 const int i0 = k < n0 ? k : 0;
-if (k < n0)
+if (k < n0) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 32) {
 const int i1 = r;
 const bh_i32 v0 = b0[n2 + n3 * i0 + i1];
 a0 = bh_max_i32(a0, v0);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);
@@ -41,11 +43,13 @@ for (int tile = get_group_id(0); tile * 8 < 4096; tile += get_num_groups(0)) {
 const int k = tile * 8 + result;
 bh_i32 a0 = (-2147483647L - 1);
 const int i0 = k < 4096 ? k : 0;
-if (k < 4096)
+if (k < 4096) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 32) {
 const int i1 = r;
 const bh_i32 v0 = b0[4096 * i0 + i1];
 a0 = bh_max_i32(a0, v0);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);

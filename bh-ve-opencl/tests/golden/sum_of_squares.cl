@@ -9,12 +9,14 @@ const int end = min((int)(first + n3), (int)n1);
 for (int tile = get_group_id(0) / n2; tile * 1 < n0; tile += get_num_groups(0) / n2) {
 const int k = tile * 1 + result;
 bh_f64 a0 = 0;
-if (k < n0)
+if (k < n0) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 256) {
 const int i0 = r;
 const bh_f64 v0 = b0[n4 + i0];
 const bh_f64 v1 = bh_mul_f64(v0, v0);
 a0 = bh_add_f64(a0, v1);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);
@@ -40,11 +42,13 @@ const int first = 0, end = n1;
 for (int tile = get_group_id(0); tile * 1 < n0; tile += get_num_groups(0)) {
 const int k = tile * 1 + result;
 bh_f64 a0 = 0;
-if (k < n0)
+if (k < n0) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 256) {
 const int i0 = r;
 const bh_f64 v0 = b0[n2 + i0];
 a0 = bh_add_f64(a0, v0);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);
@@ -72,12 +76,14 @@ const int end = min((int)(first + 4096), (int)1048576);
 for (int tile = get_group_id(0) / 256; tile * 1 < 1; tile += get_num_groups(0) / 256) {
 const int k = tile * 1 + result;
 bh_f64 a0 = 0;
-if (k < 1)
+if (k < 1) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 256) {
 const int i0 = r;
 const bh_f64 v0 = b0[i0];
 const bh_f64 v1 = bh_mul_f64(v0, v0);
 a0 = bh_add_f64(a0, v1);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);
@@ -103,11 +109,13 @@ const int first = 0, end = 256;
 for (int tile = get_group_id(0); tile * 1 < 1; tile += get_num_groups(0)) {
 const int k = tile * 1 + result;
 bh_f64 a0 = 0;
-if (k < 1)
+if (k < 1) {
+#pragma unroll 4
 for (int r = first + lane; r < end; r += 256) {
 const int i0 = r;
 const bh_f64 v0 = b0[i0];
 a0 = bh_add_f64(a0, v0);
+}
 }
 l0[item] = a0;
 barrier(CLK_LOCAL_MEM_FENCE);

@@ -1,0 +1,38 @@
+//! The OpenCL engine before the CPU engine: what falls through and what comes back fit together. The suites on the OpenCL
+//! engine alone are in its own crate.
+
+use bh_core::stack::Stack;
+use bh_tests::{conformance, random, stacks};
+use std::io::Write;
+
+/// One of so many cases of the conformance suite, and random programs.
+const STEP: usize = 211;
+const PROGRAMS: u64 = 20;
+
+#[test]
+fn opencl_before_the_cpu() {
+    let all = std::env::var("BH_TEST_OPENCL").is_ok_and(|text| text == "all");
+    let (step, programs) = if all { (1, 2000) } else { (STEP, PROGRAMS) };
+    let mut stack: Stack = match stacks::load("opencl") {
+        Ok(stack) => stack,
+        Err(error) => {
+            assert!(error.to_string().contains("OpenCL"), "{error}");
+            // Past the capture of the test harness: what was left out is part of the result.
+            writeln!(std::io::stdout(), "left out: {error}").unwrap();
+            return;
+        }
+    };
+    let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, step, &mut |_| {});
+    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
+    assert_eq!(summary.unsupported, 0, "{summary}");
+    let mut stacks = [stack];
+    for seed in 0..programs {
+        random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let [mut stack] = stacks;
+    let stats = stack.stats();
+    let count = |name: &str| stats.get(name).unwrap_or(0);
+    assert!(count("opencl.blocks") > 0 && count("ve-cpu.kernels") > 0 && count("opencl.blocks too small") > 0);
+    writeln!(std::io::stdout(), "{summary}, {} blocks on the device", count("opencl.blocks")).unwrap();
+    assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
