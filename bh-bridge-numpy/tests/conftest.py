@@ -1,10 +1,15 @@
 """What the tests share: NumPy is the reference, and work that goes to NumPy is an error unless a test allows it."""
 
+import hypothesis
 import numpy
 import pytest
 
 import bh
 from bh import _fallback
+
+# The same examples in every run, and no files of them.
+hypothesis.settings.register_profile("bh", database=None, derandomize=True)
+hypothesis.settings.load_profile("bh")
 
 
 @pytest.fixture(autouse=True)
