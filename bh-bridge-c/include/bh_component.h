@@ -269,8 +269,8 @@ enum {
 
 typedef uint16_t bh_opcode;
 
-typedef struct bh_child bh_child;
-typedef struct bh_component_table bh_component_table;
+struct bh_child;
+struct bh_component_table;
 
 // Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.
 typedef void (*bh_release_function)(void *argument, void *data);
@@ -696,7 +696,7 @@ typedef void (*bh_capabilities_function)(void *context, struct bh_capabilities *
 // A child as its parent sees it: the functions of bh_component_table, none null, with the host in between.
 typedef struct bh_child {
     // The host's functions; `create` and `destroy` are null.
-    const bh_component_table *table;
+    const struct bh_component_table *table;
     // First argument of the functions.
     void *context;
 } bh_child;
@@ -751,7 +751,7 @@ typedef bh_status (*bh_create_function)(const struct bh_host_table *host,
 typedef void (*bh_destroy_function)(void *context);
 
 // Type of the entry function.
-typedef const bh_component_table *(*bh_entry_function)(uint32_t loader_version);
+typedef const struct bh_component_table *(*bh_entry_function)(uint32_t loader_version);
 
 // The answer to a `ScalarOperation`.
 typedef struct bh_evaluation {
@@ -1001,7 +1001,7 @@ typedef struct bh_served {
 typedef int32_t (*bh_supports_function)(void *context, const struct bh_batch *batch, uint32_t block);
 
 // The functions and facts of a component. Null functions forward to the first child.
-struct bh_component_table {
+typedef struct bh_component_table {
     // Bytes of this struct, for growth.
     size_t struct_size;
     // The `BH_ABI_VERSION` it was built for.
@@ -1110,7 +1110,7 @@ struct bh_component_table {
     bh_status (*residency)(void *context, const bh_base *base, bh_residency *answer, bh_error_record *error);
     // Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
     bh_status (*retire)(void *context, const bh_base *base, uint32_t action, bh_error_record *error);
-};
+} bh_component_table;
 
 /* Sets a record to no error. */
 static inline void bh_error_record_clear(bh_error_record *record) {

@@ -1,19 +1,23 @@
 //! The rules of the array registry: which copies of a base exist, which are valid, and what each access does to them.
 //! Nothing here calls an engine; what must be called is returned ([`Step::Transfer`]) or put off ([`Buffers::later`]).
 
+mod exports;
 mod lifetime;
+mod spaces;
 mod state;
 mod versions;
 
 use crate::buffer::{Buffers, NONE};
 use crate::loans::{Lent, Loans};
 use bh_bytecode::Base;
-use bh_core::abi::{HOST_SPACE, Loan, access};
+use bh_core::abi::{HOST_SPACE, Loan, access, status};
 use bh_core::component::{Counter, Host};
+use bh_core::error::Error;
 use bh_core::error::Result;
-use state::{Alias, Bases, state_of, unknown};
-pub use state::{Leak, Step};
-use std::ptr;
+pub use spaces::Detached;
+use state::{Alias, Bases, Source, state_of, unknown};
+pub use state::{Leak, SpaceCopy, Step, Transfer};
+pub use versions::Aliased;
 
 /// All bases and their data.
 pub struct Arrays {
@@ -25,6 +29,9 @@ pub struct Arrays {
     spare_alias: Option<Box<Alias>>,
     to_host: Counter,
     alias_copies: Counter,
+    alias_clones: Counter,
+    transferred_bytes: Counter,
+    detached: Counter,
     renames: Counter,
     wrong_releases: Counter,
 }
@@ -40,6 +47,9 @@ impl Arrays {
             spare_alias: None,
             to_host: host.counter("node.to_host"),
             alias_copies: host.counter("node.alias_copies"),
+            alias_clones: host.counter("node.alias_clones"),
+            transferred_bytes: host.counter("node.to_host_bytes"),
+            detached: host.counter("node.detached"),
             renames: host.counter("node.renames"),
             wrong_releases: host.counter("node.wrong_releases"),
         }
@@ -63,13 +73,13 @@ impl Arrays {
             state.poison = None;
         }
         if space != HOST_SPACE {
-            return self.acquire_elsewhere(base.id, space, mode).map(Step::Ready);
+            return if state.transferring { Ok(Step::Wait) } else { self.acquire_elsewhere(base.id, space, mode) };
         }
         // The hot path: valid on the host, and neither copies nor aliases to care for.
-        if state.host_valid && (mode == access::READ || state.attachments.is_empty()) {
+        if state.host_valid && (mode == access::READ || state.attachments.is_empty() && mode & access::STABLE == 0) {
             let index = state.buffer;
             let buffer = self.buffers.get(index);
-            if mode == access::READ || buffer.aliases.is_empty() {
+            if mode == access::READ || buffer.aliases.is_empty() && buffer.guards == 0 {
                 buffer.refs += 1;
                 state.version = state.version.wrapping_add(u32::from(mode != access::READ));
                 let (data, bytes) = (buffer.data.cast(), buffer.bytes);
@@ -88,8 +98,11 @@ impl Arrays {
         }
         if discard {
             self.drop_alias(id);
-        } else if state.alias.is_some() {
-            self.materialise(id)?;
+        } else if let Some(alias) = &state.alias {
+            match alias.source {
+                Source::Buffer(_) => self.materialise(id)?,
+                Source::Attachment(..) => return self.begin_alias_transfer(id).map(Step::Transfer),
+            }
         } else if !state.host_valid && !state.attachments.is_empty() {
             return self.begin_transfer(id).map(Step::Transfer);
         }
@@ -103,26 +116,14 @@ impl Arrays {
             state.buffer = self.buffers.allocate(state.bytes(), !discard)?;
         }
         state.host_valid = true;
-        let index = state.buffer;
+        let (index, fixed) = (state.buffer, state.is_fixed());
+        if mode & access::STABLE != 0 {
+            return self.guarded(index, fixed).map(Step::Ready);
+        }
         let buffer = self.buffers.get(index);
         buffer.refs += 1;
         let (data, bytes) = (buffer.data.cast(), buffer.bytes);
         Ok(Step::Ready(Loan { data, bytes, token: self.loans.begin(Lent::Buffer(index)) }))
-    }
-
-    /// Lends the copy in an engine's space, if there is a valid one.
-    fn acquire_elsewhere(&mut self, id: u64, space: u32, mode: u32) -> Result<Loan> {
-        let Some(state) = self.bases.get(&id) else { return Err(unknown(id)) };
-        let Some(&(_, index)) = state.attachments.iter().find(|(at, _)| *at == space) else {
-            return Ok(Loan { data: ptr::null_mut(), bytes: 0, token: 0 });
-        };
-        let bytes = state.bytes();
-        if mode & (access::WRITE | access::DISCARD) != 0 {
-            self.drop_attachments(id, Some(space));
-            self.make_host_stale(id)?;
-        }
-        let (handle, _) = self.buffers.ref_attachment(index);
-        Ok(Loan { data: handle, bytes, token: self.loans.begin(Lent::Attachment(index)) })
     }
 
     /// Ends a loan.
@@ -130,27 +131,64 @@ impl Arrays {
     pub fn release(&mut self, token: u64) {
         match self.loans.get(token) {
             Some(Lent::Buffer(index)) => self.buffers.unref(index),
+            Some(Lent::Guarded(index)) => {
+                self.buffers.get(index).guards -= 1;
+                self.buffers.unref(index);
+            }
             Some(Lent::Attachment(index)) => self.buffers.unref_attachment(index),
             _ if token == 0 => return,
-            Some(Lent::Fresh(_)) | None => return self.wrong_releases.add(1),
+            Some(Lent::Fresh(_) | Lent::Shared(..)) | None => return self.wrong_releases.add(1),
         }
         self.loans.end(token);
     }
 
     /// Gets ready for a change of the host buffer: aliases made from it are copied out, or keep it while the base gets
-    /// another one if all of it will be overwritten.
+    /// another one if all of it will be overwritten. Those that rely on its content keep it in any case.
     fn before_change(&mut self, id: u64, discard: bool) -> Result<()> {
         let Some(state) = self.bases.get_mut(&id) else { return Ok(()) };
         state.version = state.version.wrapping_add(1);
-        let index = state.buffer;
-        if index == NONE || self.buffers.get(index).aliases.is_empty() {
+        let (index, fixed) = (state.buffer, state.is_fixed());
+        if index == NONE {
             return Ok(());
         }
-        if discard && !state.is_fixed() && !self.buffers.is_lent(index) {
-            (state.buffer, state.host_valid) = (NONE, false);
+        if self.buffers.get(index).guards > 0 {
+            return self.leave_guarded(id, discard);
+        }
+        if self.buffers.get(index).aliases.is_empty() {
+            return Ok(());
+        }
+        if discard && !fixed && !self.buffers.is_lent(index) {
+            if let Some(state) = self.bases.get_mut(&id) {
+                (state.buffer, state.host_valid) = (NONE, false);
+            }
             self.buffers.unref(index);
             return Ok(());
         }
         self.copy_out_aliases(index)
+    }
+
+    /// Gives a base another buffer than the one whose content somebody relies on.
+    fn leave_guarded(&mut self, id: u64, discard: bool) -> Result<()> {
+        let Some(state) = self.bases.get(&id) else { return Ok(()) };
+        let (index, bytes) = (state.buffer, state.bytes());
+        if state.maps > 0 {
+            let text = format!("base {id} is mapped, and its content is lent to others that rely on it");
+            return Err(Error::new(status::ARGUMENT, text));
+        }
+        let next = if discard { NONE } else { self.copy_of(index, bytes)? };
+        if let Some(state) = self.bases.get_mut(&id) {
+            (state.buffer, state.host_valid) = (next, !discard);
+        }
+        self.buffers.unref(index);
+        Ok(())
+    }
+
+    /// A new buffer with the content of another one.
+    fn copy_of(&mut self, index: u32, bytes: usize) -> Result<u32> {
+        let copy = self.buffers.allocate(bytes, false)?;
+        let (from, to) = (self.buffers.get(index).data, self.buffers.get(copy).data);
+        // SAFETY: two live buffers of this size.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+        Ok(copy)
     }
 }

@@ -22,6 +22,8 @@ pub struct HostBuffer {
     pub refs: u32,
     /// Ids of the bases that are aliases of a part of it.
     pub aliases: Vec<u64>,
+    /// Who relies on its content: stable loans, exports that read, immutable memory. Writers take another buffer.
+    pub guards: u32,
     origin: Origin,
 }
 
@@ -30,6 +32,8 @@ struct Attachment {
     handle: *mut c_void,
     operations: AttachmentOps,
     refs: u32,
+    /// Ids of the bases that are aliases of a part of it.
+    aliases: Vec<u64>,
 }
 
 /// Calls of engines and users that must wait until the registry is unlocked.
@@ -117,10 +121,10 @@ impl Buffers {
         self.peak_bytes.raise(self.bytes);
         if let Some(index) = self.free_buffers.pop() {
             let buffer = &mut self.buffers[index as usize];
-            (buffer.data, buffer.bytes, buffer.refs, buffer.origin) = (data, bytes, 1, origin);
+            (buffer.data, buffer.bytes, buffer.refs, buffer.guards, buffer.origin) = (data, bytes, 1, 0, origin);
             return index;
         }
-        self.buffers.push(HostBuffer { data, bytes, refs: 1, aliases: Vec::new(), origin });
+        self.buffers.push(HostBuffer { data, bytes, refs: 1, aliases: Vec::new(), guards: 0, origin });
         (self.buffers.len() - 1) as u32
     }
 
@@ -161,7 +165,7 @@ impl Buffers {
 
     /// Registers a copy in an engine's space, with one reference.
     pub fn attach(&mut self, handle: *mut c_void, operations: AttachmentOps) -> u32 {
-        let attachment = Attachment { handle, operations, refs: 1 };
+        let attachment = Attachment { handle, operations, refs: 1, aliases: Vec::new() };
         if let Some(index) = self.free_attachments.pop() {
             self.attachments[index as usize] = attachment;
             return index;
@@ -175,6 +179,22 @@ impl Buffers {
         let attachment = &mut self.attachments[index as usize];
         attachment.refs += 1;
         (attachment.handle, attachment.operations)
+    }
+
+    /// The ids of the aliases of an attachment.
+    pub fn attachment_aliases(&mut self, index: u32) -> &mut Vec<u64> {
+        &mut self.attachments[index as usize].aliases
+    }
+
+    /// Is a loan of the attachment outstanding, besides the references of its base and its aliases?
+    pub fn is_attachment_lent(&self, index: u32) -> bool {
+        let attachment = &self.attachments[index as usize];
+        attachment.refs as usize > 1 + attachment.aliases.len()
+    }
+
+    /// The functions of an attachment.
+    pub fn operations(&self, index: u32) -> &AttachmentOps {
+        &self.attachments[index as usize].operations
     }
 
     /// The handle of an attachment.

@@ -4,6 +4,7 @@
 mod arrays;
 mod buffer;
 mod copy;
+mod data;
 mod loans;
 mod node;
 mod registry;

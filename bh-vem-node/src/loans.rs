@@ -5,6 +5,10 @@
 pub enum Lent {
     /// A host buffer.
     Buffer(u32),
+    /// A host buffer whose content stays as it is; also what an application reads.
+    Guarded(u32),
+    /// What an application writes to: the buffer of the base with this id.
+    Shared(u32, u64),
     /// A copy in an engine's space.
     Attachment(u32),
     /// A buffer for the next version of a base.

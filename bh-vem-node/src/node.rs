@@ -2,14 +2,15 @@
 
 use crate::arrays::Leak;
 use crate::registry::ArrayRegistry;
-use bh_bytecode::{Base, BatchRef, Block, View};
-use bh_core::abi::{Adoption, HOST_SPACE, RegistryTable, kind, log_level, status};
-use bh_core::component::{Child, Component, Host, Registry, Report, Ticket, registry_table};
+use bh_bytecode::{BatchRef, Block};
+use bh_core::abi::{RegistryTable, kind, log_level, status};
+use bh_core::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket, registry_table};
 use bh_core::error::{Error, Result};
+use std::sync::Arc;
 
-/// What the engines were given: the registry and its table, at a fixed address.
+/// What the engines were given: the registry and its table, both at fixed addresses.
 struct Service {
-    registry: ArrayRegistry,
+    registry: Arc<ArrayRegistry>,
     table: RegistryTable,
 }
 
@@ -17,7 +18,7 @@ struct Service {
 pub struct Node {
     host: Host,
     children: Vec<Child>,
-    /// Boxed, because the engines hold the table's address. The table holds the registry's.
+    /// Boxed, because the engines hold the table's address.
     service: Box<Service>,
     leak_report: bool,
     /// Work that the only child has not finished yet.
@@ -40,11 +41,10 @@ impl Component for Node {
             return Err(Error::new(status::INIT, "vem-node needs an engine below it in the stack"));
         }
         let leak_report = host.config_or("leak_report", false)?;
-        let registry = ArrayRegistry::new(host);
-        // SAFETY: the context is set below, to the place that the registry then keeps.
-        let table = unsafe { registry_table::<ArrayRegistry>(&registry) };
-        let mut service = Box::new(Service { registry, table });
-        service.table.context = (&raw mut service.registry).cast();
+        let registry = Arc::new(ArrayRegistry::new(host));
+        // SAFETY: the service keeps the registry where it is.
+        let table = unsafe { registry_table::<ArrayRegistry>(&*registry) };
+        let service = Box::new(Service { registry, table });
         for child in &mut children {
             // SAFETY: the box lives as long as this value, and nothing below calls the registry after it.
             child.bind(unsafe { Registry::new(&raw const service.table) })?;
@@ -81,24 +81,9 @@ impl Component for Node {
         self.children.first_mut().map_or(Ok(()), |child| child.wait(ticket))
     }
 
-    fn map(&mut self, base: &Base, _view: Option<&View>, access: u32) -> Result<*mut u8> {
-        let registry = &self.service.registry;
-        let buffer = registry.lend(base, HOST_SPACE, access)?;
-        // The loan lasts until unmap.
-        registry.with(|arrays| arrays.mapped(base.id, &buffer));
-        Ok(buffer.data.cast())
-    }
-
-    fn unmap(&mut self, base: &Base) -> Result<()> {
-        self.service.registry.with(|arrays| arrays.unmap(base))
-    }
-
-    fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
-        self.service.registry.with(|arrays| arrays.adopt(base, adoption))
-    }
-
-    fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
-        self.service.registry.with(|arrays| arrays.pin(base, pinned))
+    /// Data is the registry's, which has a lock of its own.
+    fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
+        Some(self.service.registry.clone())
     }
 
     fn message(&mut self, text: &str) -> Result<String> {

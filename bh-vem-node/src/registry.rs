@@ -1,11 +1,17 @@
-//! The registry as engines see it: [`Arrays`] behind a lock, transfers from devices, and the C table.
+//! The registry as engines see it: [`Arrays`] behind a lock, and what has to be called with the lock open.
 
-use crate::arrays::{Arrays, Step};
+use crate::arrays::{Aliased, Arrays, Detached, SpaceCopy, Step, Transfer};
+use crate::copy::gather;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{AttachmentOps, ErrorRecord, Fresh, HOST_SPACE, Loan, access, status};
-use bh_core::component::{Host, RegistryService};
+use bh_core::abi::{
+    AttachmentOps, ErrorRecord, Export, ExportRequest, Fresh, HOST_SPACE, HostMemory, Loan, Residency, Status,
+    ViewSpec, access, retire, status,
+};
+use bh_core::component::{Counter, Host, RegistryService};
 use bh_core::error::{Error, Result};
+use bh_core::strided;
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The array registry of one address space. May be used from any thread. Engines' callbacks are made with the lock
@@ -13,12 +19,23 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub struct ArrayRegistry {
     arrays: Mutex<Arrays>,
     transferred: Condvar,
+    region_reads: Counter,
+    region_read_bytes: Counter,
+    region_writes: Counter,
+    region_write_bytes: Counter,
 }
 
 impl ArrayRegistry {
     /// Without bases.
     pub fn new(host: Host) -> ArrayRegistry {
-        ArrayRegistry { arrays: Mutex::new(Arrays::new(host)), transferred: Condvar::new() }
+        ArrayRegistry {
+            arrays: Mutex::new(Arrays::new(host)),
+            transferred: Condvar::new(),
+            region_reads: host.counter("node.region_reads"),
+            region_read_bytes: host.counter("node.region_read_bytes"),
+            region_writes: host.counter("node.region_writes"),
+            region_write_bytes: host.counter("node.region_write_bytes"),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrays> {
@@ -45,37 +62,38 @@ impl ArrayRegistry {
         result
     }
 
-    /// Lends a base's buffer in a space; see [`RegistryTable::acquire`].
+    /// Lends a base's buffer in a space; see [`RegistryService::acquire`].
     pub fn lend(&self, base: &Base, space: u32, mode: u32) -> Result<Loan> {
         let mut arrays = self.lock();
         loop {
             match arrays.acquire(base, space, mode) {
-                Ok(Step::Ready(buffer)) => {
+                Ok(Step::Ready(loan)) => {
                     self.unlock(arrays);
-                    return Ok(buffer);
+                    return Ok(loan);
                 }
                 Ok(Step::Wait) => {
                     arrays = self.transferred.wait(arrays).unwrap_or_else(PoisonError::into_inner);
                 }
                 Ok(Step::Transfer(transfer)) => {
                     drop(arrays);
-                    let mut record = ErrorRecord::empty();
-                    // SAFETY: the attachment is referenced, so its functions work, and the buffer has these bytes.
-                    let code = unsafe {
-                        (transfer.operations.to_host)(
-                            transfer.operations.context,
-                            transfer.handle,
-                            transfer.data.cast(),
-                            transfer.bytes,
-                            &mut record,
-                        )
-                    };
+                    let outcome = run_transfer(&transfer);
                     arrays = self.lock();
-                    arrays.end_transfer(&transfer, code == status::OK);
+                    arrays.end_transfer(&transfer, outcome.is_ok());
                     self.transferred.notify_all();
-                    if code != status::OK {
+                    if let Err(error) = outcome {
                         self.unlock(arrays);
-                        return Err(Error::read(code, &record));
+                        return Err(error);
+                    }
+                }
+                Ok(Step::Clone(clone)) => {
+                    drop(arrays);
+                    let outcome = run_clone(&clone);
+                    arrays = self.lock();
+                    arrays.end_clone(&clone, outcome.as_ref().ok().copied());
+                    self.transferred.notify_all();
+                    if let Err(error) = outcome {
+                        self.unlock(arrays);
+                        return Err(error);
                     }
                 }
                 Err(error) => {
@@ -97,28 +115,164 @@ impl ArrayRegistry {
         }
     }
 
+    /// Begins to bring a view of a base to host memory. False if its engine cannot do that.
+    pub fn begin_sync(&self, base: &Base, view: Option<&View>) -> bool {
+        let found = self.with(|arrays| arrays.lend_attachment(base));
+        let Some((loan, operations)) = found else { return self.with(|arrays| arrays.is_synced(base)) };
+        if let Some(prefetch) = operations.prefetch {
+            let spec = view.map(view_spec);
+            let spec = spec.as_ref().map_or(ptr::null(), ptr::from_ref);
+            // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
+            unsafe { prefetch(operations.context, loan.data, base, spec) };
+        }
+        self.with(|arrays| arrays.release(loan.token));
+        operations.prefetch.is_some()
+    }
+
     /// Carries out the data management of a finished block.
     pub fn finish_block(&self, batch: &BatchRef<'_>, block: u32) {
         let Some(block) = batch.blocks.get(block as usize) else { return };
         for &index in batch.block_instrs(block) {
-            let instr = &batch.instrs[index as usize];
-            if !instr.opcode.is_system() {
+            let Some(instr) = batch.instrs.get(index as usize).filter(|instr| instr.opcode.is_system()) else {
                 continue;
-            }
+            };
             let view = instr.operands().first().and_then(|operand| operand.as_view());
             let Some(base) = view.and_then(|view| batch.base_of(view)) else { continue };
-            // The only failure is a base that is known under another type, which has no data to manage.
-            let _ = match instr.opcode {
-                Opcode::Sync => {
-                    self.sync(base);
-                    Ok(())
-                }
-                Opcode::Free => self.with(|arrays| arrays.free(base)),
-                Opcode::Discard => self.with(|arrays| arrays.discard(base)),
-                _ => Ok(()),
+            let action = match instr.opcode {
+                Opcode::Sync => retire::SYNC,
+                Opcode::Free => retire::FREE,
+                Opcode::Discard => retire::DISCARD,
+                _ => continue,
             };
+            // The only failure is a base that is known under another type, which has no data to manage.
+            let _ = self.retire_base(base, action);
         }
     }
+
+    /// Carries out SYNC, FREE or DISCARD on a base.
+    pub fn retire_base(&self, base: &Base, action: u32) -> Result<()> {
+        match action {
+            retire::SYNC => {
+                if !self.begin_sync(base, None) {
+                    self.sync(base);
+                }
+                Ok(())
+            }
+            retire::FREE => self.with(|arrays| arrays.free(base)),
+            retire::DISCARD => self.with(|arrays| arrays.discard(base)),
+            _ => Err(Error::new(status::ARGUMENT, format!("retire: there is no action {action}"))),
+        }
+    }
+
+    /// Takes a base out of all spaces.
+    pub fn detach_everywhere(&self, base: &Base) -> Result<()> {
+        for space in self.with(|arrays| arrays.spaces_of(base)) {
+            self.detach(base, space)?;
+        }
+        Ok(())
+    }
+
+    /// Lends a base's data to the application.
+    pub fn export(&self, base: &Base, request: &ExportRequest) -> Result<Export> {
+        loop {
+            let loan = self.lend(base, HOST_SPACE, access::READ)?;
+            let exported = self.with(|arrays| {
+                // A device may have written to the base since.
+                let valid = arrays.residency(base).host == 1;
+                let exported = valid.then(|| arrays.export(base, request.mode));
+                arrays.release(loan.token);
+                exported
+            });
+            if let Some(exported) = exported {
+                return exported;
+            }
+        }
+    }
+}
+
+/// The description of a view that lives on this side.
+fn view_spec(view: &View) -> ViewSpec {
+    let (shape, stride) = (view.shape().as_ptr(), view.stride().as_ptr());
+    ViewSpec { start: view.start(), shape, stride, rank: view.rank() as u32 }
+}
+
+/// The result of an engine's function.
+fn checked(code: Status, record: &ErrorRecord) -> Result<()> {
+    if code == status::OK { Ok(()) } else { Err(Error::read(code, record)) }
+}
+
+/// Copies from an engine's space to host memory.
+fn run_transfer(transfer: &Transfer) -> Result<()> {
+    let operations = &transfer.operations;
+    let mut record = ErrorRecord::empty();
+    let Some((base, view)) = &transfer.part else {
+        // SAFETY: the attachment is referenced, so its functions work, and the buffer has these bytes.
+        let code = unsafe {
+            (operations.to_host)(operations.context, transfer.handle, transfer.data.cast(), transfer.bytes, &mut record)
+        };
+        return checked(code, &record);
+    };
+    if let Some(read) = operations.read {
+        let (stride, rank) = dense(view, base.dtype().size() as i64);
+        // SAFETY: the buffer has room for the view's elements, which lie densely.
+        let memory = unsafe { HostMemory::new(transfer.data, &stride[..rank]) };
+        // SAFETY: the attachment is referenced, so its functions work; the pointers live through the call.
+        let code = unsafe { read(operations.context, transfer.handle, base, &view_spec(view), &memory, &mut record) };
+        return checked(code, &record);
+    }
+    let bytes = base.bytes() as usize;
+    let mut whole: Vec<u8> = Vec::new();
+    let short = |_| Error::new(status::MEMORY, format!("out of memory: {bytes} bytes for a copy of base {}", base.id));
+    whole.try_reserve_exact(bytes).map_err(short)?;
+    // SAFETY: the vector has room for these bytes, the whole base; the view was checked against it.
+    unsafe {
+        let data = whole.as_mut_ptr();
+        let code = (operations.to_host)(operations.context, transfer.handle, data.cast(), bytes, &mut record);
+        checked(code, &record)?;
+        gather(view, base.dtype().size(), data, transfer.data);
+    }
+    Ok(())
+}
+
+/// Byte strides of C order, and how many there are.
+fn dense(view: &View, size: i64) -> ([i64; bh_bytecode::MAX_RANK], usize) {
+    let mut stride = [0; bh_bytecode::MAX_RANK];
+    let mut step = size;
+    for dim in (0..view.rank()).rev() {
+        stride[dim] = step;
+        step *= view.shape()[dim].max(1);
+    }
+    (stride, view.rank())
+}
+
+/// Copies a part of an attachment within its space; returns the copy's handle.
+fn run_clone(clone: &SpaceCopy) -> Result<*mut c_void> {
+    let (base, view) = &clone.part;
+    let Some(function) = clone.operations.clone else {
+        return Err(Error::new(status::UNSUPPORTED, "the engine cannot copy within its memory"));
+    };
+    let mut record = ErrorRecord::empty();
+    let mut copy = ptr::null_mut();
+    // SAFETY: the attachment is referenced, so its functions work; the pointers live through the call.
+    let code =
+        unsafe { function(clone.operations.context, clone.handle, base, &view_spec(view), &mut copy, &mut record) };
+    checked(code, &record)?;
+    if copy.is_null() {
+        return Err(Error::new(status::DEVICE, "an engine made a copy without a handle"));
+    }
+    Ok(copy)
+}
+
+/// A view and a place in host memory have to fit the base and each other.
+fn check_region(base: &Base, view: &View, memory: &HostMemory, what: &str) -> Result<()> {
+    if !view.fits(base.len) {
+        return Err(Error::new(status::BOUNDS, format!("{what}: the view leaves base {}", base.id)));
+    }
+    if memory.stride().len() != view.rank() {
+        let (found, wanted) = (memory.stride().len(), view.rank());
+        return Err(Error::new(status::ARGUMENT, format!("{what}: {found} strides for {wanted} dimensions")));
+    }
+    Ok(())
 }
 
 impl RegistryService for ArrayRegistry {
@@ -147,13 +301,15 @@ impl RegistryService for ArrayRegistry {
     }
 
     fn alias(&self, alias: &Base, base: &Base, view: &View) -> Result<()> {
-        // The base is brought to host memory first, unless it is lost.
-        let loan = self.lend(base, HOST_SPACE, access::READ)?;
-        self.with(|arrays| {
-            let outcome = arrays.alias(alias, base, view);
-            arrays.release(loan.token);
-            outcome
-        })
+        loop {
+            match self.with(|arrays| arrays.alias(alias, base, view))? {
+                Aliased::Done => return Ok(()),
+                Aliased::NeedsHost => {
+                    let loan = self.lend(base, HOST_SPACE, access::READ)?;
+                    self.with(|arrays| arrays.release(loan.token));
+                }
+            }
+        }
     }
 
     fn attach(
@@ -173,5 +329,77 @@ impl RegistryService for ArrayRegistry {
 
     fn block_done(&self, batch: &BatchRef<'_>, block: u32) {
         self.finish_block(batch, block);
+    }
+
+    fn retire(&self, base: &Base, action: u32) -> Result<()> {
+        self.retire_base(base, action)
+    }
+
+    fn detach(&self, base: &Base, space: u32) -> Result<()> {
+        loop {
+            match self.with(|arrays| arrays.detach(base, space))? {
+                Detached::Done => return Ok(()),
+                Detached::NeedsHost(only) => {
+                    let loan = self.lend(&only, HOST_SPACE, access::READ)?;
+                    self.with(|arrays| arrays.release(loan.token));
+                }
+            }
+        }
+    }
+
+    fn residency(&self, base: &Base) -> Residency {
+        self.with(|arrays| arrays.residency(base))
+    }
+
+    fn read(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        check_region(base, view, memory, "read")?;
+        if let Some((loan, operations)) = self.with(|arrays| arrays.lend_attachment(base)) {
+            let outcome = operations.read.map(|read| {
+                let mut record = ErrorRecord::empty();
+                // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
+                let code = unsafe { read(operations.context, loan.data, base, &view_spec(view), memory, &mut record) };
+                checked(code, &record)
+            });
+            self.with(|arrays| arrays.release(loan.token));
+            if let Some(outcome) = outcome {
+                self.region_reads.add(1);
+                self.region_read_bytes.add(view.len() as u64 * base.dtype().size() as u64);
+                return outcome;
+            }
+        }
+        let loan = self.lend(base, HOST_SPACE, access::READ)?;
+        // SAFETY: the loan holds the whole base, which the view fits; the caller vouches for its memory.
+        unsafe { strided::load(base.dtype(), view, loan.data.cast(), memory) };
+        self.with(|arrays| arrays.release(loan.token));
+        Ok(())
+    }
+
+    fn write(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        check_region(base, view, memory, "write")?;
+        let whole = view.len() == base.len;
+        if !whole && let Some(space) = self.with(|arrays| arrays.writable_space(base)) {
+            let loan = self.lend(base, space, access::WRITE)?;
+            if !loan.data.is_null() {
+                let operations = self.with(|arrays| arrays.operations_of(&loan));
+                let mut record = ErrorRecord::empty();
+                let code = operations.and_then(|operations| {
+                    let write = operations.write?;
+                    // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
+                    Some(unsafe { write(operations.context, loan.data, base, &view_spec(view), memory, &mut record) })
+                });
+                self.with(|arrays| arrays.release(loan.token));
+                if let Some(code) = code {
+                    self.region_writes.add(1);
+                    self.region_write_bytes.add(view.len() as u64 * base.dtype().size() as u64);
+                    return checked(code, &record);
+                }
+            }
+        }
+        let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
+        let loan = self.lend(base, HOST_SPACE, mode)?;
+        // SAFETY: the loan holds the whole base, which the view fits; the caller vouches for its memory.
+        unsafe { strided::store(base.dtype(), view, loan.data.cast(), memory) };
+        self.with(|arrays| arrays.release(loan.token));
+        Ok(())
     }
 }

@@ -117,7 +117,7 @@ fn wrong_libraries_are_refused_with_their_name() {
     assert!(error.text.contains(&format!("'{library}' was built for ABI version 42")), "{error}");
     let (library, error) = load_error(2);
     assert_eq!(error.status, status::VERSION);
-    assert!(error.text.contains(&format!("'{library}' does not serve ABI version 1")), "{error}");
+    assert!(error.text.contains(&format!("'{library}' does not serve ABI version 2")), "{error}");
     let (library, error) = load_error(8);
     assert_eq!(error.status, status::VERSION);
     assert!(error.text.contains(&library) && error.text.contains("7 bytes"), "{error}");

@@ -175,7 +175,7 @@ fn numbers() -> String {
         "    BH_OP_FIRST_EXTENSION = {} /* Extension methods have numbers from here on. */\n}};\n",
         Opcode::FIRST_EXTENSION
     );
-    text + "typedef uint16_t bh_opcode;\n\ntypedef struct bh_child bh_child;\ntypedef struct bh_component_table bh_component_table;\n\n// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.\ntypedef void (*bh_release_function)(void *argument, void *data);\n\n// What `bh_host_table.progress` calls. It may not call components.\ntypedef void (*bh_progress_function)(void *argument);\n\n"
+    text + "typedef uint16_t bh_opcode;\n\nstruct bh_child;\nstruct bh_component_table;\n\n// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.\ntypedef void (*bh_release_function)(void *argument, void *data);\n\n// What `bh_host_table.progress` calls. It may not call components.\ntypedef void (*bh_progress_function)(void *argument);\n\n"
 }
 
 fn types(root: &Path) -> Result<String, String> {
@@ -207,7 +207,8 @@ fn types(root: &Path) -> Result<String, String> {
     let mut written = Vec::new();
     bindings.write(&mut written);
     let text = String::from_utf8(written).map_err(|error| error.to_string())?;
-    Ok(text)
+    // Its struct comes after these types.
+    Ok(text.replace("const bh_component_table *", "const struct bh_component_table *"))
 }
 
 /// The text with Rust's names and references in comments replaced.

@@ -12,7 +12,7 @@ const WIDTH: usize = 110;
 
 const HEAD: &str = "
 // The functions and facts of a component. Null functions forward to the first child.
-struct bh_component_table {
+typedef struct bh_component_table {
     // Bytes of this struct, for growth.
     size_t struct_size;
     // The `BH_ABI_VERSION` it was built for.
@@ -51,7 +51,7 @@ macro_rules! table_in_c {
                 parameters.push("bh_error_record *error".into());
                 function(&mut text, stringify!($name), &parameters);
             )*
-            text + "};\n"
+            text + "} bh_component_table;\n"
         }
     };
 }

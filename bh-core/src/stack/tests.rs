@@ -132,7 +132,7 @@ fn tables_of_other_versions_and_damaged_ones_are_refused() {
         refuse(ComponentTable { abi_version: 99, ..nothing() }),
         (
             status::VERSION,
-            "test.toml:2: library 'bh_odd' was built for ABI version 99, but this bh has ABI version 1; rebuild one of \
+            "test.toml:2: library 'bh_odd' was built for ABI version 99, but this bh has ABI version 2; rebuild one of \
              them"
                 .to_owned()
         )

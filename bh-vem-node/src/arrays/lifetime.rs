@@ -4,7 +4,7 @@ use super::Arrays;
 use super::state::{Leak, State, state_of};
 use crate::buffer::NONE;
 use bh_bytecode::Base;
-use bh_core::abi::{Adoption, Loan, status};
+use bh_core::abi::{Adoption, Loan, adopt, status};
 use bh_core::error::{Error, Result};
 
 impl Arrays {
@@ -26,6 +26,9 @@ impl Arrays {
     pub fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
         let data = adoption.data().cast::<u8>();
         let (release, argument) = adoption.release();
+        if adoption.mode() > adopt::IMMUTABLE {
+            return Err(Error::new(status::ARGUMENT, format!("adopt: there is no mode {}", adoption.mode())));
+        }
         if data.is_null() && base.len > 0 {
             return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
         }
@@ -36,15 +39,23 @@ impl Arrays {
         self.drop_data(base, false)?;
         let state = state_of(&mut self.bases, base)?;
         state.poison = None;
-        state.adopted = true;
+        state.adopted = adoption.mode() == adopt::SHARED;
         state.host_valid = true;
         state.version = state.version.wrapping_add(1);
         state.buffer = self.buffers.adopt(data, state.bytes(), release, argument);
+        // Nobody ever writes to immutable memory.
+        self.buffers.get(state.buffer).guards = u32::from(adoption.mode() == adopt::IMMUTABLE);
         Ok(())
     }
 
     /// Counts the reasons why a base's memory must stay.
     pub fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
+        let state = state_of(&mut self.bases, base)?;
+        let index = state.buffer;
+        if pinned && !state.is_fixed() && index != NONE && self.buffers.get(index).guards > 0 {
+            // What may be written to at any time is not what others rely on.
+            self.leave_guarded(base.id, false)?;
+        }
         let state = state_of(&mut self.bases, base)?;
         match (pinned, state.pins) {
             (true, _) => state.pins += 1,

@@ -33,8 +33,19 @@ impl Hasher for IdHasher {
 
 /// A lazy copy: the content is that of a view of a version of another base.
 pub struct Alias {
-    pub source: u32,
+    pub source: Source,
+    /// The base that it was made from, which may be gone.
+    pub of: Base,
     pub view: View,
+}
+
+/// The version of another base that an alias shows a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// In a host buffer.
+    Buffer(u32),
+    /// In an engine's space: the space and the attachment.
+    Attachment(u32, u32),
 }
 
 /// What is known about a base.
@@ -102,12 +113,27 @@ pub struct Transfer {
     pub operations: AttachmentOps,
     pub data: *mut u8,
     pub bytes: usize,
+    /// The base, and the view of the attachment that is copied densely; the whole if there is none.
+    pub part: Option<(Base, View)>,
+}
+
+/// A copy of a part of an attachment within its space, to be made with the registry unlocked.
+pub struct SpaceCopy {
+    pub id: u64,
+    pub version: u32,
+    pub space: u32,
+    pub attachment: u32,
+    pub handle: *mut c_void,
+    pub operations: AttachmentOps,
+    pub part: (Base, View),
 }
 
 /// What comes next in an `acquire`.
 pub enum Step {
     /// It is done.
     Ready(Loan),
+    /// Make this copy within a space, finish it, and try again.
+    Clone(SpaceCopy),
     /// Make this transfer, finish it, and try again.
     Transfer(Transfer),
     /// Another thread is transferring the base; try again when it is done.

@@ -1,15 +1,23 @@
-//! Versions and copies of a base: renames, lazy copies of parts (aliases), and copies in engines' spaces.
+//! Versions of a base: renames and lazy copies of parts (aliases), in host memory and in engines' spaces.
 
 use super::Arrays;
-use super::state::{Alias, Transfer, state_of, unknown};
+use super::state::{Alias, Source, SpaceCopy, Step, Transfer, state_of, unknown};
 use crate::buffer::NONE;
 use crate::copy::gather;
 use crate::loans::Lent;
 use bh_bytecode::{Base, View};
-use bh_core::abi::{AttachmentOps, Fresh, HOST_SPACE, status};
+use bh_core::abi::{Fresh, status};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 use std::ptr;
+
+/// What to do about a new alias.
+pub enum Aliased {
+    /// It is made.
+    Done,
+    /// The source has to be in host memory first.
+    NeedsHost,
+}
 
 impl Arrays {
     /// Gives every alias of a buffer its own memory.
@@ -20,12 +28,13 @@ impl Arrays {
         Ok(())
     }
 
-    /// Turns an alias into an array of its own.
+    /// Turns an alias of a host buffer into an array of its own.
     pub(super) fn materialise(&mut self, id: u64) -> Result<()> {
         let Some(state) = self.bases.get_mut(&id) else { return Ok(()) };
         let Some(alias) = &state.alias else { return Ok(()) };
+        let Source::Buffer(source) = alias.source else { return Ok(()) };
         let target = self.buffers.allocate(state.bytes(), false)?;
-        let source = self.buffers.get(alias.source).data;
+        let source = self.buffers.get(source).data;
         let data = self.buffers.get(target).data;
         // SAFETY: the view was checked against the source buffer, which the alias keeps alive; the target has the
         // alias's size, which equals the view's.
@@ -41,54 +50,25 @@ impl Arrays {
     /// Forgets that a base is an alias.
     pub(super) fn drop_alias(&mut self, id: u64) {
         let Some(alias) = self.bases.get_mut(&id).and_then(|state| state.alias.take()) else { return };
-        self.buffers.get(alias.source).aliases.retain(|&other| other != id);
-        self.buffers.unref(alias.source);
+        match alias.source {
+            Source::Buffer(index) => {
+                self.buffers.get(index).aliases.retain(|&other| other != id);
+                self.buffers.unref(index);
+            }
+            Source::Attachment(_, index) => {
+                self.buffers.attachment_aliases(index).retain(|&other| other != id);
+                self.buffers.unref_attachment(index);
+            }
+        }
         self.spare_alias = Some(alias);
     }
 
-    /// Drops the copies in engines' spaces, but for one space.
-    pub(super) fn drop_attachments(&mut self, id: u64, keep: Option<u32>) {
-        let Some(state) = self.bases.get_mut(&id) else { return };
-        let buffers = &mut self.buffers;
-        state.attachments.retain(|&(space, index)| {
-            let kept = keep == Some(space);
-            if !kept {
-                buffers.unref_attachment(index);
-            }
-            kept
-        });
-    }
-
-    /// The host buffer no longer holds the current values: it goes, unless it must stay where it is.
-    pub(super) fn make_host_stale(&mut self, id: u64) -> Result<()> {
-        self.drop_alias(id);
-        let Some(state) = self.bases.get_mut(&id) else { return Ok(()) };
-        state.version = state.version.wrapping_add(1);
-        let (index, fixed, was_valid) = (state.buffer, state.is_fixed(), state.host_valid);
-        if index == NONE {
-            return Ok(());
-        }
-        if fixed {
-            // A later transfer will write here.
-            if was_valid {
-                self.copy_out_aliases(index)?;
-            }
-        } else {
-            self.buffers.unref(index);
-        }
-        if let Some(state) = self.bases.get_mut(&id) {
-            state.host_valid = false;
-            if !fixed {
-                state.buffer = NONE;
-            }
-        }
-        Ok(())
-    }
-
-    /// Prepares the copy of a device's data to the host.
-    pub(super) fn begin_transfer(&mut self, id: u64) -> Result<Transfer> {
+    /// Brings an alias of an attachment to host memory, where it becomes an array of its own.
+    pub(super) fn begin_alias_transfer(&mut self, id: u64) -> Result<Transfer> {
         let Some(state) = self.bases.get_mut(&id) else { return Err(unknown(id)) };
-        let Some(&(_, attachment)) = state.attachments.first() else { return Err(unknown(id)) };
+        let Some(alias) = &state.alias else { return Err(unknown(id)) };
+        let Source::Attachment(_, attachment) = alias.source else { return Err(unknown(id)) };
+        let part = Some((alias.of, alias.view));
         if state.buffer == NONE {
             state.buffer = self.buffers.allocate(state.bytes(), false)?;
         }
@@ -98,20 +78,47 @@ impl Arrays {
         let buffer = self.buffers.get(index);
         buffer.refs += 1;
         let (data, bytes) = (buffer.data, buffer.bytes);
-        Ok(Transfer { id, version, buffer: index, attachment, handle, operations, data, bytes })
+        Ok(Transfer { id, version, buffer: index, attachment, handle, operations, data, bytes, part })
     }
 
-    /// Ends a transfer; the host buffer is valid unless the base changed meanwhile or the transfer failed.
-    pub fn end_transfer(&mut self, transfer: &Transfer, success: bool) {
-        if let Some(state) = self.bases.get_mut(&transfer.id) {
+    /// Makes an alias of an attachment an array of its own: in its space, or in host memory if it cannot be copied there.
+    pub(super) fn begin_clone(&mut self, id: u64) -> Result<Step> {
+        let Some(state) = self.bases.get_mut(&id) else { return Err(unknown(id)) };
+        let Some(alias) = &state.alias else { return Err(unknown(id)) };
+        let Source::Attachment(space, attachment) = alias.source else { return Err(unknown(id)) };
+        if state.transferring {
+            return Ok(Step::Wait);
+        }
+        if self.buffers.operations(attachment).clone.is_none() {
+            return self.begin_alias_transfer(id).map(Step::Transfer);
+        }
+        let part = (alias.of, alias.view);
+        state.transferring = true;
+        let version = state.version;
+        let (handle, operations) = self.buffers.ref_attachment(attachment);
+        Ok(Step::Clone(SpaceCopy { id, version, space, attachment, handle, operations, part }))
+    }
+
+    /// Ends a clone; its handle goes to the alias, unless that changed meanwhile.
+    pub fn end_clone(&mut self, clone: &SpaceCopy, handle: Option<*mut c_void>) {
+        let mut current = false;
+        if let Some(state) = self.bases.get_mut(&clone.id) {
             state.transferring = false;
-            if success && state.buffer == transfer.buffer && state.version == transfer.version {
-                state.host_valid = true;
+            current = state.version == clone.version && state.alias.is_some();
+        }
+        if let Some(handle) = handle {
+            self.alias_clones.add(1);
+            let index = self.buffers.attach(handle, clone.operations);
+            if current {
+                self.drop_alias(clone.id);
+                if let Some(state) = self.bases.get_mut(&clone.id) {
+                    state.attachments.push((clone.space, index));
+                }
+            } else {
+                self.buffers.unref_attachment(index);
             }
         }
-        self.to_host.add(1);
-        self.buffers.unref(transfer.buffer);
-        self.buffers.unref_attachment(transfer.attachment);
+        self.buffers.unref_attachment(clone.attachment);
     }
 
     /// A second buffer for a base.
@@ -152,16 +159,20 @@ impl Arrays {
         if self.buffers.get(index).bytes != state.bytes() {
             return Err(Error::new(status::ARGUMENT, format!("rename of base {}: the buffer's size differs", base.id)));
         }
+        let (old, fixed, bytes) = (state.buffer, state.is_fixed(), state.bytes());
+        if fixed && old != NONE {
+            // This may fail, so it comes before anything changes.
+            self.copy_out_aliases(old)?;
+        }
+        let state = state_of(&mut self.bases, base)?;
         state.version = state.version.wrapping_add(1);
         state.poison = None;
         self.renames.add(1);
         self.drop_alias(base.id);
         self.drop_attachments(base.id, None);
         let Some(state) = self.bases.get_mut(&base.id) else { return Ok(()) };
-        let (old, fixed, bytes) = (state.buffer, state.is_fixed(), state.bytes());
         if fixed && old != NONE {
             state.host_valid = true;
-            self.copy_out_aliases(old)?;
             let (from, to) = (self.buffers.get(index).data, self.buffers.get(old).data);
             // SAFETY: two live buffers of this size.
             unsafe { ptr::copy_nonoverlapping(from, to, bytes) };
@@ -173,8 +184,8 @@ impl Arrays {
         Ok(())
     }
 
-    /// Makes a base a lazy copy of a view of another one, which must be valid on the host.
-    pub fn alias(&mut self, alias: &Base, base: &Base, view: &View) -> Result<()> {
+    /// Makes a base a lazy copy of a view of another one, where that one's data is.
+    pub fn alias(&mut self, alias: &Base, base: &Base, view: &View) -> Result<Aliased> {
         let refuse = |text: &str| Err(Error::new(status::ARGUMENT, format!("alias of base {}: {text}", base.id)));
         if alias.id == base.id {
             return refuse("it cannot be its own alias");
@@ -183,15 +194,32 @@ impl Arrays {
             return refuse("type, length or view do not fit");
         }
         let source = state_of(&mut self.bases, base)?;
-        let (index, valid, is_alias) = (source.buffer, source.host_valid, source.alias.is_some());
-        if is_alias || !valid || index == NONE {
-            return refuse("its data is not in host memory");
+        if let Some(error) = &source.poison {
+            return Err((**error).clone());
+        }
+        if source.alias.is_some() {
+            return Ok(Aliased::NeedsHost);
+        }
+        let found = if source.host_valid && source.buffer != NONE {
+            Source::Buffer(source.buffer)
+        } else if let Some(&(space, index)) = source.attachments.first() {
+            let operations = self.buffers.operations(index);
+            if operations.clone.is_none() && operations.read.is_none() {
+                return Ok(Aliased::NeedsHost);
+            }
+            Source::Attachment(space, index)
+        } else {
+            return Ok(Aliased::NeedsHost);
+        };
+        let target = state_of(&mut self.bases, alias)?;
+        if target.is_fixed() && !matches!(found, Source::Buffer(_)) {
+            return Ok(Aliased::NeedsHost);
         }
         self.drop_data(alias, false)?;
         let state = state_of(&mut self.bases, alias)?;
         state.poison = None;
         state.version = state.version.wrapping_add(1);
-        if state.buffer != NONE {
+        if let (Source::Buffer(index), true) = (found, state.buffer != NONE) {
             // The alias must stay where it is: copy now.
             let (target, size) = (state.buffer, state.dtype.size());
             state.host_valid = true;
@@ -199,9 +227,9 @@ impl Arrays {
             let (from, to) = (self.buffers.get(index).data, self.buffers.get(target).data);
             // SAFETY: the view fits the source buffer, and the target has as many elements.
             unsafe { gather(view, size, from, to) };
-            return Ok(());
+            return Ok(Aliased::Done);
         }
-        let made = Alias { source: index, view: *view };
+        let made = Alias { source: found, of: *base, view: *view };
         state.alias = Some(match self.spare_alias.take() {
             Some(mut spare) => {
                 *spare = made;
@@ -209,41 +237,17 @@ impl Arrays {
             }
             None => Box::new(made),
         });
-        let buffer = self.buffers.get(index);
-        buffer.refs += 1;
-        buffer.aliases.push(alias.id);
-        Ok(())
-    }
-
-    /// Registers a copy in an engine's space.
-    pub fn attach(
-        &mut self,
-        base: &Base,
-        space: u32,
-        handle: *mut c_void,
-        exclusive: bool,
-        operations: AttachmentOps,
-    ) -> Result<()> {
-        if space == HOST_SPACE || space > self.spaces {
-            return Err(Error::new(status::ARGUMENT, format!("attach: there is no memory space {space}")));
-        }
-        let state = state_of(&mut self.bases, base)?;
-        if exclusive {
-            state.poison = None;
-            // This may fail, so it comes before the registry takes the handle.
-            self.make_host_stale(base.id)?;
-            self.drop_attachments(base.id, Some(space));
-        }
-        let state = state_of(&mut self.bases, base)?;
-        let held = state.attachments.iter_mut().find(|(at, _)| *at == space);
-        match held {
-            Some((_, index)) if self.buffers.handle(*index) == handle => {}
-            Some((_, index)) => {
-                let old = std::mem::replace(index, self.buffers.attach(handle, operations));
-                self.buffers.unref_attachment(old);
+        match found {
+            Source::Buffer(index) => {
+                let buffer = self.buffers.get(index);
+                buffer.refs += 1;
+                buffer.aliases.push(alias.id);
             }
-            None => state.attachments.push((space, self.buffers.attach(handle, operations))),
+            Source::Attachment(_, index) => {
+                self.buffers.ref_attachment(index);
+                self.buffers.attachment_aliases(index).push(alias.id);
+            }
         }
-        Ok(())
+        Ok(Aliased::Done)
     }
 }

@@ -1,6 +1,7 @@
 //! The registry's rules, seen from engines and from the program.
 
 mod fake;
+mod regions;
 
 use bh_bytecode::{Batch, Instr, Opcode, Operand, View};
 use bh_core::abi::{Adoption, HOST_SPACE, ReleaseFn, access, adopt, memory, status};
