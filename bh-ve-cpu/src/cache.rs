@@ -7,22 +7,21 @@
 use crate::overlap::Group;
 use crate::plan::BlockPlan;
 use crate::sweep::SweepPlans;
-use bh_bytecode::{Batch, BatchRef, Constant, Instr, Operand};
+use bh_bytecode::cache::{Cache, Key};
+use bh_bytecode::{BatchRef, Constant, Instr, Operand};
 use std::collections::HashMap;
 
-/// The most batches that are kept, and the most instructions in all of them.
-const BATCHES: usize = 64;
-const INSTRUCTIONS: usize = 1 << 18;
+/// Bytes that the plans of a block and of an instruction take, about: programs before and in sweeps.
+const BLOCK_BYTES: usize = 2 << 10;
+const INSTR_BYTES: usize = 512;
 
-struct Entry {
-    hash: u64,
-    batch: Batch,
+/// Plans that fit some values of constants.
+struct Variant {
     /// Constants that the plans take to be equal: each with the first one of its value.
     same: Vec<(u32, u32)>,
     /// The instructions with the first constant of each value.
     instrs: Vec<Instr>,
     plans: Plans,
-    used: u64,
 }
 
 /// The plans of a batch.
@@ -36,51 +35,61 @@ pub(crate) struct Plans {
     pub(crate) groups: Option<Vec<Group>>,
 }
 
-/// The plans of recent batches.
-#[derive(Default)]
+/// The plans of recent batches, for so many bytes of them.
 pub(crate) struct PlanCache {
-    entries: Vec<Entry>,
-    clock: u64,
+    cache: Cache<Vec<Variant>>,
+    words: Vec<u64>,
+    /// The plans of the last batch, if they are too large for the cache.
+    large: Vec<Variant>,
 }
 
 impl PlanCache {
+    /// A cache for plans of so many bytes, about.
+    pub(crate) fn new(most_bytes: usize) -> PlanCache {
+        PlanCache { cache: Cache::new(most_bytes), words: Vec::new(), large: Vec::new() }
+    }
+
     /// The plans of a batch, and the instructions to plan and run it with. Returns whether plans for it were known.
     pub(crate) fn plans(&mut self, batch: &BatchRef<'_>) -> (&mut Plans, &[Instr], bool) {
-        self.clock += 1;
-        let hash = hash(batch);
-        let holds = |&&(a, b): &&(u32, u32)| batch.constants[a as usize] == batch.constants[b as usize];
-        let is_known = |entry: &&Entry| entry.hash == hash && equal(&entry.batch.as_ref(), batch);
-        let fits = |&(_, entry): &(usize, &Entry)| is_known(&entry) && entry.same.iter().all(|pair| holds(&pair));
-        let found = self.entries.iter().enumerate().filter(fits).max_by_key(|(_, entry)| entry.same.len());
+        write_key(batch, &mut self.words);
+        let key = Key::of_words(&self.words);
+        let holds = |&(a, b): &(u32, u32)| batch.constants[a as usize] == batch.constants[b as usize];
+        let fits = |&(_, variant): &(usize, &Variant)| variant.same.iter().all(holds);
+        let known = self.cache.get(&key);
+        let variants = known.as_ref().map_or(&[][..], |variants| variants);
+        let found = variants.iter().enumerate().filter(fits).max_by_key(|(_, variant)| variant.same.len());
         let found = found.map(|(at, _)| at);
-        let at = found.unwrap_or_else(|| {
-            let known = self.entries.iter().filter(is_known);
-            let still = known.map(|entry| entry.same.iter().filter(holds).copied().collect::<Vec<_>>());
-            let same = still.min_by_key(Vec::len).unwrap_or_else(|| equal_constants(batch.constants));
-            self.make_room(batch.instrs.len());
-            let blocks = (0..batch.blocks.len()).map(|_| None).collect();
-            let plans = Plans { blocks, sweeps: None, groups: None };
-            let instrs = with_first_constants(batch, &same);
-            self.entries.push(Entry { hash, batch: batch.to_owned(), same, instrs, plans, used: 0 });
-            self.entries.len() - 1
-        });
-        let entry = &mut self.entries[at];
-        entry.used = self.clock;
-        (&mut entry.plans, &entry.instrs, found.is_some())
+        if let Some(at) = found {
+            // The borrow of the first look cannot be handed out where another one may follow.
+            let variant = &mut self.cache.get(&key).map_or(&mut self.large, |variants| variants)[at];
+            return (&mut variant.plans, &variant.instrs, true);
+        }
+        let still = variants.iter().map(|variant| variant.same.iter().copied().filter(holds).collect::<Vec<_>>());
+        let same = still.min_by_key(Vec::len).unwrap_or_else(|| equal_constants(batch.constants));
+        let mut variants = known.map(std::mem::take).unwrap_or_default();
+        let plans = Plans { blocks: (0..batch.blocks.len()).map(|_| None).collect(), ..Plans::default() };
+        variants.push(Variant { instrs: with_first_constants(batch, &same), same, plans });
+        let bytes = variants.len() * plan_bytes(batch);
+        let kept = match self.cache.insert(&key, variants, bytes, batch.instrs.len() as u64) {
+            Ok(variants) => variants,
+            Err(variants) => {
+                self.large = variants;
+                &mut self.large
+            }
+        };
+        let variant = kept.last_mut().expect("one was pushed above");
+        (&mut variant.plans, &variant.instrs, false)
     }
 
     /// Forgets which blocks may run at the same time, as that depends on the number of threads.
     pub(crate) fn forget_groups(&mut self) {
-        self.entries.iter_mut().for_each(|entry| entry.plans.groups = None);
+        self.cache.values_mut().flatten().for_each(|variant| variant.plans.groups = None);
     }
+}
 
-    fn make_room(&mut self, instructions: usize) {
-        let mut total: usize = self.entries.iter().map(|entry| entry.batch.instrs.len()).sum();
-        while self.entries.len() >= BATCHES || (total + instructions > INSTRUCTIONS && !self.entries.is_empty()) {
-            let oldest = (0..self.entries.len()).min_by_key(|&at| self.entries[at].used).unwrap_or(0);
-            total -= self.entries.swap_remove(oldest).batch.instrs.len();
-        }
-    }
+/// Bytes of the plans of a batch, about, with its instructions.
+fn plan_bytes(batch: &BatchRef<'_>) -> usize {
+    batch.blocks.len() * BLOCK_BYTES + batch.instrs.len() * (INSTR_BYTES + size_of::<Instr>())
 }
 
 /// The constants that are equal to earlier ones, each with the first of these.
@@ -105,58 +114,37 @@ fn with_first_constants(batch: &BatchRef<'_>, same: &[(u32, u32)]) -> Vec<Instr>
     instrs
 }
 
-/// The bytes of a table. All records are `repr(C)` without padding.
-fn bytes<T: Copy>(table: &[T]) -> &[u8] {
-    // SAFETY: the records of batches have explicit padding fields, so every byte is initialised.
-    unsafe { std::slice::from_raw_parts(table.as_ptr().cast(), size_of_val(table)) }
-}
-
-fn equal(a: &BatchRef<'_>, b: &BatchRef<'_>) -> bool {
-    a.bases.len() == b.bases.len()
-        && a.constants.len() == b.constants.len()
-        && bytes(a.instrs) == bytes(b.instrs)
-        && bytes(a.views) == bytes(b.views)
-        && bytes(a.dims) == bytes(b.dims)
-        && bytes(a.blocks) == bytes(b.blocks)
-        && bytes(a.block_instrs) == bytes(b.block_instrs)
-        && bytes(a.contracted) == bytes(b.contracted)
-        && bytes(a.renames) == bytes(b.renames)
-        && bytes(a.rename_views) == bytes(b.rename_views)
-        && a.bases.iter().zip(b.bases).all(|(a, b)| a.len == b.len && a.dtype == b.dtype && a.flags == b.flags)
-        && a.constants.iter().zip(b.constants).all(|(a, b)| a.dtype == b.dtype)
-}
-
-/// A quick hash of the tables that tell batches apart.
-fn hash(batch: &BatchRef<'_>) -> u64 {
-    let mut hash = Mixer([batch.instrs.len() as u64, batch.bases.len() as u64, 1, 2]);
-    hash.add(bytes(batch.instrs));
-    hash.add(bytes(batch.dims));
-    hash.add(bytes(batch.views));
-    hash.add(bytes(batch.block_instrs));
-    hash.finish()
-}
-
-/// Four independent multiplicative lanes; quality is no concern, as equal hashes are compared in full.
-struct Mixer([u64; 4]);
-
-impl Mixer {
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-
-    fn add(&mut self, bytes: &[u8]) {
-        let mut chunks = bytes.chunks_exact(32);
-        for chunk in &mut chunks {
-            for (lane, word) in self.0.iter_mut().zip(chunk.as_chunks::<8>().0) {
-                *lane = (*lane ^ u64::from_le_bytes(*word)).wrapping_mul(Self::FACTOR).rotate_left(29);
-            }
-        }
-        for (at, word) in chunks.remainder().chunks(8).enumerate() {
-            let mut padded = [0u8; 8];
-            padded[..word.len()].copy_from_slice(word);
-            self.0[at] = (self.0[at] ^ u64::from_le_bytes(padded)).wrapping_mul(Self::FACTOR).rotate_left(29);
-        }
+/// Writes down what tells batches apart: their tables, but for the identity of bases and the values of constants.
+fn write_key(batch: &BatchRef<'_>, words: &mut Vec<u64>) {
+    words.clear();
+    add_table(words, batch.instrs);
+    add_table(words, batch.views);
+    add_table(words, batch.dims);
+    add_table(words, batch.blocks);
+    add_table(words, batch.block_instrs);
+    add_table(words, batch.contracted);
+    add_table(words, batch.renames);
+    add_table(words, batch.rename_views);
+    words.push(batch.bases.len() as u64);
+    for base in batch.bases {
+        words.extend([base.len as u64, u64::from(base.dtype) | u64::from(base.flags) << 32]);
     }
+    words.push(batch.constants.len() as u64);
+    for constants in batch.constants.chunks(8) {
+        words.push(constants.iter().fold(0, |word, constant| word << 8 | u64::from(constant.dtype)));
+    }
+}
 
-    fn finish(&self) -> u64 {
-        self.0.iter().fold(0, |hash, lane| (hash ^ lane).wrapping_mul(Self::FACTOR).rotate_left(31))
+/// Appends the number of records of a table, and their bytes. All records are `repr(C)` without padding.
+fn add_table<T: Copy>(words: &mut Vec<u64>, table: &[T]) {
+    words.push(table.len() as u64);
+    // SAFETY: the records of batches have explicit padding fields, so every byte is initialised.
+    let bytes = unsafe { std::slice::from_raw_parts(table.as_ptr().cast::<u8>(), size_of_val(table)) };
+    let (whole, rest) = bytes.as_chunks::<8>();
+    words.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        words.push(u64::from_ne_bytes(last));
     }
 }

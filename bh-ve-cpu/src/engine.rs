@@ -7,14 +7,14 @@ use crate::cache::{PlanCache, Plans};
 use crate::overlap::{self, Group};
 use crate::plan::BlockPlan;
 use crate::run::Workers;
-use crate::settings::{KEYS, Overlap, Settings};
+use crate::settings::{Jit, KEYS, Overlap, Planning, Settings};
 use crate::sweep::{self, SweepPlan};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, capability, kind, status};
 use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
-use machine::Machine;
+use machine::{Machine, is_little};
 use std::ops::Range;
 
 /// The CPU engine.
@@ -34,6 +34,7 @@ pub struct Engine {
     saved_bytes: Counter,
     refused_sweeps: Counter,
     overlapped: Counter,
+    at_once: Counter,
 }
 
 impl Component for Engine {
@@ -47,7 +48,7 @@ impl Component for Engine {
             host,
             child: children.into_iter().next(),
             registry: None,
-            cache: PlanCache::default(),
+            cache: PlanCache::new(settings.plan_bytes),
             machine: Machine::new(settings.primitives(), Tier1::new(host, &settings), start(&settings, host)?),
             settings,
             kernels: host.counter("kernels"),
@@ -59,6 +60,7 @@ impl Component for Engine {
             saved_bytes: host.counter("bytes saved by sweeps"),
             refused_sweeps: host.counter("sweeps refused"),
             overlapped: host.counter("kernels overlapped"),
+            at_once: host.counter("kernels run at once"),
         })
     }
 
@@ -158,12 +160,19 @@ impl Component for Engine {
             self.plan_misses.add(1)
         }
         let count = batch.blocks.len();
+        let always = self.settings.overlap == Overlap::On;
+        let at_once = match self.settings.planning {
+            Planning::Direct => true,
+            Planning::Full => false,
+            // What has come before will come again, and what must be planned for its first time is asked for.
+            Planning::Auto => !known && !always && self.settings.jit != Jit::On && is_little(batch),
+        };
         let whole = blocks.is_empty()
             || (blocks.len() == count && blocks.iter().enumerate().all(|(at, &block)| at as u32 == block));
         let all = if blocks.is_empty() { count } else { 0 };
         let Plans { blocks: plans, sweeps, groups } = plans;
         let mut rest: &[SweepPlan] = &[];
-        if let (Some(bytes), true) = (self.settings.sweep_bytes, whole) {
+        if let (Some(bytes), true) = (self.settings.sweep_bytes, whole && !at_once) {
             if sweeps.is_none() {
                 let machine = &mut self.machine;
                 *sweeps = Some(sweep::plan(batch, bytes, machine.primitives, &mut machine.tier1)?);
@@ -174,9 +183,8 @@ impl Component for Engine {
             }
         }
         let overlaps = self.settings.overlap != Overlap::Off && self.machine.workers.threads() > 1;
-        let always = self.settings.overlap == Overlap::On;
         let mut together: &[Group] = &[];
-        if overlaps && whole && count > 1 {
+        if overlaps && whole && count > 1 && !at_once {
             if groups.is_none() && (known || always) {
                 *groups = find_groups(batch, plans, rest, &mut self.machine, self.margins, always);
             }
@@ -211,9 +219,15 @@ impl Component for Engine {
                 }
             }
             if block >= done || !whole {
-                let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
-                let result = plan.and_then(|plan| self.machine.block(&registry, batch, plan));
-                result.map_err(|error| place(error, batch, block))?;
+                let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+                let ran = if at_once { self.machine.direct(&registry, batch, instrs) } else { Ok(false) };
+                if ran.map_err(|error| place(error, batch, block))? {
+                    self.at_once.add(1);
+                } else {
+                    let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
+                    let result = plan.and_then(|plan| self.machine.block(&registry, batch, plan));
+                    result.map_err(|error| place(error, batch, block))?;
+                }
             }
             self.kernels.add(1);
             registry.block_done(batch, block);

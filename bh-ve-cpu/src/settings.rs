@@ -23,6 +23,8 @@ pub(crate) const KEYS: &[&str] = &[
     "sweep_bytes",
     "stream_bytes",
     "overlap",
+    "planning",
+    "plan_bytes",
     "jit",
     "jit_kernels",
     "jit_cache_dir",
@@ -39,6 +41,17 @@ pub(crate) enum Overlap {
     Auto,
     /// Wherever they may.
     On,
+}
+
+/// How much of a batch is planned before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Planning {
+    /// Everything, but nothing of little work that has not come before.
+    Auto,
+    /// Nothing that can run without a plan.
+    Direct,
+    /// Everything.
+    Full,
 }
 
 /// When kernels are compiled to machine code.
@@ -70,6 +83,10 @@ pub(crate) struct Settings {
     pub(crate) cache_bytes: i64,
     /// When kernels run at the same time.
     pub(crate) overlap: Overlap,
+    /// How much is planned.
+    pub(crate) planning: Planning,
+    /// Plans of batches are kept in so many bytes, about.
+    pub(crate) plan_bytes: usize,
     /// When kernels are compiled.
     pub(crate) jit: Jit,
     /// The most compiled kernels that are kept in memory.
@@ -90,6 +107,9 @@ const MOST_BYTES: i64 = 0x1_0000_0000_0000;
 /// Smaller outputs are likely to be read again while the last-level cache still has them: with grids of 32 MB, streaming
 /// cost a stencil half of its speed; with 512 MB it gained 40%.
 const STREAM_BYTES: u64 = 64 << 20;
+
+/// Plans of ten thousand batches of a few operations each.
+const PLAN_BYTES: usize = 128 << 20;
 
 impl Settings {
     /// A number of threads from its text.
@@ -132,6 +152,7 @@ impl Settings {
         let cache_bytes = bytes(host, "cache_bytes", 1..=MOST_BYTES, cache)?;
         let sweep_bytes = bytes(host, "sweep_bytes", 1..=MOST_BYTES, cache_bytes)?;
         let stream_bytes = bytes(host, "stream_bytes", 0..=u64::MAX, STREAM_BYTES)?;
+        let plan_bytes = bytes(host, "plan_bytes", 0..=usize::MAX, PLAN_BYTES)?;
         let sweep_bytes = match host.config("sweeps").as_deref() {
             None | Some("" | "auto") => Some(sweep_bytes),
             Some("off") => None,
@@ -142,6 +163,12 @@ impl Settings {
             Some("on") => Overlap::On,
             Some("off") => Overlap::Off,
             Some(text) => return wrong("overlap", text, "auto, on or off"),
+        };
+        let planning = match host.config("planning").as_deref() {
+            Some("auto") => Planning::Auto,
+            Some("direct") => Planning::Direct,
+            None | Some("" | "full") => Planning::Full,
+            Some(text) => return wrong("planning", text, "auto, direct or full"),
         };
         let jit = match host.config("jit").as_deref() {
             None | Some("" | "auto") => Jit::Auto,
@@ -166,6 +193,8 @@ impl Settings {
             stream_bytes,
             cache_bytes,
             overlap,
+            planning,
+            plan_bytes,
             jit,
             jit_kernels,
             jit_cache_dir,

@@ -226,6 +226,7 @@ fn wrong_values_of_keys_name_the_right_ones() {
         ("ve-cpu", "cache_bytes", "0", "auto or a size from 1 to 281474976710656 bytes, like 768KiB or 64MiB"),
         ("ve-cpu", "stream_bytes", "1MB", "auto or a size from 0 to 18446744073709551615 bytes, like 768KiB or 64MiB"),
         ("ve-cpu", "overlap", "yes", "auto, on or off"),
+        ("ve-cpu", "planning", "none", "auto, direct or full"),
         ("ve-cpu", "jit", "true", "auto, on or off"),
         ("ve-cpu", "jit_kernels", "many", "a whole number from 0"),
     ] {

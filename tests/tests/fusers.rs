@@ -2,7 +2,7 @@
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, Program, Rng};
-use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
+use bh_bytecode::{AxisOrder, Base, Batch, Constant, DType, Instr, Kind, Opcode, Operand, View, base_flags};
 use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
 
@@ -145,6 +145,12 @@ impl Builder {
     fn run(&mut self, opcode: Opcode, param: u16, operands: &[Operand]) {
         let mut instr = Instr::new(opcode, operands);
         instr.param = param;
+        if let (Kind::Reduction, Some(input)) = (opcode.kind(), operands[1].as_view()) {
+            // As the input lies in memory, or in C order.
+            let (tables, in_memory) = (self.batch.as_ref(), self.rng.chance(70));
+            let order = AxisOrder::of_memory(tables.shape(input), &[tables.stride(input)]).backward_only(param);
+            instr.order = if in_memory { order.code() } else { 0 };
+        }
         self.batch.push_instr(instr);
     }
 }

@@ -28,6 +28,7 @@ test = ["fuser", "node", "ve-cpu"]
 [components.fuser]
 algorithm = "singleton"
 [components.ve-cpu]
+planning = "full"
 threads = 1
 jit = "off"
 sweeps = "off"
@@ -39,6 +40,7 @@ const USUAL: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
 [components.ve-cpu]
+planning = "auto"
 threads = 2
 jit = "off"
 "#;
@@ -48,6 +50,7 @@ const TIGHT: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
 [components.ve-cpu]
+planning = "full"
 threads = 3
 jit = "off"
 sweep_bytes = 3000
@@ -64,6 +67,7 @@ algorithm = "naive"
 rename_percent = 400
 max_block = 5
 [components.ve-cpu]
+planning = "full"
 threads = 2
 jit = "off"
 cache_bytes = 4096
@@ -80,6 +84,7 @@ cost_model = "unique-views"
 optimal_budget_ms = 2
 rename_percent = 400
 [components.ve-cpu]
+planning = "full"
 threads = 13
 jit = "off"
 overlap = "on"
@@ -161,6 +166,7 @@ fn cut() -> Vec<Stack> {
         Stack::new("7 operations", USUAL, options(7, 1 << 18)),
         Stack::new("7 operations, not rewritten", &unfiltered, options(7, 1 << 18)),
         Stack::new("100 operations", USUAL, options(100, 1 << 18)),
+        Stack::new("30 operations at once", &USUAL.replace("auto", "direct"), options(30, 1 << 18)),
         Stack::new("1000 operations", TIGHT, options(1_000, 1 << 18)),
         Stack::new("1000 operations, not rewritten", &unfiltered, options(1_000, 1 << 18)),
     ]

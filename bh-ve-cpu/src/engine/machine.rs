@@ -1,5 +1,6 @@
 //! What runs planned blocks, groups and sweeps: on memory that the registry lends, with threads and scratch of its own.
 
+mod direct;
 mod group;
 mod lent;
 
@@ -17,6 +18,8 @@ use bh_fuser::lower::{BufferRef, Home, Special, Temporary};
 use bh_methods::Methods;
 use lent::Lent;
 
+pub(super) use direct::is_little;
+
 /// What runs kernels: threads, scratch and lent memory.
 pub(super) struct Machine {
     pub(super) primitives: Primitives,
@@ -27,6 +30,8 @@ pub(super) struct Machine {
     partials: Aligned,
     temporaries: Aligned,
     lent: Vec<Loan>,
+    /// Bases of a block that runs at once.
+    uses: Vec<BaseUse>,
     fresh: Vec<Fresh>,
     /// One for each nest of a sweep, or program of a group.
     bindings: Vec<Binding>,
@@ -47,6 +52,7 @@ impl Machine {
             partials: Aligned::empty(),
             temporaries: Aligned::empty(),
             lent: Vec::new(),
+            uses: Vec::new(),
             fresh: Vec::new(),
             bindings: Vec::new(),
             gaps: Aligned::empty(),

@@ -201,9 +201,10 @@ unsafe extern "C" fn memory_left(_: *mut c_void) -> u64 {
 unsafe extern "C" fn reply(_: *mut c_void, _: *const c_char, _: usize) {}
 
 impl Driver {
-    /// An engine with these config values.
+    /// An engine with these config values, which plans everything unless they say otherwise.
     pub fn new(config_values: &[(&str, &str)]) -> Result<Driver> {
         let mut state = Box::<State>::default();
+        state.config.insert(c"planning".into(), c"full".into());
         for (key, value) in config_values {
             state.config.insert(CString::new(*key).unwrap(), CString::new(*value).unwrap());
         }
