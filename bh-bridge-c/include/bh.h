@@ -256,7 +256,7 @@ bh_status bh_adopt(bh_array **out,
 bh_status bh_copy_new(bh_array **out, const bh_array *a);
 
 // A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
-// to bool tests for non-zero. Complex numbers go to complex types only; see `bh_real` and `bh_imag`.
+// to bool tests for non-zero. Complex numbers go to complex types and bool only; see `bh_real` and `bh_imag`.
 bh_status bh_cast(bh_array **out,
                   const bh_array *a,
                   bh_dtype dtype);
@@ -324,8 +324,8 @@ bh_status bh_view(bh_array **out,
                   const int64_t *shape,
                   const int64_t *stride);
 
-// The part of an array that a list of subscripts names; dimensions after the list are whole. Unlike in `bh_slice`, bounds
-// outside the array are errors.
+// The part of an array that a list of subscripts names; dimensions after the list are whole. As in Python, an
+// index outside the array is an error, and bounds of slices are clipped.
 bh_status bh_part(bh_array **out,
                   const bh_array *a,
                   size_t count,
@@ -399,11 +399,16 @@ bh_status bh_scalar_bool(bool *out, const bh_array *a);
 // As `bh_scalar_f64`, for complex numbers: real and imaginary part.
 bh_status bh_scalar_c128(double *out, const bh_array *a);
 
-// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements.
-bh_status bh_save(const char *path, const bh_array *a);
+// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements. Of a view that is not in one piece
+// a copy is made for the time of the call.
+bh_status bh_save(const char *path,
+                  const bh_array *a);
 
-// A new array with the contents of a file in NumPy's format, as `numpy.load`.
-bh_status bh_load(bh_array **out, bh_context *context, const char *path);
+// A new array with the contents of a file in NumPy's format, as `numpy.load`. The data goes from the file to the array
+// without detours.
+bh_status bh_load(bh_array **out,
+                  bh_context *context,
+                  const char *path);
 
 // Any operation with arrays and constants as inputs into an array. `param`: the axes of a reduction or an accumulate as
 // a bit mask, the exponent of powi, else 0.
@@ -455,6 +460,20 @@ bh_status bh_fft(bh_array *out, const bh_array *a);
 
 // The inverse of `bh_fft`, with the factor 1/n.
 bh_status bh_ifft(bh_array *out, const bh_array *a);
+
+// The elements of `a` in ascending order along the last axis. NaN comes last.
+bh_status bh_sort(bh_array *out, const bh_array *a);
+
+// The positions (i64) along the last axis that put the elements of `a` in ascending order; equal elements keep theirs.
+bh_status bh_argsort(bh_array *out,
+                     const bh_array *a);
+
+// For each of `values` the position (i64) in the vector `sorted` before which it could stand: the first one, or, if `right`
+// is not 0, the last.
+bh_status bh_searchsorted(bh_array *out,
+                          const bh_array *sorted,
+                          const bh_array *values,
+                          int32_t right);
 
 // Prints an array to standard output, large ones by their edges.
 bh_status bh_print(const bh_array *a);
@@ -513,10 +532,10 @@ bh_status bh_floor_divide(bh_array *out, const bh_array *a, const bh_array *b);
 bh_status bh_floor_divide_new(bh_array **out, const bh_array *a, const bh_array *b);
 
 // Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
-bh_status bh_mod(bh_array *out, const bh_array *a, const bh_array *b);
+bh_status bh_fmod(bh_array *out, const bh_array *a, const bh_array *b);
 
 // Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
-bh_status bh_mod_new(bh_array **out, const bh_array *a, const bh_array *b);
+bh_status bh_fmod_new(bh_array **out, const bh_array *a, const bh_array *b);
 
 // Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0.
 bh_status bh_remainder(bh_array *out, const bh_array *a, const bh_array *b);
@@ -857,6 +876,12 @@ bh_status bh_isfinite_new(bh_array **out, const bh_array *a);
 // Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero.
 bh_status bh_copy(bh_array *out, const bh_array *a);
 
+// Cube root, also of negative numbers.
+bh_status bh_cbrt(bh_array *out, const bh_array *a);
+
+// Cube root, also of negative numbers.
+bh_status bh_cbrt_new(bh_array **out, const bh_array *a);
+
 // The second operand where the first is true, else the third.
 bh_status bh_where(bh_array *out, const bh_array *a, const bh_array *b, const bh_array *c);
 
@@ -987,8 +1012,8 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_divide_new(...) (bh_at(__FILE__, __LINE__), bh_divide_new(__VA_ARGS__))
 #define bh_floor_divide(...) (bh_at(__FILE__, __LINE__), bh_floor_divide(__VA_ARGS__))
 #define bh_floor_divide_new(...) (bh_at(__FILE__, __LINE__), bh_floor_divide_new(__VA_ARGS__))
-#define bh_mod(...) (bh_at(__FILE__, __LINE__), bh_mod(__VA_ARGS__))
-#define bh_mod_new(...) (bh_at(__FILE__, __LINE__), bh_mod_new(__VA_ARGS__))
+#define bh_fmod(...) (bh_at(__FILE__, __LINE__), bh_fmod(__VA_ARGS__))
+#define bh_fmod_new(...) (bh_at(__FILE__, __LINE__), bh_fmod_new(__VA_ARGS__))
 #define bh_remainder(...) (bh_at(__FILE__, __LINE__), bh_remainder(__VA_ARGS__))
 #define bh_remainder_new(...) (bh_at(__FILE__, __LINE__), bh_remainder_new(__VA_ARGS__))
 #define bh_power(...) (bh_at(__FILE__, __LINE__), bh_power(__VA_ARGS__))
@@ -1102,6 +1127,8 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_isfinite(...) (bh_at(__FILE__, __LINE__), bh_isfinite(__VA_ARGS__))
 #define bh_isfinite_new(...) (bh_at(__FILE__, __LINE__), bh_isfinite_new(__VA_ARGS__))
 #define bh_copy(...) (bh_at(__FILE__, __LINE__), bh_copy(__VA_ARGS__))
+#define bh_cbrt(...) (bh_at(__FILE__, __LINE__), bh_cbrt(__VA_ARGS__))
+#define bh_cbrt_new(...) (bh_at(__FILE__, __LINE__), bh_cbrt_new(__VA_ARGS__))
 #define bh_where(...) (bh_at(__FILE__, __LINE__), bh_where(__VA_ARGS__))
 #define bh_where_new(...) (bh_at(__FILE__, __LINE__), bh_where_new(__VA_ARGS__))
 #define bh_add_reduce(...) (bh_at(__FILE__, __LINE__), bh_add_reduce(__VA_ARGS__))

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "bh/functional.hpp"
-#include "bh/linear_algebra.hpp"
+#include "bh/statistics.hpp"
 #include "bh/runtime.hpp"
 
 #undef BH_ARITHMETIC

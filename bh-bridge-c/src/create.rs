@@ -363,7 +363,7 @@ pub unsafe extern "C" fn bh_copy_new(out: *mut *mut bh_array, a: *const bh_array
 }
 
 /// A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
-/// to bool tests for non-zero. Complex numbers go to complex types only; see `bh_real` and `bh_imag`.
+/// to bool tests for non-zero. Complex numbers go to complex types and bool only; see `bh_real` and `bh_imag`.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer.
@@ -374,6 +374,14 @@ pub unsafe extern "C" fn bh_cast(out: *mut *mut bh_array, a: *const bh_array, dt
 
 fn converted(array: handle::Array, dtype: DType) -> Result<*mut bh_array> {
     let input = [Input::Array(array.id)];
+    let from = array.recorder.info(array.id)?.dtype;
+    if from.is_complex() && dtype == DType::Bool {
+        // Not a conversion of the table, whose others from complex numbers keep both parts.
+        let zero = Input::Constant(Constant::from_value(0u8).cast(from));
+        let truth =
+            with_place(|place| array.recorder.operate_new(Opcode::NotEqual, 0, None, &[input[0], zero], place))?;
+        return Ok(array.sibling(truth));
+    }
     let copy = with_place(|place| array.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &input, place))?;
     Ok(array.sibling(copy))
 }

@@ -4,8 +4,10 @@ use crate::constant::operand;
 use crate::error::{argument, bh_status, frame, null, read_text, with_place};
 use crate::handle::{self, bh_array, bh_context, context};
 use bh_bytecode::batch::MAX_OPERANDS;
+use bh_bytecode::methods::{self, Form, Misfit};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
+use bh_recorder::ArrayInfo;
 use std::ffi::c_char;
 
 /// Makes an extension method known to a context. With `library` (a path), the component named `component` first loads the
@@ -91,38 +93,82 @@ fn call(name: &str, outs: &[*mut bh_array], inputs: &[*const bh_array]) -> Resul
     with_place(|place| recorder.call_extension(opcode, &targets, &inputs, place))
 }
 
+/// Calls a method that comes with bh: what its operands have to be is known, and checked before anything is recorded.
+fn call_shipped(name: &str, outs: &[*mut bh_array], inputs: &[*const bh_array]) -> Result<()> {
+    let info = |handle: *const bh_array, name: &str| {
+        let array = handle::array(handle, name)?;
+        array.recorder.info(array.id)
+    };
+    let outputs = outs.iter().map(|&out| info(out, "out")).collect::<Result<Vec<_>>>()?;
+    let sources = inputs.iter().map(|&input| info(input, "input")).collect::<Result<Vec<_>>>()?;
+    fn forms(infos: &[ArrayInfo]) -> Vec<Form<'_>> {
+        infos.iter().map(|info| Form { dtype: info.dtype, shape: info.view.shape() }).collect()
+    }
+    methods::check(name, &forms(&outputs), &forms(&sources)).map_err(|misfit| match misfit {
+        Misfit::Count(text) => argument(text),
+        Misfit::Type(text) => Error::new(status::TYPE, text),
+        Misfit::Shape(text) => Error::new(status::SHAPE, text),
+    })?;
+    call(name, outs, inputs)
+}
+
 /// The matrix product of `a` and `b`; either may be a vector.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_matmul(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
-    frame(|| call("matmul", &[out], &[a, b]))
+    frame(|| call_shipped("matmul", &[out], &[a, b]))
 }
 
 /// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_solve(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
-    frame(|| call("solve", &[out], &[a, b]))
+    frame(|| call_shipped("solve", &[out], &[a, b]))
 }
 
 /// The factors of a square matrix: L (without its diagonal of ones) and U in one matrix, and the row permutation (i64).
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_lu(out: *mut bh_array, permutation: *mut bh_array, a: *const bh_array) -> bh_status {
-    frame(|| call("lu", &[out, permutation], &[a]))
+    frame(|| call_shipped("lu", &[out, permutation], &[a]))
 }
 
 /// The lower triangular L whose product with its conjugate transpose is `a`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_cholesky(out: *mut bh_array, a: *const bh_array) -> bh_status {
-    frame(|| call("cholesky", &[out], &[a]))
+    frame(|| call_shipped("cholesky", &[out], &[a]))
 }
 
 /// The discrete Fourier transform along the last axis, of and into complex numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_fft(out: *mut bh_array, a: *const bh_array) -> bh_status {
-    frame(|| call("fft", &[out], &[a]))
+    frame(|| call_shipped("fft", &[out], &[a]))
 }
 
 /// The inverse of `bh_fft`, with the factor 1/n.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_ifft(out: *mut bh_array, a: *const bh_array) -> bh_status {
-    frame(|| call("ifft", &[out], &[a]))
+    frame(|| call_shipped("ifft", &[out], &[a]))
+}
+
+/// The elements of `a` in ascending order along the last axis. NaN comes last.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_sort(out: *mut bh_array, a: *const bh_array) -> bh_status {
+    frame(|| call_shipped("sort", &[out], &[a]))
+}
+
+/// The positions (i64) along the last axis that put the elements of `a` in ascending order; equal elements keep theirs.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_argsort(out: *mut bh_array, a: *const bh_array) -> bh_status {
+    frame(|| call_shipped("argsort", &[out], &[a]))
+}
+
+/// For each of `values` the position (i64) in the vector `sorted` before which it could stand: the first one, or, if `right`
+/// is not 0, the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_searchsorted(
+    out: *mut bh_array,
+    sorted: *const bh_array,
+    values: *const bh_array,
+    right: i32,
+) -> bh_status {
+    let name = if right == 0 { "searchsorted_left" } else { "searchsorted_right" };
+    frame(|| call_shipped(name, &[out], &[sorted, values]))
 }

@@ -13,6 +13,8 @@ use std::io::Write;
 const SUMMARY: i64 = 1000;
 /// Elements shown at each edge then.
 const EDGE: i64 = 3;
+/// Elements shown in all, at most: of arrays of many dimensions less is shown at the edges of the outer ones.
+const SHOWN: i64 = 10_000;
 
 /// Prints an array to standard output, large ones by their edges.
 #[unsafe(no_mangle)]
@@ -42,7 +44,7 @@ fn format(a: *const bh_array) -> Result<String> {
     let shape = info.view.shape();
     let summary = info.view.len() > SUMMARY;
     // Only what is shown is read: the leading edge and, if there is more, the trailing one of each dimension.
-    let shown: Vec<Vec<i64>> = shape.iter().map(|&extent| shown(extent, summary)).collect();
+    let shown = shown(shape, summary);
     let mut elements = Vec::new();
     let mut index = Vec::new();
     let mut read = |index: &[i64]| -> Result<Constant> {
@@ -60,9 +62,27 @@ fn format(a: *const bh_array) -> Result<String> {
     Ok(text::array(&elements, info.dtype, &shown, shape))
 }
 
-/// The indices of a dimension that are shown.
-fn shown(extent: i64, summary: bool) -> Vec<i64> {
-    if summary && extent > 2 * EDGE { (0..EDGE).chain(extent - EDGE..extent).collect() } else { (0..extent).collect() }
+/// The indices of each dimension that are shown.
+fn shown(shape: &[i64], summary: bool) -> Vec<Vec<i64>> {
+    let mut edges = vec![if summary { EDGE } else { i64::MAX }; shape.len()];
+    let count = |edge: i64, extent: i64| if edge == 0 { 1 } else { extent.min(edge.saturating_mul(2)) };
+    if summary {
+        // One element at an edge, and then none but the first, of one dimension after the other.
+        for (edge, dim) in [1, 0].iter().flat_map(|&edge| (0..shape.len()).map(move |dim| (edge, dim))) {
+            let all =
+                edges.iter().zip(shape).try_fold(1i64, |all, (&edge, &extent)| all.checked_mul(count(edge, extent)));
+            if all.is_some_and(|all| all <= SHOWN) {
+                break;
+            }
+            edges[dim] = edge;
+        }
+    }
+    let indices = |(&edge, &extent): (&i64, &i64)| match extent > edge.saturating_mul(2) {
+        true if edge == 0 => vec![0],
+        true => (0..edge).chain(extent - edge..extent).collect(),
+        false => (0..extent).collect(),
+    };
+    edges.iter().zip(shape).map(indices).collect()
 }
 
 fn all(array: &handle::Array, dtype: DType, len: i64) -> Result<Vec<Constant>> {
@@ -89,4 +109,24 @@ fn collect(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_bounded_for_all_shapes() {
+        assert_eq!(shown(&[3, 2], false), [vec![0, 1, 2], vec![0, 1]]);
+        assert_eq!(shown(&[1000, 2], true), [vec![0, 1, 2, 997, 998, 999], vec![0, 1]]);
+        assert_eq!(shown(&[100; 5], true), [[0, 1, 2, 97, 98, 99]; 5]);
+        for rank in 1..=16 {
+            for extent in [2, 6, 7, 100, i64::MAX] {
+                let shape = vec![extent; rank];
+                let all: i64 = shown(&shape, true).iter().map(|indices| indices.len() as i64).product();
+                assert!((1..=SHOWN).contains(&all), "{shape:?}: {all}");
+            }
+        }
+        assert_eq!(shown(&[7; 16], true)[0], [0], "the outermost are cut first");
+    }
 }

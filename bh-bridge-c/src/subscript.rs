@@ -27,8 +27,8 @@ const WHOLE: i32 = 2;
 const NEW_AXIS: i32 = 3;
 const ELLIPSIS: i32 = 4;
 
-/// The part of an array that a list of subscripts names; dimensions after the list are whole. Unlike in `bh_slice`, bounds
-/// outside the array are errors.
+/// The part of an array that a list of subscripts names; dimensions after the list are whole. As in Python, an
+/// index outside the array is an error, and bounds of slices are clipped.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer; `subscripts` must be null or `count` structs.
@@ -71,30 +71,26 @@ fn part(view: &View, list: &[bh_subscript]) -> Result<View> {
     }
     let wrong = |error: bh_bytecode::ViewError| Error::new(status::BOUNDS, error.0);
     let mut now = *view;
-    // Dimensions of the result so far, and of the array.
-    let (mut dim, mut source) = (0, 0);
+    // Dimensions of the result so far.
+    let mut dim = 0;
     let mut left_over = Some(rank - consumed);
     for entry in list {
         match entry.kind {
             INDEX => {
                 now = now.index(dim, entry.start).map_err(wrong)?;
-                source += 1;
             }
             SLICE => {
-                let extent = view.shape()[source];
-                now = now
-                    .slice(dim, bound(entry.start, extent, source)?, bound(entry.stop, extent, source)?, entry.step)
-                    .map_err(wrong)?;
-                (dim, source) = (dim + 1, source + 1);
+                now = now.slice(dim, bound(entry.start), bound(entry.stop), entry.step).map_err(wrong)?;
+                dim += 1;
             }
-            WHOLE => (dim, source) = (dim + 1, source + 1),
+            WHOLE => dim += 1,
             NEW_AXIS => {
                 now = now.new_axis(dim).map_err(wrong)?;
                 dim += 1;
             }
             ELLIPSIS => {
                 let more = left_over.take().ok_or_else(|| argument("more than one ellipsis is given".into()))?;
-                (dim, source) = (dim + more, source + more);
+                dim += more;
             }
             kind => return Err(argument(format!("there is no kind {kind} of subscripts"))),
         }
@@ -102,16 +98,9 @@ fn part(view: &View, list: &[bh_subscript]) -> Result<View> {
     Ok(now)
 }
 
-/// A bound of a slice, refused if it lies outside the dimension.
-fn bound(bound: i64, extent: i64, dim: usize) -> Result<Option<i64>> {
-    match bound {
-        i64::MIN => Ok(None),
-        _ if (-extent..=extent).contains(&bound) => Ok(Some(bound)),
-        _ => {
-            let text = format!("bound {bound} of a slice is outside dimension {dim} of extent {extent}");
-            Err(Error::new(status::BOUNDS, text))
-        }
-    }
+/// A bound of a slice; `None` for the end of the dimension.
+fn bound(bound: i64) -> Option<i64> {
+    (bound != i64::MIN).then_some(bound)
 }
 
 #[cfg(test)]
@@ -131,6 +120,8 @@ mod tests {
         assert_eq!((found.start(), found.shape(), found.stride()), (24, &[4, 5][..], &[5, -1][..]));
         let found = part(&view, &[entry(WHOLE, 0, 0, 0), entry(NEW_AXIS, 0, 0, 0), entry(SLICE, 1, -1, 1)]).unwrap();
         assert_eq!((found.start(), found.shape()), (5, &[3, 1, 2, 5][..]));
+        let found = part(&view, &[entry(SLICE, -9, 9, 2), entry(SLICE, 9, 12, 1)]).unwrap();
+        assert_eq!(found.shape(), &[2, 0, 5], "bounds are clipped");
     }
 
     #[test]
@@ -138,7 +129,6 @@ mod tests {
         let view = View::contiguous(&[3]).unwrap();
         for list in [
             &[entry(INDEX, 3, 0, 0)][..],
-            &[entry(SLICE, 0, 4, 1)],
             &[entry(SLICE, 0, 3, 0)],
             &[entry(INDEX, 0, 0, 0), entry(INDEX, 0, 0, 0)],
             &[entry(ELLIPSIS, 0, 0, 0), entry(ELLIPSIS, 0, 0, 0)],

@@ -18,13 +18,14 @@ pub(crate) fn array(elements: &[Constant], dtype: DType, shown: &[Vec<i64>], sha
     let words = words(elements, dtype);
     let mut next = words.iter().map(String::as_str);
     let mut out = String::new();
-    brackets(shown, &mut next, " ", WIDTH, &mut out);
+    brackets(shown, shape, &mut next, " ", WIDTH, &mut out);
     out
 }
 
 /// One bracket and what is in it. `indent` stands before its further lines, which have `width` characters.
 fn brackets<'a>(
     shown: &[Vec<i64>],
+    shape: &[i64],
     next: &mut impl Iterator<Item = &'a str>,
     indent: &str,
     width: usize,
@@ -32,6 +33,7 @@ fn brackets<'a>(
 ) {
     let Some((indices, inner)) = shown.split_first() else { return };
     let gap_before = |place: usize| place > 0 && indices[place] != indices[place - 1] + 1;
+    let gap_at_end = indices.last().zip(shape.first()).is_some_and(|(last, extent)| last + 1 < *extent);
     out.push('[');
     if inner.is_empty() {
         // The line so far, with the indent that stands before it.
@@ -56,6 +58,9 @@ fn brackets<'a>(
             }
             put(next.next().unwrap_or_default(), place == 0);
         }
+        if gap_at_end {
+            put("...", false);
+        }
     } else {
         let deeper = format!("{indent} ");
         let separator = format!("{}{indent}", "\n".repeat(inner.len()));
@@ -67,7 +72,11 @@ fn brackets<'a>(
                 out.push_str("...");
                 out.push_str(&separator);
             }
-            brackets(inner, next, &deeper, width.saturating_sub(1), out);
+            brackets(inner, &shape[1..], next, &deeper, width.saturating_sub(1), out);
+        }
+        if gap_at_end {
+            out.push_str(&separator);
+            out.push_str("...");
         }
     }
     out.push(']');
@@ -268,5 +277,7 @@ mod tests {
         assert_eq!(text, "[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]");
         let text = array(&elements[..4], DType::I64, &[vec![0, 1, 98, 99]], &[100]);
         assert_eq!(text, "[0 1 ... 2 3]");
+        let text = array(&elements[..2], DType::I64, &[vec![0], vec![0, 1]], &[5, 2]);
+        assert_eq!(text, "[[0 1]\n ...]");
     }
 }

@@ -76,6 +76,11 @@ fn wrong_arguments() {
 }
 
 #[test]
+fn bytes_of_results_do_not_wrap() {
+    run(C99, "tests/c/huge.c", "huge", &[], &[]);
+}
+
+#[test]
 fn threads_fork_and_exit() {
     run(C99, "tests/c/process.c", "process", &[], &[]);
 }
@@ -179,4 +184,77 @@ fn examples_run_on_either_stack() {
         assert!(printed.contains(stack), "{printed}");
         run(C99, "../examples/black_scholes.c", "black_scholes", &["1000", "3"], &[("BH_STACK", stack)]);
     }
+}
+
+/// A program with the injector preloaded; its exit code and output, within a time limit.
+fn injected(
+    program: &Path,
+    injector: &Path,
+    directory: &Path,
+    what: Option<&str>,
+    phase: &str,
+) -> (Option<i32>, String) {
+    let mut command = Command::new("timeout");
+    command.args(["--signal=KILL", "60"]).arg(program).arg(directory).arg(phase);
+    command.env_clear().env("BH_LIBRARY_PATH", libraries()).env("BH_VE_CPU_JIT", "off").env("BH_VE_CPU_THREADS", "2");
+    command.env("LD_PRELOAD", injector);
+    if let Some(what) = what {
+        command.env("BH_INJECT", what);
+    }
+    let output = command.output().unwrap();
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    (output.status.code(), text)
+}
+
+/// Calls of the system fail one by one. A sample; with `BH_TEST_ALL` every one of them.
+#[test]
+fn failing_system_calls_are_errors() {
+    let all = std::env::var_os("BH_TEST_ALL").is_some();
+    let directory = std::env::temp_dir().join(format!("bh-injected-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (injector, program) = (directory.join("inject.so"), directory.join("injected"));
+    let library = libraries().join("libbh_bridge_c.so");
+    let versioned = directory.join(concat!("libbh_bridge_c.so.", env!("CARGO_PKG_VERSION_MAJOR")));
+    std::os::unix::fs::symlink(&library, versioned).unwrap();
+    let mut compile = Command::new("cc");
+    compile.args(["-O1", "-fPIC", "-shared", "-o"]).arg(&injector).arg(source("../tests/c/inject.c")).arg("-ldl");
+    assert!(compile.status().unwrap().success());
+    let mut compile = Command::new("cc");
+    compile.args(["-O1", "-g", "-I"]).arg(source("include")).arg("-o").arg(&program);
+    compile.arg(source("tests/c/injected.c")).arg(&library).arg(format!("-Wl,-rpath,{}", directory.display()));
+    assert!(compile.args(["-lm", "-ldl"]).status().unwrap().success());
+    let mut bad = Vec::new();
+    let mut runs = 0;
+    for phase in ["after", "start"] {
+        for kind in ["malloc", "open", "read", "write", "mmap", "dlopen", "pthread_create"] {
+            // How many there are, when none fails.
+            let (code, text) = injected(&program, &injector, &directory, Some(&format!("{kind}:1000000000")), phase);
+            assert_eq!(code, Some(0), "{phase} {kind}: {text}");
+            let calls: u64 = text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+            let step = if all { 1 } else { (calls / 4).max(1) };
+            for number in (1..=calls).step_by(step as usize) {
+                for plus in ["", "+"] {
+                    let what = format!("{kind}:{number}{plus}");
+                    let (code, text) = injected(&program, &injector, &directory, Some(&what), phase);
+                    runs += 1;
+                    if code != Some(0) {
+                        bad.push(format!("{phase} {what}: {code:?} {}", text.trim_end()));
+                    }
+                }
+            }
+        }
+    }
+    let (code, text) = injected(&program, &injector, &directory, None, "limits");
+    assert_eq!(code, Some(0), "limits: {text}");
+    std::fs::remove_dir_all(&directory).unwrap();
+    println!("{runs} runs with failing calls, {} of them bad", bad.len());
+    assert!(bad.is_empty(), "{} of {runs}:\n{}", bad.len(), bad.join("\n"));
+}
+
+/// Calls with random arguments. 4,000 of them; with `BH_TEST_ALL` 400,000.
+#[test]
+fn wrong_calls_are_refused() {
+    let seeds = if std::env::var_os("BH_TEST_ALL").is_some() { "1000" } else { "10" };
+    let printed = run(C99, "tests/c/wrong.c", "wrong", &["1", seeds], &[]);
+    println!("{}", printed.trim_end());
 }

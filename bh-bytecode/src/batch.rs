@@ -47,10 +47,30 @@ pub struct Base {
     pub flags: u32,
 }
 
+/// Bytes of a base, at most: what processors address. Rounding to pages and sums over some arrays fit 64 bits.
+pub const MAX_BASE_BYTES: u64 = 1 << 56;
+
+/// Bytes of so many elements of a base; `None` if the number is negative or they are more than [`MAX_BASE_BYTES`].
+#[inline]
+pub fn base_bytes(dtype: DType, len: i64) -> Option<u64> {
+    let bytes = u64::try_from(len).ok()?.checked_mul(dtype.size() as u64)?;
+    (bytes <= MAX_BASE_BYTES).then_some(bytes)
+}
+
 impl Base {
     /// A base without flags.
+    ///
+    /// # Panics
+    /// Where [`Base::checked`] has none. For lengths that the program itself chose.
     pub fn new(id: u64, dtype: DType, len: i64) -> Base {
-        Base { id, len, row_hint: 0, dtype: dtype as u8, reserved: [0; 3], flags: 0 }
+        Base::checked(id, dtype, len).expect("the base's bytes fit")
+    }
+
+    /// A base without flags; `None` if [`base_bytes`] has no bytes for it.
+    #[inline]
+    pub fn checked(id: u64, dtype: DType, len: i64) -> Option<Base> {
+        base_bytes(dtype, len)?;
+        Some(Base { id, len, row_hint: 0, dtype: dtype as u8, reserved: [0; 3], flags: 0 })
     }
 
     /// The element type. Validated batches hold only legal discriminants.
@@ -65,9 +85,10 @@ impl Base {
         self.flags & flag != 0
     }
 
-    /// Bytes of the whole base.
+    /// Bytes of the whole base. What neither [`Base::checked`] made nor validation saw may have too many: the most are told.
+    #[inline]
     pub fn bytes(&self) -> u64 {
-        self.len as u64 * self.dtype().size() as u64
+        base_bytes(self.dtype(), self.len).unwrap_or(MAX_BASE_BYTES)
     }
 }
 

@@ -57,6 +57,7 @@ const FUNCTIONS: &[Opcode] = &[
     Opcode::Log2,
     Opcode::Log10,
     Opcode::Log1p,
+    Opcode::Cbrt,
     Opcode::Erf,
 ];
 

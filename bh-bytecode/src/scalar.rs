@@ -155,12 +155,6 @@ unary_class! {
         log10;
         /// Square root.
         sqrt;
-    }
-}
-
-unary_class! {
-    /// Unary functions of floats; [`Float`] completes them.
-    FloatFunctions: Inexact | Real {
         /// Inverse sine.
         arcsin;
         /// Inverse cosine.
@@ -181,6 +175,14 @@ unary_class! {
         log2;
         /// Natural logarithm of 1 + x.
         log1p;
+    }
+}
+
+unary_class! {
+    /// Unary functions of floats; [`Float`] completes them.
+    FloatFunctions: Inexact | Real {
+        /// Cube root.
+        cbrt;
         /// Smallest whole number not below x.
         ceil;
         /// Nearest whole number towards zero.

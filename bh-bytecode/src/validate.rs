@@ -5,6 +5,7 @@
 //! No content of the tables, however hostile, makes validation panic.
 
 mod instr;
+mod kernels;
 mod partition;
 mod tables;
 #[cfg(test)]
@@ -58,7 +59,29 @@ pub fn validate(batch: &BatchRef) -> Result<(), ValidateError> {
         instr::check(batch, instr, &mut discarded)
             .map_err(|(operand, message)| instr_error(batch, index, instr, operand, message))?;
     }
-    partition::check(batch).map_err(table_error)
+    partition(batch).map_err(table_error)
+}
+
+/// Checks the partition of a batch whose other tables are valid: its ranges and indices, and that engines may be given its
+/// blocks.
+pub fn partition(batch: &BatchRef) -> Result<(), String> {
+    partition::check(batch)?;
+    kernels::check(batch, 0..batch.blocks.len() as u32)
+}
+
+/// Checks a list of blocks of a valid batch that are to run, in the order of the list; other blocks run at another time.
+pub fn block_list(batch: &BatchRef, blocks: &[u32]) -> Result<(), String> {
+    if let Some(block) = blocks.iter().find(|&&block| block as usize >= batch.blocks.len()) {
+        return Err(format!("block {block} does not exist; there are {}", batch.blocks.len()));
+    }
+    if blocks.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    let mut listed = vec![false; batch.blocks.len()];
+    if let Some(block) = blocks.iter().find(|&&block| std::mem::replace(&mut listed[block as usize], true)) {
+        return Err(format!("block {block} is to run twice"));
+    }
+    kernels::check(batch, blocks.iter().copied())
 }
 
 fn table_error(message: String) -> ValidateError {

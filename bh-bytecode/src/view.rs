@@ -1,10 +1,15 @@
 //! Views: regularly strided windows on a base, with checked arithmetic.
 
+use crate::injective::is_injective;
 pub use crate::overlap::{Overlap, overlap};
 use std::fmt;
 
 /// The highest number of dimensions of a view.
 pub const MAX_RANK: usize = 16;
+
+/// Elements of a view, at most: no processor addresses more bytes, and products with the size of an element, or sums over the
+/// views of an operation, stay far from the ends of 64 bits.
+pub const MAX_ELEMENTS: i64 = 1 << 56;
 
 /// Why a view could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +67,7 @@ pub struct View {
 
 impl View {
     /// A view with explicit strides. Fails when ranks differ or exceed [`MAX_RANK`], an extent is negative, or
-    /// the element count or a reachable offset overflows 64 bits.
+    /// the element count exceeds [`MAX_ELEMENTS`], or a reachable offset overflows 64 bits.
     pub fn new(start: i64, shape: &[i64], stride: &[i64]) -> Result<View, ViewError> {
         if shape.len() != stride.len() {
             return error(format!("shape has {} dimensions but stride has {}", shape.len(), stride.len()));
@@ -77,7 +82,7 @@ impl View {
             return error(format!("extent {} of dimension {dim} is negative", shape[dim]));
         }
         if element_count(shape).is_none() {
-            return error(format!("the number of elements of shape {shape:?} overflows 64 bits"));
+            return error(too_many_elements(shape));
         }
         if view.checked_extent().is_none() {
             return error(format!("offsets of shape {shape:?} with strides {stride:?} overflow 64 bits"));
@@ -167,37 +172,22 @@ impl View {
         is_contiguous(self.shape(), self.stride()) || self.is_empty()
     }
 
-    /// Are all elements certainly at different offsets? Exact for sorted, nested strides; a view whose
-    /// dimensions interleave may be refused although it is injective.
-    ///
-    /// The rule is the corrected form of the one by Li (2010, §4.3.1): with dimensions sorted by |stride|,
-    /// each |stride| exceeds the reach of all smaller ones together.
+    /// Are all elements at different offsets? Exact for all but views of several dimensions that are tangled beyond search,
+    /// of which it says no.
     pub fn is_injective(&self) -> bool {
-        if self.is_empty() {
-            return true;
-        }
-        let mut reach = 0i64;
-        for (extent, stride) in self.sorted_dims() {
-            if stride <= reach {
-                return false;
-            }
-            reach = reach.saturating_add((extent - 1).saturating_mul(stride));
-        }
-        true
-    }
-
-    /// Dimensions of extent > 1 as (extent, |stride|), ascending by stride.
-    fn sorted_dims(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let mut dims = [(0i64, 0i64); MAX_RANK];
         let mut count = 0;
-        for dim in 0..self.rank() {
-            if self.shape[dim] > 1 {
-                dims[count] = (self.shape[dim], self.stride[dim].saturating_abs());
+        for (&extent, &stride) in self.shape().iter().zip(self.stride()) {
+            if extent == 0 {
+                return true;
+            }
+            if extent > 1 {
+                dims[count] = (extent, stride.saturating_abs());
                 count += 1;
             }
         }
         dims[..count].sort_unstable_by_key(|&(_, stride)| stride);
-        dims.into_iter().take(count)
+        is_injective(&dims[..count])
     }
 
     /// Python's `[start:stop:step]` in one dimension; `None` bounds mean the end in the direction of `step`,
@@ -427,11 +417,16 @@ impl fmt::Debug for View {
     }
 }
 
-/// The number of elements of `shape`, or `None` when it overflows.
+/// The number of elements of `shape`, or `None` when it exceeds [`MAX_ELEMENTS`].
 ///
 /// The product of the non-zero extents must fit, so that an empty shape cannot hide an absurd one.
 pub fn element_count(shape: &[i64]) -> Option<i64> {
     let full =
         shape.iter().filter(|&&extent| extent != 0).try_fold(1i64, |count, &extent| count.checked_mul(extent))?;
-    Some(if shape.contains(&0) { 0 } else { full })
+    (full <= MAX_ELEMENTS).then_some(if shape.contains(&0) { 0 } else { full })
+}
+
+/// What to say of a shape that has no [`element_count`].
+pub fn too_many_elements(shape: &[i64]) -> String {
+    format!("the number of elements of shape {shape:?} exceeds the limit of {MAX_ELEMENTS}")
 }

@@ -11,10 +11,21 @@ use std::process::ExitCode;
 pub fn config(file: &Path) -> Result<ExitCode> {
     let config = Config::from_file(file)?.with_environment(environment::bh_variables());
     let mut errors: Vec<Error> = loader::check(&config);
+    errors.extend(config.core_errors());
+    // No stack is chosen by a file of several, which is fine as long as nobody asks for one by a wrong name.
+    if environment::variable("BH_STACK").is_some() {
+        errors.extend(config.choose_stack(None).err());
+    }
     // Components are fine by themselves: does each stack start?
     if errors.is_empty() {
         let names: Vec<String> = config.stack_names().map(str::to_owned).collect();
-        errors.extend(names.iter().filter_map(|name| Stack::load(&config, Some(name)).err()));
+        errors.extend(names.iter().filter_map(|name| match Stack::load(&config, Some(name)) {
+            Ok(stack) => unmanaged(&stack).map(|engine| {
+                let text = format!("stack '{name}': no data manager stands above the engine '{engine}'");
+                Error::new(status::CONFIG, format!("{}: {text}", file.display()))
+            }),
+            Err(error) => Some(error),
+        }));
     }
     if errors.is_empty() {
         let names: Vec<&str> = config.stack_names().collect();
@@ -25,6 +36,18 @@ pub fn config(file: &Path) -> Result<ExitCode> {
         eprintln!("{error}");
     }
     Ok(ExitCode::FAILURE)
+}
+
+/// An engine that no data manager stands above.
+fn unmanaged(stack: &Stack) -> Option<String> {
+    // Is there one, down to each depth of the branch?
+    let mut managed = Vec::new();
+    stack.components().into_iter().find_map(|component| {
+        managed.truncate(component.depth);
+        let above = managed.last().copied().unwrap_or(false);
+        managed.push(above || component.kind == kind::DATA_MANAGER);
+        (component.kind == kind::ENGINE && !above).then_some(component.label)
+    })
 }
 
 /// Programs that run on the engine above the CPU engine.

@@ -3,7 +3,7 @@
 use crate::batch_file;
 use bh_bytecode::Batch;
 use bh_core::abi::status;
-use bh_core::{Error, Result};
+use bh_core::{Error, Result, private};
 use bh_fuser::options::{ALGORITHMS, by_name};
 use bh_fuser::{Options, Partitioner, draw, explain};
 use std::ffi::OsString;
@@ -76,8 +76,7 @@ fn largest_batch(line: &[OsString]) -> Result<Batch> {
     let Some((program, arguments)) = line.split_first() else {
         return Err(Error::new(status::ARGUMENT, "name a file, or a program after --"));
     };
-    let directory = std::env::temp_dir().join(format!("bh-graph-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).map_err(|error| fail(format!("{}: {error}", directory.display())))?;
+    let directory = private::temporary_directory("bh-graph").map_err(fail)?;
     let ended = Command::new(program).args(arguments).env("BH_DUMP", &directory).status();
     let entries = std::fs::read_dir(&directory).map_err(|error| fail(format!("{}: {error}", directory.display())))?;
     let batches = entries.filter_map(|entry| batch_file::read(&entry.ok()?.path()).ok());

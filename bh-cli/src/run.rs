@@ -1,9 +1,9 @@
 //! `bh run`: a program under the profiler.
 
 use bh_core::abi::status;
-use bh_core::{Error, Result};
+use bh_core::{Error, Result, private};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -20,17 +20,26 @@ pub fn run(profile: bool, trace: Option<PathBuf>, stack: Option<String>, line: &
     if let Some(trace) = &trace {
         command.env("BH_TRACE", trace);
     }
-    let statistics = std::env::temp_dir().join(format!("bh-profile-{}.json", std::process::id()));
-    if profile {
-        command.env("BH_STATS", &statistics);
+    let directory = match profile {
+        true => Some(private::temporary_directory("bh-profile").map_err(|text| Error::new(status::FILE, text))?),
+        false => None,
+    };
+    let statistics = directory.as_ref().map(|directory| directory.join("statistics.json"));
+    if let Some(statistics) = &statistics {
+        command.env("BH_STATS", statistics);
     }
     let begin = Instant::now();
     let ended = command.status().map_err(|error| {
         Error::new(status::FILE, format!("'{}' cannot be started: {error}", program.to_string_lossy()))
     })?;
     let seconds = begin.elapsed().as_secs_f64();
-    if profile {
-        print(&statistics, seconds)?;
+    let text = statistics.map(|file| std::fs::read_to_string(file));
+    if let Some(directory) = directory {
+        // Best effort: it lies among the temporary files.
+        let _ = std::fs::remove_dir_all(directory);
+    }
+    if let Some(text) = text {
+        print(text, seconds)?;
     }
     if let Some(trace) = trace {
         eprintln!("trace: {}", trace.display());
@@ -38,15 +47,13 @@ pub fn run(profile: bool, trace: Option<PathBuf>, stack: Option<String>, line: &
     Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-fn print(file: &Path, seconds: f64) -> Result<()> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
+fn print(text: std::io::Result<String>, seconds: f64) -> Result<()> {
+    let text = text.map_err(|error| {
         Error::new(
             status::FILE,
             format!("the program left no statistics ({error}); does it use bh, and does it end normally?"),
         )
     })?;
-    // Best effort: the file lies in the temporary directory.
-    let _ = std::fs::remove_file(file);
     let counters: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text)
         .map_err(|error| Error::new(status::FILE, format!("the statistics are damaged: {error}")))?;
     eprintln!("{:<40} {seconds:>16.3} s", "wall clock");

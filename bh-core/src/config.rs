@@ -16,11 +16,20 @@ use crate::error::{Error, Result};
 pub use checks::Checks;
 use names::hint;
 pub use settings::parse_size;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The built-in configuration.
 const DEFAULT: &str = include_str!("../../config/default.toml");
+
+/// Bytes of a file, at most.
+const LONGEST: u64 = 1 << 20;
+
+/// Components in a stack, at most, siblings and what follows them for each.
+const MOST_COMPONENTS: usize = 256;
 
 /// Keys that every component section may have, besides the component's own.
 const COMMON_KEYS: [&str; 1] = ["library"];
@@ -168,7 +177,7 @@ impl Config {
     /// Reads a file, without the environment.
     pub fn from_file(file: &Path) -> Result<Config> {
         let shown = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| {
+        let text = read_text(file).map_err(|error| {
             Error::new(status::CONFIG, format!("{shown}: the configuration cannot be read: {error}"))
         })?;
         let directory = file.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -231,6 +240,7 @@ impl Config {
     /// Follows aliases to a list of components.
     fn resolve(&self, mut place: String, name: &str) -> Result<ChosenStack> {
         let mut path = vec![name.to_owned()];
+        let mut known = BTreeSet::from([name.to_owned()]);
         loop {
             let name = path.last().cloned().unwrap_or_default();
             let Some((line, definition)) = self.stacks.get(&name) else {
@@ -239,11 +249,18 @@ impl Config {
             };
             match definition {
                 Definition::List(items) => {
+                    let mut count = 0;
+                    count_components(items, &mut count);
+                    if count > MOST_COMPONENTS {
+                        let place = self.place(*line);
+                        let text = format!("{place}: stack '{name}' has more than {MOST_COMPONENTS} components");
+                        return Err(Error::new(status::CONFIG, text));
+                    }
                     self.check_chain(&name, items, &mut Vec::new())?;
                     return Ok(ChosenStack { name, line: *line, items: items.clone() });
                 }
                 Definition::Alias(next) => {
-                    let cycle = path.contains(&next.text);
+                    let cycle = !known.insert(next.text.clone());
                     path.push(next.text.clone());
                     if cycle {
                         let text = format!("{}: stacks form a cycle: {}", self.place(next.line), path.join(" -> "));
@@ -412,6 +429,40 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Adds the instances that a chain makes, up to one more than are allowed: each of siblings has what follows them of its own.
+fn count_components(items: &[Item], count: &mut usize) {
+    for (index, item) in items.iter().enumerate() {
+        match item {
+            _ if *count > MOST_COMPONENTS => return,
+            Item::One(_) => *count += 1,
+            Item::Siblings(chains) => {
+                for chain in chains {
+                    count_components(chain, count);
+                    count_components(&items[index + 1..], count);
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// The text of a regular file of bounded length. Opening does not wait, as it would for whoever writes to a fifo.
+fn read_text(file: &Path) -> std::result::Result<String, String> {
+    let text = |error: std::io::Error| error.to_string();
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file).map_err(text)?;
+    let found = opened.metadata().map_err(text)?;
+    if !found.is_file() {
+        return Err("it is no regular file".into());
+    }
+    let mut bytes = Vec::new();
+    // A file may grow meanwhile, and some tell no length at all.
+    opened.take(LONGEST + 1).read_to_end(&mut bytes).map_err(text)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("it is longer than {LONGEST} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".into())
 }
 
 /// The file that counts, if there is one.

@@ -36,6 +36,35 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::process::Command;
 
+    /// Whoever reads the environment elsewhere forgets the check.
+    #[test]
+    fn the_environment_is_read_here_alone() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let crates = ["bh-", "bh-ve-cpu/"].iter().flat_map(|prefix| {
+            let (folder, start) = prefix.rsplit_once('/').unwrap_or(("", prefix));
+            let start = start.to_owned();
+            let entries = std::fs::read_dir(root.join(folder)).unwrap().flatten();
+            entries.filter(move |entry| entry.file_name().to_string_lossy().starts_with(&start))
+        });
+        let mut folders: Vec<_> = crates.map(|entry| entry.path().join("src")).filter(|path| path.is_dir()).collect();
+        let mut files = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs")
+                    && !path.ends_with("environment.rs")
+                {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    assert!(!text.contains("env::var") && !text.contains("getenv"), "{}", path.display());
+                    files += 1;
+                }
+            }
+        }
+        assert!(files > 200);
+    }
+
     /// Run by the test below in a process with more rights than its user.
     #[test]
     fn reports_what_it_sees() {

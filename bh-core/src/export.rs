@@ -8,6 +8,7 @@ use crate::abi::{
 use crate::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
 use crate::for_each_slot;
 use crate::guard::{BLOCK, guard, panic_text};
+use crate::reserve;
 use bh_bytecode::{Base, Opcode, View};
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -242,6 +243,7 @@ unsafe extern "C" fn execute<C: Component>(
 ) -> Status {
     BLOCK.set(None);
     let code = guard(error, || {
+        reserve::check()?;
         // SAFETY: serialised calls with our context; the tables and the list live through the call.
         unsafe {
             let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };

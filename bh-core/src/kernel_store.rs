@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 const MAGIC: &[u8; 8] = b"bhkern 1";
+const EXTENSION: &str = "kernel";
 /// The most files; beyond, the older half goes.
 const FILES: usize = 4096;
 
@@ -29,7 +30,7 @@ impl KernelStore {
     }
 
     fn file(&self, key: &[u8]) -> PathBuf {
-        self.directory.join(format!("{:032x}.kernel", hash_bytes(key)))
+        self.directory.join(format!("{:032x}.{EXTENSION}", hash_bytes(key)))
     }
 
     /// The artifact that was stored for a request.
@@ -50,6 +51,8 @@ impl KernelStore {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         let mut files: Vec<_> = entries
             .flatten()
+            // Whatever else the user keeps there is none of ours.
+            .filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
         if files.len() > FILES {

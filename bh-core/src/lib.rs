@@ -16,6 +16,7 @@ pub mod log;
 pub mod machine;
 pub mod memory;
 pub mod private;
+pub mod reserve;
 mod route;
 pub mod services;
 pub mod stack;

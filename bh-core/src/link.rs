@@ -212,7 +212,7 @@ impl Link {
         let begin = self.host.services().trace().map_or(0, |trace| trace.clock());
         self.executions.fetch_add(1, Ordering::Relaxed);
         add(self.counters.batches, 1);
-        if let Err(error) = self.validate(batch) {
+        if let Err(error) = self.validate(batch, blocks) {
             return (Err(error), 0);
         }
         // What a component that is not bh's own did to the tables, it need not have written down again.
@@ -245,17 +245,21 @@ impl Link {
     }
 
     /// Batches are validated where they enter the stack, and again behind components that are not bh's own.
-    fn validate(&self, batch: &BatchRef<'_>) -> Result<()> {
+    fn validate(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<()> {
         if self.parent_trusted.load(Ordering::Relaxed) {
             return Ok(());
         }
+        let malformed = |text: &str| {
+            let text = format!("the component above '{}' passed on a malformed batch: {text}", self.label());
+            Error::new(status::BATCH, text)
+        };
         bh_bytecode::validate::validate(batch).map_err(|found| {
-            let text = format!("the component above '{}' passed on a malformed batch: {}", self.label(), found.message);
-            let mut error = Error::new(status::BATCH, text);
+            let mut error = malformed(&found.message);
             error.instr = found.instr.and_then(|instr| u32::try_from(instr).ok());
             error.origin = found.origin;
             error
-        })
+        })?;
+        bh_bytecode::validate::block_list(batch, blocks).map_err(|text| malformed(&text))
     }
 
     fn execute_plain(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> (Result<()>, u64) {

@@ -119,12 +119,22 @@ fn file_name(library: &str) -> String {
     if is_path(library) { library.to_owned() } else { format!("lib{library}.so") }
 }
 
+/// An error and what caused it: the loader's own text is a cause.
+pub fn whole_text(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
 /// Loads a library for good and negotiates with its component.
 pub fn open_component(file: &Path) -> Result<ForeignTable> {
     let shown = file.display();
     // SAFETY: the config names libraries that may run code when they are loaded.
-    let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }
-        .map_err(|error| Error::new(status::LIBRARY, format!("library '{shown}' cannot be loaded: {error}")))?;
+    let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
+        Error::new(status::LIBRARY, format!("library '{shown}' cannot be loaded: {}", whole_text(&error)))
+    })?;
     let stem = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = stem.strip_prefix("lib").unwrap_or(stem).split('.').next().unwrap_or_default();
     let own_symbol = format!("{stem}_component_entry");

@@ -1,29 +1,71 @@
 //! Files of the user alone, for caches that are kept from run to run: with a checksum, replaced in one step, and believed
 //! only if nobody else can have written them.
+//!
+//! A directory is opened once, checked through its handle, and files are reached through that handle alone: what others do
+//! to the path meanwhile has no effect. Files are opened without following links and without waiting, so that a planted
+//! link, fifo or device is refused, not used.
 
 use bh_bytecode::hash::hash_bytes;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a file that is read, at most.
+const LONGEST: u64 = 1 << 30;
 
 /// Makes a directory for the user alone if there is none; fails if others may write to it.
 pub fn make_directory(path: &Path) -> Result<(), String> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| error.to_string())?;
-    check_directory(path)
+    open_directory(path).map(drop)
+}
+
+/// Makes a new directory for the user alone among the temporary files; whoever made it removes it.
+pub fn temporary_directory(name: &str) -> Result<PathBuf, String> {
+    let process = std::process::id();
+    for number in 0..1000 {
+        let path = std::env::temp_dir().join(format!("{name}-{process}-{number}"));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+            Ok(()) => return Ok(path),
+        }
+    }
+    Err(format!("{} has a thousand directories {name}-{process}", std::env::temp_dir().display()))
 }
 
 /// The content of a file; `None` if there is none. The text of an error says why it is not to be believed.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let mut file = match File::open(path) {
+    let (directory, name) = parts(path)?;
+    let directory = match open_directory(directory) {
+        Ok(handle) => handle,
+        Err(_) if !directory.exists() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match openat(&directory, name, flags, Mode::empty()) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => return Err(format!("{} is a link", path.display())),
         Err(error) => return Err(error.to_string()),
     };
-    check_directory(path.parent().ok_or("the file has no directory")?)?;
-    check(path, &file.metadata().map_err(|error| error.to_string())?)?;
+    let found = fstat(&file).map_err(text)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(format!("{} is no regular file", path.display()));
+    }
+    check(path, &found)?;
     let mut content = Vec::new();
-    file.read_to_end(&mut content).map_err(|error| error.to_string())?;
+    if found.st_size as u64 > LONGEST {
+        return Err("it is too long".into());
+    }
+    content.try_reserve_exact(found.st_size as usize).map_err(text)?;
+    // A file that grows meanwhile is not the one that was checked.
+    File::from(file).take(found.st_size as u64).read_to_end(&mut content).map_err(text)?;
     let (body, sum) = content.split_last_chunk::<16>().ok_or("the file is cut off")?;
     if hash_bytes(body).to_le_bytes() != *sum {
         return Err("its checksum is wrong".into());
@@ -32,50 +74,73 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(content))
 }
 
-/// Writes a file, through a temporary one beside it.
+/// Writes a file, through a temporary one beside it. The directory must exist, and be the user's alone.
 pub fn write(path: &Path, mut content: Vec<u8>) -> Result<(), String> {
     content.extend(hash_bytes(&content).to_le_bytes());
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(&content))
-        .and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| {
+    let (directory, name) = parts(path)?;
+    let directory = open_directory(directory)?;
+    let (temporary, mut file) = create_new(&directory)?;
+    let written = file.write_all(&content).map_err(text);
+    written.and_then(|()| renameat(&directory, &temporary, &directory, name).map_err(text)).inspect_err(|_| {
         // The temporary file is of no use any more; that it stays is no second error.
-        let _ = fs::remove_file(&temporary);
-        error.to_string()
+        let _ = unlinkat(&directory, &temporary, AtFlags::empty());
     })
 }
 
-/// Refuses a directory that another user made, links to, or may write to.
-fn check_directory(path: &Path) -> Result<(), String> {
-    let text = |error: io::Error| error.to_string();
-    let (entry, directory) = (fs::symlink_metadata(path).map_err(text)?, fs::metadata(path).map_err(text)?);
-    if entry.is_symlink() && !is_own(&entry) {
-        return Err(format!("{} is another user's link", path.display()));
+/// A file that did not exist before, and its name.
+fn create_new(directory: &OwnedFd) -> Result<(String, File), String> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    for _ in 0..1000 {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{number}.tmp", std::process::id());
+        match openat(directory, &name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => return Ok((name, file.into())),
+            // Left behind by a process of this number that was killed, or planted before the directory was the user's.
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.to_string()),
+        }
     }
-    check(path, &directory)
+    Err("a thousand temporary files are in the way".into())
 }
 
-fn check(path: &Path, found: &Metadata) -> Result<(), String> {
-    if is_own(found) && found.mode() & 0o022 == 0 {
+fn parts(path: &Path) -> Result<(&Path, &OsStr), String> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    directory.zip(path.file_name()).ok_or_else(|| format!("{} names no file in a directory", path.display()))
+}
+
+/// Opens a directory that is the user's alone; refuses one that another user made, links to, or may write to.
+fn open_directory(path: &Path) -> Result<OwnedFd, String> {
+    let entry = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(text)?;
+    if FileType::from_raw_mode(entry.st_mode) == FileType::Symlink && !is_own(&entry) {
+        return Err(format!("{} is another user's link", path.display()));
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let handle = openat(CWD, path, flags, Mode::empty()).map_err(text)?;
+    check(path, &fstat(&handle).map_err(text)?)?;
+    Ok(handle)
+}
+
+fn check(path: &Path, found: &Stat) -> Result<(), String> {
+    if is_own(found) && found.st_mode & 0o022 == 0 {
         return Ok(());
     }
     Err(format!("{} is not the user's alone", path.display()))
 }
 
-fn is_own(found: &Metadata) -> bool {
-    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == found.uid())
+fn is_own(found: &Stat) -> bool {
+    found.st_uid == rustix::process::geteuid().as_raw()
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -121,5 +186,62 @@ mod tests {
         assert!(make_directory(&directory.join("link")).is_ok());
         assert_eq!(read(&directory.join("link/file.bin")), Ok(Some(b"other".to_vec())));
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// What another user may have put in the place of a file, or of the temporary one, before the directory was private.
+    #[test]
+    fn what_was_planted_is_neither_used_nor_harmed() {
+        let directory = temporary_directory("bh-planted").unwrap();
+        let [file, victim] = ["file.bin", "victim"].map(|name| directory.join(name));
+        let fifo = std::ffi::CString::new(file.to_str().unwrap()).unwrap();
+        // SAFETY: the path is a C string.
+        assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+        assert_eq!(read(&file), Err(format!("{} is no regular file", file.display())), "and does not hang");
+        write(&file, b"content".to_vec()).unwrap();
+        assert_eq!(read(&file), Ok(Some(b"content".to_vec())), "it takes the place of the fifo");
+        for whole in [b"a good file".to_vec(), b"secret".to_vec()] {
+            write(&victim, whole.clone()).unwrap();
+            let before = fs::read(&victim).unwrap();
+            fs::remove_file(&file).unwrap();
+            symlink(&victim, &file).unwrap();
+            assert_eq!(read(&file), Err(format!("{} is a link", file.display())));
+            for number in 0..8000 {
+                let _ = symlink(&victim, directory.join(format!("{}-{number}.tmp", std::process::id())));
+            }
+            assert_eq!(write(&file, b"other".to_vec()), Err("a thousand temporary files are in the way".into()));
+            assert_eq!(fs::read(&victim).unwrap(), before);
+            fs::read_dir(&directory).unwrap().flatten().map(|entry| entry.path()).for_each(|path| {
+                if path.extension().is_some_and(|extension| extension == "tmp") {
+                    fs::remove_file(path).unwrap();
+                }
+            });
+            write(&file, b"other".to_vec()).unwrap();
+            assert_eq!(fs::read(&victim).unwrap(), before, "the link is replaced, not followed");
+        }
+        assert!(read(Path::new("/dev/zero")).is_err());
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// The directory is swapped for a link to another one, over and over, while files are written.
+    #[test]
+    fn a_directory_that_is_swapped_meanwhile_leads_nowhere_else() {
+        let outer = temporary_directory("bh-swapped").unwrap();
+        let [own, other, place] = ["own", "other", "place"].map(|name| outer.join(name));
+        make_directory(&own).unwrap();
+        fs::create_dir(&other).unwrap();
+        set_mode(&other, 0o777);
+        let swap = |target: &Path| {
+            let _ = fs::remove_file(&place);
+            symlink(target, &place).unwrap();
+        };
+        std::thread::scope(|scope| {
+            let swapper = scope.spawn(|| (0..2000).for_each(|turn| swap(if turn % 2 == 0 { &own } else { &other })));
+            while !swapper.is_finished() {
+                // It may fail; it must not land in the directory that everybody may write to.
+                let _ = write(&place.join("file.bin"), b"content".to_vec());
+                assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+            }
+        });
+        fs::remove_dir_all(outer).unwrap();
     }
 }

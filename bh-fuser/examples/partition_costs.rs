@@ -6,7 +6,7 @@
 
 use bh_bytecode::{Batch, dump, text};
 use bh_fuser::options::ALGORITHMS;
-use bh_fuser::{Algorithm, Legality, Options, Partitioner, cost, price, verify};
+use bh_fuser::{Algorithm, Legality, Options, Partitioner, cost, price};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -66,7 +66,7 @@ fn measure(batches: &[Batch], options: &Options) -> Result<Sum, Failure> {
         }
         let Some(partition) = found else { continue };
         let whole = partition.apply(&reference);
-        verify::verify(&whole)?;
+        bh_bytecode::validate::partition(&whole)?;
         let price = price(&whole, options);
         sum.cost += price.total();
         sum.kernels += price.unfused.iter().filter(|&&unfused| unfused > 0).count();

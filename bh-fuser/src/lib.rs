@@ -35,7 +35,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unintrusive;
-pub mod verify;
 
 pub use component::Fuser;
 pub use emit::Partition;

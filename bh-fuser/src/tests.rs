@@ -2,9 +2,9 @@
 
 use crate::options::{ALGORITHMS, Algorithm, Options};
 use crate::simulate::{initial, run_blocks, run_in_order};
-use crate::verify::verify;
 use crate::{Partitioner, cost, price};
 use bh_bytecode::random::{self, Rng};
+use bh_bytecode::validate::partition as verify;
 use bh_bytecode::{Batch, BatchRef, base_flags};
 use std::time::Duration;
 

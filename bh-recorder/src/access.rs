@@ -133,6 +133,13 @@ impl Recorder {
         }
         let writes = mode & (access::WRITE | access::DISCARD) != 0;
         let held = self.hold(array, if writes { access::WRITE } else { access::READ })?;
+        if writes && !held.view.is_injective() {
+            self.let_go(held);
+            return Err(Error::new(
+                status::ARGUMENT,
+                "map: the view has several elements at one place; it can only be read",
+            ));
+        }
         let mode = if held.view.len() == held.base.len { mode } else { mode & !access::DISCARD | access::READ };
         let (base, view) = (held.base, held.view);
         let mapped =

@@ -5,6 +5,8 @@ use bh_bytecode::dump::{self, Dump};
 use bh_bytecode::{BatchRef, base_flags};
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,8 +30,17 @@ pub(super) fn write(directory: &Path, backend: &mut dyn Backend, batch: &BatchRe
         backend.unmap(base)?;
     }
     let bytes = dump::write(&Dump { batch: batch.to_owned(), contents });
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = directory.join(format!("batch-{}-{number:06}.bhb", std::process::id()));
-    let written = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&path, bytes));
-    written.map_err(|error| Error::new(status::FILE, format!("BH_DUMP: cannot write {}: {error}", path.display())))
+    let fail = |path: &Path, error: std::io::Error| {
+        Error::new(status::FILE, format!("BH_DUMP: cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(directory).map_err(|error| fail(directory, error))?;
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!("batch-{}-{number:06}.bhb", std::process::id()));
+        match File::create_new(&path).and_then(|mut file| file.write_all(&bytes)) {
+            // An earlier process of this number left it, or somebody planted a link.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            written => return written.map_err(|error| fail(&path, error)),
+        }
+    }
 }

@@ -7,10 +7,11 @@ use super::small_view::{SmallView, mix};
 use super::state::{Followup, Shape, State};
 use super::{ArrayId, Location};
 use bh_bytecode::batch::MAX_OPERANDS;
-use bh_bytecode::view::overlap;
+use bh_bytecode::view::{element_count, overlap, too_many_elements};
 use bh_bytecode::{Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
+use bh_core::reserve;
 
 /// An operand of an operation that is recorded.
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +215,7 @@ impl State {
             Kind::Reduction | Kind::Accumulate => {
                 let input = self.only_array(operation, sources)?;
                 let shape = self.folded_shape(operation, input)?;
-                Ok((shape, shape.extents().iter().product()))
+                self.counted(operation, shape)
             }
             _ => match (operation.opcode, sources) {
                 (Opcode::Gather, &[_, Source::Handle(index)]) => {
@@ -236,10 +237,15 @@ impl State {
                 }
             }
         }
-        let len = bh_bytecode::view::element_count(&shape).ok_or_else(|| {
-            operation.error(status::SHAPE, format_args!("the number of elements of shape {shape:?} overflows 64 bits"))
-        })?;
-        Ok((Shape::of(&shape), len))
+        self.counted(operation, Shape::of(&shape))
+    }
+
+    /// A shape with its element count.
+    fn counted(&self, operation: Operation<'_>, shape: Shape) -> Result<(Shape, i64)> {
+        match element_count(shape.extents()) {
+            Some(len) => Ok((shape, len)),
+            None => Err(operation.error(status::SHAPE, too_many_elements(shape.extents()))),
+        }
     }
 
     #[inline]
@@ -385,6 +391,7 @@ impl State {
         sources: &[Source],
         index_box: Option<(u32, bool)>,
     ) -> Result<Followup> {
+        reserve::check()?;
         let opcode = operation.opcode;
         let kind = opcode.kind();
         let mut operands = [Operand::NONE; MAX_OPERANDS];

@@ -7,10 +7,11 @@ use super::slab::{INDEX_BITS, Slab};
 use super::slots::{Seen, Slots};
 use super::small_view::SmallView;
 use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
-use bh_bytecode::batch::NO_SLOT;
+use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
 use bh_bytecode::{Base, Batch, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
+use bh_core::reserve;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -177,8 +178,10 @@ impl State {
     #[inline(always)]
     pub(super) fn new_array(&mut self, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
         let id = self.running()?.ids.fetch_add(1, Ordering::Relaxed);
+        let base = Base::checked(id, dtype, base_len).ok_or_else(|| too_large(dtype, base_len))?;
+        reserve::check()?;
         let entry = BaseEntry {
-            base: Base::new(id, dtype, base_len),
+            base,
             references: 0,
             known: false,
             slot: NO_SLOT,
@@ -462,6 +465,13 @@ fn mix_line(structure: u64, line: u32) -> u64 {
 #[cold]
 fn too_many() -> Error {
     Error::new(status::MEMORY, format!("more than {} arrays at one time", 1u64 << INDEX_BITS))
+}
+
+#[cold]
+fn too_large(dtype: DType, len: i64) -> Error {
+    let text =
+        format!("an array of {len} elements of type {} exceeds the limit of {MAX_BASE_BYTES} bytes", dtype.name());
+    Error::new(status::SHAPE, text)
 }
 
 /// Extents by value.

@@ -49,7 +49,7 @@ impl Component for Engine {
             child: children.into_iter().next(),
             registry: None,
             cache: PlanCache::new(settings.plan_bytes),
-            machine: Machine::new(settings.primitives(), Tier1::new(host, &settings), start(&settings, host)?),
+            machine: Machine::new(host, settings.primitives(), Tier1::new(host, &settings), start(&settings, host)?),
             settings,
             kernels: host.counter("kernels"),
             plan_hits: host.counter("plan hits"),

@@ -182,6 +182,9 @@ impl Settings {
             Some(directory) => Some(PathBuf::from(directory)),
         };
         let jit_library = host.config("jit_library").filter(|file| !file.is_empty()).map(PathBuf::from);
+        if let Some(file) = jit_library.as_ref().filter(|file| !file.is_file()) {
+            return wrong("jit_library", &file.display().to_string(), "the path of the kernel compiler's library");
+        }
         let jit_kernels = host.config_or("jit_kernels", 1024)?;
         let fast_math = host.config_or("fast_math", false)?;
         Ok(Settings {
@@ -241,7 +244,7 @@ fn second_level_cache() -> Option<i64> {
 
 /// The user's directory for compiled kernels.
 fn cache_directory() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name: &str| bh_core::environment::variable_os(name).map(PathBuf::from);
     let caches = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
     caches.is_absolute().then(|| caches.join("bh/kernels"))
 }

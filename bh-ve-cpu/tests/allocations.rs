@@ -4,33 +4,8 @@ mod support;
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::text;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use bh_core::reserve::allocations;
 use support::{Driver, singletons};
-
-struct Counting;
-
-thread_local! {
-    /// Allocations of this thread: helpers may come for the first time at any time.
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: the system's allocator does everything.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.set(COUNT.get() + 1);
-        // SAFETY: promised by the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
-        // SAFETY: promised by the caller.
-        unsafe { System.dealloc(data, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn repeated_groups_allocate_nothing() {
@@ -47,9 +22,9 @@ fn repeated_groups_allocate_nothing() {
         let mut driver = Driver::new(&keys).unwrap();
         driver.run_on(&batch.as_ref(), &memory).unwrap();
         driver.run(&batch.as_ref()).unwrap();
-        let before = COUNT.get();
+        let before = allocations();
         (0..50).for_each(|_| driver.run(&batch.as_ref()).unwrap());
-        let count = COUNT.get() - before;
+        let count = allocations() - before;
         assert_eq!(driver.counter("kernels overlapped"), if overlap == "on" { 12 * 52 } else { 0 });
         count
     });

@@ -298,7 +298,7 @@ i0: v2 = gather v0, v1 @o1
     let mut driver = Driver::new(&[]).unwrap();
     let error = driver.run_on(&singletons(&batch).as_ref(), &memory).unwrap_err();
     assert_eq!((error.status, error.block, error.instr), (status::BOUNDS, Some(0), Some(0)));
-    assert_eq!(error.to_string(), "user.c:17: index 4 is out of range for 4 elements");
+    assert_eq!(error.to_string(), "user.c:17: gather: index 4 is out of range for 4 elements");
     memory.insert(2, [0i64, -4, 3].into_iter().flat_map(i64::to_ne_bytes).collect());
     let after = driver.run_on(&singletons(&batch).as_ref(), &memory).unwrap();
     assert_eq!(numbers(after.get(3).unwrap()), [1.0, 1.0, 4.0]);

@@ -107,7 +107,8 @@ impl Settings {
 fn cache_directory(text: Option<&str>) -> Option<PathBuf> {
     match text {
         None | Some("auto") => {
-            let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let set = |name: &str| bh_core::environment::variable_os(name).map(PathBuf::from);
+            let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
             let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
             Some(base.join("bh/opencl"))
         }

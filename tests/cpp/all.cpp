@@ -3,6 +3,8 @@
 #include "support.hpp"
 
 #include <iostream>
+#include <sstream>
+#include <vector>
 
 #include "arrays.inc"
 #include "assignment.inc"
@@ -18,6 +20,7 @@
 #include "reductions.inc"
 #include "runtime.inc"
 #include "selection.inc"
+#include "statistics.inc"
 #include "threads.inc"
 #include "traced.inc"
 #include "types.inc"

@@ -15,7 +15,7 @@ FUNCTIONS = {
     "power", "cos", "sin", "tan", "cosh", "sinh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
     "arctan2", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc",
 }
-RENAMED = {"mod": "fmod", "copy": None, "conj": "conjugate"}
+RENAMED = {"copy": None, "conj": "conjugate"}
 REDUCTIONS = {
     "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum, "logical_and": np.logical_and,
     "logical_or": np.logical_or, "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and,

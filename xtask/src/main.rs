@@ -19,7 +19,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   demo                         build, install into target/prefix, compile examples/heat.c against it, run it
-  test                         install what the tests need and run all of them
+  test [--all]                 install what the tests need and run all of them; faults at a sample of places, or at all
   validate                     cheapest checks first: format, clippy, generated files, then the tests
   install --prefix DIR         build (release) and install
   wheel [--out DIR]            build the Python package's wheel (into target/wheels)

@@ -21,8 +21,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("/etc/OpenCL/vendors/pocl.icd", "pocl-opencl-icd"),
 ];
 
-/// Runs the tests; `--all` runs the suites of the OpenCL engine as a whole, which takes hours where kernels are built slowly.
-/// Further arguments go to `cargo test`.
+/// Runs the tests; with `--all`, faults are injected at every place, and the suites of the OpenCL engine run as a whole, which
+/// takes hours where kernels are built slowly. Further arguments go to `cargo test`.
 pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure(NEEDED)?;
     packages::ensure_llvm();
@@ -37,7 +37,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let further = arguments.iter().filter(|argument| *argument != "--all");
     test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(further);
     if arguments.iter().any(|argument| argument == "--all") {
-        test.env("BH_TEST_OPENCL", "all");
+        test.env("BH_TEST_OPENCL", "all").env("BH_TEST_ALL", "1");
     }
     test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
     test.env("BH_TEST_LIBRARIES", target().join(PROFILE));

@@ -5,13 +5,20 @@
 
 namespace bh {
 
-/// Axes of a reduction: one, several, or all (the default). Negative ones count from the end.
+/// Whether a reduction leaves dimensions of extent 1 in place of the axes.
+enum class keep : bool { no, yes };
+inline constexpr keep dropdims = keep::no, keepdims = keep::yes;
+
+/// Axes of a reduction: one, several, or all (the default). Negative ones count from the end. `keepdims` alone stands for all
+/// axes, kept with extent 1.
 class axes {
     int list_[max_rank] = {};
     int count_ = -1;
+    bool kept_ = false;
 
 public:
     axes() noexcept = default;
+    axes(keep kept) noexcept : kept_(kept == keep::yes) {}
     axes(int axis) noexcept : count_(1) { list_[0] = axis; }
     axes(std::initializer_list<int> list, place at = place::here()) : count_(0) {
         for (int axis : list) {
@@ -20,12 +27,10 @@ public:
         }
     }
     bool all() const noexcept { return count_ < 0; }
+    bool kept() const noexcept { return kept_; }
     const int *begin() const noexcept { return list_; }
     const int *end() const noexcept { return list_ + (count_ < 0 ? 0 : count_); }
 };
-
-/// Whether a reduction leaves dimensions of extent 1 in place of the axes.
-enum keep : bool { dropdims = false, keepdims = true };
 
 namespace detail {
 
@@ -217,13 +222,14 @@ inline bh_dtype dtype_of(const bh_array *array, place at) {
 }
 
 /// Records a reduction and returns its result.
-inline bh_array *fold(int opcode, const bh_array *a, const axes &list, bool keep, place at) {
+inline bh_array *fold(int opcode, const bh_array *a, const axes &list, keep kept, place at) {
     const int rank = rank_of(a, at);
+    const bool keeps = kept == keep::yes || list.kept();
     const int mask = axis_mask(list, rank, at);
     // A reduction over no axis is a copy.
     const bool none_at_all = mask == 0 && rank > 0;
     owner result(record(none_at_all ? int(BH_OP_COPY) : opcode, mask, none_at_all ? dtype_of(a, at) : -1, 1, &a, at));
-    for (int dim = 0; keep && dim < rank; ++dim) {
+    for (int dim = 0; keeps && dim < rank; ++dim) {
         if ((mask >> dim & 1) == 0) continue;
         bh_array *next = nullptr;
         check((bh_new_axis)(&next, result.get(), dim), at);
@@ -232,9 +238,9 @@ inline bh_array *fold(int opcode, const bh_array *a, const axes &list, bool keep
     return result.give();
 }
 
-template <int Opcode, unsigned Set, class T> array<T> reduction(place at, const operand<T> &a, const axes &list, bool keep) {
+template <int Opcode, unsigned Set, class T> array<T> reduction(place at, const operand<T> &a, const axes &list, keep kept) {
     static_assert(in_set(Set, code<T>), "this reduction does not exist for this element type: see its documentation");
-    bh_array *made = fold(Opcode, a.handle, list, keep, at);
+    bh_array *made = fold(Opcode, a.handle, list, kept, at);
     a.spend();
     return wrapped<T>(made);
 }

@@ -25,8 +25,8 @@ template <class T> array<bool> lower_part(const char *name, const array<T> &a, s
     const int rank = extents.rank();
     if (rank < 2) fail(BH_STATUS_SHAPE, std::string(name) + ": a matrix is needed, not shape " + extents.text(), at);
     const beside here(a.handle(), at);
-    auto rows = bh::arange(static_cast<double>(extents[rank - 2]), at).reshape({-1, 1}, at);
-    auto columns = bh::arange(static_cast<double>(extents[rank - 1]), at);
+    auto rows = bh::arange<std::int64_t>(extents[rank - 2], at).reshape({-1, 1}, at);
+    auto columns = bh::arange<std::int64_t>(extents[rank - 1], at);
     return bh::less_equal(std::move(columns), bh::add(std::move(rows), diagonal, at), at);
 }
 

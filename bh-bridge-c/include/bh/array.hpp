@@ -12,12 +12,23 @@ namespace bh {
 /// Called with the pointer when adopted memory is no longer used. It must not call bh.
 using release_function = void (*)(void *argument, void *data);
 
+namespace detail {
+
+/// `a.T()`: a member of a base, as inside of the array T is its element type.
+template <class U> struct transposed {
+    /// With the dimensions in reverse order.
+    array<U> T(place at = place::here()) const & { return static_cast<const array<U> &>(*this).transpose(at); }
+    array<U> T(place at = place::here()) && { return static_cast<array<U> &&>(*this).transpose(at); }
+};
+
+} // namespace detail
+
 /// An array of elements of type T with up to 16 dimensions.
 ///
 /// A value of this type is a handle: copies share the elements, `copy()` copies them. Operations are recorded and run when
 /// elements are asked for. `=` on a name makes it stand for another array; `=` on a part of an array, as `a(slice(1, 4)) = 0`,
 /// writes elements. Any thread may use any array; the handle itself is like an int, not to be changed by two threads at once.
-template <class T> class array : detail::operators<T, false> {
+template <class T> class array : detail::operators<T, false>, public detail::transposed<T> {
     static_assert(detail::is_scalar<T>, "the element type must be bool, an integer, float, double, or std::complex of them");
 
     bh_array *handle_ = nullptr;
@@ -114,7 +125,7 @@ template <class T> class array : detail::operators<T, false> {
         detail::check(f(&handle, handle_, arguments...), at);
         return detail::wrapped<T>(handle);
     }
-    array transposed(std::initializer_list<int> order, place at) const {
+    array permuted(std::initializer_list<int> order, place at) const {
         const int rank = this->rank(at);
         if (static_cast<int>(order.size()) != rank) {
             detail::fail(BH_STATUS_ARGUMENT, "transpose: " + std::to_string(order.size()) + " axes are given for an array of rank " + std::to_string(rank), at);
@@ -128,6 +139,11 @@ template <class T> class array : detail::operators<T, false> {
         second = detail::counted_dim(second, rank, at);
         for (int dim = 0; dim < rank; ++dim) order[dim] = dim == first ? second : dim == second ? first : dim;
         return view(at, bh_transpose, static_cast<const int *>(order));
+    }
+    array reversed(place at) const {
+        array turned = view(at, bh_retain);
+        for (int dim = rank(at) - 1; dim >= 0; --dim) turned = turned.flip(dim, at);
+        return turned;
     }
     array squeezed(place at) const {
         shape left;
@@ -335,13 +351,14 @@ public:
 #endif
     /// With the dimensions in reverse or the given order.
     BH_VIEW(transpose, (place at = place::here()), view(at, bh_transpose, nullptr))
-    BH_VIEW(transpose, (std::initializer_list<int> order, place at = place::here()), transposed(order, at))
+    BH_VIEW(transpose, (std::initializer_list<int> order, place at = place::here()), permuted(order, at))
     /// The elements in C order in another shape, one extent of which may be -1. A view if possible, else a copy.
     BH_VIEW(reshape, (const shape &extents, place at = place::here()), view(at, bh_reshape, extents.rank(), extents.data()))
     BH_VIEW(flatten, (place at = place::here()), reshape(shape{-1}, at))
     BH_VIEW(broadcast_to, (const shape &extents, place at = place::here()), view(at, bh_broadcast, extents.rank(), extents.data()))
     BH_VIEW(diagonal, (std::int64_t offset = 0, int first = 0, int second = 1, place at = place::here()), view(at, bh_diagonal, offset, first, second))
-    /// With one dimension walked backwards.
+    /// With all dimensions walked backwards, or one.
+    BH_VIEW(flip, (place at = place::here()), reversed(at))
     BH_VIEW(flip, (int dim, place at = place::here()), view(at, bh_reverse, dim))
     /// With two dimensions exchanged.
     BH_VIEW(swap_axes, (int first, int second, place at = place::here()), exchanged(first, second, at))

@@ -32,12 +32,29 @@ template <class T> array<T> ones_like(const array<T> &a, place at = place::here(
 template <class T> array<T> full_like(const array<T> &a, T value, place at = place::here()) { return full<T>(a.extents(at), value, at); }
 template <class T> array<T> empty_like(const array<T> &a, place at = place::here()) { return empty<T>(a.extents(at), at); }
 
-/// start, start + step, … before stop.
-template <class T = std::int64_t> array<T> arange(double start, double stop, double step = 1, place at = place::here()) {
-    return detail::made<T>(at, [&](bh_array **out) { return (bh_arange)(out, detail::current_context, detail::code<T>, start, stop, step); });
+namespace detail {
+
+/// The element type of a range: the one that was asked for, else 64-bit integers for whole arguments and the widest
+/// floating-point type among others.
+template <class T, class... A>
+using range_type = std::conditional_t<!std::is_void_v<T>, T,
+                                      std::conditional_t<(std::is_integral_v<A> && ...), std::int64_t,
+                                                         std::conditional_t<(std::is_same_v<A, float> && ...), float, double>>>;
+template <class... A> using if_numbers = std::enable_if_t<(std::is_arithmetic_v<A> && ...), int>;
+
+} // namespace detail
+
+/// start, start + step, … before stop. The type follows from all arguments: `arange(0, 1, 0.25)` is of doubles.
+template <class T = void, class A, class B, class C = int, detail::if_numbers<A, B, C> = 0>
+auto arange(A start, B stop, C step = 1, place at = place::here()) {
+    using R = detail::range_type<T, A, B, C>;
+    const auto first = static_cast<double>(start), last = static_cast<double>(stop), by = static_cast<double>(step);
+    return detail::made<R>(at, [&](bh_array **out) { return (bh_arange)(out, detail::current_context, detail::code<R>, first, last, by); });
 }
 /// 0, 1, … below stop.
-template <class T = std::int64_t> array<T> arange(double stop, place at = place::here()) { return arange<T>(0, stop, 1, at); }
+template <class T = void, class A, detail::if_numbers<A> = 0> auto arange(A stop, place at = place::here()) {
+    return arange<detail::range_type<T, A>>(0, stop, 1, at);
+}
 /// `count` evenly spaced numbers from start to stop, both included.
 template <class T = double> array<T> linspace(double start, double stop, std::int64_t count = 50, place at = place::here()) {
     return detail::made<T>(at, [&](bh_array **out) { return (bh_linspace)(out, detail::current_context, detail::code<T>, start, stop, count); });
@@ -63,11 +80,11 @@ template <class T = double> array<T> normal(const shape &extents, std::uint64_t 
 
 } // namespace random
 
-/// The elements converted to another type. Float to integer truncates and saturates.
+/// The elements converted to another type. Float to integer truncates and saturates; to bool, what is not zero is true.
 template <class U, class A, detail::if_operands<A> = 0> auto cast(A &&a, place at = place::here()) {
     const auto from = detail::take(static_cast<A &&>(a), at);
     using T = detail::element_of<A>;
-    static_assert(!detail::is_complex(detail::code<T>) || detail::is_complex(detail::code<U>),
+    static_assert(!detail::is_complex(detail::code<T>) || detail::is_complex(detail::code<U>) || std::is_same_v<U, bool>,
                   "a complex array cannot become a real one: use bh::real or bh::imag");
     bh_array *handle = nullptr;
     (bh_at)(at.file, at.line);
@@ -87,9 +104,12 @@ template <class A, detail::if_array<A> = 0> auto copy(A &&a, place at = place::h
         return detail::settled(static_cast<A &&>(a), at).name(__VA_ARGS__);                                                \
     }
 BH_VIEW(transpose, (A &&a, place at = place::here()), at)
+BH_VIEW(transpose, (A &&a, std::initializer_list<int> order, place at = place::here()), order, at)
+BH_VIEW(flatten, (A &&a, place at = place::here()), at)
 BH_VIEW(reshape, (A &&a, const shape &extents, place at = place::here()), extents, at)
 BH_VIEW(broadcast_to, (A &&a, const shape &extents, place at = place::here()), extents, at)
-BH_VIEW(diagonal, (A &&a, std::int64_t offset = 0, place at = place::here()), offset, 0, 1, at)
+BH_VIEW(diagonal, (A &&a, std::int64_t offset = 0, int first = 0, int second = 1, place at = place::here()), offset, first, second, at)
+BH_VIEW(flip, (A &&a, place at = place::here()), at)
 BH_VIEW(flip, (A &&a, int dim, place at = place::here()), dim, at)
 BH_VIEW(swap_axes, (A &&a, int first, int second, place at = place::here()), first, second, at)
 BH_VIEW(squeeze, (A &&a, place at = place::here()), at)
@@ -106,33 +126,50 @@ template <class T> array<T> along(const array<T> &a, int dim, std::int64_t start
 
 } // namespace detail
 
-/// Arrays put one after the other along a dimension.
-template <class T> array<T> concatenate(std::initializer_list<array<T>> parts, int dim = 0, place at = place::here()) {
-    if (parts.size() == 0) detail::fail(BH_STATUS_ARGUMENT, "concatenate: no arrays are given", at);
-    shape extents = parts.begin()->extents(at);
-    const int axis = detail::counted_dim(dim, extents.rank(), at);
+namespace detail {
+
+/// The element type of the arrays in a container of arrays.
+template <class A> struct part;
+template <class T> struct part<array<T>> { using type = T; };
+template <class Parts> using parts_of = typename part<plain<decltype(*std::begin(std::declval<const Parts &>()))>>::type;
+
+template <class T, class Parts> array<T> concatenated(const Parts &parts, int dim, place at) {
+    if (std::begin(parts) == std::end(parts)) fail(BH_STATUS_ARGUMENT, "concatenate: there must be an array at least", at);
+    const array<T> &first = *std::begin(parts);
+    shape extents = first.extents(at);
+    const int axis = counted_dim(dim, extents.rank(), at);
     extents[axis] = 0;
     for (const array<T> &part : parts) {
         const shape one = part.extents(at);
         bool fits = one.rank() == extents.rank();
         for (int d = 0; fits && d < one.rank(); ++d) fits = d == axis || one[d] == extents[d];
-        if (!fits) detail::fail(BH_STATUS_SHAPE, "concatenate: shape " + one.text() + " does not fit " + parts.begin()->extents(at).text() + " along axis " + std::to_string(axis), at);
+        if (!fits) fail(BH_STATUS_SHAPE, "concatenate: shape " + one.text() + " does not fit " + first.extents(at).text() + " along axis " + std::to_string(axis), at);
         extents[axis] += one[axis];
     }
-    const detail::beside here(parts.begin()->handle(), at);
+    const beside here(first.handle(), at);
     array<T> whole = empty<T>(extents, at);
     std::int64_t start = 0;
     for (const array<T> &part : parts) {
         const std::int64_t stop = start + part.extent(axis, at);
-        detail::along(whole, axis, start, stop, at).fill(detail::operand<T>(part, at));
+        along(whole, axis, start, stop, at).fill(operand<T>(part, at));
         start = stop;
     }
     return whole;
 }
 
+} // namespace detail
+
+/// Arrays put one after the other along a dimension.
+template <class T> array<T> concatenate(std::initializer_list<array<T>> parts, int dim = 0, place at = place::here()) {
+    return detail::concatenated<T>(parts, dim, at);
+}
+template <class Parts, class T = detail::parts_of<Parts>> array<T> concatenate(const Parts &parts, int dim = 0, place at = place::here()) {
+    return detail::concatenated<T>(parts, dim, at);
+}
+
 /// Arrays of one shape along a new dimension.
 template <class T> array<T> stack(std::initializer_list<array<T>> parts, int dim = 0, place at = place::here()) {
-    if (parts.size() == 0) detail::fail(BH_STATUS_ARGUMENT, "stack: no arrays are given", at);
+    if (parts.size() == 0) detail::fail(BH_STATUS_ARGUMENT, "stack: there must be an array at least", at);
     const shape one = parts.begin()->extents(at);
     const int axis = detail::counted_dim(dim, one.rank() + 1, at);
     shape extents;

@@ -39,8 +39,12 @@ namespace detail {
     throw error(status, message, at.file ? at.file : "", at.line);
 }
 
-/// Throws what the C interface reported last.
+/// Throws what the C interface reported last. It knows a null handle by the name of a parameter that the program never saw.
 [[noreturn]] inline void fail_as_reported(int status, place at) {
+    const std::string reported = (bh_error_message)(), ending = "is null";
+    if (status == BH_STATUS_HANDLE && reported.size() > ending.size() && reported.compare(reported.size() - ending.size(), ending.size(), ending) == 0) {
+        fail(status, "an array is used that nothing was assigned to", at);
+    }
     const std::string file = (bh_error_file)();
     const unsigned line = (bh_error_line)();
     if (file.empty()) fail(status, (bh_error_message)(), at);

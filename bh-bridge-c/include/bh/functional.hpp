@@ -130,7 +130,7 @@ template <class F, class S, class T> array<T> reduce(F &&f, S identity, const ar
     const auto shown = f(detail::leaf(sample, 1), detail::leaf(sample, 2));
     if constexpr (std::is_same_v<std::decay_t<decltype(shown)>, traced<T>>) fold = detail::reduction_of(shown.opcode());
     if (fold != 0) {
-        return detail::combined(f, start, detail::wrapped<T>(detail::fold(fold, a.handle(), dim, false, at)), at);
+        return detail::combined(f, start, detail::wrapped<T>(detail::fold(fold, a.handle(), dim, dropdims, at)), at);
     }
     array<T> now = a;
     // Elements that had no partner, outermost last; they come after all others.

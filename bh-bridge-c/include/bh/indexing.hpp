@@ -52,6 +52,11 @@ template <class A, detail::if_operands<A> = 0> auto negative(A &&a, place at = p
     return detail::negated(detail::take(static_cast<A &&>(a), at));
 }
 
+/// The remainder with the sign of the divisor, as in NumPy and Python; `fmod` has that of the dividend, as in C.
+template <class A, class B, detail::if_operands<A, B> = 0> auto mod(A &&a, B &&b, place at = place::here()) {
+    return bh::remainder(static_cast<A &&>(a), static_cast<B &&>(b), at);
+}
+
 /// Power. Whole exponents from 2 to 5 given as a number become products.
 template <class A, class B, detail::if_operands<A, B> = 0> auto pow(A &&a, B &&b, place at = place::here()) {
     using E = detail::plain<B>;
@@ -106,8 +111,8 @@ template <class T, class I> array<T> take(const array<T> &a, const array<I> &ind
     const array<std::int64_t> chosen = array<std::int64_t>(cast<std::int64_t>(index, at)).reshape({1, list.count(), 1}, at);
     const array<std::int64_t> wrapped = bh::where(bh::less(chosen, 0, at), bh::add(chosen, extent, at), chosen, at);
     const detail::beside here(a.handle(), at);
-    const array<std::int64_t> rows = arange(static_cast<double>(outer), at).reshape({outer, 1, 1}, at);
-    const array<std::int64_t> columns = arange(static_cast<double>(inner), at).reshape({1, 1, inner}, at);
+    const array<std::int64_t> rows = arange<std::int64_t>(outer, at).reshape({outer, 1, 1}, at);
+    const array<std::int64_t> columns = arange<std::int64_t>(inner, at).reshape({1, 1, inner}, at);
     const array<std::int64_t> first = bh::multiply(bh::add(bh::multiply(rows, extent, at), wrapped, at), inner, at);
     // A position outside the axis must not find an element of another row.
     const array<bool> inside = bh::logical_and(bh::greater_equal(wrapped, 0, at), bh::less(wrapped, extent, at), at);

@@ -45,10 +45,6 @@ void extmethod(const char *name, std::initializer_list<array<T> *> outs, std::in
     detail::extension(name, o, out, i, in, at);
 }
 
-/// Sum of the products of all elements of two arrays.
-template <class A, class B, detail::if_array<A> = 0, detail::if_array<B> = 0> auto dot(A &&a, B &&b, place at = place::here()) {
-    return bh::sum(bh::multiply(static_cast<A &&>(a), static_cast<B &&>(b), at), {}, dropdims, at);
-}
 /// All products of an element of `a` and an element of `b`, both flattened.
 template <class A, class B, detail::if_array<A> = 0, detail::if_array<B> = 0> auto outer(A &&a, B &&b, place at = place::here()) {
     return bh::multiply(detail::settled(static_cast<A &&>(a), at).reshape({-1, 1}, at),
@@ -57,9 +53,38 @@ template <class A, class B, detail::if_array<A> = 0, detail::if_array<B> = 0> au
 template <class A, detail::if_array<A> = 0> auto trace(A &&a, std::int64_t offset = 0, place at = place::here()) {
     return bh::sum(detail::settled(static_cast<A &&>(a), at).diagonal(offset, 0, 1, at), -1, dropdims, at);
 }
-/// The Euclidean length: the square root of the sum of squares.
-template <class A, detail::if_array<A> = 0> auto norm(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
-    return bh::sqrt(bh::sum(bh::square(bh::absolute(static_cast<A &&>(a), at), at), over, kept, at), at);
+/// A norm of vectors along axes: the Euclidean one, or of another order; infinite orders are the largest and the smallest
+/// absolute value, order 0 counts what is not zero.
+template <class A, detail::if_array<A> = 0> auto norm(A &&a, double order, const axes &over, keep kept = dropdims, place at = place::here()) {
+    auto size = bh::absolute(static_cast<A &&>(a), at);
+    using R = detail::mean_type<detail::element_of<decltype(size)>>;
+    if (order == 2) return array<R>(bh::sqrt(bh::sum(bh::square(detail::as<R>(std::move(size), at), at), over, kept, at), at));
+    if (order == 1) return array<R>(bh::sum(detail::as<R>(std::move(size), at), over, kept, at));
+    if (order == 0) return array<R>(bh::sum(detail::as<R>(bh::cast<bool>(std::move(size), at), at), over, kept, at));
+    if (order - order != 0) return array<R>(detail::as<R>(order > 0 ? bh::max(size, over, kept, at) : bh::min(size, over, kept, at), at));
+    auto powers = bh::power(detail::as<R>(std::move(size), at), static_cast<R>(order), at);
+    return array<R>(bh::power(bh::sum(std::move(powers), over, kept, at), static_cast<R>(1 / order), at));
+}
+/// The Euclidean length of all elements.
+template <class A, detail::if_array<A> = 0> auto norm(A &&a, keep kept = dropdims, place at = place::here()) {
+    return bh::norm(static_cast<A &&>(a), 2, axes(), kept, at);
+}
+/// The norm of a vector of this order, or of a matrix: order 1 is its largest sum of a column's absolute values, the infinite
+/// one that of a row's, their negatives the smallest; 2 needs singular values, which bh does not have.
+template <class A, detail::if_array<A> = 0> auto norm(A &&a, double order, place at = place::here()) {
+    auto from = detail::as_is(static_cast<A &&>(a), at);
+    const int rank = from.rank(at);
+    if (rank == 1) return bh::norm(std::move(from), order, axes(), dropdims, at);
+    const bool columns = order == 1 || order == -1;
+    if (rank != 2 || !(columns || order - order != 0)) {
+        detail::fail(BH_STATUS_UNSUPPORTED, "norm: there is no norm of order " + std::to_string(order) + " of an array of rank " + std::to_string(rank) + "; norm(a, order, axes) folds vectors along axes", at);
+    }
+    auto sums = bh::norm(std::move(from), 1, columns ? 0 : 1, dropdims, at);
+    return order > 0 ? bh::max(std::move(sums), {}, dropdims, at) : bh::min(std::move(sums), {}, dropdims, at);
+}
+/// Norms of order 2 along a list of axes.
+template <class A, detail::if_array<A> = 0> auto norm(A &&a, std::initializer_list<int> over, keep kept = dropdims, place at = place::here()) {
+    return bh::norm(static_cast<A &&>(a), 2, axes(over, at), kept, at);
 }
 
 /// The matrix product. Vectors stand for a row on the left and a column on the right; further dimensions are broadcast.
@@ -89,6 +114,48 @@ template <class A, class B> auto matmul(const array<A> &a, const array<B> &b, pl
     return array<T>(bh::add_reduce(bh::multiply(a(ellipsis, newaxis), b(ellipsis, newaxis, all, all), at), -2, dropdims, at));
 }
 
+namespace detail {
+
+/// The dimensions from `first` to before `stop`.
+inline shape dimensions(const shape &from, int first, int stop, place at) {
+    shape list;
+    for (int dim = first; dim < stop; ++dim) list.push_back(from[dim], at);
+    return list;
+}
+
+} // namespace detail
+
+/// NumPy's `dot`: of vectors the sum of products, of matrices the matrix product; else sums over the last axis of `a` and the
+/// second to last one of `b`, or its only one. A single element is a factor.
+template <class X, class Y, detail::if_array<X> = 0, detail::if_array<Y> = 0> auto dot(X &&x, Y &&y, place at = place::here()) {
+    using A = detail::element_of<X>;
+    using B = detail::element_of<Y>;
+    using T = detail::element_t<detail::promoted<array<A>, array<B>>(), array<A>, array<B>>;
+    auto &&a = detail::settled(static_cast<X &&>(x), at);
+    auto &&b = detail::settled(static_cast<Y &&>(y), at);
+    const shape left = a.extents(at), right = b.extents(at);
+    const int m = left.rank(), n = right.rank();
+    if (m == 0 || n == 0) return array<T>(bh::multiply(detail::pass<X>(a), detail::pass<Y>(b), at));
+    if (m == 1 && n == 1 && left[0] == right[0]) {
+        // Temporaries end here, so that what they are made of is not stored.
+        return array<T>(bh::add_reduce(bh::multiply(detail::pass<X>(a), detail::pass<Y>(b), at), {}, dropdims, at));
+    }
+    if (m <= 2 && n <= 2) return bh::matmul(array<A>(a), array<B>(b), at);
+    const std::int64_t inner = left[m - 1], matching = n == 1 ? right[0] : right[n - 2];
+    if (inner != matching) {
+        detail::fail(BH_STATUS_SHAPE, "dot: shapes " + left.text() + " and " + right.text() + " do not fit: " + std::to_string(inner) + " elements meet " + std::to_string(matching), at);
+    }
+    shape result = detail::dimensions(left, 0, m - 1, at);
+    const shape before = detail::dimensions(right, 0, n == 1 ? 0 : n - 2, at);
+    for (std::int64_t extent : before) result.push_back(extent, at);
+    const array<A> rows = array<A>(a).reshape({detail::dimensions(left, 0, m - 1, at).count(), inner}, at);
+    if (n == 1) return bh::matmul(rows, array<B>(b), at).reshape(result, at);
+    const std::int64_t columns = right[n - 1];
+    result.push_back(columns, at);
+    const array<B> stacked = bh::swap_axes(array<B>(b).reshape({before.count(), inner, columns}, at), 0, 1, at);
+    return bh::matmul(rows, stacked.reshape({inner, before.count() * columns}, at), at).reshape(result, at);
+}
+
 /// The solution x of a·x = b for a square matrix and one right side, or several as columns.
 template <class A, class B> auto solve(const array<A> &a, const array<B> &b, place at = place::here()) {
     using T = detail::inexact<A, B>;
@@ -103,6 +170,14 @@ template <class A, class B> auto solve(const array<A> &a, const array<B> &b, pla
     (bh_at)(at.file, at.line);
     detail::check((bh_solve)(x.handle(), matrix.handle(), sides.handle()), at);
     return x;
+}
+
+/// The inverse of a square matrix. To multiply by it, `solve` is quicker and more exact.
+template <class A> auto inv(const array<A> &a, place at = place::here()) {
+    using T = detail::inexact<A>;
+    const std::int64_t order = detail::square_order("inv", a, at);
+    const detail::beside here(a.handle(), at);
+    return bh::solve(a, bh::eye<T>(order, order, 0, at), at);
 }
 
 /// The factors of a matrix with rows permuted.

@@ -32,8 +32,8 @@ template <class A, class B, detail::if_operands<A, B> = 0> auto floor_divide(A &
 }
 
 /// Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
-template <class A, class B, detail::if_operands<A, B> = 0> auto mod(A &&a, B &&b, place at = place::here()) {
-    return detail::apply<BH_OP_MOD, detail::rule::same, 0x7fe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
+template <class A, class B, detail::if_operands<A, B> = 0> auto fmod(A &&a, B &&b, place at = place::here()) {
+    return detail::apply<BH_OP_FMOD, detail::rule::same, 0x7fe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
 /// Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0.
@@ -198,32 +198,32 @@ template <class A, detail::if_operands<A> = 0> auto tanh(A &&a, place at = place
 
 /// Inverse sine, in radians.
 template <class A, detail::if_operands<A> = 0> auto arcsin(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCSIN, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_ARCSIN, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse cosine, in radians.
 template <class A, detail::if_operands<A> = 0> auto arccos(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCCOS, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_ARCCOS, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse tangent, in radians.
 template <class A, detail::if_operands<A> = 0> auto arctan(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCTAN, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_ARCTAN, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse hyperbolic sine.
 template <class A, detail::if_operands<A> = 0> auto arcsinh(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCSINH, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_ARCSINH, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse hyperbolic cosine.
 template <class A, detail::if_operands<A> = 0> auto arccosh(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCCOSH, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_ARCCOSH, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Inverse hyperbolic tangent.
 template <class A, detail::if_operands<A> = 0> auto arctanh(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_ARCTANH, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_ARCTANH, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Angle of the point (second, first), in radians.
@@ -238,12 +238,12 @@ template <class A, detail::if_operands<A> = 0> auto exp(A &&a, place at = place:
 
 /// 2 to the power x.
 template <class A, detail::if_operands<A> = 0> auto exp2(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_EXP2, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_EXP2, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// e to the power x, minus 1.
 template <class A, detail::if_operands<A> = 0> auto expm1(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_EXPM1, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_EXPM1, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Natural logarithm.
@@ -253,7 +253,7 @@ template <class A, detail::if_operands<A> = 0> auto log(A &&a, place at = place:
 
 /// Logarithm to base 2.
 template <class A, detail::if_operands<A> = 0> auto log2(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_LOG2, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_LOG2, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Logarithm to base 10.
@@ -263,7 +263,7 @@ template <class A, detail::if_operands<A> = 0> auto log10(A &&a, place at = plac
 
 /// Natural logarithm of 1 + x.
 template <class A, detail::if_operands<A> = 0> auto log1p(A &&a, place at = place::here()) {
-    return detail::apply<BH_OP_LOG1P, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+    return detail::apply<BH_OP_LOG1P, detail::rule::same, 0x1e00>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Square root.
@@ -314,6 +314,11 @@ template <class A, detail::if_operands<A> = 0> auto isinf(A &&a, place at = plac
 /// Is it, with all its parts, finite?
 template <class A, detail::if_operands<A> = 0> auto isfinite(A &&a, place at = place::here()) {
     return detail::apply<BH_OP_ISFINITE, detail::rule::test, 0x1fff>(at, detail::take(static_cast<A &&>(a), at));
+}
+
+/// Cube root, also of negative numbers.
+template <class A, detail::if_operands<A> = 0> auto cbrt(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_CBRT, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Sum over axes; any for bool.

@@ -91,10 +91,16 @@ auto var(A &&a, const axes &over = {}, int ddof = 0, keep kept = dropdims, place
     auto off = bh::square(bh::absolute(bh::subtract(std::move(wide), std::move(middle), at), at), at);
     return bh::divide(bh::add_reduce(std::move(off), over, kept, at), count > 0 ? count : 0.0, at);
 }
+template <class A, detail::if_array<A> = 0> auto var(A &&a, const axes &over, keep kept, place at = place::here()) {
+    return bh::var(static_cast<A &&>(a), over, 0, kept, at);
+}
 /// Standard deviation.
 template <class A, detail::if_array<A> = 0>
 auto std(A &&a, const axes &over = {}, int ddof = 0, keep kept = dropdims, place at = place::here()) {
     return bh::sqrt(bh::var(static_cast<A &&>(a), over, ddof, kept, at), at);
+}
+template <class A, detail::if_array<A> = 0> auto std(A &&a, const axes &over, keep kept, place at = place::here()) {
+    return bh::std(static_cast<A &&>(a), over, 0, kept, at);
 }
 template <class A, detail::if_array<A> = 0>
 auto count_nonzero(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
@@ -126,10 +132,21 @@ template <class T> array<std::int64_t> position(const array<T> &a, const array<T
     shape line = shape::of_rank(extents.rank());
     for (int dim = 0; dim < line.rank(); ++dim) line[dim] = dim == axis ? extents[axis] : 1;
     const beside around(a.handle(), at);
-    array<std::int64_t> numbers = arange<std::int64_t>(static_cast<double>(extents[axis]), at).reshape(line, at);
+    array<std::int64_t> numbers = arange<std::int64_t>(extents[axis], at).reshape(line, at);
     array<bool> here = bh::equal(a, extreme, at);
     if constexpr (kind_of(code<T>) == 2) here = bh::logical_or(std::move(here), bh::isnan(a, at), at);
     return bh::minimum_reduce(bh::where(std::move(here), std::move(numbers), extents[axis], at), axis, kept, at);
+}
+
+} // namespace detail
+
+namespace detail {
+
+/// A shape of ones.
+inline shape ones_of_rank(int rank) {
+    shape ones = shape::of_rank(rank);
+    for (int dim = 0; dim < rank; ++dim) ones[dim] = 1;
+    return ones;
 }
 
 } // namespace detail
@@ -144,6 +161,11 @@ array<std::int64_t> argmax(A &&a, int axis, keep kept = dropdims, place at = pla
 template <class A, detail::if_array<A> = 0> array<std::int64_t> argmax(A &&a, place at = place::here()) {
     return argmax(detail::settled(static_cast<A &&>(a), at).flatten(at), 0, dropdims, at);
 }
+template <class A, detail::if_array<A> = 0> array<std::int64_t> argmax(A &&a, keep kept, place at = place::here()) {
+    auto &&from = detail::settled(static_cast<A &&>(a), at);
+    const int rank = kept == keepdims ? from.rank(at) : 0;
+    return argmax(from, at).reshape(detail::ones_of_rank(rank), at);
+}
 /// Position of the (first) smallest element along an axis.
 template <class A, detail::if_array<A> = 0>
 array<std::int64_t> argmin(A &&a, int axis, keep kept = dropdims, place at = place::here()) {
@@ -153,6 +175,11 @@ array<std::int64_t> argmin(A &&a, int axis, keep kept = dropdims, place at = pla
 /// Position of the (first) smallest element in C order.
 template <class A, detail::if_array<A> = 0> array<std::int64_t> argmin(A &&a, place at = place::here()) {
     return argmin(detail::settled(static_cast<A &&>(a), at).flatten(at), 0, dropdims, at);
+}
+template <class A, detail::if_array<A> = 0> array<std::int64_t> argmin(A &&a, keep kept, place at = place::here()) {
+    auto &&from = detail::settled(static_cast<A &&>(a), at);
+    const int rank = kept == keepdims ? from.rank(at) : 0;
+    return argmin(from, at).reshape(detail::ones_of_rank(rank), at);
 }
 
 /// Have two arrays the same shape and equal elements? Waits for the answer.

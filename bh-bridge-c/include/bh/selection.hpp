@@ -20,7 +20,7 @@ template <class A, detail::if_array<A> = 0> array<std::int64_t> flatnonzero(A &&
     const detail::beside here(flat.handle(), at);
     array<std::int64_t> positions = bh::empty<std::int64_t>({total}, at);
     if (total == 0) return positions;
-    put_where(positions, detail::numbers_of_true(flat, at), flat, bh::arange(static_cast<double>(flat.size(at)), at), at);
+    put_where(positions, detail::numbers_of_true(flat, at), flat, bh::arange<std::int64_t>(flat.size(at), at), at);
     return positions;
 }
 
@@ -52,7 +52,7 @@ template <class T> class selection : detail::operators<T, false> {
         shape chosen{rows.size(at)};
         for (int dim = mask_.rank(at); dim < extents.rank(); ++dim) chosen.push_back(extents[dim], at);
         const detail::beside here(array_.handle(), at);
-        auto columns = bh::arange(static_cast<double>(inner), at);
+        auto columns = bh::arange<std::int64_t>(inner, at);
         return bh::add(bh::multiply(rows.reshape({-1, 1}, at), inner, at), std::move(columns), at).reshape(chosen, at);
     }
     void store(const bh_array *value, place at) {
@@ -107,6 +107,12 @@ public:
     void operator symbol##=(operand b) && { update<opcode, detail::in_place(rule, types)>(b); }
     BH_ARITHMETIC(BH_COMPOUND)
 #undef BH_COMPOUND
+
+    /// Prints the chosen elements.
+    template <class Character, class Traits>
+    friend std::basic_ostream<Character, Traits> &operator<<(std::basic_ostream<Character, Traits> &out, selection &&chosen) {
+        return out << static_cast<selection &&>(chosen).gathered(chosen.at_);
+    }
 
 private:
     void write(operand value) {

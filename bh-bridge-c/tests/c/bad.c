@@ -59,7 +59,7 @@ static void arguments(void) {
     FAILS(bh_empty(&v, NULL, BH_TYPE_F64, -1, deep), BH_STATUS_SHAPE, "-1");
     FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 1, NULL), BH_STATUS_ARGUMENT, "'shape' is null");
     FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 1, &negative), BH_STATUS_SHAPE, "negative");
-    FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 3, huge), BH_STATUS_SHAPE, "overflow");
+    FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 3, huge), BH_STATUS_SHAPE, "exceeds the limit");
     FAILS(bh_slice(&v, a, 2, 0, 1, 1), BH_STATUS_ARGUMENT, "dimension 2");
     FAILS(bh_slice(&v, a, 0, 0, 1, 0), BH_STATUS_ARGUMENT, "zero");
     FAILS(bh_index(&v, a, 0, 2), BH_STATUS_ARGUMENT, "out of range");

@@ -25,7 +25,7 @@ DIRECT = {
     less_equal equal not_equal maximum minimum bitwise_and bitwise_or bitwise_xor invert left_shift right_shift cos sin tan
     cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh arctan2 exp exp2 expm1 log log2 log10 log1p sqrt ceil trunc
     floor rint isnan isinf isfinite""".split()
-} | {"fmod": "mod", "conjugate": "conj"}
+} | {"fmod": "fmod", "conjugate": "conj"}
 
 # Functions of truth values, to which operands of any type are converted.
 BOOLEAN = {name: name for name in ("logical_and", "logical_or", "logical_xor", "logical_not")}

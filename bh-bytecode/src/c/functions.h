@@ -190,7 +190,7 @@ BH_FUNCTION bh_bool bh_$F_$N($T x) { return bh_$F_$RN(x.re) || bh_$F_$RN(x.im); 
 //@ COMPLEX isfinite
 BH_FUNCTION bh_bool bh_$F_$N($T x) { return bh_$F_$RN(x.re) && bh_$F_$RN(x.im); }
 
-//@ FLOAT cos sin tan cosh sinh tanh asin acos atan asinh atanh exp exp2 expm1 log log2 log10 log1p sqrt ceil trunc floor rint erf erfc
+//@ FLOAT cos sin tan cosh sinh tanh asin acos atan asinh atanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt ceil trunc floor rint erf erfc
 BH_FUNCTION $T bh_$F_$N($T x) { return BH_M_$N($F)(x); }
 
 //@ FLOAT acosh
@@ -242,8 +242,8 @@ BH_FUNCTION $T bh_$F_$N($T z) {
     if (modulus != modulus) return bh_make_$N(NAN, NAN);
     if (modulus == 0) return bh_make_$N(0, 0);
     if (modulus < INFINITY) return bh_make_$N(z.re / modulus, z.im / modulus);
-    if (bh_isfinite_$RN(z.re)) return bh_make_$N(0, BH_M_$RN(copysign)(($R)1, z.im));
-    if (bh_isfinite_$RN(z.im)) return bh_make_$N(BH_M_$RN(copysign)(($R)1, z.re), 0);
+    if (!bh_isinf_$RN(z.re)) return bh_make_$N(0, BH_M_$RN(copysign)(($R)1, z.im));
+    if (!bh_isinf_$RN(z.im)) return bh_make_$N(BH_M_$RN(copysign)(($R)1, z.re), 0);
     return bh_make_$N(NAN, NAN);
 }
 
@@ -256,7 +256,7 @@ BH_FUNCTION $R bh_$F_$N($T z) { return z.re; }
 //@ COMPLEX imag
 BH_FUNCTION $R bh_$F_$N($T z) { return z.im; }
 
-//@ C64 cos sin tan cosh sinh tanh exp log log10 sqrt
+//@ C64 cos sin tan cosh sinh tanh asin acos atan asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sqrt
 BH_FUNCTION $T bh_$F_$N($T z) { return bh_cast_c128_c64(bh_$F_c128(bh_cast_c64_c128(z))); }
 
 //@ C64 pow
@@ -401,6 +401,112 @@ BH_FUNCTION $T bh_$F_$N($T z) { return bh_cosh_c128(bh_make_c128(-z.im, z.re)); 
 
 //@ C128 tan
 BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_tanh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+
+//@ C128 exp2
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im;
+    if (y == 0) return bh_make_c128(BH_M_f64(exp2)(x), y);
+    bh_f64 angle = y * 0.693147180559945309417;
+    if (!bh_isfinite_f64(x) || !bh_isfinite_f64(y) || BH_M_f64(fabs)(x) >= 700.0) {
+        return bh_exp_c128(bh_make_c128(x * 0.693147180559945309417, angle));
+    }
+    bh_f64 scale = BH_M_f64(exp2)(x);
+    return bh_make_c128(scale * BH_M_f64(cos)(angle), scale * BH_M_f64(sin)(angle));
+}
+
+//@ C128 expm1
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im;
+    if (!bh_isfinite_f64(x) || !bh_isfinite_f64(y) || BH_M_f64(fabs)(x) >= 22.0) {
+        $T power = bh_exp_c128(z);
+        return bh_make_c128(power.re - 1, power.im);
+    }
+    bh_f64 half = BH_M_f64(sin)(y * 0.5);
+    bh_f64 re = BH_M_f64(expm1)(x) * BH_M_f64(cos)(y) - 2 * half * half;
+    return bh_make_c128(re, y == 0 ? y : BH_M_f64(exp)(x) * BH_M_f64(sin)(y));
+}
+
+//@ C128 log2
+BH_FUNCTION $T bh_$F_$N($T z) {
+    $T w = bh_log_c128(z);
+    return bh_make_c128(w.re * 1.44269504088896340736, w.im * 1.44269504088896340736);
+}
+
+//@ C128 log1p
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = z.re, y = z.im, angle = BH_M_f64(atan2)(y, 1 + x);
+    if (BH_M_f64(fabs)(x) < 0.5 && BH_M_f64(fabs)(y) < 0.5) {
+        bh_f64 a = x * x, b = y * y, errors = BH_M_f64(fma)(x, x, -a) + BH_M_f64(fma)(y, y, -b);
+        return bh_make_c128(BH_M_f64(log1p)((2 * x + (a + b)) + errors) * 0.5, angle);
+    }
+    return bh_make_c128(bh_log_modulus_c128(bh_make_c128(1 + x, y)), angle);
+}
+
+//@ C128 angle_at_infinity
+BH_FUNCTION bh_f64 bh_$F_$N(bh_f64 y, bh_f64 x) {
+    if (x != x || y != y) return NAN;
+    return BH_M_f64(atan2)(BH_M_f64(copysign)(bh_isinf_f64(y) ? 1.0 : 0.0, y), BH_M_f64(copysign)(bh_isinf_f64(x) ? 1.0 : 0.0, x));
+}
+
+//@ C128 acos
+BH_FUNCTION $T bh_$F_$N($T z) {
+    if (bh_isinf_f64(z.re) || bh_isinf_f64(z.im)) {
+        bh_f64 angle = bh_angle_at_infinity_c128(BH_M_f64(fabs)(z.im), z.re);
+        return bh_make_c128(angle, -BH_M_f64(copysign)((bh_f64)INFINITY, z.im));
+    }
+    if (z.re == 0 && z.im != z.im) return bh_make_c128(1.57079632679489661923, NAN);
+    $T minus = bh_sqrt_c128(bh_make_c128(1 - z.re, -z.im)), plus = bh_sqrt_c128(bh_make_c128(1 + z.re, z.im));
+    bh_f64 sine = plus.re * minus.im - plus.im * minus.re;
+    return bh_make_c128(2 * BH_M_f64(atan2)(minus.re, plus.re), BH_M_f64(asinh)(sine));
+}
+
+//@ C128 asinh
+BH_FUNCTION $T bh_$F_$N($T z) {
+    if (bh_isinf_f64(z.re) || bh_isinf_f64(z.im)) {
+        bh_f64 angle = bh_angle_at_infinity_c128(z.im, BH_M_f64(fabs)(z.re));
+        return bh_make_c128(BH_M_f64(copysign)((bh_f64)INFINITY, z.re), angle);
+    }
+    if (z.re != z.re && z.im == 0) return z;
+    bh_f64 x = z.im, y = -z.re;
+    $T minus = bh_sqrt_c128(bh_make_c128(1 - x, -y)), plus = bh_sqrt_c128(bh_make_c128(1 + x, y));
+    bh_f64 re = BH_M_f64(atan2)(x, minus.re * plus.re - minus.im * plus.im);
+    bh_f64 im = BH_M_f64(asinh)(minus.re * plus.im - minus.im * plus.re);
+    return bh_make_c128(-im, re);
+}
+
+//@ C128 asin
+BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_asinh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+
+//@ C128 acosh
+BH_FUNCTION $T bh_$F_$N($T z) {
+    if (bh_isinf_f64(z.re) || bh_isinf_f64(z.im)) {
+        return bh_make_c128(INFINITY, bh_angle_at_infinity_c128(z.im, z.re));
+    }
+    if (z.re == 0 && z.im != z.im) return bh_make_c128(NAN, 1.57079632679489661923);
+    $T below = bh_sqrt_c128(bh_make_c128(z.re - 1, z.im)), above = bh_sqrt_c128(bh_make_c128(z.re + 1, z.im));
+    bh_f64 re = below.re * above.re + below.im * above.im;
+    return bh_make_c128(BH_M_f64(asinh)(re), 2 * BH_M_f64(atan2)(below.im, above.re));
+}
+
+//@ C128 atanh
+BH_FUNCTION $T bh_$F_$N($T z) {
+    bh_f64 x = BH_M_f64(fabs)(z.re), y = z.im, right = BH_M_f64(copysign)(1.57079632679489661923, y);
+    if (bh_isinf_f64(x) || bh_isinf_f64(y)) {
+        return bh_make_c128(BH_M_f64(copysign)(0.0, z.re), y != y ? y : right);
+    }
+    if (x == 0 && y != y) return z;
+    if (x != x || y != y) return bh_make_c128(NAN, NAN);
+    if (x > 1e150 || BH_M_f64(fabs)(y) > 1e150) {
+        bh_f64 modulus = BH_M_f64(hypot)(x, y);
+        return bh_make_c128(BH_M_f64(copysign)(x / modulus / modulus, z.re), right);
+    }
+    bh_f64 re = 0.25 * BH_M_f64(log1p)(4 * x / ((1 - x) * (1 - x) + y * y));
+    bh_f64 im = 0.5 * BH_M_f64(atan2)(2 * y, (1 - x) * (1 + x) - y * y);
+    return bh_make_c128(BH_M_f64(copysign)(re, z.re), im);
+}
+
+//@ C128 atan
+BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_atanh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
 
 //@ C128 whole_power
 BH_FUNCTION $T bh_$F_$N($T base, unsigned int exponent) {

@@ -95,9 +95,10 @@ macro_rules! complex_traits {
                     Complex::new(0.0, 0.0)
                 } else if modulus.is_finite() {
                     Complex::new(self.re / modulus, self.im / modulus)
-                } else if self.re.is_finite() {
+                } else if !self.re.is_infinite() {
+                    // An infinite part outweighs whatever the other one is, as the modulus says too.
                     Complex::new(0.0, 1f64.copysign(self.im as f64) as $part)
-                } else if self.im.is_finite() {
+                } else if !self.im.is_infinite() {
                     Complex::new(1f64.copysign(self.re as f64) as $part, 0.0)
                 } else {
                     Complex::new($part::NAN, $part::NAN)
@@ -141,7 +142,10 @@ macro_rules! complex_traits {
             }
         }
 
-        complex_inexact!($type: cos, sin, tan, cosh, sinh, tanh, exp, log, log10, sqrt);
+        complex_inexact!(
+            $type: cos, sin, tan, cosh, sinh, tanh, exp, log, log10, sqrt, arcsin, arccos, arctan, arcsinh, arccosh,
+            arctanh, exp2, expm1, log2, log1p
+        );
     )*};
 }
 
@@ -184,5 +188,7 @@ mod tests {
         assert_eq!(absolute(Complex::new(f32::NEG_INFINITY, f32::NAN)), f32::INFINITY);
         assert_eq!(absolute(Complex::new(3e38f32, 4e37)), (3e38f32 as f64).hypot(4e37f32 as f64) as f32);
         assert_eq!(sign(Complex::new(f64::INFINITY, 3.0)), Complex::new(1.0, 0.0));
+        assert_eq!(sign(Complex::new(f64::INFINITY, f64::NAN)), Complex::new(1.0, 0.0));
+        assert_eq!(sign(Complex::new(f32::NAN, f32::NEG_INFINITY)), Complex::new(0.0, -1.0));
     }
 }

@@ -2,7 +2,10 @@
 
 use super::{Arithmetic, Numeric};
 use crate::complex::{Complex, c128};
-use std::f64::consts::{LN_2, LOG10_E};
+use std::f64::consts::{LN_2, LOG2_E, LOG10_E};
+
+mod inverse;
+pub(super) use inverse::{arccos, arccosh, arcsin, arcsinh, arctan, arctanh};
 
 /// Above this, hyperbolic sine and cosine equal e^|x|/2.
 const EQUAL_HYPERBOLIC: f64 = 22.0;
@@ -73,6 +76,48 @@ pub(super) fn log(z: c128) -> c128 {
 pub(super) fn log10(z: c128) -> c128 {
     let log = log(z);
     Complex::new(log.re * LOG10_E, log.im * LOG10_E)
+}
+
+/// Logarithm to base 2.
+pub(super) fn log2(z: c128) -> c128 {
+    let log = log(z);
+    Complex::new(log.re * LOG2_E, log.im * LOG2_E)
+}
+
+/// Natural logarithm of 1 + z, accurate for small z.
+pub(super) fn log1p(z: c128) -> c128 {
+    let Complex { re: x, im: y } = z;
+    let angle = y.atan2(1.0 + x);
+    if x.abs() < 0.5 && y.abs() < 0.5 {
+        // |1 + z|² - 1, where the doubled real part may cancel the squares.
+        let ((a, a_error), (b, b_error)) = (exact_square(x), exact_square(y));
+        return Complex::new(((2.0 * x + (a + b)) + (a_error + b_error)).ln_1p() * 0.5, angle);
+    }
+    Complex::new(log_modulus(Complex::new(1.0 + x, y)), angle)
+}
+
+/// e to the power z, minus 1, accurate for small z.
+pub(super) fn expm1(z: c128) -> c128 {
+    let Complex { re: x, im: y } = z;
+    if !x.is_finite() || !y.is_finite() || x.abs() >= EQUAL_HYPERBOLIC {
+        let power = exp(z);
+        return Complex::new(power.re - 1.0, power.im);
+    }
+    let half = (y * 0.5).sin();
+    Complex::new(x.exp_m1() * y.cos() - 2.0 * half * half, if y == 0.0 { y } else { x.exp() * y.sin() })
+}
+
+/// 2 to the power z.
+pub(super) fn exp2(z: c128) -> c128 {
+    let Complex { re: x, im: y } = z;
+    if y == 0.0 {
+        return Complex::new(x.exp2(), y);
+    }
+    if !x.is_finite() || !y.is_finite() || x.abs() >= NEAR_OVERFLOW {
+        return exp(Complex::new(x * LN_2, y * LN_2));
+    }
+    let (scale, (sin, cos)) = (x.exp2(), (y * LN_2).sin_cos());
+    Complex::new(scale * cos, scale * sin)
 }
 
 /// Square root with a real part that is not negative.

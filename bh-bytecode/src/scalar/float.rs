@@ -158,6 +158,7 @@ macro_rules! float_functions {
 macro_rules! all_float_functions {
     ($($type:ident),*) => {$(
         float_functions! { $type:
+            // std's own inverse hyperbolic functions lose digits near their zeros, and it has no error functions.
             Inexact {
                 cos = f64::cos,
                 sin = f64::sin,
@@ -169,9 +170,6 @@ macro_rules! all_float_functions {
                 log = f64::ln,
                 log10 = f64::log10,
                 sqrt = f64::sqrt,
-            }
-            // std's own inverse hyperbolic functions lose digits near their zeros, and it has no error functions.
-            FloatFunctions {
                 arcsin = f64::asin,
                 arccos = f64::acos,
                 arctan = f64::atan,
@@ -182,6 +180,9 @@ macro_rules! all_float_functions {
                 expm1 = f64::exp_m1,
                 log2 = f64::log2,
                 log1p = f64::ln_1p,
+            }
+            FloatFunctions {
+                cbrt = libm::cbrt,
                 ceil = f64::ceil,
                 trunc = f64::trunc,
                 floor = f64::floor,

@@ -87,7 +87,10 @@ fn parse_base(batch: &mut Batch, line: &mut Line) -> Result<()> {
     let len = line.number()?;
     line.expect("]")?;
     line.expect("id")?;
-    let mut base = Base::new(line.number()?, dtype, len);
+    let id = line.number()?;
+    let Some(mut base) = Base::checked(id, dtype, len) else {
+        return line.fault(format!("a base cannot have {len} elements of {dtype}"));
+    };
     if line.accept("row") {
         base.row_hint = line.number()?;
     }

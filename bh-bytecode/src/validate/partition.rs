@@ -1,5 +1,4 @@
-//! Checks of the kernel partition: ranges, indices, and that each instruction is in exactly one block. Whether the
-//! partition keeps the order of dependent instructions is the fuser's to prove.
+//! Checks of the kernel partition: ranges, indices, and that each instruction is in exactly one block.
 
 use crate::batch::{BatchRef, Block, NO_BASE, Rename};
 

@@ -1,9 +1,9 @@
 //! Checks of bases, views, constants, origins and extension names, each for itself.
 
-use crate::batch::{Base, BatchRef, Constant, NO_BASE, ViewRec, base_flags};
+use crate::batch::{Base, BatchRef, Constant, MAX_BASE_BYTES, NO_BASE, ViewRec, base_bytes, base_flags};
 use crate::dtype::DType;
 use crate::opcode::Opcode;
-use crate::view::{MAX_RANK, element_count, reach};
+use crate::view::{MAX_RANK, element_count, reach, too_many_elements};
 use std::collections::HashSet;
 
 /// Checks all tables but the instructions and the partition.
@@ -45,9 +45,9 @@ fn check_base(base: &Base) -> Result<(), String> {
     if base.len < 0 || base.row_hint < 0 {
         return Err(format!("length {} or row hint {} is negative", base.len, base.row_hint));
     }
-    match base.len.checked_mul(dtype.size() as i64) {
+    match base_bytes(dtype, base.len) {
         Some(_) => Ok(()),
-        None => Err(format!("{} elements of {dtype} overflow 64 bits", base.len)),
+        None => Err(format!("{} elements of {dtype} are more than {MAX_BASE_BYTES} bytes", base.len)),
     }
 }
 
@@ -74,7 +74,7 @@ fn check_view(batch: &BatchRef, view: &ViewRec) -> Result<(), String> {
         return Err(format!("extent {extent} is negative"));
     }
     match element_count(shape) {
-        None => return Err(format!("the number of elements of shape {shape:?} overflows 64 bits")),
+        None => return Err(too_many_elements(shape)),
         Some(count) if count != view.len => {
             return Err(format!("it claims {} elements, but shape {shape:?} has {count}", view.len));
         }

@@ -1,7 +1,7 @@
 //! Legal batches pass, each kind of fault is named, and hostile tables never panic.
 
 use super::validate;
-use crate::batch::{Base, Batch, Constant, Instr, NO_BASE, Operand, Origin};
+use crate::batch::{Base, Batch, Constant, Instr, NO_BASE, Operand, Origin, base_flags};
 use crate::dtype::DType;
 use crate::opcode::Opcode;
 use crate::view::View;
@@ -95,10 +95,21 @@ fn everything() -> Builder {
     let (file, file_len) = b.batch.push_string("heat.c");
     b.batch.origins.push(Origin { file, file_len, line: 42 });
     b.batch.instrs[1].origin = 1;
-    let all: Vec<u32> = (0..b.batch.instrs.len() as u32).collect();
-    b.batch.push_block(&all[..5], &[1]);
-    b.batch.push_rename(0, &[0], Some((1, 0)));
-    b.batch.push_block(&all[5..], &[]);
+    // Alone, then two with an array between them that needs no memory, and one that reads and writes a renamed array.
+    let alone = b.batch.instrs.len() as u32;
+    (0..alone).for_each(|instr| b.batch.push_block(&[instr], &[]));
+    let (between, from, renamed) =
+        (b.array(DType::F64, &[4, 5]), b.array(DType::F64, &[4, 5]), b.array(DType::F64, &[4, 5]));
+    let base = |b: &Builder, array: Operand| b.batch.views[array.as_view().unwrap() as usize].base;
+    let (inner, alias, outer) = (base(&b, between), base(&b, from), base(&b, renamed));
+    b.batch.bases[inner as usize].flags = base_flags::BORN | base_flags::DIES;
+    b.run(Opcode::Copy, 0, &[between, half]);
+    b.run(Opcode::Add, 0, &[x, x, between]);
+    b.batch.push_block(&[alone, alone + 1], &[inner]);
+    b.run(Opcode::Sqrt, 0, &[x, renamed]);
+    b.run(Opcode::Copy, 0, &[renamed, from]);
+    b.batch.push_block(&[alone + 2, alone + 3], &[]);
+    b.batch.push_rename(outer, &[], Some((alias, renamed.as_view().unwrap())));
     b
 }
 
@@ -212,7 +223,7 @@ fn wrong_tables_are_refused() {
     };
     change(&|batch| batch.bases[2].dtype = 13, "base 2: there is no element type 13");
     change(&|batch| batch.bases[2].id = 1, "two bases have the identity 1");
-    change(&|batch| batch.bases[0].len = i64::MAX, "overflow");
+    change(&|batch| batch.bases[0].len = i64::MAX, "more than 72057594037927936 bytes");
     change(&|batch| batch.bases[0].len = 19, "it reaches elements 0 to 19 of base 0, which has 19");
     change(&|batch| batch.views[0].rank = 17, "view 0: rank 17");
     change(&|batch| batch.views[0].dims = u32::MAX, "outside the pool");
@@ -230,6 +241,19 @@ fn wrong_tables_are_refused() {
     change(&|batch| batch.contracted[0] = 50, "base 50 does not exist");
     change(&|batch| batch.renames[0].uncovered_count = 5, "outside the table");
     change(&|batch| batch.renames[0].alias = 0, "cannot be an alias");
+    // What only the rules of kernels find.
+    let last = |batch: &mut Batch, back: usize| batch.blocks.len() - back;
+    change(&|batch| batch.blocks.swap(0, 1), "instructions 0 and 1 are in the wrong order");
+    change(&|batch| batch.bases[batch.contracted[0] as usize].flags = 0, "contracted base");
+    change(&|batch| batch.contracted[0] = 0, "contracted base 0 has flags");
+    change(
+        &|batch| {
+            let at = last(batch, 2);
+            batch.block_instrs.swap(batch.blocks[at].instrs as usize, batch.blocks[at].instrs as usize + 1);
+        },
+        "are in the wrong order",
+    );
+    change(&|batch| batch.renames[0].base = 2, "2");
 }
 
 /// The next number of a splitmix generator.

@@ -1,5 +1,10 @@
 //! The nearest valid name to a misspelt one.
 
+/// Valid names in a message, at most.
+const LISTED: usize = 50;
+/// Letters of a name, at most, that is compared with others: nobody misspells longer ones.
+const LONGEST: usize = 64;
+
 /// Letters to insert, drop, replace or swap with their neighbour to get from `a` to `b`.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -20,8 +25,12 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// The nearest of the valid names, if one is near.
 pub(super) fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let short = |name: &str| name.len() <= 4 * LONGEST && name.chars().count() <= LONGEST;
+    if !short(name) {
+        return None;
+    }
     let limit = (name.chars().count() / 3).max(2);
-    let (distance, nearest) = valid.map(|other| (distance(name, other), other)).min()?;
+    let (distance, nearest) = valid.filter(|other| short(other)).map(|other| (distance(name, other), other)).min()?;
     (distance <= limit).then_some(nearest)
 }
 
@@ -32,7 +41,11 @@ pub(super) fn hint<'a>(name: &str, what: &str, valid: impl Iterator<Item = &'a s
     match nearest(name, valid.iter().copied()) {
         Some(nearest) => format!("; did you mean '{nearest}'?"),
         None if valid.is_empty() => String::new(),
-        None => format!("; {what}: {}", valid.join(", ")),
+        None => {
+            let more = if valid.len() > LISTED { ", …" } else { "" };
+            valid.truncate(LISTED);
+            format!("; {what}: {}{more}", valid.join(", "))
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::names::hint;
 use super::{CORE_SECTIONS, Config, DEFAULT, Definition, Entries, Entry, Item, Name, Section};
 use crate::abi::status;
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -15,11 +16,11 @@ type Node<'i> = Spanned<DeValue<'i>>;
 
 /// Fills the config in from a text; relative paths start from `directory`.
 pub(super) fn parse(config: &mut Config, text: &str, directory: &Path) -> Result<()> {
-    let mut parser = Parser { config, text, lines: true };
+    let mut parser = Parser { config, text, lines: Some(line_starts(text)) };
     parser.document(directory)?;
     if parser.config.stacks.is_empty() {
         let mut built_in = Config { source: parser.config.source.clone(), ..Config::default() };
-        Parser { config: &mut built_in, text: DEFAULT, lines: false }.document(Path::new(""))?;
+        Parser { config: &mut built_in, text: DEFAULT, lines: None }.document(Path::new(""))?;
         inherit(parser.config, built_in);
     }
     parser.check_sections_used()
@@ -41,16 +42,19 @@ fn inherit(config: &mut Config, built_in: Config) {
 struct Parser<'a> {
     config: &'a mut Config,
     text: &'a str,
-    /// Are lines of this text lines of the config's file?
-    lines: bool,
+    /// Where lines begin, if lines of this text are lines of the config's file.
+    lines: Option<Vec<usize>>,
+}
+
+/// The offsets of the first bytes of all lines.
+fn line_starts(text: &str) -> Vec<usize> {
+    let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(offset, _)| offset + 1);
+    std::iter::once(0).chain(after_breaks).collect()
 }
 
 impl Parser<'_> {
     fn line(&self, offset: usize) -> u32 {
-        if !self.lines {
-            return 0;
-        }
-        1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count() as u32
+        self.lines.as_ref().map_or(0, |starts| starts.partition_point(|&start| start <= offset) as u32)
     }
 
     fn name(&self, key: &Spanned<impl AsRef<str>>) -> Name {
@@ -189,8 +193,8 @@ impl Parser<'_> {
 
     /// A section that no stack refers to is a misspelt one.
     fn check_sections_used(&self) -> Result<()> {
-        let used: Vec<String> = self.config.component_names().into_iter().map(|name| name.text).collect();
-        match self.config.components.iter().find(|(name, _)| !used.contains(name)) {
+        let used: BTreeSet<String> = self.config.component_names().into_iter().map(|name| name.text).collect();
+        match self.config.components.iter().find(|(name, _)| !used.contains(name.as_str())) {
             Some((name, entries)) => {
                 let hint = hint(name, "components of the stacks", used.iter().map(String::as_str));
                 let text = format!("section [components.{name}] is of a component that no stack names{hint}");

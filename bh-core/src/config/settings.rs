@@ -36,6 +36,14 @@ impl Config {
         Checks::parse(&list).map_err(|text| Error::new(status::CONFIG, format!("{place}: {text}")))
     }
 
+    /// What is wrong with the settings of the core: the sections `memory` and `recorder`, and the environment's place of them.
+    pub fn core_errors(&self) -> Vec<Error> {
+        let recorder = ["max_instructions", "max_bytes", "small_bytes"];
+        let numbers = recorder.map(|key| self.core_number("recorder", key).map(drop));
+        let others = [self.memory_settings().map(drop), self.checks().map(drop), self.log_level().map(drop)];
+        numbers.into_iter().chain(others).filter_map(Result::err).collect()
+    }
+
     /// The level of the log: `BH_LOG`, else warnings and errors.
     pub fn log_level(&self) -> Result<u32> {
         match self.variable("BH_LOG") {

@@ -270,3 +270,47 @@ fn missing_and_foreign_libraries_are_errors_of_their_line() {
         "/no/such/file.toml: the configuration cannot be read: No such file or directory (os error 2)"
     );
 }
+
+#[test]
+fn what_is_no_file_of_bounded_length_is_refused_at_once() {
+    let directory = std::env::temp_dir().join(format!("bh-config-bounds-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let fifo = directory.join("fifo.toml");
+    let name = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
+    // SAFETY: the path is a C string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let failure = |path: &std::path::Path| Config::from_file(path).unwrap_err().text;
+    for path in [fifo.as_path(), std::path::Path::new("/dev/zero"), directory.as_path()] {
+        assert!(failure(path).ends_with("it is no regular file"), "{}", failure(path));
+    }
+    let long = directory.join("long.toml");
+    std::fs::write(&long, "# \n".repeat(400_000)).unwrap();
+    assert!(failure(&long).ends_with("it is longer than 1048576 bytes"), "{}", failure(&long));
+    std::fs::write(&long, [b'#', 0xff, b'\n']).unwrap();
+    assert!(failure(&long).ends_with("it is not UTF-8"));
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Each of these took minutes, or no end, when its size was squared.
+#[test]
+fn large_texts_take_time_as_they_are_long() {
+    let refused = |text: &str| {
+        Config::from_text("x.toml", text).and_then(|config| config.choose_stack(Some("a")).map(drop)).unwrap_err().text
+    };
+    let lines = "\n".repeat(900_000) + "wrong = 1";
+    assert!(refused(&lines).starts_with("x.toml:900001: unknown key 'wrong'"));
+    let names: String = (0..30_000).map(|number| format!("s{number} = ['node']\n")).collect();
+    assert!(refused(&format!("[stacks]\n{names}")).contains("unknown stack 'a'; "));
+    let sections: String = (0..20_000).map(|number| format!("[components.c{number}]\n")).collect();
+    assert!(refused(&format!("[stacks]\na = ['node']\n{sections}")).contains("of a component that no stack names"));
+    let aliases: String = (0..30_000).map(|number| format!("s{number} = 's{}'\n", number + 1)).collect();
+    assert!(refused(&format!("[stacks]\na = 's0'\n{aliases}")).contains("unknown stack 's30000'"));
+    let long = "x".repeat(900_000);
+    assert!(refused(&format!("{long} = 1")).contains("unknown key 'xxx"));
+    let many = "'node', ".repeat(100_000);
+    assert!(refused(&format!("[stacks]\na = [{many}]")).ends_with("stack 'a' has more than 256 components"));
+    let siblings = "['x', 'y'], ".repeat(60);
+    assert!(refused(&format!("[stacks]\na = [{siblings} 'z']")).ends_with("stack 'a' has more than 256 components"));
+    let deep = "[".repeat(200_000);
+    assert!(!refused(&format!("[stacks]\na = {deep}")).is_empty());
+}

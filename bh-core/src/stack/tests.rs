@@ -54,6 +54,9 @@ fn batch() -> Batch {
 /// The batch with add, multiply, subtract and discard in one block that contracts b1 and b2, and the root in another.
 fn fused() -> Batch {
     let mut batch = batch();
+    for inner in [1, 2] {
+        batch.bases[inner].flags = bh_bytecode::base_flags::BORN | bh_bytecode::base_flags::DIES;
+    }
     batch.push_block(&[0, 1, 2, 4], &[1, 2]);
     batch.push_block(&[3], &[]);
     batch

@@ -4,7 +4,7 @@ use crate::Partitioner;
 use crate::cache::{AssignmentCache, PartitionCache};
 use crate::options::Options;
 use crate::tests::{eager, small_programs};
-use crate::verify::verify;
+use bh_bytecode::validate::partition as verify;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, View, base_flags, random};
 
 /// Two updates of ten elements each: of bases of their own, or of one base.

@@ -6,9 +6,9 @@ use crate::legality::{Entry, Rules, Summary};
 use crate::options::{Algorithm, Options};
 use crate::relation::RelationCache;
 use crate::tests::small_programs;
-use crate::verify::verify;
 use crate::{Partitioner, cost, price};
 use bh_bytecode::random;
+use bh_bytecode::validate::partition as verify;
 use bh_bytecode::{Batch, BatchRef};
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! The paper's example (its Fig. 3) under the paper's rules and cost, and under all that the fuser can do.
 
 use crate::options::{ALGORITHMS, Algorithm, Legality, Options};
-use crate::verify::verify;
 use crate::{Partitioner, cost, price};
 use bh_bytecode::text;
+use bh_bytecode::validate::partition as verify;
 
 const FIG_3: &str = "bh batch 1
 base b0 = f64[4] id 1 row 4 born dies

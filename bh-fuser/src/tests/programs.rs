@@ -3,9 +3,9 @@
 use crate::Partitioner;
 use crate::options::{Algorithm, Options};
 use crate::tests::simulate;
-use crate::verify::verify;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::random::Rng;
+use bh_bytecode::validate::partition as verify;
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
 
 /// Builds batches the way a bridge does.

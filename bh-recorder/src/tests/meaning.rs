@@ -1,7 +1,7 @@
 //! What recorded programs compute, and which ones are refused.
 
 use super::*;
-use bh_core::abi::status;
+use bh_core::abi::{access, status};
 
 #[test]
 fn adds_and_reads() {
@@ -155,4 +155,28 @@ fn extensions_are_checked_and_named() {
     // The input that the output overlaps is copied.
     assert_eq!(batch.instrs[0].opcode, Opcode::Copy);
     assert!(recorder.call_extension(Opcode(0x4001), &[a], &[], HERE).is_err());
+}
+
+#[test]
+fn views_that_repeat_elements_are_read_only() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let wide = recorder.derive(a, |view| view.broadcast_to(&[4, 3])).unwrap();
+    for mode in [access::WRITE, access::READ | access::WRITE, access::WRITE | access::DISCARD] {
+        let error = recorder.map(wide, mode).unwrap_err();
+        assert!(error.text.contains("several elements at one place"), "{error}");
+    }
+    recorder.map(wide, access::READ).unwrap();
+    recorder.unmap(wide).unwrap();
+    assert_eq!(values(&recorder, a), [1.0, 2.0, 3.0]);
+    // Strides that interleave without meeting are as good as any.
+    let b = array(&recorder, &[9], &[0.0; 9]);
+    let tangled = recorder.derive(b, |_| bh_bytecode::View::new(0, &[3, 2], &[2, 3])).unwrap();
+    recorder.operate(Opcode::Copy, 0, tangled, &[number(7.0)], HERE).unwrap();
+    recorder.map(tangled, access::WRITE).unwrap();
+    recorder.unmap(tangled).unwrap();
+    assert_eq!(values(&recorder, b), [7.0, 0.0, 7.0, 7.0, 7.0, 7.0, 0.0, 7.0, 0.0]);
+    let meeting = recorder.derive(b, |_| bh_bytecode::View::new(0, &[2, 3], &[4, 2])).unwrap();
+    let error = recorder.operate(Opcode::Copy, 0, meeting, &[number(7.0)], HERE).unwrap_err();
+    assert!(error.text.contains("several elements to one place"), "{error}");
 }

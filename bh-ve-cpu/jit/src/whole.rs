@@ -18,7 +18,7 @@ const MOST_UNSIGNED: f64 = 18_446_744_073_709_549_568.0;
 
 /// Is it a division of integers?
 pub(crate) fn divides(opcode: Opcode, dtype: DType) -> bool {
-    let divides = matches!(opcode, Opcode::Divide | Opcode::FloorDivide | Opcode::Mod | Opcode::Remainder);
+    let divides = matches!(opcode, Opcode::Divide | Opcode::FloorDivide | Opcode::Fmod | Opcode::Remainder);
     divides && dtype.is_int()
 }
 

@@ -50,7 +50,7 @@ const c0 = {dtype} {constant}
         );
         let (mut instrs, mut count, mut memory) = (String::new(), 0, Memory::new());
         memory.insert(1, numbers.iter().flat_map(|number| number.to_le_bytes()[..dtype.size()].to_vec()).collect());
-        for opcode in ["divide", "floor_divide", "mod", "remainder"] {
+        for opcode in ["divide", "floor_divide", "fmod", "remainder"] {
             for (shape, elements, operands) in
                 [("m", n * n, "v0, v1"), ("m", n * n, "v1, v0"), ("v", n, "v2, c0"), ("v", n, "c0, v2")]
             {

@@ -1,10 +1,12 @@
 //! Discrete Fourier transforms along the last axis.
 
+use crate::scratch::Scratch;
 use crate::{Call, Methods, Parallel, Strided};
 use bh_bytecode::DType;
 use bh_core::Result;
 use rustfft::num_complex::Complex;
 use rustfft::{FftDirection, FftNum, FftPlanner};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of buffers that are kept from one call to the next, so that their memory is not mapped again each time.
@@ -37,11 +39,12 @@ impl<T: FftNum> Buffers<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer of so many numbers, whatever they are.
-    fn take(&self, length: usize) -> Vec<Complex<T>> {
+    /// A buffer of so many numbers, whatever they are; `None` if there is no memory.
+    fn take(&self, length: usize) -> Option<Vec<Complex<T>>> {
         let mut buffer = self.unused().pop().unwrap_or_default();
+        buffer.try_reserve_exact(length.saturating_sub(buffer.len())).ok()?;
         buffer.resize(length, Complex::new(T::zero(), T::zero()));
-        buffer
+        Some(buffer)
     }
 
     /// Keeps a buffer for later, unless there is too much of them.
@@ -70,28 +73,16 @@ fn transform(
     threads: &mut dyn Parallel,
     direction: FftDirection,
 ) -> Result<()> {
-    call.check_counts(1..=1, 1)?;
-    let (input, output) = (&call.inputs[0], &call.outputs[0]);
-    if input.shape != output.shape || input.shape.is_empty() {
-        return call.shape_error();
-    }
+    call.check()?;
     let plans = &mut methods.plans;
-    match (input.dtype, output.dtype) {
-        (DType::F32 | DType::C64, DType::C64) => {
-            let transforms = plans.single.get_or_insert_with(Transforms::new);
-            run(transforms, input, output, input.dtype == DType::F32, threads, direction);
-        }
-        (DType::F64 | DType::C128, DType::C128) => {
-            let transforms = plans.double.get_or_insert_with(Transforms::new);
-            run(transforms, input, output, input.dtype == DType::F64, threads, direction);
-        }
-        _ => return call.type_error(),
+    match call.outputs[0].dtype {
+        DType::C64 => run(plans.single.get_or_insert_with(Transforms::new), call, threads, direction),
+        _ => run(plans.double.get_or_insert_with(Transforms::new), call, threads, direction),
     }
-    Ok(())
 }
 
 /// The last axis of a view, and the address of each line along it.
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     outer: Strided<'a>,
     stride: isize,
 }
@@ -100,7 +91,7 @@ struct Lines<'a> {
 unsafe impl Sync for Lines<'_> {}
 
 impl<'a> Lines<'a> {
-    fn new(view: &Strided<'a>) -> Lines<'a> {
+    pub(crate) fn new(view: &Strided<'a>) -> Lines<'a> {
         let last = view.shape.len() - 1;
         let outer = Strided {
             data: view.data,
@@ -111,8 +102,26 @@ impl<'a> Lines<'a> {
         Lines { outer, stride: view.stride[last] }
     }
 
+    /// How many lines there are.
+    pub(crate) fn count(&self) -> i64 {
+        self.outer.len()
+    }
+
+    /// The address of a line's first element.
+    pub(crate) fn first(&self, line: i64) -> *mut u8 {
+        self.outer.at(line)
+    }
+
+    /// Do the elements of each line follow each other in memory as those of a slice do?
+    pub(crate) fn is_dense<T>(&self) -> bool {
+        let whole = |stride: &isize| *stride % align_of::<T>() as isize == 0;
+        self.stride == size_of::<T>() as isize
+            && self.outer.data.cast::<T>().is_aligned()
+            && self.outer.stride.iter().all(whole)
+    }
+
     /// The addresses of a line's elements.
-    fn addresses(&self, line: i64) -> impl Iterator<Item = *mut u8> {
+    pub(crate) fn addresses(&self, line: i64) -> impl Iterator<Item = *mut u8> {
         let (first, stride) = (self.outer.at(line), self.stride);
         (0..).map(move |element: isize| first.wrapping_offset(element * stride))
     }
@@ -126,16 +135,21 @@ impl<'a> Lines<'a> {
 
 fn run<T: FftNum>(
     transforms: &mut Transforms<T>,
-    input: &Strided<'_>,
-    output: &Strided<'_>,
-    real: bool,
+    call: &Call<'_, '_>,
     threads: &mut dyn Parallel,
     direction: FftDirection,
-) {
+) -> Result<()> {
+    let (input, output) = (&call.inputs[0], &call.outputs[0]);
+    let real = !input.dtype.is_complex();
     let length = *input.shape.last().unwrap_or(&0) as usize;
     if input.is_empty() {
-        return;
+        return Ok(());
     }
+    let participants = threads.participants(20 * input.len() as u64);
+    // The library takes memory by itself: for a plan about as much as two lines have, and for each participant a line and
+    // as much to work in. It is counted meanwhile; that of the plan is there, as it was had a moment before.
+    drop(Scratch::<Complex<T>>::reserve(call.memory, length.saturating_mul(4))?);
+    let _counted = Scratch::<Complex<T>>::reserve(call.memory, length.saturating_mul(2 * participants))?;
     let plan = transforms.planner.plan_fft(length, direction);
     let buffers = &transforms.buffers;
     let scale = match direction {
@@ -157,9 +171,12 @@ fn run<T: FftNum>(
             };
         }
     };
-    let participants = threads.participants(20 * input.len() as u64);
+    let failed = AtomicBool::new(false);
     threads.run(participants, lines as usize, &|tasks| {
-        let mut scratch = buffers.take(plan.get_inplace_scratch_len());
+        let Some(mut scratch) = buffers.take(plan.get_inplace_scratch_len()) else {
+            failed.store(true, Ordering::Relaxed);
+            return;
+        };
         for task in tasks {
             let number = task as i64;
             if let Some(first) = to.dense::<T>(number).filter(|_| apart) {
@@ -172,7 +189,10 @@ fn run<T: FftNum>(
                 }
                 continue;
             }
-            let mut line = buffers.take(length);
+            let Some(mut line) = buffers.take(length) else {
+                failed.store(true, Ordering::Relaxed);
+                return;
+            };
             read(number, &mut line);
             plan.process_with_scratch(&mut line, &mut scratch);
             for (value, at) in line.iter().zip(to.addresses(number)) {
@@ -183,4 +203,8 @@ fn run<T: FftNum>(
         }
         buffers.give_back(scratch);
     });
+    match failed.into_inner() {
+        true => Err(call.no_memory(length.saturating_mul(size_of::<Complex<T>>()))),
+        false => Ok(()),
+    }
 }

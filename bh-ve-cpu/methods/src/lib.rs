@@ -5,15 +5,18 @@
 mod fourier;
 mod linear;
 mod multiply;
+mod order;
+mod scratch;
 mod sort;
 mod user;
 mod view;
 
 pub use view::{Strided, Walk};
 
+use bh_bytecode::methods::{self, Form, Misfit};
 use bh_bytecode::{DType, Opcode};
 use bh_core::abi::status;
-use bh_core::{Error, Result};
+use bh_core::{Error, Host, Result};
 use user::UserMethod;
 
 /// What carries out the parts of a method side by side.
@@ -30,6 +33,8 @@ struct Call<'a, 'b> {
     name: &'a str,
     outputs: &'a [Strided<'b>],
     inputs: &'a [Strided<'b>],
+    /// Where work memory comes from; tests of methods that need none have none.
+    memory: Option<Host>,
 }
 
 /// A method that comes with the engine.
@@ -43,9 +48,24 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("cholesky", linear::cholesky),
     ("fft", fourier::forward),
     ("ifft", fourier::inverse),
-    ("sort", sort::sort),
-    ("argsort", sort::argsort),
+    ("sort", sort_any),
+    ("argsort", argsort_any),
+    ("searchsorted_left", order::search_left),
+    ("searchsorted_right", order::search_right),
 ];
+
+/// Sorts complex numbers by their parts, and others side by side.
+fn sort_any(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    call.check()?;
+    let sort = if call.inputs[0].dtype.is_complex() { order::sort } else { sort::sort };
+    sort(methods, call, threads)
+}
+
+fn argsort_any(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    call.check()?;
+    let argsort = if call.inputs[0].dtype.is_complex() { order::argsort } else { sort::argsort };
+    argsort(methods, call, threads)
+}
 
 #[derive(Clone, Copy)]
 enum Known {
@@ -84,12 +104,13 @@ impl Methods {
         Ok(())
     }
 
-    /// Runs the method with this opcode on `outputs` outputs and the rest as inputs.
+    /// Runs the method with this opcode on `outputs` outputs and the rest as inputs; work memory comes from `memory`.
     pub fn run(
         &mut self,
         opcode: Opcode,
         operands: &[Strided<'_>],
         outputs: usize,
+        memory: Host,
         threads: &mut dyn Parallel,
     ) -> Result<()> {
         let Some(&(_, name, known)) = self.numbers.iter().find(|(number, ..)| *number == opcode) else {
@@ -98,12 +119,29 @@ impl Methods {
         let (outputs, inputs) = operands.split_at(outputs.min(operands.len()));
         match known {
             Known::User(at) => self.user[at].run(outputs, inputs),
-            Known::Shipped(run) => run(self, &Call { name, outputs, inputs }, threads),
+            Known::Shipped(run) => run(self, &Call { name, outputs, inputs, memory: Some(memory) }, threads),
         }
     }
 }
 
 impl Call<'_, '_> {
+    /// Checks numbers, types and shapes of the operands.
+    fn check(&self) -> Result<()> {
+        fn forms<'s>(views: &'s [Strided<'_>]) -> Vec<Form<'s>> {
+            views.iter().map(|view| Form { dtype: view.dtype, shape: view.shape }).collect()
+        }
+        methods::check(self.name, &forms(self.outputs), &forms(self.inputs)).map_err(|misfit| match misfit {
+            Misfit::Count(text) => Error::new(status::ARGUMENT, text),
+            Misfit::Type(text) => Error::new(status::TYPE, text),
+            Misfit::Shape(text) => Error::new(status::SHAPE, text),
+        })
+    }
+
+    /// That the matrix library, or whatever else a method is made of, will find memory.
+    fn no_memory(&self, bytes: usize) -> Error {
+        Error::new(status::MEMORY, format!("{}: out of memory: {bytes} bytes are not to be had", self.name))
+    }
+
     /// Checks the numbers of operands.
     fn check_counts(&self, outputs: std::ops::RangeInclusive<usize>, inputs: usize) -> Result<()> {
         if outputs.contains(&self.outputs.len()) && self.inputs.len() == inputs {

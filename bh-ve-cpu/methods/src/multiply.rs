@@ -4,7 +4,8 @@
 use crate::{Call, Methods, Parallel, Strided};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, with_dtype};
-use bh_core::Result;
+use bh_core::abi::status;
+use bh_core::{Error, Result};
 use std::ops::Range;
 
 /// Rows and columns of a tile, at least, unless there are fewer for each participant: what it reads of the factors is packed
@@ -92,23 +93,14 @@ fn tile(extent: i64, tiles: i64, number: i64) -> Range<i64> {
 
 /// `out = a · b` for matrices, or a vector on either side.
 pub(crate) fn matmul(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    call.check_counts(1..=1, 2)?;
-    let dtype = call.one_type()?;
+    call.check()?;
     let [a, b, out] = [&call.inputs[0], &call.inputs[1], &call.outputs[0]];
-    let expected: Vec<i64> = match (a.shape, b.shape) {
-        (&[m, k], &[l, n]) if k == l => vec![m, n],
-        (&[k], &[l, n]) if k == l => vec![n],
-        (&[m, k], &[l]) if k == l => vec![m],
-        _ => return call.shape_error(),
-    };
+    let dtype = out.dtype;
     let (Some(left), Some(right), Some(product)) =
         (Matrix::new(a, true), Matrix::new(b, false), Matrix::new(out, a.shape.len() == 1))
     else {
-        return call.shape_error();
+        return Err(Error::new(status::SHAPE, "matmul: a matrix has two dimensions"));
     };
-    if out.shape != expected {
-        return call.shape_error();
-    }
     let work = (product.rows * product.columns) as u64 * left.columns as u64;
     let participants = threads.participants(work / 4);
     let [down, across] = tiles(product.rows, product.columns, participants as i64);

@@ -201,14 +201,18 @@ mod tests {
         let shape: &[i64] = &[2, 3];
         let stride = || vec![8, 16];
         let (inputs, outputs) = ([view(&mut from, shape, stride())], [view(&mut to, shape, stride())]);
-        sort(&mut Methods::default(), &Call { name: "sort", outputs: &outputs, inputs: &inputs }, &mut Pretend(1))
-            .unwrap();
+        sort(
+            &mut Methods::default(),
+            &Call { name: "sort", outputs: &outputs, inputs: &inputs, memory: None },
+            &mut Pretend(1),
+        )
+        .unwrap();
         assert_eq!([to[0], to[2], to[4]], [-1.0, 0.5, 3.0]);
         assert!(to[1] == f64::NEG_INFINITY && to[3] == 2.0 && to[5].is_nan());
         let outputs = [view(&mut places, shape, stride())];
         argsort(
             &mut Methods::default(),
-            &Call { name: "argsort", outputs: &outputs, inputs: &inputs },
+            &Call { name: "argsort", outputs: &outputs, inputs: &inputs, memory: None },
             &mut Pretend(1),
         )
         .unwrap();
@@ -224,7 +228,7 @@ mod tests {
         let (inputs, outputs) = ([view(&mut from, &SHAPE, vec![4])], [view(&mut places, &SHAPE, vec![8])]);
         argsort(
             &mut Methods::default(),
-            &Call { name: "argsort", outputs: &outputs, inputs: &inputs },
+            &Call { name: "argsort", outputs: &outputs, inputs: &inputs, memory: None },
             &mut Pretend(4),
         )
         .unwrap();

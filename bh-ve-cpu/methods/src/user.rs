@@ -2,6 +2,7 @@
 
 use crate::Strided;
 use bh_core::abi::{ErrorRecord, MethodArray, MethodFn, status};
+use bh_core::loader::whole_text;
 use bh_core::{Error, Result};
 use libloading::Library;
 
@@ -17,7 +18,7 @@ impl UserMethod {
     /// Loads the function `name` from a library.
     pub(crate) fn load(name: &str, path: &str) -> Result<UserMethod> {
         let failed = |what: &str, error: libloading::Error| {
-            Error::new(status::LIBRARY, format!("extension method '{name}': {what} '{path}': {error}"))
+            Error::new(status::LIBRARY, format!("extension method '{name}': {what} '{path}': {}", whole_text(&error)))
         };
         // SAFETY: the user names a library whose initialisers may run, as for any component.
         let library = unsafe { Library::new(path) }.map_err(|error| failed("cannot load", error))?;

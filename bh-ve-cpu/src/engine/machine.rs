@@ -13,7 +13,7 @@ use crate::sweep::SweepPlan;
 use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
 use bh_core::abi::status;
-use bh_core::{Error, Fresh, Loan, Registry, Result};
+use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
 use bh_fuser::lower::{BufferRef, Home, Special, Temporary};
 use bh_methods::Methods;
 use lent::Lent;
@@ -26,6 +26,8 @@ pub(super) struct Machine {
     pub(super) tier1: Option<Tier1>,
     pub(super) workers: Workers,
     pub(super) methods: Methods,
+    /// Where the work memory of methods comes from.
+    host: Host,
     binding: Binding,
     partials: Aligned,
     temporaries: Aligned,
@@ -42,12 +44,13 @@ pub(super) struct Machine {
 unsafe impl Send for Machine {}
 
 impl Machine {
-    pub(super) fn new(primitives: Primitives, tier1: Option<Tier1>, workers: Workers) -> Machine {
+    pub(super) fn new(host: Host, primitives: Primitives, tier1: Option<Tier1>, workers: Workers) -> Machine {
         Machine {
             primitives,
             tier1,
             workers,
             methods: Methods::default(),
+            host,
             binding: Binding::default(),
             partials: Aligned::empty(),
             temporaries: Aligned::empty(),
@@ -128,7 +131,9 @@ impl Machine {
         }
         self.binding.failure.take().map_or(Ok(()), |error| match error.instr {
             Some(instr) => {
-                let located = Error { instr: None, ..error };
+                // Kernels know numbers of instructions; a user knows operations.
+                let opcode = batch.instrs.get(instr as usize).map_or("kernel", |instr| instr.opcode.name());
+                let located = Error { instr: None, text: format!("{opcode}: {}", error.text), ..error };
                 Err(located.at_instr(batch, instr))
             }
             None => Err(error),
@@ -243,7 +248,7 @@ impl Machine {
             }
             (Special::Extension(_), operands) => {
                 let outputs = instr.outputs as usize;
-                let result = self.methods.run(instr.opcode, operands, outputs, &mut self.workers);
+                let result = self.methods.run(instr.opcode, operands, outputs, self.host, &mut self.workers);
                 result.map_err(|error| error.at_instr(batch, index))?;
             }
             _ => {

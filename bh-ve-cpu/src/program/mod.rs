@@ -191,7 +191,7 @@ pub(crate) fn weight(opcode: Opcode, dtype: DType) -> u32 {
     scale
         * match opcode {
             Opcode::Divide | Opcode::Sqrt => 5,
-            Opcode::FloorDivide | Opcode::Mod | Opcode::Remainder => 10,
+            Opcode::FloorDivide | Opcode::Fmod | Opcode::Remainder => 10,
             Opcode::Power => 40,
             opcode if (Opcode::Cos.0..=Opcode::Log1p.0).contains(&opcode.0) => 15,
             Opcode::Erf | Opcode::Erfc => 25,

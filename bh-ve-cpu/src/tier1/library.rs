@@ -1,6 +1,6 @@
 //! The kernel compiler's library.
 
-use bh_core::loader::own_directory;
+use bh_core::loader::{own_directory, whole_text};
 use bh_jit_abi::{Api, Artifact, ENTRY_SYMBOL, EntryFn, Request, VERSION, fingerprint};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::os::unix::fs::MetadataExt;
@@ -37,7 +37,7 @@ impl Compiler {
         let shown = file.display();
         // SAFETY: the library belongs to this installation.
         let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| format!("'{shown}' cannot be loaded: {error}"))?;
+            .map_err(|error| format!("'{shown}' cannot be loaded: {}", whole_text(&error)))?;
         // SAFETY: what exports this name is an entry function.
         let entry = unsafe { library.get::<EntryFn>(ENTRY_SYMBOL.as_bytes()).map(|symbol| *symbol) };
         let entry = entry.map_err(|_| format!("'{shown}' does not export '{ENTRY_SYMBOL}'"))?;

@@ -151,7 +151,7 @@ fn exact_functions() {
         check!(isa, Ceil, |x, _| scalar::ceil(x));
         check!(isa, Trunc, |x, _| scalar::trunc(x));
         check!(isa, Rint, |x, _| scalar::rint(x));
-        check!(isa, Mod, scalar::fmod);
+        check!(isa, Fmod, scalar::fmod);
         check!(isa, Remainder, scalar::remainder);
         check!(isa, FloorDivide, scalar::floor_divide);
     }

@@ -23,7 +23,7 @@ const COMMON: &[Opcode] = &[
     Opcode::Exp,
     Opcode::Sin,
     Opcode::Absolute,
-    Opcode::Mod,
+    Opcode::Fmod,
     Opcode::Where,
     Opcode::Greater,
     Opcode::Equal,

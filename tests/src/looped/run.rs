@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         let index = self.recorder.empty(DType::I64, &self.shape(of))?;
         self.recorder.range(index, first, step, Location::UNKNOWN)?;
         let count = Input::Constant(Constant::from_value(self.program.count(around)));
-        self.operate(Opcode::Mod, 0, index, &[Input::Array(index), count])?;
+        self.operate(Opcode::Fmod, 0, index, &[Input::Array(index), count])?;
         Ok(index)
     }
 
@@ -275,7 +275,7 @@ impl<'a> Run<'a> {
             let count = self.recorder.empty(DType::I64, &shape)?;
             self.recorder.range(count, variable as i64, 3, Location::UNKNOWN)?;
             let seven = Input::Constant(Constant::from_value(7i64));
-            self.operate(Opcode::Mod, 0, count, &[Input::Array(count), seven])?;
+            self.operate(Opcode::Fmod, 0, count, &[Input::Array(count), seven])?;
             self.operate(Opcode::Copy, 0, array, &[Input::Array(count)])?;
             self.recorder.free(count)?;
         }

@@ -140,7 +140,8 @@ fn sqrt<V: Vector, const SINGLE: bool>(x: V, y: V) -> ([V; 2], V::Mask) {
     let (square, known) = square_of_modulus(x, y);
     let half = V::splat(0.5);
     let root = ((x.abs() + square.sqrt()) * half).sqrt();
-    let other = y.abs() * half / root;
+    // Half of the smallest number would be 0.
+    let other = y.abs() / (root + root);
     let right = x.ge(V::splat(0.0));
     ([V::select(right, root, other), V::select(right, other, root).copysign(y)], known)
 }

@@ -148,6 +148,7 @@ functions! {
         Log10 = logarithm::log10,
         Log1p = logarithm::log1p,
         Sqrt = root::sqrt,
+        Cbrt = root::cbrt,
         Ceil = rounding::ceil,
         Trunc = rounding::trunc,
         Floor = rounding::floor,
@@ -158,7 +159,7 @@ functions! {
     binary {
         Power = power::pow,
         Arctan2 = inverse::atan2,
-        Mod = division::fmod,
+        Fmod = division::fmod,
         Remainder = division::remainder,
         FloorDivide = division::floor_divide,
     }

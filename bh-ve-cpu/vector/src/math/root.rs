@@ -12,6 +12,7 @@
 //! number, zeros among them; infinities and NaN have no candidates that are equal. All other intermediate results are
 //! normal numbers.
 
+use super::{exponential, logarithm};
 use crate::simd::Vector;
 
 /// Smaller numbers are left to the instruction: 2⁻⁹⁰⁰.
@@ -42,6 +43,18 @@ pub(crate) fn sqrt<V: Vector, const SINGLE: bool>(x: V) -> V {
         Some((root, known)) if !V::any(V::mask_not(known)) => root,
         _ => x.sqrt(),
     }
+}
+
+/// Cube root: by logarithms, and a step of Newton's method, which takes the errors of the first guess away.
+#[inline(always)]
+pub(crate) fn cbrt<V: Vector, const SINGLE: bool>(x: V) -> V {
+    let third = V::splat(1.0 / 3.0);
+    let size = x.abs();
+    let guess = exponential::exp2::<V, SINGLE>(logarithm::log2::<V, SINGLE>(size) * third);
+    let root = guess - (guess - size / (guess * guess)) * third;
+    let ordinary = V::mask_and(size.gt(V::splat(0.0)), size.lt(V::splat(f64::INFINITY)));
+    // Zeros, infinities and NaN are their own roots.
+    V::select(ordinary, root.copysign(x), x)
 }
 
 #[cfg(test)]

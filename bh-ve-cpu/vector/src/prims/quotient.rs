@@ -262,7 +262,7 @@ pub(super) fn lookup(isa: Isa, opcode: Opcode, dtype: DType, constant: bool) -> 
     match opcode {
         Opcode::Divide | Opcode::FloorDivide => of_type::<Quotient>(isa, dtype, constant),
         Opcode::Remainder => of_type::<Remainder>(isa, dtype, constant),
-        Opcode::Mod => of_type::<Truncated>(isa, dtype, constant),
+        Opcode::Fmod => of_type::<Truncated>(isa, dtype, constant),
         _ => None,
     }
 }

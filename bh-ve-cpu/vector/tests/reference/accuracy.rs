@@ -44,6 +44,7 @@ pub const SUBJECTS: &[Subject] = &[
     unary(Opcode::Log2, "log2", 2.0, &[(0.5, 2.0), (0.0, 100.0), (0.999, 1.001)]),
     unary(Opcode::Log10, "log10", 2.0, &[(0.5, 2.0), (0.0, 100.0), (0.999, 1.001)]),
     unary(Opcode::Log1p, "log1p", 2.0, &[(-1.0, 1.0), (0.0, 100.0), (-1e-3, 1e-3)]),
+    unary(Opcode::Cbrt, "cbrt", 2.0, &[(-1.0, 1.0), (-100.0, 100.0), (-1e300, 1e300), (-1e-310, 1e-310)]),
     unary(Opcode::Erf, "erf", 2.0, &[(-1.0, 1.0), (0.9, 1.1), (-6.0, 6.0)]),
     unary(Opcode::Erfc, "erfc", 4.0, &[(-1.0, 1.0), (-6.0, 28.0), (0.4, 2.0), (20.0, 27.3)]),
     Subject {
@@ -296,6 +297,7 @@ pub fn scalar_reference(opcode: Opcode) -> Option<fn(f64) -> f64> {
         Opcode::Log10 => log10::<f64>,
         Opcode::Log1p => log1p::<f64>,
         Opcode::Sqrt => sqrt::<f64>,
+        Opcode::Cbrt => cbrt::<f64>,
         Opcode::Ceil => ceil::<f64>,
         Opcode::Trunc => trunc::<f64>,
         Opcode::Floor => floor::<f64>,

@@ -8,7 +8,7 @@ use bh_bytecode::{c64, c128};
 /// Functions with an error bound instead of exact bits.
 fn is_inexact(opcode: Opcode, dtype: DType) -> bool {
     use bh_bytecode::Opcode as O;
-    let exact = [O::Sqrt, O::Ceil, O::Floor, O::Trunc, O::Rint, O::Mod, O::Remainder, O::FloorDivide];
+    let exact = [O::Sqrt, O::Ceil, O::Floor, O::Trunc, O::Rint, O::Fmod, O::Remainder, O::FloorDivide];
     if dtype.is_complex() {
         return opcode == O::Absolute || crate::math::COMPLEX.contains(&opcode);
     }

@@ -23,7 +23,7 @@ fn numbers() -> Vec<i64> {
 /// Divides each of these by each, in blocks and by constants, as the scalar function does.
 fn divides<T: Element + CastFrom<i64> + Eq>(dtype: DType, numbers: &[i64], functions: [fn(T, T) -> T; 4]) {
     let dividends: Vec<T> = numbers.iter().map(|&number| T::cast_from(number)).collect();
-    let opcodes = [Opcode::Divide, Opcode::FloorDivide, Opcode::Mod, Opcode::Remainder];
+    let opcodes = [Opcode::Divide, Opcode::FloorDivide, Opcode::Fmod, Opcode::Remainder];
     for isa in Isa::available() {
         for (opcode, function) in opcodes.into_iter().zip(functions) {
             let run = lookup(isa, opcode, 0, dtype, dtype).expect("a division");

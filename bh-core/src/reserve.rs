@@ -1,0 +1,218 @@
+//! Memory for the moment when the system has none: allocations of Rust code that would end the process come from a reserve
+//! instead, and calls that would need more are refused from then on.
+//!
+//! Rust ends a process whose allocation fails. The allocator here asks the system and, where that fails, a reserve that lies
+//! in the library's own data, so that what has begun can be finished or given up in order. Arrays never come from it.
+
+use crate::abi::status;
+use crate::error::{Error, Result};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Bytes of the reserve. Pages that were never needed take no memory.
+const SIZE: usize = 4 << 20;
+/// It is given out in pieces of so many bytes, which is also the strictest alignment.
+const PIECE: usize = 64;
+const PIECES: usize = SIZE / PIECE;
+/// Bytes of an allocation, at most: larger ones are of data, and made where they may fail.
+const LARGEST: usize = 1 << 20;
+
+#[repr(align(64))]
+struct Bytes(UnsafeCell<[u8; SIZE]>);
+
+/// Which pieces are given out, a bit each.
+struct Taken(UnsafeCell<[u64; PIECES / 64]>);
+
+// SAFETY: pieces belong to whoever they were given to.
+unsafe impl Sync for Bytes {}
+// SAFETY: used under the lock alone.
+unsafe impl Sync for Taken {}
+
+static BYTES: Bytes = Bytes(UnsafeCell::new([0; SIZE]));
+static TAKEN: Taken = Taken(UnsafeCell::new([0; PIECES / 64]));
+static LOCKED: AtomicBool = AtomicBool::new(false);
+/// Pieces given out.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+#[cfg(debug_assertions)]
+thread_local! {
+    static COUNT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[inline(always)]
+fn count() {
+    #[cfg(debug_assertions)]
+    COUNT.set(COUNT.get() + 1);
+}
+
+/// Allocations of this thread so far, for tests; counted where debug assertions are on, else 0.
+pub fn allocations() -> usize {
+    #[cfg(debug_assertions)]
+    return COUNT.get();
+    #[cfg(not(debug_assertions))]
+    0
+}
+
+/// The allocator of every library and program that bh-core is part of.
+pub struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+// SAFETY: either the system's memory or the reserve's, each given back to where it came from.
+unsafe impl GlobalAlloc for Allocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        let data = unsafe { System.alloc(layout) };
+        if data.is_null() { take(layout) } else { data }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let data = unsafe { System.alloc_zeroed(layout) };
+        if !data.is_null() {
+            return data;
+        }
+        let data = take(layout);
+        if !data.is_null() {
+            // SAFETY: the pieces have as many bytes.
+            unsafe { ptr::write_bytes(data, 0, layout.size()) };
+        }
+        data
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
+        if is_reserve(data) {
+            give_back(data, layout);
+        } else {
+            // SAFETY: what is not the reserve's is the system's.
+            unsafe { System.dealloc(data, layout) }
+        }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, data: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !is_reserve(data) {
+            // SAFETY: as above.
+            let moved = unsafe { System.realloc(data, layout, size) };
+            if !moved.is_null() {
+                return moved;
+            }
+        }
+        // SAFETY: the caller promises that the size is legal for this alignment; both blocks have the bytes that are copied.
+        unsafe {
+            let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !moved.is_null() {
+                ptr::copy_nonoverlapping(data, moved, layout.size().min(size));
+                self.dealloc(data, layout);
+            }
+            moved
+        }
+    }
+}
+
+#[inline]
+fn is_reserve(data: *mut u8) -> bool {
+    data.addr().wrapping_sub(BYTES.0.get().addr()) < SIZE
+}
+
+/// Runs `body` on the bits.
+fn with_bits<R>(body: impl FnOnce(&mut [u64; PIECES / 64]) -> R) -> R {
+    while LOCKED.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        std::hint::spin_loop();
+    }
+    // SAFETY: the lock is held.
+    let result = body(unsafe { &mut *TAKEN.0.get() });
+    LOCKED.store(false, Ordering::Release);
+    result
+}
+
+/// Pieces of the reserve; null if there are not enough in a row.
+#[cold]
+fn take(layout: Layout) -> *mut u8 {
+    let wanted = layout.size().div_ceil(PIECE).max(1);
+    if layout.size() > LARGEST || layout.align() > PIECE {
+        return ptr::null_mut();
+    }
+    let first = with_bits(|bits| {
+        let mut free = 0;
+        for piece in 0..PIECES {
+            free = if bits[piece / 64] >> (piece % 64) & 1 == 0 { free + 1 } else { 0 };
+            if free == wanted {
+                let first = piece + 1 - wanted;
+                (first..=piece).for_each(|piece| bits[piece / 64] |= 1 << (piece % 64));
+                return Some(first);
+            }
+        }
+        None
+    });
+    let Some(first) = first else { return ptr::null_mut() };
+    USED.fetch_add(wanted, Ordering::Relaxed);
+    BYTES.0.get().cast::<u8>().wrapping_add(first * PIECE)
+}
+
+#[cold]
+fn give_back(data: *mut u8, layout: Layout) {
+    let count = layout.size().div_ceil(PIECE).max(1);
+    let first = (data.addr() - BYTES.0.get().addr()) / PIECE;
+    with_bits(|bits| (first..first + count).for_each(|piece| bits[piece / 64] &= !(1 << (piece % 64))));
+    USED.fetch_sub(count, Ordering::Relaxed);
+}
+
+/// An error if so much of the reserve is in use that new work must not begin.
+#[inline]
+pub fn check() -> Result<()> {
+    if USED.load(Ordering::Relaxed) < PIECES / 2 { Ok(()) } else { Err(short()) }
+}
+
+#[cold]
+fn short() -> Error {
+    Error::new(
+        status::MEMORY,
+        "out of memory: the system has none for what bh keeps about the program; free some first",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_given_out_once_and_come_back() {
+        let layouts = [1, 64, 65, 5000, LARGEST].map(|size| Layout::from_size_align(size, 8).unwrap());
+        let before = USED.load(Ordering::Relaxed);
+        let blocks: Vec<(*mut u8, Layout)> = layouts.iter().map(|&layout| (take(layout), layout)).collect();
+        for (number, &(data, layout)) in blocks.iter().enumerate() {
+            assert!(is_reserve(data) && data.addr().is_multiple_of(PIECE));
+            // SAFETY: the block was just given out.
+            unsafe { ptr::write_bytes(data, number as u8, layout.size()) };
+        }
+        for (number, &(data, layout)) in blocks.iter().enumerate() {
+            // SAFETY: as above, and written.
+            assert!(
+                unsafe { std::slice::from_raw_parts(data, layout.size()) }.iter().all(|&byte| byte == number as u8)
+            );
+        }
+        assert!(take(Layout::from_size_align(LARGEST + 1, 8).unwrap()).is_null());
+        assert!(take(Layout::from_size_align(8, 4096).unwrap()).is_null());
+        for (data, layout) in blocks {
+            // SAFETY: each is given back once, the last one after it moved to the system's memory.
+            unsafe {
+                let data = Allocator.realloc(data, layout, 3 * layout.size());
+                assert!(!is_reserve(data));
+                Allocator.dealloc(data, Layout::from_size_align(3 * layout.size(), 8).unwrap());
+            }
+        }
+        assert_eq!(USED.load(Ordering::Relaxed), before);
+        let most: Vec<*mut u8> = (0..3).map(|_| take(Layout::from_size_align(LARGEST, 8).unwrap())).collect();
+        assert_eq!(check().unwrap_err().status, status::MEMORY);
+        most.into_iter().for_each(|data| give_back(data, Layout::from_size_align(LARGEST, 8).unwrap()));
+        check().unwrap();
+    }
+}
