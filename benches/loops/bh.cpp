@@ -7,27 +7,27 @@
 
 using namespace bh;
 
-using real = array<double>;
+using doubles = array<double>;
 
-static real matrix(std::int64_t n, std::int64_t seed) { return bench::pseudo<double>({n, n}, seed); }
-static real vector(std::int64_t n, std::int64_t seed) { return bench::pseudo<double>({n}, seed); }
-static real dominant(std::int64_t n, std::int64_t seed) { return matrix(n, seed) + eye<double>(n) * n; }
+static doubles matrix(std::int64_t n, std::int64_t seed) { return bench::pseudo<double>({n, n}, seed); }
+static doubles vector(std::int64_t n, std::int64_t seed) { return bench::pseudo<double>({n}, seed); }
+static doubles dominant(std::int64_t n, std::int64_t seed) { return matrix(n, seed) + eye<double>(n) * n; }
 
-static real gram_schmidt(std::int64_t n) {
-    real a = dominant(n, 1);
+static doubles gram_schmidt(std::int64_t n) {
+    doubles a = dominant(n, 1);
     for (std::int64_t i = 0; i < n; i++) {
         a(all, i) /= sqrt(dot(a(all, i), a(all, i)));
-        const real q = a(all, i).copy();
+        const doubles q = a(all, i).copy();
         for (std::int64_t j = i + 1; j < n; j++) {
-            const real r = dot(q, a(all, j));
+            const doubles r = dot(q, a(all, j));
             a(all, j) -= q * r;
         }
     }
     return a;
 }
 
-static real lu_rows(std::int64_t n) {
-    real a = dominant(n, 2);
+static doubles lu_rows(std::int64_t n) {
+    doubles a = dominant(n, 2);
     for (std::int64_t k = 0; k < n - 1; k++) {
         const auto rest = slice(k + 1, none);
         for (std::int64_t i = k + 1; i < n; i++) {
@@ -38,8 +38,8 @@ static real lu_rows(std::int64_t n) {
     return a;
 }
 
-static real cholesky_rows(std::int64_t n) {
-    real a = dominant(n, 3);
+static doubles cholesky_rows(std::int64_t n) {
+    doubles a = dominant(n, 3);
     for (std::int64_t k = 0; k < n; k++) {
         a(k, k) = sqrt(a(k, k));
         if (k + 1 < n) a(slice(k + 1, none), k) /= a(k, k);
@@ -48,16 +48,16 @@ static real cholesky_rows(std::int64_t n) {
     return a;
 }
 
-static real triangular_solve(std::int64_t n) {
-    const real l = dominant(n, 4), b = vector(n, 5);
-    real x = zeros<double>({n});
+static doubles triangular_solve(std::int64_t n) {
+    const doubles l = dominant(n, 4), b = vector(n, 5);
+    doubles x = zeros<double>({n});
     x(0) = b(0) / l(0, 0);
     for (std::int64_t i = 1; i < n; i++) x(i) = (b(i) - dot(l(i, slice(none, i)), x(slice(none, i)))) / l(i, i);
     return x;
 }
 
-static real gauss_seidel(std::int64_t n) {
-    real u = matrix(n, 6);
+static doubles gauss_seidel(std::int64_t n) {
+    doubles u = matrix(n, 6);
     const auto inner = slice(1, -1), before = slice(none, -2), after = slice(2, none);
     for (int sweep = 0; sweep < 3; sweep++)
         for (std::int64_t i = 1; i < n - 1; i++)
@@ -65,19 +65,19 @@ static real gauss_seidel(std::int64_t n) {
     return u;
 }
 
-static real convolution_windows(std::int64_t n) {
+static doubles convolution_windows(std::int64_t n) {
     const std::int64_t side = std::max<std::int64_t>(2, n / 10);
-    const real images = bench::pseudo<double>({16, side + 1, side + 1, 3}, 7), kernel = bench::pseudo<double>({2, 2, 3, 8}, 8);
-    real out = zeros<double>({16, side, side, 8});
+    const doubles images = bench::pseudo<double>({16, side + 1, side + 1, 3}, 7), kernel = bench::pseudo<double>({2, 2, 3, 8}, 8);
+    doubles out = zeros<double>({16, side, side, 8});
     for (std::int64_t i = 0; i < side; i++)
         for (std::int64_t j = 0; j < side; j++)
             out(all, i, j, all) = sum(images(all, slice(i, i + 2), slice(j, j + 2), all, newaxis) * kernel(newaxis), {1, 2, 3});
     return out;
 }
 
-static real symmetric_updates(std::int64_t n) {
-    const real a = matrix(n, 9);
-    real s = zeros<double>({n, n});
+static doubles symmetric_updates(std::int64_t n) {
+    const doubles a = matrix(n, 9);
+    doubles s = zeros<double>({n, n});
     for (std::int64_t j = 0; j < n; j++) {
         const auto rest = slice(j, none);
         s(rest, j) += 1.5 * a(j, j) * a(rest, j);
@@ -86,8 +86,8 @@ static real symmetric_updates(std::int64_t n) {
     return s;
 }
 
-static real gauss_jordan(std::int64_t n) {
-    real a = dominant(n, 10);
+static doubles gauss_jordan(std::int64_t n) {
+    doubles a = dominant(n, 10);
     for (std::int64_t k = 0; k < n; k++) {
         a(k) /= a(k, k).copy();
         for (const auto &rows : {slice(0, k), slice(k + 1, n)})
@@ -96,15 +96,15 @@ static real gauss_jordan(std::int64_t n) {
     return a;
 }
 
-static real shortest_paths(std::int64_t n) {
-    real d = matrix(n, 11);
+static doubles shortest_paths(std::int64_t n) {
+    doubles d = matrix(n, 11);
     for (std::int64_t k = 0; k < n; k++) d = minimum(d, d(all, k)(all, newaxis) + d(k));
     return d;
 }
 
-static real power_iteration(std::int64_t n) {
-    const real a = matrix(n, 12);
-    real v = vector(n, 13);
+static doubles power_iteration(std::int64_t n) {
+    const doubles a = matrix(n, 12);
+    doubles v = vector(n, 13);
     for (std::int64_t i = 0; i < n; i++) {
         v = sum(a * v, 1);
         v = v / sqrt(sum(v * v));
@@ -112,14 +112,14 @@ static real power_iteration(std::int64_t n) {
     return v;
 }
 
-static real row_recurrence(std::int64_t n) {
-    real a = matrix(n, 14);
+static doubles row_recurrence(std::int64_t n) {
+    doubles a = matrix(n, 14);
     for (std::int64_t i = 1; i < n; i++) a(i) += 0.5 * a(i - 1);
     return a;
 }
 
-static real tridiagonal(std::int64_t n) {
-    real d = matrix(n, 15), c = vector(n, 16), e = vector(n, 17);
+static doubles tridiagonal(std::int64_t n) {
+    doubles d = matrix(n, 15), c = vector(n, 16), e = vector(n, 17);
     for (std::int64_t i = 1; i < n; i++) {
         c(i) = 1 / (4 - c(i - 1) * e(i));
         d(i) = (d(i) - e(i) * d(i - 1)) * c(i);
@@ -128,62 +128,62 @@ static real tridiagonal(std::int64_t n) {
     return d;
 }
 
-static real rotations(std::int64_t n) {
-    real a = matrix(n, 18);
+static doubles rotations(std::int64_t n) {
+    doubles a = matrix(n, 18);
     for (std::int64_t p = 0; p < n - 1; p++) {
-        const real upper = a(p).copy(), lower = a(p + 1).copy();
+        const doubles upper = a(p).copy(), lower = a(p + 1).copy();
         a(p) = 0.8 * upper - 0.6 * lower;
         a(p + 1) = 0.6 * upper + 0.8 * lower;
     }
     return a;
 }
 
-static real moving_averages(std::int64_t n) {
-    const real x = vector(2 * n, 19);
-    real out = zeros<double>({n});
+static doubles moving_averages(std::int64_t n) {
+    const doubles x = vector(2 * n, 19);
+    doubles out = zeros<double>({n});
     for (std::int64_t i = 0; i < n; i++) out(i) = sum(x(slice(i, i + n))) / n;
     return out;
 }
 
-static real distances(std::int64_t n) {
-    const real x = bench::pseudo<double>({n, 3}, 20);
-    real d = zeros<double>({n, n});
+static doubles distances(std::int64_t n) {
+    const doubles x = bench::pseudo<double>({n, 3}, 20);
+    doubles d = zeros<double>({n, n});
     for (std::int64_t i = 0; i < n; i++) d(i) = sqrt(sum((x - x(i)) * (x - x(i)), 1));
     return d;
 }
 
-static real horner(std::int64_t n) {
-    const real x = vector(n, 21), c = vector(n, 22);
-    real y = zeros<double>({n});
+static doubles horner(std::int64_t n) {
+    const doubles x = vector(n, 21), c = vector(n, 22);
+    doubles y = zeros<double>({n});
     for (std::int64_t i = 0; i < n; i++) y = y * x + c(i);
     return y;
 }
 
-static real lagged_products(std::int64_t n) {
-    const real x = vector(n, 23);
-    real r = zeros<double>({n});
+static doubles lagged_products(std::int64_t n) {
+    const doubles x = vector(n, 23);
+    doubles r = zeros<double>({n});
     for (std::int64_t k = 0; k < n; k++) r(k) = dot(x(slice(none, n - k)), x(slice(k, none)));
     return r;
 }
 
-static real haar(std::int64_t n) {
+static doubles haar(std::int64_t n) {
     std::int64_t length = 8;
     for (std::int64_t rest = n; rest > 0; rest /= 2) length *= 2;
-    real x = vector(length, 24);
+    doubles x = vector(length, 24);
     for (; length > 1; length /= 2) {
         const std::int64_t half = length / 2;
-        const real even = x(slice(0, length, 2)).copy(), odd = x(slice(1, length, 2)).copy();
+        const doubles even = x(slice(0, length, 2)).copy(), odd = x(slice(1, length, 2)).copy();
         x(slice(none, half)) = (even + odd) * 0.5;
         x(slice(half, length)) = even - odd;
     }
     return x;
 }
 
-static real householder(std::int64_t n) {
-    real a = dominant(n, 25);
+static doubles householder(std::int64_t n) {
+    doubles a = dominant(n, 25);
     for (std::int64_t k = 0; k < n - 1; k++) {
         const auto rest = slice(k, none);
-        real v = a(rest, k).copy();
+        doubles v = a(rest, k).copy();
         v(0) += sqrt(sum(v * v));
         v /= sqrt(sum(v * v));
         a(rest, rest) -= 2 * v(all, newaxis) * sum(v(all, newaxis) * a(rest, rest), 0);
@@ -193,7 +193,7 @@ static real householder(std::int64_t n) {
 
 struct named {
     const char *name;
-    real (*program)(std::int64_t);
+    doubles (*program)(std::int64_t);
 };
 
 #define LOOP(name) {#name, name}
@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
             for (std::int64_t run = 0; run < runs; run++) {
                 bh::sync();
                 const double start = bench_now();
-                const real result = loop.program(n);
+                const doubles result = loop.program(n);
                 result.map();
                 seconds.push_back(bench_now() - start);
                 if (run + 1 == runs) checksum = bench::checksum(result);

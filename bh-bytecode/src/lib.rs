@@ -22,6 +22,7 @@ pub mod order;
 mod overlap;
 pub mod packed;
 pub mod philox;
+pub mod planning;
 pub mod random;
 pub mod scalar;
 pub mod signature;

@@ -69,7 +69,6 @@ impl Facts {
     /// How two views overlap, while there is patience for it.
     fn relation(&self, batch: &Batch, a: u32, b: u32, patience: &mut Patience) -> Option<Overlap> {
         patience.all = patience.all.checked_sub(1)?;
-        steps::add(1);
         let ((low, high), (other_low, other_high)) = (self.reach[a as usize], self.reach[b as usize]);
         if high < other_low || other_high < low {
             return Some(Overlap::Disjoint);

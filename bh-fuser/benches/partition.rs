@@ -2,9 +2,10 @@
 //!
 //! `cargo bench -p bh-fuser` prints one JSON object.
 
+use bh_bytecode::planning::{Level, Planning, Work};
 use bh_bytecode::random::{self, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
-use bh_fuser::cache::PartitionCache;
+use bh_fuser::cache::{Entry, PartitionCache};
 use bh_fuser::{Algorithm, Options, Partitioner, cost};
 use std::time::Instant;
 
@@ -151,11 +152,13 @@ fn main() {
     for ops in [30, 300] {
         let batch = heat(ops);
         let batch = batch.as_ref();
-        let mut cache = PartitionCache::new(10, 1 << 20);
-        cache.look_up(&batch);
-        cache.insert(partitioner.partition(&batch, &Options::default()));
+        let mut cache = PartitionCache::new(1 << 20);
+        cache.look_up(&batch, Planning::Auto);
+        let partition = partitioner.partition(&batch, &Options::default());
+        cache.insert(Entry::new(partition, Level::Full, Work::of(&batch)));
         let rounds = 1000;
-        let run = || (0..rounds).for_each(|_| assert!(cache.look_up(&batch) && cache.found().is_some()));
+        let run =
+            || (0..rounds).for_each(|_| assert!(cache.look_up(&batch, Planning::Auto) && cache.found().is_some()));
         let time = best(run, 20) / rounds as f64;
         lines.push(format!("\"cache_hit_{ops}\":{{\"ops\":{},\"us\":{time:.3}}}", batch.instrs.len()));
     }

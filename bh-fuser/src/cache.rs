@@ -1,157 +1,125 @@
 //! Remembered partitions.
 //!
-//! The first level is keyed on the batch's structure, which the batch brings along; a hit costs a look-up and the
-//! comparison of the full key, and copies nothing. The second level is keyed on how views relate instead of on
-//! their extents, so that programs over ever smaller views find the assignment of instructions to blocks again.
+//! The first level is keyed on the structure of batches; a hit costs the structure, a look-up and the comparison of the full
+//! key, and copies nothing. The second level is keyed on how views depend on each other instead of on their extents, so that
+//! programs over ever smaller views find the assignment of instructions to blocks again. Both count how often a key came, and
+//! know at which level its plan was made.
 
 use crate::emit::Partition;
-use bh_bytecode::{BatchRef, StructureKey};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-/// Hashes that are hashes already.
-#[derive(Default)]
-pub struct Passed(u64);
-
-impl Hasher for Passed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ byte as u64;
-        }
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.0 = value as u64;
-    }
-}
-
-type Table<T> = HashMap<u128, T, BuildHasherDefault<Passed>>;
+use bh_bytecode::BatchRef;
+use bh_bytecode::cache::{Cache, Key};
+use bh_bytecode::planning::{Level, Planning, Work};
+use bh_bytecode::structure::StructureKey;
 
 /// A remembered partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The words of the batch's structure.
-    pub key: Box<[u64]>,
     /// The partition.
     pub partition: Partition,
-    /// When it was used last.
-    pub used: u64,
+    /// How much planning it got.
+    pub level: Level,
+    /// How often it was looked up since it was first made.
+    pub seen: u32,
+    /// What the batch does.
+    pub work: Work,
     /// Comes from a file and was not looked at yet.
     pub foreign: bool,
 }
 
 impl Entry {
-    fn bytes(&self) -> usize {
-        8 * self.key.len() + self.partition.bytes() + size_of::<Entry>()
+    /// A partition that was just made.
+    pub fn new(partition: Partition, level: Level, work: Work) -> Entry {
+        Entry { partition, level, seen: 0, work, foreign: false }
+    }
+
+    /// What making it costs, in the unit of the caches.
+    fn cost(&self) -> u64 {
+        self.work.operations * if self.level == Level::Full { 4 } else { 1 }
     }
 }
 
 /// The first level.
 pub struct PartitionCache {
-    /// Of the batch looked up last, if nothing was found.
     structure: StructureKey,
-    hash: u128,
-    table: Table<Entry>,
-    most_entries: usize,
-    most_bytes: usize,
-    bytes: usize,
-    clock: u64,
+    cache: Cache<Entry>,
+    /// The partition made last, if the cache has no room for it.
+    loose: Option<Entry>,
     changed: bool,
 }
 
 impl PartitionCache {
-    /// A cache of at most so many partitions and bytes. Without room for any it finds nothing, and holds the partition
-    /// inserted last.
-    pub fn new(most_entries: usize, most_bytes: usize) -> PartitionCache {
+    /// A cache of at most so many bytes. Without room for any it finds nothing, and holds the partition inserted last.
+    pub fn new(most_bytes: usize) -> PartitionCache {
         PartitionCache {
             structure: StructureKey::default(),
-            hash: 0,
-            table: Table::default(),
-            most_entries,
-            most_bytes,
-            bytes: 0,
-            clock: 0,
+            cache: Cache::new(most_bytes),
+            loose: None,
             changed: false,
         }
     }
 
-    /// Looks a batch up. Afterwards [`PartitionCache::insert`] stores under the same key.
-    pub fn look_up(&mut self, batch: &BatchRef<'_>) -> bool {
-        let carried = batch.structure();
-        if carried.is_none() {
-            self.structure.write(batch);
+    /// Looks a batch up. True if its partition is known and has had as much planning as it is worth by now. Afterwards
+    /// [`PartitionCache::insert`] stores under the same key.
+    pub fn look_up(&mut self, batch: &BatchRef<'_>, planning: Planning) -> bool {
+        match batch.structure() {
+            Some(carried) => self.structure.copy_from(carried),
+            None => self.structure.write(batch),
         }
-        let structure = carried.unwrap_or(self.structure.as_ref());
-        self.hash = structure.hash;
-        self.clock += 1;
-        if self.most_entries > 0
-            && let Some(entry) = self.table.get_mut(&self.hash)
-            && *entry.key == *structure.words
-            && (!entry.foreign || is_plausible(batch, &entry.partition))
-        {
-            entry.foreign = false;
-            entry.used = self.clock;
-            return true;
+        self.loose = None;
+        let Some(entry) = self.cache.get(&Key::new(self.structure.as_ref(), &[])) else { return false };
+        if entry.foreign && !is_plausible(batch, &entry.partition) {
+            return false;
         }
-        if let Some(carried) = carried {
-            self.structure.copy_from(carried);
-        }
-        false
+        entry.foreign = false;
+        entry.seen = entry.seen.saturating_add(1);
+        entry.level >= planning.level_of(&batch.header, entry.work, entry.seen)
+    }
+
+    /// How often the structure looked up last came before.
+    pub fn seen(&mut self) -> u32 {
+        self.cache.get(&Key::new(self.structure.as_ref(), &[])).map_or(0, |entry| entry.seen)
     }
 
     /// The partition of the batch looked up or inserted last.
-    pub fn found(&self) -> Option<&Partition> {
-        self.table.get(&self.hash).map(|entry| &entry.partition)
+    pub fn found(&mut self) -> Option<&Partition> {
+        self.found_with_level().map(|(partition, _)| partition)
+    }
+
+    /// As [`PartitionCache::found`], with the level at which it was made.
+    pub fn found_with_level(&mut self) -> Option<(&Partition, Level)> {
+        let key = Key::new(self.structure.as_ref(), &[]);
+        let entry = self.loose.as_ref().or_else(|| self.cache.get(&key).map(|entry| &*entry))?;
+        Some((&entry.partition, entry.level))
     }
 
     /// Remembers the partition of the batch looked up last.
-    pub fn insert(&mut self, partition: Partition) {
-        let entry = Entry { key: self.structure.as_ref().words.into(), partition, used: self.clock, foreign: false };
-        self.changed = true;
-        self.put(self.hash, entry);
+    pub fn insert(&mut self, mut entry: Entry) {
+        entry.seen = self.seen();
+        self.changed |= entry.level == Level::Full;
+        let (bytes, cost) = (entry.partition.bytes(), entry.cost());
+        self.loose = self.cache.insert(&Key::new(self.structure.as_ref(), &[]), entry, bytes, cost).err();
     }
 
     /// Takes over a partition from a file.
-    pub fn adopt(&mut self, hash: u128, entry: Entry) {
-        if self.table.len() < self.most_entries && self.bytes + entry.bytes() <= self.most_bytes {
-            self.put(hash, entry);
-        }
+    pub fn adopt(&mut self, key: &[u64], entry: Entry) {
+        let (bytes, cost) = (entry.partition.bytes(), entry.cost());
+        // What does not fit is made again.
+        let _ = self.cache.insert(&Key::of_words(key), entry, bytes, cost);
     }
 
-    /// All partitions, the most recently used first.
-    pub fn entries(&self) -> Vec<(u128, &Entry)> {
-        let mut entries: Vec<_> = self.table.iter().map(|(&hash, entry)| (hash, entry)).collect();
-        entries.sort_by_key(|(hash, entry)| (std::cmp::Reverse(entry.used), *hash));
-        entries
+    /// All fully planned partitions with their keys, in no order.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u64], &Entry)> {
+        self.cache.iter().filter(|(_, entry)| entry.level == Level::Full)
     }
 
-    /// Is there anything that [`PartitionCache::adopt`] did not bring?
+    /// Bytes of all keys and partitions.
+    pub fn bytes(&self) -> usize {
+        self.cache.bytes()
+    }
+
+    /// Is there anything for a file that [`PartitionCache::adopt`] did not bring?
     pub fn is_changed(&self) -> bool {
         self.changed
-    }
-
-    fn put(&mut self, hash: u128, entry: Entry) {
-        self.bytes += entry.bytes();
-        if let Some(old) = self.table.insert(hash, entry) {
-            self.bytes -= old.bytes();
-        }
-        if self.table.len() > self.most_entries || self.bytes > self.most_bytes {
-            self.evict();
-        }
-    }
-
-    /// Drops all but the half used last, and never the newest.
-    fn evict(&mut self) {
-        let mut times: Vec<u64> = self.table.values().map(|entry| entry.used).collect();
-        times.sort_unstable();
-        let middle = times[times.len() / 2];
-        let newest = self.hash;
-        self.table.retain(|hash, entry| entry.used > middle || *hash == newest);
-        self.bytes = self.table.values().map(Entry::bytes).sum();
     }
 }
 
@@ -185,35 +153,39 @@ fn is_plausible(batch: &BatchRef<'_>, partition: &Partition) -> bool {
         && partition.all.iter().copied().eq(0..partition.blocks.len() as u32)
 }
 
-/// A key of relations and the assignment that belongs to it.
-type Assignment = (Box<[u64]>, Box<[u32]>);
+/// An assignment of instructions to blocks.
+struct Assignment {
+    labels: Box<[u32]>,
+    level: Level,
+    seen: u32,
+}
 
-/// The second level: assignments of instructions to blocks by the relations between views.
+/// The second level: assignments of instructions to blocks by the dependencies between these.
 pub struct AssignmentCache {
-    table: Table<Assignment>,
-    most_entries: usize,
+    cache: Cache<Assignment>,
 }
 
 impl AssignmentCache {
-    /// A cache of at most so many assignments.
-    pub fn new(most_entries: usize) -> AssignmentCache {
-        AssignmentCache { table: Table::default(), most_entries }
+    /// A cache of at most so many bytes.
+    pub fn new(most_bytes: usize) -> AssignmentCache {
+        AssignmentCache { cache: Cache::new(most_bytes) }
     }
 
-    /// The assignment remembered under this key.
-    pub fn get(&self, key: &[u64]) -> Option<&[u32]> {
-        let (known, labels) = self.table.get(&bh_bytecode::hash::hash_words(key))?;
-        (**known == *key).then_some(labels)
+    /// How often this key came before, and its assignment with the level at which it was made.
+    pub fn get(&mut self, key: &[u64]) -> (u32, Option<(Level, &[u32])>) {
+        match self.cache.get(&Key::of_words(key)) {
+            None => (0, None),
+            Some(known) => {
+                known.seen = known.seen.saturating_add(1);
+                (known.seen, Some((known.level, &known.labels)))
+            }
+        }
     }
 
-    /// Remembers an assignment.
-    pub fn insert(&mut self, key: &[u64], labels: &[u32]) {
-        if self.most_entries == 0 {
-            return;
-        }
-        if self.table.len() >= self.most_entries {
-            self.table.clear();
-        }
-        self.table.insert(bh_bytecode::hash::hash_words(key), (key.into(), labels.into()));
+    /// Remembers an assignment; `seen`: how often its key came before.
+    pub fn insert(&mut self, key: &[u64], labels: &[u32], level: Level, seen: u32) {
+        let assignment = Assignment { labels: labels.into(), level, seen };
+        // What does not fit is made again.
+        let _ = self.cache.insert(&Key::of_words(key), assignment, 4 * labels.len(), labels.len() as u64);
     }
 }

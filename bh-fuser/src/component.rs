@@ -12,8 +12,11 @@ use bh_core::abi::{kind, log_level, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use std::path::{Path, PathBuf};
 
-/// The most memory that remembered partitions take.
+/// The most memory that remembered partitions take, and that assignments do beside them, in bytes: 10,000 batches of 30
+/// operations fit.
 const CACHE_BYTES: usize = 64 << 20;
+/// Assignments may take one part in so many of that.
+const ASSIGNMENTS: usize = 4;
 
 /// The component.
 pub struct Fuser {
@@ -38,6 +41,8 @@ struct Counters {
     hits: Counter,
     misses: Counter,
     assignment_hits: Counter,
+    /// Plans made at the lower level, and at the highest.
+    levels: [Counter; 2],
     /// Bytes that would be moved without fusion, and with it.
     moved: [Counter; 2],
 }
@@ -52,8 +57,9 @@ impl Component for Fuser {
         "renames",
         "rename_percent",
         "max_block",
-        "optimal_budget_ms",
-        "cache_entries",
+        "optimal_steps",
+        "planning",
+        "cache_bytes",
         "cache_dir",
         "graph_dir",
     ];
@@ -63,15 +69,15 @@ impl Component for Fuser {
             .into_iter()
             .next()
             .ok_or_else(|| Error::new(status::CONFIG, "fuser needs a component below it"))?;
-        let entries = host.config_or("cache_entries", 1024)?;
+        let bytes = host.config_or("cache_bytes", CACHE_BYTES)?;
         let directory = |key| host.config(key).filter(|path| !path.is_empty()).map(PathBuf::from);
         Ok(Fuser {
             options: Options::read(&host)?,
             adapted: false,
             child,
             partitioner: Partitioner::default(),
-            cache: PartitionCache::new(entries, CACHE_BYTES),
-            assignments: AssignmentCache::new(entries),
+            cache: PartitionCache::new(bytes),
+            assignments: AssignmentCache::new(bytes / ASSIGNMENTS),
             file: directory("cache_dir"),
             graphs: directory("graph_dir"),
             graph_count: 0,
@@ -83,6 +89,7 @@ impl Component for Fuser {
                 hits: host.counter("fuser.cache_hits"),
                 misses: host.counter("fuser.cache_misses"),
                 assignment_hits: host.counter("fuser.assignment_hits"),
+                levels: ["fuser.planned_linear", "fuser.planned_full"].map(|name| host.counter(name)),
                 moved: ["fuser.unfused_bytes", "fuser.fused_bytes"].map(|name| host.counter(name)),
             },
             host,
@@ -102,19 +109,24 @@ impl Component for Fuser {
             self.adapt();
         }
         let begin = self.host.trace_clock();
-        if self.cache.look_up(batch) {
+        if self.cache.look_up(batch, self.options.planning) {
             self.counters.hits.add(1);
             self.host.trace("fuse", begin, "remembered");
         } else {
             self.counters.misses.add(1);
-            let (mut partition, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments);
+            let seen = self.cache.seen();
+            let (mut entry, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments, seen);
+            let moved = self.partitioner.moved(&entry.partition.apply(batch), &self.options);
+            entry.partition.moved = moved;
             self.counters.assignment_hits.add(u64::from(hit));
-            self.host.trace("fuse", begin, if hit { "assignment remembered" } else { "new" });
-            partition.moved = self.partitioner.moved(&partition.apply(batch), &self.options);
-            self.draw(batch, &partition);
-            self.cache.insert(partition);
+            if !hit {
+                self.counters.levels[entry.level as usize].add(1);
+            }
+            self.host.trace("fuse", begin, if hit { "assignment remembered" } else { entry.level.name() });
+            self.draw(batch, &entry.partition);
+            self.cache.insert(entry);
         }
-        let Some(partition) = self.cache.found() else {
+        let Some((partition, level)) = self.cache.found_with_level() else {
             return self.child.execute(batch, blocks, report);
         };
         self.counters.batches.add(1);
@@ -122,7 +134,10 @@ impl Component for Fuser {
         self.counters.contracted.add(partition.contracted.len() as u64);
         self.counters.renames.add(partition.renames.len() as u64);
         self.counters.moved.iter().zip(partition.moved).for_each(|(counter, bytes)| counter.add(bytes));
-        self.child.execute(&partition.apply(batch), &partition.all, report).map_err(|mut error| {
+        // Those below plan as much as was done here.
+        let mut planned = partition.apply(batch);
+        planned.header.level = level.code();
+        self.child.execute(&planned, &partition.all, report).map_err(|mut error| {
             // Block numbers mean nothing above; the instruction still does.
             error.block = None;
             error

@@ -157,7 +157,7 @@ impl Dependencies {
             (*head, *owner) = (if number == 0 { *below } else { *here }, at);
             at = node.parent;
         }
-        let mut looked = 0;
+        let (mut looked, mut closely) = (0, 0);
         while let Some(chain) = (0..MOST_CHAINS)
             .filter(|&chain| heads[chain] != NONE)
             .max_by_key(|&chain| self.cells[heads[chain] as usize].link)
@@ -196,6 +196,7 @@ impl Dependencies {
             if link.view != view && (a.high < b.low || b.high < a.low) {
                 continue;
             }
+            closely += 1;
             let found = relations.get(batch, link.view, view);
             if !found.touches() {
                 continue;
@@ -220,11 +221,11 @@ impl Dependencies {
             }
             if side == Side::Writes && matches!(found, Relation::Identical | Relation::Contains) {
                 // Whatever came before this write and touches the access also touches the write.
-                steps::add(looked);
+                steps::add(closely + looked / 8);
                 return Some(link.op);
             }
         }
-        steps::add(looked);
+        steps::add(closely + looked / 8);
         None
     }
 

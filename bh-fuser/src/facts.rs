@@ -1,6 +1,7 @@
 //! What the algorithms need to know about a batch, gathered in one pass into reusable tables.
 
 use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::planning::Work;
 use bh_bytecode::view::is_contiguous;
 use bh_bytecode::{BatchRef, Kind, Opcode, base_flags};
 
@@ -165,6 +166,12 @@ impl Facts {
         for index in 0..batch.instrs.len() as u32 {
             self.gather_op(batch, index);
         }
+    }
+
+    /// What the batch does.
+    pub fn work(&self) -> Work {
+        let elements = self.ops.iter().fold(0u64, |sum, op| sum.saturating_add(op.elements as u64));
+        Work { operations: self.work as u64, elements }
     }
 
     /// The accesses of an instruction.

@@ -2,7 +2,7 @@
 
 use crate::assign;
 use crate::blocks::Blocks;
-use crate::cache::AssignmentCache;
+use crate::cache::{AssignmentCache, Entry};
 use crate::deps::Dependencies;
 use crate::emit::{Emitter, Partition};
 use crate::facts::Facts;
@@ -16,6 +16,7 @@ use crate::relations_key::relations_key;
 use crate::sink;
 use crate::unintrusive;
 use bh_bytecode::BatchRef;
+use bh_bytecode::planning::Level;
 
 /// Partitions batches, reusing its memory from one to the next.
 #[derive(Default)]
@@ -39,34 +40,43 @@ impl Partitioner {
         self.emit(batch, options)
     }
 
-    /// As [`Partitioner::partition`], with assignments to blocks remembered by the relations between views. True if this
-    /// one was.
+    /// As [`Partitioner::partition`], with as much planning as the batch is worth, whose structure came `seen` times before,
+    /// and with assignments to blocks remembered by the dependencies between instructions. True if this one was.
     pub fn partition_with(
         &mut self,
         batch: &BatchRef<'_>,
         options: &Options,
         assignments: &mut AssignmentCache,
-    ) -> (Partition, bool) {
+        seen: u32,
+    ) -> (Entry, bool) {
         self.gather(batch);
+        let work = self.facts.work();
         let mut key = std::mem::take(&mut self.key);
         relations_key(batch, &self.facts, options, &self.dependencies, &mut key);
-        let found = assignments.get(&key);
+        let (times, found) = assignments.get(&key);
+        let seen = seen.max(times);
+        let wanted = options.planning.level_of(&batch.header, work, seen);
+        let found = found.filter(|(level, _)| *level >= wanted);
         // Relations do not tell whether all that a kernel writes leaves little enough for its renames.
-        let remembered = found.and_then(|labels| {
+        let remembered = found.and_then(|(level, labels)| {
             self.labels.clear();
             self.labels.extend_from_slice(labels);
             let mut rules = Rules::new(batch, &self.facts, options, &mut self.relations);
-            self.emitter.emit_affordable(&mut rules, &self.dependencies, &self.labels)
+            let partition = self.emitter.emit_affordable(&mut rules, &self.dependencies, &self.labels)?;
+            Some(Entry::new(partition, level, work))
         });
         let hit = remembered.is_some();
-        let partition = remembered.unwrap_or_else(|| {
-            self.assign(batch, options);
+        let entry = remembered.unwrap_or_else(|| {
+            // What was asked for by name is done at any level.
+            let in_order = wanted == Level::Linear && options.algorithm == Algorithm::Greedy;
+            let algorithm = if in_order { Algorithm::Naive } else { options.algorithm };
+            self.assign(batch, &Options { algorithm, ..options.clone() });
             let partition = self.emit(batch, options);
-            assignments.insert(&key, &self.labels);
-            partition
+            assignments.insert(&key, &self.labels, wanted, seen);
+            Entry::new(partition, wanted, work)
         });
         self.key = key;
-        (partition, hit)
+        (entry, hit)
     }
 
     /// Estimates the bytes that cross the memory bus without and with a partition of the batch partitioned last.

@@ -1,9 +1,9 @@
-//! `optimal`: the cheapest legal partition by branch and bound, within a time budget.
+//! `optimal`: the cheapest legal partition by branch and bound, within a number of steps.
 //!
 //! Instructions are put into blocks in program order. The bound is what the blocks so far cost at least: a base counts
 //! in each block that touches it, as contracted while that is still possible, and a base not yet touched as if all its
 //! accesses met in one kernel. Both hold for monotone cost models only. The search starts from greedy's partition and
-//! returns the best one found when time is up.
+//! returns the best one found when all steps are taken, of which each part of a batch has a share of its own.
 
 use crate::components::{Component, components};
 use crate::deps::Dependencies;
@@ -14,7 +14,6 @@ use crate::relation::RelationCache;
 use bh_bytecode::BatchRef;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 /// Larger components keep greedy's partition.
 const MOST_OPS: usize = 128;
@@ -28,7 +27,8 @@ pub fn run(
     labels: &mut [u32],
 ) -> bool {
     let parts = components(facts, dependencies);
-    let deadline = Instant::now() + options.budget;
+    let searched = |part: &&Component| (2..=MOST_OPS).contains(&part.ops.len());
+    let total: usize = parts.iter().filter(searched).map(|part| part.ops.len()).sum();
     let next = AtomicUsize::new(0);
     let shared = Mutex::new((labels, true));
     let start: Vec<u32> = shared.lock().map(|guard| guard.0.to_vec()).unwrap_or_default();
@@ -37,7 +37,8 @@ pub fn run(
         relations.reset(batch.views.len());
         while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
             let rules = Rules::new(batch, facts, options, &mut relations);
-            let (found, complete) = solve(rules, part, &start, deadline);
+            let share = options.steps.saturating_mul(part.ops.len() as u64) / total.max(1) as u64;
+            let (found, complete) = solve(rules, part, &start, share);
             if let Ok(mut guard) = shared.lock() {
                 guard.1 &= complete;
                 if let Some(found) = found {
@@ -64,11 +65,11 @@ pub fn run(
 }
 
 /// A better assignment of the component's instructions to blocks, if there is one, and whether the search was complete.
-fn solve(rules: Rules<'_>, part: &Component, labels: &[u32], deadline: Instant) -> (Option<Vec<u32>>, bool) {
+fn solve(rules: Rules<'_>, part: &Component, labels: &[u32], most: u64) -> (Option<Vec<u32>>, bool) {
     if part.ops.len() > MOST_OPS {
         return (None, false);
     }
-    let mut search = Search::new(rules, part, deadline);
+    let mut search = Search::new(rules, part, most);
     search.best = search.price(labels);
     let start = search.best;
     search.place(0);
@@ -86,9 +87,9 @@ struct Part {
 struct Search<'a> {
     rules: Rules<'a>,
     part: &'a Component,
-    deadline: Instant,
+    /// Steps that are left.
+    left: u64,
     expired: bool,
-    steps: u32,
     own: Vec<Vec<Entry>>,
     blocks: Vec<Part>,
     assigned: Vec<u32>,
@@ -111,7 +112,7 @@ struct Choice {
 }
 
 impl<'a> Search<'a> {
-    fn new(rules: Rules<'a>, part: &'a Component, deadline: Instant) -> Search<'a> {
+    fn new(rules: Rules<'a>, part: &'a Component, most: u64) -> Search<'a> {
         let mut own = Vec::with_capacity(part.ops.len());
         let bases = rules.facts.bases.len();
         let mut all: Vec<Entry> = Vec::new();
@@ -126,9 +127,8 @@ impl<'a> Search<'a> {
             least[group[0].base as usize] = rules.base_cost(group[0].base, group, false);
         }
         Search {
-            deadline,
+            left: most,
             expired: false,
-            steps: 0,
             own,
             blocks: Vec::new(),
             assigned: Vec::new(),
@@ -160,10 +160,7 @@ impl<'a> Search<'a> {
 
     /// Places the instruction number `at` and all after it.
     fn place(&mut self, at: usize) {
-        self.steps += 1;
-        if self.steps.is_multiple_of(128) && Instant::now() > self.deadline {
-            self.expired = true;
-        }
+        self.expired |= self.left == 0;
         if self.expired || self.total >= self.best {
             return;
         }
@@ -204,6 +201,7 @@ impl<'a> Search<'a> {
             }
         }
         choices.push(Choice { block: self.blocks.len(), summary, promised: false, bound: 0 });
+        self.left = self.left.saturating_sub(choices.len() as u64);
         for choice in &mut choices {
             choice.bound = self.bound_with(at, choice.block);
         }

@@ -1,9 +1,9 @@
 //! The fuser's settings, and how names in a configuration become settings.
 
 use crate::cost::{self, CostModel};
+use bh_bytecode::planning::{PLANNING, Planning};
 use bh_core::abi::{Capabilities, capability, status};
 use bh_core::{Error, Host, Result};
-use std::time::Duration;
 
 /// How the batch is partitioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Algorithm {
     Greedy,
     /// Only fusions that take no other choice away.
     Unintrusive,
-    /// The cheapest partition, as far as the time budget allows.
+    /// The cheapest partition, as far as its steps allow.
     Optimal,
 }
 
@@ -56,8 +56,10 @@ pub struct Options {
     pub rename_percent: u32,
     /// The most instructions of a kernel.
     pub max_block: u32,
-    /// Time for `optimal`.
-    pub budget: Duration,
+    /// Steps that `optimal` may take for a batch: places for an instruction that are looked at.
+    pub steps: u64,
+    /// How much planning batches get.
+    pub planning: Planning,
     /// What starting a kernel costs, in bytes of memory traffic.
     pub kernel_bytes: i64,
     /// Threads for `optimal`.
@@ -73,7 +75,8 @@ impl Default for Options {
             renames: true,
             rename_percent: 25,
             max_block: 512,
-            budget: Duration::from_millis(100),
+            steps: 100_000,
+            planning: Planning::Auto,
             kernel_bytes: 16 << 10,
             threads: 2,
         }
@@ -91,7 +94,8 @@ impl Options {
             renames: host.config_or("renames", defaults.renames)?,
             rename_percent: host.config_or("rename_percent", defaults.rename_percent)?,
             max_block: host.config_or("max_block", defaults.max_block)?.max(1),
-            budget: Duration::from_millis(host.config_or("optimal_budget_ms", defaults.budget.as_millis() as u64)?),
+            steps: host.config_or("optimal_steps", defaults.steps)?,
+            planning: choose(host, "planning", &PLANNING, defaults.planning)?,
             threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
             ..defaults
         };
@@ -130,7 +134,7 @@ impl Options {
             | (self.renames as u64) << 16
             | cost << 24
             | (self.rename_percent as u64) << 32;
-        [flags, self.max_block as u64, self.kernel_bytes as u64, self.budget.as_millis() as u64]
+        [flags, self.max_block as u64, self.kernel_bytes as u64, self.steps]
     }
 }
 

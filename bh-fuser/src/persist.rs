@@ -3,11 +3,12 @@
 use crate::cache::{Entry, PartitionCache};
 use crate::emit::Partition;
 use bh_bytecode::hash::hash_bytes;
+use bh_bytecode::planning::{Level, Work};
 use bh_bytecode::{Block, Rename, ViewRec};
 use bh_core::private;
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"bhfuse 3";
+const MAGIC: &[u8; 8] = b"bhfuse 4";
 
 /// The file of these options in a directory.
 pub fn file_name(directory: &Path, options: [u64; 4]) -> PathBuf {
@@ -22,8 +23,8 @@ pub fn load(path: &Path, cache: &mut PartitionCache) -> Result<usize, String> {
     let Some(content) = private::read(path)? else { return Ok(0) };
     let entries = read_entries(&content).ok_or("its content is malformed")?;
     let count = entries.len();
-    for (hash, entry) in entries.into_iter().rev() {
-        cache.adopt(hash, entry);
+    for (key, entry) in entries {
+        cache.adopt(&key, entry);
     }
     Ok(count)
 }
@@ -32,10 +33,11 @@ pub fn load(path: &Path, cache: &mut PartitionCache) -> Result<usize, String> {
 pub fn save(path: &Path, cache: &PartitionCache) -> Result<(), String> {
     private::make_directory(path.parent().ok_or("the file has no directory")?)?;
     let mut content = Vec::from(MAGIC);
-    let entries = cache.entries();
+    let mut entries: Vec<_> = cache.entries().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
     put(&mut content, entries.len() as u64);
-    for (hash, entry) in entries {
-        write_entry(&mut content, hash, entry);
+    for (key, entry) in entries {
+        write_entry(&mut content, key, entry);
     }
     private::write(path, content)
 }
@@ -49,11 +51,11 @@ fn put_all(bytes: &mut Vec<u8>, words: impl ExactSizeIterator<Item = u64>) {
     words.for_each(|word| put(bytes, word));
 }
 
-fn write_entry(bytes: &mut Vec<u8>, hash: u128, entry: &Entry) {
+fn write_entry(bytes: &mut Vec<u8>, key: &[u64], entry: &Entry) {
     let partition = &entry.partition;
-    put(bytes, hash as u64);
-    put(bytes, (hash >> 64) as u64);
-    put_all(bytes, entry.key.iter().copied());
+    put_all(bytes, key.iter().copied());
+    put(bytes, entry.work.operations);
+    put(bytes, entry.work.elements);
     for table in [&partition.block_instrs, &partition.contracted, &partition.rename_views] {
         put_all(bytes, table.iter().map(|&word| word as u64));
     }
@@ -103,7 +105,7 @@ impl Reader<'_> {
     }
 }
 
-fn read_entries(content: &[u8]) -> Option<Vec<(u128, Entry)>> {
+fn read_entries(content: &[u8]) -> Option<Vec<(Vec<u64>, Entry)>> {
     let mut reader = Reader(content.strip_prefix(MAGIC)?);
     let count = reader.word()?;
     let mut entries = Vec::new();
@@ -113,9 +115,9 @@ fn read_entries(content: &[u8]) -> Option<Vec<(u128, Entry)>> {
     reader.0.is_empty().then_some(entries)
 }
 
-fn read_entry(reader: &mut Reader<'_>) -> Option<(u128, Entry)> {
-    let hash = reader.word()? as u128 | (reader.word()? as u128) << 64;
+fn read_entry(reader: &mut Reader<'_>) -> Option<(Vec<u64>, Entry)> {
     let key = reader.words()?;
+    let work = Work { operations: reader.word()?, elements: reader.word()? };
     let mut partition = Partition {
         block_instrs: reader.numbers()?,
         contracted: reader.numbers()?,
@@ -137,8 +139,7 @@ fn read_entry(reader: &mut Reader<'_>) -> Option<(u128, Entry)> {
     }
     partition.moved = [reader.word()?, reader.word()?];
     partition.all = (0..partition.blocks.len() as u32).collect();
-    let entry = Entry { key: key.into(), partition, used: 0, foreign: true };
-    Some((hash, entry))
+    Some((key, Entry { foreign: true, ..Entry::new(partition, Level::Full, work) }))
 }
 
 fn small(record: [u64; 6]) -> Option<[u32; 6]> {
@@ -153,18 +154,19 @@ fn small(record: [u64; 6]) -> Option<[u32; 6]> {
 mod tests {
     use super::*;
     use crate::{Options, Partitioner};
+    use bh_bytecode::planning::Planning;
     use bh_bytecode::random;
     use std::fs;
 
     fn filled() -> (PartitionCache, Vec<bh_bytecode::Batch>) {
-        let mut cache = PartitionCache::new(100, 1 << 20);
+        let mut cache = PartitionCache::new(1 << 20);
         let mut partitioner = Partitioner::default();
         let batches: Vec<_> = (0..20).map(|seed| random::program(seed, &random::Options::default()).batch).collect();
         for batch in &batches {
-            if !cache.look_up(&batch.as_ref()) {
-                cache.insert(
-                    partitioner.partition(&batch.as_ref(), &Options { rename_percent: 400, ..Options::default() }),
-                );
+            if !cache.look_up(&batch.as_ref(), Planning::Auto) {
+                let options = Options { rename_percent: 400, ..Options::default() };
+                let partition = partitioner.partition(&batch.as_ref(), &options);
+                cache.insert(Entry::new(partition, Level::Full, Work::of(&batch.as_ref())));
             }
         }
         (cache, batches)
@@ -179,14 +181,15 @@ mod tests {
         let (cache, batches) = filled();
         let directory = directory("saved");
         let path = file_name(&directory, Options::default().key());
-        assert_eq!(load(&path, &mut PartitionCache::new(100, 1 << 20)), Ok(0));
+        assert_eq!(load(&path, &mut PartitionCache::new(1 << 20)), Ok(0));
         save(&path, &cache).unwrap();
-        let mut loaded = PartitionCache::new(100, 1 << 20);
-        assert_eq!(load(&path, &mut loaded), Ok(cache.entries().len()));
+        let mut loaded = PartitionCache::new(1 << 20);
+        assert_eq!(load(&path, &mut loaded), Ok(cache.entries().count()));
         assert!(!loaded.is_changed());
         let mut original = filled().0;
         for batch in &batches {
-            assert!(loaded.look_up(&batch.as_ref()) && original.look_up(&batch.as_ref()));
+            let known = |cache: &mut PartitionCache| cache.look_up(&batch.as_ref(), Planning::Auto);
+            assert!(known(&mut loaded) && known(&mut original));
             assert_eq!(loaded.found(), original.found());
         }
         fs::remove_dir_all(directory).unwrap();
@@ -203,19 +206,19 @@ mod tests {
             let mut bad = good.clone();
             bad[at] ^= 4;
             fs::write(&path, &bad).unwrap();
-            assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).unwrap_err().contains("checksum"));
+            assert!(load(&path, &mut PartitionCache::new(1 << 20)).unwrap_err().contains("checksum"));
         }
         for len in [0, 7, 15, 16, good.len() - 1] {
             fs::write(&path, &good[..len]).unwrap();
-            assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).is_err());
+            assert!(load(&path, &mut PartitionCache::new(1 << 20)).is_err());
         }
         // A right checksum over nonsense.
         let mut nonsense = good[..good.len() - 24].to_vec();
         nonsense.extend(hash_bytes(&nonsense).to_le_bytes());
         fs::write(&path, &nonsense).unwrap();
-        assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).unwrap_err().contains("malformed"));
+        assert!(load(&path, &mut PartitionCache::new(1 << 20)).unwrap_err().contains("malformed"));
         save(&path, &cache).unwrap();
-        assert!(load(&path, &mut PartitionCache::new(100, 1 << 20)).is_ok());
+        assert!(load(&path, &mut PartitionCache::new(1 << 20)).is_ok());
         fs::remove_dir_all(directory).unwrap();
     }
 }

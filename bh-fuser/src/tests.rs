@@ -6,7 +6,6 @@ use crate::{Partitioner, cost, price};
 use bh_bytecode::random::{self, Rng};
 use bh_bytecode::validate::partition as verify;
 use bh_bytecode::{Batch, BatchRef, base_flags};
-use std::time::Duration;
 
 mod caches;
 mod optimality;
@@ -58,8 +57,7 @@ fn check_programs(seeds: std::ops::Range<u64>) {
         let program = random::program(seed, &small_programs());
         let mut costs = [0; 2];
         for (number, &(_, algorithm)) in ALGORITHMS.iter().enumerate() {
-            let budget = Duration::from_millis(1);
-            let options = Options { algorithm, cost: &cost::UNIQUE_VIEWS, budget, threads: 1, ..eager() };
+            let options = Options { algorithm, cost: &cost::UNIQUE_VIEWS, steps: 300, threads: 1, ..eager() };
             let run = seed % ALGORITHMS.len() as u64 == number as u64;
             let (blocks, renamed, cost) = check(&program.batch, &options, &mut partitioner, seed, run);
             match algorithm {

@@ -63,6 +63,11 @@ fn cpu_plain() {
 }
 
 #[test]
+fn cpu_linear() {
+    conforms("cpu-linear");
+}
+
+#[test]
 fn overlap() {
     conforms("overlap");
 }

@@ -216,7 +216,7 @@ fn wrong_values_of_keys_name_the_right_ones() {
         ("filter", "reassociate", "yes", "true or false"),
         ("fuser", "renames", "2", "true or false"),
         ("fuser", "rename_percent", "-1", "a whole number from 0 to 4294967295"),
-        ("fuser", "cache_entries", "1K", "a whole number from 0"),
+        ("fuser", "cache_bytes", "1K", "a whole number from 0"),
         ("node", "leak_report", "all", "true or false"),
         ("ve-cpu", "fast_math", "on", "true or false"),
         ("ve-cpu", "threads", "1025", "a number of threads from 1 to 1024, or auto"),

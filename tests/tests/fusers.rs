@@ -9,21 +9,22 @@ use bh_tests::{run, stacks};
 /// Programs of each kind. `BH_TEST_PROGRAMS` asks for another number.
 const PROGRAMS: u64 = 2_000;
 
-/// Algorithms with a cost model each; the first one never fuses.
-const FUSERS: &[(&str, &str)] = &[
-    ("singleton", "traffic"),
-    ("naive", "traffic"),
-    ("greedy", "traffic"),
-    ("greedy", "max-contraction"),
-    ("unintrusive", "unique-views"),
-    ("optimal", "unique-views"),
+/// Algorithms with a cost model and a planning level each; the first one never fuses.
+const FUSERS: &[(&str, &str, &str)] = &[
+    ("singleton", "traffic", "full"),
+    ("naive", "traffic", "full"),
+    ("greedy", "traffic", "linear"),
+    ("greedy", "traffic", "full"),
+    ("greedy", "max-contraction", "full"),
+    ("unintrusive", "unique-views", "full"),
+    ("optimal", "unique-views", "full"),
 ];
 
 fn load(index: usize) -> Stack {
-    let (algorithm, cost) = FUSERS[index];
+    let (algorithm, cost, planning) = FUSERS[index];
     let text = format!(
-        "[stacks]\n{algorithm}-{cost} = [\"fuser\", \"node\", \"ve-cpu\"]\n[components.fuser]\nalgorithm = \"{algorithm}\"\n\
-         cost_model = \"{cost}\"\nrename_percent = 400\noptimal_budget_ms = 5\n"
+        "[stacks]\n{algorithm}-{cost}-{planning} = [\"fuser\", \"node\", \"ve-cpu\"]\n[components.fuser]\nalgorithm = \"{algorithm}\"\n\
+         cost_model = \"{cost}\"\nrename_percent = 400\noptimal_steps = 2000\nplanning = \"{planning}\"\n"
     );
     let config = stacks::from_text("fusers", &text).unwrap();
     Stack::load(&config, None).unwrap_or_else(|error| panic!("{algorithm}: {error}"))
@@ -61,6 +62,33 @@ fn check(make: impl Fn(u64) -> Program) {
         }
         assert!(first.is_some(), "seed {seed} runs nowhere");
     }
+}
+
+/// The levels of a program that comes again and again: the tenth time has had all planning there is.
+#[test]
+fn results_stay_while_planning_rises() {
+    let text =
+        "[stacks]\nrising = [\"filter\", \"fuser\", \"node\", \"ve-cpu\"]\n[components.fuser]\nrename_percent = 400\n";
+    let config = stacks::from_text("fusers", text).unwrap();
+    let mut stack = Stack::load(&config, None).unwrap();
+    for seed in 0..programs() / 10 {
+        let program = if seed % 2 == 0 { reductions(seed) } else { random::program(seed, &random::Options::default()) };
+        let Ok(first) = run::run(&mut stack, &program) else { continue };
+        for time in 1..10 {
+            let again = run::run(&mut stack, &program).unwrap();
+            for id in first.ids() {
+                assert_eq!(
+                    first.get(id),
+                    again.get(id),
+                    "seed {seed}, run {time}: base {id} differs from its first time"
+                );
+            }
+        }
+    }
+    let count = |name: &str| stack.stats().get(name).unwrap_or(0);
+    let levels = ["fuser.planned_linear", "fuser.planned_full"].map(count);
+    assert!(levels.iter().all(|&count| count > 0), "{levels:?}");
+    stack.shutdown().unwrap();
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn iterations_take_few_kernels() {
                 command.args(["--form".into(), form.to_string()]);
             }
             command.env("BH_CONFIG", prefix().join("share/bh/config.toml")).env_remove("BH_STACK");
+            command.env("BH_FUSER_PLANNING", "full");
             number(&output(&mut command), "kernels")
         };
         let kernels = kernels(2 * ITERATIONS) - kernels(ITERATIONS);

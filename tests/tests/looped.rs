@@ -81,7 +81,7 @@ test = ["filter", "fuser", "node", "ve-cpu"]
 [components.fuser]
 algorithm = "optimal"
 cost_model = "unique-views"
-optimal_budget_ms = 2
+optimal_steps = 2000
 rename_percent = 400
 [components.ve-cpu]
 planning = "full"

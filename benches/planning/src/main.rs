@@ -10,13 +10,21 @@ use std::time::{Duration, Instant};
 const RUNS: u32 = 15;
 const ENOUGH: Duration = Duration::from_millis(300);
 
+/// Seconds that this thread ran, whatever else the machine does.
+fn clock() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to `time` only, which is valid for writes.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
 fn measure(subject: &mut Subject, stage: &str) -> f64 {
     let (begin, mut least) = (Instant::now(), f64::MAX);
     for _ in 0..RUNS {
         let input = subject.input(stage);
-        let run = Instant::now();
+        let run = clock();
         subject.run(stage, input);
-        least = least.min(run.elapsed().as_secs_f64() * 1e6);
+        least = least.min((clock() - run) * 1e6);
         if begin.elapsed() > ENOUGH {
             break;
         }

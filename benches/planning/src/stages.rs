@@ -1,8 +1,9 @@
 //! The stages that plan a batch, each to be run again and again on the same batch.
 
+use bh_bytecode::planning::{Level, Planning, Work};
 use bh_bytecode::{Batch, BatchRef, steps};
 use bh_filter::passes;
-use bh_fuser::cache::PartitionCache;
+use bh_fuser::cache::{Entry, PartitionCache};
 use bh_fuser::lower::{self, SweepOptions};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
 
@@ -25,10 +26,10 @@ impl Subject {
     /// Prepares a batch.
     pub fn new(batch: Batch) -> Subject {
         let mut partitioner = Partitioner::default();
-        let mut cache = PartitionCache::new(10, 1 << 30);
+        let mut cache = PartitionCache::new(1 << 30);
         let partition = partitioner.partition(&batch.as_ref(), &Options::default());
-        cache.look_up(&batch.as_ref());
-        cache.insert(partition.clone());
+        cache.look_up(&batch.as_ref(), Planning::Auto);
+        cache.insert(Entry::new(partition.clone(), Level::Full, Work::of(&batch.as_ref())));
         Subject { batch, partition, partitioner, cache }
     }
 
@@ -77,7 +78,10 @@ impl Subject {
                 lower::sweeps(&self.partition.apply(&batch), &SweepOptions { bytes: CACHE, unit: &|_| Some(1) });
             }
             "again" => {
-                assert!(self.cache.look_up(&batch) && self.cache.found().is_some(), "a known batch was not found")
+                assert!(
+                    self.cache.look_up(&batch, Planning::Auto) && self.cache.found().is_some(),
+                    "a known batch was not found"
+                )
             }
             _ => panic!("there is no stage '{stage}'"),
         }

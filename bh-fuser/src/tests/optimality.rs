@@ -10,10 +10,9 @@ use crate::{Partitioner, cost, price};
 use bh_bytecode::random;
 use bh_bytecode::validate::partition as verify;
 use bh_bytecode::{Batch, BatchRef};
-use std::time::Duration;
 
 fn options(algorithm: Algorithm, cost: &'static cost::CostModel) -> Options {
-    Options { algorithm, cost, budget: Duration::from_secs(20), rename_percent: 400, threads: 1, ..Options::default() }
+    Options { algorithm, cost, steps: 1 << 40, rename_percent: 400, threads: 1, ..Options::default() }
 }
 
 /// The cost of a partition, which must be legal.
@@ -156,7 +155,7 @@ fn greedy_costs_at_least_as_much_as_optimal_and_little_more() {
     let (mut greedy_sum, mut optimal_sum, mut worse) = (0, 0, 0);
     for batch in programs(2000, 24) {
         let batch = batch.as_ref();
-        let optimal = Options { budget: Duration::from_millis(20), ..options(Algorithm::Optimal, &cost::UNIQUE_VIEWS) };
+        let optimal = Options { steps: 20_000, ..options(Algorithm::Optimal, &cost::UNIQUE_VIEWS) };
         let greedy = cost_of(&mut partitioner, &batch, &options(Algorithm::Greedy, &cost::UNIQUE_VIEWS));
         let optimal = cost_of(&mut partitioner, &batch, &optimal);
         if partitioner.was_complete() {

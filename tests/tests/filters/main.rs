@@ -26,7 +26,7 @@ fn load(passes: &str, algorithm: &str, cost: &str, reassociate: bool) -> Stack {
         "[stacks]\ntest = [\"filter\", \"fuser\", \"node\", \"ve-cpu\"]\n\
          [components.filter]\npasses = \"{passes}\"\nreassociate = {reassociate}\n\
          [components.fuser]\nalgorithm = \"{algorithm}\"\ncost_model = \"{cost}\"\nrename_percent = 400\n\
-         optimal_budget_ms = 5\n[components.ve-cpu]\nthreads = 1\n"
+         optimal_steps = 2000\n[components.ve-cpu]\nthreads = 1\n"
     );
     let config = stacks::from_text("filters", &text).unwrap();
     Stack::load(&config, Some("test")).unwrap_or_else(|error| panic!("{passes}, {algorithm}, {cost}: {error}"))

@@ -68,21 +68,20 @@ impl Facts {
 
     /// The pitch of a base is the largest stride of an outermost loop.
     fn measure(&mut self, stage: &Stage) {
-        for &buffer in &stage.parameters.buffers {
+        for (buffer, stride) in outermost_strides(stage) {
             if let BufferRef::Base(base) | BufferRef::Fresh(base) = buffer {
                 let pitch = &mut self.pitch[base as usize];
-                *pitch = (*pitch).max(outermost_stride(stage, buffer));
+                *pitch = (*pitch).max(stride);
             }
         }
     }
 }
 
-/// The largest stride of a nest's outermost loop in a buffer; 1 if it has one iteration, so that any fits.
-fn outermost_stride(stage: &Stage, buffer: BufferRef) -> i64 {
+/// The strides of a nest's outermost loop in its buffers; none if it has one iteration, so that any pitch fits.
+fn outermost_strides(stage: &Stage) -> impl Iterator<Item = (BufferRef, i64)> + '_ {
     let parameters = &stage.parameters;
-    let slots = (0..parameters.buffers.len()).filter(|&slot| parameters.buffers[slot] == buffer);
-    let strides = slots.map(|slot| parameters.stride(slot)[0].abs()).filter(|_| parameters.extents[0] > 1);
-    strides.max().unwrap_or(1).max(1)
+    let slots = (0..parameters.buffers.len()).filter(|_| parameters.extents[0] > 1);
+    slots.map(|slot| (parameters.buffers[slot], parameters.stride(slot)[0].abs()))
 }
 
 /// An array under construction.
@@ -255,10 +254,17 @@ impl<'a> Chain<'a> {
                 return None;
             }
         }
-        for (number, temporary) in dtypes.iter().enumerate() {
+        let mut pitches = vec![1; dtypes.len()];
+        for (buffer, stride) in stages.iter().flat_map(outermost_strides) {
+            if let BufferRef::Temporary(number) = buffer
+                && let Some(pitch) = pitches.get_mut(usize::from(number))
+            {
+                *pitch = stride.max(*pitch);
+            }
+        }
+        for (number, (temporary, &pitch)) in dtypes.iter().zip(&pitches).enumerate() {
             let array = self.array(NO_BASE, temporary.dtype, temporary.len, Some((block, number as u16)));
-            let strides = stages.iter().map(|stage| outermost_stride(stage, BufferRef::Temporary(number as u16)));
-            self.arrays[array as usize].pitch = strides.max().unwrap_or(1);
+            self.arrays[array as usize].pitch = pitch;
             self.current.insert(BufferKey::Temporary(block, number as u16), array);
         }
         let fresh: Vec<(u32, u32)> = renames
@@ -314,6 +320,7 @@ impl<'a> Chain<'a> {
 
     /// Takes in a nest in parts, if it computes values that are better made once.
     fn reuse(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)], temporaries: &mut usize) -> bool {
+        self.looked += stage.kernel.slots.len() + stage.kernel.steps.len();
         let first = u16::try_from(*temporaries).unwrap_or(u16::MAX);
         let arrays = self.slot_arrays(block, stage, fresh);
         let grid = |slot: usize| self.grid(arrays[slot]);
@@ -323,6 +330,7 @@ impl<'a> Chain<'a> {
             return false;
         }
         let known = self.snapshot();
+        self.looked += 8 * (self.arrays.len() + self.nests.len());
         for (number, kept) in (first..).zip(&parts.kept) {
             let array = self.array(NO_BASE, kept.dtype, kept.len, None);
             self.current.insert(BufferKey::Temporary(block, number), array);
@@ -375,6 +383,8 @@ impl<'a> Chain<'a> {
         let steps = fitting.ok_or(Apart::Unbounded)?;
         let ways: Vec<Option<Rows>> =
             (0..arrays.len()).map(|slot| rows::rows(stage, slot, steps, pitch(slot))).collect();
+        let touched = arrays.iter().filter_map(|&array| self.arrays.get(array as usize));
+        self.looked += touched.map(|array| 4 + array.accesses.len()).sum::<usize>();
         let lag = self.lag(stage, &arrays, steps, &ways)?;
         let nest = self.nests.len() as u32;
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {

@@ -84,6 +84,7 @@ impl Chain<'_> {
         };
         let spared: u64 = common.map(|(_, &array)| bytes(array)).sum();
         let known = self.snapshot();
+        self.looked += 8 * (self.arrays.len() + self.nests.len());
         self.spared += spared;
         let mut later = self.nests.split_off(at).into_iter();
         for array in &mut self.arrays {

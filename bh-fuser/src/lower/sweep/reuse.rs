@@ -11,6 +11,8 @@ use std::collections::HashMap;
 
 /// Values that cost less than this many additions are cheaper to compute again.
 pub(super) const DEAR: u32 = 8;
+/// Nests with more slots are taken as they are: each slot is compared with all others.
+const MOST_SLOTS: usize = 96;
 /// What a costly operation counts for.
 const COSTLY: u32 = 8;
 /// A shift is at most one part in so many of its loop.
@@ -63,7 +65,7 @@ pub(super) struct Kept {
 /// Parts a nest, if it computes dear values several times; `first` is the first free number of a temporary, and `grid` the
 /// array behind each slot.
 pub(super) fn reuse(stage: &Stage, first: u16, grid: &dyn Fn(usize) -> Grid) -> Option<Reuse> {
-    if stage.kernel.reduces() || !reads_apart(stage) {
+    if stage.kernel.reduces() || stage.kernel.slots.len() > MOST_SLOTS || !reads_apart(stage) {
         return None;
     }
     let classes = Classes::new(stage);

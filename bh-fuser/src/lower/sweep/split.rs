@@ -3,10 +3,13 @@
 
 use crate::lower::{Arg, Kernel, Parameters, SlotMode, Stage, Step, StrideClass};
 
+/// Longer nests are not parted: each step is compared with all others.
+const MOST_STEPS: usize = 512;
+
 /// The parts of a nest, in an order that gives the same results; the nest itself if all of it goes through rows in one way.
 pub(super) fn parts(stage: &Stage) -> Vec<Stage> {
     let whole = || vec![stage.clone()];
-    if stage.kernel.reduces() || !walks_differ(stage) {
+    if stage.kernel.reduces() || stage.kernel.steps.len() > MOST_STEPS || !walks_differ(stage) {
         return whole();
     }
     let (group, of_value) = groups(&stage.kernel);
