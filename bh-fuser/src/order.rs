@@ -1,8 +1,7 @@
 //! A topological order of blocks that changes little when two of them are fused.
 //!
-//! Each block has a label; labels grow along the order, with room between them. The search for a path between two blocks goes
-//! forward from the earlier one or backward from the later one, whichever has fewer dependencies. When the two are fused, the
-//! joint one takes the place of the block to which the search went, and what the search came by moves to its other side.
+//! Each block has a label; labels grow along the order, with room between them. When two blocks are fused, the joint one takes
+//! the later one's place, and what it leads to before that place moves right behind it.
 
 use crate::blocks::Blocks;
 use crate::deps::Dependencies;
@@ -24,15 +23,11 @@ pub struct Order {
     previous: Vec<u32>,
     first: u32,
     successors: Lists,
-    predecessors: Lists,
-    /// Dependencies of each block: to it, and from it.
-    degrees: Vec<(u32, u32)>,
     visited: Vec<u32>,
     visit: u32,
     stack: Vec<u32>,
-    /// What the last search came by between the two blocks, and whether it went backward.
+    /// What the last search found behind the earlier block, before the later one's place.
     reached: Vec<u32>,
-    backward: bool,
 }
 
 impl Order {
@@ -49,14 +44,8 @@ impl Order {
         self.visited.resize(count, 0);
         self.visit = 0;
         self.successors.reset(count);
-        self.predecessors.reset(count);
-        self.degrees.clear();
-        self.degrees.resize(count, (0, 0));
         for &(earlier, later) in &dependencies.edges {
             self.successors.push(earlier, later);
-            self.predecessors.push(later, earlier);
-            self.degrees[earlier as usize].1 += 1;
-            self.degrees[later as usize].0 += 1;
         }
     }
 
@@ -71,50 +60,44 @@ impl Order {
         blocks
     }
 
-    /// May a path lead from one block to the other through a third? Remembers what it came by.
+    /// May a path lead from one block to the other through a third? Remembers what the earlier one reaches.
     pub fn path_between(&mut self, blocks: &mut Blocks, a: u32, b: u32) -> bool {
         let (a, b) = if self.labels[a as usize] < self.labels[b as usize] { (a, b) } else { (b, a) };
-        self.backward = self.degrees[b as usize].0 < self.degrees[a as usize].1;
-        let (from, to) = if self.backward { (b, a) } else { (a, b) };
-        let (low, high) = (self.labels[a as usize], self.labels[b as usize]);
-        let lists = if self.backward { &mut self.predecessors } else { &mut self.successors };
+        let end = self.labels[b as usize];
         self.reached.clear();
         self.stack.clear();
-        self.stack.push(from);
+        self.stack.push(a);
         self.visit += 1;
         let mut looked = 0;
         let mut found = false;
         'search: while let Some(block) = self.stack.pop() {
-            let mut place = lists.begin(block);
-            while let Some(target) = lists.value(place) {
+            let mut place = self.successors.begin(block);
+            while let Some(target) = self.successors.value(place) {
                 looked += 1;
                 if looked > PATH_BUDGET {
                     found = true;
                     break 'search;
                 }
-                let next = blocks.find(target);
-                if next == block {
-                    place = lists.remove(block, place);
-                    let degrees = &mut self.degrees[block as usize];
-                    *(if self.backward { &mut degrees.0 } else { &mut degrees.1 }) -= 1;
+                let block_of = blocks.find(target);
+                if block_of == block {
+                    place = self.successors.remove(block, place);
                     continue;
                 }
-                lists.replace(place, next);
-                place = lists.after(place);
-                if next == to {
-                    if block != from {
-                        found = true;
-                        break 'search;
-                    }
+                self.successors.replace(place, block_of);
+                place = self.successors.after(place);
+                if block_of == b && block != a {
+                    found = true;
+                    break 'search;
+                }
+                if self.labels[block_of as usize] >= end
+                    || block_of == a
+                    || self.visited[block_of as usize] == self.visit
+                {
                     continue;
                 }
-                let label = self.labels[next as usize];
-                if label <= low || label >= high || self.visited[next as usize] == self.visit {
-                    continue;
-                }
-                self.visited[next as usize] = self.visit;
-                self.reached.push(next);
-                self.stack.push(next);
+                self.visited[block_of as usize] = self.visit;
+                self.reached.push(block_of);
+                self.stack.push(block_of);
             }
         }
         steps::add(looked);
@@ -124,33 +107,27 @@ impl Order {
     /// Joins two blocks between which [`Order::path_between`] has just found no path; `root` stands for both.
     pub fn join(&mut self, root: u32, other: u32) {
         self.successors.append(root, other);
-        self.predecessors.append(root, other);
-        let (to, from) = self.degrees[other as usize];
-        let degrees = &mut self.degrees[root as usize];
-        (degrees.0, degrees.1) = (degrees.0 + to, degrees.1 + from);
-        let root_is_early = self.labels[root as usize] < self.labels[other as usize];
-        let mut reached = std::mem::take(&mut self.reached);
-        steps::add(reached.len());
-        reached.sort_unstable_by_key(|&block| self.labels[block as usize]);
-        reached.iter().for_each(|&block| self.unlink(block));
-        if root_is_early == self.backward {
-            self.unlink(other);
-        } else {
-            // It takes the other one's place.
+        let (early, late) =
+            if self.labels[root as usize] < self.labels[other as usize] { (root, other) } else { (other, root) };
+        // What was reached lies between the two.
+        let mut behind = std::mem::take(&mut self.reached);
+        steps::add(behind.len());
+        behind.sort_unstable_by_key(|&block| self.labels[block as usize]);
+        behind.iter().for_each(|&block| self.unlink(block));
+        if early == root {
+            // It takes the later one's place.
             self.unlink(root);
-            let (previous, next) = (self.previous[other as usize], self.next[other as usize]);
-            self.labels[root as usize] = self.labels[other as usize];
+            let (previous, next) = (self.previous[late as usize], self.next[late as usize]);
+            self.labels[root as usize] = self.labels[late as usize];
             (self.previous[root as usize], self.next[root as usize]) = (previous, next);
             self.connect(previous, root);
             self.connect_next(root, next);
-        }
-        if self.backward {
-            self.put_between(self.previous[root as usize], root, &reached);
         } else {
-            self.put_between(root, self.next[root as usize], &reached);
+            self.unlink(early);
         }
-        reached.clear();
-        self.reached = reached;
+        self.put_behind(root, &behind);
+        behind.clear();
+        self.reached = behind;
     }
 
     fn connect(&mut self, previous: u32, block: u32) {
@@ -174,29 +151,29 @@ impl Order {
         }
     }
 
-    /// Puts blocks between two neighbours, one of which may not be there, in this order.
-    fn put_between(&mut self, previous: u32, next: u32, blocks: &[u32]) {
-        if blocks.is_empty() {
+    /// Puts blocks behind another one, in this order.
+    fn put_behind(&mut self, block: u32, behind: &[u32]) {
+        if behind.is_empty() {
             return;
         }
-        let mut at = previous;
-        for &block in blocks {
-            self.connect(at, block);
-            self.previous[block as usize] = at;
-            at = block;
+        let mut at = block;
+        let end = self.next[block as usize];
+        for &next in behind {
+            self.next[at as usize] = next;
+            self.previous[next as usize] = at;
+            at = next;
         }
-        self.next[at as usize] = next;
-        self.connect_next(at, next);
-        let count = blocks.len() as u64 + 1;
-        let low = if previous == NONE { 0 } else { self.labels[previous as usize] };
-        let high = if next == NONE { low + ROOM * count } else { self.labels[next as usize] };
-        let step = (high - low) / count;
+        self.next[at as usize] = end;
+        self.connect_next(at, end);
+        let low = self.labels[block as usize];
+        let high = if end == NONE { low + ROOM * (behind.len() as u64 + 1) } else { self.labels[end as usize] };
+        let step = (high - low) / (behind.len() as u64 + 1);
         if step == 0 {
             self.relabel();
             return;
         }
-        for (number, &block) in (1..).zip(blocks) {
-            self.labels[block as usize] = low + step * number;
+        for (number, &next) in (1..).zip(behind) {
+            self.labels[next as usize] = low + step * number;
         }
     }
 

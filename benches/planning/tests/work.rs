@@ -1,17 +1,17 @@
-//! Planning grows no faster than programs: the steps that each stage takes for an operation are about as many in batches of
-//! 10,000 operations as in those of 100, in every family. Counted, as clocks tell little on busy machines.
+//! Planning grows no faster than programs: the steps that each stage takes for an operation are bounded, or about as many in
+//! batches of 10,000 operations as in those of 100, in every family. Counted, as clocks tell little on busy machines.
 
 use bh_planning::families::FAMILIES;
 use bh_planning::stages::Subject;
 
-/// How many times the steps for an operation of the smallest batch a larger one may take, and how many steps are few in any case.
+/// How many times the steps for an operation of the smallest batch a larger one may take.
 const GROWTH: f64 = 2.0;
-const FEW: f64 = 12.0;
 
 /// The sizes; unoptimised builds stop earlier.
 const SIZES: &[usize] = if cfg!(debug_assertions) { &[100, 1000, 3000] } else { &[100, 1000, 10_000] };
 
-fn check(stage: &str) {
+/// `few`: so many steps for an operation are right in any case, as each search gives up after so many.
+fn check(stage: &str, few: f64) {
     let mut failures = Vec::new();
     for (family, make) in FAMILIES {
         let mut least: Option<f64> = None;
@@ -19,7 +19,7 @@ fn check(stage: &str) {
             let mut subject = Subject::new(make(size));
             let each = subject.steps(stage) as f64 / subject.operations() as f64;
             let first = *least.get_or_insert(each);
-            if each > GROWTH * first.max(FEW) {
+            if each > few.max(GROWTH * first) {
                 failures.push(format!("{family}: {first:.1} steps at {}, {each:.1} at {size}", SIZES[0]));
             }
         }
@@ -29,25 +29,25 @@ fn check(stage: &str) {
 
 #[test]
 fn filtering_is_linear() {
-    check("filter");
+    check("filter", 48.0);
 }
 
 #[test]
 fn fusing_in_order_is_linear() {
-    check("linear");
+    check("linear", 56.0);
 }
 
 #[test]
 fn fusing_what_saves_most_is_linear() {
-    check("fuse");
+    check("fuse", 600.0);
 }
 
 #[test]
 fn lowering_is_linear() {
-    check("lower");
+    check("lower", 12.0);
 }
 
 #[test]
 fn looking_for_sweeps_is_linear() {
-    check("sweeps");
+    check("sweeps", 160.0);
 }
