@@ -44,7 +44,6 @@ struct Open {
 
 struct Counters {
     kernels: Counter,
-    blocks: Counter,
     small: Counter,
     unsupported: Counter,
     too_large: Counter,
@@ -72,7 +71,6 @@ impl Component for Engine {
         };
         let counters = Counters {
             kernels: host.counter("kernels"),
-            blocks: host.counter("blocks"),
             small: host.counter("blocks too small"),
             unsupported: host.counter("blocks unsupported"),
             too_large: host.counter("blocks too large"),
@@ -118,13 +116,15 @@ impl Component for Engine {
             return false;
         }
         let (bytes, largest, operations) = device.work(batch, block);
-        if self.child.is_none() {
-            return true;
-        }
         let facts = &device.pool.gpu.facts;
-        if bytes > device.pool.limit || largest > facts.largest_bytes {
+        let several = instrs.iter().filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system()).count() > 1;
+        // Parts of a block may fit. Of one operation that no other engine can take, the error says what is missing.
+        if (bytes > device.pool.limit || largest > facts.largest_bytes) && (several || self.child.is_some()) {
             self.counters.too_large.add(1);
             return false;
+        }
+        if self.child.is_none() {
+            return true;
         }
         if bytes < self.settings.small_bytes
             && operations < self.settings.small_operations
@@ -317,7 +317,6 @@ impl Open {
                 _ => launcher.block(batch, plan),
             };
             outcome.map_err(|error| place(error, batch, block))?;
-            counters.blocks.add(1);
             counters.kernels.add(plan.launches().all.len() as u64);
             launcher.arrays.registry.block_done(batch, block);
         }

@@ -32,7 +32,7 @@ fn opencl_before_the_cpu() {
     let [mut stack] = stacks;
     let stats = stack.stats();
     let count = |name: &str| stats.get(name).unwrap_or(0);
-    assert!(count("opencl.blocks") > 0 && count("ve-cpu.kernels") > 0 && count("opencl.blocks too small") > 0);
-    writeln!(std::io::stdout(), "{summary}, {} blocks on the device", count("opencl.blocks")).unwrap();
+    assert!(count("opencl.kernels") > 0 && count("ve-cpu.kernels") > 0 && count("opencl.blocks too small") > 0);
+    writeln!(std::io::stdout(), "{summary}, {} kernels on the device", count("opencl.kernels")).unwrap();
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
