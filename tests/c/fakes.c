@@ -54,7 +54,7 @@ static bh_status execute(void *context, const bh_batch *batch, const uint32_t *b
 #if FAKE != NO_TABLE
 static const struct bh_component_table TABLE = {
     .struct_size = FAKE == DAMAGED ? 7 : sizeof TABLE,
-    .abi_version = FAKE == WRONG_VERSION ? BH_ABI_VERSION + 41 : BH_ABI_VERSION,
+    .abi_version = FAKE == WRONG_VERSION ? 1 : BH_ABI_VERSION,
     .kind = FAKE == CORRUPTING ? BH_KIND_FILTER : BH_KIND_ENGINE,
     .name = "fake",
     .version = "fake 1.0",

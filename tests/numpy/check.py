@@ -13,7 +13,7 @@ TWO = (int(np.__version__.split(".")[0]) >= 2)
 # Functions that neither side rounds correctly; the others must agree bit by bit.
 FUNCTIONS = {
     "power", "cos", "sin", "tan", "cosh", "sinh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
-    "arctan2", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc",
+    "arctan2", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc", "cbrt",
 }
 RENAMED = {"copy": None, "conj": "conjugate"}
 REDUCTIONS = {
@@ -134,6 +134,12 @@ def differs(opcode, parameter, oracle, mine, inputs):
             # exp(b·log a) loses as many digits as b·log a has before the point.
             base, exponent = (value.astype(np.complex128) for value in inputs)
             slack = slack * (1 + np.abs(exponent * np.log(np.where(base == 0, 1, base))))
+        if opcode == "exp2":
+            # NumPy rounds z·log 2 before it takes the sine and cosine of its imaginary part.
+            slack = slack * (1 + np.abs(inputs[0].astype(np.complex128)))
+        if opcode == "log1p":
+            # NumPy takes the logarithm of 1 + z, which is right to the precision of 1 only.
+            size = np.maximum(size, 1)
         return ~(same | (distance <= slack * info.eps * np.maximum(size, info.tiny)) | ~finite)
     if opcode in FUNCTIONS:
         return ~(same | (distance <= 8 * info.eps * np.maximum(size, info.tiny)))

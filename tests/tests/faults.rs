@@ -242,7 +242,7 @@ fn wrong_values_of_keys_name_the_right_ones() {
 /// Runs one operation on a stack with partitions on disk; returns the cache's hits and misses.
 fn run_with_partitions(directory: &std::path::Path) -> [u64; 2] {
     let mut stack = load(&format!(
-        "[stacks]\nit = ['fuser', 'node', 've-cpu']\n[components.fuser]\ncache_dir = '{}'\n",
+        "[stacks]\nit = ['fuser', 'node', 've-cpu']\n[components.fuser]\nplanning = 'full'\ncache_dir = '{}'\n",
         directory.display()
     ));
     let mut script = Script::new(&stack, 2);

@@ -173,7 +173,7 @@ impl Builder {
     fn run(&mut self, opcode: Opcode, param: u16, operands: &[Operand]) {
         let mut instr = Instr::new(opcode, operands);
         instr.param = param;
-        if let (Kind::Reduction, Some(input)) = (opcode.kind(), operands[1].as_view()) {
+        if let (Kind::Reduction, Some(input)) = (opcode.kind(), operands.get(1).and_then(|input| input.as_view())) {
             // As the input lies in memory, or in C order.
             let (tables, in_memory) = (self.batch.as_ref(), self.rng.chance(70));
             let order = AxisOrder::of_memory(tables.shape(input), &[tables.stride(input)]).backward_only(param);

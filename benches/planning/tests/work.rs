@@ -49,5 +49,5 @@ fn lowering_is_linear() {
 
 #[test]
 fn looking_for_sweeps_is_linear() {
-    check("sweeps", 160.0);
+    check("sweeps", 800.0);
 }

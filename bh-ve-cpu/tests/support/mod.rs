@@ -92,11 +92,14 @@ unsafe extern "C" fn new_base_id(context: *mut c_void) -> u64 {
     }
 }
 
-unsafe extern "C" fn alloc(_: *mut c_void, _: usize, _: i32) -> *mut c_void {
-    ptr::null_mut()
+unsafe extern "C" fn alloc(_: *mut c_void, bytes: usize, _: i32) -> *mut c_void {
+    let block = std::mem::ManuallyDrop::new(Block::new(bytes));
+    block.data.cast()
 }
 
-unsafe extern "C" fn free(_: *mut c_void, _: *mut c_void, _: usize) {}
+unsafe extern "C" fn free(_: *mut c_void, data: *mut c_void, bytes: usize) {
+    drop(Block { data: data.cast(), bytes });
+}
 
 unsafe extern "C" fn log(context: *mut c_void, level: u32, text: *const c_char) {
     // SAFETY: our context, and the text lives through the call.
