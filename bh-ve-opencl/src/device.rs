@@ -9,6 +9,7 @@ use opencl3::device::{
 use opencl3::platform::get_platforms;
 use opencl3::types::cl_device_id;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 /// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +91,9 @@ impl fmt::Display for Facts {
 
 /// All usable devices of all platforms, in their order; the error says why there are none.
 pub(crate) fn list() -> Result<Vec<Facts>> {
+    // PoCL prepares its devices at the first question, and crashes if two threads ask at once.
+    static ASKING: Mutex<()> = Mutex::new(());
+    let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
     let none = |text: String| Error::new(status::DEVICE, text);
     let platforms = get_platforms().map_err(|error| match error.0 {
         -2000 | -2001 => none("no OpenCL library is installed (libOpenCL.so.1)".into()),

@@ -42,7 +42,7 @@ pub struct Lead {
 
 /// Joins the processes that a launcher started; `None` if there is none, or the config asks for ranks in one process.
 pub fn connect(host: &Host) -> Result<Option<Remote>> {
-    let launch = Launch::read(|name| std::env::var(name).ok());
+    let launch = Launch::read(bh_core::environment::variable);
     let asked = host.config("transport").unwrap_or_else(|| "auto".into());
     let candidates = match asked.as_str() {
         "in-process" => return Ok(None),

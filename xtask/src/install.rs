@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// The component libraries, by crate; each becomes `lib/bh/lib<crate with underscores>.so`.
-const COMPONENTS: &[&str] = &["bh-filter", "bh-fuser", "bh-vem-node", "bh-ve-cpu", "bh-ve-opencl"];
+const COMPONENTS: &[&str] = &["bh-filter", "bh-vem-cluster", "bh-fuser", "bh-vem-node", "bh-ve-cpu", "bh-ve-opencl"];
 
 /// The libraries of `lib/bh`, by crate: the components, and what they load if it is there.
 pub fn libraries() -> Vec<&'static str> {

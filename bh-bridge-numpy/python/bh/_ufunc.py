@@ -114,7 +114,9 @@ class ufunc(_native.Ufunc):
             if target is not None and not target._writeable:
                 raise ValueError("output array is read-only")
         if dtype is not None:
-            signature = (None,) * self.nin + (np.dtype(dtype),) * self.nout
+            # A class of types, as numpy.dtypes has them, stands for its type.
+            named = dtype() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(dtype)
+            signature = (None,) * self.nin + (named,) * self.nout
         stack_of = [value for value in (*operands, *outs) if type(value) is ndarray]
         if not stack_of:
             raise Fallback("no operand is an array")

@@ -421,8 +421,8 @@ BH_FUNCTION $T bh_$F_$N($T z) {
         $T power = bh_exp_c128(z);
         return bh_make_c128(power.re - 1, power.im);
     }
-    bh_f64 half = BH_M_f64(sin)(y * 0.5);
-    bh_f64 re = BH_M_f64(expm1)(x) * BH_M_f64(cos)(y) - 2 * half * half;
+    bh_f64 sine = BH_M_f64(sin)(y * 0.5);
+    bh_f64 re = BH_M_f64(expm1)(x) * BH_M_f64(cos)(y) - 2 * sine * sine;
     return bh_make_c128(re, y == 0 ? y : BH_M_f64(exp)(x) * BH_M_f64(sin)(y));
 }
 

@@ -39,8 +39,7 @@ static bh_status borrow(engine *self, const bh_base *base, uint32_t access, doub
         self->registry->release(self->registry->context, &there);
     }
     status = self->registry->attach(self->registry->context, base, self->space, *data, 0, &OPERATIONS, error);
-    if (status != BH_OK) free(*data);
-    return status;
+    return status != BH_OK ? free(*data), status : BH_OK;
 }
 static int is_system(bh_opcode opcode) { return opcode >= BH_OP_NOP && opcode <= BH_OP_DISCARD; }
 /* Does the view cover its base, so that writing it leaves nothing of the old values? */
