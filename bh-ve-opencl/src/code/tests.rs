@@ -41,7 +41,7 @@ impl Program {
 
 fn golden(name: &str, text: &str) {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.cl"));
-    if std::env::var_os("BH_WRITE_GOLDEN").is_some() {
+    if bh_core::environment::variable("BH_WRITE_GOLDEN").is_some() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, text).unwrap();
     }
