@@ -81,6 +81,7 @@ fn sums(arrays: i64, len: i64) -> Program {
 
 #[test]
 fn arrays_larger_than_device_memory_together_come_and_go() {
+    let _alone = alone();
     // 23 arrays of 64 KiB, of which 8 fit.
     let Some(mut stack) = load("'opencl'", "memory = '512KiB'\nspecialise = 'off'\ncache_dir = ''") else { return };
     check(&mut stack, &sums(12, 8192));
@@ -90,6 +91,7 @@ fn arrays_larger_than_device_memory_together_come_and_go() {
 
 #[test]
 fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
+    let _alone = alone();
     let keys = "memory = '100KiB'\nsmall_bytes = '1KiB'\nspecialise = 'off'\ncache_dir = ''";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
     check(&mut stack, &sums(2, 8192));
@@ -124,6 +126,7 @@ fn heat(held: bool) -> Program {
 
 #[test]
 fn a_stencil_that_is_written_back_is_one_kernel_and_copies_of_the_border() {
+    let _alone = alone();
     let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
     for held in [false, true] {
         let before = count(&stack, "kernels");
@@ -136,6 +139,7 @@ fn a_stencil_that_is_written_back_is_one_kernel_and_copies_of_the_border() {
 
 #[test]
 fn kernels_are_kept_on_disk_for_the_next_process() {
+    let _alone = alone();
     let directory = std::env::temp_dir().join(format!("bh-opencl-cache-{}", std::process::id()));
     let keys = format!("specialise = 'off'\ncache_dir = '{}'", directory.display());
     let Some(mut stack) = load("'opencl'", &keys) else { return };
@@ -163,6 +167,7 @@ fn kernels_are_kept_on_disk_for_the_next_process() {
 
 #[test]
 fn kernels_with_their_sizes_in_the_text_give_the_same() {
+    let _alone = alone();
     let Some(mut stack) = load("'opencl'", "specialise = 'on'\ncache_dir = ''") else { return };
     let options = Options { max_instrs: 10, max_rank: 3, allow_inexact: false, ..Options::default() };
     for seed in 0..6 {
@@ -173,6 +178,7 @@ fn kernels_with_their_sizes_in_the_text_give_the_same() {
 
 #[test]
 fn indices_out_of_range_are_errors_of_their_instruction() {
+    let _alone = alone();
     let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
     for opcode in [Opcode::Gather, Opcode::Scatter] {
         let mut build = Build::default();
@@ -194,6 +200,7 @@ fn indices_out_of_range_are_errors_of_their_instruction() {
 
 #[test]
 fn wrong_devices_are_named_and_right_ones_listed() {
+    let _alone = alone();
     let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
     assert!(stack.message("info").unwrap().contains("OpenCL device: "), "{}", stack.message("info").unwrap());
     let text = "[stacks]\nit = ['node', 'opencl']\n[components.opencl]\ndevice = 'no such device'\n";
@@ -205,6 +212,7 @@ fn wrong_devices_are_named_and_right_ones_listed() {
 #[test]
 #[ignore = "needs an environment without OpenCL platforms"]
 fn without_platforms() {
+    let _alone = alone();
     let text = "[stacks]\nit = ['node', 'opencl', 'interp']\nalone = ['node', 'opencl']\n";
     let config = stacks::from_text("it.toml", text).unwrap();
     let mut stack = Stack::load(&config, Some("it")).unwrap();
@@ -216,9 +224,16 @@ fn without_platforms() {
 
 #[test]
 fn without_opencl_the_next_engine_takes_over() {
+    let _alone = alone();
     let program = std::env::current_exe().unwrap();
     let mut child = std::process::Command::new(program);
     child.args(["--exact", "without_platforms", "--ignored"]).env("OCL_ICD_VENDORS", "/nonexistent");
     let output = child.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// One test at a time: PoCL does not bear contexts that come and go on several threads.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

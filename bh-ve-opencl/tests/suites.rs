@@ -29,6 +29,7 @@ fn load(name: &str) -> Option<Stack> {
 
 #[test]
 fn conforms() {
+    let _alone = alone();
     let Some(mut stack) = load("opencl-only") else { return };
     let step = if all() { 1 } else { std::env::var("BH_TEST_STEP").map_or(STEP, |text| text.parse().unwrap()) };
     let opcodes = bh_bytecode::Opcode::ALL;
@@ -44,6 +45,7 @@ fn conforms() {
 
 #[test]
 fn random_programs_equal_the_oracle() {
+    let _alone = alone();
     let Some(stack) = load("opencl-only") else { return };
     let mut stacks = [stack];
     let programs =
@@ -52,4 +54,10 @@ fn random_programs_equal_the_oracle() {
         random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
     }
     assert_eq!(stacks[0].message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
+
+/// One test at a time: PoCL does not bear contexts that come and go on several threads.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
