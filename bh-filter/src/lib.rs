@@ -5,7 +5,7 @@ mod diagnostics;
 mod memory;
 pub mod passes;
 
-use bh_bytecode::signature::ConstantClass;
+use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::{Batch, BatchRef, Key, Opcode, StructureKey};
 use bh_core::abi::{kind, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};

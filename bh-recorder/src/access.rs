@@ -9,6 +9,7 @@ use bh_bytecode::view::element_count;
 use bh_bytecode::{Base, Constant, DType, View, base_flags};
 use bh_core::abi::{ReleaseFn, access, status};
 use bh_core::error::{Error, Result};
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard};
 
@@ -50,14 +51,8 @@ impl Recorder {
         patience: &mut Patience<'_>,
     ) -> Result<()> {
         let held = self.hold(array, access::READ)?;
-        let dense;
-        let stride = match stride {
-            Some(stride) => stride,
-            None => {
-                dense = dense_stride(&held.base, &held.view);
-                &dense
-            }
-        };
+        let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
+        let stride = &*stride;
         let target = SendPtr(data);
         let (base, view) = (held.base, held.view);
         let result = self.with_data(&held, patience, |data| {
@@ -90,14 +85,8 @@ impl Recorder {
         patience: &mut Patience<'_>,
     ) -> Result<()> {
         let held = self.hold(array, access::WRITE)?;
-        let dense;
-        let stride = match stride {
-            Some(stride) => stride,
-            None => {
-                dense = dense_stride(&held.base, &held.view);
-                &dense
-            }
-        };
+        let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
+        let stride = &*stride;
         let source = SendPtr(data.cast_mut());
         let (base, view) = (held.base, held.view);
         let result = if view.is_injective() {

@@ -199,10 +199,10 @@ fn start(batch: &BatchRef<'_>, launch: &Launch, lent: &Lent<'_>) -> Result<Event
     }
     let Some(pool) = pool else { return Err(Error::new(status::DEVICE, "OpenCL: a kernel works on nothing")) };
     let (global, local) = (code.groups * code.group, code.group);
+    let (queue, offset) = (&pool.gpu.queue, std::ptr::null());
     // SAFETY: all arguments are set, and the kernel's views lie inside of its buffers, which were validated; the queue keeps
     // buffers that are released while it uses them.
-    let event =
-        unsafe { pool.gpu.queue.enqueue_nd_range_kernel(kernel.get(), 1, std::ptr::null(), &global, &local, &[]) };
+    let event = unsafe { queue.enqueue_nd_range_kernel(kernel.get(), 1, offset, &global, &local, &[]) };
     event.map_err(|why| failed("starting a kernel", why))
 }
 

@@ -13,7 +13,7 @@
 
 use super::Options;
 use crate::analysis::{Facts, become_copy, constant, erase, may_read_beside, output, output_type};
-use bh_bytecode::signature::ConstantClass;
+use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, TypeSet};
 
 /// What an instruction comes down to.
