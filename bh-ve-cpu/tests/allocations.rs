@@ -21,11 +21,12 @@ fn repeated_groups_allocate_nothing() {
         let keys = [("threads", "2"), ("overlap", overlap), ("jit", "off")];
         let mut driver = Driver::new(&keys).unwrap();
         driver.run_on(&batch.as_ref(), &memory).unwrap();
-        driver.run(&batch.as_ref()).unwrap();
+        // Where the helper is early, it takes all of a run; the caller gets its working memory with its first share.
+        (0..20).for_each(|_| driver.run(&batch.as_ref()).unwrap());
         let before = allocations();
         (0..50).for_each(|_| driver.run(&batch.as_ref()).unwrap());
         let count = allocations() - before;
-        assert_eq!(driver.counter("kernels overlapped"), if overlap == "on" { 12 * 52 } else { 0 });
+        assert_eq!(driver.counter("kernels overlapped"), if overlap == "on" { 12 * 71 } else { 0 });
         count
     });
     assert_eq!(counts, [0, 0]);

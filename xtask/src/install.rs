@@ -40,7 +40,11 @@ pub fn build(profile: &str) -> Outcome<PathBuf> {
 
 /// Builds and installs into `prefix`.
 pub fn install(prefix: &Path, profile: &str) -> Outcome {
-    let built = build(profile)?;
+    place(&build(profile)?, prefix)
+}
+
+/// Installs what lies in the directory `built` into `prefix`.
+pub fn place(built: &Path, prefix: &Path) -> Outcome {
     for directory in ["lib/bh", "lib/pkgconfig", "lib/cmake/bh", "include", "share/bh", "share/man/man1", "bin"] {
         fs::create_dir_all(prefix.join(directory))?;
     }

@@ -28,11 +28,12 @@ pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure_llvm();
     let python = packages::python_with_numpy()?;
     header::run(&["--check".into()])?;
-    let prefix = target().join("test-prefix");
-    install::install(&prefix, PROFILE)?;
+    // Everything in one build: a choice of crates has features of its own, and would be built a second time.
     let mut build = cargo();
-    build.args(["build", "--profile", PROFILE]).args(packages::workspace());
+    build.args(["build", "--profile", PROFILE, "--lib", "--bins", "--tests", "--examples"]).args(packages::workspace());
     execute(&mut build)?;
+    let prefix = target().join("test-prefix");
+    install::place(&target().join(PROFILE), &prefix)?;
     let mut test = cargo();
     let further = arguments.iter().filter(|argument| *argument != "--all");
     test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(further);
