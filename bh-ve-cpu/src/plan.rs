@@ -3,19 +3,10 @@
 use crate::primitives::Primitives;
 use crate::program::{self, Program};
 use crate::tier1::Tier1;
-use bh_bytecode::{BatchRef, Operand};
+use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, BufferRef, Lowered, SlotMode, Special, Stage, Temporary};
-
-/// A base in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BaseUse {
-    /// Index in the batch.
-    pub(crate) base: u32,
-    /// How it is acquired.
-    pub(crate) access: u32,
-}
+use bh_fuser::lower::{self, BaseUse, BufferRef, Lowered, Special, Temporary, Uses};
 
 /// A rename: the base gets a fresh buffer.
 #[derive(Debug)]
@@ -52,7 +43,7 @@ impl BlockPlan {
         primitives: Primitives,
         tier1: &mut Option<Tier1>,
     ) -> Result<BlockPlan> {
-        let mut uses = Uses(Vec::new());
+        let mut uses = Uses::default();
         let mut work = match lower::lower(batch, block) {
             Lowered::Nothing => Work::Nothing,
             Lowered::Special(special) => {
@@ -87,7 +78,7 @@ impl BlockPlan {
             let alias = (rename.alias != bh_bytecode::batch::NO_BASE).then_some((rename.alias, rename.alias_view));
             renames.push(RenamePlan { base: rename.base, copies, alias });
         }
-        Ok(BlockPlan { work, bases: uses.0, renames })
+        Ok(BlockPlan { work, bases: uses.into_vec(), renames })
     }
 
     /// Copies that its programs make beside their lines.
@@ -95,78 +86,6 @@ impl BlockPlan {
         match &self.work {
             Work::Programs(programs, _) => programs.iter().map(|program| program.margins.len() as u64).sum(),
             Work::Nothing | Work::Special(_) => 0,
-        }
-    }
-}
-
-/// Collects the bases in use, and how.
-struct Uses(Vec<BaseUse>);
-
-impl Uses {
-    fn add(&mut self, base: u32, mode: u32) {
-        match self.0.iter_mut().find(|known| known.base == base) {
-            Some(known) => {
-                // Some of the old values are needed if any use needs them: DISCARD only while nothing reads, and
-                // a partial write beside a full one loses nothing.
-                known.access |= mode;
-                if known.access & access::READ != 0 {
-                    known.access &= !access::DISCARD;
-                }
-            }
-            None => self.0.push(BaseUse { base, access: mode }),
-        }
-    }
-
-    fn stage(&mut self, batch: &BatchRef<'_>, stage: &Stage) {
-        // What an earlier stage writes completely is not needed from before the block.
-        let written: Vec<u32> =
-            self.0.iter().filter(|known| known.access & access::DISCARD != 0).map(|known| known.base).collect();
-        for (index, slot) in stage.kernel.slots.iter().enumerate() {
-            let BufferRef::Base(base) = stage.parameters.buffers[index] else { continue };
-            let kept = |(_, dim): &(&i64, &lower::Dim)| slot.mode == SlotMode::Write || **dim == lower::Dim::Kept;
-            let mode = match slot.mode {
-                SlotMode::Read | SlotMode::Index if written.contains(&base) => continue,
-                SlotMode::Read | SlotMode::Index => access::READ,
-                SlotMode::Write | SlotMode::Result => {
-                    let written: i64 = stage
-                        .parameters
-                        .extents
-                        .iter()
-                        .zip(&stage.kernel.dims)
-                        .filter(kept)
-                        .map(|(extent, _)| extent)
-                        .product();
-                    let whole = written == batch.bases[base as usize].len;
-                    if whole { access::WRITE | access::DISCARD } else { access::WRITE }
-                }
-            };
-            self.add(base, mode);
-        }
-        for gather in &stage.parameters.gathers {
-            if let BufferRef::Base(base) = gather.buffer {
-                self.add(base, access::READ);
-            }
-        }
-    }
-
-    fn special(&mut self, batch: &BatchRef<'_>, special: Special) {
-        let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
-        let instr = &batch.instrs[index as usize];
-        let base = |operand: &Operand| operand.as_view().map(|view| (view, batch.views[view as usize].base));
-        for (_, base) in instr.inputs().iter().filter_map(base) {
-            self.add(base, access::READ);
-        }
-        for (view, base) in instr.outputs().iter().filter_map(base) {
-            let whole = batch.views[view as usize].len == batch.bases[base as usize].len;
-            let reads = matches!(special, Special::Scatter(_));
-            self.add(
-                base,
-                match (reads, whole) {
-                    (true, _) => access::READ | access::WRITE,
-                    (false, true) => access::WRITE | access::DISCARD,
-                    (false, false) => access::WRITE,
-                },
-            );
         }
     }
 }

@@ -3,7 +3,6 @@
 mod fetch;
 mod layout;
 
-use crate::plan::BaseUse;
 use crate::primitives::Primitives;
 use crate::program::{Program, SweepMemory, compile, compile_in_sweep};
 use crate::run::Division;
@@ -11,7 +10,7 @@ use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, Apart, Dim, Home, Joined, Lowered, SlotMode, Stage, Sweep, SweepArray};
+use bh_fuser::lower::{self, Apart, BaseUse, Dim, Home, Joined, Lowered, SlotMode, Stage, Sweep, SweepArray};
 use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
 use bh_jit_abi::Fetch;
 use std::ops::Range;

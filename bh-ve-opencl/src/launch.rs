@@ -8,7 +8,7 @@ use crate::programs::failed;
 use bh_bytecode::BatchRef;
 use bh_core::abi::{access, status};
 use bh_core::{Error, Result};
-use bh_fuser::lower::BufferRef;
+use bh_fuser::lower::{self, BufferRef};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::ClMem;
@@ -110,7 +110,7 @@ impl Launcher {
 
     /// Memory for each base in use, with its content if that is needed.
     fn lend(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<Vec<Arc<Memory>>> {
-        let lend = |used: &crate::plan::BaseUse| {
+        let lend = |used: &lower::BaseUse| {
             let base = &batch.bases[used.base as usize];
             let old = used.access & access::DISCARD == 0;
             if old {

@@ -2,22 +2,13 @@
 
 use crate::code::{self, Code, Target, Variant};
 use crate::programs::{Entry, Programs};
+use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::access;
 use bh_fuser::lower::{
-    self, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step, StrideClass,
+    self, BaseUse, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step, StrideClass, Uses,
 };
 use std::sync::Arc;
-
-/// A base in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BaseUse {
-    /// Index in the batch.
-    pub(crate) base: u32,
-    /// How it is acquired.
-    pub(crate) access: u32,
-}
 
 /// One kernel to launch.
 pub(crate) struct Launch {
@@ -59,7 +50,7 @@ impl BlockPlan {
     /// Plans a block.
     pub(crate) fn new(batch: &BatchRef<'_>, block: u32, target: &Target, programs: &Programs) -> BlockPlan {
         let lowered = lower::lower(batch, block);
-        let mut uses = Uses(Vec::new());
+        let mut uses = Uses::default();
         let mut temporaries = Vec::new();
         match &lowered {
             Lowered::Nothing => {}
@@ -79,7 +70,7 @@ impl BlockPlan {
             }
         }
         BlockPlan {
-            uses: uses.0,
+            uses: uses.into_vec(),
             renames: renames.iter().map(|rename| rename.base).collect(),
             temporaries,
             plain: launches(batch, block, &lowered, target, Variant::Parameterised, programs),
@@ -167,66 +158,5 @@ fn alias_stage(batch: &BatchRef<'_>, alias: u32, base: u32, view: u32) -> Stage 
             instrs: vec![0; 2],
             ..Parameters::default()
         },
-    }
-}
-
-/// Collects the bases in use, and how.
-struct Uses(Vec<BaseUse>);
-
-impl Uses {
-    fn add(&mut self, base: u32, mode: u32) {
-        match self.0.iter_mut().find(|known| known.base == base) {
-            Some(known) => {
-                // Old values are needed if any use needs them.
-                known.access |= mode;
-                if known.access & access::READ != 0 {
-                    known.access &= !access::DISCARD;
-                }
-            }
-            None => self.0.push(BaseUse { base, access: mode }),
-        }
-    }
-
-    fn stage(&mut self, batch: &BatchRef<'_>, stage: &Stage) {
-        // What an earlier stage writes completely is not needed from before the block.
-        let written: Vec<u32> =
-            self.0.iter().filter(|known| known.access & access::DISCARD != 0).map(|known| known.base).collect();
-        for (index, slot) in stage.kernel.slots.iter().enumerate() {
-            let BufferRef::Base(base) = stage.parameters.buffers[index] else { continue };
-            let mode = match slot.mode {
-                SlotMode::Read | SlotMode::Index if written.contains(&base) => continue,
-                SlotMode::Read | SlotMode::Index => access::READ,
-                SlotMode::Write | SlotMode::Result => {
-                    let dims = stage.parameters.extents.iter().zip(&stage.kernel.dims);
-                    let kept = dims.filter(|(_, dim)| slot.mode == SlotMode::Write || **dim == Dim::Kept);
-                    let whole = kept.map(|(extent, _)| extent).product::<i64>() == batch.bases[base as usize].len;
-                    if whole { access::WRITE | access::DISCARD } else { access::WRITE }
-                }
-            };
-            self.add(base, mode);
-        }
-        for gather in &stage.parameters.gathers {
-            if let BufferRef::Base(base) = gather.buffer {
-                self.add(base, access::READ);
-            }
-        }
-    }
-
-    fn special(&mut self, batch: &BatchRef<'_>, special: Special) {
-        let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
-        let instr = &batch.instrs[index as usize];
-        let base = |operand: &Operand| operand.as_view().map(|view| (view, batch.views[view as usize].base));
-        for (_, base) in instr.inputs().iter().filter_map(base) {
-            self.add(base, access::READ);
-        }
-        for (view, base) in instr.outputs().iter().filter_map(base) {
-            let whole = batch.views[view as usize].len == batch.bases[base as usize].len;
-            let mode = match (matches!(special, Special::Scatter(_)), whole) {
-                (true, _) => access::READ | access::WRITE,
-                (false, true) => access::WRITE | access::DISCARD,
-                (false, false) => access::WRITE,
-            };
-            self.add(base, mode);
-        }
     }
 }

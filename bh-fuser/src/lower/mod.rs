@@ -17,6 +17,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod text;
+mod uses;
 
 pub use build::{copy_stage, lower};
 pub use kernel::{
@@ -28,3 +29,4 @@ pub use sweep::{
     Turn, figures, sweeps,
 };
 pub use text::describe;
+pub use uses::{BaseUse, Uses};

@@ -4,7 +4,7 @@ mod direct;
 mod group;
 mod lent;
 
-use crate::plan::{BaseUse, BlockPlan, Work, temporary_bytes};
+use crate::plan::{BlockPlan, Work, temporary_bytes};
 use crate::primitives::Primitives;
 use crate::program::Program;
 use crate::run::{self, Aligned, Binding, Workers};
@@ -14,7 +14,7 @@ use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
-use bh_fuser::lower::{BufferRef, Home, Special, Temporary};
+use bh_fuser::lower::{BaseUse, BufferRef, Home, Special, Temporary};
 use bh_methods::Methods;
 use lent::Lent;
 

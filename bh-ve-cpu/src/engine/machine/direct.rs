@@ -5,12 +5,12 @@
 //! instructions makes renames needless, and contracted bases get memory for as long as the block runs.
 
 use super::Machine;
-use crate::plan::BaseUse;
 use crate::primitives::{PrimFn, Primitives};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, Instr, Kind, MAX_RANK, Opcode};
 use bh_core::abi::{access, status};
 use bh_core::{Error, Registry, Result};
+use bh_fuser::lower::BaseUse;
 use std::mem::MaybeUninit;
 
 /// Elements that an operation does at a time where operands have to be copied: four blocks of the largest type stay in the
