@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 /// The stacks that all suites run on.
 pub const STACKS: &[&str] = &["cpu", "cpu-linear", "cpu-plain", "direct", "overlap", "shadow", "split"];
 
-/// The repository.
+/// The repository; `BH_TEST_ROOT` names it where the tests were not built.
 pub fn root() -> PathBuf {
+    if let Some(root) = std::env::var_os("BH_TEST_ROOT") {
+        return PathBuf::from(root);
+    }
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
@@ -34,8 +37,17 @@ pub fn config(stack: &str) -> Result<Config> {
 
 /// A config from a text, with the libraries of this build in front of its own.
 pub fn from_text(source: &str, text: &str) -> Result<Config> {
-    let text = format!("library_path = [{:?}]\n{text}", libraries().display().to_string());
+    let text = format!("library_path = [{:?}]\n{}", libraries().display().to_string(), on_device(text));
     Config::from_text(source, &text)
+}
+
+/// The text with the OpenCL device and size of groups that `BH_TEST_DEVICE` and `BH_TEST_GROUP` name in place of a
+/// processor and a small number.
+fn on_device(text: &str) -> String {
+    let given = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let device = format!("device = '{}'", given("BH_TEST_DEVICE", "cpu"));
+    let group = format!("group = {}", given("BH_TEST_GROUP", "16"));
+    text.replace("device = 'cpu'", &device).replace("device = \"cpu\"", &device).replace("group = 16", &group)
 }
 
 /// How far elementwise operations of a stack may be from the oracle.

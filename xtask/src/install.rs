@@ -27,11 +27,11 @@ pub fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Builds all that is installed under a cargo profile and returns the directory of the results.
-pub fn build(profile: &str) -> Outcome<PathBuf> {
+/// Builds all that is installed, with these libraries, under a cargo profile and returns the directory of the results.
+pub fn build(profile: &str, libraries: &[&str]) -> Outcome<PathBuf> {
     let mut command = cargo();
     command.args(["build", "--profile", profile, "-p", "bh-bridge-c", "-p", "bh-cli"]);
-    for component in libraries() {
+    for component in libraries {
         command.args(["-p", component]);
     }
     crate::command::run(&mut command)?;
@@ -40,11 +40,11 @@ pub fn build(profile: &str) -> Outcome<PathBuf> {
 
 /// Builds and installs into `prefix`.
 pub fn install(prefix: &Path, profile: &str) -> Outcome {
-    place(&build(profile)?, prefix)
+    place(&build(profile, &libraries())?, prefix, &libraries())
 }
 
-/// Installs what lies in the directory `built` into `prefix`.
-pub fn place(built: &Path, prefix: &Path) -> Outcome {
+/// Installs what lies in the directory `built`, with these libraries, into `prefix`.
+pub fn place(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
     for directory in ["lib/bh", "lib/pkgconfig", "lib/cmake/bh", "include", "share/bh", "share/man/man1", "bin"] {
         fs::create_dir_all(prefix.join(directory))?;
     }
@@ -52,7 +52,7 @@ pub fn place(built: &Path, prefix: &Path) -> Outcome {
     copy(&built.join("libbh_bridge_c.so"), &prefix.join("lib").join(&library))?;
     link(&library, &prefix.join(format!("lib/libbh_bridge_c.so.{SONAME_MAJOR}")))?;
     link(&library, &prefix.join("lib/libbh_bridge_c.so"))?;
-    for component in libraries() {
+    for component in libraries {
         let name = format!("lib{}.so", component.replace('-', "_"));
         copy(&built.join(&name), &prefix.join("lib/bh").join(&name))?;
     }

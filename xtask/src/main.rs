@@ -9,6 +9,7 @@ mod kit;
 mod packages;
 mod picture;
 mod python;
+mod stage;
 mod test;
 mod validate;
 
@@ -23,6 +24,7 @@ usage: cargo xtask COMMAND
   validate                     cheapest checks first: format, clippy, generated files, then the tests
   install --prefix DIR         build (release) and install
   wheel [--out DIR]            build the Python package's wheel (into target/wheels)
+  stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
   header [--check]             write bh-bridge-c/include/bh.h, or verify that it is current
   bench overhead [--json FILE] cost of recording, of a tiny round trip, of a repeated batch, of start-up
   bench planning [options]     what planning costs for each operation, by family, stage and length of batches
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(rest),
         Some("validate") => validate::run(rest),
         Some("install") => install::run(rest),
+        Some("stage") => stage::run(rest),
         Some("wheel") => python::wheel(rest),
         Some("header") => header::run(rest),
         Some("bench") => bench::run(rest),

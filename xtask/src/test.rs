@@ -33,7 +33,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     build.args(["build", "--profile", PROFILE, "--lib", "--bins", "--tests", "--examples"]).args(packages::workspace());
     execute(&mut build)?;
     let prefix = target().join("test-prefix");
-    install::place(&target().join(PROFILE), &prefix)?;
+    install::place(&target().join(PROFILE), &prefix, &install::libraries())?;
     let mut test = cargo();
     let further = arguments.iter().filter(|argument| *argument != "--all");
     test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(further);

@@ -1,0 +1,124 @@
+"""What the runtime itself reaches on a device, through libOpenCL and nothing else: copies, launches, small reads."""
+
+import ctypes
+import time
+
+BYTES = 1 << 30
+GPU = 4
+TRIPLES = """
+__kernel void copy(__global const double *restrict a, __global double *restrict b, const long n) {
+    for (long i = get_global_id(0); i < n; i += get_global_size(0)) b[i] = a[i];
+}
+__kernel void nothing(__global double *b) {}
+"""
+
+
+class Failure(RuntimeError):
+    """A call of OpenCL that did not return success."""
+
+
+class Device:
+    """The GPU with most memory, a queue on it, and two buffers."""
+
+    def __init__(self, library="libOpenCL.so.1"):
+        self.cl = ctypes.CDLL(library)
+        for name in ("clCreateContext", "clCreateCommandQueue", "clCreateBuffer", "clCreateProgramWithSource", "clCreateKernel"):
+            getattr(self.cl, name).restype = ctypes.c_void_p
+        self.device = max(self._devices(), key=self._memory)
+        code = ctypes.c_int()
+        self.context = ctypes.c_void_p(self.cl.clCreateContext(None, 1, ctypes.byref(self.device), None, None, ctypes.byref(code)))
+        self._good(code.value, "clCreateContext")
+        self.queue = ctypes.c_void_p(self.cl.clCreateCommandQueue(self.context, self.device, ctypes.c_uint64(0), ctypes.byref(code)))
+        self._good(code.value, "clCreateCommandQueue")
+        self.buffers = []
+        for _ in range(2):
+            buffer = self.cl.clCreateBuffer(self.context, ctypes.c_uint64(1), ctypes.c_size_t(BYTES), None, ctypes.byref(code))
+            self._good(code.value, "clCreateBuffer")
+            self.buffers.append(ctypes.c_void_p(buffer))
+        text = ctypes.c_char_p(TRIPLES.encode())
+        program = self.cl.clCreateProgramWithSource(self.context, 1, ctypes.byref(text), None, ctypes.byref(code))
+        self.program = ctypes.c_void_p(program)
+        self._good(self.cl.clBuildProgram(self.program, 1, ctypes.byref(self.device), b"", None, None), "clBuildProgram")
+
+    @staticmethod
+    def _good(code, what):
+        if code:
+            raise Failure(f"{what} returned {code}")
+
+    def _devices(self):
+        platforms = (ctypes.c_void_p * 16)()
+        count = ctypes.c_uint()
+        self._good(self.cl.clGetPlatformIDs(16, platforms, ctypes.byref(count)), "clGetPlatformIDs")
+        found = []
+        for platform in platforms[: count.value]:
+            devices, some = (ctypes.c_void_p * 16)(), ctypes.c_uint()
+            if self.cl.clGetDeviceIDs(ctypes.c_void_p(platform), ctypes.c_uint64(GPU), 16, devices, ctypes.byref(some)) == 0:
+                found += [ctypes.c_void_p(device) for device in devices[: some.value]]
+        if not found:
+            raise Failure("there is no GPU")
+        return found
+
+    def _memory(self, device):
+        value = ctypes.c_uint64()
+        self.cl.clGetDeviceInfo(device, 0x101F, ctypes.c_size_t(8), ctypes.byref(value), None)
+        return value.value
+
+    def kernel(self, name):
+        """A kernel of the program above."""
+        code = ctypes.c_int()
+        made = ctypes.c_void_p(self.cl.clCreateKernel(self.program, name.encode(), ctypes.byref(code)))
+        self._good(code.value, "clCreateKernel")
+        return made
+
+    def launch(self, kernel, items, group=256):
+        """Puts a kernel into the queue."""
+        sizes = [(ctypes.c_size_t * 1)(size) for size in (items, group)]
+        code = self.cl.clEnqueueNDRangeKernel(self.queue, kernel, 1, None, sizes[0], sizes[1], 0, None, None)
+        self._good(code, "clEnqueueNDRangeKernel")
+
+    def finish(self):
+        """Waits for the queue."""
+        self._good(self.cl.clFinish(self.queue), "clFinish")
+
+    def seconds(self, action, turns):
+        """Seconds of each of some equal actions, one after the other in the queue."""
+        action()
+        self.finish()
+        begin = time.perf_counter()
+        for _ in range(turns):
+            action()
+        self.finish()
+        return (time.perf_counter() - begin) / turns
+
+
+def figures():
+    """GB/s of the runtime's copy and of a plain kernel, microseconds of a launch queued and finished, of a small read."""
+    device = Device()
+    size, zero = ctypes.c_size_t(BYTES), ctypes.c_size_t(0)
+
+    def own_copy():
+        code = device.cl.clEnqueueCopyBuffer(device.queue, *device.buffers, zero, zero, size, 0, None, None)
+        device._good(code, "clEnqueueCopyBuffer")
+
+    copy, nothing = device.kernel("copy"), device.kernel("nothing")
+    for at, argument in enumerate((*device.buffers, ctypes.c_int64(BYTES // 8))):
+        device.cl.clSetKernelArg(copy, at, ctypes.c_size_t(8), ctypes.byref(argument))
+    device.cl.clSetKernelArg(nothing, 0, ctypes.c_size_t(8), ctypes.byref(device.buffers[0]))
+    word = (ctypes.c_char * 8)()
+
+    def finished():
+        device.launch(nothing, 256)
+        device.finish()
+
+    def read():
+        code = device.cl.clEnqueueReadBuffer(device.queue, device.buffers[0], 1, zero, ctypes.c_size_t(8), word, 0, None, None)
+        device._good(code, "clEnqueueReadBuffer")
+
+    moved = 2 * BYTES / 1e9
+    return {
+        "copy_gb_s": moved / device.seconds(own_copy, 20),
+        "kernel_copy_gb_s": moved / device.seconds(lambda: device.launch(copy, BYTES // 8 // 4), 20),
+        "launch_us": 1e6 * device.seconds(lambda: device.launch(nothing, 256), 2000),
+        "launch_finish_us": 1e6 * device.seconds(finished, 500),
+        "read_8_bytes_us": 1e6 * device.seconds(read, 500),
+    }

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Tests and measures the OpenCL engine on a machine that has a GPU, libOpenCL and Python, but no cargo.
+
+    cargo xtask stage                                       # where bh is built
+    benches/device.py [PART...] [--out DIR] [--only NAME]   # on the machine, in the repository with the folder .stage
+
+Parts, all without a name: `info` what the device is and what the runtime reaches; `suites` conformance and random programs
+on the device; `agree` the benchmark programs, small, against the CPU engine; `bench` milliseconds of a step for each
+variant of the kernels; `first` first calls with empty and with filled caches; `profile` where the time goes, by device times.
+Figures go to DIR/device.json, kernels' texts to DIR/kernels, profiles to DIR/profile.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+STAGE = ROOT / ".stage"
+sys.path.insert(0, str(ROOT / "benches/common"))
+
+# Program, n, type, steps, milliseconds of a step that the traffic alone takes on a card that copies 4267 GB/s (None: bound
+# by computing), and those of plain kernels written by hand.
+TABLE = [
+    ("heat_equation", 8192, "f64", 100, 0.25, 0.32),
+    ("black_scholes", 33554432, "f64", 50, None, 0.40),
+    ("black_scholes", 33554432, "f32", 50, None, None),
+    ("shallow_water", 4096, "f64", 50, 0.19, None),
+    ("stencil_27_point", 384, "f64", 50, 0.21, 0.49),
+    ("nbody", 8192, "f64", 50, None, 0.21),
+    ("nbody", 16384, "f32", 50, None, None),
+    ("leibnitz_pi", 200000000, "f64", 20, None, None),
+    ("rosenbrock", 200000000, "f64", 20, 0.38, None),
+    ("game_of_life", 8192, "f64", 100, 0.25, None),
+    ("small_ops", 1000, "f64", 5000, None, None),
+]
+MORE = ["gauss", "lu", "montecarlo_pi", "sor", "nbody_nice", "lattice_boltzmann_d3q19", "water_ice", "row_norms", "stencil_4d"]
+VARIANTS = {"auto": {}, "dynamic": {"BH_OPENCL_SPECIALISE": "off"}, "fixed": {"BH_OPENCL_SPECIALISE": "on"}}
+PARTS = ["info", "suites", "agree", "bench", "first", "profile"]
+
+
+def programs():
+    """All programs that are staged."""
+    return sorted({row[0] for row in TABLE} | set(MORE))
+
+
+def enable_driver():
+    """Tells libOpenCL of NVIDIA's driver where nobody has."""
+    vendors = Path("/etc/OpenCL/vendors")
+    if not list(vendors.glob("*.icd")) and os.access("/etc", os.W_OK):
+        vendors.mkdir(parents=True, exist_ok=True)
+        (vendors / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
+
+
+def environment(**more):
+    """The environment of all that runs: the staged installation, kernels kept in a folder of their own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BH_")}
+    return {**kept, "LD_LIBRARY_PATH": str(STAGE / "lib"), "BH_STACK": "opencl", "BH_OPENCL_CACHE_DIR": str(CACHE), **more}
+
+
+def step(program, n, dtype, steps, warm=True, limit=120, **more):
+    """One run of a program: its line and standard error."""
+    words = [str(STAGE / "benches" / program), str(n), str(steps), dtype, *(["--warm"] if warm else [])]
+    begin = time.perf_counter()
+    try:
+        run = subprocess.run(words, capture_output=True, text=True, env=environment(**more), timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None, f"longer than {limit} s"
+    if run.returncode:
+        return None, run.stderr.strip()[-600:]
+    return {**json.loads(run.stdout.splitlines()[-1]), "process_seconds": time.perf_counter() - begin}, run.stderr
+
+
+def chosen(only):
+    """The rows of the table that are asked for."""
+    return [row for row in TABLE if not only or row[0] in only]
+
+
+def info(out, figures, only):
+    """The device, and what the runtime reaches without bh."""
+    run = subprocess.run([STAGE / "bin/bh", "info"], env=environment(), capture_output=True, text=True)
+    print(run.stdout + run.stderr, flush=True)
+    import opencl
+
+    figures["runtime"] = opencl.figures()
+    print(" ".join(f"{name} {value:.1f}" for name, value in figures["runtime"].items()), flush=True)
+    return run.returncode == 0
+
+
+def suites(out, figures, only):
+    """The suites on the device, with groups of few and of many items."""
+    good = True
+    for group in ("16", "256"):
+        for name in ("suites", "engine", "opencl"):
+            more = {"BH_TEST_ROOT": str(ROOT), "BH_TEST_LIBRARIES": str(STAGE / "lib/bh"), "BH_TEST_DEVICE": "gpu"}
+            env = environment(BH_TEST_GROUP=group, **more)
+            env.pop("BH_STACK"), env.pop("BH_OPENCL_CACHE_DIR")
+            run = subprocess.run([STAGE / "tests" / name], env=env, cwd=out, capture_output=True, text=True)
+            text = run.stdout + run.stderr
+            (out / f"suite-{name}-{group}.txt").write_text(text)
+            good &= run.returncode == 0
+            told = [line for line in text.splitlines() if line.startswith(("test ", "left out")) or "kernels" in line or "panicked" in line]
+            print(f"-- {name}, groups of {group}: {'passed' if run.returncode == 0 else 'FAILED'}", *told, sep="\n   ", flush=True)
+            if run.returncode:
+                print(text[-3000:], flush=True)
+    return good
+
+
+def agree(out, figures, only):
+    """Checksums of the small sizes against the CPU engine's."""
+    import collection
+
+    good = True
+    for name in programs():
+        if only and name not in only:
+            continue
+        program = collection.PROGRAMS[name]
+        n, steps = program["small"]
+        for dtype in ("f64", "f32"):
+            forced = {"BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
+            (device, why), (host, _) = step(name, n, dtype, steps, False, **forced), step(name, n, dtype, steps, False, BH_STACK="bh")
+            same = bool(device and host) and collection.agree(device["checksum"], host["checksum"], program["tolerance"][dtype])
+            good &= same
+            note = "" if same else f": {device and device['checksum']} is not {host and host['checksum']} {'' if device else why}"
+            print(f"{name:24} {dtype} {'agrees' if same else 'DIFFERS'}{note}", flush=True)
+    return good
+
+
+def bench(out, figures, only):
+    """Milliseconds of a step, best of two processes, for each variant."""
+    rows = figures.setdefault("bench", [])
+    copy = figures.get("runtime", {}).get("copy_gb_s")
+    print(f"copy {copy and f'{copy:.0f}'} GB/s; ms a step", flush=True)
+    print(f"{'program':20} {'n':>10} type {'floor':>7} {'by hand':>7} " + " ".join(f"{name:>9}" for name in VARIANTS) + "  kernels/step", flush=True)
+    for name, n, dtype, steps, floor, plain in chosen(only):
+        row = {"program": name, "n": n, "dtype": dtype, "floor": floor, "plain": plain}
+        failures, kernels = [], None
+        for variant, keys in VARIANTS.items():
+            times = []
+            for _ in range(2):
+                line, why = step(name, n, dtype, steps, **keys)
+                if line is None:
+                    failures.append(f"{variant}: {why}")
+                    break
+                times.append(1e3 * line["seconds"] / steps)
+                kernels = line["kernels"] / steps
+            row[variant] = min(times) if times else None
+        rows.append(row)
+        shown = [f"{value:9.4f}" if value else f"{'-':>9}" for value in (row[variant] for variant in VARIANTS)]
+        known = [f"{value:7.2f}" if value else f"{'-':>7}" for value in (floor, plain)]
+        print(f"{name:20} {n:10} {dtype}  {' '.join(known)} {' '.join(shown)}  {kernels}", flush=True)
+        for failure in failures:
+            print("   ", failure, flush=True)
+    return all(row[variant] for row in rows for variant in VARIANTS)
+
+
+def first(out, figures, only):
+    """The first step in a new process: with nothing kept, and with what that has left."""
+    rows = figures.setdefault("first", [])
+    for name, n, dtype, *_ in chosen(only):
+        with tempfile.TemporaryDirectory() as empty:
+            keys = {"BH_OPENCL_CACHE_DIR": empty, "CUDA_CACHE_DISABLE": "1"}
+            lines = [step(name, n, dtype, 1, False, **keys)[0] for _ in range(2)]
+        if all(lines):
+            cold, warm = (1e3 * line["seconds"] for line in lines)
+            rows.append({"program": name, "dtype": dtype, "cold_ms": cold, "warm_ms": warm})
+            print(f"{name:20} {dtype} first step: empty caches {cold:8.1f} ms, filled {warm:8.1f} ms, beyond {cold - warm:8.1f}", flush=True)
+    return True
+
+
+def profile(out, figures, only):
+    """Kernels' texts and the profile of each program."""
+    (out / "profile").mkdir(exist_ok=True)
+    for name, n, dtype, steps, *_ in chosen(only):
+        keys = {"BH_PROFILE": "1", "BH_OPENCL_PROFILE": "true", "BH_OPENCL_DUMP": str(out / "kernels" / f"{name}-{dtype}")}
+        with tempfile.TemporaryDirectory() as empty:
+            line, text = step(name, n, dtype, steps, BH_OPENCL_CACHE_DIR=empty, **keys)
+        (out / "profile" / f"{name}-{dtype}.txt").write_text(f"{line}\n{text}")
+        told = [text for text in text.splitlines() if "opencl." in text]
+        print(f"-- {name} {dtype}, {steps} steps twice", *told, sep="\n   ", flush=True)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT") or "device-results"))
+    parser.add_argument("--only", action="append", metavar="NAME", help="this program; may be repeated")
+    parser.add_argument("--programs", action="store_true", help="print the names of the programs and leave")
+    args = parser.parse_args()
+    if args.programs:
+        print(*programs())
+        return 0
+    if unknown := [part for part in args.parts if part not in PARTS]:
+        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    enable_driver()
+    args.out = args.out.resolve()
+    args.out.mkdir(parents=True, exist_ok=True)
+    figures, good = {}, True
+    for part in [part for part in PARTS if not args.parts or part in args.parts]:
+        print(f"== {part}", flush=True)
+        begin = time.perf_counter()
+        try:
+            good &= globals()[part](args.out, figures, args.only)
+        except Exception as error:  # One part that cannot run says nothing of the next.
+            print(f"{part}: {error}", flush=True)
+            good = False
+        print(f"== {part} took {time.perf_counter() - begin:.1f} s", flush=True)
+        (args.out / "device.json").write_text(json.dumps(figures, indent=1) + "\n")
+    return 0 if good else 1
+
+
+CACHE = Path(tempfile.mkdtemp(prefix="bh-opencl-"))
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    finally:
+        shutil.rmtree(CACHE, ignore_errors=True)
