@@ -110,6 +110,15 @@ const char *bh_version(void);
 bh_status bh_context_create(bh_context **out,
                             const char *stack);
 
+// Makes a context on a cluster stack for a program that initialised MPI itself, with `MPI_THREAD_SERIALIZED` or more: its
+// ranks are those of a communicator, of which `communicator` is the Fortran handle (`MPI_Comm_c2f`), and which is copied.
+// All its ranks must call this. It returns at once on the communicator's rank 0. On the others it returns when rank 0 has
+// ended its last context on it, with success and null in `out`. MPI is not finalised. Calls of the program and of bh must
+// not come at the same time, unless MPI allows that (`MPI_THREAD_MULTIPLE`).
+bh_status bh_context_create_comm(bh_context **out,
+                                 const char *stack,
+                                 int32_t communicator);
+
 // Finishes all work of a context and ends it with all its arrays. Null ends the default context; a later use of null
 // makes a new one. Returns the first failure that was not reported before; the context is gone in any case.
 bh_status bh_context_destroy(bh_context *context);

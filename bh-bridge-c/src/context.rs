@@ -4,6 +4,8 @@ use crate::error::{argument, bh_status, frame, frame_out, give_text, null, read_
 use crate::handle::{self, bh_context, context};
 use bh_core::Error;
 use bh_core::abi::status;
+use bh_core::services::Handles;
+use bh_core::stack::COMMUNICATOR;
 use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 
@@ -61,7 +63,33 @@ pub unsafe extern "C" fn bh_context_create(out: *mut *mut bh_context, stack: *co
     frame_out(out, || {
         // SAFETY: promised by the caller.
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
-        handle::create(stack)
+        handle::create(stack, Handles::default())
+    })
+}
+
+/// Makes a context on a cluster stack for a program that initialised MPI itself, with `MPI_THREAD_SERIALIZED` or more: its
+/// ranks are those of a communicator, of which `communicator` is the Fortran handle (`MPI_Comm_c2f`), and which is copied.
+/// All its ranks must call this. It returns at once on the communicator's rank 0. On the others it returns when rank 0 has
+/// ended its last context on it, with success and null in `out`. MPI is not finalised. Calls of the program and of bh must
+/// not come at the same time, unless MPI allows that (`MPI_THREAD_MULTIPLE`).
+///
+/// # Safety
+/// `stack` must be null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_context_create_comm(
+    out: *mut *mut bh_context,
+    stack: *const c_char,
+    communicator: i32,
+) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
+        // Handles of communicators may be 0.
+        let handle = std::ptr::without_provenance_mut(1 << 32 | communicator as u32 as usize);
+        match handle::create(stack, Handles::default().with(COMMUNICATOR, handle)) {
+            Err(error) if error.status == status::SHUTDOWN => Ok(std::ptr::null_mut()),
+            made => made,
+        }
     })
 }
 

@@ -6,6 +6,7 @@
 
 use crate::error::null;
 use bh_core::abi::status;
+use bh_core::services::Handles;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Recorder};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -136,7 +137,7 @@ fn default_context() -> Result<Context> {
     let _making = MAKING_DEFAULT.lock().unwrap_or_else(PoisonError::into_inner);
     let number = match DEFAULT.load(Ordering::Acquire) {
         0 => {
-            let number = open(None)?;
+            let number = open(None, Handles::default())?;
             DEFAULT.store(number, Ordering::Release);
             number
         }
@@ -146,14 +147,14 @@ fn default_context() -> Result<Context> {
 }
 
 /// Makes a context on a stack and returns its handle.
-pub(crate) fn create(stack: Option<&str>) -> Result<*mut bh_context> {
-    let number = open(stack)? as u64;
+pub(crate) fn create(stack: Option<&str>, handles: Handles) -> Result<*mut bh_context> {
+    let number = open(stack, handles)? as u64;
     let generation = slot(number).map_or(0, |slot| slot.generation.load(Ordering::Acquire));
     Ok(pack(number, u64::from(generation)))
 }
 
 /// Starts a context in a free slot and returns the slot's number.
-fn open(stack: Option<&str>) -> Result<usize> {
+fn open(stack: Option<&str>, handles: Handles) -> Result<usize> {
     let taken = {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         match free.0.pop() {
@@ -166,7 +167,7 @@ fn open(stack: Option<&str>) -> Result<usize> {
         }
     };
     let slot = TABLE[taken - 1].get_or_init(|| Slot { recorder: Recorder::new(), generation: AtomicU32::new(1) });
-    match slot.recorder.open(stack) {
+    match slot.recorder.open_with(stack, handles) {
         Ok(()) => Ok(taken),
         Err(error) => {
             FREE.lock().unwrap_or_else(PoisonError::into_inner).0.push(taken);

@@ -4,8 +4,10 @@ mod batch_file;
 mod check;
 mod graph;
 mod info;
+mod ranks;
 mod replay;
 mod run;
+mod serve;
 
 use bh_core::Result;
 use clap::{Parser, Subcommand};
@@ -80,6 +82,12 @@ enum Command {
         #[arg(long, default_value_t = 8)]
         elements: usize,
     },
+    /// Serves the program that rank 0 runs, as the other ranks of a cluster: mpirun -n 1 ./app : -n 3 bh serve
+    Serve {
+        /// The stack, of which the cluster manager is a part; by default the configured one
+        #[arg(long)]
+        stack: Option<String>,
+    },
     /// Runs a program, and shows where its time went
     Run {
         /// Print a table of times, kernels, bytes, cache hits and allocations
@@ -114,6 +122,7 @@ fn main() -> ExitCode {
         }
         Command::Explain { file, algorithm, command } => graph::explain(&source(&file, &command), algorithm.as_deref()),
         Command::Replay { file, stack, text, elements } => replay::run(&file, stack.as_deref(), text, elements),
+        Command::Serve { stack } => serve::run(stack.as_deref()),
         Command::Run { profile, trace, stack, command } => run::run(profile, trace, stack, &command),
     };
     outcome.unwrap_or_else(|error| {

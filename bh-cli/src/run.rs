@@ -1,6 +1,8 @@
 //! `bh run`: a program under the profiler.
 
+use crate::ranks;
 use bh_core::abi::status;
+use bh_core::launcher::Launcher;
 use bh_core::{Error, Result, private};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,31 +35,33 @@ pub fn run(profile: bool, trace: Option<PathBuf>, stack: Option<String>, line: &
         Error::new(status::FILE, format!("'{}' cannot be started: {error}", program.to_string_lossy()))
     })?;
     let seconds = begin.elapsed().as_secs_f64();
-    let text = statistics.map(|file| std::fs::read_to_string(file));
+    // Where a launcher starts this program on every rank, the first one reports, for itself.
+    let launcher = Launcher::find();
+    let launched = launcher.is_some();
+    let ranks = match launcher.is_none_or(|launcher| launcher.rank == 0) {
+        true => statistics.map(|file| ranks::statistics(&file)),
+        false => None,
+    };
     if let Some(directory) = directory {
         // Best effort: it lies among the temporary files.
         let _ = std::fs::remove_dir_all(directory);
     }
-    if let Some(text) = text {
-        print(text, seconds)?;
+    if let Some(ranks) = ranks {
+        print(&ranks?, seconds);
     }
     if let Some(trace) = trace {
-        eprintln!("trace: {}", trace.display());
+        let ranks = if launched { 1 } else { ranks::merge_traces(&trace)? };
+        let of = if ranks > 1 { format!(" of {ranks} ranks") } else { String::new() };
+        eprintln!("trace{of}: {}", trace.display());
     }
     Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-fn print(text: std::io::Result<String>, seconds: f64) -> Result<()> {
-    let text = text.map_err(|error| {
-        Error::new(
-            status::FILE,
-            format!("the program left no statistics ({error}); does it use bh, and does it end normally?"),
-        )
-    })?;
-    let counters: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text)
-        .map_err(|error| Error::new(status::FILE, format!("the statistics are damaged: {error}")))?;
+/// Prints the counters of the first rank, and a row for each if there are several.
+fn print(ranks: &[ranks::Counters], seconds: f64) {
+    let Some(counters) = ranks.first() else { return };
     eprintln!("{:<40} {seconds:>16.3} s", "wall clock");
-    for (name, value) in &counters {
+    for (name, value) in counters {
         let value = value.as_u64().unwrap_or(0);
         if let Some(name) = name.strip_suffix("_ns") {
             eprintln!("{name:<40} {:>16.6} s", value as f64 * 1e-9);
@@ -67,5 +71,7 @@ fn print(text: std::io::Result<String>, seconds: f64) -> Result<()> {
             eprintln!("{name:<40} {value:>16}");
         }
     }
-    Ok(())
+    if ranks.len() > 1 {
+        eprint!("{}", ranks::table(ranks));
+    }
 }

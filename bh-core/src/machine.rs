@@ -1,5 +1,8 @@
-//! How much memory this process may use: the machine's, or less if a container or a batch system says so.
+//! How much memory and how many processors this process may use: the machine's, or less if a container, a batch system or
+//! a launcher says so.
 
+use crate::environment;
+use crate::launcher::Launcher;
 use std::fs::read_to_string;
 use std::path::Path;
 
@@ -10,6 +13,23 @@ pub fn memory() -> u64 {
     let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0));
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
     group_limit(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |limit| limit.min(machine))
+}
+
+/// Processors that this process may use: those that it is bound to, or its share where a launcher started several processes
+/// on this host and bound none.
+pub fn processors() -> usize {
+    let mine = std::thread::available_parallelism().map_or(1, usize::from);
+    // SAFETY: a plain system query.
+    let all = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1);
+    let bound = ["OMPI_MCA_orte_bound_at_launch", "SLURM_CPUS_PER_TASK"].iter();
+    let bound = bound.filter_map(|name| environment::variable(name)).next().is_some();
+    Launcher::find().map_or(mine, |launcher| share(mine, all, launcher.local_size, bound))
+}
+
+/// The share of one of `local` processes in `mine` processors of `all` that there are.
+fn share(mine: usize, all: usize, local: usize, bound: bool) -> usize {
+    // Several processes may be bound to the same set.
+    if bound { mine.min((all / local).max(1)) } else { (mine / local).max(1) }
 }
 
 /// The least limit of the control groups that `groups`, in the form of `/proc/self/cgroup`, names, and of those that
@@ -44,6 +64,16 @@ mod tests {
     #[test]
     fn this_machine_has_memory() {
         assert!(memory() > 1 << 26);
+    }
+
+    #[test]
+    fn processes_of_a_host_share_its_processors() {
+        assert!(processors() >= 1);
+        assert_eq!(share(16, 16, 4, false), 4);
+        assert_eq!(share(2, 2, 4, false), 1);
+        assert_eq!(share(1, 16, 16, true), 1);
+        assert_eq!(share(8, 16, 4, true), 4);
+        assert_eq!(share(16, 16, 1, false), 16);
     }
 
     #[test]

@@ -7,12 +7,13 @@ mod tests;
 
 use crate::abi::{
     Adoption, Capabilities, ChildHandle, Evaluation, Export, ExportRequest, HostMemory, Prediction, Residency,
-    ScalarOperation, Served, capability, log_level,
+    ScalarOperation, Served, capability, log_level, status,
 };
 use crate::component::{Child, Collected, Registry, Report, SharedCalls, Ticket, slot_answer};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::for_each_slot;
+use crate::launcher::Launcher;
 use crate::link::Link;
 use crate::loader::Loader;
 use crate::memory::Memory;
@@ -22,6 +23,18 @@ use crate::trace::Trace;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The name of the handle through which a program hands over an MPI communicator of its own: bit 32 is set, and the lower
+/// bits are the handle for Fortran.
+pub const COMMUNICATOR: &str = "mpi.communicator";
+
+/// The file of this process among those of all ranks: ranks but the first append their number.
+fn of_rank(path: &str) -> String {
+    match Launcher::find() {
+        Some(Launcher { rank: rank @ 1.., .. }) => format!("{path}.rank{rank}"),
+        _ => path.to_owned(),
+    }
+}
 
 /// A component of a stack, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,14 +72,36 @@ impl Stack {
     /// As [`Stack::load`], with handles of the application's own for components that can use them.
     pub fn load_with(config: &Config, name: Option<&str>, handles: Handles) -> Result<Stack> {
         let memory = Memory::new(config.memory_settings()?);
-        let trace = config.variable("BH_TRACE").map(Trace::new);
-        let statistics = config.variable("BH_STATS").map(PathBuf::from);
+        let trace = config.variable("BH_TRACE").map(|path| Trace::new(&of_rank(path)));
+        let statistics = config.variable("BH_STATS").map(of_rank).map(PathBuf::from);
         let services = Services::with_handles(memory, trace, config.log_level()?, statistics.is_some(), handles);
         let chosen = config.choose_stack(name)?;
         let links = Loader::new(config, Arc::clone(&services)).build(&chosen)?;
         // SAFETY: the stack owns the link, and calls take `&mut self`.
         let top = unsafe { Child::new(links.handle()) };
-        Ok(Stack { name: chosen.name, top, links, services, statistics, running: true })
+        let mut stack = Stack { name: chosen.name, top, links, services, statistics, running: true };
+        stack.serve_others()?;
+        Ok(stack)
+    }
+
+    /// In a process whose component serves another process: does not return before that ends, and ends this process then. A
+    /// program that handed over its communicator goes on, with an error.
+    fn serve_others(&mut self) -> Result<()> {
+        if self.capabilities().flags & capability::SERVES == 0 {
+            return Ok(());
+        }
+        let served = self.serve(0)?;
+        if served.ended == 0 {
+            return Ok(());
+        }
+        let written = self.shutdown();
+        if !self.services.handle(COMMUNICATOR).is_null() {
+            return Err(Error::new(status::SHUTDOWN, "this process served rank 0, whose context has ended"));
+        }
+        if let Err(error) = written {
+            eprintln!("bh: {error}");
+        }
+        std::process::exit(served.exit_code)
     }
 
     /// The stack's name in the config.

@@ -75,6 +75,7 @@ use bh_core::config::Config;
 use bh_core::environment;
 use bh_core::error::{Error, Result};
 use bh_core::machine;
+use bh_core::services::Handles;
 use bh_core::stack::Stack;
 use executor::Executor;
 use later::Later;
@@ -258,11 +259,16 @@ impl Recorder {
 
     /// Starts on a stack of the configuration that applies here: `name`, or else the one that the user picked.
     pub fn open(&self, name: Option<&str>) -> Result<()> {
+        self.open_with(name, Handles::default())
+    }
+
+    /// As [`Recorder::open`], with handles of the application's own for components that can use them.
+    pub fn open_with(&self, name: Option<&str>, handles: Handles) -> Result<()> {
         let _inside = Inside::enter();
         let config = Config::find()?;
         let options = Options::from_config(&config)?;
         let name = name.map(str::to_owned);
-        self.start(options, move || Ok(Box::new(Stack::load(&config, name.as_deref())?)))
+        self.start(options, move || Ok(Box::new(Stack::load_with(&config, name.as_deref(), handles)?)))
     }
 
     /// Calls `f` with the loaded stack, after all work that runs now.

@@ -115,7 +115,7 @@ impl Settings {
     /// A number of threads from its text.
     pub(crate) fn threads(text: &str) -> Result<usize> {
         match (text, text.parse()) {
-            ("" | "auto" | "0", _) => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+            ("" | "auto" | "0", _) => Ok(bh_core::machine::processors()),
             (_, Ok(threads @ 1..=1024)) => Ok(threads),
             _ => wrong("threads", text, "a number of threads from 1 to 1024, or auto"),
         }

@@ -1,6 +1,7 @@
 //! Which device: all that the platforms offer, the choice among them, and what the chosen one can do.
 
 use bh_core::abi::status;
+use bh_core::launcher::Launcher;
 use bh_core::{Error, Result};
 use opencl3::device::{
     CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU,
@@ -118,9 +119,13 @@ pub(crate) fn list() -> Result<Vec<Facts>> {
 /// The device that the key `device` asks for, or the best that is no processor.
 pub(crate) fn choose(devices: &[Facts], wanted: Option<&str>) -> Result<Facts> {
     let best = |fits: &dyn Fn(&Facts) -> bool| {
-        let fitting = devices.iter().filter(|facts| fits(facts));
-        // Of equal ones, the first.
-        fitting.rev().max_by_key(|facts| (facts.class, facts.global_bytes)).cloned()
+        let fitting: Vec<&Facts> = devices.iter().filter(|facts| fits(facts)).collect();
+        let key = |facts: &Facts| (facts.class, facts.global_bytes);
+        let most = fitting.iter().map(|facts| key(facts)).max()?;
+        // Of equal ones, the first, or one for each rank of this host.
+        let equal: Vec<&Facts> = fitting.into_iter().filter(|facts| key(facts) == most).collect();
+        let rank = Launcher::find().map_or(0, |launcher| launcher.local_rank);
+        equal.get(rank % equal.len()).map(|facts| (*facts).clone())
     };
     let found = match wanted {
         None => best(&|facts| facts.class != Class::Cpu),

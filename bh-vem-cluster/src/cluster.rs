@@ -3,13 +3,17 @@
 use crate::array::Piece;
 use crate::boxes::{Span, span_of};
 use crate::command::Command;
+use crate::figures::Figures;
 use crate::inprocess::InProcess;
+use crate::launch::connect;
 use crate::layout::Weights;
-use crate::lead::{Lead, Turn, connect};
+use crate::lead::{Lead, Turn};
 use crate::machine::Machine;
 use crate::planner::{Planner, Settings};
+use crate::serve::Server;
 use crate::staging::Staging;
-use crate::transport::{Port, Transport};
+use crate::transport::{Port, Traffic, Transport, to_json};
+use crate::wire::Reader;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::{
     Adoption, Capabilities, Export, ExportRequest, HostMemory, Residency, Served, access, capability, kind, log_level,
@@ -28,6 +32,8 @@ pub struct Cluster {
     host: Host,
     /// The way to ranks in other processes, if there are any.
     lead: Option<Lead>,
+    /// This process is one of the others, and serves.
+    server: Option<Server>,
     machine: Machine,
     mapped: HashMap<u64, Mapped>,
     /// Bases of rank 0 that the program uses, by the names of their exports.
@@ -35,8 +41,7 @@ pub struct Cluster {
     /// Operations that were brought to one rank and named in a warning.
     warned: HashSet<String>,
     gathered: Counter,
-    sent: [Counter; 4],
-    reported: [u64; 4],
+    figures: Figures,
 }
 
 /// A base that the program has mapped.
@@ -50,7 +55,8 @@ enum Mapped {
 impl Component for Cluster {
     const NAME: &'static str = "vem-cluster";
     const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [&'static str] = &["transport", "ranks", "weights", "small_bytes", "overlap_rows"];
+    const KEYS: &'static [&'static str] =
+        &["transport", "ranks", "weights", "small_bytes", "overlap_rows", "part_bytes"];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Cluster> {
         if children.is_empty() {
@@ -69,27 +75,31 @@ impl Component for Cluster {
             small_bytes: host.config_or("small_bytes", SMALL_BYTES)?,
             overlap_rows: host.config_or("overlap_rows", 2u32)?.into(),
         };
-        let (lead, machine) = match remote.filter(|_| ranks > 1) {
+        let (mut lead, mut server) = (None, None);
+        let machine = match remote.filter(|_| ranks > 1) {
+            Some(remote) if remote.rank() == 0 => {
+                lead = Some(Lead::start(remote, &settings)?);
+                Machine::remote(host, remote, settings, children)
+            }
             Some(remote) => {
-                let (lead, children) = Lead::start(host, remote, &settings, children)?;
-                (Some(lead), Machine::remote(host, remote, settings, children))
+                server = Some(Server::new(host, remote, settings.clone(), children));
+                Machine::remote(host, remote, settings, Vec::new())
             }
             None => {
                 let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
-                (None, Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children))
+                Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children)
             }
         };
-        let names = ["messages", "bytes", "control messages", "control bytes"];
         Ok(Cluster {
             host,
             lead,
+            server,
             machine,
             mapped: HashMap::new(),
             exports: HashMap::new(),
             warned: HashSet::new(),
             gathered: host.counter("cluster.operations brought to one rank"),
-            sent: names.map(|name| host.counter(&format!("cluster.{name}"))),
-            reported: [0; 4],
+            figures: Figures::new(&host),
         })
     }
 
@@ -99,9 +109,15 @@ impl Component for Cluster {
 
     fn capabilities(&mut self) -> Capabilities {
         let ranks = self.machine.port.ranks();
-        let mut capabilities = self.machine.children[0].capabilities();
+        let Some(child) = self.machine.children.first_mut() else {
+            return Capabilities { flags: capability::SERVES, ..Capabilities::default() };
+        };
+        let mut capabilities = child.capabilities();
         if ranks == 1 {
             return capabilities;
+        }
+        if self.lead.is_some() {
+            capabilities.flags |= capability::NO_FORK;
         }
         capabilities.flags &= !(capability::ASYNCHRONOUS
             | capability::RETIRES_BLOCKS
@@ -120,7 +136,10 @@ impl Component for Cluster {
             return self.machine.children[0].execute(batch, blocks, report);
         }
         let order = order(batch, blocks);
-        let _turn = self.lead.as_mut().map(|lead| lead.tell_execute(batch, &order)).transpose()?;
+        let turn = self.lead.as_mut().map(|lead| lead.tell_execute(batch, &order)).transpose()?;
+        if let Some(turn) = &turn {
+            self.machine.port.note(&turn.sent);
+        }
         let outcome = self.machine.execute(batch, &order);
         self.report(batch);
         outcome.map(|()| Ticket::DONE)
@@ -225,9 +244,10 @@ impl Component for Cluster {
         self.execute(&batch.as_ref(), &[], &mut Report::none()).map(drop)
     }
 
-    /// Other ranks' processes never come as far as here: they serve from when the stack is made.
     fn serve(&mut self, _number: u64) -> Result<Served> {
-        Ok(Served::default())
+        let Some(server) = self.server.take() else { return Ok(Served::default()) };
+        server.run();
+        Ok(Served { ended: 1, ..Served::default() })
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
@@ -249,8 +269,11 @@ impl Component for Cluster {
 
     fn message(&mut self, text: &str) -> Result<String> {
         match text {
-            "cluster traffic" => Ok(self.machine.port.to_json()),
+            "cluster traffic" => self.traffic(),
             _ => {
+                // Settings are for all ranks; questions are answered by the first.
+                let everywhere = ["threads ", "affinity "].iter().any(|command| text.starts_with(command));
+                let _turn = if everywhere { self.tell(&Command::Message(text.to_owned()))? } else { None };
                 let children = &mut self.machine.children;
                 let mut answers: Vec<String> =
                     children.iter_mut().map(|child| child.message(text)).collect::<Result<_>>()?;
@@ -269,7 +292,29 @@ impl Cluster {
 
     /// Tells the other processes what to do; while the turn lasts, no other context does.
     fn tell(&mut self, command: &Command) -> Result<Option<Turn>> {
-        self.lead.as_mut().map(|lead| lead.tell(command)).transpose()
+        let turn = self.lead.as_mut().map(|lead| lead.tell(command)).transpose()?;
+        if let Some(turn) = &turn {
+            self.machine.port.note(&turn.sent);
+        }
+        Ok(turn)
+    }
+
+    /// What each rank has sent, as JSON.
+    fn traffic(&mut self) -> Result<String> {
+        let _turn = self.tell(&Command::Traffic)?;
+        let mut sent = self.machine.port.sent().to_vec();
+        if self.lead.is_some() {
+            for rank in 1..self.machine.port.ranks() {
+                let bytes = self.machine.port.receive(0, rank)?;
+                let mut reader = Reader(&bytes);
+                let mut numbers = [0; 4];
+                for number in &mut numbers {
+                    *number = reader.number()?;
+                }
+                sent.push(Traffic::of_numbers(numbers));
+            }
+        }
+        Ok(to_json(sent.into_iter().enumerate()))
     }
 
     /// Brings an array to rank 0's memory, where it stays.
@@ -320,7 +365,10 @@ impl Cluster {
         } else if !staging.filled.contains(span) {
             let wanted = staging.filled.join(span);
             let command = Command::Read(*base, wanted);
-            let _turn = self.lead.as_mut().map(|lead| lead.tell(&command)).transpose()?;
+            let turn = self.lead.as_mut().map(|lead| lead.tell(&command)).transpose()?;
+            if let Some(turn) = &turn {
+                self.machine.port.note(&turn.sent);
+            }
             if let Err(error) = self.machine.read(base, wanted, staging.bytes()) {
                 if staging.maps == 0 {
                     self.mapped.remove(&base.id);
@@ -383,15 +431,7 @@ impl Cluster {
     }
 
     fn count(&mut self) {
-        let mut sums = [0; 4];
-        for sent in self.machine.port.sent() {
-            let figures = [sent.messages, sent.bytes, sent.control_messages, sent.control_bytes];
-            sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
-        }
-        for (place, sum) in sums.into_iter().enumerate() {
-            self.sent[place].add(sum - self.reported[place]);
-            self.reported[place] = sum;
-        }
+        self.figures.report(&self.machine);
     }
 }
 

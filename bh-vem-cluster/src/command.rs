@@ -2,6 +2,8 @@
 //! changed in it.
 
 use crate::boxes::Span;
+use crate::layout::Weights;
+use crate::planner::Settings;
 use crate::wire::{Reader, Writer};
 use bh_bytecode::batch::{Attribute, BatchHeader, Constant, Extension, Instr, Origin, Rename, ViewRec};
 use bh_bytecode::{Base, Batch, BatchRef, Block, for_each_table};
@@ -32,6 +34,12 @@ pub enum Command {
     Home(Base),
     /// A number stands for an extension method.
     Method(String, u16),
+    /// A context begins, with these settings.
+    Open(Settings),
+    /// Rank 0 wants to know what each rank has sent.
+    Traffic,
+    /// A command for the stacks below.
+    Message(String),
     /// The context ends.
     Close,
 }
@@ -154,6 +162,9 @@ impl Memory {
             7 => Command::Home(base(&mut reader)?),
             8 => Command::Method(reader.text()?, reader.number()? as u16),
             9 => Command::Close,
+            10 => Command::Open(get_settings(&mut reader)?),
+            11 => Command::Traffic,
+            12 => Command::Message(reader.text()?),
             _ => return Err(strange()),
         })
     }
@@ -183,9 +194,29 @@ impl Memory {
             Command::Close => {
                 writer.number(9);
             }
+            Command::Open(settings) => put_settings(writer.number(10), settings),
+            Command::Traffic => {
+                writer.number(11);
+            }
+            Command::Message(text) => {
+                writer.number(12).bytes(text.as_bytes());
+            }
         }
         writer.0
     }
+}
+
+fn put_settings(writer: &mut Writer, settings: &Settings) {
+    writer.number(settings.small_bytes).number(settings.overlap_rows as u64);
+    let weights: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
+    put_table(writer, &weights);
+}
+
+fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
+    let (small_bytes, overlap_rows) = (reader.number()?, reader.number()? as i64);
+    let weights = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
+    let weights = Weights::given(weights).ok_or_else(strange)?;
+    Ok(Settings { weights, small_bytes, overlap_rows })
 }
 
 fn strange() -> Error {
@@ -212,6 +243,13 @@ mod tests {
             Command::Adopt(base),
             Command::Home(base),
             Command::Method("matmul".into(), 0x4001),
+            Command::Open(Settings {
+                weights: Weights::given(vec![1.0, 0.5]).unwrap(),
+                small_bytes: 4096,
+                overlap_rows: 2,
+            }),
+            Command::Traffic,
+            Command::Message("threads 2".into()),
             Command::Close,
         ];
         for seed in 0..50 {
@@ -223,7 +261,7 @@ mod tests {
         for command in &commands {
             let bytes = here.put(command);
             assert_eq!(there.get(&bytes).unwrap(), *command);
-            assert!(there.get(&bytes[..bytes.len() - 1]).is_err() || *command == Command::Close);
+            assert!(there.get(&bytes[..bytes.len() - 1]).is_err());
         }
     }
 

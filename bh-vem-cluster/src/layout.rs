@@ -63,7 +63,7 @@ impl Cuts {
 }
 
 /// How much of the work each rank gets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Weights(Vec<f64>);
 
 impl Weights {
@@ -75,6 +75,11 @@ impl Weights {
     /// Given weights, positive and finite, one for each rank.
     pub fn given(weights: Vec<f64>) -> Option<Weights> {
         weights.iter().all(|&weight| weight > 0.0 && weight.is_finite()).then_some(Weights(weights))
+    }
+
+    /// By rank.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.0
     }
 
     /// The first of `count` things that each rank gets, and `count` behind the last.

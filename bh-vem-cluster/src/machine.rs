@@ -13,6 +13,7 @@ use bh_bytecode::{Base, Batch, BatchRef, Opcode, View};
 use bh_core::component::{Child, Host};
 use bh_core::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
 
 /// An instruction that failed on a rank.
 #[derive(Clone, Debug)]
@@ -23,6 +24,17 @@ pub struct Failure {
     pub error: Error,
 }
 
+/// Where the time of this process's ranks went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// In the stacks below.
+    pub compute: u64,
+    /// Waiting for messages with elements.
+    pub wait: u64,
+    /// Putting elements into messages and taking them out.
+    pub pack: u64,
+}
+
 /// The ranks of this process.
 pub struct Machine {
     /// The planner that all ranks have.
@@ -31,14 +43,24 @@ pub struct Machine {
     pub port: Port,
     /// The stacks below; ranks take turns if there are fewer stacks.
     pub children: Vec<Child>,
+    /// Where the time went.
+    pub spent: Spent,
     locals: Vec<LocalRank>,
+}
+
+/// Adds the time that something takes.
+fn timed<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let result = work();
+    *sum += begin.elapsed().as_nanos() as u64;
+    result
 }
 
 impl Machine {
     /// A machine without arrays.
     pub fn new(planner: Planner, port: Port, children: Vec<Child>) -> Machine {
         let locals = port.hosted().map(|_| LocalRank::default()).collect();
-        Machine { planner, port, children, locals }
+        Machine { planner, port, children, spent: Spent::default(), locals }
     }
 
     /// The machine of one rank among processes.
@@ -109,8 +131,11 @@ impl Machine {
                 }
                 local.complete(batch);
                 let globals = std::mem::take(&mut local.globals);
+                let begin = Instant::now();
                 let (state, child) = self.rank(rank);
-                if let Err(error) = state.run(child, local) {
+                let outcome = state.run(child, local);
+                self.spent.compute += begin.elapsed().as_nanos() as u64;
+                if let Err(error) = outcome {
                     let instr = error.instr.and_then(|index| globals.get(index as usize)).copied();
                     keep(instr.filter(|&instr| instr != u32::MAX), error);
                 }
@@ -133,12 +158,14 @@ impl Machine {
                 continue;
             }
             let mut message = Vec::new();
+            let begin = Instant::now();
             for transfer in transfers {
                 let (state, child) = self.rank(from);
                 if let Err(error) = state.pack(child, &transfer.source, &mut message) {
                     keep(None, error);
                 }
             }
+            self.spent.pack += begin.elapsed().as_nanos() as u64;
             if let Err(error) = self.port.send(Class::Payload, from, to, message) {
                 keep(None, error);
             }
@@ -147,10 +174,11 @@ impl Machine {
             if !self.port.hosts(to) {
                 continue;
             }
-            let message = self.port.receive(to, from).unwrap_or_else(|error| {
+            let message = timed(&mut self.spent.wait, || self.port.receive(to, from)).unwrap_or_else(|error| {
                 keep(None, error);
                 Vec::new()
             });
+            let begin = Instant::now();
             let mut rest = &message[..];
             for transfer in transfers {
                 let (state, child) = self.rank(to);
@@ -159,6 +187,7 @@ impl Machine {
                     Err(error) => keep(None, error),
                 }
             }
+            self.spent.pack += begin.elapsed().as_nanos() as u64;
         }
     }
 
@@ -274,7 +303,13 @@ impl Machine {
                 }
                 Ok(())
             }
-            Command::Close => Ok(()),
+            Command::Message(text) => {
+                for child in &mut self.children {
+                    child.message(text)?;
+                }
+                Ok(())
+            }
+            Command::Open(_) | Command::Traffic | Command::Close => Ok(()),
         }
     }
 
@@ -288,10 +323,16 @@ impl Machine {
     /// Runs what is planned outside of a program.
     pub fn settle(&mut self) -> Result<()> {
         let none = bh_bytecode::Batch::default();
-        match self.run(&none.as_ref()) {
-            None => Ok(()),
-            Some(failure) => Err(failure.error),
+        let outcome = self.run(&none.as_ref()).map_or(Ok(()), |failure| Err(failure.error));
+        self.local(outcome)
+    }
+
+    /// The outcome of what only one rank does. The others cannot know of a failure, and would wait for this rank.
+    fn local<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        if let (Err(error), false) = (&outcome, self.port.is_alone()) {
+            self.port.abort(&error.to_string());
         }
+        outcome
     }
 
     /// Copies elements of an array to rank 0. `into` has room for all of it where rank 0 is, and is empty elsewhere.
@@ -309,7 +350,8 @@ impl Machine {
             if self.port.hosts(rank) {
                 let place = run(piece.base, part, piece.window)?;
                 let (state, child) = self.rank(rank);
-                state.pack(child, &place, &mut bytes)?;
+                let packed = state.pack(child, &place, &mut bytes);
+                self.local(packed)?;
                 if rank != 0 {
                     self.port.send(Class::Payload, rank, 0, std::mem::take(&mut bytes))?;
                 }
@@ -347,7 +389,8 @@ impl Machine {
                 }
                 let place: Place = run(piece.base, part, piece.window)?;
                 let (state, child) = self.rank(rank);
-                state.unpack(child, &place, &bytes)?;
+                let unpacked = state.unpack(child, &place, &bytes).map(drop);
+                self.local(unpacked)?;
             }
         }
         let view = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();

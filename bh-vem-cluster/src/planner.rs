@@ -16,7 +16,7 @@ use std::ops::Range;
 pub type NewId = Box<dyn FnMut() -> u64 + Send>;
 
 /// How work is shared out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// By rank.
     pub weights: Weights,

@@ -1,12 +1,13 @@
 //! `cargo xtask bench`: what the machinery and planning cost, what fusion gains, single statements and loops against NumPy, and
-//! programs against their twins.
+//! programs against their twins; ranks of a cluster against one.
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute, target};
-use crate::{demo, install, packages};
+use crate::{cluster, demo, install, packages};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, or benchmark programs.
+/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, `bench cluster`, or benchmark
+/// programs.
 pub fn run(arguments: &[String]) -> Outcome {
     if arguments.first().is_some_and(|name| name == "planning") {
         return planning(&arguments[1..]);
@@ -16,6 +17,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     install::install(&prefix, "release")?;
     if arguments.first().is_some_and(|name| name == "overhead") {
         return overhead(&prefix, arguments);
+    }
+    if arguments.first().is_some_and(|name| name == "cluster") {
+        return cluster::bench(&prefix, &arguments[1..]);
     }
     let python = packages::python_with_numpy()?;
     let mut command = Command::new(python);

@@ -40,7 +40,8 @@ pub fn build(profile: &str, libraries: &[&str]) -> Outcome<PathBuf> {
 
 /// Builds and installs into `prefix`.
 pub fn install(prefix: &Path, profile: &str) -> Outcome {
-    place(&build(profile, &libraries())?, prefix, &libraries())
+    place(&build(profile, &libraries())?, prefix, &libraries())?;
+    crate::cluster::build_into(&prefix.join("lib/bh"))
 }
 
 /// Installs what lies in the directory `built`, with these libraries, into `prefix`.

@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask <command>`. Run without arguments for the list.
 
 mod bench;
+mod cluster;
 mod command;
 mod demo;
 mod header;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   demo                         build, install into target/prefix, compile examples/heat.c against it, run it
   test [--all]                 install what the tests need and run all of them; faults at a sample of places, or at all
   validate                     cheapest checks first: format, clippy, generated files, then the tests
+  build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
   wheel [--out DIR]            build the Python package's wheel (into target/wheels)
   stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
@@ -31,6 +33,7 @@ usage: cargo xtask COMMAND
   bench fusion [options]       costs, kernels and times of the fusion algorithms
   bench statements [options]   single statements against NumPy
   bench loops [options]        loops over rows, columns and elements against NumPy, first runs too
+  bench cluster [options]      ranks of a cluster against one rank, and against threads (see benches/cluster.py)
   bench [NAME...] [options]    benchmark programs against their C twins and NumPy (see benches/README.md)
 ";
 
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Some("demo") => demo::run(rest),
         Some("test") => test::run(rest),
         Some("validate") => validate::run(rest),
+        Some("build") => cluster::run_build(rest),
         Some("install") => install::run(rest),
         Some("stage") => stage::run(rest),
         Some("wheel") => python::wheel(rest),

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: installs what the tests need and runs all of them.
 
 use crate::command::{Outcome, cargo, run as execute, target};
-use crate::{header, install, packages, python};
+use crate::{cluster, header, install, packages, python};
 
 /// The cargo profile of everything under test: optimised, with debug assertions and overflow checks.
 const PROFILE: &str = "checked";
@@ -26,6 +26,7 @@ const NEEDED: &[(&str, &str)] = &[
 pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure(NEEDED)?;
     packages::ensure_llvm();
+    cluster::ensure_packages();
     let python = packages::python_with_numpy()?;
     header::run(&["--check".into()])?;
     // Everything in one build: a choice of crates has features of its own, and would be built a second time.
@@ -34,6 +35,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     execute(&mut build)?;
     let prefix = target().join("test-prefix");
     install::place(&target().join(PROFILE), &prefix, &install::libraries())?;
+    for directory in [prefix.join("lib/bh"), target().join(PROFILE)] {
+        cluster::build_into(&directory)?;
+    }
     let mut test = cargo();
     let further = arguments.iter().filter(|argument| *argument != "--all");
     test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(further);

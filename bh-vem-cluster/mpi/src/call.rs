@@ -43,8 +43,7 @@ pub fn communicator(handle: Option<i32>) -> Result<ffi::MPI_Comm, String> {
     // SAFETY: MPI is initialised, and the thread that calls is the one that uses it.
     unsafe {
         let original = match handle {
-            // Rust's bindings have no conversion of Fortran handles that both libraries offer as a function.
-            Some(handle) => ffi::MPI_Comm_f2c(handle as _),
+            Some(handle) => ffi::RSMPI_Comm_f2c(handle),
             None => ffi::RSMPI_COMM_WORLD,
         };
         let mut copy = ffi::RSMPI_COMM_NULL;
@@ -52,4 +51,29 @@ pub fn communicator(handle: Option<i32>) -> Result<ffi::MPI_Comm, String> {
         check(ffi::MPI_Comm_set_errhandler(copy, ffi::RSMPI_ERRORS_RETURN), "MPI_Comm_set_errhandler")?;
         Ok(copy)
     }
+}
+
+/// Initialises MPI unless the program has, which must then allow calls from several threads in turn. Returns whether the
+/// program had, and whether calls may come at the same time.
+pub fn initialise() -> Result<(bool, bool), String> {
+    let (mut initialised, mut provided, mut finalised) = (0, 0, 0);
+    let serialised = ffi::MPI_THREAD_SERIALIZED as c_int;
+    // SAFETY: these calls are allowed at any time; MPI is initialised once, here.
+    unsafe {
+        check(ffi::MPI_Finalized(&mut finalised), "MPI_Finalized")?;
+        if finalised != 0 {
+            return Err("MPI was finalised before bh began to use it".into());
+        }
+        check(ffi::MPI_Initialized(&mut initialised), "MPI_Initialized")?;
+        if initialised == 0 {
+            let none = (std::ptr::null_mut(), std::ptr::null_mut());
+            check(ffi::MPI_Init_thread(none.0, none.1, serialised, &mut provided), "MPI_Init_thread")?;
+        } else {
+            check(ffi::MPI_Query_thread(&mut provided), "MPI_Query_thread")?;
+        }
+    }
+    if provided < serialised {
+        return Err("MPI must be initialised with MPI_THREAD_SERIALIZED or more".into());
+    }
+    Ok((initialised != 0, provided >= ffi::MPI_THREAD_MULTIPLE as c_int))
 }

@@ -1,23 +1,34 @@
-//! The C side: starts the thread and passes requests to it.
+//! The C side: one connection for the process, and its end.
 
-use crate::worker::{Received, Request, Worker, World};
-use bh_cluster_abi::{TransportTable, VERSION, outcome};
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use crate::messages::{Aborter, Bytes, Found, Options};
+use crate::owner::Owner;
+use bh_cluster_abi::{OpenOptions, ReleaseFn, TransportTable, VERSION, outcome};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the end of the process waits for the others to take note of it.
 const LAST_WORDS: Duration = Duration::from_secs(20);
 
-/// The thread, as the rest of the process sees it.
+/// After so long without a message, looking for one pauses between looks.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// The first pause, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
+
+/// The connection, as the rest of the process sees it.
 struct Transport {
-    requests: Mutex<Sender<Request>>,
-    answers: Mutex<Receiver<Result<Received, String>>>,
-    message: Mutex<Vec<u8>>,
+    owner: Owner,
+    aborter: Aborter,
     failure: Mutex<String>,
     rank: u32,
     process: i32,
+    /// The thread that initialised MPI may call it while others do, or nobody else's calls are to be feared.
+    moves_on: bool,
+    borrowed: bool,
+    /// A caller waits for a message.
+    waiting: AtomicBool,
 }
 
 /// The transport of the process and its table.
@@ -28,18 +39,19 @@ struct Open {
 
 static OPEN: OnceLock<Result<Open, String>> = OnceLock::new();
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+unsafe extern "C" {
+    /// As `atexit`, with the code that the process ends with.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
 /// See [`bh_cluster_abi::OpenFn`].
 ///
 /// # Safety
-/// `communicator` must be null or point to a Fortran handle; `error` must have room for `capacity` bytes.
+/// `options` must be valid, and `error` have room for `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_cluster_transport_open(
     version: u32,
-    communicator: *const i32,
+    options: *const OpenOptions,
     error: *mut c_char,
     capacity: usize,
 ) -> *const TransportTable {
@@ -50,8 +62,8 @@ pub unsafe extern "C" fn bh_cluster_transport_open(
         return std::ptr::null();
     }
     // SAFETY: promised by the caller.
-    let handle = unsafe { communicator.as_ref().copied() };
-    match OPEN.get_or_init(|| start(handle)) {
+    let start = || start(unsafe { Options::read(&*options) });
+    match OPEN.get_or_init(start) {
         Ok(open) => open.table,
         Err(text) => {
             // SAFETY: promised by the caller.
@@ -61,27 +73,18 @@ pub unsafe extern "C" fn bh_cluster_transport_open(
     }
 }
 
-fn start(handle: Option<i32>) -> Result<Open, String> {
-    let (requests, taken) = channel::<Request>();
-    let (answer, answers) = channel::<Result<Received, String>>();
-    let (started, start) = channel::<Result<World, String>>();
-    let run = move || match Worker::start(handle) {
-        Ok(worker) => {
-            let _ = started.send(Ok(worker.world()));
-            worker.serve(&taken, &answer);
-        }
-        Err(text) => drop(started.send(Err(text))),
-    };
-    let thread = std::thread::Builder::new().name("bh-mpi".into()).spawn(run);
-    thread.map_err(|error| format!("the thread for MPI cannot be started: {error}"))?;
-    let world = start.recv().map_err(|_| "the thread for MPI ended while it started".to_owned())??;
+fn start(options: Options) -> Result<Open, String> {
+    let (owner, world) = Owner::start(options)?;
+    let aborter = owner.messages().aborter();
     let transport = Transport {
-        requests: Mutex::new(requests),
-        answers: Mutex::new(answers),
-        message: Mutex::default(),
+        owner,
+        aborter,
         failure: Mutex::default(),
         rank: world.rank,
         process: std::process::id() as i32,
+        moves_on: !world.borrowed || world.multiple,
+        borrowed: world.borrowed,
+        waiting: AtomicBool::new(false),
     };
     let transport: &'static Transport = Box::leak(Box::new(transport));
     let library = CString::new(world.library).unwrap_or_default();
@@ -89,32 +92,39 @@ fn start(handle: Option<i32>) -> Result<Open, String> {
         struct_size: size_of::<TransportTable>(),
         ranks: world.ranks,
         rank: world.rank,
+        borrowed: u32::from(world.borrowed),
         library: library.into_raw(),
         context: std::ptr::from_ref(transport).cast_mut().cast(),
         send,
         receive,
         take,
+        flush,
         error,
         abort,
     };
     // SAFETY: the function is in a library that is never unloaded.
-    unsafe { libc::atexit(at_exit) };
+    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
     Ok(Open { transport, table: Box::leak(Box::new(table)) })
 }
 
 /// The process ends: MPI is finalised, and rank 0 lets the others end.
-extern "C" fn at_exit() {
+extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     let Some(Ok(open)) = OPEN.get() else { return };
     let transport = open.transport;
-    if std::process::id() as i32 != transport.process {
+    if std::process::id() as i32 != transport.process || transport.borrowed {
         return;
     }
-    if lock(&transport.requests).send(Request::Finish).is_err() {
-        return;
+    if transport.waiting.load(Ordering::Acquire) {
+        // The program ends in the middle of an operation, which the others wait for in turn.
+        transport.aborter.abort(code);
     }
-    let Ok(answers) = transport.answers.try_lock() else { return };
-    if let Err(RecvTimeoutError::Timeout) = answers.recv_timeout(LAST_WORDS) {
-        eprintln!("bh: rank {}: the other ranks do not end", transport.rank);
+    match transport.owner.finish(LAST_WORDS) {
+        Some(Ok(())) => {}
+        Some(Err(text)) => eprintln!("bh: rank {}: {text}", transport.rank),
+        None => {
+            eprintln!("bh: rank {}: the other ranks do not end", transport.rank);
+            transport.aborter.abort(if code == 0 { 1 } else { code });
+        }
     }
 }
 
@@ -123,76 +133,111 @@ extern "C" fn at_exit() {
 /// # Safety
 /// `context` must be that of the table.
 unsafe fn transport<'a>(context: *mut c_void) -> &'a Transport {
-    // SAFETY: promised by the caller; transports live as long as the process.
-    unsafe { &*context.cast::<Transport>() }
+    // SAFETY: promised by the caller; transports are never freed.
+    unsafe { &*context.cast_const().cast() }
 }
 
 impl Transport {
-    fn fail(&self, text: &str) -> i32 {
-        text.clone_into(&mut lock(&self.failure));
+    fn fail(&self, text: String) -> i32 {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = text;
         outcome::FAILED
+    }
+
+    fn done(&self, outcome: Result<(), String>) -> i32 {
+        outcome.map_or_else(|text| self.fail(text), |()| outcome::OK)
+    }
+
+    /// Waits for a message: awake at first, as most come soon, then with pauses.
+    fn wait(&self, from: u32) -> Result<Found, String> {
+        let (mut began, mut pause) = (None, PAUSES[0]);
+        loop {
+            match self.owner.messages().look(from)? {
+                Found::Nothing => {}
+                found => return Ok(found),
+            }
+            let began = *began.get_or_insert_with(Instant::now);
+            if began.elapsed() < PATIENCE {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(PAUSES[1]);
+            }
+        }
     }
 }
 
-unsafe extern "C" fn send(context: *mut c_void, to: u32, data: *const u8, bytes: usize) -> i32 {
-    // SAFETY: the caller's bytes live through the call; a message without bytes may have a null pointer.
-    let (transport, bytes) = unsafe {
-        let bytes = if bytes == 0 { Vec::new() } else { std::slice::from_raw_parts(data, bytes).to_vec() };
-        (transport(context), bytes)
-    };
-    match lock(&transport.requests).send(Request::Send { to, bytes }) {
-        Ok(()) => outcome::OK,
-        Err(_) => transport.fail("MPI is finalised"),
+unsafe extern "C" fn send(
+    context: *mut c_void,
+    to: u32,
+    data: *const u8,
+    bytes: usize,
+    owner: *mut c_void,
+    release: ReleaseFn,
+) -> i32 {
+    // SAFETY: the context is the table's; the caller gives the bytes away.
+    let (transport, bytes) = unsafe { (transport(context), Bytes::owned(data, bytes, owner, release)) };
+    let mut messages = transport.owner.messages();
+    let sent = messages.send(to, bytes);
+    if transport.moves_on && !messages.is_idle() {
+        transport.owner.wake();
     }
+    transport.done(sent)
 }
 
 unsafe extern "C" fn receive(context: *mut c_void, from: u32, bytes: *mut usize) -> i32 {
     // SAFETY: the context is the table's.
     let transport = unsafe { transport(context) };
-    if lock(&transport.requests).send(Request::Receive { from }).is_err() {
-        return transport.fail("MPI is finalised");
-    }
-    let answer = lock(&transport.answers).recv();
-    match answer {
-        Ok(Ok(Received::Message(message))) => {
+    transport.waiting.store(true, Ordering::Release);
+    let found = transport.wait(from);
+    transport.waiting.store(false, Ordering::Release);
+    match found {
+        Ok(Found::Message(count)) => {
             // SAFETY: the caller's place for the length.
-            unsafe { *bytes = message.len() };
-            *lock(&transport.message) = message;
+            unsafe { *bytes = count };
             outcome::OK
         }
-        Ok(Ok(Received::Ended)) => outcome::ENDED,
-        Ok(Err(text)) => transport.fail(&text),
-        Err(_) => transport.fail("the thread for MPI has ended"),
+        Ok(_) => outcome::ENDED,
+        Err(text) => transport.fail(text),
     }
 }
 
 unsafe extern "C" fn take(context: *mut c_void, data: *mut u8, bytes: usize) -> i32 {
     // SAFETY: the context is the table's.
     let transport = unsafe { transport(context) };
-    let message = std::mem::take(&mut *lock(&transport.message));
-    if message.len() != bytes {
-        return transport.fail("the length of a message is not that which was announced");
-    }
-    if bytes > 0 {
+    let into: &mut [u8] = match bytes {
+        0 => &mut [],
         // SAFETY: the caller has room for so many bytes.
-        unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), data, bytes) };
-    }
-    outcome::OK
+        _ => unsafe { std::slice::from_raw_parts_mut(data, bytes) },
+    };
+    transport.done(transport.owner.messages().take(into))
+}
+
+unsafe extern "C" fn flush(context: *mut c_void) -> i32 {
+    // SAFETY: the context is the table's.
+    let transport = unsafe { transport(context) };
+    transport.done(transport.owner.messages().flush())
 }
 
 unsafe extern "C" fn error(context: *mut c_void, text: *mut c_char, capacity: usize) {
-    // SAFETY: the context is the table's, and the caller has room.
-    unsafe { put_text(&lock(&transport(context).failure), text, capacity) }
+    // SAFETY: the context is the table's.
+    let transport = unsafe { transport(context) };
+    // SAFETY: the caller has room.
+    unsafe { put_text(&transport.failure.lock().unwrap_or_else(PoisonError::into_inner), text, capacity) }
 }
 
 unsafe extern "C" fn abort(context: *mut c_void, text: *const c_char) {
     // SAFETY: the context is the table's, and the text ends with a NUL.
     let (transport, text) = unsafe { (transport(context), CStr::from_ptr(text).to_string_lossy()) };
     eprintln!("bh: rank {}: {text}", transport.rank);
-    let _ = lock(&transport.requests).send(Request::Abort);
-    // The thread ends the process.
-    std::thread::sleep(LAST_WORDS);
-    std::process::abort();
+    // Another thread's call ends soon, or never: then it is in the way of nothing any more.
+    let began = Instant::now();
+    let _guard = loop {
+        match transport.owner.try_messages() {
+            None if began.elapsed() < Duration::from_secs(1) => std::thread::sleep(PAUSES[0]),
+            guard => break guard,
+        }
+    };
+    transport.aborter.abort(1)
 }
 
 /// Writes a text with its NUL, cut to fit.

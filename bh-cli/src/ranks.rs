@@ -1,0 +1,122 @@
+//! What the ranks of a cluster left behind when a program was profiled: a file of each, beside that of the first.
+
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// The counters of one rank.
+pub type Counters = Map<String, Value>;
+
+/// The files of all ranks but the first, in order of ranks.
+fn others(first: &Path) -> Vec<PathBuf> {
+    let file = |rank: usize| PathBuf::from(format!("{}.rank{rank}", first.display()));
+    (1..).map(file).take_while(|file| file.is_file()).collect()
+}
+
+fn damaged(error: &dyn std::fmt::Display, what: &str) -> Error {
+    Error::new(status::FILE, format!("the {what} are damaged: {error}"))
+}
+
+/// The statistics of all ranks, the first one's first.
+pub fn statistics(first: &Path) -> Result<Vec<Counters>> {
+    let missing = |error: std::io::Error| {
+        let text = format!("the program left no statistics ({error}); does it use bh, and does it end normally?");
+        Error::new(status::FILE, text)
+    };
+    let mut ranks = Vec::new();
+    for file in std::iter::once(first.to_path_buf()).chain(others(first)) {
+        let text = std::fs::read_to_string(file).map_err(missing)?;
+        ranks.push(serde_json::from_str(&text).map_err(|error| damaged(&error, "statistics"))?);
+    }
+    Ok(ranks)
+}
+
+/// Puts the events of all ranks into the first one's trace, with the rank as the process, and removes the other files.
+pub fn merge_traces(first: &Path) -> Result<usize> {
+    let others = others(first);
+    if others.is_empty() {
+        return Ok(1);
+    }
+    let failed = |error: std::io::Error| Error::new(status::FILE, format!("{}: {error}", first.display()));
+    let mut events = Vec::new();
+    for (rank, file) in std::iter::once(first).chain(others.iter().map(PathBuf::as_path)).enumerate() {
+        let text = std::fs::read_to_string(file).map_err(failed)?;
+        let mut trace: Value = serde_json::from_str(&text).map_err(|error| damaged(&error, "traces"))?;
+        let name = serde_json::json!({"name": "process_name", "ph": "M", "pid": rank, "args": {"name": format!("rank {rank}")}});
+        events.push(name);
+        for mut event in trace["traceEvents"].as_array_mut().map(std::mem::take).unwrap_or_default() {
+            event["pid"] = Value::from(rank);
+            events.push(event);
+        }
+    }
+    let merged = serde_json::json!({"displayTimeUnit": "ns", "traceEvents": events});
+    std::fs::write(first, merged.to_string()).map_err(failed)?;
+    for file in &others {
+        std::fs::remove_file(file).map_err(failed)?;
+    }
+    Ok(others.len() + 1)
+}
+
+/// A table with a row for each rank: time in the stack below, waiting and packing, what was sent; and how uneven the work is.
+pub fn table(ranks: &[Counters]) -> String {
+    let number = |counters: &Counters, name: &str| counters.get(name).and_then(Value::as_u64).unwrap_or(0) as f64;
+    let mut text = format!(
+        "{:>6} {:>12} {:>12} {:>12} {:>10} {:>12} {:>10}\n",
+        "rank", "compute s", "wait s", "pack s", "messages", "MB", "control"
+    );
+    for (rank, counters) in ranks.iter().enumerate() {
+        let of = |name: &str| number(counters, &format!("cluster.{name}"));
+        text += &format!(
+            "{rank:>6} {:>12.6} {:>12.6} {:>12.6} {:>10} {:>12.3} {:>10}\n",
+            of("compute_ns") * 1e-9,
+            of("wait_ns") * 1e-9,
+            of("pack_ns") * 1e-9,
+            of("messages"),
+            of("bytes") * 1e-6,
+            of("control messages"),
+        );
+    }
+    let times: Vec<f64> = ranks.iter().map(|counters| number(counters, "cluster.compute_ns")).collect();
+    let (most, mean) = (times.iter().copied().fold(0.0, f64::max), times.iter().sum::<f64>() / times.len() as f64);
+    if mean > 0.0 {
+        text += &format!("imbalance: the slowest rank computes {:.2} times as long as the mean\n", most / mean);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_rows_of_one_table() {
+        let rank = |compute: u64| {
+            let value =
+                serde_json::json!({"cluster.compute_ns": compute, "cluster.messages": 3, "cluster.bytes": 2_000_000});
+            value.as_object().unwrap().clone()
+        };
+        let table = table(&[rank(1_000_000_000), rank(3_000_000_000)]);
+        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[1], ["0", "1.000000", "0.000000", "0.000000", "3", "2.000", "0"]);
+        assert_eq!(rows[2][..2], ["1", "3.000000"]);
+        assert!(table.ends_with("1.50 times as long as the mean\n"));
+    }
+
+    #[test]
+    fn traces_of_ranks_become_one() {
+        let first = std::env::temp_dir().join(format!("bh-traces-{}.json", std::process::id()));
+        let second = PathBuf::from(format!("{}.rank1", first.display()));
+        for (file, name) in [(&first, "a"), (&second, "b")] {
+            std::fs::write(file, format!("{{\"traceEvents\":[{{\"name\":\"{name}\",\"pid\":77}}]}}")).unwrap();
+        }
+        assert_eq!(merge_traces(&first).unwrap(), 2);
+        assert!(!second.exists());
+        let merged: Value = serde_json::from_str(&std::fs::read_to_string(&first).unwrap()).unwrap();
+        let events = merged["traceEvents"].as_array().unwrap();
+        let found: Vec<_> =
+            events.iter().map(|event| (event["name"].as_str().unwrap(), event["pid"].as_u64())).collect();
+        assert_eq!(found, [("process_name", Some(0)), ("a", Some(0)), ("process_name", Some(1)), ("b", Some(1))]);
+        std::fs::remove_file(first).unwrap();
+    }
+}

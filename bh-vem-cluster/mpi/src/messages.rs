@@ -1,0 +1,335 @@
+//! Messages through MPI: sending without waiting, looking for what has come, and the end.
+
+use crate::call::{check, communicator, initialise, library};
+use bh_cluster_abi::{OpenOptions, ReleaseFn};
+use mpi::ffi;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// Tags of messages: a whole one; the length of one that comes in parts, and its parts; the end of rank 0's process.
+const WHOLE: c_int = 1;
+const LENGTH: c_int = 2;
+const PART: c_int = 3;
+const END: c_int = 4;
+
+/// The processes that are connected.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub ranks: u32,
+    pub rank: u32,
+    /// The program initialised MPI, and finalises it.
+    pub borrowed: bool,
+    /// Another thread may call MPI at any time.
+    pub multiple: bool,
+    pub library: String,
+}
+
+/// The bytes of a message that leaves.
+pub struct Bytes {
+    data: *const u8,
+    len: usize,
+    owner: *mut c_void,
+    release: Option<ReleaseFn>,
+}
+
+impl Bytes {
+    /// Bytes that live until `release` is called.
+    ///
+    /// # Safety
+    /// `data` must be readable for `len` bytes until then, and `release` work with `owner` on any thread.
+    pub unsafe fn owned(data: *const u8, len: usize, owner: *mut c_void, release: ReleaseFn) -> Bytes {
+        Bytes { data, len, owner, release: Some(release) }
+    }
+
+    /// A number, which is leaked until the message has left.
+    fn number(value: u64) -> Bytes {
+        unsafe extern "C" fn free(owner: *mut c_void) {
+            // SAFETY: made below by `Box::into_raw`.
+            drop(unsafe { Box::from_raw(owner.cast::<u64>()) });
+        }
+        let owner = Box::into_raw(Box::new(value));
+        Bytes { data: owner.cast(), len: 8, owner: owner.cast(), release: Some(free) }
+    }
+
+    fn nothing() -> Bytes {
+        Bytes { data: std::ptr::NonNull::dangling().as_ptr(), len: 0, owner: std::ptr::null_mut(), release: None }
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: promised by whoever made this value.
+            unsafe { release(self.owner) };
+        }
+    }
+}
+
+/// A part that is on its way.
+struct Sending {
+    request: ffi::MPI_Request,
+    /// The message, kept until its parts have left.
+    _bytes: Arc<Bytes>,
+}
+
+/// A message that has come and was not taken yet.
+enum Arriving {
+    Whole { message: ffi::MPI_Message, len: usize },
+    Parts { from: c_int, len: usize },
+}
+
+/// What was found when looking for a message.
+pub enum Found {
+    /// Nothing yet.
+    Nothing,
+    /// A message of so many bytes, to be taken.
+    Message(usize),
+    /// Rank 0's process has ended.
+    End,
+}
+
+/// The connection to the other processes.
+pub struct Messages {
+    comm: ffi::MPI_Comm,
+    world: World,
+    part: usize,
+    sending: Vec<Sending>,
+    arriving: Option<Arriving>,
+    ended: bool,
+}
+
+// SAFETY: handles of MPI and the bytes of messages may be used by any thread, one at a time, as MPI_THREAD_SERIALIZED says.
+unsafe impl Send for Messages {}
+
+impl Messages {
+    /// Initialises MPI unless the program has, and connects.
+    pub fn start(options: &Options) -> Result<Messages, String> {
+        let (borrowed, multiple) = initialise()?;
+        let comm = communicator(options.communicator)?;
+        let (mut ranks, mut rank) = (0, 0);
+        // SAFETY: the communicator is valid.
+        unsafe {
+            check(ffi::MPI_Comm_size(comm, &mut ranks), "MPI_Comm_size")?;
+            check(ffi::MPI_Comm_rank(comm, &mut rank), "MPI_Comm_rank")?;
+        }
+        let world = World { ranks: ranks as u32, rank: rank as u32, borrowed, multiple, library: library() };
+        Ok(Messages { comm, world, part: options.part, sending: Vec::new(), arriving: None, ended: false })
+    }
+
+    /// Number, rank and library.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Sends a message, in parts if it is long.
+    pub fn send(&mut self, to: u32, bytes: Bytes) -> Result<(), String> {
+        let len = bytes.len;
+        if len <= self.part {
+            return self.send_parts(to, bytes, WHOLE);
+        }
+        self.send_parts(to, Bytes::number(len as u64), LENGTH)?;
+        self.send_parts(to, bytes, PART)
+    }
+
+    fn send_parts(&mut self, to: u32, bytes: Bytes, tag: c_int) -> Result<(), String> {
+        let bytes = Arc::new(bytes);
+        let mut first = 0;
+        loop {
+            let length = (bytes.len - first).min(self.part.max(8));
+            // SAFETY: requests are numbers or pointers, which the call sets.
+            let mut request = unsafe { std::mem::zeroed::<ffi::MPI_Request>() };
+            let (what, to, comm) = (ffi_byte(), to as c_int, self.comm);
+            // SAFETY: the bytes are kept until the request is complete.
+            let code = unsafe {
+                let data = bytes.data.add(first).cast();
+                ffi::MPI_Isend(data, length as c_int, what, to, tag, comm, &mut request)
+            };
+            check(code, &format!("sending {length} bytes to rank {to}"))?;
+            self.sending.push(Sending { request, _bytes: Arc::clone(&bytes) });
+            first += length;
+            if first >= bytes.len {
+                return self.progress();
+            }
+        }
+    }
+
+    /// Lets go of what has left.
+    pub fn progress(&mut self) -> Result<(), String> {
+        let mut index = 0;
+        while let Some(sending) = self.sending.get_mut(index) {
+            let mut done = 0;
+            // SAFETY: the request is one that was started and not completed.
+            let code = unsafe { ffi::MPI_Test(&mut sending.request, &mut done, status_ignore()) };
+            check(code, "a send")?;
+            if done != 0 {
+                self.sending.swap_remove(index);
+            } else {
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has all that was sent left?
+    pub fn is_idle(&self) -> bool {
+        self.sending.is_empty()
+    }
+
+    /// Looks for the next message from a rank. Rank 0's end is passed on to those that wait for this rank.
+    pub fn look(&mut self, from: u32) -> Result<Found, String> {
+        if self.ended {
+            return Ok(Found::End);
+        }
+        let mut found = 0;
+        let what = || format!("waiting for rank {from}");
+        // SAFETY: plain values of MPI, filled by the call.
+        let (message, tag, len) = unsafe {
+            let mut message = std::mem::zeroed::<ffi::MPI_Message>();
+            let mut state = std::mem::zeroed::<ffi::MPI_Status>();
+            let (source, tag, comm) = (from as c_int, ffi::RSMPI_ANY_TAG, self.comm);
+            check(ffi::MPI_Improbe(source, tag, comm, &mut found, &mut message, &mut state), &what())?;
+            if found == 0 {
+                self.progress()?;
+                return Ok(Found::Nothing);
+            }
+            let mut count = 0;
+            check(ffi::MPI_Get_count(&state, ffi_byte(), &mut count), "MPI_Get_count")?;
+            (message, state.MPI_TAG, count as usize)
+        };
+        match tag {
+            END => {
+                receive(message, &mut [])?;
+                self.end()?;
+                Ok(Found::End)
+            }
+            LENGTH => {
+                let mut number = [0; 8];
+                receive(message, &mut number)?;
+                let len = u64::from_ne_bytes(number) as usize;
+                self.arriving = Some(Arriving::Parts { from: from as c_int, len });
+                Ok(Found::Message(len))
+            }
+            _ => {
+                self.arriving = Some(Arriving::Whole { message, len });
+                Ok(Found::Message(len))
+            }
+        }
+    }
+
+    /// Copies the message that was found last.
+    pub fn take(&mut self, into: &mut [u8]) -> Result<(), String> {
+        match self.arriving.take() {
+            Some(Arriving::Whole { message, len }) if len == into.len() => receive(message, into),
+            Some(Arriving::Parts { from, len }) if len == into.len() => {
+                for part in into.chunks_mut(self.part.max(8)) {
+                    let (data, count, comm) = (part.as_mut_ptr().cast(), part.len() as c_int, self.comm);
+                    // SAFETY: the part has room for so many bytes.
+                    let code = unsafe { ffi::MPI_Recv(data, count, ffi_byte(), from, PART, comm, status_ignore()) };
+                    check(code, &format!("receiving {count} bytes from rank {from}"))?;
+                }
+                Ok(())
+            }
+            _ => Err("the length of a message is not that which was announced".into()),
+        }
+    }
+
+    /// Waits until all that was sent has left.
+    pub fn flush(&mut self) -> Result<(), String> {
+        while !self.is_idle() {
+            self.progress()?;
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// There will be no more messages: those that wait for this rank hear of it.
+    fn end(&mut self) -> Result<(), String> {
+        self.ended = true;
+        for rank in followers(self.world.rank, self.world.ranks) {
+            self.send_parts(rank, Bytes::nothing(), END)?;
+        }
+        self.flush()
+    }
+
+    /// Tells the others that rank 0 ends, waits until all that was sent has left, and finalises MPI unless the program does.
+    pub fn finish(&mut self) -> Result<(), String> {
+        if self.world.borrowed {
+            return Ok(());
+        }
+        if self.world.rank == 0 {
+            self.end()?;
+        }
+        self.flush()?;
+        // SAFETY: the thread that initialised MPI calls this, and nothing calls MPI after it.
+        check(unsafe { ffi::MPI_Finalize() }, "MPI_Finalize")
+    }
+
+    /// The communicator, to end all processes through it.
+    pub fn aborter(&self) -> Aborter {
+        Aborter { comm: self.comm }
+    }
+}
+
+/// What it takes to end all processes, whoever else calls MPI.
+#[derive(Clone, Copy)]
+pub struct Aborter {
+    comm: ffi::MPI_Comm,
+}
+
+// SAFETY: a handle of MPI, valid in the whole process.
+unsafe impl Send for Aborter {}
+// SAFETY: as above.
+unsafe impl Sync for Aborter {}
+
+impl Aborter {
+    /// Ends all processes; MPI does not return from it.
+    pub fn abort(self, code: i32) -> ! {
+        // SAFETY: MPI is initialised; nothing is expected of it afterwards.
+        unsafe { ffi::MPI_Abort(self.comm, code) };
+        std::process::abort()
+    }
+}
+
+/// [`OpenOptions`], read.
+pub struct Options {
+    communicator: Option<i32>,
+    part: usize,
+}
+
+impl Options {
+    /// Reads the options of the caller.
+    ///
+    /// # Safety
+    /// The communicator must be null or point to a handle.
+    pub unsafe fn read(options: &OpenOptions) -> Options {
+        let longest = c_int::MAX as usize & !7;
+        // SAFETY: promised by the caller.
+        let communicator = unsafe { options.communicator.as_ref() }.copied();
+        Options { communicator, part: options.part_bytes.clamp(8, longest) }
+    }
+}
+
+/// Receives a message that was found.
+fn receive(mut message: ffi::MPI_Message, into: &mut [u8]) -> Result<(), String> {
+    let (data, count) = (into.as_mut_ptr().cast(), into.len() as c_int);
+    // SAFETY: the slice has room for so many bytes, and the message was found and not received yet.
+    check(unsafe { ffi::MPI_Mrecv(data, count, ffi_byte(), &mut message, status_ignore()) }, "receiving a message")
+}
+
+/// "No status wanted".
+fn status_ignore() -> *mut ffi::MPI_Status {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_STATUS_IGNORE }
+}
+
+/// The type of a byte.
+fn ffi_byte() -> ffi::MPI_Datatype {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_UINT8_T }
+}
+
+/// The ranks that a rank passes on to what is for all: a binomial tree whose root is rank 0.
+fn followers(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
+    let bits = if rank == 0 { 31 } else { rank.trailing_zeros() };
+    (0..bits).rev().map(move |bit| rank + (1 << bit)).filter(move |&other| other < ranks)
+}

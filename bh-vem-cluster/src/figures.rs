@@ -1,0 +1,34 @@
+//! The counters of a context: what its ranks of this process sent, and where their time went.
+
+use crate::machine::Machine;
+use bh_core::component::{Counter, Host};
+
+/// Names of the counters.
+const NAMES: [&str; 7] = ["messages", "bytes", "control messages", "control_bytes", "compute_ns", "wait_ns", "pack_ns"];
+
+/// The counters, and what they were told so far.
+pub struct Figures {
+    counters: [Counter; 7],
+    reported: [u64; 7],
+}
+
+impl Figures {
+    /// The counters of a stack.
+    pub fn new(host: &Host) -> Figures {
+        Figures { counters: NAMES.map(|name| host.counter(&format!("cluster.{name}"))), reported: [0; 7] }
+    }
+
+    /// Brings the counters up to date.
+    pub fn report(&mut self, machine: &Machine) {
+        let mut sums = [0; 7];
+        for sent in machine.port.sent() {
+            sums.iter_mut().zip(sent.numbers()).for_each(|(sum, number)| *sum += number);
+        }
+        let spent = machine.spent;
+        sums[4..].copy_from_slice(&[spent.compute, spent.wait, spent.pack]);
+        for (place, sum) in sums.into_iter().enumerate() {
+            self.counters[place].add(sum - self.reported[place]);
+            self.reported[place] = sum;
+        }
+    }
+}

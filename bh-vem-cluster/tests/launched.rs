@@ -1,0 +1,165 @@
+//! The suites on ranks that `mpirun` started, through each MPI that bh was built for: this program starts itself.
+
+use bh_bytecode::Opcode;
+use bh_core::stack::Stack;
+use bh_tests::{conformance, random, stacks};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// The launchers, by the name of bh's library.
+const LAUNCHERS: &[(&str, &str)] = &[("openmpi", "mpirun.openmpi"), ("mpich", "mpirun.mpich")];
+
+/// The longest that ranks may take to end after one of them failed.
+const LAST_WORDS: Duration = Duration::from_secs(30);
+
+/// Runs longer than a sample where everything is asked for.
+fn all() -> bool {
+    std::env::var_os("BH_TEST_ALL").is_some()
+}
+
+/// The launchers whose library is there. What is left out is said.
+fn launchers() -> Vec<(&'static str, &'static str)> {
+    let there = |name: &str| stacks::libraries().join(format!("libbh_cluster_{name}.so")).is_file();
+    for (name, _) in LAUNCHERS.iter().filter(|(name, _)| !there(name)) {
+        eprintln!("bh was built without a cluster library for {name}: left out");
+    }
+    LAUNCHERS.iter().copied().filter(|(name, _)| there(name)).collect()
+}
+
+/// A command line of this program's tests, on so many ranks.
+fn launch((name, launcher): (&str, &str), ranks: usize, test: &str, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(launcher);
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    if name == "openmpi" {
+        command.args(["--oversubscribe", "--bind-to", "none"]);
+    }
+    command.args(["-n", &ranks.to_string()]).arg(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.envs(variables.iter().copied());
+    command.output().unwrap_or_else(|error| panic!("{launcher}: {error}"))
+}
+
+fn said(output: &Output) -> String {
+    format!(
+        "{}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// A cluster of the ranks that were started, on which arrays of more than `small` bytes are split.
+fn cluster(small: u64, more: &str) -> Stack {
+    let text = format!(
+        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nsmall_bytes = {small}\n{more}\n"
+    );
+    let config = stacks::from_text("cluster.toml", &text).unwrap();
+    Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ranks_of(stack: &mut Stack) -> usize {
+    stack.message("cluster traffic").unwrap().lines().count()
+}
+
+#[test]
+#[ignore = "run on ranks by the tests below"]
+fn suites_of_a_rank() {
+    let variable = |name: &str| std::env::var(name).unwrap().parse::<usize>().unwrap();
+    let (ranks, step, programs) = (variable("TEST_RANKS"), variable("TEST_STEP"), variable("TEST_PROGRAMS") as u64);
+    let mut stack = cluster(16, "part_bytes = 64");
+    assert_eq!(ranks_of(&mut stack), ranks);
+    let summary = conformance::run_sample(&mut stack, Opcode::ALL, step, &mut |_| {});
+    let shown: Vec<&str> = summary.failures.iter().take(10).map(String::as_str).collect();
+    assert!(summary.passed(), "{ranks} ranks: {summary}\n{}", shown.join("\n"));
+    assert_eq!(summary.unsupported, 0, "{ranks} ranks: {summary}");
+    // Two contexts at a time, with settings of their own.
+    let mut stacks = [stack, cluster(0, "overlap_rows = 0")];
+    for seed in 0..programs {
+        if let Err(error) = random::check_seed(&mut stacks, seed) {
+            panic!("{error}");
+        }
+    }
+    for stack in &mut stacks {
+        assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+    }
+    println!("{ranks} ranks: {summary}, {programs} random programs");
+}
+
+#[test]
+fn suites_on_ranks_equal_the_oracle() {
+    let (step, programs) = if all() { ("1", "3000") } else { ("40", "60") };
+    for launcher in launchers() {
+        for ranks in 1..=4 {
+            let count = ranks.to_string();
+            let variables = [("TEST_RANKS", count.as_str()), ("TEST_STEP", step), ("TEST_PROGRAMS", programs)];
+            let output = launch(launcher, ranks, "suites_of_a_rank", &variables);
+            assert!(output.status.success(), "{} ranks with {}: {}", ranks, launcher.0, said(&output));
+            let count = String::from_utf8_lossy(&output.stdout).matches("random programs").count();
+            // One rank alone is the same program as without a cluster, and each of several would be.
+            assert_eq!(count, 1, "{} ranks with {}: {}", ranks, launcher.0, said(&output));
+        }
+    }
+}
+
+#[test]
+#[ignore = "run on ranks by the tests below"]
+fn a_rank_that_fails() {
+    let rank = bh_core::launcher::Launcher::find().unwrap().rank;
+    match std::env::var("TEST_FAULT").unwrap().as_str() {
+        // One rank has other settings than the rest.
+        "settings" => drop(cluster(if rank == 2 { 32 } else { 16 }, "")),
+        // A rank is killed while the others wait for it.
+        "killed" => {
+            if rank == 1 {
+                std::thread::spawn(|| {
+                    std::thread::sleep(Duration::from_millis(1500));
+                    // SAFETY: ends this process.
+                    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+                });
+            }
+            let mut stacks = [cluster(16, "")];
+            for seed in 0..u64::MAX {
+                random::check_seed(&mut stacks, seed).unwrap();
+            }
+        }
+        "code" => {
+            let _stack = cluster(16, "");
+            std::process::exit(7);
+        }
+        other => panic!("fault '{other}'"),
+    }
+}
+
+#[test]
+fn ranks_end_together_when_one_fails() {
+    let faults = [("settings", "the ranks differ"), ("killed", "9"), ("code", "")];
+    for launcher in launchers() {
+        for (fault, message) in faults {
+            let begin = Instant::now();
+            let output = launch(launcher, 3, "a_rank_that_fails", &[("TEST_FAULT", fault)]);
+            let said = said(&output);
+            assert!(!output.status.success(), "{fault} with {}: {said}", launcher.0);
+            assert!(begin.elapsed() < LAST_WORDS, "{fault} with {}: {said}", launcher.0);
+            assert!(said.contains(message), "{fault} with {}: {said}", launcher.0);
+            if fault == "code" {
+                assert_eq!(output.status.code(), Some(7), "{}: {said}", launcher.0);
+            }
+        }
+    }
+}
+
+/// The launcher of another MPI than the library's starts processes that find themselves alone.
+#[test]
+fn the_wrong_launcher_is_named() {
+    let [first, second] = match launchers()[..] {
+        [first, second] => [first, second],
+        _ => return,
+    };
+    for (launcher, other) in [(first, second), (second, first)] {
+        let variables = [("TEST_FAULT", "code"), ("BH_CLUSTER_TRANSPORT", other.0)];
+        let output = launch(launcher, 2, "a_rank_that_fails", &variables);
+        let said = said(&output);
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains("wrong mpirun"), "{said}");
+    }
+}

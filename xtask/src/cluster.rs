@@ -1,0 +1,125 @@
+//! The libraries that connect the ranks of a cluster: one for each MPI that is there, each with a target directory of its own.
+
+use crate::command::{Failure, Outcome, cargo, output, root, run, target};
+use crate::install::{self, copy};
+use crate::packages::{ensure, exists};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An implementation of MPI.
+pub struct Mpi {
+    /// As in the name of bh's library for it.
+    pub name: &'static str,
+    /// Its compilers: Debian's, and what others call it.
+    compilers: [&'static str; 2],
+    /// Programs and files that building and testing need, with the Debian packages that have them.
+    packages: &'static [(&'static str, &'static str)],
+}
+
+/// Those that bh has a library for.
+pub const IMPLEMENTATIONS: &[Mpi] = &[
+    Mpi {
+        name: "openmpi",
+        compilers: ["mpicc.openmpi", "mpicc"],
+        packages: &[("mpicc.openmpi", "libopenmpi-dev"), ("mpirun.openmpi", "openmpi-bin")],
+    },
+    Mpi {
+        name: "mpich",
+        compilers: ["mpicc.mpich", "mpicc"],
+        packages: &[("mpicc.mpich", "libmpich-dev"), ("mpirun.mpich", "mpich")],
+    },
+];
+
+/// The Debian package of libclang, which the bindings to MPI are made with.
+const LIBCLANG: &str = "libclang-14-dev";
+
+impl Mpi {
+    /// The compiler for it, if it is there.
+    fn compiler(&self) -> Option<&'static str> {
+        let [debian, plain] = self.compilers;
+        if exists(debian) {
+            return Some(debian);
+        }
+        let line = output(Command::new(plain).arg("-show")).unwrap_or_default();
+        let mark = if self.name == "openmpi" { "openmpi" } else { "mpich" };
+        (exists(plain) && (line.contains(mark) || line.contains(&format!("-l{}", &mark[..4])))).then_some(plain)
+    }
+
+    /// The file of bh's library for it.
+    fn library(&self) -> String {
+        format!("libbh_cluster_{}.so", self.name)
+    }
+
+    /// Builds the library, or says why not.
+    fn build(&self) -> Result<PathBuf, String> {
+        let compiler = self.compiler().ok_or(format!("its compiler is not there (Debian: {})", self.packages[0].1))?;
+        if !has_libclang() {
+            return Err(format!("libclang is not there (Debian: {LIBCLANG})"));
+        }
+        let directory = target().join(self.name);
+        let mut command = cargo();
+        command.args(["build", "--release", "--locked", "--target-dir"]).arg(&directory);
+        command.current_dir(root().join("bh-vem-cluster/mpi")).env("MPICC", compiler);
+        run(&mut command).map_err(|failure| failure.to_string())?;
+        Ok(directory.join("release/libbh_cluster_mpi.so"))
+    }
+}
+
+/// Is a libclang where the bindings' generator looks for it?
+fn has_libclang() -> bool {
+    let holds = |directory: &Path| {
+        std::fs::read_dir(directory).is_ok_and(|entries| {
+            entries.flatten().any(|entry| {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                name.starts_with("libclang.so") || name.starts_with("libclang-")
+            })
+        })
+    };
+    if let Some(directory) = std::env::var_os("LIBCLANG_PATH") {
+        return exists(&directory.to_string_lossy());
+    }
+    let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let versions = versions.map(|entry| entry.path()).filter(|path| path.to_string_lossy().contains("/llvm"));
+    let system =
+        ["/usr/lib64", "/usr/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"].map(PathBuf::from);
+    versions.map(|path| path.join("lib")).chain(system).any(|directory| holds(&directory))
+}
+
+/// Installs what the libraries and their tests need, as far as we may; what is missing is said when they are built.
+pub fn ensure_packages() {
+    for mpi in IMPLEMENTATIONS {
+        // A failure is told of below, when the library is left out.
+        let _ = ensure(mpi.packages);
+    }
+    if !has_libclang() {
+        let _ = ensure(&[("/usr/lib/llvm-14/lib/libclang.so", LIBCLANG)]);
+    }
+}
+
+/// Builds the libraries that can be built here into `directory`, and says which are left out and why.
+pub fn build_into(directory: &Path) -> Outcome {
+    for mpi in IMPLEMENTATIONS {
+        match mpi.build() {
+            Ok(file) => copy(&file, &directory.join(mpi.library()))?,
+            Err(reason) => eprintln!("xtask: the cluster library for {} is left out: {reason}", mpi.name),
+        }
+    }
+    Ok(())
+}
+
+/// Runs the command line `build [--profile NAME]`: all that is installed, and the libraries for MPI beside it.
+pub fn run_build(arguments: &[String]) -> Outcome {
+    let profile = crate::command::option(arguments, "--profile")?.unwrap_or("release");
+    let built = install::build(profile, &install::libraries())?;
+    build_into(&built)?;
+    println!("built into {}", built.display());
+    Ok(())
+}
+
+/// What `bench cluster` measures is scripted for machines that have an installed bh only.
+pub fn bench(prefix: &Path, arguments: &[String]) -> Outcome {
+    if !IMPLEMENTATIONS.iter().any(|mpi| prefix.join("lib/bh").join(mpi.library()).exists()) {
+        return Err(Failure("bench cluster needs an MPI".into()));
+    }
+    run(Command::new("python3").arg(root().join("benches/cluster.py")).arg("--prefix").arg(prefix).args(arguments))
+}
