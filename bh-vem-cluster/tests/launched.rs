@@ -123,7 +123,9 @@ fn a_rank_that_fails() {
             }
         }
         "code" => {
-            let _stack = cluster(16, "");
+            let transport =
+                std::env::var("TEST_TRANSPORT").map_or(String::new(), |name| format!("transport = '{name}'"));
+            let _stack = cluster(16, &transport);
             std::process::exit(7);
         }
         other => panic!("fault '{other}'"),
@@ -156,7 +158,7 @@ fn the_wrong_launcher_is_named() {
         _ => return,
     };
     for (launcher, other) in [(first, second), (second, first)] {
-        let variables = [("TEST_FAULT", "code"), ("BH_CLUSTER_TRANSPORT", other.0)];
+        let variables = [("TEST_FAULT", "code"), ("TEST_TRANSPORT", other.0)];
         let output = launch(launcher, 2, "a_rank_that_fails", &variables);
         let said = said(&output);
         assert!(!output.status.success(), "{said}");
