@@ -165,8 +165,58 @@ fn cut(view: &View, dim: usize, start: i64, step: i64, count: i64) -> PyResult<V
     View::new(first, &shape[..rank], &stride[..rank]).map_err(wrong)
 }
 
+/// The window on one element: with a tuple of indices, or the index of an element in C order.
+fn window(array: &Array, indices: &Bound<'_, PyTuple>) -> PyResult<View> {
+    let (view, rank) = (&array.view, array.view.rank());
+    let only = if indices.len() == 1 { Some(indices.get_item(0)?) } else { None };
+    let nested = only.as_ref().and_then(|only| only.cast::<PyTuple>().ok());
+    let flat = only.as_ref().filter(|_| nested.is_none());
+    let mut at = view.start();
+    if let Some(flat) = flat {
+        let (size, given) = (array.len(), flat.extract::<i64>()?);
+        let mut index = if given < 0 { given.saturating_add(size) } else { given };
+        if !(0..size).contains(&index) {
+            let text = format!("index {given} is out of bounds for size {size}");
+            return Err(PyIndexError::new_err(text));
+        }
+        for (extent, stride) in view.shape().iter().zip(view.stride()).rev() {
+            at += index % extent * stride;
+            index /= extent;
+        }
+        return View::new(at, &[], &[]).map_err(wrong);
+    }
+    let indices = nested.unwrap_or(indices);
+    if indices.len() != rank {
+        return Err(pyo3::exceptions::PyValueError::new_err("incorrect number of indices for array"));
+    }
+    for (axis, (index, (extent, stride))) in indices.iter().zip(view.shape().iter().zip(view.stride())).enumerate() {
+        let given = index.extract::<i64>()?;
+        let index = if given < 0 { given.saturating_add(*extent) } else { given };
+        if !(0..*extent).contains(&index) {
+            let text = format!("index {given} is out of bounds for axis {axis} with size {extent}");
+            return Err(PyIndexError::new_err(text));
+        }
+        at += index * stride;
+    }
+    View::new(at, &[], &[]).map_err(wrong)
+}
+
 #[pymethods]
 impl Array {
+    /// An element as a Python number: the only one, the one with an index in C order, or with an index for each dimension.
+    #[pyo3(signature = (*args))]
+    fn item(slf: &Bound<'_, Self>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let this = slf.borrow();
+        if args.is_empty() {
+            return crate::transfer::item(py, &this);
+        }
+        let (view, recorder) = (window(&this, args)?, &this.context.recorder);
+        let id = recorder.derive(this.id, |_| Ok(view)).map_err(exception)?;
+        let element = Array::result(Arc::clone(&this.context), id, this.dtype, view);
+        crate::transfer::item(py, &element)
+    }
+
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let view = slf.borrow().view;

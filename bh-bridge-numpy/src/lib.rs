@@ -4,6 +4,7 @@
 //! and out. Everything that composes them is Python (`python/bh`).
 
 mod array;
+mod buffer;
 mod context;
 mod error;
 mod index;
@@ -29,5 +30,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     index::register(module)?;
     record::register(module)?;
     transfer::register(module)?;
+    buffer::register(module)?;
     location::register(module)
 }

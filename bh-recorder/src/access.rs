@@ -1,26 +1,24 @@
-//! Access to data: reading, writing, mapping, adopting and pinning.
+//! Access to data: reading, writing and mapping.
 
 use super::data::{Data, Place, dense_stride, element_address};
 use super::executor::Executor;
 use super::patience::Patience;
 use super::state::{Followup, State};
 use super::{ArrayId, Recorder, SendPtr};
-use bh_bytecode::view::element_count;
-use bh_bytecode::{Base, Constant, DType, View, base_flags};
-use bh_core::abi::{ReleaseFn, access, status};
+use bh_bytecode::{Base, Constant, View};
+use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 use std::borrow::Cow;
-use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard};
 
 /// An array of so many bytes that gets memory waits until as much that is given up is free.
 const ROOM: u64 = 1 << 20;
 
 /// A base that is being accessed: kept alive by a handle of its own.
-struct Held {
-    handle: ArrayId,
-    base: Base,
-    view: View,
+pub(super) struct Held {
+    pub(super) handle: ArrayId,
+    pub(super) base: Base,
+    pub(super) view: View,
     executor: Arc<Executor>,
     /// Only values that are there are looked at.
     reads: bool,
@@ -175,94 +173,16 @@ impl Recorder {
         executor.access(base.id, |data| data.unmap(&base))
     }
 
-    /// Makes an array of the caller's memory, without a copy. `release` is called when bh no longer uses the memory; it must
-    /// not call bh. While it is adopted, the caller looks at the memory only between `map` and `unmap`.
-    ///
-    /// # Safety
-    /// `data` must hold the elements of `shape` in C order and stay valid until `release` is called.
-    pub unsafe fn adopt(
-        &self,
-        dtype: DType,
-        shape: &[i64],
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<ArrayId> {
-        if data.is_null() {
-            return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
-        }
-        if !data.addr().is_multiple_of(dtype.size().min(8)) {
-            let text = format!("adopt: address {data:p} is not aligned for elements of type {}", dtype.name());
-            return Err(Error::new(status::ARGUMENT, text));
-        }
-        if element_count(shape) == Some(0) {
-            return Err(Error::new(status::ARGUMENT, "adopt: an array without elements has no memory to adopt"));
-        }
-        let array = self.empty(dtype, shape)?;
-        let mut state = self.state();
+    /// Are the array's elements there, so that reading them waits for nothing?
+    pub fn is_ready(&self, array: ArrayId) -> Result<bool> {
+        let state = self.state();
         let handle = state.find(array)?;
-        let executor = state.executor()?;
-        let place = state.handles.at(handle).base;
-        let entry = state.bases.at_mut(place);
-        entry.base.flags |= base_flags::PINNED;
-        entry.pins = 1;
-        state.hint_rows(handle);
-        let base = state.bases.at(place).base;
-        executor.note_access(base.id);
-        drop(state);
-        let (data, argument) = (SendPtr(data), SendPtr(argument.cast()));
-        let adopted = executor.access(base.id, |stack| {
-            // SAFETY: promised by the caller.
-            unsafe { stack.adopt(&base, data.get(), release, argument.get().cast()) }
-        });
-        let mut state = self.state();
-        let handle = state.find(array)?;
-        match adopted {
-            Ok(()) => {
-                let place = state.handles.at(handle).base;
-                state.bases.at_mut(place).known = true;
-                Ok(array)
-            }
-            Err(error) => {
-                state.release(handle);
-                Err(error)
-            }
-        }
-    }
-
-    /// Forbids (or allows again) that the array's memory moves. `exported`: the user may look at it and change it between
-    /// any two calls. Counted. From now on, each operation on it completes before it returns.
-    pub fn pin(&self, array: ArrayId, pinned: bool, exported: bool) -> Result<()> {
-        let held = self.hold(array, access::WRITE)?;
-        let base = held.base;
-        let result = self.with_data(&held, &mut Patience::endless(), |data| data.pin(&base, pinned));
-        let mut state = self.state();
-        let handle = state.find(held.handle)?;
-        let place = state.handles.at(handle).base;
-        let entry = state.bases.at_mut(place);
-        let result = match result {
-            Ok(()) if pinned => {
-                entry.pins += 1;
-                entry.known = true;
-                entry.exported |= exported;
-                Ok(())
-            }
-            Ok(()) if entry.pins == 0 => Err(Error::new(status::ARGUMENT, "unpin: the array is not pinned")),
-            Ok(()) => {
-                entry.pins -= 1;
-                entry.exported &= entry.pins > 0;
-                Ok(())
-            }
-            error => error,
-        };
-        let flag = if entry.pins > 0 { base_flags::PINNED } else { 0 };
-        entry.base.flags = entry.base.flags & !base_flags::PINNED | flag;
-        state.release(handle);
-        result
+        let entry = state.bases.at(state.handles.at(handle).base);
+        Ok(entry.known && state.executor()?.has_completed(entry.written))
     }
 
     /// Hands over what the access needs, and keeps the base alive meanwhile.
-    fn hold(&self, array: ArrayId, mode: u32) -> Result<Held> {
+    pub(super) fn hold(&self, array: ArrayId, mode: u32) -> Result<Held> {
         let mut state = self.state();
         let handle = state.find(array)?;
         let entry = state.handles.at(handle);
@@ -299,7 +219,7 @@ impl Recorder {
     }
 
     /// Calls the stack about the data of a held base, once what the access needs is done and its failures are reported.
-    fn with_data<R: Send>(
+    pub(super) fn with_data<R: Send>(
         &self,
         held: &Held,
         patience: &mut Patience<'_>,
@@ -355,7 +275,7 @@ impl Recorder {
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 
-    fn let_go(&self, held: Held) {
+    pub(super) fn let_go(&self, held: Held) {
         let mut state = self.state();
         if let Ok(handle) = state.find(held.handle) {
             state.release(handle);

@@ -2,7 +2,7 @@
 
 use super::data::{Data, Place, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Adoption, Capabilities, HostMemory, ReleaseFn, adopt, memory};
+use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, ReleaseFn, memory};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
 use bh_core::stack::{SharedTop, Stack};
@@ -65,13 +65,22 @@ impl Data for Stack {
     unsafe fn adopt(
         &mut self,
         base: &Base,
+        mode: u32,
         data: *mut u8,
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<()> {
         // SAFETY: promised by the caller.
-        let adoption = unsafe { Adoption::new(data.cast(), adopt::SHARED, memory::HOST, release, argument) };
+        let adoption = unsafe { Adoption::new(data.cast(), mode, memory::HOST, release, argument) };
         Stack::adopt(self, base, &adoption)
+    }
+
+    fn export(&mut self, base: &Base, mode: u32) -> Result<Export> {
+        Stack::export_data(self, base, &ExportRequest::new(mode, memory::HOST))
+    }
+
+    fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {
+        Stack::end_export(self, base, token)
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
@@ -110,13 +119,22 @@ impl Data for Concurrent {
     unsafe fn adopt(
         &mut self,
         base: &Base,
+        mode: u32,
         data: *mut u8,
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<()> {
         // SAFETY: promised by the caller.
-        let adoption = unsafe { Adoption::new(data.cast(), adopt::SHARED, memory::HOST, release, argument) };
+        let adoption = unsafe { Adoption::new(data.cast(), mode, memory::HOST, release, argument) };
         self.0.adopt(base, &adoption)
+    }
+
+    fn export(&mut self, base: &Base, mode: u32) -> Result<Export> {
+        self.0.export_data(base, &ExportRequest::new(mode, memory::HOST))
+    }
+
+    fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {
+        self.0.end_export(base, token)
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Calls about the data of bases, as the recorder makes them.
 
 use bh_bytecode::{Base, View};
-use bh_core::abi::{ReleaseFn, access};
-use bh_core::error::Result;
+use bh_core::abi::{Export, ReleaseFn, access, status};
+use bh_core::error::{Error, Result};
 use bh_core::strided::{self, Side};
 use std::ffi::c_void;
 
@@ -23,17 +23,28 @@ pub trait Data {
     /// Ends a `map`.
     fn unmap(&mut self, base: &Base) -> Result<()>;
 
-    /// Takes the caller's memory as the base's data.
+    /// Takes the caller's memory as the base's data, in a mode of [`bh_core::abi::adopt`].
     ///
     /// # Safety
     /// `data` must hold the whole base and stay valid until `release` is called.
     unsafe fn adopt(
         &mut self,
         base: &Base,
+        mode: u32,
         data: *mut u8,
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<()>;
+
+    /// Lends the base's data for reading, in a mode of [`bh_core::abi::export`], until `end_export`.
+    fn export(&mut self, _base: &Base, _mode: u32) -> Result<Export> {
+        Err(Error::new(status::UNSUPPORTED, "the stack lends no data"))
+    }
+
+    /// Ends an `export`, by its token.
+    fn end_export(&mut self, _base: &Base, _token: u64) -> Result<()> {
+        Err(Error::new(status::UNSUPPORTED, "the stack lends no data"))
+    }
 
     /// Forbids or allows moving the base's host memory.
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()>;

@@ -12,7 +12,8 @@
 //!   place in the user's program: file and line, or a number that only the bridge understands ([`Location::token`]), which
 //!   is looked up ([`Recorder::set_resolver`]) when an error has to name it, and never before.
 //! * **Views**: [`Recorder::derive`], [`Recorder::reshape`], [`Recorder::duplicate`]. They record nothing.
-//! * **Data**: [`Recorder::read`], [`Recorder::write`], [`Recorder::map`], [`Recorder::adopt`], [`Recorder::pin`]. They wait
+//! * **Data**: [`Recorder::read`], [`Recorder::write`], [`Recorder::map`], [`Recorder::lend_with`], [`Recorder::adopt`],
+//!   [`Recorder::donate`], [`Recorder::pin`]. They wait
 //!   for what the array needs and, where the stack allows it, for nothing else: neither for a batch that runs meanwhile nor
 //!   for one under construction.
 //! * **Freeing**: [`Recorder::free`] may run a small batch. Destructors and garbage collectors use
@@ -45,6 +46,7 @@ mod inside;
 mod intern;
 mod later;
 mod location;
+mod memory;
 mod operate;
 mod order;
 mod patience;
@@ -65,6 +67,7 @@ pub use check::result_type;
 pub use data::{Data, Place, SharedData};
 pub use inside::Inside;
 pub use location::Location;
+pub use memory::Lent;
 pub use patience::Patience;
 pub use record::Input;
 

@@ -227,7 +227,7 @@ def _through_host(name):
 
     def make(*args, **kwargs):
         kwargs.pop("like", None)
-        return _fallback.lift(function(*_fallback.lower(args), **_fallback.lower(kwargs)))
+        return _fallback.taken(function, _fallback.lower(args), _fallback.lower(kwargs))
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = function.__doc__

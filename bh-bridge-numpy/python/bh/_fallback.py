@@ -6,6 +6,7 @@ counted, and warned of once for each place that calls it; `BH_FALLBACK` is `warn
 
 import functools
 import os
+import sys
 import warnings
 from collections import Counter
 
@@ -62,14 +63,33 @@ def from_host(array, code, stack=None):
     return _native.copy_buffer(array.reshape(1), code, stack, True)
 
 
+# Memory of this size is taken over rather than copied.
+_LARGE = 1 << 16
+
+# How many references there are to an array that only `taken` knows, where they are counted.
+_fresh_references = None
+
+
+def _is_fresh(array):
+    """Is the array, on its way from `taken`, the only user of its memory?"""
+    global _fresh_references
+    references, flags = sys.getrefcount(array), array.flags
+    if _fresh_references is None:
+        _fresh_references = references
+    large = array.nbytes >= _LARGE and array.dtype in CODE and array.ndim <= 16
+    return large and references <= _fresh_references and flags.owndata and flags.c_contiguous and flags.writeable
+
+
 def overwrite(array, source):
     """Overwrites an array with the elements of a NumPy array of the same type and shape."""
     _native.write_buffer(array, source if source.ndim else source.reshape(1))
 
 
-def from_numpy(array):
-    """A copy of a NumPy array, or the array itself if bh lacks its type."""
+def from_numpy(array, new=False):
+    """A copy of a NumPy array, or the array itself if bh lacks its type; `new`: its memory may be taken over."""
     code = CODE.get(array.dtype)
+    if new and _is_fresh(array):
+        return _native.donate_buffer(array, code)
     if code is None or array.ndim > 16:
         return array
     return from_host(array, code)
@@ -92,14 +112,23 @@ def lower(value):
 
 def lift(value):
     """The value with all of NumPy's arrays in it replaced by bh's."""
-    if isinstance(value, np.ndarray):
-        return from_numpy(value) if type(value) is np.ndarray else value
     kind = type(value)
+    if isinstance(value, np.ndarray):
+        return from_numpy(value) if kind is np.ndarray else value
     if kind is tuple or kind is list:
         return kind(lift(part) for part in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind(*(lift(part) for part in value))
     return value
+
+
+def taken(function, args, kwargs):
+    """What a function of NumPy returns, as bh's; the memory of a new array is taken over."""
+    if _fresh_references is None and function is not np.empty:
+        # A first array, which surely is new, tells how many references such a one has.
+        taken(np.empty, (1,), {})
+    value = function(*args, **kwargs)
+    return from_numpy(value, True) if type(value) is np.ndarray else lift(value)
 
 
 def holds_array(value):
@@ -135,9 +164,9 @@ def call(function, args, kwargs, name=None, reason=""):
     out = kwargs.get("out")
     out = None if out is ... else out
     lowered = lower(kwargs)
-    result = function(*lower(args), **lowered)
     if out is None:
-        return lift(result)
+        return taken(function, lower(args), lowered)
+    result = function(*lower(args), **lowered)
     outs = out if isinstance(out, tuple) else (out,)
     targets = lowered["out"] if isinstance(out, tuple) else (lowered["out"],)
     for target, source in zip(outs, targets):

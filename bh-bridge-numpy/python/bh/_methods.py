@@ -45,17 +45,6 @@ del ndarray.astype_
 
 
 @method
-def item(self, *args):
-    """An element as a Python number."""
-    if not args and self.size != 1:
-        raise ValueError("can only convert an array of size 1 to a Python scalar")
-    if args:
-        key = args if len(args) > 1 else args[0]
-        self = self[key] if type(key) is tuple else self.reshape(-1)[key]
-    return _native.item_of(self)
-
-
-@method
 def tolist(self):
     """The elements as nested lists of Python numbers."""
     return to_numpy(self).tolist()
@@ -255,19 +244,21 @@ def _unpickle(value, scalar=False):
 
 @method
 def __array__(self, dtype=None, copy=None):
-    if copy is False:
+    value = to_numpy(self) if copy or self._scalar else np.asarray(memoryview(self))
+    converted = value if dtype is None else value.astype(dtype, copy=False)
+    if copy is False and converted is not value:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
-    value = to_numpy(self)
-    return value if dtype is None else value.astype(dtype, copy=False)
+    return converted
 
 
 @method
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    if copy is False:
-        raise BufferError("the elements leave the stack as a copy only")
-    value = to_numpy(self)
-    if not self._writeable:
-        value.flags.writeable = False
+    if stream is not None:
+        raise ValueError("arrays on the host have no streams")
+    value = to_numpy(self) if copy else np.asarray(memoryview(self))
+    if not value.flags.writeable and (max_version is None or max_version[0] < 1):
+        # Consumers of the first versions cannot be told that the memory is read-only.
+        value = value.copy()
     return value.__dlpack__(max_version=max_version, dl_device=dl_device)
 
 
@@ -318,7 +309,7 @@ ndarray.real = property(
 ndarray.imag = property(
     lambda self: _functions.imag(self), lambda self, value: _functions.set_part(self, value, "imag")
 )
-ndarray.data = property(lambda self: to_numpy(self).data, doc="A snapshot of the elements as a buffer.")
+ndarray.data = property(memoryview, doc="The elements as a buffer.")
 
 
 ndarray.flags = property(Flags)

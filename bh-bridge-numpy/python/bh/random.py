@@ -20,11 +20,11 @@ def _lifted(function):
     @functools.wraps(function)
     def draw(*args, **kwargs):
         out = kwargs.get("out")
+        if out is None:
+            return _fallback.taken(function, _fallback.lower(args), _fallback.lower(kwargs))
         result = function(*_fallback.lower(args), **_fallback.lower(kwargs))
-        if out is not None and isinstance(result, np.ndarray):
-            out[...] = result
-            return out
-        return _fallback.lift(result)
+        out[...] = result
+        return out
 
     return draw
 

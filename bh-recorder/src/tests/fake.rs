@@ -3,7 +3,7 @@
 use crate::{Backend, Data, SharedData, lock};
 use bh_bytecode::interp::{self, Memory};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode, View, base_flags, validate};
-use bh_core::abi::{Capabilities, ReleaseFn, access, status};
+use bh_core::abi::{Capabilities, ReleaseFn, access, adopt, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -232,11 +232,12 @@ impl Data for Access {
     unsafe fn adopt(
         &mut self,
         base: &Base,
+        mode: u32,
         data: *mut u8,
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<()> {
-        assert!(base.has(base_flags::PINNED));
+        assert_eq!(base.has(base_flags::PINNED), mode == adopt::SHARED);
         let mut store = lock(&self.store);
         store.memory.insert(base.id, vec![0; base.bytes() as usize]);
         store.adopted.insert(base.id, (data as usize, release, argument as usize));
@@ -260,12 +261,13 @@ impl Data for Fake {
     unsafe fn adopt(
         &mut self,
         base: &Base,
+        mode: u32,
         data: *mut u8,
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<()> {
         // SAFETY: promised by the caller.
-        unsafe { self.access.adopt(base, data, release, argument) }
+        unsafe { self.access.adopt(base, mode, data, release, argument) }
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {

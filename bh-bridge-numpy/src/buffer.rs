@@ -1,0 +1,255 @@
+//! Memory shared with other libraries: arrays as buffers of Python, and buffers of Python given to bh.
+
+use crate::array::Array;
+use crate::context::{self, Context};
+use crate::error::{exception, waiting};
+use bh_bytecode::{DType, View};
+use bh_core::abi::access;
+use bh_recorder::{ArrayId, Lent};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(donate_buffer, module)?)
+}
+
+/// What a buffer that was given out needs until it is given back.
+struct Exported {
+    context: Arc<Context>,
+    /// Extents, then strides in bytes.
+    layout: Box<[ffi::Py_ssize_t]>,
+    hold: Hold,
+}
+
+/// What keeps the memory where it is.
+enum Hold {
+    /// Nothing: there are no elements.
+    Empty,
+    /// The array's own memory, which both sides write to.
+    Pinned(ArrayId),
+    /// The elements as they were; writers leave them alone.
+    Lent(Lent),
+}
+
+// SAFETY: the address in it is used by nobody, only kept.
+unsafe impl Send for Exported {}
+
+/// The element type in the language of the module `struct`, as NumPy writes it.
+fn format(dtype: DType) -> &'static CStr {
+    match dtype {
+        DType::Bool => c"?",
+        DType::I8 => c"b",
+        DType::I16 => c"h",
+        DType::I32 => c"i",
+        DType::I64 => c"l",
+        DType::U8 => c"B",
+        DType::U16 => c"H",
+        DType::U32 => c"I",
+        DType::U64 => c"L",
+        DType::F32 => c"f",
+        DType::F64 => c"d",
+        DType::C64 => c"Zf",
+        DType::C128 => c"Zd",
+    }
+}
+
+/// Holds the elements in memory: the array's own if others may write to it, else as they are now.
+fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold)> {
+    let (recorder, id) = (&array.context.recorder, array.id);
+    if array.len() == 0 {
+        return Ok((std::ptr::dangling_mut::<u128>().cast(), Hold::Empty));
+    }
+    if array.scalar || !array.writeable {
+        let mut found = None;
+        waiting(py, |patience| {
+            found = Some(Held(recorder.lend_with(id, patience)?));
+            Ok(())
+        })?;
+        let Some(Held(lent)) = found else { return Err(PyBufferError::new_err("nothing was lent")) };
+        return Ok((lent.data, Hold::Lent(lent)));
+    }
+    // The wait for the elements can be interrupted, and the calls after it then wait for nothing.
+    waiting(py, |patience| recorder.sync_with(patience))?;
+    let pin = || {
+        let own = recorder.duplicate(id)?;
+        let mapped = recorder.pin(own, true, true).and_then(|()| {
+            let address = recorder.map(own, access::READ)?;
+            recorder.unmap(own)?;
+            Ok(Address(address))
+        });
+        if mapped.is_err() {
+            recorder.free_later(own);
+        }
+        Ok((mapped?, own))
+    };
+    let (Address(address), own) = py.detach(pin).map_err(exception)?;
+    Ok((address, Hold::Pinned(own)))
+}
+
+/// An address on its way back from a call without the interpreter's lock.
+struct Address(*mut u8);
+
+// SAFETY: nobody looks at the memory on the way.
+unsafe impl Send for Address {}
+
+struct Held(Lent);
+
+// SAFETY: as above.
+unsafe impl Send for Held {}
+
+impl Drop for Exported {
+    fn drop(&mut self) {
+        let recorder = &self.context.recorder;
+        // Both fail only after a shutdown, which has given everything back.
+        match &self.hold {
+            Hold::Empty => (),
+            Hold::Lent(lent) => drop(recorder.end_lending(lent)),
+            Hold::Pinned(id) => {
+                let _ = recorder.pin(*id, false, false);
+                recorder.free_later(*id);
+            }
+        }
+    }
+}
+
+/// Are elements in this order without gaps, beginning with the last dimension?
+fn is_dense<'a>(dims: impl Iterator<Item = (&'a i64, &'a i64)>) -> bool {
+    let mut step = 1;
+    dims.filter(|(extent, _)| **extent != 1).all(|(extent, stride)| {
+        let fits = *stride == step;
+        step *= extent;
+        fits
+    })
+}
+
+fn check(array: &Array, flags: c_int) -> PyResult<()> {
+    let asked = |flag: c_int| flags & flag == flag;
+    let fail = |text: &'static str| Err(PyBufferError::new_err(text));
+    let (shape, stride) = (array.view.shape(), array.view.stride());
+    let in_c = array.len() == 0 || is_dense(shape.iter().zip(stride).rev());
+    let in_fortran = array.len() == 0 || is_dense(shape.iter().zip(stride));
+    if asked(ffi::PyBUF_WRITABLE) && (array.scalar || !array.writeable) {
+        return fail("the array is read-only");
+    }
+    if asked(ffi::PyBUF_C_CONTIGUOUS) && !in_c {
+        return fail("the array is not C-contiguous");
+    }
+    if asked(ffi::PyBUF_F_CONTIGUOUS) && !in_fortran {
+        return fail("the array is not Fortran contiguous");
+    }
+    if asked(ffi::PyBUF_ANY_CONTIGUOUS) && !in_c && !in_fortran {
+        return fail("the array is not contiguous");
+    }
+    if !asked(ffi::PyBUF_STRIDES) && !in_c {
+        return fail("the array is not C-contiguous, and strides were not asked for");
+    }
+    Ok(())
+}
+
+#[pymethods]
+impl Array {
+    /// The array's memory. A buffer of a writeable array is shared: both sides see what the other one writes, and until it
+    /// is released each operation on the array completes before it returns. Others show the elements as they are now.
+    ///
+    /// # Safety
+    /// Called by the interpreter with a buffer to fill.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, buffer: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let py = slf.py();
+        if buffer.is_null() {
+            return Err(PyBufferError::new_err("there is no buffer to fill"));
+        }
+        // SAFETY: not null, and the interpreter's to fill.
+        unsafe { (*buffer).obj = std::ptr::null_mut() };
+        let array = slf.borrow();
+        check(&array, flags)?;
+        let (data, hold) = hold(py, &array)?;
+        let size = array.dtype.size() as i64;
+        let strides = array.view.stride().iter().map(|stride| stride * size);
+        let layout: Box<[ffi::Py_ssize_t]> =
+            array.view.shape().iter().copied().chain(strides).map(|value| value as ffi::Py_ssize_t).collect();
+        let (rank, bytes) = (array.view.rank(), array.len() * size);
+        let readonly = array.scalar || !array.writeable;
+        let dtype = array.dtype;
+        let exported = Box::new(Exported { context: Arc::clone(&array.context), layout, hold });
+        drop(array);
+        let layout = exported.layout.as_ptr().cast_mut();
+        let asked = |flag: c_int| flags & flag == flag;
+        // SAFETY: the buffer is the interpreter's to fill; what it points to lives until `__releasebuffer__`.
+        unsafe {
+            (*buffer).buf = data.cast();
+            (*buffer).len = bytes as ffi::Py_ssize_t;
+            (*buffer).itemsize = size as ffi::Py_ssize_t;
+            (*buffer).readonly = c_int::from(readonly);
+            (*buffer).ndim = rank as c_int;
+            let text = if asked(ffi::PyBUF_FORMAT) { format(dtype).as_ptr().cast_mut() } else { std::ptr::null_mut() };
+            (*buffer).format = text;
+            (*buffer).shape = if asked(ffi::PyBUF_ND) { layout } else { std::ptr::null_mut() };
+            (*buffer).strides = if asked(ffi::PyBUF_STRIDES) { layout.add(rank) } else { std::ptr::null_mut() };
+            (*buffer).suboffsets = std::ptr::null_mut();
+            (*buffer).internal = Box::into_raw(exported).cast();
+            (*buffer).obj = slf.into_ptr();
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// Called by the interpreter, once for each buffer.
+    unsafe fn __releasebuffer__(&self, py: Python<'_>, buffer: *mut ffi::Py_buffer) {
+        // SAFETY: `__getbuffer__` has put it there, and nobody else takes it.
+        let exported = unsafe { Box::from_raw((*buffer).internal.cast::<Exported>()) };
+        py.detach(move || drop(exported));
+    }
+}
+
+/// Buffers that bh no longer uses; they are released by a thread that holds the interpreter's lock anyway.
+static RETURNED: Mutex<Vec<PyUntypedBuffer>> = Mutex::new(Vec::new());
+
+/// The release callback of donated memory: takes no lock of the interpreter.
+unsafe extern "C" fn give_back(argument: *mut c_void, _data: *mut c_void) {
+    // SAFETY: `donate_buffer` has made it of a box, for this call.
+    let buffer = *unsafe { Box::from_raw(argument.cast::<PyUntypedBuffer>()) };
+    RETURNED.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    // SAFETY: may be called from any thread. If the interpreter's list is full, the next donation does it.
+    unsafe { ffi::Py_AddPendingCall(Some(release_returned), std::ptr::null_mut()) };
+}
+
+extern "C" fn release_returned(_nothing: *mut c_void) -> c_int {
+    // Dropping buffers may run code of Python, so not under the lock.
+    let returned = std::mem::take(&mut *RETURNED.lock().unwrap_or_else(PoisonError::into_inner));
+    drop(returned);
+    0
+}
+
+/// A new array in the memory of a buffer in C order, which nobody else uses any more.
+#[pyfunction]
+fn donate_buffer(py: Python<'_>, source: &Bound<'_, PyAny>, code: u8) -> PyResult<Array> {
+    release_returned(std::ptr::null_mut());
+    let dtype =
+        DType::from_code(code).ok_or_else(|| PyTypeError::new_err(format!("there is no element type {code}")))?;
+    let buffer = PyUntypedBuffer::get(source)?;
+    if !buffer.is_c_contiguous() || buffer.readonly() || buffer.item_size() != dtype.size() {
+        return Err(PyValueError::new_err("only writeable memory in C order can be given away"));
+    }
+    let shape: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
+    let view = View::contiguous(&shape).map_err(|error| PyValueError::new_err(error.0))?;
+    let context = context::current(py)?;
+    let data = Address(buffer.buf_ptr().cast());
+    let argument = Address(Box::into_raw(Box::new(buffer)).cast());
+    let donate = || {
+        let (data, argument) = (&data, &argument);
+        // SAFETY: the buffer holds the elements of this shape in C order, until it is given back.
+        unsafe { context.recorder.donate(dtype, &shape, data.0, Some(give_back), argument.0.cast()) }
+    };
+    match donate() {
+        Ok(id) => Ok(Array::new(context, id, dtype, view)),
+        Err(error) => {
+            // SAFETY: it was not taken, so it is still this function's.
+            drop(unsafe { Box::from_raw(argument.0.cast::<PyUntypedBuffer>()) });
+            Err(exception(error))
+        }
+    }
+}

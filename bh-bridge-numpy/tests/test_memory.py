@@ -1,0 +1,96 @@
+"""Memory shared with other libraries: buffers, DLPack, and NumPy's results taken over."""
+
+import gc
+
+import numpy
+import pytest
+
+import bh
+from bh import _fallback, _native
+from conftest import same
+
+
+def test_buffers_of_arrays_are_shared():
+    x = bh.arange(12.0).reshape(3, 4)
+    seen = numpy.asarray(x)
+    seen[0, 0] = 77
+    x[1] = 5
+    y = x * 2
+    assert float(x[0, 0]) == 77 and seen[1, 2] == 5 and float(y[0, 0]) == 154
+    view = memoryview(x[:, ::2])
+    assert (view.shape, view.strides, view.format, view.readonly) == ((3, 2), (32, 16), "d", False)
+    assert numpy.asarray(x.T).flags.f_contiguous and numpy.asarray(bh.zeros((0, 3))).shape == (0, 3)
+    del seen, view
+    gc.collect()
+    x += 1
+    assert float(x[0, 0]) == 78
+
+
+def test_read_only_buffers_are_snapshots():
+    total = bh.arange(4.0).sum()
+    wide = bh.broadcast_to(bh.arange(3), (2, 3))
+    for value in (total, wide):
+        view = memoryview(value)
+        assert view.readonly and view.tolist() == numpy.asarray(value).tolist()
+        with pytest.raises(ValueError):
+            numpy.asarray(value)[...] = 0
+    base = bh.arange(3.0)
+    fixed = base[:]
+    fixed.setflags(write=False)
+    seen = numpy.asarray(fixed)
+    base += 10
+    bh.flush()
+    assert seen.tolist() == [0, 1, 2] and base.tolist() == [10, 11, 12]
+
+
+@pytest.mark.parametrize("kind", "? b h i l B H I L f d F D".split())
+def test_element_types_of_buffers(kind):
+    x = bh.ones(3, kind)
+    assert numpy.asarray(x).dtype == x.dtype == numpy.dtype(kind) and numpy.asarray(x).tolist() == [1] * 3
+
+
+def test_contiguous_buffers_only_where_they_are():
+    assert bytes(bh.arange(3, dtype="u1")) == b"\0\1\2"
+    with pytest.raises((ValueError, BufferError)):
+        numpy.frombuffer(bh.arange(6.0)[::2])
+
+
+def test_dlpack_without_copies():
+    x = bh.arange(5.0)
+    seen = numpy.from_dlpack(x)
+    seen[0] = 9
+    assert float(x[0]) == 9 and numpy.from_dlpack(x, copy=True).base is not x
+    same(bh.from_dlpack(numpy.arange(3)), numpy.arange(3))
+
+
+def test_results_of_numpy_are_taken_over(monkeypatch):
+    taken = []
+    donate = _native.donate_buffer
+    monkeypatch.setattr(_native, "donate_buffer", lambda *a: taken.append(1) or donate(*a))
+    x = bh.random.default_rng(1).random(100_000)
+    assert taken
+    y = x + 1
+    x += 1
+    reference = numpy.random.default_rng(1).random(100_000) + 1
+    same(x, reference)
+    del x
+    gc.collect()
+    same(y, reference)
+    # What others refer to is copied.
+    kept = numpy.zeros(100_000)
+    taken.clear()
+    mine = _fallback.taken(lambda: kept, (), {})
+    kept[0] = 5
+    assert not taken and float(mine[0]) == 0
+
+
+def test_elements_as_numbers():
+    x = bh.arange(12.0).reshape(3, 4)[:, ::-1]
+    a = numpy.arange(12.0).reshape(3, 4)[:, ::-1]
+    for index in ((5,), (-1,), (1, 2), ((2, -3),), (numpy.int64(4),)):
+        assert x.item(*index) == a.item(*index)
+    for wrong in ((12,), (3, 0), (-13,)):
+        with pytest.raises(IndexError):
+            x.item(*wrong)
+    with pytest.raises(ValueError):
+        x.item(1, 2, 3)

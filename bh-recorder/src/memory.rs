@@ -1,0 +1,162 @@
+//! Memory of the program that becomes an array's, and memory of arrays that the program uses.
+
+use super::data::element_address;
+use super::patience::Patience;
+use super::{ArrayId, Recorder, SendPtr};
+use bh_bytecode::view::element_count;
+use bh_bytecode::{Base, DType, base_flags};
+use bh_core::abi::{Export, ReleaseFn, access, adopt, export, status};
+use bh_core::error::{Error, Result};
+use std::ffi::c_void;
+
+/// Elements that are lent: see [`Recorder::lend_with`].
+pub struct Lent {
+    /// The address of element (0, …, 0).
+    pub data: *mut u8,
+    base: Base,
+    token: u64,
+}
+
+impl Recorder {
+    /// Makes an array of the caller's memory, without a copy. `release` is called when bh no longer uses the memory; it must
+    /// not call bh. While it is adopted, the caller looks at the memory only between `map` and `unmap`.
+    ///
+    /// # Safety
+    /// `data` must hold the elements of `shape` in C order and stay valid until `release` is called.
+    pub unsafe fn adopt(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        // SAFETY: promised by the caller.
+        unsafe { self.take_memory(dtype, shape, adopt::SHARED, data, release, argument) }
+    }
+
+    /// As [`Recorder::adopt`], for memory that the caller gives up until `release` is called: nobody else looks at it, so
+    /// operations on the array stay lazy, and its data may move elsewhere.
+    ///
+    /// # Safety
+    /// As [`Recorder::adopt`].
+    pub unsafe fn donate(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        // SAFETY: promised by the caller.
+        unsafe { self.take_memory(dtype, shape, adopt::DONATED, data, release, argument) }
+    }
+
+    /// # Safety
+    /// As [`Recorder::adopt`].
+    unsafe fn take_memory(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        mode: u32,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        if data.is_null() {
+            return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
+        }
+        if !data.addr().is_multiple_of(dtype.size().min(8)) {
+            let text = format!("adopt: address {data:p} is not aligned for elements of type {}", dtype.name());
+            return Err(Error::new(status::ARGUMENT, text));
+        }
+        if element_count(shape) == Some(0) {
+            return Err(Error::new(status::ARGUMENT, "adopt: an array without elements has no memory to adopt"));
+        }
+        let array = self.empty(dtype, shape)?;
+        let mut state = self.state();
+        let handle = state.find(array)?;
+        let executor = state.executor()?;
+        let place = state.handles.at(handle).base;
+        let entry = state.bases.at_mut(place);
+        if mode == adopt::SHARED {
+            entry.base.flags |= base_flags::PINNED;
+            entry.pins = 1;
+        }
+        state.hint_rows(handle);
+        let base = state.bases.at(place).base;
+        executor.note_access(base.id);
+        drop(state);
+        let (data, argument) = (SendPtr(data), SendPtr(argument.cast()));
+        let adopted = executor.access(base.id, |stack| {
+            // SAFETY: promised by the caller.
+            unsafe { stack.adopt(&base, mode, data.get(), release, argument.get().cast()) }
+        });
+        let mut state = self.state();
+        let handle = state.find(array)?;
+        match adopted {
+            Ok(()) => {
+                let place = state.handles.at(handle).base;
+                state.bases.at_mut(place).known = true;
+                Ok(array)
+            }
+            Err(error) => {
+                state.release(handle);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lends the array's elements for reading, without a copy, until [`Recorder::end_lending`]: what is written to the array
+    /// meanwhile goes elsewhere. Operations on it stay lazy. Waits for the elements.
+    pub fn lend_with(&self, array: ArrayId, patience: &mut Patience<'_>) -> Result<Lent> {
+        let held = self.hold(array, access::READ)?;
+        let (base, view) = (held.base, held.view);
+        let exported = self.with_data(&held, patience, |data| {
+            let Export { data, token, .. } = data.export(&base, export::READ_ONLY)?;
+            Ok((SendPtr(data.cast()), token))
+        });
+        self.let_go(held);
+        let (data, token) = exported?;
+        Ok(Lent { data: element_address(data.get(), &base, &view), base, token })
+    }
+
+    /// Ends a [`Recorder::lend_with`]. Runs nothing that was recorded.
+    pub fn end_lending(&self, lent: &Lent) -> Result<()> {
+        let executor = self.state().executor()?;
+        let (base, token) = (lent.base, lent.token);
+        executor.note_access(base.id);
+        executor.access(base.id, |data| data.end_export(&base, token))
+    }
+
+    /// Forbids (or allows again) that the array's memory moves. `exported`: the user may look at it and change it between
+    /// any two calls. Counted. From now on, each operation on it completes before it returns.
+    pub fn pin(&self, array: ArrayId, pinned: bool, exported: bool) -> Result<()> {
+        let held = self.hold(array, access::WRITE)?;
+        let base = held.base;
+        let result = self.with_data(&held, &mut Patience::endless(), |data| data.pin(&base, pinned));
+        let mut state = self.state();
+        let handle = state.find(held.handle)?;
+        let place = state.handles.at(handle).base;
+        let entry = state.bases.at_mut(place);
+        let result = match result {
+            Ok(()) if pinned => {
+                entry.pins += 1;
+                entry.known = true;
+                entry.exported |= exported;
+                Ok(())
+            }
+            Ok(()) if entry.pins == 0 => Err(Error::new(status::ARGUMENT, "unpin: the array is not pinned")),
+            Ok(()) => {
+                entry.pins -= 1;
+                entry.exported &= entry.pins > 0;
+                Ok(())
+            }
+            error => error,
+        };
+        let flag = if entry.pins > 0 { base_flags::PINNED } else { 0 };
+        entry.base.flags = entry.base.flags & !base_flags::PINNED | flag;
+        state.release(handle);
+        result
+    }
+}
