@@ -48,4 +48,5 @@ def main():
             print(bh.profile(), file=sys.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()
