@@ -12,6 +12,7 @@ Figures go to DIR/device.json, kernels' texts to DIR/kernels, profiles to DIR/pr
 
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -123,16 +124,18 @@ def agree(out, figures, only):
         n, steps = program["small"]
         for dtype in ("f64", "f32"):
             forced = {"BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
-            (device, why), (host, _) = step(name, n, dtype, steps, False, **forced), step(name, n, dtype, steps, False, BH_STACK="bh")
+            device, why = step(name, n, dtype, steps, False, **forced)
+            host, _ = step(name, n, dtype, steps, False, BH_STACK="cpu")
             same = bool(device and host) and collection.agree(device["checksum"], host["checksum"], program["tolerance"][dtype])
             good &= same
-            note = "" if same else f": {device and device['checksum']} is not {host and host['checksum']} {'' if device else why}"
+            note = "" if same else f": {device and device['checksum']} is not {host and host['checksum']} {'' if device else repr(why)}"
             print(f"{name:24} {dtype} {'agrees' if same else 'DIFFERS'}{note}", flush=True)
     return good
 
 
 def bench(out, figures, only):
-    """Milliseconds of a step, best of two processes, for each variant."""
+    """Milliseconds of a step for each variant, without what the first one moves to the device: the difference of runs of
+    many and of few steps, each the best of two processes."""
     rows = figures.setdefault("bench", [])
     copy = figures.get("runtime", {}).get("copy_gb_s")
     print(f"copy {copy and f'{copy:.0f}'} GB/s; ms a step", flush=True)
@@ -141,15 +144,15 @@ def bench(out, figures, only):
         row = {"program": name, "n": n, "dtype": dtype, "floor": floor, "plain": plain}
         failures, kernels = [], None
         for variant, keys in VARIANTS.items():
-            times = []
-            for _ in range(2):
-                line, why = step(name, n, dtype, steps, **keys)
+            few, times = max(1, steps // 10), {}
+            for count in [few, steps, few, steps]:
+                line, why = step(name, n, dtype, count, **keys)
                 if line is None:
-                    failures.append(f"{variant}: {why}")
+                    failures.append(f"{variant}: {why!r}")
                     break
-                times.append(1e3 * line["seconds"] / steps)
-                kernels = line["kernels"] / steps
-            row[variant] = min(times) if times else None
+                times[count] = min(times.get(count, math.inf), 1e3 * line["seconds"])
+                kernels = line["kernels"] / count
+            row[variant] = (times[steps] - times[few]) / (steps - few) if not failures else None
         rows.append(row)
         shown = [f"{value:9.4f}" if value else f"{'-':>9}" for value in (row[variant] for variant in VARIANTS)]
         known = [f"{value:7.2f}" if value else f"{'-':>7}" for value in (floor, plain)]
