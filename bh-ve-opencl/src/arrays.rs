@@ -1,19 +1,19 @@
-//! Arrays on the device: what the registry is told about them, transfers, and who makes room when memory is short.
+//! Arrays on the device: what the registry is told about them, uploads, and who makes room when memory is short.
 
+use crate::attachment::{self, Counters};
 use crate::memory::{Memory, Pool};
-use bh_bytecode::Base;
-use bh_core::abi::{AttachmentOps, ErrorRecord, Status, access, status};
-use bh_core::{Counter, Error, Host, Registry, Result};
+use bh_bytecode::{Base, View};
+use bh_core::abi::{access, status};
+use bh_core::{Counter, Host, Registry, Result};
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// The engine's side of the array registry.
 pub(crate) struct Arrays {
     pub(crate) registry: Registry,
+    pub(crate) pool: Arc<Pool>,
     space: u32,
-    pool: Arc<Pool>,
     /// Bases that were on the device when they were last used, with the time of that.
     known: HashMap<u64, Known>,
     clock: u64,
@@ -31,25 +31,25 @@ struct Known {
 /// So many bases are remembered before those without a copy are forgotten.
 const KNOWN: usize = 4096;
 
-/// Counters that callbacks use; they live as long as the process, because copies may outlive the engine.
-struct Counters {
-    upload_bytes: Counter,
-    upload_ns: Counter,
-    download_bytes: Counter,
-    download_ns: Counter,
+/// Memory of a base for a block, and what the registry has to hear before the block writes to it.
+pub(crate) struct Lent {
+    pub(crate) memory: Arc<Memory>,
+    claim: Claim,
+}
+
+enum Claim {
+    /// Nothing: it is only read, or is known to be overwritten.
+    Nothing,
+    /// That some elements change.
+    Write,
+    /// That it becomes the only valid copy.
+    Attach,
 }
 
 impl Arrays {
     pub(crate) fn new(registry: Registry, pool: Arc<Pool>, host: &Host) -> Arrays {
-        let counters = Counters {
-            upload_bytes: host.counter("upload_bytes"),
-            upload_ns: host.counter("upload_ns"),
-            download_bytes: host.counter("download_bytes"),
-            download_ns: host.counter("download_ns"),
-        };
-        let counters = Box::leak(Box::new(counters));
         let (space, evictions) = (registry.new_space(), host.counter("evictions"));
-        Arrays { registry, space, pool, known: HashMap::new(), clock: 0, counters, evictions }
+        Arrays { registry, pool, space, known: HashMap::new(), clock: 0, counters: Counters::new(host), evictions }
     }
 
     /// A new moment: what is used from now on is not evicted before the next one.
@@ -88,8 +88,12 @@ impl Arrays {
             if gone {
                 continue;
             }
-            // Claiming the host's copy brings it up to date and drops the others.
-            drop(self.registry.acquire(&base, access::READ | access::WRITE)?);
+            match self.registry.detach(&base, self.space) {
+                Ok(()) => {}
+                // Somebody reads it at the moment.
+                Err(error) if error.status == status::DEVICE => continue,
+                Err(error) => return Err(error),
+            }
             self.evictions.add(1);
             return Ok(true);
         }
@@ -100,16 +104,56 @@ impl Arrays {
         self.known.get(&base.id).is_some_and(|known| known.memory.strong_count() > 0)
     }
 
-    /// The valid copy of a base on the device, if there is one.
-    pub(crate) fn attached(&self, base: &Base) -> Result<Option<Arc<Memory>>> {
-        let loan = self.registry.acquire_in(base, self.space, access::READ)?;
-        // SAFETY: handles in this space come from `attach` below, and the loan keeps this one.
-        Ok((!loan.data().is_null()).then(|| unsafe { of_handle(loan.data()) }))
+    /// The base's memory for this access, with its content if that is needed.
+    pub(crate) fn lend(&mut self, base: &Base, mode: u32) -> Result<Lent> {
+        if mode & access::DISCARD == 0 {
+            let claim = if mode & access::WRITE == 0 { Claim::Nothing } else { Claim::Write };
+            return Ok(Lent { memory: self.fetch(base)?, claim });
+        }
+        // A lost base may be overwritten, so that its error is none here. Memory that aliases still need is not lent.
+        if let Some(memory) = self.attached(base, mode)? {
+            self.used(base, &memory);
+            return Ok(Lent { memory, claim: Claim::Nothing });
+        }
+        Ok(Lent { memory: self.fresh(base)?, claim: Claim::Attach })
+    }
+
+    /// Tells the registry what a block will write.
+    pub(crate) fn claim(&mut self, base: &Base, lent: &Lent) -> Result<()> {
+        match lent.claim {
+            Claim::Nothing => Ok(()),
+            Claim::Write => match self.attached(base, access::WRITE)? {
+                Some(memory) if Arc::ptr_eq(&memory, &lent.memory) => Ok(()),
+                _ => self.replace(base, &lent.memory),
+            },
+            Claim::Attach => self.replace(base, &lent.memory),
+        }
+    }
+
+    /// Makes memory the only valid copy of a base: its next version.
+    pub(crate) fn replace(&mut self, base: &Base, memory: &Arc<Memory>) -> Result<()> {
+        self.attach(base, memory.clone(), true)?;
+        self.used(base, memory);
+        Ok(())
+    }
+
+    /// `alias` gets the content of a view of a base, whose memory this is, without a copy until one is needed.
+    pub(crate) fn alias(&mut self, alias: &Base, base: &Base, view: &View, memory: &Arc<Memory>) -> Result<()> {
+        self.registry.alias(alias, base, view)?;
+        self.used(alias, memory);
+        Ok(())
+    }
+
+    /// The copy of a base on the device, if there is a valid one that may be used in this way.
+    fn attached(&self, base: &Base, mode: u32) -> Result<Option<Arc<Memory>>> {
+        let loan = self.registry.acquire_in(base, self.space, mode)?;
+        // SAFETY: handles in this space come from `attach` below or from clones of those, and the loan keeps this one.
+        Ok((!loan.data().is_null()).then(|| unsafe { attachment::of_handle(loan.data()) }))
     }
 
     /// The base's memory with its current content.
-    pub(crate) fn fetch(&mut self, base: &Base) -> Result<Arc<Memory>> {
-        if let Some(memory) = self.attached(base)? {
+    fn fetch(&mut self, base: &Base) -> Result<Arc<Memory>> {
+        if let Some(memory) = self.attached(base, access::READ)? {
             self.used(base, &memory);
             return Ok(memory);
         }
@@ -128,81 +172,19 @@ impl Arrays {
         Ok(memory)
     }
 
-    /// Makes `memory` the only valid copy of a base.
-    pub(crate) fn claim(&mut self, base: &Base, memory: &Arc<Memory>) -> Result<()> {
-        self.used(base, memory);
-        let loan = self.registry.acquire_in(base, self.space, access::WRITE | access::DISCARD)?;
-        let attached = std::ptr::eq(loan.data().cast_const().cast(), Arc::as_ptr(memory));
-        drop(loan);
-        // For memory that is attached, the acquisition has made the other copies stale.
-        if attached { Ok(()) } else { self.attach(base, memory.clone(), true) }
-    }
-
     /// Memory that a base is to be written to as a whole.
     pub(crate) fn fresh(&mut self, base: &Base) -> Result<Arc<Memory>> {
         self.take(base.bytes() as usize).map(Arc::new)
     }
 
     fn attach(&self, base: &Base, memory: Arc<Memory>, exclusive: bool) -> Result<()> {
-        let operations = AttachmentOps {
-            struct_size: size_of::<AttachmentOps>(),
-            context: std::ptr::from_ref(self.counters).cast_mut().cast(),
-            to_host,
-            drop: drop_memory,
-            read: None,
-            write: None,
-            prefetch: None,
-            clone: None,
-        };
-        let handle = Arc::into_raw(memory).cast_mut().cast();
+        let handle = attachment::handle(memory);
         // SAFETY: the handle holds a reference until the registry calls `drop`, and the counters live for ever.
-        let outcome = unsafe { self.registry.attach(base, self.space, handle, exclusive, &operations) };
+        let outcome = unsafe { self.registry.attach(base, self.space, handle, exclusive, &self.counters.operations()) };
         if outcome.is_err() {
             // SAFETY: the registry did not take the reference.
-            drop(unsafe { Arc::from_raw(handle.cast_const().cast::<Memory>()) });
+            unsafe { attachment::end(handle) };
         }
         outcome
     }
-}
-
-/// The memory behind a handle.
-///
-/// # Safety
-/// The handle must come from [`Arrays::attach`] and not have been dropped.
-unsafe fn of_handle(handle: *mut c_void) -> Arc<Memory> {
-    let memory = handle.cast_const().cast::<Memory>();
-    // SAFETY: promised by the caller; the count is raised for the new reference.
-    unsafe {
-        Arc::increment_strong_count(memory);
-        Arc::from_raw(memory)
-    }
-}
-
-unsafe extern "C" fn to_host(
-    context: *mut c_void,
-    handle: *mut c_void,
-    data: *mut c_void,
-    bytes: usize,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: the registry passes the handles and the context it was given, and room for the base.
-    let (counters, memory, target) = unsafe {
-        let target = if bytes == 0 { &mut [] } else { std::slice::from_raw_parts_mut(data.cast::<u8>(), bytes) };
-        (&*context.cast_const().cast::<Counters>(), of_handle(handle), target)
-    };
-    let begin = Instant::now();
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.download(target)))
-        .unwrap_or_else(|_| Err(Error::new(status::PANIC, "reading from the device panicked")));
-    counters.download_bytes.add(bytes as u64);
-    counters.download_ns.add(begin.elapsed().as_nanos() as u64);
-    match outcome {
-        Ok(()) => status::OK,
-        // SAFETY: the registry's record is writable.
-        Err(failure) => failure.write(unsafe { &mut *error }),
-    }
-}
-
-unsafe extern "C" fn drop_memory(_context: *mut c_void, handle: *mut c_void) {
-    // SAFETY: this ends the registry's reference, once.
-    drop(unsafe { Arc::from_raw(handle.cast_const().cast::<Memory>()) });
 }

@@ -2,9 +2,10 @@
 
 use crate::arrays::Arrays;
 use crate::code::{Target, scatter};
-use crate::device::{self, Facts};
+use crate::device::{self, Class, Facts};
 use crate::launch::Launcher;
 use crate::memory::Pool;
+use crate::methods::Methods;
 use crate::plan::BlockPlan;
 use crate::programs::{Entry, Gpu, Programs};
 use crate::settings::{KEYS, Settings, Specialise};
@@ -36,8 +37,7 @@ pub struct Engine {
 /// A device in use.
 struct Open {
     pool: Arc<Pool>,
-    programs: Programs,
-    target: Target,
+    methods: Methods,
     launcher: Option<Launcher>,
     plans: Cache<Vec<Option<BlockPlan>>>,
 }
@@ -137,10 +137,15 @@ impl Component for Engine {
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
+        let own = self.device.as_mut().is_some_and(|device| {
+            // A number that means something else now may be in plans.
+            device.plans = Cache::new(PLANS);
+            device.methods.announce(name, opcode)
+        });
+        Ok(own)
     }
 
-    /// Answers `devices`, adds its device to `info`, and passes everything else on.
+    /// Answers `devices` and `extmethod-library opencl NAME FILE`, adds its device to `info`, and passes everything else on.
     fn message(&mut self, text: &str) -> Result<String> {
         let below = |engine: &mut Engine| engine.child.as_mut().map_or(Ok(String::new()), |child| child.message(text));
         match text {
@@ -162,7 +167,19 @@ impl Component for Engine {
                 let below = below(self)?;
                 Ok(if below.is_empty() { own } else { format!("{own}\n{below}") })
             }
-            _ => below(self),
+            _ => {
+                let mut words = text.splitn(4, ' ');
+                if let (Some("extmethod-library"), Some(component), Some(name), Some(file)) =
+                    (words.next(), words.next(), words.next(), words.next())
+                    && let Some(device) = &mut self.device
+                {
+                    if component == Self::NAME {
+                        return device.methods.load(name, file).map(|()| format!("loaded {name}"));
+                    }
+                    device.methods.leave(name);
+                }
+                below(self)
+            }
         }
     }
 
@@ -191,9 +208,9 @@ fn open(host: &Host, settings: &Settings) -> Result<Open> {
     let facts = device::choose(&devices, settings.device.as_deref())?;
     let target = target(&facts, settings);
     let gpu = Arc::new(Gpu::open(facts, settings.profile)?);
-    let pool = Pool::new(gpu.clone(), settings.memory, host);
-    let programs = Programs::new(gpu, settings, host);
-    Ok(Open { pool, programs, target, launcher: None, plans: Cache::new(PLANS) })
+    let programs = Programs::new(gpu.clone(), settings, host);
+    let pool = Pool::new(gpu, programs, target, settings, host);
+    Ok(Open { pool, methods: Methods::default(), launcher: None, plans: Cache::new(PLANS) })
 }
 
 fn target(facts: &Facts, settings: &Settings) -> Target {
@@ -201,7 +218,9 @@ fn target(facts: &Facts, settings: &Settings) -> Target {
     let fitting = (facts.local_bytes as usize / (4 * 16)).max(1);
     let group = settings.group.min(1 << facts.largest_group.min(fitting).ilog2());
     // Enough items to hide the latency of memory.
-    Target { group, groups: facts.units * (2048 / group).max(1), parameter_bytes: facts.parameter_bytes }
+    // Processors have few registers, and their compilers take long over loops that are unrolled.
+    let square = if facts.class == Class::Cpu { 2 } else { 8 };
+    Target { group, groups: facts.units * (2048 / group).max(1), parameter_bytes: facts.parameter_bytes, square }
 }
 
 impl Open {
@@ -217,11 +236,14 @@ impl Open {
         let function = instr.opcode.kind() == Kind::Elementwise
             && !matches!(instr.opcode.info().signature, Signature::Cast | Signature::Select)
             && instr.operands().iter().any(|&operand| batch.dtype(operand).is_some_and(DType::is_complex));
-        if instr.opcode.is_extension() || !instr.operands().iter().all(exact) || (function && !facts.f64) {
+        if !instr.operands().iter().all(exact) || (function && !facts.f64) {
             return false;
         }
+        if instr.opcode.is_extension() {
+            return self.methods.takes(batch, index);
+        }
         let scatters = instr.opcode.kind() == Kind::Index && instr.opcode != Opcode::Gather;
-        !scatters || scatter(batch, index, &self.target, crate::code::Variant::Parameterised).is_some()
+        !scatters || scatter(batch, index, &self.pool.target, crate::code::Variant::Parameterised).is_some()
     }
 
     /// The bytes of a block's arrays, of the largest of them, and how many element operations it makes.
@@ -263,7 +285,7 @@ impl Open {
         settings: &Settings,
         counters: &Counters,
     ) -> Result<()> {
-        let Open { pool, programs, target, launcher, plans } = self;
+        let Open { pool, methods, launcher, plans } = self;
         let Some(launcher) = launcher else {
             return Err(Error::new(status::INIT, "the OpenCL engine has no array registry"));
         };
@@ -286,18 +308,18 @@ impl Open {
         let mut missing: Vec<Arc<Entry>> = Vec::new();
         for &block in blocks {
             let plan = &mut plans[block as usize];
-            let plan = plan.get_or_insert_with(|| BlockPlan::new(batch, block, target, programs));
+            let plan = plan.get_or_insert_with(|| BlockPlan::new(batch, block, pool, methods));
             let wanted = match settings.specialise {
                 Specialise::Off => false,
                 Specialise::Auto => plan.runs >= HOT,
                 Specialise::On => true,
             };
             if wanted && plan.special.is_none() {
-                plan.specialise(batch, block, target, programs);
+                plan.specialise(batch, block, pool, methods);
                 counters.specialised.add(1);
                 if settings.specialise == Specialise::Auto {
                     let all = plan.special.iter().flat_map(|special| &special.all);
-                    all.for_each(|launch| programs.build_later(&launch.entry));
+                    all.for_each(|launch| pool.programs.build_later(&launch.entry));
                 }
             }
             let now = match (&plan.special, settings.specialise) {
@@ -308,7 +330,7 @@ impl Open {
         }
         counters.lower.add(begin.elapsed().as_nanos() as u64);
         // What cannot be built fails in its turn.
-        let built = programs.build(&missing);
+        let built = pool.programs.build(&missing);
         for &block in blocks {
             enter_block(block);
             let Some(plan) = &mut plans[block as usize] else { continue };

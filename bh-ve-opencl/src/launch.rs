@@ -1,41 +1,39 @@
 //! Running a block: its memory is brought together, its kernels go into the queue.
 
-use crate::arrays::Arrays;
+use crate::arrays::{Arrays, Lent};
 use crate::code::Place;
 use crate::memory::Memory;
-use crate::plan::{BlockPlan, Launch};
-use crate::programs::failed;
+use crate::plan::BlockPlan;
+use crate::start::Launch;
 use bh_bytecode::BatchRef;
-use bh_core::abi::{access, status};
+use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, BufferRef};
+use bh_fuser::lower::BufferRef;
 use opencl3::event::Event;
-use opencl3::kernel::Kernel;
-use opencl3::memory::ClMem;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Bytes of the note of a failure: the number of the instruction and the index.
 const NOTE: usize = 16;
 
 /// The memory of a block that runs.
-struct Lent<'a> {
+struct Brought<'a> {
     plan: &'a BlockPlan,
-    bases: Vec<Arc<Memory>>,
-    fresh: Vec<Arc<Memory>>,
-    temporaries: Vec<Memory>,
-    scratch: Vec<Memory>,
+    bases: &'a [Lent],
+    fresh: &'a [Arc<Memory>],
+    temporaries: &'a [Memory],
+    scratch: &'a [Memory],
     note: Option<&'a Memory>,
 }
 
-impl Lent<'_> {
-    fn memory(&self, place: Place) -> Option<&Memory> {
+impl<'a> Brought<'a> {
+    fn memory(&self, place: Place) -> Option<&'a Memory> {
         match place {
             Place::Of(BufferRef::Base(base)) => {
                 let at = self.plan.uses.iter().position(|used| used.base == base)?;
-                self.bases.get(at).map(Arc::as_ref)
+                self.bases.get(at).map(|lent| lent.memory.as_ref())
             }
             Place::Of(BufferRef::Fresh(base)) => {
-                let at = self.plan.renames.iter().position(|&renamed| renamed == base)?;
+                let at = self.plan.renames.iter().position(|rename| rename.base == base)?;
                 self.fresh.get(at).map(Arc::as_ref)
             }
             Place::Of(BufferRef::Temporary(number)) => self.temporaries.get(number as usize),
@@ -69,7 +67,10 @@ impl Launcher {
         for launch in &mut plan.launches().all {
             fails |= !launch.code.failing.is_empty();
             if launch.code.packed && launch.numbers.is_none() {
-                launch.numbers = Some(self.pack(launch)?);
+                let bytes = launch.packed();
+                let memory = self.arrays.take(bytes.len())?;
+                memory.upload(&bytes)?;
+                launch.numbers = Some(memory);
             }
         }
         if fails {
@@ -78,22 +79,26 @@ impl Launcher {
             }
             self.note.as_ref().map_or(Ok(()), |note| note.clear(NOTE))?;
         }
-        let bases = self.lend(batch, plan)?;
-        let fresh = plan.renames.iter().map(|&base| self.arrays.fresh(&batch.bases[base as usize]));
+        let lend = |used: &bh_fuser::lower::BaseUse| {
+            let base = &batch.bases[used.base as usize];
+            self.arrays.lend(base, used.access)
+        };
+        let bases = plan.uses.iter().map(lend).collect::<Result<Vec<_>>>()?;
+        let fresh = plan.renames.iter().map(|rename| self.arrays.fresh(&batch.bases[rename.base as usize]));
         let fresh = fresh.collect::<Result<Vec<_>>>()?;
         let mut all = |sizes: &[usize]| sizes.iter().map(|&bytes| self.arrays.take(bytes)).collect::<Result<Vec<_>>>();
         let (temporaries, scratch) = (all(&plan.temporaries)?, all(&scratch)?);
         // Outputs are claimed last, when nothing but the device itself can fail any more.
-        for (used, memory) in plan.uses.iter().zip(&bases) {
-            if used.access & access::WRITE != 0 {
-                self.arrays.claim(&batch.bases[used.base as usize], memory)?;
-            }
+        for (used, lent) in plan.uses.iter().zip(&bases) {
+            self.arrays.claim(&batch.bases[used.base as usize], lent)?;
         }
         let special = plan.special.as_ref().filter(|special| special.ready());
         let launches = special.unwrap_or(&plan.plain);
-        let lent = Lent { plan, bases, fresh, temporaries, scratch, note: self.note.as_ref() };
+        let (temporaries, scratch, note) = (&temporaries, &scratch, self.note.as_ref());
+        let brought = Brought { plan, bases: &bases, fresh: &fresh, temporaries, scratch, note };
         for launch in &launches.all {
-            let event = start(batch, launch, &lent)?;
+            let constant = |dtype, name: bh_fuser::lower::ConstantRef| name.value(batch, dtype);
+            let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant)?;
             if self.profile {
                 self.events.push(event);
             }
@@ -101,40 +106,14 @@ impl Launcher {
                 check(batch, launch, self.note.as_ref())?;
             }
         }
-        let fresh = lent.fresh;
-        for (&base, memory) in plan.renames.iter().zip(&fresh) {
-            self.arrays.claim(&batch.bases[base as usize], memory)?;
+        for (rename, memory) in plan.renames.iter().zip(&fresh) {
+            let base = &batch.bases[rename.base as usize];
+            self.arrays.replace(base, memory)?;
+            if let Some((alias, view)) = rename.alias {
+                self.arrays.alias(&batch.bases[alias as usize], base, &batch.view(view), memory)?;
+            }
         }
         Ok(())
-    }
-
-    /// Memory for each base in use, with its content if that is needed.
-    fn lend(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<Vec<Arc<Memory>>> {
-        let lend = |used: &lower::BaseUse| {
-            let base = &batch.bases[used.base as usize];
-            let old = used.access & access::DISCARD == 0;
-            if old {
-                return self.arrays.fetch(base);
-            }
-            // A lost base may be overwritten, so that its error is none here.
-            match self.arrays.attached(base) {
-                Ok(Some(memory)) => Ok(memory),
-                _ => self.arrays.fresh(base),
-            }
-        };
-        plan.uses.iter().map(lend).collect()
-    }
-
-    fn pack(&mut self, launch: &Launch) -> Result<Memory> {
-        let numbers = &launch.code.numbers;
-        let bytes: Vec<u8> = if launch.code.wide {
-            numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-        } else {
-            numbers.iter().flat_map(|number| (*number as i32).to_ne_bytes()).collect()
-        };
-        let memory = self.arrays.take(bytes.len())?;
-        memory.upload(&bytes)?;
-        Ok(memory)
     }
 
     /// The nanoseconds that kernels have run on the device since this was last asked; waits for them.
@@ -150,7 +129,7 @@ impl Launcher {
 /// Waits for a kernel that may fail, and reports what it has noted.
 fn check(batch: &BatchRef<'_>, launch: &Launch, note: Option<&Memory>) -> Result<()> {
     let mut found = [0; NOTE];
-    note.map_or(Ok(()), |memory| memory.download(&mut found))?;
+    note.map_or(Ok(()), |memory| memory.download_at(0, &mut found))?;
     let word = |at: usize| u32::from_ne_bytes([found[at], found[at + 1], found[at + 2], found[at + 3]]);
     let Some(number) = (word(0) as usize).checked_sub(1) else { return Ok(()) };
     let Some(&(instr, signed, len)) = launch.code.failing.get(number) else {
@@ -160,63 +139,4 @@ fn check(batch: &BatchRef<'_>, launch: &Launch, note: Option<&Memory>) -> Result
     let index = if signed { (bits as i64).to_string() } else { bits.to_string() };
     let text = format!("index {index} is out of range for {len} elements");
     Err(Error::new(status::BOUNDS, text).at_instr(batch, instr))
-}
-
-/// Sets the arguments of a kernel and puts it into the queue.
-fn start(batch: &BatchRef<'_>, launch: &Launch, lent: &Lent<'_>) -> Result<Event> {
-    let code = &launch.code;
-    let Some(built) = launch.entry.ready() else {
-        return Err(Error::new(status::DEVICE, "OpenCL: a kernel is not built"));
-    };
-    let kernel = built.kernel.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut pool = None;
-    let mut at = 0;
-    for &place in &code.places {
-        let Some(memory) = lent.memory(place) else {
-            return Err(Error::new(status::DEVICE, "OpenCL: a kernel's memory is missing"));
-        };
-        pool = Some(&memory.pool);
-        // SAFETY: the argument is a buffer of the kernel's context.
-        unsafe { kernel.set_arg(at, &memory.buffer().get()) }.map_err(|why| failed("setting an argument", why))?;
-        at += 1;
-    }
-    for (dtype, constant) in &code.constants {
-        let bytes = constant.value(batch, *dtype).bytes();
-        set_bytes(&kernel, at, &bytes[..dtype.size()])?;
-        at += 1;
-    }
-    if let Some(numbers) = &launch.numbers {
-        // SAFETY: as above.
-        unsafe { kernel.set_arg(at, &numbers.buffer().get()) }.map_err(|why| failed("setting an argument", why))?;
-    } else {
-        for &number in &code.numbers {
-            match code.wide {
-                true => set_bytes(&kernel, at, &number.to_ne_bytes())?,
-                false => set_bytes(&kernel, at, &(number as i32).to_ne_bytes())?,
-            }
-            at += 1;
-        }
-    }
-    let Some(pool) = pool else { return Err(Error::new(status::DEVICE, "OpenCL: a kernel works on nothing")) };
-    let (global, local) = (code.groups * code.group, code.group);
-    let (queue, offset) = (&pool.gpu.queue, std::ptr::null());
-    // SAFETY: all arguments are set, and the kernel's views lie inside of its buffers, which were validated; the queue keeps
-    // buffers that are released while it uses them.
-    let event = unsafe { queue.enqueue_nd_range_kernel(kernel.get(), 1, offset, &global, &local, &[]) };
-    event.map_err(|why| failed("starting a kernel", why))
-}
-
-/// Sets an argument that is a number of these bytes.
-fn set_bytes(kernel: &Kernel, at: u32, bytes: &[u8]) -> Result<()> {
-    // SAFETY: the argument's type has as many bytes.
-    let outcome = unsafe {
-        match bytes.len() {
-            1 => kernel.set_arg(at, &[bytes[0]]),
-            2 => kernel.set_arg(at, &[bytes[0], bytes[1]]),
-            4 => kernel.set_arg(at, &<[u8; 4]>::try_from(bytes).unwrap_or_default()),
-            8 => kernel.set_arg(at, &<[u8; 8]>::try_from(bytes).unwrap_or_default()),
-            _ => kernel.set_arg(at, &<[u8; 16]>::try_from(bytes).unwrap_or_default()),
-        }
-    };
-    outcome.map_err(|why| failed("setting an argument", why))
 }

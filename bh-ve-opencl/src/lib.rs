@@ -2,14 +2,19 @@
 //! elsewhere.
 
 mod arrays;
+mod attachment;
 mod code;
 mod device;
 mod engine;
 mod launch;
 mod memory;
+mod methods;
+mod moves;
 mod plan;
 mod programs;
 mod settings;
+mod staging;
+mod start;
 
 pub use code::text_of;
 pub use engine::Engine;

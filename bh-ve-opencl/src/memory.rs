@@ -1,20 +1,32 @@
 //! Device memory: buffers that are kept for reuse, within a limit.
 
-use crate::programs::{Gpu, failed};
+use crate::code::Target;
+use crate::device::Class;
+use crate::programs::{Gpu, Programs, failed};
+use crate::settings::Settings;
+use crate::staging::Staging;
 use bh_core::abi::status;
 use bh_core::{Counter, Error, Host, Result};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The memory of a device.
+/// The memory of a device, and what moves data in it.
 pub(crate) struct Pool {
     pub(crate) gpu: Arc<Gpu>,
+    pub(crate) programs: Programs,
+    pub(crate) target: Target,
     state: Mutex<State>,
     pub(crate) limit: u64,
+    /// Bytes of a piece of pinned memory, 0 for none; transfers of more than that go through it.
+    piece: usize,
+    staging: Mutex<Option<Staging>>,
     allocations: Counter,
     peak: Counter,
 }
+
+/// Bytes of a piece of pinned memory, unless a key says otherwise.
+const PIECE: usize = 16 << 20;
 
 #[derive(Default)]
 struct State {
@@ -33,10 +45,35 @@ pub(crate) struct Memory {
 }
 
 impl Pool {
-    pub(crate) fn new(gpu: Arc<Gpu>, limit: Option<u64>, host: &Host) -> Arc<Pool> {
-        let limit = limit.unwrap_or(gpu.facts.global_bytes / 10 * 9);
+    pub(crate) fn new(
+        gpu: Arc<Gpu>,
+        programs: Programs,
+        target: Target,
+        settings: &Settings,
+        host: &Host,
+    ) -> Arc<Pool> {
+        let limit = settings.memory.unwrap_or(gpu.facts.global_bytes / 10 * 9);
         let (allocations, peak) = (host.counter("device allocations"), host.counter("device peak_bytes"));
-        Arc::new(Pool { gpu, state: Mutex::default(), limit, allocations, peak })
+        let own = if gpu.facts.class == Class::Cpu { 0 } else { PIECE };
+        let (piece, staging) = (settings.staging.unwrap_or(own), Mutex::default());
+        Arc::new(Pool { gpu, programs, target, state: Mutex::default(), limit, piece, staging, allocations, peak })
+    }
+
+    /// Runs `staged` with pinned memory if a transfer of so many bytes goes through it and there is some, else `direct`.
+    fn transfer(
+        &self,
+        bytes: usize,
+        staged: impl FnOnce(&mut Staging) -> Result<()>,
+        direct: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        if self.piece == 0 || bytes < self.piece {
+            return direct();
+        }
+        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        if staging.is_none() {
+            *staging = Staging::new(&self.gpu, self.piece);
+        }
+        staging.as_mut().map_or_else(direct, staged)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -106,30 +143,41 @@ impl Memory {
         self.buffer.as_ref().expect("a buffer is there until it is dropped")
     }
 
-    /// Copies bytes to the buffer, and returns when they may change.
+    /// Copies bytes to the begin of the buffer, and returns when they may change.
     pub(crate) fn upload(&self, bytes: &[u8]) -> Result<()> {
+        self.upload_at(0, bytes)
+    }
+
+    /// Copies bytes to the buffer from `offset` on, and returns when they may change.
+    pub(crate) fn upload_at(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let mut target = Handle::of(self);
-        // SAFETY: the buffer has at least these bytes, and the call blocks until they are read.
-        let event = unsafe { self.pool.gpu.queue.enqueue_write_buffer(&mut target.0, 1, 0, bytes, &[]) };
-        event.map(drop).map_err(|why| failed("copying to the device", why))
+        let (gpu, mut target) = (&self.pool.gpu, Handle::of(self));
+        let direct = || {
+            // SAFETY: the buffer has at least these bytes, and the call blocks until they are read.
+            let event = unsafe { gpu.queue.enqueue_write_buffer(&mut Handle::of(self).0, 1, offset, bytes, &[]) };
+            event.map(drop).map_err(|why| failed("copying to the device", why))
+        };
+        self.pool.transfer(bytes.len(), |staging| staging.upload(gpu, &mut target.0, offset, bytes), direct)
     }
 
-    /// Copies the first bytes of the buffer to host memory, after everything that is in the queue.
-    pub(crate) fn download(&self, bytes: &mut [u8]) -> Result<()> {
-        self.download_at(0, bytes)
-    }
-
-    /// [`Memory::download`] of the bytes from `offset` on.
+    /// Copies bytes of the buffer from `offset` on to host memory, after everything that is in the queue.
     pub(crate) fn download_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: the buffer has these bytes, and the call blocks until they are there.
-        let event = unsafe { self.pool.gpu.queue.enqueue_read_buffer(self.buffer(), 1, offset, bytes, &[]) };
-        event.map(drop).map_err(|why| failed("copying from the device", why))
+        let gpu = &self.pool.gpu;
+        let len = bytes.len();
+        let bytes = std::cell::RefCell::new(bytes);
+        let direct = || {
+            // SAFETY: the buffer has these bytes, and the call blocks until they are there.
+            let event =
+                unsafe { gpu.queue.enqueue_read_buffer(self.buffer(), 1, offset, &mut bytes.borrow_mut(), &[]) };
+            event.map(drop).map_err(|why| failed("copying from the device", why))
+        };
+        let staged = |staging: &mut Staging| staging.download(gpu, self.buffer(), offset, &mut bytes.borrow_mut());
+        self.pool.transfer(len, staged, direct)
     }
 
     /// Fills the first bytes, a multiple of four, with zeros.

@@ -1,21 +1,20 @@
 //! What a block needs to run: its kernels, the bases that it uses and how, and its renames.
 
-use crate::code::{self, Code, Target, Variant};
-use crate::programs::{Entry, Programs};
+use crate::code::{self, Variant};
+use crate::memory::Pool;
+use crate::methods::Methods;
+use crate::start::Launch;
 use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
 use bh_core::abi::access;
-use bh_fuser::lower::{
-    self, BaseUse, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step, StrideClass, Uses,
-};
-use std::sync::Arc;
+use bh_fuser::lower::{self, BaseUse, BufferRef, Lowered, Special, Stage, Uses};
 
-/// One kernel to launch.
-pub(crate) struct Launch {
-    pub(crate) code: Code,
-    pub(crate) entry: Arc<Entry>,
-    /// Numbers on the device, if they are no arguments.
-    pub(crate) numbers: Option<crate::memory::Memory>,
+/// A rename: the base gets other memory.
+pub(crate) struct Rename {
+    /// Index in the batch.
+    pub(crate) base: u32,
+    /// The base that becomes an alias of a view of the new memory.
+    pub(crate) alias: Option<(u32, u32)>,
 }
 
 /// The kernels of a block in one variant.
@@ -36,7 +35,7 @@ impl Launches {
 pub(crate) struct BlockPlan {
     pub(crate) uses: Vec<BaseUse>,
     /// Bases that get new memory.
-    pub(crate) renames: Vec<u32>,
+    pub(crate) renames: Vec<Rename>,
     /// Bytes of the results of contracted reductions.
     pub(crate) temporaries: Vec<usize>,
     pub(crate) plain: Launches,
@@ -48,7 +47,7 @@ pub(crate) struct BlockPlan {
 
 impl BlockPlan {
     /// Plans a block.
-    pub(crate) fn new(batch: &BatchRef<'_>, block: u32, target: &Target, programs: &Programs) -> BlockPlan {
+    pub(crate) fn new(batch: &BatchRef<'_>, block: u32, pool: &Pool, methods: &Methods) -> BlockPlan {
         let lowered = lower::lower(batch, block);
         let mut uses = Uses::default();
         let mut temporaries = Vec::new();
@@ -65,24 +64,25 @@ impl BlockPlan {
             if rename.uncovered_count > 0 {
                 uses.add(rename.base, access::READ);
             }
-            if rename.alias != NO_BASE {
-                uses.add(rename.alias, access::WRITE | access::DISCARD);
-            }
         }
+        let renames = renames.iter().map(|rename| {
+            let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
+            Rename { base: rename.base, alias }
+        });
         BlockPlan {
             uses: uses.into_vec(),
-            renames: renames.iter().map(|rename| rename.base).collect(),
+            renames: renames.collect(),
             temporaries,
-            plain: launches(batch, block, &lowered, target, Variant::Parameterised, programs),
+            plain: launches(batch, block, &lowered, Variant::Parameterised, pool, methods),
             special: None,
             runs: 0,
         }
     }
 
     /// Plans the kernels with sizes in their texts.
-    pub(crate) fn specialise(&mut self, batch: &BatchRef<'_>, block: u32, target: &Target, programs: &Programs) {
+    pub(crate) fn specialise(&mut self, batch: &BatchRef<'_>, block: u32, pool: &Pool, methods: &Methods) {
         let lowered = lower::lower(batch, block);
-        self.special = Some(launches(batch, block, &lowered, target, Variant::Specialised, programs));
+        self.special = Some(launches(batch, block, &lowered, Variant::Specialised, pool, methods));
     }
 
     /// The kernels to run: specialised ones if they are built.
@@ -99,10 +99,11 @@ fn launches(
     batch: &BatchRef<'_>,
     block: u32,
     lowered: &Lowered,
-    target: &Target,
     variant: Variant,
-    programs: &Programs,
+    pool: &Pool,
+    methods: &Methods,
 ) -> Launches {
+    let target = &pool.target;
     let mut scratch = Vec::new();
     let mut codes = Vec::new();
     match lowered {
@@ -116,47 +117,14 @@ fn launches(
         Lowered::Special(Special::Scatter(instr)) => {
             (codes, scratch) = code::scatter(batch, *instr, target, variant).unwrap_or_default();
         }
-        Lowered::Special(Special::Extension(_)) => {}
+        Lowered::Special(Special::Extension(instr)) => {
+            codes = methods.codes(batch, *instr, target, variant, &mut scratch);
+        }
     }
     for rename in batch.renames(&batch.blocks[block as usize]) {
         let copy = |view| lower::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
-        let mut stages: Vec<Stage> = batch.uncovered(rename).iter().map(|&view| copy(view)).collect();
-        if rename.alias != NO_BASE {
-            stages.push(alias_stage(batch, rename.alias, rename.base, rename.alias_view));
-        }
-        stages.iter().for_each(|stage| codes.extend(code::stage(stage, target, variant, &mut scratch)));
+        let copies: Vec<Stage> = batch.uncovered(rename).iter().map(|&view| copy(view)).collect();
+        codes.extend(code::together(&copies, target, variant));
     }
-    let launch = |mut code: Code| {
-        let entry = programs.entry(std::mem::take(&mut code.text));
-        Launch { code, entry, numbers: None }
-    };
-    Launches { all: codes.into_iter().map(launch).collect(), scratch }
-}
-
-/// Copies the view of a fresh buffer that a base equals to the base itself.
-fn alias_stage(batch: &BatchRef<'_>, alias: u32, base: u32, view: u32) -> Stage {
-    let dtype = batch.bases[alias as usize].dtype();
-    let shape = if batch.shape(view).is_empty() { vec![1] } else { batch.shape(view).to_vec() };
-    let mut dense = vec![1; shape.len()];
-    for dim in (0..shape.len() - 1).rev() {
-        dense[dim] = dense[dim + 1] * shape[dim + 1];
-    }
-    let source = if batch.stride(view).is_empty() { vec![0] } else { batch.stride(view).to_vec() };
-    let slot = |mode, same_as| Slot { dtype, mode, inner: StrideClass::Other, same_as };
-    Stage {
-        kernel: Kernel {
-            dims: vec![Dim::Kept; shape.len()],
-            slots: vec![slot(SlotMode::Read, 0), slot(SlotMode::Write, 1)],
-            constants: Vec::new(),
-            steps: vec![Step::Load { slot: 0 }, Step::Store { slot: 1, arg: lower::Arg::Value(0) }],
-        },
-        parameters: Parameters {
-            extents: shape,
-            buffers: vec![BufferRef::Fresh(base), BufferRef::Base(alias)],
-            starts: vec![batch.views[view as usize].start, 0],
-            strides: [source, dense].concat(),
-            instrs: vec![0; 2],
-            ..Parameters::default()
-        },
-    }
+    Launches { all: codes.into_iter().map(|code| Launch::new(code, &pool.programs)).collect(), scratch }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 pub(crate) const KEYS: &[&str] = &[
     "device",
     "memory",
+    "staging",
     "small_bytes",
     "small_operations",
     "group",
@@ -37,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) device: Option<String>,
     /// Bytes of device memory that may be used; `None`: nine tenths.
     pub(crate) memory: Option<u64>,
+    /// Bytes of a piece of pinned memory for transfers; 0 for none, `None`: what suits the device.
+    pub(crate) staging: Option<usize>,
     /// Blocks that touch fewer bytes, none of them on the device, go to the next engine.
     pub(crate) small_bytes: u64,
     /// Blocks with fewer element operations do, whose data is in host memory; 0 if their bytes alone decide.
@@ -75,6 +78,10 @@ impl Settings {
                     .ok_or_else(|| Error::of_key("memory", "a size, as in 4GiB, or auto", given))?,
             ),
         };
+        let staging = match text("staging").as_deref() {
+            None | Some("auto") => None,
+            Some(_) => Some(size("staging", 0)? as usize),
+        };
         let specialise = match text("specialise").as_deref() {
             None | Some("auto") => Specialise::Auto,
             Some("off") => Specialise::Off,
@@ -90,6 +97,7 @@ impl Settings {
         Ok(Settings {
             device: text("device").filter(|text| text != "auto"),
             memory,
+            staging,
             small_bytes: size("small_bytes", 256 << 10)?,
             small_operations: host.config_or("small_operations", 4 << 20)?,
             group,

@@ -1,9 +1,12 @@
 //! The conformance suite and random programs on the OpenCL engine alone, so that nothing can fall through to another
 //! engine. A sample by default, as drivers take long to build kernels; all with `BH_TEST_OPENCL=all`.
 
+mod support;
+
 use bh_core::stack::Stack;
 use bh_tests::{conformance, random, stacks};
 use std::io::Write;
+use support::alone;
 
 /// One of so many cases of the conformance suite is in the sample.
 const STEP: usize = 29;
@@ -54,10 +57,4 @@ fn random_programs_equal_the_oracle() {
         random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
     }
     assert_eq!(stacks[0].message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
-}
-
-/// One test at a time: PoCL does not bear contexts that come and go on several threads.
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

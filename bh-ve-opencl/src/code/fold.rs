@@ -56,7 +56,7 @@ impl Fold {
 mod tests {
     use super::*;
 
-    const TARGET: Target = Target { group: 256, groups: 1024, parameter_bytes: 1024 };
+    const TARGET: Target = Target { group: 256, groups: 1024, parameter_bytes: 1024, square: 8 };
 
     #[test]
     fn few_results_are_shared_by_groups_and_many_by_nobody() {

@@ -2,6 +2,8 @@
 
 mod fold;
 mod numbers;
+mod part;
+mod product;
 mod scan;
 mod scatter;
 mod stage;
@@ -11,9 +13,10 @@ mod view;
 
 pub(crate) use fold::Fold;
 pub(crate) use numbers::Variant;
+pub(crate) use product::{is_product, product};
 pub(crate) use scan::accumulate;
 pub(crate) use scatter::scatter;
-pub(crate) use stage::stage;
+pub(crate) use stage::{stage, together};
 
 use bh_bytecode::c::{Dialect, complete};
 use bh_bytecode::{BatchRef, DType};
@@ -28,6 +31,8 @@ pub(crate) struct Target {
     pub(crate) groups: usize,
     /// Bytes of a kernel's arguments.
     pub(crate) parameter_bytes: usize,
+    /// Results of a matrix product that an item keeps in registers, down and across, at most.
+    pub(crate) square: usize,
 }
 
 impl Target {
@@ -160,7 +165,7 @@ impl Writer {
 
 /// The kernels of a block as text: without the functions that they call, for golden tests and reports.
 pub fn text_of(batch: &BatchRef<'_>, block: u32, specialised: bool) -> String {
-    let target = Target { group: 256, groups: 64, parameter_bytes: 1024 };
+    let target = Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8 };
     let variant = if specialised { Variant::Specialised } else { Variant::Parameterised };
     let mut codes: Vec<Code> = Vec::new();
     match lower(batch, block) {

@@ -1,9 +1,10 @@
 //! A stage of a lowered block as one or two kernels: element by element, or with reductions.
 
+use super::part::{PARTIALS, Part, is_wide};
 use super::{Code, Fold, Place, Target, Variant, Writer};
+use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
-use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_fuser::lower::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use std::fmt::Write;
 
 /// The kernels of a stage, in order; `scratch` gets the bytes of each piece of memory between them. None if there is
@@ -49,9 +50,6 @@ fn reductions(kernel: &Kernel) -> Vec<(Opcode, u16, Arg)> {
     kernel.steps.iter().filter_map(of).collect()
 }
 
-/// Memory between the two kernels of a reduction, as a slot names it.
-const PARTIALS: BufferRef = BufferRef::None;
-
 /// The stage that folds what the groups of a reduction have left: for each result its parts, one after the other.
 fn finish(stage: &Stage, kept: &[i64], splits: i64) -> Stage {
     let mut kernel = Kernel { dims: vec![Dim::Kept; kept.len()], ..Kernel::default() };
@@ -89,18 +87,11 @@ fn finish(stage: &Stage, kept: &[i64], splits: i64) -> Stage {
     Stage { kernel, parameters }
 }
 
-/// A kernel under construction.
-struct Part<'a> {
-    stage: &'a Stage,
-    writer: Writer,
-    /// Names of the indices of all dimensions.
-    names: Vec<String>,
-    scratch: u16,
-    body: String,
-}
-
 /// Element by element.
 fn map(stage: &Stage, target: &Target, variant: Variant) -> Code {
+    if variant == Variant::Specialised && shares_rows(stage, target) {
+        return rows(stage, target, variant);
+    }
     let mut part = Part::new(stage, variant, target, 0);
     let total = stage.parameters.iterations();
     let (index, names) = (part.writer.index(), part.names.clone());
@@ -113,6 +104,81 @@ fn map(stage: &Stage, target: &Target, variant: Variant) -> Code {
     let each = if total >= EACH * TURNS * target.items() { EACH } else { 1 };
     let groups = (total as u64).div_ceil(target.group as u64 * each as u64).min(MOST_GROUPS) as usize;
     part.writer.finish(target, groups, target.group, &part.body)
+}
+
+/// Element by element, some rows of the outermost dimension by one item, whose reads of a row the compiler makes once.
+fn rows(stage: &Stage, target: &Target, variant: Variant) -> Code {
+    let mut part = Part::new(stage, variant, target, 0);
+    let (index, mut names) = (part.writer.index(), part.names.clone());
+    let mut extents = stage.parameters.extents.clone();
+    let height = part.writer.numbers.text(extents[0]);
+    (extents[0], names[0]) = ((extents[0] as u64).div_ceil(ROWS as u64) as i64, String::from("block"));
+    let total: i64 = extents.iter().product();
+    let end = part.writer.numbers.text(total);
+    part.body += &format!("for ({index} t = get_global_id(0); t < {end}; t += get_global_size(0)) {{\n");
+    part.body += &part.writer.numbers.split(index, "t", &extents, &names);
+    part.body += &format!("#pragma unroll\nfor (int row = 0; row < {ROWS}; row++) {{\n");
+    part.body += &format!("const {index} i0 = block * {ROWS} + row;\nif (i0 >= {height}) break;\n");
+    part.steps();
+    part.body += "}\n}\n";
+    let groups = (total as u64).div_ceil(target.group as u64).min(MOST_GROUPS) as usize;
+    part.writer.finish(target, groups, target.group, &part.body)
+}
+
+/// Rows that an item does, where rows read what their neighbours read.
+const ROWS: i64 = 4;
+/// Steps of a kernel whose rows are done together at most.
+const MOST_STEPS: usize = 120;
+
+/// Do rows of the outermost dimension read what their neighbours read, and are there enough of them?
+fn shares_rows(stage: &Stage, target: &Target) -> bool {
+    let (kernel, parameters) = (&stage.kernel, &stage.parameters);
+    let [height, width @ ..] = parameters.extents.as_slice() else { return false };
+    if width.is_empty() || *height < 2 * ROWS || kernel.steps.len() > MOST_STEPS {
+        return false;
+    }
+    let reads: Vec<usize> = (0..kernel.slots.len()).filter(|&at| kernel.slots[at].mode == SlotMode::Read).collect();
+    let shared = |a: usize, b: usize| {
+        let step = parameters.stride(a)[0];
+        let apart = parameters.starts[b] - parameters.starts[a];
+        parameters.buffers[a] == parameters.buffers[b]
+            && parameters.stride(a) == parameters.stride(b)
+            && step != 0
+            && apart % step == 0
+            && (1..ROWS).contains(&(apart / step).abs())
+    };
+    parameters.iterations() / ROWS >= target.items()
+        && reads.iter().enumerate().any(|(at, &a)| reads[at + 1..].iter().any(|&b| shared(a, b)))
+}
+
+/// Several stages without reductions that do not depend on each other as one kernel: each has a range of the items. None if
+/// there is nothing to do.
+pub(crate) fn together(stages: &[Stage], target: &Target, variant: Variant) -> Option<Code> {
+    let stages: Vec<&Stage> = stages.iter().filter(|stage| stage.parameters.iterations() > 0).collect();
+    let [first, rest @ ..] = stages.as_slice() else { return None };
+    if rest.is_empty() {
+        return Some(map(first, target, variant));
+    }
+    let total: i64 = stages.iter().map(|stage| stage.parameters.iterations()).sum();
+    let wide = total > 1 << 30 || stages.iter().any(|stage| is_wide(&stage.parameters, target));
+    let mut writer = Writer::new(variant, wide);
+    let (index, end) = (writer.index(), writer.numbers.text(total));
+    let mut body =
+        format!("for ({index} t = get_global_id(0); t < {end}; t += get_global_size(0)) {{\n{index} u = t;\n");
+    for stage in stages {
+        let mut part = Part::with(stage, writer, 0);
+        let count = part.writer.numbers.text(stage.parameters.iterations());
+        let names = part.names.clone();
+        part.body += &format!("if (u < {count}) {{\n");
+        part.body += &part.writer.numbers.split(index, "u", &stage.parameters.extents, &names);
+        part.steps();
+        part.body += &format!("continue;\n}}\nu -= {count};\n");
+        body += &part.body;
+        writer = part.writer;
+    }
+    body += "}\n";
+    let groups = (total as u64).div_ceil(target.group as u64).min(MOST_GROUPS) as usize;
+    Some(writer.finish(target, groups, target.group, &body))
 }
 
 /// Elements of an item, one after the other, where there are enough: several reads are on their way at once.
@@ -226,166 +292,4 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     part.body += "}\n";
     let groups = tiles.min(MOST_GROUPS / splits as u64).max(1) * splits as u64;
     part.writer.finish(target, groups as usize, fold.group, &part.body)
-}
-
-impl<'a> Part<'a> {
-    fn new(stage: &'a Stage, variant: Variant, target: &Target, scratch: u16) -> Part<'a> {
-        let names = (0..stage.parameters.extents.len()).map(|dim| format!("i{dim}")).collect();
-        let writer = Writer::new(variant, is_wide(&stage.parameters, target));
-        Part { stage, writer, names, scratch, body: String::new() }
-    }
-
-    /// The memory of a slot; of the slots between two kernels, that of the reduction with this number.
-    fn place(&self, slot: u16, number: usize) -> Place {
-        match self.stage.parameters.buffers[slot as usize] {
-            PARTIALS => Place::Scratch(self.scratch + number as u16),
-            buffer => Place::Of(buffer),
-        }
-    }
-
-    /// The element of a slot at the indices.
-    fn element(&mut self, slot: u16, number: usize) -> String {
-        let known = self.stage.kernel.slots[slot as usize];
-        let buffer = self.writer.buffer(self.place(slot, number), known.dtype, known.mode.writes());
-        format!("{buffer}[{}]", self.address(slot))
-    }
-
-    fn address(&mut self, slot: u16) -> String {
-        let parameters = &self.stage.parameters;
-        let strides = parameters.stride(slot as usize);
-        // An extent of 1 has only the index 0.
-        let terms: Vec<(i64, String)> = (strides.iter().zip(&parameters.extents).zip(&self.names))
-            .map(|((stride, extent), name)| (if *extent == 1 { 0 } else { *stride }, name.clone()))
-            .collect();
-        self.writer.numbers.address(parameters.starts[slot as usize], &terms)
-    }
-
-    /// An index view's number at the indices, 64 bits wide.
-    fn number(&mut self, slot: u16) -> String {
-        let parameters = &self.stage.parameters;
-        let wide = self.writer.numbers.wide;
-        let mut text = String::new();
-        // The numbers of a narrow kernel fit its indices too; see `is_wide`.
-        let start = self.writer.numbers.text(parameters.starts[slot as usize]);
-        text += &format!("(ulong)(long){start}");
-        for (stride, name) in parameters.stride(slot as usize).iter().zip(&self.names) {
-            if *stride != 0 {
-                let stride = self.writer.numbers.text(*stride);
-                let cast = if wide { "" } else { "(long)" };
-                text += &format!(" + (ulong){cast}{stride} * (ulong){name}");
-            }
-        }
-        format!("(long)({text})")
-    }
-
-    fn arg(&mut self, arg: Arg) -> String {
-        match arg {
-            Arg::Value(value) => format!("v{value}"),
-            Arg::Constant(at) => {
-                let dtype = self.stage.kernel.constants[at as usize];
-                self.writer.constant(dtype, self.stage.parameters.constants[at as usize])
-            }
-        }
-    }
-
-    /// The statements of one iteration.
-    fn steps(&mut self) {
-        let kernel = &self.stage.kernel;
-        let (mut value, mut folded) = (0, 0);
-        for (at, step) in kernel.steps.iter().enumerate() {
-            let instr = self.stage.parameters.instrs[at];
-            let args: Vec<String> = step.args().iter().map(|&arg| self.arg(arg)).collect();
-            let refs: Vec<&str> = args.iter().map(String::as_str).collect();
-            let text = match *step {
-                Step::Load { slot } => self.element(slot, value),
-                Step::Compute { opcode, param, input, output, .. } => expression(opcode, param, input, output, &refs),
-                Step::Range { slot, output } => {
-                    let number = self.number(slot);
-                    expression(Opcode::Range, 0, output, output, &[&number])
-                }
-                Step::Random { slot, output, .. } => {
-                    let (number, key) = (self.number(slot), format!("(uint){}", args[0]));
-                    expression(Opcode::Random, 0, output, output, &[&format!("(ulong){number}"), &key])
-                }
-                Step::Gather { source, input, output, .. } => self.gather(source, instr, input, output, &args[0]),
-                Step::Store { slot, .. } => {
-                    let element = self.element(slot, 0);
-                    self.body += &format!("{element} = {};\n", args[0]);
-                    continue;
-                }
-                Step::Reduce { opcode, slot, .. } => {
-                    let dtype = kernel.slots[slot as usize].dtype;
-                    let name = format!("a{folded}");
-                    self.body += &format!("{name} = {};\n", expression(opcode, 0, dtype, dtype, &[&name, &args[0]]));
-                    folded += 1;
-                    continue;
-                }
-            };
-            let dtype = step.output(&kernel.slots).unwrap_or(DType::Bool);
-            self.body += &format!("const {} v{value} = {text};\n", type_name(dtype));
-            value += 1;
-        }
-    }
-
-    /// The element of a gather's source; statements that find its place come first.
-    fn gather(&mut self, source: u16, instr: u32, input: DType, output: DType, index: &str) -> String {
-        let gather = &self.stage.parameters.gathers[source as usize];
-        let signed = input == DType::I64;
-        let failure = self.writer.failure(instr, signed, gather.len);
-        let notes = self.writer.buffer(Place::Failures, DType::I32, true);
-        let name = format!("g{source}");
-        // The source's numbers may be wide where those of the nest are not.
-        let literal = |writer: &mut Writer, value: i64| {
-            if writer.numbers.wide || i32::try_from(value).is_ok() {
-                writer.numbers.text(value)
-            } else {
-                format!("{value}L")
-            }
-        };
-        let len = literal(&mut self.writer, gather.len);
-        self.body += &format!("long {name} = (long){index};\n");
-        if signed {
-            self.body += &format!("if ({name} < 0) {name} += {len};\n");
-        }
-        self.body += &format!("const int w{source} = (ulong){name} < (ulong){len};\n");
-        self.body += &format!("if (!w{source} && atomic_cmpxchg({notes}, 0, {failure}) == 0) {{ ");
-        self.body += &format!("{notes}[1] = (int)(ulong){index}; {notes}[2] = (int)((ulong){index} >> 32); }}\n");
-        let mut offset = literal(&mut self.writer, gather.start);
-        match gather.stride.as_slice() {
-            [] => {}
-            [1] => offset += &format!(" + {name}"),
-            [step] => offset += &format!(" + {name} * {}", literal(&mut self.writer, *step)),
-            _ => {
-                for (dim, (&extent, &step)) in gather.shape.iter().zip(&gather.stride).enumerate().rev() {
-                    let step = literal(&mut self.writer, step);
-                    if dim == 0 {
-                        offset += &format!(" + {name} * {step}");
-                    } else {
-                        let extent = literal(&mut self.writer, extent);
-                        self.body += &format!("const long {name}_{dim} = {name} % {extent}; {name} /= {extent};\n");
-                        offset += &format!(" + {name}_{dim} * {step}");
-                    }
-                }
-            }
-        }
-        let buffer = self.writer.buffer(Place::Of(gather.buffer), output, false);
-        // An element that is always there: a source without elements has no valid index, and its buffer at least one.
-        self.body += &format!("const long p{source} = w{source} ? {offset} : 0;\n");
-        format!("{buffer}[p{source}]")
-    }
-}
-
-/// Do the indices of a nest need 64 bits?
-fn is_wide(parameters: &Parameters, target: &Target) -> bool {
-    let limit = i64::from(i32::MAX) - 2 * target.items() - (1 << 16);
-    let spans = (0..parameters.starts.len()).any(|slot| {
-        let mut far = parameters.starts[slot].unsigned_abs() as u128;
-        for (stride, extent) in parameters.stride(slot).iter().zip(&parameters.extents) {
-            far += stride.unsigned_abs() as u128 * (*extent).max(1) as u128;
-        }
-        far > limit as u128
-    });
-    let iterations: u128 = parameters.extents.iter().map(|&extent| extent.max(1) as u128).product();
-    // A kernel that fits now takes part in a launch of at most twice as many items.
-    spans || 2 * iterations > limit as u128
 }

@@ -71,6 +71,30 @@ fn a_stencil_of_shifted_views() {
 }
 
 #[test]
+fn a_large_stencil_does_some_rows_at_once() {
+    let mut program = Program::new();
+    let (grid, out) = (program.base(DType::F64, 4098 * 4096), program.base(DType::F64, 4096 * 4096));
+    let rows: Vec<Operand> = (0..3).map(|at| program.view(grid, at * 4096, &[4096, 4000], &[4096, 1])).collect();
+    let result = program.view(out, 0, &[4096, 4000], &[4096, 1]);
+    program.push(Opcode::Add, 0, &[result, rows[0], rows[1]]);
+    program.push(Opcode::Add, 0, &[result, result, rows[2]]);
+    golden("rows_at_once", &program.text(&[]));
+}
+
+#[test]
+fn a_product_through_local_memory() {
+    let mut program = Program::new();
+    let [left, right, out] = [[100, 50], [50, 70], [100, 70]].map(|shape| program.array(DType::F64, &shape));
+    let opcode = Opcode(Opcode::FIRST_EXTENSION);
+    program.0.push_instr(Instr { outputs: 1, ..Instr::new(opcode, &[out, left, right]) });
+    let target = Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8 };
+    let codes = product(&program.0.as_ref(), 0, &target, Variant::Parameterised, &mut Vec::new());
+    let [code] = codes.as_slice() else { panic!("{} kernels", codes.len()) };
+    let kernel = code.text.find("__kernel").map_or("", |at| &code.text[at..]);
+    golden("product", &format!("// {} groups of {}\n{kernel}", code.groups, code.group));
+}
+
+#[test]
 fn a_full_reduction_in_two_kernels() {
     let mut program = Program::new();
     let values = program.array(DType::F64, &[1 << 20]);
@@ -133,7 +157,7 @@ fn large_arrays_get_wide_indices_and_many_numbers_a_buffer() {
         let point = program.view(grid, at, &[9, 9, 9, 9], &[1331, 121, 11, 1]);
         program.push(Opcode::Add, 0, &[sum, sum, point]);
     }
-    let target = Target { group: 256, groups: 64, parameter_bytes: 1024 };
+    let target = Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8 };
     let all: Vec<u32> = (0..81).collect();
     program.0.push_block(&all, &[]);
     let Lowered::Loops(stages, _) = lower(&program.0.as_ref(), 0) else { panic!("no loops") };

@@ -1,0 +1,117 @@
+//! Large transfers through pinned memory, which devices read and write without the processor: two pieces take turns, so
+//! that one is filled or emptied while the other travels.
+
+use crate::programs::{Gpu, failed};
+use bh_core::Result;
+use opencl3::event::Event;
+use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
+
+/// Threads that copy a piece together.
+const COPIERS: usize = 4;
+/// Bytes that are worth a further thread.
+const SHARE: usize = 4 << 20;
+
+/// Pinned memory.
+pub(crate) struct Staging {
+    pieces: Vec<Piece>,
+    bytes: usize,
+}
+
+struct Piece {
+    _buffer: Buffer<u8>,
+    /// Where the buffer is mapped, as long as it lives.
+    address: usize,
+    /// The upload that still reads it.
+    busy: Option<Event>,
+}
+
+impl Piece {
+    fn slice(&mut self, bytes: usize) -> &mut [u8] {
+        // SAFETY: the mapping has as many bytes as the buffer, and whoever has the piece has it alone.
+        unsafe { std::slice::from_raw_parts_mut(self.address as *mut u8, bytes) }
+    }
+
+    /// Waits until nobody uses the piece.
+    fn free(&mut self) -> Result<()> {
+        self.busy.take().map_or(Ok(()), |event| event.wait().map_err(|why| failed("copying to the device", why)))
+    }
+}
+
+impl Staging {
+    /// Two pieces of so many bytes; none if the device has no such memory left.
+    pub(crate) fn new(gpu: &Gpu, bytes: usize) -> Option<Staging> {
+        let piece = || {
+            // SAFETY: no host memory is given.
+            let buffer = unsafe {
+                let flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
+                Buffer::<u8>::create(&gpu.context, flags, bytes, std::ptr::null_mut()).ok()?
+            };
+            let mut address = std::ptr::null_mut();
+            // SAFETY: the buffer is mapped as a whole, and stays mapped until it is released.
+            unsafe {
+                let flags = CL_MAP_READ | CL_MAP_WRITE;
+                gpu.queue.enqueue_map_buffer(&buffer, 1, flags, 0, bytes, &mut address, &[]).ok()?;
+            }
+            Some(Piece { _buffer: buffer, address: address as usize, busy: None })
+        };
+        Some(Staging { pieces: vec![piece()?, piece()?], bytes })
+    }
+
+    /// Copies bytes to a buffer from `offset` on; they may change when this returns.
+    pub(crate) fn upload(&mut self, gpu: &Gpu, target: &mut Buffer<u8>, offset: usize, bytes: &[u8]) -> Result<()> {
+        let mut at = offset;
+        for part in bytes.chunks(self.bytes) {
+            self.pieces.rotate_left(1);
+            let piece = &mut self.pieces[0];
+            piece.free()?;
+            copy(piece.slice(part.len()), part);
+            let staged = piece.slice(part.len());
+            // SAFETY: the piece is not touched before the event has come.
+            let event = unsafe { gpu.queue.enqueue_write_buffer(target, 0, at, staged, &[]) };
+            piece.busy = Some(event.map_err(|why| failed("copying to the device", why))?);
+            gpu.queue.flush().map_err(|why| failed("copying to the device", why))?;
+            at += part.len();
+        }
+        Ok(())
+    }
+
+    /// Copies bytes of a buffer from `offset` on to host memory, after everything that is in the queue.
+    pub(crate) fn download(&mut self, gpu: &Gpu, source: &Buffer<u8>, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        let size = self.bytes;
+        let begin = |piece: &mut Piece, at: usize, len: usize| -> Result<()> {
+            piece.free()?;
+            // SAFETY: the piece is not touched before the event has come.
+            let event = unsafe { gpu.queue.enqueue_read_buffer(source, 0, offset + at, piece.slice(len), &[]) };
+            piece.busy = Some(event.map_err(|why| failed("copying from the device", why))?);
+            gpu.queue.flush().map_err(|why| failed("copying from the device", why))
+        };
+        let total = bytes.len();
+        begin(&mut self.pieces[0], 0, total.min(size))?;
+        for (number, part) in bytes.chunks_mut(size).enumerate() {
+            let next = (number + 1) * size;
+            if next < total {
+                begin(&mut self.pieces[1], next, (total - next).min(size))?;
+            }
+            self.pieces[0].free()?;
+            copy(part, self.pieces[0].slice(part.len()));
+            self.pieces.rotate_left(1);
+        }
+        Ok(())
+    }
+}
+
+/// Copies bytes, several threads together if there are many.
+fn copy(to: &mut [u8], from: &[u8]) {
+    let shares = (to.len() / SHARE).clamp(1, COPIERS);
+    let share = to.len().div_ceil(shares).max(1);
+    std::thread::scope(|scope| {
+        let mut parts = to.chunks_mut(share).zip(from.chunks(share));
+        let own = parts.next();
+        for (to, from) in parts {
+            scope.spawn(move || to.copy_from_slice(from));
+        }
+        if let Some((to, from)) = own {
+            to.copy_from_slice(from);
+        }
+    });
+}

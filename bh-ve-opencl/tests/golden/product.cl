@@ -1,0 +1,79 @@
+// 1 groups of 256
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void bh(__global const bh_f64 *restrict b0, __global const bh_f64 *restrict b1, __global bh_f64 *restrict b2, const int n0, const int n1, const int n2, const int n3, const int n4, const int n5, const int n6, const int n7, const int n8, const int n9) {
+__local bh_f64 all_a[1032];
+__local bh_f64 all_b[1032];
+const int item = get_local_id(0), x = item % 16, y = item / 16;
+const int first_row = (get_group_id(0) / n3) * 128;
+const int first_column = (get_group_id(0) % n3) * 128;
+bh_f64 sum[8][8], next_a[4], next_b[4];
+#pragma unroll
+for (int i = 0; i < 8; i++)
+#pragma unroll
+for (int j = 0; j < 8; j++) sum[i][j] = 0;
+int t = 0;
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+const int line = first_row + e / 8, term = t + e % 8;
+next_a[q] = 0;
+if (e < 1024 && line < n0 && term < n2) next_a[q] = b0[n4 + n5 * line + term];
+}
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+const int line = first_column + e % 128, term = t + e / 128;
+next_b[q] = 0;
+if (e < 1024 && line < n1 && term < n2) next_b[q] = b1[n6 + n7 * term + line];
+}
+for (; t < n2;) {
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+if (e < 1024) all_a[(e % 8) * 129 + e / 8] = next_a[q];
+}
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+if (e < 1024) all_b[(e / 128) * 129 + e % 128] = next_b[q];
+}
+barrier(CLK_LOCAL_MEM_FENCE);
+t += 8;
+if (t < n2) {
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+const int line = first_row + e / 8, term = t + e % 8;
+next_a[q] = 0;
+if (e < 1024 && line < n0 && term < n2) next_a[q] = b0[n4 + n5 * line + term];
+}
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+const int line = first_column + e % 128, term = t + e / 128;
+next_b[q] = 0;
+if (e < 1024 && line < n1 && term < n2) next_b[q] = b1[n6 + n7 * term + line];
+}
+}
+#pragma unroll
+for (int d = 0; d < 8; d++) {
+bh_f64 a[8], b[8];
+#pragma unroll
+for (int i = 0; i < 8; i++) a[i] = all_a[d * 129 + y + i * 16];
+#pragma unroll
+for (int j = 0; j < 8; j++) b[j] = all_b[d * 129 + x + j * 16];
+#pragma unroll
+for (int i = 0; i < 8; i++)
+#pragma unroll
+for (int j = 0; j < 8; j++) sum[i][j] = fma(a[i], b[j], sum[i][j]);
+}
+barrier(CLK_LOCAL_MEM_FENCE);
+}
+#pragma unroll
+for (int i = 0; i < 8; i++)
+#pragma unroll
+for (int j = 0; j < 8; j++) {
+const int row = first_row + y + i * 16, column = first_column + x + j * 16;
+if (row < n0 && column < n1) b2[n8 + n9 * row + column] = sum[i][j];
+}
+}

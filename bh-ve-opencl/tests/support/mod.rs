@@ -1,0 +1,34 @@
+//! What the tests of the engine share: stacks of their own configuration, one test at a time.
+#![allow(dead_code, reason = "each test program uses some")]
+
+use bh_core::stack::Stack;
+use bh_tests::stacks;
+use std::io::Write;
+
+/// A stack with these components below the node and these keys of the engine.
+pub fn load(below: &str, keys: &str) -> Option<Stack> {
+    let text = format!(
+        "[stacks]\nit = ['filter', 'fuser', 'node', {below}]\n[components.opencl]\ndevice = 'cpu'\ngroup = 16\n{keys}\n"
+    );
+    let config = stacks::from_text("opencl-tests.toml", &text).unwrap();
+    match Stack::load(&config, Some("it")) {
+        Ok(stack) => Some(stack),
+        Err(error) => {
+            assert!(error.to_string().contains("OpenCL"), "{error}");
+            // Past the capture of the test harness: what was left out is part of the result.
+            let mut output = std::io::stdout();
+            writeln!(output, "left out: {error}").unwrap();
+            None
+        }
+    }
+}
+
+pub fn count(stack: &Stack, name: &str) -> u64 {
+    stack.stats().get(&format!("opencl.{name}")).unwrap_or(0)
+}
+
+/// One test at a time: PoCL does not bear contexts that come and go on several threads.
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
