@@ -6,7 +6,7 @@
 
 Parts, all without a name: `info` what the device is and what the runtime reaches; `suites` conformance and random programs
 on the device; `agree` the benchmark programs, small, against the CPU engine; `bench` milliseconds of a step for each
-variant of the kernels; `first` first calls with empty and with filled caches; `profile` where the time goes, by device times.
+variant of the kernels; `kernels` copies, sums and products beside the runtime's copy; `first` first calls with empty and with filled caches; `profile` where the time goes, by device times.
 Figures go to DIR/device.json, kernels' texts to DIR/kernels, profiles to DIR/profile.
 """
 
@@ -42,12 +42,21 @@ TABLE = [
 ]
 MORE = ["gauss", "lu", "montecarlo_pi", "sor", "nbody_nice", "lattice_boltzmann_d3q19", "water_ice", "row_norms", "stencil_4d"]
 VARIANTS = {"auto": {}, "dynamic": {"BH_OPENCL_SPECIALISE": "off"}, "fixed": {"BH_OPENCL_SPECIALISE": "on"}}
-PARTS = ["info", "suites", "agree", "bench", "first", "profile"]
+# The programs of the comparison of dynamic, fixed and selected kernels.
+SELECTED = [
+    ("stencil_1d", 60000000, "f64", 20, None, None),
+    ("stencil_2d", 8000, "f64", 20, None, None),
+    ("stencil_3d", 400, "f64", 20, None, None),
+    ("stencil_4d", 80, "f64", 10, None, None),
+    ("gauss", 1000, "f64", 2, None, None),
+    ("lu", 1000, "f64", 2, None, None),
+]
+PARTS = ["info", "suites", "agree", "bench", "kernels", "variants", "first", "profile"]
 
 
 def programs():
     """All programs that are staged."""
-    return sorted({row[0] for row in TABLE} | set(MORE))
+    return sorted({row[0] for row in TABLE + SELECTED} | set(MORE))
 
 
 def enable_driver():
@@ -77,9 +86,9 @@ def step(program, n, dtype, steps, warm=True, limit=120, **more):
     return {**json.loads(run.stdout.splitlines()[-1]), "process_seconds": time.perf_counter() - begin}, run.stderr
 
 
-def chosen(only):
-    """The rows of the table that are asked for."""
-    return [row for row in TABLE if not only or row[0] in only]
+def chosen(only, table=TABLE):
+    """The rows of a table that are asked for."""
+    return [row for row in table if not only or row[0] in only]
 
 
 def info(out, figures, only):
@@ -136,11 +145,21 @@ def agree(out, figures, only):
 def bench(out, figures, only):
     """Milliseconds of a step for each variant, without what the first one moves to the device: the difference of runs of
     many and of few steps, each the best of two processes."""
-    rows = figures.setdefault("bench", [])
+    return compare("bench", chosen(only), figures)
+
+
+def variants(out, figures, only):
+    """The same for the programs of the comparison of variants."""
+    return compare("variants", chosen(only, SELECTED), figures)
+
+
+def compare(part, table, figures):
+    """Times the programs of a table in each variant."""
+    rows = figures.setdefault(part, [])
     copy = figures.get("runtime", {}).get("copy_gb_s")
     print(f"copy {copy and f'{copy:.0f}'} GB/s; ms a step", flush=True)
     print(f"{'program':20} {'n':>10} type {'floor':>7} {'by hand':>7} " + " ".join(f"{name:>9}" for name in VARIANTS) + "  kernels/step", flush=True)
-    for name, n, dtype, steps, floor, plain in chosen(only):
+    for name, n, dtype, steps, floor, plain in table:
         row = {"program": name, "n": n, "dtype": dtype, "floor": floor, "plain": plain}
         failures, kernels = [], None
         for variant, keys in VARIANTS.items():
@@ -160,6 +179,20 @@ def bench(out, figures, only):
         for failure in failures:
             print("   ", failure, flush=True)
     return all(row[variant] for row in rows for variant in VARIANTS)
+
+
+def kernels(out, figures, only):
+    """Single kernels: bandwidths of copies, sums and products with vectors, speed of products."""
+    run = subprocess.run([STAGE / "benches/device", "1000", "4096"], env=environment(), capture_output=True, text=True, timeout=300)
+    rows = [json.loads(line) for line in run.stdout.splitlines()]
+    figures["kernels"] = rows
+    copy = figures.get("runtime", {}).get("copy_gb_s")
+    for row in rows:
+        unit, value = next((unit, value) for unit, value in row.items() if unit not in ("kernel", "seconds"))
+        share = f", {value / copy:.0%} of the copy" if unit == "GB/s" and copy else ""
+        print(f"{row['kernel']:32} {1e3 * row['seconds']:10.4f} ms {value:10.1f} {unit}{share}", flush=True)
+    print(run.stderr, flush=True)
+    return run.returncode == 0
 
 
 def first(out, figures, only):
@@ -197,7 +230,7 @@ def main():
     parser.add_argument("--programs", action="store_true", help="print the names of the programs and leave")
     args = parser.parse_args()
     if args.programs:
-        print(*programs())
+        print(*programs(), "device")
         return 0
     if unknown := [part for part in args.parts if part not in PARTS]:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
