@@ -1,13 +1,13 @@
 """Random numbers, as in `numpy.random`: the same numbers from the same seeds.
 
-NumPy's own generators make the numbers, which bh takes over.
+NumPy's own generators make the numbers, which bh takes over; uniform numbers of Philox are made on the stack.
 """
 
 import functools
 
 import numpy as np
 
-from . import _fallback
+from . import _fallback, _philox
 
 _o = np.random
 SeedSequence, BitGenerator = _o.SeedSequence, _o.BitGenerator
@@ -52,7 +52,8 @@ class _Drawing:
         if name.startswith("_") or not callable(value) or name in ("bit_generator", "spawn", "seed", "set_state", "get_state"):
             return value
         made = _in_place(value) if name == "shuffle" else _lifted(value)
-        self.__dict__[name] = made
+        if not hasattr(type(self), name):
+            self.__dict__[name] = made
         return made
 
     def __dir__(self):
@@ -77,6 +78,42 @@ class Generator(_Drawing):
     def bit_generator(self):
         """The source of random bits."""
         return self._np.bit_generator
+
+    def random(self, size=None, dtype=np.float64, out=None):
+        """Uniform numbers in [0, 1)."""
+        shape = self._native_shape(size, out)
+        made = None if shape is None or np.dtype(dtype).char not in "fd" else _philox.uniforms(self.bit_generator, shape, dtype)
+        return self.__getattr__("random")(size, dtype, out) if made is None else made
+
+    def uniform(self, low=0.0, high=1.0, size=None):
+        """Uniform numbers in [low, high)."""
+        shape = self._native_shape(size, None)
+        if shape is not None and all(isinstance(bound, (int, float)) for bound in (low, high)):
+            width = float(high) - float(low)
+            made = _philox.uniforms(self.bit_generator, shape, np.float64) if 0 <= width < np.inf else None
+            if made is not None:
+                return made * width + float(low)
+        return self.__getattr__("uniform")(low, high, size)
+
+    def integers(self, low, high=None, size=None, dtype=np.int64, endpoint=False):
+        """Whole numbers from low (or 0) on, below high, or up to high with `endpoint`."""
+        shape = self._native_shape(size, None)
+        if shape is not None and np.dtype(dtype) in (np.int64, np.uint64) and all(isinstance(b, (int, type(None))) for b in (low, high)):
+            first, last = (0, low) if high is None else (low, high)
+            count = last - first + bool(endpoint)
+            limits = np.iinfo(dtype)
+            if count > 1 and count & (count - 1) == 0 and limits.min <= first and first + count - 1 <= limits.max:
+                made = _philox.integers(self.bit_generator, first, count.bit_length() - 1, shape, dtype)
+                if made is not None:
+                    return made
+        return self.__getattr__("integers")(low, high, size, dtype, endpoint)
+
+    def _native_shape(self, size, out):
+        """The shape of numbers that may be made on the stack; None for others."""
+        if size is None or out is not None or type(self.bit_generator) is not Philox:
+            return None
+        shape = (size,) if isinstance(size, (int, np.integer)) else tuple(_fallback.lower(size))
+        return shape if all(isinstance(extent, (int, np.integer)) and extent >= 0 for extent in shape) else None
 
     def spawn(self, n_children):
         """Independent generators."""

@@ -1,0 +1,257 @@
+"""Interpolation, histograms, convolutions, flat indices, sorting by several keys."""
+
+import operator
+
+import numpy as np
+
+from . import _fallback, _native
+from ._arrangement import flip
+from ._convert import astype, native
+from ._creation import linspace
+from ._fallback import Fallback, falls_back
+from ._joining import concatenate, vstack
+from ._manipulation import reshape
+from ._reductions import sum as sum_
+from ._search import take, where
+from ._sorting import argsort, bincount, searchsorted
+from ._types import BOOL, CODE, is_complex, is_inexact
+from ._ufunc import UFUNCS
+
+ndarray = _native.ndarray
+_u = UFUNCS
+
+row_stack = vstack
+
+
+@falls_back
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """The values at `x` of the line through points whose abscissas ascend; constant beyond the outer points."""
+    if period is not None:
+        raise Fallback("periodic abscissas")
+    x, xp, fp = native(x), native(xp), native(fp)
+    if is_complex(fp._code):
+        raise Fallback("complex ordinates")
+    if xp.ndim != 1 or fp.ndim != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if xp.size == 0:
+        raise ValueError("array of sample points is empty")
+    if xp.size != fp.size:
+        raise ValueError("fp and xp are not of the same length.")
+    scalar = x._scalar
+    x, xp, fp = (astype(value, np.float64) for value in (x, xp, fp))
+    first, last = fp[0] if left is None else float(left), fp[-1] if right is None else float(right)
+    if xp.size == 1:
+        inside = fp[0]
+        result = where(x == xp[0], inside, where(x < xp[0], first, last))
+    else:
+        place = _u["minimum"](_u["maximum"](searchsorted(xp, x, side="right") - 1, 0), xp.size - 2)
+        begin, base = take(xp, place), take(fp, place)
+        slope = (take(fp, place + 1) - base) / (take(xp, place + 1) - begin)
+        inside = where(x == begin, base, slope * (x - begin) + base)
+        # A slope that is infinite or undefined: the line seen from its other end, or equal ordinates.
+        other = slope * (x - take(xp, place + 1)) + take(fp, place + 1)
+        inside = where(_u["isnan"](inside), where(_u["isnan"](other) & (base == take(fp, place + 1)), base, other), inside)
+        inside = where(x == xp[-1], fp[-1], inside)
+        result = where(x < xp[0], first, where(x > xp[-1], last, inside))
+    result = where(_u["isnan"](x), x, result)
+    result._scalar = scalar
+    return result
+
+
+def _edges(a, bins, range):
+    """The edges of equal bins, and the outer ones as numbers."""
+    bins = operator.index(bins)
+    if bins < 1:
+        raise ValueError("`bins` must be positive, when an integer")
+    if range is not None:
+        first, last = (float(_fallback.lower(bound)) for bound in range)
+        if first > last:
+            raise ValueError("max must be larger than min in range parameter.")
+        if not (np.isfinite(first) and np.isfinite(last)):
+            raise ValueError(f"supplied range of [{first}, {last}] is not finite")
+    elif a.size == 0:
+        first, last = 0.0, 1.0
+    else:
+        first, last = float(_u["minimum"].reduce(a)), float(_u["maximum"].reduce(a))
+        if not (np.isfinite(first) and np.isfinite(last)):
+            raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    kind = np.result_type(np.float64, a.dtype) if not is_inexact(a._code) else np.result_type(first, last, a.dtype)
+    return linspace(kind.type(first), kind.type(last), bins + 1, dtype=kind), first, last
+
+
+@falls_back
+def histogram(a, bins=10, range=None, density=None, weights=None):
+    """How many elements (or what sum of weights) fall into each bin, and the edges of the bins."""
+    if isinstance(bins, str):
+        raise Fallback("bins by rule")
+    a = native(a)
+    if is_complex(a._code):
+        raise Fallback("complex numbers have no order in bh")
+    a = reshape(astype(a, np.uint8) if a._code == BOOL else a, (-1,))
+    if weights is not None:
+        weights = native(weights)
+        if weights.size != a.size:
+            raise ValueError("weights should have the same shape as a.")
+        if is_complex(weights._code):
+            raise Fallback("complex weights")
+        weights = reshape(weights, (-1,))
+    if np.ndim(bins) == 0:
+        edges, first, last = _edges(a, bins, range)
+        count = edges.size - 1
+        inside = (a >= first) & (a <= last)
+        value = astype(a, edges.dtype)
+        place = (where(inside, value, first) - first) / (last - first) * count
+        place = _u["minimum"](astype(place, np.int64), count - 1)
+        place = place - astype(value < take(edges, place), np.int64)
+        place = _u["maximum"](place, 0)
+        place = place + astype((value >= take(edges, place + 1)) & (place != count - 1), np.int64)
+    else:
+        edges = native(bins)
+        if edges.ndim != 1:
+            raise ValueError("`bins` must be 1d, when an array")
+        if bool((edges[:-1] > edges[1:]).any()):
+            raise ValueError("`bins` must increase monotonically, when an array")
+        count = edges.size - 1
+        place = searchsorted(edges, a, side="right") - 1
+        place = where(a == edges[-1], count - 1, place)
+        inside = (place >= 0) & (place < count)
+    # Elements outside of all bins are counted in one more.
+    place = where(inside, place, count)
+    kind = np.dtype(np.int64) if weights is None else weights.dtype
+    if weights is None:
+        found = bincount(place, minlength=count + 1)[:count]
+    else:
+        found = astype(bincount(place, weights=weights, minlength=count + 1)[:count], kind)
+    if density:
+        width = astype(edges[1:] - edges[:-1], np.float64)
+        return found / width / sum_(found), edges
+    return found, edges
+
+
+def _windows(a, v, mode):
+    """All windows of the length of `v` on `a`, as the mode wants them."""
+    short = v.size
+    if mode in ("full", 2):
+        margin = short - 1, short - 1
+    elif mode in ("same", 1):
+        margin = short // 2, (short - 1) // 2
+    elif mode in ("valid", 0):
+        margin = 0, 0
+    else:
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    if margin != (0, 0):
+        zeros = [_native.full((size,), a._code, False if a._code == BOOL else 0) for size in margin]
+        a = concatenate([zeros[0], a, zeros[1]])
+    elif not a._contiguous:
+        a = _native.cast(a, a._code)
+    step = a._stride[0]
+    return _native.window(a, a._start, [a.size - short + 1, short], [step, step])
+
+
+def _slid(a, v, mode):
+    """The sums of products of `v` and each window on `a`, which is at least as long."""
+    return sum_(_windows(a, v, mode) * v, 1, a.dtype)
+
+
+def _signals(a, v):
+    a, v = native(a), native(v)
+    kind = np.result_type(a.dtype, v.dtype)
+    if kind not in CODE or kind == bool:
+        raise Fallback(f"bh has no products of type {kind}")
+    a, v = (reshape(astype(value, kind), (1,)) if value.ndim == 0 else astype(value, kind) for value in (a, v))
+    if a.ndim != 1 or v.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    if a.size == 0 or v.size == 0:
+        raise ValueError("first array argument cannot be empty" if a.size == 0 else "second array argument cannot be empty")
+    return a, v
+
+
+@falls_back
+def convolve(a, v, mode="full"):
+    """The convolution of two sequences."""
+    a, v = _signals(a, v)
+    if v.size > a.size:
+        a, v = v, a
+    return _slid(a, flip(v), mode)
+
+
+@falls_back
+def correlate(a, v, mode="valid"):
+    """The cross-correlation of two sequences."""
+    a, v = _signals(a, v)
+    v = _u["conjugate"](v)
+    if v.size <= a.size:
+        return _slid(a, v, mode)
+    return flip(_slid(v, a, mode))
+
+
+@falls_back
+def unravel_index(indices, shape, order="C"):
+    """Flat indices as an index array for each dimension."""
+    indices = native(indices)
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if order not in ("C", "F"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    if indices.dtype.kind not in "iu":
+        raise TypeError("only int indices permitted")
+    size = int(np.prod(shape, dtype=np.int64))
+    flat = astype(indices, np.int64)
+    if flat.size:
+        low, high = _native.item_of(flat.min()), _native.item_of(flat.max())
+        if low < 0 or high >= size:
+            wrong = low if low < 0 else high
+            raise ValueError(f"index {wrong} is out of bounds for array with size {size}")
+    parts = []
+    for extent in reversed(shape) if order == "C" else shape:
+        parts.append(flat % max(extent, 1))
+        flat = flat // max(extent, 1)
+    return tuple(reversed(parts) if order == "C" else parts)
+
+
+@falls_back
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    """An index array for each dimension as flat indices."""
+    parts = [astype(native(part), np.int64) for part in multi_index]
+    dims = tuple(dims)
+    modes = (mode,) * len(dims) if isinstance(mode, str) else tuple(mode)
+    if len(parts) != len(dims) or len(modes) != len(dims):
+        raise ValueError("parameter multi_index must be a sequence of length {}".format(len(dims)))
+    checked = []
+    for part, extent, way in zip(parts, dims, modes):
+        if way == "wrap":
+            part = part % extent
+        elif way == "clip":
+            part = _u["minimum"](_u["maximum"](part, 0), extent - 1)
+        elif part.size and bool(((part < 0) | (part >= extent)).any()):
+            raise ValueError("invalid entry in coordinates array")
+        checked.append(part)
+    pairs = list(zip(checked, dims))
+    total, step = None, 1
+    for part, extent in reversed(pairs) if order == "C" else pairs:
+        total = part * step if total is None else total + part * step
+        step *= extent
+    return total
+
+
+@falls_back
+def lexsort(keys, axis=-1):
+    """The indices that sort by several keys, of which the last one counts most."""
+    keys = [native(key) for key in keys]
+    if not keys:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if any(key.ndim != 1 for key in keys):
+        raise Fallback("keys of several dimensions")
+    order = argsort(keys[0], stable=True)
+    for key in keys[1:]:
+        order = take(order, argsort(take(key, order), stable=True))
+    return order
+
+
+def isfortran(a):
+    """Does the first index vary fastest in memory, and not the last?"""
+    return a.flags.fnc
+
+
+__all__ = """interp histogram convolve correlate unravel_index ravel_multi_index lexsort row_stack isfortran""".split()

@@ -1,0 +1,62 @@
+"""Random numbers of the stack against NumPy's: the numbers, and the states of the generators after them."""
+
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import bh
+from bh import _philox
+
+# Counts around the ends of blocks of four words, beyond what NumPy is asked for.
+COUNTS = (9000, 9001, 9003, (90, 101))
+
+
+def equal(mine, reference, state, expected):
+    """The same numbers of the same type, and the same state of the generators."""
+    value = numpy.asarray(mine)
+    assert value.dtype == reference.dtype and value.shape == reference.shape
+    numpy.testing.assert_array_equal(value, reference)
+    assert repr(state) == repr(expected)
+
+
+@pytest.fixture
+def native_words(monkeypatch):
+    """Counts how often the stack has made words."""
+    made = []
+    blocks = _philox._blocks
+    monkeypatch.setattr(_philox, "_blocks", lambda *a: made.append(1) or blocks(*a))
+    return made
+
+
+@pytest.mark.parametrize("draw", [
+    lambda g, n: g.random(n),
+    lambda g, n: g.random(n, dtype="f4"),
+    lambda g, n: g.uniform(-2, 3, n),
+    lambda g, n: g.integers(8, size=n),
+    lambda g, n: g.integers(-4, 4, n),
+    lambda g, n: g.integers(0, 2**32, n),
+    lambda g, n: g.integers(5, 5 + 2**40, n),
+    lambda g, n: g.integers(0, 2**64 - 1, n, dtype="u8", endpoint=True),
+])  # fmt: skip
+def test_philox_is_numpys(draw, native_words):
+    mine, reference = (module.Generator(numpy.random.Philox(7)) for module in (bh.random, numpy.random))
+    # An odd number of halves and of words before, so that some are left over.
+    mine.random(3, dtype="f4"), reference.random(3, dtype="f4")
+    for count in COUNTS:
+        equal(draw(mine, count), draw(reference, count), mine.bit_generator.state, reference.bit_generator.state)
+    assert len(native_words) == len(COUNTS)
+    equal(mine.normal(size=9), reference.normal(size=9), mine.bit_generator.state, reference.bit_generator.state)
+
+
+def test_other_numbers_of_philox_are_made_by_numpy(native_words):
+    mine, reference = (module.Generator(numpy.random.Philox(1)) for module in (bh.random, numpy.random))
+    for draw in (lambda g: g.integers(0, 10, 9000), lambda g: g.random(7), lambda g: g.integers(0, 8, 9000, dtype="i2")):
+        equal(draw(mine), draw(reference), mine.bit_generator.state, reference.bit_generator.state)
+    assert not native_words and isinstance(mine.random(), float)
+
+
+def test_memory_of_numpy_is_left_at_the_end():
+    program = "import bh; x = bh.random.default_rng(1).random(100_000); y = x + 1; bh.flush(); z = y * x"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
