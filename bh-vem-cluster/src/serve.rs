@@ -15,8 +15,9 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-/// A process serves with one thread, whichever makes a context first; others wait for its end.
-static SERVING: Mutex<()> = Mutex::new(());
+/// A process serves with one thread, whichever makes a context first; others wait for its end. Rank 0 has greeted it if there
+/// is a memory, which lasts as long as rank 0's.
+static SERVING: Mutex<Option<Memory>> = Mutex::new(None);
 
 /// A process that is not rank 0.
 pub struct Server {
@@ -35,21 +36,23 @@ impl Server {
     /// Serves until rank 0's process ends, or, where the program initialised MPI, until rank 0 has no context left. What goes
     /// wrong ends all processes.
     pub fn run(mut self) {
-        let _serving = SERVING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = SERVING.lock().unwrap_or_else(PoisonError::into_inner);
         let remote = self.remote;
-        match catch_unwind(AssertUnwindSafe(|| self.serve())) {
+        match catch_unwind(AssertUnwindSafe(|| self.serve(&mut memory))) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => die(remote, &error.to_string()),
             Err(_) => die(remote, "it panicked"),
         }
     }
 
-    fn serve(&mut self) -> Result<()> {
+    fn serve(&mut self, memory: &mut Option<Memory>) -> Result<()> {
         let mut port = Port::new(Box::new(self.remote));
         let me = self.remote.rank();
-        greet(&mut port, me, &greeting(&self.settings))?;
+        if memory.is_none() && !greet(&mut port, me, &greeting(&self.settings))? {
+            return Ok(());
+        }
+        let memory = memory.get_or_insert_default();
         let parent = me & (me - 1);
-        let mut memory = Memory::default();
         let mut machines: HashMap<u64, (Machine, Figures)> = HashMap::new();
         loop {
             let bytes = match port.receive(me, parent) {
@@ -96,24 +99,17 @@ impl Server {
     }
 }
 
-/// Rank 0 and this rank must be of one version and have the same settings.
-fn greet(port: &mut Port, me: usize, mine: &str) -> Result<()> {
-    static GREETED: Mutex<bool> = Mutex::new(false);
-    let mut greeted = GREETED.lock().unwrap_or_else(PoisonError::into_inner);
-    if *greeted {
-        return Ok(());
-    }
+/// Rank 0 and this rank must be of one version and have the same settings. False if rank 0 has ended without a context.
+fn greet(port: &mut Port, me: usize, mine: &str) -> Result<bool> {
     let theirs = match port.receive(me, 0) {
-        // Rank 0 has ended without a context of its own.
-        Err(error) if error.text == ENDED => return Ok(()),
+        Err(error) if error.text == ENDED => return Ok(false),
         other => other?,
     };
     if theirs != mine.as_bytes() {
         let text = format!("the ranks differ: rank 0 is {}, rank {me} is {mine}", String::from_utf8_lossy(&theirs));
         return Err(Error::new(status::INIT, text));
     }
-    *greeted = true;
-    Ok(())
+    Ok(true)
 }
 
 fn unknown(context: u64) -> Error {

@@ -101,6 +101,24 @@ fn suites_on_ranks_equal_the_oracle() {
     }
 }
 
+/// Over TCP, from one network name space to another; only where everything is asked for, as it needs to be root.
+#[test]
+fn ranks_of_two_hosts_equal_the_oracle() {
+    if !all() || !launchers().iter().any(|(name, _)| *name == "openmpi") {
+        return;
+    }
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/two_hosts.sh");
+    let mut command = Command::new(script);
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.arg(std::env::current_exe().unwrap());
+    command.args(["suites_of_a_rank", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.envs([("TEST_RANKS", "2"), ("TEST_STEP", "20"), ("TEST_PROGRAMS", "300")]);
+    command.env("BH_TEST_LIBRARIES", stacks::libraries());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("2 ranks: it: ok"), "{}", said(&output));
+}
+
 #[test]
 #[ignore = "run on ranks by the tests below"]
 fn a_rank_that_fails() {
