@@ -35,6 +35,9 @@ const METHODS: &[(&str, std::ops::RangeInclusive<usize>, usize)] = &[
     ("argsort", 1..=1, 1),
     ("searchsorted_left", 1..=1, 2),
     ("searchsorted_right", 1..=1, 2),
+    ("count_nonzero", 1..=1, 1),
+    ("flatnonzero", 1..=1, 1),
+    ("compress", 1..=1, 2),
 ];
 
 /// Checks the operands of a method; of one that does not come with bh, nothing is known.
@@ -64,6 +67,8 @@ fn types_fit(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
     let alike = inputs.iter().all(|form| form.dtype == first);
     match name {
         "matmul" | "sort" => alike && outputs[0].dtype == first,
+        "count_nonzero" | "flatnonzero" => first == DType::Bool && outputs[0].dtype == DType::I64,
+        "compress" => first == DType::Bool && outputs[0].dtype == inputs[1].dtype,
         "solve" | "cholesky" => inexact && alike && outputs[0].dtype == first,
         "lu" => inexact && outputs[0].dtype == first && outputs[1..].iter().all(|form| form.dtype == DType::I64),
         "fft" | "ifft" => {
@@ -90,6 +95,9 @@ fn shapes_fit(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
         }
         "lu" => square(input) && output == input && outputs[1..].iter().all(|form| form.shape == &input[..1]),
         "cholesky" => square(input) && output == input,
+        "count_nonzero" => output.is_empty(),
+        "flatnonzero" => output.len() == 1,
+        "compress" => output.len() == 1 && input == inputs[1].shape,
         "searchsorted_left" | "searchsorted_right" => input.len() == 1 && output == inputs[1].shape,
         _ => !input.is_empty() && output == input,
     }
@@ -111,6 +119,10 @@ mod tests {
         assert_eq!(check("lu", &[matrix, form(I64, &[3])], &[matrix]), Ok(()));
         assert_eq!(check("fft", &[form(C64, &[2, 5])], &[form(F32, &[2, 5])]), Ok(()));
         assert_eq!(check("matmul", &[form(I64, &[2])], &[form(I64, &[3]), form(I64, &[3, 2])]), Ok(()));
+        let (mask, chosen) = (form(DType::Bool, &[3, 3]), [form(F64, &[4])]);
+        assert_eq!(check("compress", &chosen, &[mask, matrix]), Ok(()));
+        assert!(matches!(check("compress", &chosen, &[form(DType::Bool, &[9]), matrix]), Err(Misfit::Shape(_))));
+        assert!(matches!(check("flatnonzero", &[form(I64, &[4])], &[matrix]), Err(Misfit::Type(_))));
         assert_eq!(check("the user's", &[], &[]), Ok(()));
         assert!(matches!(check("solve", &[], &[matrix]), Err(Misfit::Count(_))));
         assert!(matches!(check("cholesky", &[form(I64, &[3, 3])], &[form(I64, &[3, 3])]), Err(Misfit::Type(_))));

@@ -3,6 +3,8 @@
 
 #include "arrange.hpp"
 
+#include <initializer_list>
+
 namespace bh {
 namespace detail {
 
@@ -11,15 +13,32 @@ inline array<std::int64_t> numbers_of_true(const array<bool> &flat, place at) {
     return bh::subtract(bh::add_accumulate(bh::cast<std::int64_t>(flat, at), 0, at), 1, at);
 }
 
+/// Calls a method on what a mask chooses; false if no component of the stack has it.
+inline bool choose(const char *name, bh_array *out, std::initializer_list<const bh_array *> inputs, place at) {
+    (bh_at)(at.file, at.line);
+    const bh_status status = (bh_extmethod)(name, 1, &out, inputs.size(), inputs.begin());
+    if (status == BH_STATUS_UNSUPPORTED) return false;
+    check(status, at);
+    return true;
+}
+
+/// The number of true elements. Waits for it.
+inline std::int64_t count_true(const array<bool> &mask, place at) {
+    const beside here(mask.handle(), at);
+    array<std::int64_t> total = bh::empty<std::int64_t>(shape{}, at);
+    if (choose("count_nonzero", total.handle(), {mask.handle()}, at)) return bh::scalar(total, at);
+    return bh::scalar(bh::add_reduce(bh::cast<std::int64_t>(mask, at), {}, dropdims, at), at);
+}
+
 } // namespace detail
 
 /// The flat (C order) positions of the elements that are true (not zero). Waits for their number.
 template <class A, detail::if_array<A> = 0> array<std::int64_t> flatnonzero(A &&a, place at = place::here()) {
     const array<bool> flat = bh::cast<bool>(static_cast<A &&>(a), at).flatten(at);
-    const auto total = bh::scalar(bh::add_reduce(bh::cast<std::int64_t>(flat, at), {}, dropdims, at), at);
+    const std::int64_t total = flat.size(at) == 0 ? 0 : detail::count_true(flat, at);
     const detail::beside here(flat.handle(), at);
     array<std::int64_t> positions = bh::empty<std::int64_t>({total}, at);
-    if (total == 0) return positions;
+    if (total == 0 || detail::choose("flatnonzero", positions.handle(), {flat.handle()}, at)) return positions;
     put_where(positions, detail::numbers_of_true(flat, at), flat, bh::arange<std::int64_t>(flat.size(at), at), at);
     return positions;
 }
@@ -54,6 +73,14 @@ template <class T> class selection : detail::operators<T, false> {
         const detail::beside here(array_.handle(), at);
         auto columns = bh::arange<std::int64_t>(inner, at);
         return bh::add(bh::multiply(rows.reshape({-1, 1}, at), inner, at), std::move(columns), at).reshape(chosen, at);
+    }
+    /// The chosen elements, with a mask for all dimensions.
+    array<T> compressed(place at) const {
+        const std::int64_t total = mask_.size(at) == 0 ? 0 : detail::count_true(mask_, at);
+        const detail::beside here(array_.handle(), at);
+        array<T> chosen = bh::empty<T>({total}, at);
+        if (total == 0 || detail::choose("compress", chosen.handle(), {mask_.handle(), array_.handle()}, at)) return chosen;
+        return bh::take(array_, positions(at), at);
     }
     void store(const bh_array *value, place at) {
         const array<bool> mask = spread(at);
@@ -91,9 +118,13 @@ public:
     /// The elements as an array of its own.
     operator array<T>() && { return static_cast<selection &&>(*this).gathered(at_); }
     array<T> &&gathered(place at) && {
-        read_ = bh::take(array_, positions(at), at);
+        read_ = mask_.rank(at) == array_.rank(at) ? compressed(at) : bh::take(array_, positions(at), at);
         return static_cast<array<T> &&>(read_);
     }
+
+    /// All elements, and which of them are chosen, for reductions that need no array of the chosen ones.
+    const array<T> &elements() const { return array_; }
+    array<bool> choice(place at) const { return spread(at); }
 
     /// Writes the elements: all the same, or from an array with as many as there are.
     void operator=(operand value) && { write(value); }

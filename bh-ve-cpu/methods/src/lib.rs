@@ -2,6 +2,7 @@
 //!
 //! A crate of its own so that work on the engine does not compile the linear algebra again.
 
+mod choose;
 mod fourier;
 mod linear;
 mod multiply;
@@ -52,6 +53,9 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("argsort", argsort_any),
     ("searchsorted_left", order::search_left),
     ("searchsorted_right", order::search_right),
+    ("count_nonzero", choose::count_nonzero),
+    ("flatnonzero", choose::flatnonzero),
+    ("compress", choose::compress),
 ];
 
 /// Sorts complex numbers by their parts, and others side by side.
