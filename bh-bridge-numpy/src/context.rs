@@ -98,6 +98,11 @@ impl Stack {
         py.detach(|| self.context.recorder.message(text)).map_err(exception)
     }
 
+    /// As `message`, before what is recorded and not handed over is run.
+    fn message_first(&self, py: Python<'_>, text: &str) -> PyResult<String> {
+        py.detach(|| self.context.recorder.with_stack(|stack| stack.message(text))).map_err(exception)
+    }
+
     /// Makes each operation complete before it returns, or goes back to recording.
     fn set_eager(&self, eager: bool) -> PyResult<()> {
         self.context.recorder.set_eager(eager).map_err(exception)

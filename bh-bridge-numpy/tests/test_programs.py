@@ -72,3 +72,9 @@ def test_fork_threads_and_exit(tmp_path):
         "[t.start() for t in ts]\n[t.join() for t in ts]\nprint(len(out))\nc = a * 3  # pending at exit\n"
     )
     assert run(tmp_path / "main.py").stdout.split() == ["999000.0", "4"]
+
+
+def test_explain_shows_kernels_with_lines(tmp_path):
+    (tmp_path / "main.py").write_text("import bh\na = bh.arange(1000.0)\nb = (a * 3 + 1).sum()\ne = bh.explain(b)\nprint(e)\nassert e._repr_svg_().startswith('<svg')\n")
+    text = run(tmp_path / "main.py").stdout
+    assert "add_reduce" in text and "kernel 0" in text and "main.py:3" in text

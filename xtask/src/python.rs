@@ -1,6 +1,6 @@
 //! The Python package: put together from what was built, and its tests.
 
-use crate::command::{Outcome, option, root, run, target};
+use crate::command::{Failure, Outcome, cargo, option, root, run, target};
 use crate::install::{self, copy, copy_tree};
 use crate::packages;
 use std::path::{Path, PathBuf};
@@ -30,9 +30,33 @@ pub fn wheel(arguments: &[String]) -> Outcome {
     build.args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(&out).arg("./bh-bridge-numpy");
     run(build.current_dir(root()))?;
     for entry in std::fs::read_dir(&out)? {
-        println!("{}", entry?.path().display());
+        let wheel = entry?.path();
+        println!("{}", wheel.display());
+        // The tag tells how old a system may be that the wheel still works on.
+        let audits =
+            Command::new(&python).args(["-c", "import auditwheel"]).status().is_ok_and(|status| status.success());
+        if audits {
+            run(Command::new(&python).args(["-m", "auditwheel", "show"]).arg(&wheel))?;
+        }
     }
     Ok(())
+}
+
+/// Runs the command line `array-api --suite DIR [ARGUMENTS]`: the public tests of the array API, in a checkout with its
+/// submodule, against the package as it was built under the profile `debug`. Further arguments go to pytest.
+pub fn array_api(arguments: &[String]) -> Outcome {
+    let suite = option(arguments, "--suite")?.map(PathBuf::from);
+    let suite = suite.ok_or_else(|| Failure("name the checkout of array-api-tests with --suite DIR".into()))?;
+    let python = packages::python_with_numpy()?;
+    run(Command::new(&python).args(["-m", "pip", "install", "-q", "-r"]).arg(suite.join("requirements.txt")))?;
+    run(cargo().args(["build"]).args(packages::workspace()))?;
+    let package = stage("debug")?;
+    let place = arguments.iter().position(|argument| argument == "--suite").unwrap_or_default();
+    let further = arguments.iter().enumerate().filter(|(number, _)| *number != place && *number != place + 1);
+    let mut tests = Command::new(&python);
+    tests.args(["-m", "pytest", "-q", "array_api_tests", "--max-examples", "100"]);
+    tests.args(further.map(|(_, argument)| argument)).current_dir(&suite);
+    run(tests.env("PYTHONPATH", package).env("ARRAY_API_TESTS_MODULE", "bh").env("BH_FALLBACK", "silent"))
 }
 
 /// Runs the package's tests against NumPy.
@@ -40,5 +64,7 @@ pub fn test(python: &Path, profile: &str) -> Outcome {
     let package = stage(profile)?;
     let mut tests = Command::new(python);
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "bh-bridge-numpy/tests"]);
+    // The test of the wheel packs what was built.
+    tests.env("BH_WHEEL_LIBRARIES", target().join(profile));
     run(tests.current_dir(root()).env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1"))
 }

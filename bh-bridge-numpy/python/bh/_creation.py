@@ -106,8 +106,10 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
     kind = CODE_TYPES[code].type
     first, second = kind(start), kind(start + step)
     result = _native.arange((max(count, 0),), code, 0, 1)
-    result *= float(second - first)
-    result += float(first)
+    if second - first != 1:
+        result *= float(second - first)
+    if first != 0:
+        result += float(first)
     return result
 
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -75,7 +77,37 @@ def info():
     return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n"
 
 
+class Explanation(str):
+    """Text about kernels. In notebooks it is a picture."""
+
+    pictures = ()
+
+    def _repr_svg_(self):
+        return self.pictures[-1] if self.pictures else None
+
+
 def explain(array=None):
-    """What the fuser made of the last batch, as text, if the stack's fuser tells."""
-    flush()
-    return _native.Stack().message("explain")
+    """What the fuser makes of everything recorded and not yet run: kernels, their operations with lines, bytes of memory.
+
+    Runs what is recorded. With an array, on the stack of that array.
+    """
+    stack = _native.Stack(array._stack if array is not None else None)
+    with tempfile.TemporaryDirectory() as directory:
+        stack.message_first(f"fuser graph {directory}")
+        try:
+            stack.flush()
+        finally:
+            stack.message_first("fuser graph")
+        return _explained(Path(directory))
+
+
+def _explained(directory):
+    texts, pictures = [], []
+    for file in sorted(directory.iterdir()):
+        if file.suffix == ".txt":
+            texts.append(file.read_text())
+        elif file.suffix == ".svg":
+            pictures.append(file.read_text())
+    result = Explanation("\n".join(texts) or "nothing new: what was recorded had run, or its kernels were known")
+    result.pictures = tuple(pictures)
+    return result

@@ -1,0 +1,42 @@
+"""The wheel in an environment of its own, made of the libraries that were built for the tests."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.skipif("BH_WHEEL_LIBRARIES" not in os.environ, reason="BH_WHEEL_LIBRARIES names no libraries to pack")
+def test_wheel_runs_the_first_example(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "bh-bridge-numpy"))
+    import build_backend
+
+    name = build_backend.build_wheel(str(tmp_path))
+    assert re.fullmatch(r"bh-[\d.]+-cp311-abi3-linux_\w+\.whl", name)
+    with zipfile.ZipFile(tmp_path / name) as wheel:
+        packed = {Path(entry).name for entry in wheel.namelist()}
+    assert {"_native.abi3.so", "libbh_ve_cpu.so", "libbh_filter.so", "METADATA", "RECORD", "py.typed"} <= packed
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60)
+    python = environment / "bin" / "python"
+    version = "python{}.{}".format(*sys.version_info)
+    packages = environment / "lib" / version / "site-packages"
+    # NumPy is the tests' own.
+    (packages / "numpy.pth").write_text(str(Path(numpy.__file__).parents[1]))
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-index", tmp_path / name]
+    subprocess.run(install, check=True, timeout=100)
+    plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
+    done = subprocess.run([python, "-c", example], capture_output=True, text=True, env=plain, timeout=60)
+    assert done.stdout.strip() == "0.33333", done.stderr
+    script = tmp_path / "main.py"
+    script.write_text("import numpy as np\nprint(type(np.ones(3)).__module__, float(np.ones(3).sum()))\n")
+    done = subprocess.run([environment / "bin" / "bh-python", script], capture_output=True, text=True, env=plain, timeout=60)
+    assert done.stdout.split() == ["bh", "3.0"], done.stderr
