@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -104,6 +106,13 @@ def test_namespace_of_the_array_api():
     with pytest.raises(ValueError):
         x.__array_namespace__(api_version="1999.01")
     assert bh.asarray(x, copy=True) is not x and bh.asarray(x) is x
+
+
+def test_import_loads_no_further_parts_of_numpy():
+    program = "import sys, numpy; before = set(sys.modules); import bh; print(*(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60).stdout.split()
+    assert "bh" in loaded and not [name for name in loaded if name.startswith(("numpy.f2py", "numpy.testing", "numpy.distutils"))]
+    assert bh.testing is numpy.testing
 
 
 def test_every_public_name_of_numpy_is_there():

@@ -173,14 +173,6 @@ impl Recorder {
         executor.access(base.id, |data| data.unmap(&base))
     }
 
-    /// Are the array's elements there, so that reading them waits for nothing?
-    pub fn is_ready(&self, array: ArrayId) -> Result<bool> {
-        let state = self.state();
-        let handle = state.find(array)?;
-        let entry = state.bases.at(state.handles.at(handle).base);
-        Ok(entry.known && state.executor()?.has_completed(entry.written))
-    }
-
     /// Hands over what the access needs, and keeps the base alive meanwhile.
     pub(super) fn hold(&self, array: ArrayId, mode: u32) -> Result<Held> {
         let mut state = self.state();

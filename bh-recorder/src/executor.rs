@@ -201,11 +201,6 @@ impl Executor {
         result
     }
 
-    /// Are all batches up to `epoch` done?
-    pub(super) fn has_completed(&self, epoch: u64) -> bool {
-        lock(&self.shared.queue).completed >= epoch
-    }
-
     /// Is nothing under way?
     pub(super) fn is_idle(&self) -> bool {
         lock(&self.shared.queue).is_idle()

@@ -6,11 +6,14 @@ use crate::{cluster, demo, install, packages};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, `bench cluster`, or benchmark
-/// programs.
+/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, `bench cluster`, `bench python`, or
+/// benchmark programs.
 pub fn run(arguments: &[String]) -> Outcome {
     if arguments.first().is_some_and(|name| name == "planning") {
         return planning(&arguments[1..]);
+    }
+    if arguments.first().is_some_and(|name| name == "python") {
+        return python(&arguments[1..]);
     }
     packages::ensure(&[("cc", "gcc"), ("g++", "g++"), ("pkg-config", "pkg-config")])?;
     let prefix = target().join("prefix");
@@ -38,6 +41,15 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
     command.env("BH_PREFIX", &prefix).env("BH_BENCH_BUILD", target().join("benches"));
     execute(&mut command)
+}
+
+/// The Python package: what recording costs, and programs from their NumPy sources.
+fn python(arguments: &[String]) -> Outcome {
+    execute(cargo().args(["build", "--release"]).args(packages::workspace()))?;
+    let package = crate::python::stage("release")?;
+    let mut command = Command::new(packages::python_with_numpy()?);
+    command.arg(root().join("benches/python.py")).args(arguments);
+    execute(command.env("PYTHONPATH", package))
 }
 
 /// What planning costs, stage by stage; nothing is installed.

@@ -47,5 +47,16 @@ __array_api_version__ = "2024.12"
 __all__ = [name for name in globals() if not name.startswith("_")]
 
 
+def __getattr__(name):
+    # Modules that NumPy loads only when somebody asks for them.
+    import numpy
+
+    if name.startswith("_") or name not in dir(numpy):
+        raise AttributeError(f"module 'bh' has no attribute {name!r}")
+    return getattr(numpy, name)
+
+
 def __dir__():
-    return sorted(globals())
+    import numpy
+
+    return sorted({*globals(), *(name for name in dir(numpy) if not name.startswith("_"))})

@@ -112,7 +112,8 @@ def build():
     ufuncs = public_ufuncs()
     public = {}
     for name in dir(np):
-        if name.startswith("_") or name in ("fft", "linalg", "random"):
+        # Modules that NumPy loads when they are asked for stay unloaded: see `__getattr__` of the package.
+        if name.startswith("_") or name in ("fft", "linalg", "random") or name not in vars(np):
             continue
         original = getattr(np, name)
         if name in native:

@@ -281,8 +281,8 @@ def inplace(function, a, b):
 
 
 UFUNCS = {}
-for _name in dir(np):
-    _function = getattr(np, _name)
+# What NumPy loads only when it is asked for, such as `numpy.f2py`, is left alone.
+for _name, _function in sorted(vars(np).items()):
     if isinstance(_function, np.ufunc) and _function.__name__ not in UFUNCS:
         UFUNCS[_function.__name__] = ufunc(_function)
 
@@ -294,8 +294,7 @@ _compositions.use(UFUNCS)
 def public_ufuncs():
     """Names of numpy that are universal functions (several may be one), with bh's."""
     found = {}
-    for name in dir(np):
-        function = getattr(np, name)
+    for name, function in vars(np).items():
         if isinstance(function, np.ufunc):
             found[name] = UFUNCS[function.__name__]
     return found
