@@ -153,6 +153,26 @@ fn rows_that_read_what_their_neighbours_read_are_done_together() {
 }
 
 #[test]
+fn arrays_read_across_their_order_are_turned_in_tiles() {
+    let _alone = alone();
+    let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
+    // Two factors that lie by columns, one of them backward, and one by rows; sides are no multiples of a tile's.
+    let (height, width) = (37, 50);
+    let mut build = Build::default();
+    let bases = [0; 3].map(|_| build.base(DType::F32, height * width, true));
+    let out = build.base(DType::F32, height * width, false);
+    let shape = [height, width];
+    let columns = build.view(bases[0], 0, &shape, &[1, height]);
+    let backward = build.view(bases[1], height - 1, &shape, &[-1, height]);
+    let rows = build.view(bases[2], 0, &shape, &[width, 1]);
+    let result = build.view(out, 0, &shape, &[width, 1]);
+    build.push(Opcode::Multiply, &[result, columns, rows]);
+    build.push(Opcode::Subtract, &[result, result, backward]);
+    check(&mut stack, &build.program.unwrap());
+    assert_eq!(count(&stack, "kernels"), 1);
+}
+
+#[test]
 fn large_transfers_go_through_pinned_memory_piece_by_piece() {
     let _alone = alone();
     // Arrays of 66 KB in pieces of 4 KiB, the last of which is not full.

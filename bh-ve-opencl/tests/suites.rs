@@ -23,8 +23,7 @@ fn load(name: &str) -> Option<Stack> {
         Ok(stack) => Some(stack),
         Err(error) => {
             assert!(error.to_string().contains("OpenCL"), "{error}");
-            // Past the capture of the test harness: what was left out is part of the result.
-            writeln!(std::io::stdout(), "left out: {error}").unwrap();
+            say(format_args!("left out: {error}"));
             None
         }
     }
@@ -38,7 +37,7 @@ fn conforms() {
     let opcodes = bh_bytecode::Opcode::ALL;
     let summary = conformance::run_sample(&mut stack, opcodes, step, &mut |line| eprintln!("{line}"));
     let kernels = stack.stats().get("opencl.kernels").unwrap_or(0);
-    writeln!(std::io::stdout(), "{summary}, {kernels} kernels").unwrap();
+    say(format_args!("{summary}, {kernels} kernels"));
     let shown: Vec<&str> = summary.failures.iter().take(20).map(String::as_str).collect();
     assert!(summary.passed(), "{summary}\n{}", shown.join("\n"));
     assert_eq!(summary.unsupported, 0, "{summary}");
@@ -57,4 +56,10 @@ fn random_programs_equal_the_oracle() {
         random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
     }
     assert_eq!(stacks[0].message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
+
+/// Prints past the capture of the test harness: what was left out is part of the result.
+fn say(text: std::fmt::Arguments<'_>) {
+    let mut output = std::io::stdout();
+    writeln!(output, "{text}").unwrap();
 }

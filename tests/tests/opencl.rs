@@ -17,8 +17,7 @@ fn opencl_before_the_cpu() {
         Ok(stack) => stack,
         Err(error) => {
             assert!(error.to_string().contains("OpenCL"), "{error}");
-            // Past the capture of the test harness: what was left out is part of the result.
-            writeln!(std::io::stdout(), "left out: {error}").unwrap();
+            say(format_args!("left out: {error}"));
             return;
         }
     };
@@ -33,6 +32,12 @@ fn opencl_before_the_cpu() {
     let stats = stack.stats();
     let count = |name: &str| stats.get(name).unwrap_or(0);
     assert!(count("opencl.kernels") > 0 && count("ve-cpu.kernels") > 0 && count("opencl.blocks too small") > 0);
-    writeln!(std::io::stdout(), "{summary}, {} kernels on the device", count("opencl.kernels")).unwrap();
+    say(format_args!("{summary}, {} kernels on the device", count("opencl.kernels")));
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
+
+/// Prints past the capture of the test harness: what was left out is part of the result.
+fn say(text: std::fmt::Arguments<'_>) {
+    let mut output = std::io::stdout();
+    writeln!(output, "{text}").unwrap();
 }

@@ -9,6 +9,7 @@ mod scatter;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod turned;
 mod view;
 
 pub(crate) use fold::Fold;

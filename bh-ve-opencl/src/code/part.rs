@@ -15,6 +15,8 @@ pub(super) struct Part<'a> {
     /// Names of the indices of all dimensions.
     pub(super) names: Vec<String>,
     pub(super) scratch: u16,
+    /// Slots whose elements have been brought elsewhere, and where.
+    pub(super) staged: Vec<(u16, String)>,
     pub(super) body: String,
 }
 
@@ -26,7 +28,7 @@ impl<'a> Part<'a> {
     /// A part of the kernel that `writer` makes.
     pub(super) fn with(stage: &'a Stage, writer: Writer, scratch: u16) -> Part<'a> {
         let names = (0..stage.parameters.extents.len()).map(|dim| format!("i{dim}")).collect();
-        Part { stage, writer, names, scratch, body: String::new() }
+        Part { stage, writer, names, scratch, staged: Vec::new(), body: String::new() }
     }
 
     /// The memory of a slot; of the slots between two kernels, that of the reduction with this number.
@@ -91,7 +93,10 @@ impl<'a> Part<'a> {
             let args: Vec<String> = step.args().iter().map(|&arg| self.arg(arg)).collect();
             let refs: Vec<&str> = args.iter().map(String::as_str).collect();
             let text = match *step {
-                Step::Load { slot } => self.element(slot, value),
+                Step::Load { slot } => match self.staged.iter().find(|(staged, _)| *staged == slot) {
+                    Some((_, element)) => element.clone(),
+                    None => self.element(slot, value),
+                },
                 Step::Compute { opcode, param, input, output, .. } => expression(opcode, param, input, output, &refs),
                 Step::Range { slot, output } => {
                     let number = self.number(slot);

@@ -1,6 +1,7 @@
 //! A stage of a lowered block as one or two kernels: element by element, or with reductions.
 
 use super::part::{PARTIALS, Part, is_wide};
+use super::turned::turned;
 use super::{Code, Fold, Place, Target, Variant, Writer};
 use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
@@ -91,6 +92,9 @@ fn finish(stage: &Stage, kept: &[i64], splits: i64) -> Stage {
 fn map(stage: &Stage, target: &Target, variant: Variant) -> Code {
     if variant == Variant::Specialised && shares_rows(stage, target) {
         return rows(stage, target, variant);
+    }
+    if let Some(code) = turned(stage, target, variant) {
+        return code;
     }
     let mut part = Part::new(stage, variant, target, 0);
     let total = stage.parameters.iterations();

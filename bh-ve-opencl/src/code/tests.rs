@@ -82,6 +82,15 @@ fn a_large_stencil_does_some_rows_at_once() {
 }
 
 #[test]
+fn a_transpose_goes_through_local_memory_in_tiles() {
+    let mut program = Program::new();
+    let (grid, out) = (program.base(DType::F64, 100 * 70), program.array(DType::F64, &[100, 70]));
+    let turned = program.view(grid, 0, &[100, 70], &[1, 100]);
+    program.push(Opcode::Sqrt, 0, &[out, turned]);
+    golden("transpose", &program.text(&[]));
+}
+
+#[test]
 fn a_product_through_local_memory() {
     let mut program = Program::new();
     let [left, right, out] = [[100, 50], [50, 70], [100, 70]].map(|shape| program.array(DType::F64, &shape));
