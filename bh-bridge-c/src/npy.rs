@@ -11,12 +11,15 @@ use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, ArrayInfo, Input, Recorder};
 use std::ffi::c_char;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Data starts at a multiple of this.
 const ALIGNMENT: usize = 64;
+/// From this size on, ranks of a cluster read and write their parts of a file themselves.
+const SHARED_BYTES: usize = 1 << 20;
 /// Longest header that is believed.
 const MAX_HEADER: usize = 1 << 20;
 
@@ -56,6 +59,16 @@ fn save(path: &str, recorder: &Recorder, array: ArrayId, info: &ArrayInfo) -> Re
     if bytes == 0 {
         return write(&[]).map_err(failed);
     }
+    // Only stacks of several ranks have the method.
+    if bytes >= SHARED_BYTES
+        && let Ok(method) = recorder.extension("cluster_file_write")
+    {
+        write(&[]).map_err(failed)?;
+        let offset = head(info.dtype, info.view.shape()).len() as u64;
+        let note = recorder.empty(DType::U8, &[1])?;
+        let written = by_ranks(recorder, path, offset, method, &[note], &[Input::Array(array)]);
+        return written.and(recorder.free(note));
+    }
     let data = recorder.map(array, access::READ)?;
     // SAFETY: the map makes all elements readable, and they are in one piece.
     let written = write(unsafe { std::slice::from_raw_parts(data, bytes) }).map_err(failed);
@@ -79,7 +92,14 @@ pub unsafe extern "C" fn bh_load(out: *mut *mut bh_array, context: *mut bh_conte
         if fortran_order {
             shape.reverse();
         }
+        let offset = file.stream_position().map_err(|error| file_error(path, &error.to_string()))?;
         let loaded = filled(context, dtype, &shape, |recorder, array| {
+            if bytes as usize >= SHARED_BYTES
+                && dtype != DType::Bool
+                && let Ok(method) = recorder.extension("cluster_file_read")
+            {
+                return by_ranks(recorder, path, offset, method, &[array], &[]);
+            }
             let data = if bytes > 0 {
                 recorder.map(array, access::WRITE | access::DISCARD)?
             } else {
@@ -100,6 +120,25 @@ pub unsafe extern "C" fn bh_load(out: *mut *mut bh_array, context: *mut bh_conte
         array.recorder.free(array.id)?;
         turned.map(|id| array.sibling(id))
     })
+}
+
+/// On a stack of several ranks: lets each rank move its own elements, which lie behind `offset` in the file, by a method of
+/// the cluster manager.
+fn by_ranks(
+    recorder: &Recorder,
+    path: &str,
+    offset: u64,
+    method: Opcode,
+    outputs: &[ArrayId],
+    inputs: &[Input],
+) -> Result<()> {
+    // The method takes the file that was named last.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let whole = std::path::absolute(path).map_err(|error| file_error(path, &error.to_string()))?;
+    recorder.message(&format!("cluster file {offset} {}", whole.display()))?;
+    with_place(|place| recorder.call_extension(method, outputs, inputs, place))?;
+    recorder.sync()
 }
 
 fn file_error(path: &str, text: &str) -> Error {

@@ -4,6 +4,7 @@ use crate::array::Piece;
 use crate::boxes::{Span, span_of};
 use crate::command::Command;
 use crate::figures::Figures;
+use crate::file;
 use crate::inprocess::InProcess;
 use crate::launch::connect;
 use crate::layout::Weights;
@@ -259,6 +260,9 @@ impl Component for Cluster {
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        if [file::READ, file::WRITE].contains(&name) {
+            return Ok(!self.is_single());
+        }
         let _turn = self.tell(&Command::Method(name.to_owned(), opcode.0))?;
         let mut known = true;
         for child in &mut self.machine.children {
@@ -270,6 +274,12 @@ impl Component for Cluster {
     fn message(&mut self, text: &str) -> Result<String> {
         match text {
             "cluster traffic" => self.traffic(),
+            _ if text.starts_with(file::COMMAND) && !self.is_single() => {
+                let command = Command::Message(text.to_owned());
+                let _turn = self.tell(&command)?;
+                self.machine.obey(&command)?;
+                Ok("each rank reads and writes its own elements".into())
+            }
             _ => {
                 // Settings are for all ranks; questions are answered by the first.
                 let everywhere = ["threads ", "affinity "].iter().any(|command| text.starts_with(command));

@@ -11,6 +11,7 @@ mod cluster;
 mod command;
 mod fetch;
 mod figures;
+mod file;
 mod fold;
 mod inprocess;
 mod launch;

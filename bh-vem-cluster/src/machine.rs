@@ -3,6 +3,7 @@
 use crate::boxes::{Span, span_of};
 use crate::command::Command;
 use crate::fetch::run;
+use crate::file::{COMMAND, Region, is_transfer};
 use crate::local::LocalRank;
 use crate::planner::{Planned, Planner, Settings, covers};
 use crate::remote::Remote;
@@ -45,6 +46,8 @@ pub struct Machine {
     pub children: Vec<Child>,
     /// Where the time went.
     pub spent: Spent,
+    /// The file that elements go to or come from next.
+    pub region: Option<Region>,
     locals: Vec<LocalRank>,
 }
 
@@ -60,7 +63,7 @@ impl Machine {
     /// A machine without arrays.
     pub fn new(planner: Planner, port: Port, children: Vec<Child>) -> Machine {
         let locals = port.hosted().map(|_| LocalRank::default()).collect();
-        Machine { planner, port, children, spent: Spent::default(), locals }
+        Machine { planner, port, children, spent: Spent::default(), region: None, locals }
     }
 
     /// The machine of one rank among processes.
@@ -75,7 +78,7 @@ impl Machine {
         self.rank(rank).0.know(base);
     }
 
-    fn rank(&mut self, rank: usize) -> (&mut LocalRank, &mut Child) {
+    pub(crate) fn rank(&mut self, rank: usize) -> (&mut LocalRank, &mut Child) {
         let place = rank - self.port.hosted().start;
         let child = place % self.children.len();
         (&mut self.locals[place], &mut self.children[child])
@@ -91,6 +94,17 @@ impl Machine {
         };
         self.planner.begin(batch, order);
         for (position, &index) in order.iter().enumerate() {
+            if is_transfer(batch, &batch.instrs[index as usize]) {
+                match self.transfer(batch, index) {
+                    Ok(None) => {}
+                    Ok(Some(failure)) => keep(self.lose(batch, &order[..=position], failure)),
+                    Err(error) => {
+                        self.planner.lose_outputs(batch, &batch.instrs[index as usize], &error);
+                        keep(error);
+                    }
+                }
+                continue;
+            }
             match self.planner.plan(batch, index) {
                 Ok(Planned::Done) => {}
                 Ok(Planned::Risky) => {
@@ -192,7 +206,7 @@ impl Machine {
     }
 
     /// The failure that counts for all ranks: that of the earliest instruction, on the lowest rank.
-    fn agree(&mut self, mine: Option<Failure>) -> Result<Option<Failure>> {
+    pub(crate) fn agree(&mut self, mine: Option<Failure>) -> Result<Option<Failure>> {
         if self.port.is_alone() {
             return Ok(mine);
         }
@@ -301,6 +315,10 @@ impl Machine {
                 for child in &mut self.children {
                     child.extmethod(name, Opcode(*opcode))?;
                 }
+                Ok(())
+            }
+            Command::Message(text) if text.starts_with(COMMAND) => {
+                self.region = Region::read(text);
                 Ok(())
             }
             Command::Message(text) => {

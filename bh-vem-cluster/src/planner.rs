@@ -98,7 +98,7 @@ impl Planner {
     }
 
     /// Are the arrays that an instruction reads there? Those that it writes without reading are healed.
-    fn check_inputs(&mut self, batch: &BatchRef<'_>, instr: &Instr) -> Result<()> {
+    pub(crate) fn check_inputs(&mut self, batch: &BatchRef<'_>, instr: &Instr) -> Result<()> {
         let lost = |planner: &Planner, view: u32| {
             let base = batch.base_of(view).filter(|_| batch.views[view as usize].len > 0)?;
             planner.arrays.get(&base.id)?.lost.clone()

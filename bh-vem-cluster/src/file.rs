@@ -1,0 +1,149 @@
+//! Files of all ranks: each reads or writes the elements that it owns at their places in the file, so that nothing of them
+//! passes through another rank. The file is named by a command; extension methods move the elements.
+
+use crate::boxes::{Span, span_of};
+use crate::fetch::run;
+use crate::machine::{Failure, Machine};
+use crate::planner::Planner;
+use crate::stage::Place;
+use bh_bytecode::{Base, BatchRef, Instr};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+
+/// The method that reads an array, its output.
+pub const READ: &str = "cluster_file_read";
+/// The method that writes an array, its input; the output says nothing.
+pub const WRITE: &str = "cluster_file_write";
+
+/// What the command that names a file begins with.
+pub const COMMAND: &str = "cluster file ";
+
+/// Where in which file the elements of an array lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    path: String,
+    offset: u64,
+}
+
+impl Region {
+    /// From the command `cluster file OFFSET PATH`.
+    pub fn read(command: &str) -> Option<Region> {
+        let (offset, path) = command.strip_prefix(COMMAND)?.split_once(' ')?;
+        Some(Region { path: path.to_owned(), offset: offset.parse().ok()? })
+    }
+
+    fn error(&self, error: &std::io::Error) -> Error {
+        Error::new(status::FILE, format!("{}: {error}", self.path))
+    }
+}
+
+/// Elements of one rank, and their place in the file.
+struct Part {
+    rank: usize,
+    place: Place,
+    byte: u64,
+}
+
+/// Is an instruction one of those that move elements between arrays and a file?
+pub fn is_transfer(batch: &BatchRef<'_>, instr: &Instr) -> bool {
+    instr.opcode.is_extension() && batch.extension_name(instr.opcode).is_some_and(|name| [READ, WRITE].contains(&name))
+}
+
+impl Machine {
+    /// Moves elements between an array and the file that was named last; all that was planned before is done. The failure is
+    /// that of some rank.
+    pub fn transfer(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Failure>> {
+        let mut failed = self.run(batch);
+        let instr = &batch.instrs[index as usize];
+        let reads = batch.extension_name(instr.opcode) == Some(READ);
+        let parts = self.planner.plan_transfer(batch, instr, reads)?;
+        let region = self.region.clone().ok_or_else(|| Error::new(status::ARGUMENT, "no file was named"));
+        if failed.is_none() {
+            let moved = region.and_then(|region| {
+                parts.iter().try_for_each(|part| match self.port.hosts(part.rank) {
+                    true => self.transfer_part(&region, part, reads),
+                    false => Ok(()),
+                })
+            });
+            let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+            failed = moved.err().map(failure);
+        }
+        self.agree(failed)
+    }
+
+    fn transfer_part(&mut self, region: &Region, part: &Part, reads: bool) -> Result<()> {
+        let place = &part.place;
+        let at = region.offset + part.byte;
+        let (state, child) = self.rank(part.rank);
+        if reads {
+            let mut bytes = vec![0; place.view.len() as usize * place.base.dtype().size()];
+            let file = File::open(&region.path).and_then(|file| file.read_exact_at(&mut bytes, at));
+            file.map_err(|error| region.error(&error))?;
+            return state.unpack(child, place, &bytes).map(drop);
+        }
+        let mut bytes = Vec::new();
+        state.pack(child, place, &mut bytes)?;
+        let file = OpenOptions::new().write(true).open(&region.path);
+        let written = file.and_then(|file| file.write_all_at(&bytes, at).and_then(|()| file.sync_data()));
+        written.map_err(|error| region.error(&error))
+    }
+}
+
+impl Planner {
+    /// Who reads or writes which part. An error is that of all ranks.
+    fn plan_transfer(&mut self, batch: &BatchRef<'_>, instr: &Instr, reads: bool) -> Result<Vec<Part>> {
+        self.check_inputs(batch, instr)?;
+        let operand = if reads { instr.outputs().first() } else { instr.inputs().first() };
+        let unfit = || Error::new(status::ARGUMENT, "elements of a file are those of an array in one piece");
+        let number = operand.and_then(|operand| operand.as_view()).ok_or_else(unfit)?;
+        let (base, view) = (*batch.base_of(number).ok_or_else(unfit)?, batch.view(number));
+        if !view.is_contiguous() {
+            return Err(unfit());
+        }
+        let span = span_of(&view);
+        self.array(&base, Some(&view));
+        if reads {
+            self.renew(&base, span)?;
+        }
+        let parts = self.parts_of(&base, span, reads)?;
+        if let Some(written) = instr.outputs().first().and_then(|operand| operand.as_view())
+            && let Some(target) = batch.base_of(written)
+        {
+            let view = batch.view(written);
+            self.array(target, Some(&view));
+            self.finish(target.id, &view, 0, false);
+        }
+        Ok(parts)
+    }
+
+    /// The elements of a span by rank: those that it owns, or, where it is read from the file, all that it computes.
+    fn parts_of(&mut self, base: &Base, span: Span, reads: bool) -> Result<Vec<Part>> {
+        let size = base.dtype().size() as i64;
+        let mut parts = Vec::new();
+        for rank in 0..self.ranks() {
+            let array = &self.arrays[&base.id];
+            let part = if reads { array.reach(rank) } else { array.cuts.own(rank) }.meet(span);
+            if !part.is_empty() {
+                let piece = self.piece(base.id, rank);
+                let place = run(piece.base, part, piece.window)?;
+                parts.push(Part { rank, place, byte: ((part.low - span.low) * size) as u64 });
+            }
+        }
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_a_command() {
+        let found = Region::read("cluster file 128 /tmp/a b.npy").unwrap();
+        assert_eq!(found, Region { path: "/tmp/a b.npy".into(), offset: 128 });
+        assert_eq!(Region::read("cluster traffic"), None);
+        assert_eq!(Region::read("cluster file x y"), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! Programs in C on ranks that `mpirun` started: unchanged ones, ways to end, programs with a communicator of their own, and
+//! files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An MPI: the name of bh's library, the launcher, the compiler.
+type Mpi = (&'static str, &'static str, &'static str);
+
+const IMPLEMENTATIONS: &[Mpi] =
+    &[("openmpi", "mpirun.openmpi", "mpicc.openmpi"), ("mpich", "mpirun.mpich", "mpicc.mpich")];
+
+/// Where `cargo xtask test` installed bh.
+fn prefix() -> PathBuf {
+    std::env::var_os("BH_TEST_PREFIX")
+        .map(PathBuf::from)
+        .expect("run the tests by `cargo xtask test`, which sets BH_TEST_PREFIX")
+}
+
+/// Those that bh was built for; what is left out is said.
+fn implementations() -> Vec<Mpi> {
+    let there = |name: &str| prefix().join("lib/bh").join(format!("libbh_cluster_{name}.so")).is_file();
+    for (name, ..) in IMPLEMENTATIONS.iter().filter(|(name, ..)| !there(name)) {
+        eprintln!("bh was built without a cluster library for {name}: left out");
+    }
+    IMPLEMENTATIONS.iter().copied().filter(|(name, ..)| there(name)).collect()
+}
+
+/// A compiled program, removed at the end.
+struct Program(PathBuf);
+
+impl Program {
+    fn compile(compiler: &str, source: &Path) -> Program {
+        let name = source.file_stem().unwrap().to_string_lossy().into_owned();
+        let program = std::env::temp_dir().join(format!("bh-ranks-{name}-{compiler}-{}", std::process::id()));
+        let (library, plus) = (prefix().join("lib"), source.extension().is_some_and(|extension| extension == "cpp"));
+        let compiled = Command::new(if plus { "g++" } else { compiler })
+            .args([if plus { "-std=c++17" } else { "-std=c99" }, "-Wall", "-Wextra", "-O1", "-o"])
+            .args([&program, source])
+            .arg(format!("-I{}", prefix().join("include").display()))
+            .arg(format!("-L{}", library.display()))
+            .args(["-lbh_bridge_c", "-lm"])
+            .arg(format!("-Wl,-rpath,{}", library.display()))
+            .status()
+            .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+        assert!(compiled.success(), "{} does not compile", source.display());
+        Program(program)
+    }
+
+    fn example(name: &str) -> Program {
+        Program::compile("cc", &Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name))
+    }
+
+    fn own(compiler: &str, name: &str) -> Program {
+        Program::compile(compiler, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name))
+    }
+
+    fn line(&self, arguments: &[&str]) -> Vec<String> {
+        let arguments = arguments.iter().map(|argument| (*argument).to_owned());
+        std::iter::once(self.0.display().to_string()).chain(arguments).collect()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Best effort: it lies in the temporary directory.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The beginning of a command line, before the number of ranks.
+fn launcher((name, launcher, _): Mpi) -> Vec<String> {
+    let options = if name == "openmpi" { &["--oversubscribe", "--bind-to", "none"][..] } else { &[] };
+    std::iter::once(launcher).chain(options.iter().copied()).map(str::to_owned).collect()
+}
+
+fn on_ranks(mpi: Mpi, ranks: usize, line: &[String]) -> Vec<String> {
+    let mut whole = launcher(mpi);
+    whole.extend(["-n".to_owned(), ranks.to_string()]);
+    whole.extend_from_slice(line);
+    whole
+}
+
+fn run(stack: &str, line: &[String]) -> Output {
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]).env("BH_STACK", stack).env("BH_VE_CPU_THREADS", "1");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.output().unwrap_or_else(|error| panic!("{}: {error}", line[0]))
+}
+
+fn said(output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{}\n{out}\n{err}", output.status)
+}
+
+/// What a program printed, but for times and the stack's name; numbers on their own.
+fn figures(output: &Output) -> Vec<(String, Option<f64>)> {
+    assert!(output.status.success(), "{}", said(output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = text.lines().filter(|line| !line.starts_with("seconds") && !line.starts_with("stack"));
+    let words = lines.flat_map(str::split_whitespace);
+    words
+        .map(|word| match word.parse::<f64>() {
+            Ok(number) => (String::new(), Some(number)),
+            Err(_) => (word.to_owned(), None),
+        })
+        .collect()
+}
+
+#[test]
+fn unchanged_programs_give_what_they_give_without_a_cluster() {
+    let programs = [(Program::example("heat.c"), ["200", "20"]), (Program::example("black_scholes.c"), ["20000", "2"])];
+    for (program, arguments) in &programs {
+        let line = program.line(arguments);
+        let expected = figures(&run("cpu", &line));
+        assert!(expected.iter().any(|(_, number)| number.is_some()));
+        for mpi in implementations() {
+            for ranks in [1, 2, 4] {
+                let found = figures(&run("cluster", &on_ranks(mpi, ranks, &line)));
+                assert_eq!(found.len(), expected.len(), "{line:?} on {ranks} ranks of {}: {found:?}", mpi.0);
+                for (one, other) in expected.iter().zip(&found) {
+                    let near = match (one.1, other.1) {
+                        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs(),
+                        _ => one.0 == other.0,
+                    };
+                    assert!(near, "{line:?} on {ranks} ranks of {}: {one:?} and {other:?}", mpi.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_end_with_the_code_of_the_first_rank() {
+    let program = Program::own("cc", "ends.c");
+    for mpi in implementations() {
+        for (way, code) in [("never", 0), ("code", 5), ("exit", 6), ("again", 0)] {
+            let output = run("cluster", &on_ranks(mpi, 3, &program.line(&[way])));
+            assert_eq!(output.status.code(), Some(code), "{way} with {}: {}", mpi.0, said(&output));
+        }
+    }
+}
+
+#[test]
+fn programs_have_a_communicator_of_their_own() {
+    for mpi in implementations() {
+        let program = Program::own(mpi.2, "communicator.c");
+        for ranks in [1, 3] {
+            let output = run("cluster", &on_ranks(mpi, ranks, &program.line(&[])));
+            assert!(output.status.success(), "{} ranks of {}: {}", ranks, mpi.0, said(&output));
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains(&format!("{} ranks answered", 2 * ranks)), "{}: {}", mpi.0, said(&output));
+        }
+    }
+}
+
+#[test]
+fn ranks_save_and_load_their_own_elements() {
+    let program = Program::own("cc", "files.c");
+    for mpi in implementations() {
+        for ranks in [1, 3] {
+            let file = std::env::temp_dir().join(format!("bh-ranks-{}-{}-{ranks}.npy", std::process::id(), mpi.0));
+            let output = run("cluster", &on_ranks(mpi, ranks, &program.line(&[&file.display().to_string()])));
+            assert!(output.status.success(), "{} ranks of {}: {}", ranks, mpi.0, said(&output));
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(text, "difference 0\nsum 4.515e+07\nbytes 0\n", "{}: {}", mpi.0, said(&output));
+            let bytes = std::fs::read(&file).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            let data: Vec<f64> = bytes[bytes.len() - 2_400_000..]
+                .chunks_exact(8)
+                .map(|chunk| f64::from_ne_bytes(chunk.try_into().unwrap()))
+                .collect();
+            assert!((0..300_000).all(|at| data[at] == (at % 300 + 1) as f64));
+        }
+    }
+}
