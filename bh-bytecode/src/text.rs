@@ -10,14 +10,15 @@
 //! extension x16384 = "matmul"
 //! i0: v0 = multiply v0, c0 @o1
 //! i1: v2 = add_reduce axes(0,1) order(1,-0) v0
-//! i2: sync v2
+//! i2: v2 = x16384 with("axis": 1) v0
+//! i3: sync v2
 //! block i0 i1 contracted b1
 //! rename b0 uncovered v3 v4 alias b2 v5
 //! ```
 //!
 //! Views give the offset of their first element and, outermost dimension first, extent:stride. Reductions name the axes in the
 //! order in which they take their elements, outermost first and with a sign before those that are walked backward, unless it
-//! is C order. `#` begins a comment.
+//! is C order. Extension methods give their attributes after `with`. `#` begins a comment.
 //! Printing and parsing give back the same batch, bits of floats included, if its pools are packed in the order of the
 //! tables, as [`Batch`](crate::Batch)'s own functions do; other batches come back packed.
 
@@ -73,6 +74,8 @@ mod tests {
         batch.push_instr(Instr { param: 0b11, order, ..Instr::new(Opcode::AddReduce, &[total, centre]) });
         batch.push_instr(Instr { param: 4, ..Instr::new(Opcode::Powi, &[total, total]) });
         batch.push_instr(Instr { outputs: 2, ..Instr::new(opcode, &[total, centre, centre]) });
+        batch.push_attribute("axis", -1);
+        batch.push_attribute("keep \"it\"", i64::MAX);
         batch.push_instr(Instr::new(Opcode::Sync, &[total]));
         batch.push_instr(Instr::new(Opcode::Nop, &[]));
         batch.push_block(&[0, 1], &[1, 0]);
@@ -101,7 +104,7 @@ i0: v0 = multiply v0, c0 @o2
 i1: v1 = add_reduce axes(0,1) v0
 i2: v1 = add_reduce axes(0,1) order(1,-0) v0
 i3: v1 = powi exponent(4) v1
-i4: v1, v0 = x16387 v0
+i4: v1, v0 = x16387 with("axis": -1, "keep \"it\"": 9223372036854775807) v0
 i5: sync v1
 i6: nop
 block i0 i1 contracted b1 b0
@@ -157,6 +160,8 @@ block i2 i3 i4 i5 i6
         let orders = "line 2, column 32: an order of 2 axes names each of them once";
         refused("v0 = add_reduce axes(0) order(0,0) v0", &orders.replace("32", "31"));
         refused("v0 = add_reduce axes(0) order(0,x) v0", "line 2, column 33: an axis is expected, not `x`");
+        refused("x16384 with(axis: 1)", "line 2, column 13: a string in quotes is expected, not `axis`");
+        refused("x16384 with(\"axis\": 1", "line 2, column 22: `)` is expected, not the end of the line");
         refused("rename b0", "line 2, column 1: there is no block before the rename");
         refused("sync v0 v1", "line 2, column 9: the end of the line is expected, not `v1`");
         refused("nop ?", "line 2, column 5: `?` is not part of the text form");
@@ -186,6 +191,7 @@ block i2 i3 i4 i5 i6
         batch.instrs[0].count = 200;
         batch.instrs[1].outputs = 9;
         batch.instrs[2].operands = [Operand::NONE; 8];
+        batch.instrs[4].attributes = 77;
         batch.blocks[0].instrs = 77;
         batch.blocks[1].renames = 77;
         assert!(print(&batch.as_ref()).contains("type#99"));

@@ -215,6 +215,7 @@ fn parse_instr(batch: &mut Batch, line: &mut Line) -> Result<()> {
             None => return line.fault(format!("there is no opcode `{}`", line.peek())),
         }
     };
+    let attributes = parse_attributes(line, opcode)?;
     let param = parse_param(line)?;
     let order = parse_order(line)?;
     if !line.at_end() && line.peek() != "@" {
@@ -231,7 +232,29 @@ fn parse_instr(batch: &mut Batch, line: &mut Line) -> Result<()> {
         origin = line.reference('o')?;
     }
     batch.push_instr(Instr { param, order, outputs, origin, ..Instr::new(opcode, &operands) });
+    attributes.iter().for_each(|(name, value)| batch.push_attribute(name, *value));
     Ok(())
+}
+
+/// The attributes of a use of an extension method; others have none.
+fn parse_attributes(line: &mut Line, opcode: Opcode) -> Result<Vec<(String, i64)>> {
+    let mut attributes = Vec::new();
+    if !opcode.is_extension() || !line.accept("with") {
+        return Ok(attributes);
+    }
+    line.expect("(")?;
+    loop {
+        let name = line.string()?;
+        line.expect(":")?;
+        attributes.push((name, line.number()?));
+        if attributes.len() > usize::from(u16::MAX) {
+            return line.fault("there are too many attributes");
+        }
+        if !line.accept(",") {
+            line.expect(")")?;
+            return Ok(attributes);
+        }
+    }
 }
 
 fn parse_operands(line: &mut Line, operands: &mut Vec<Operand>) -> Result<()> {

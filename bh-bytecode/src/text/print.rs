@@ -1,6 +1,6 @@
 //! Printing of batches. Works on any tables: what lies outside them prints as `?`.
 
-use crate::batch::{Base, BatchRef, Block, Constant, Instr, NO_BASE, Operand, Rename, ViewRec, base_flags};
+use crate::batch::{Attribute, Base, BatchRef, Block, Constant, Instr, NO_BASE, Operand, Rename, ViewRec, base_flags};
 use crate::complex::{c64, c128};
 use crate::dtype::DType;
 use crate::opcode::{Kind, Opcode};
@@ -168,7 +168,10 @@ impl Display for InstrText<'_> {
             opcode if opcode.is_extension() => write!(f, "x{}", opcode.0)?,
             opcode => f.write_str(opcode.name())?,
         }
-        print_param(f, instr)?;
+        match instr.opcode.is_extension() {
+            true => print_attributes(f, batch, instr)?,
+            false => print_param(f, instr)?,
+        }
         print_order(f, batch, instr)?;
         if !inputs.is_empty() {
             f.write_char(' ')?;
@@ -198,6 +201,20 @@ fn print_param(f: &mut fmt::Formatter<'_>, instr: &Instr) -> fmt::Result {
     } else {
         Ok(())
     }
+}
+
+/// The attributes of a use of an extension method.
+fn print_attributes(f: &mut fmt::Formatter<'_>, batch: &BatchRef, instr: &Instr) -> fmt::Result {
+    if instr.param == 0 {
+        return Ok(());
+    }
+    let attributes = range(batch.attributes, instr.attributes, u32::from(instr.param));
+    if attributes.is_empty() {
+        return write!(f, " with(?{})", instr.param);
+    }
+    let text =
+        |attribute: &Attribute| format!("{:?}: {}", batch.text(attribute.name, attribute.name_len), attribute.value);
+    write!(f, " with({})", attributes.iter().map(text).collect::<Vec<_>>().join(", "))
 }
 
 /// The axes as a fold takes them, outermost first, with a sign before those that it walks backward.

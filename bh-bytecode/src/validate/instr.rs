@@ -54,7 +54,10 @@ fn check_form(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
         if batch.extension_name(opcode).is_none() {
             return whole(format!("extension method {} has no name in the batch", opcode.0));
         }
-        return Ok(());
+        return check_attributes(batch, instr).map_err(|message| (None, message));
+    }
+    if instr.attributes != 0 {
+        return whole(format!("{opcode} has no attributes, but they begin at {}", instr.attributes));
     }
     let info = opcode.info();
     let (legal_outputs, legal_count) = match info.kind {
@@ -67,6 +70,24 @@ fn check_form(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Do the attributes of an extension method lie in their table, each name once?
+fn check_attributes(batch: &BatchRef, instr: &Instr) -> Result<(), String> {
+    let attributes = batch.attributes(instr);
+    let (first, count) = (instr.attributes, instr.param);
+    if attributes.len() != usize::from(count) {
+        return Err(format!(
+            "attributes {first} and {count} in all lie outside the table of {}",
+            batch.attributes.len()
+        ));
+    }
+    let names: Vec<&str> = attributes.iter().filter_map(|attribute| batch.attribute_name(attribute)).collect();
+    match (0..names.len()).find(|&at| names[at].is_empty() || names[..at].contains(&names[at])) {
+        Some(at) if names[at].is_empty() => Err("an attribute has no name".into()),
+        Some(at) => Err(format!("attribute '{}' is there twice", names[at])),
+        None => Ok(()),
+    }
 }
 
 /// Is the operand in its table, and has its base not been discarded?

@@ -1,4 +1,4 @@
-//! Checks of bases, views, constants, origins and extension names, each for itself.
+//! Checks of bases, views, constants, origins, and names of extensions and attributes, each for itself.
 
 use crate::batch::{Base, BatchRef, Constant, MAX_BASE_BYTES, NO_BASE, ViewRec, base_bytes, base_flags};
 use crate::dtype::DType;
@@ -30,6 +30,10 @@ pub(super) fn check(batch: &BatchRef) -> Result<(), String> {
         }
         check_string(batch, extension.name, extension.name_len)
             .map_err(|message| format!("extension {index}: {message}"))?;
+    }
+    for (index, attribute) in batch.attributes.iter().enumerate() {
+        check_string(batch, attribute.name, attribute.name_len)
+            .map_err(|message| format!("attribute {index}: {message}"))?;
     }
     Ok(())
 }

@@ -297,3 +297,29 @@ fn hostile_tables_never_panic() {
     }
     assert!(refused > 10_000);
 }
+
+#[test]
+fn attributes_of_methods_are_in_their_table_once_each() {
+    let call = |spoil: fn(&mut Batch)| {
+        let mut builder = Builder::default();
+        let array = builder.array(DType::F64, &[3]);
+        let opcode = Opcode(Opcode::FIRST_EXTENSION);
+        let (name, name_len) = builder.batch.push_string("sort");
+        builder.batch.extensions.push(crate::Extension { opcode, reserved: 0, name, name_len });
+        builder.run(opcode, 0, &[array, array]);
+        builder.batch.push_attribute("axis", 1);
+        builder.batch.push_attribute("stable", 0);
+        spoil(&mut builder.batch);
+        builder
+    };
+    call(|_| {}).accepted();
+    call(|batch| batch.instrs[0].param = 3).refused("attributes 0 and 3 in all lie outside the table of 2");
+    call(|batch| batch.instrs[0].attributes = 1).refused("attributes 1 and 2 in all lie outside the table of 2");
+    call(|batch| batch.attributes[1] = batch.attributes[0]).refused("attribute 'axis' is there twice");
+    call(|batch| batch.attributes[1].name_len = 0).refused("an attribute has no name");
+    call(|batch| batch.attributes[1].name = 1000).refused("attribute 1: its name lies outside the pool");
+    let nop = Instr { attributes: 1, ..Instr::new(Opcode::Nop, &[]) };
+    let mut builder = call(|_| {});
+    builder.batch.push_instr(nop);
+    builder.refused("nop has no attributes");
+}
