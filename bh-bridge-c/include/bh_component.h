@@ -96,6 +96,9 @@ extern "C" {
 #define BH_CAPABILITY_EVALUATES 256ull
 /* `predict` says exactly what a batch will take. */
 #define BH_CAPABILITY_PREDICTS 512ull
+/* All buffers of a block are acquired before anything of it is changed, so that a block which fails for want of lost */
+/* data can be run again in parts. The host looks for such blocks beforehand if it is not announced. */
+#define BH_CAPABILITY_ACQUIRES_FIRST 1024ull
 
 /* Kinds of memory of an application. */
 /* Host memory; the handle is an address. */
@@ -885,6 +888,10 @@ typedef struct bh_residency {
     uint32_t space;
     // 1 if the values are those of a part of another base, which has not been copied yet.
     uint32_t alias;
+    // 1 if the values were lost to an error.
+    uint32_t lost;
+    // Zero.
+    uint32_t reserved[3];
 } bh_residency;
 
 // Services of the data manager for the components below it. It alone decides which copy of a base is valid.

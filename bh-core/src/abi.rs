@@ -77,6 +77,9 @@ pub mod capability {
     pub const EVALUATES: u64 = 256;
     /// `predict` says exactly what a batch will take.
     pub const PREDICTS: u64 = 512;
+    /// All buffers of a block are acquired before anything of it is changed, so that a block which fails for want of lost
+    /// data can be run again in parts. The host looks for such blocks beforehand if it is not announced.
+    pub const ACQUIRES_FIRST: u64 = 1024;
 }
 
 /// What a component says of itself (and of what lies below it, as far as it passes it up).

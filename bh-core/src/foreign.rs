@@ -1,9 +1,9 @@
 //! A loaded component: its negotiated table and one instance of it, with safe calls that tell null slots apart.
 
 use crate::abi::{
-    ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, EntryFn, Evaluation, Export,
-    ExportRequest, HostMemory, HostTable, Prediction, ReportRecord, Residency, ScalarOperation, Served, Wire,
-    WireAnswer, status,
+    ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, EntryFn, ErrorRecord, Evaluation,
+    Export, ExportRequest, HostMemory, HostTable, Prediction, ReportRecord, Residency, ScalarOperation, Served, Status,
+    Wire, WireAnswer, kind, status,
 };
 use crate::component::{Registry, Ticket};
 use crate::error::{Error, RecordSpace, Result};
@@ -11,6 +11,33 @@ use crate::for_each_slot;
 use bh_bytecode::{Base, Opcode, View};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
+
+/// Ends the process, naming the component, if a call into it does not return but unwinds: an exception of C++ cannot be
+/// caught here, and what it has left behind cannot be relied on.
+struct Returns<'a> {
+    component: &'a str,
+    slot: &'static str,
+}
+
+impl Drop for Returns<'_> {
+    fn drop(&mut self) {
+        let Returns { component, slot } = self;
+        eprintln!("bh: error: component '{component}' let an exception out of '{slot}'; the process ends");
+        std::process::abort();
+    }
+}
+
+/// Calls a function of a component, which may unwind although it must not.
+macro_rules! enter {
+    ($component:expr, $slot:expr, $function:expr => fn($($argument:expr => $kind:ty),* $(,)?) $(-> $result:ty)?) => {{
+        // SAFETY: a function of this type; that it may unwind changes nothing in how it is called.
+        let function: unsafe extern "C-unwind" fn($($kind),*) $(-> $result)? = std::mem::transmute($function);
+        let returns = Returns { component: $component, slot: $slot };
+        let result = function($($argument),*);
+        std::mem::forget(returns);
+        result
+    }};
+}
 
 /// A component's table after negotiation: slots that the component's older, shorter table lacks are null.
 pub struct ForeignTable {
@@ -69,7 +96,9 @@ impl ForeignTable {
                 ),
             ));
         }
-        if size < std::mem::offset_of!(ComponentTable, destroy) || size > 1 << 16 {
+        // All that follows the head are pointers, so no version's table ends within one.
+        let whole = size.is_multiple_of(size_of::<*const ()>());
+        if size < std::mem::offset_of!(ComponentTable, destroy) || size > 1 << 16 || !whole {
             return Err(Error::new(
                 status::VERSION,
                 format!("library '{library}' is damaged: its component table states a size of {size} bytes"),
@@ -88,8 +117,18 @@ impl ForeignTable {
                 format!("library '{library}' is no component: its table has no 'create' function"),
             ));
         }
-        // SAFETY: texts of the table are null or NUL-terminated and static.
+        let damaged = |what: &str| {
+            Error::new(status::LIBRARY, format!("library '{library}' is no component: its table has {what}"))
+        };
+        if !(kind::FILTER..=kind::ENGINE).contains(&table.kind) {
+            return Err(damaged(&format!("the unknown kind {}", table.kind)));
+        }
+        // SAFETY: texts of the table are null or static, and NUL-terminated unless they are longer than any text may be.
         let (name, version, keys) = unsafe { (text(table.name), text(table.version), text_list(table.keys)) };
+        let name = name.filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| damaged(&format!("no name of 1 to {LONGEST_TEXT} bytes")))?;
+        let version = version.ok_or_else(|| damaged(&format!("no version of at most {LONGEST_TEXT} bytes")))?;
+        let keys = keys.ok_or_else(|| damaged(&format!("no list of at most {MOST_KEYS} short config keys")))?;
         Ok(ForeignTable { table, name, version, keys })
     }
 
@@ -112,33 +151,56 @@ impl ForeignTable {
         let mut context = ptr::null_mut();
         let create = self.table.create.expect("negotiation refuses tables without it");
         // SAFETY: the pointers live through the call, and beyond as promised.
-        let code = unsafe { create(host, children.as_ptr(), children.len(), &mut context, record.as_mut_ptr()) };
+        let code = unsafe {
+            enter!(&self.name, "create", create => fn(
+                host => *const HostTable,
+                children.as_ptr() => *const ChildHandle,
+                children.len() => usize,
+                &mut context => *mut *mut c_void,
+                record.as_mut_ptr() => *mut ErrorRecord,
+            ) -> Status)
+        };
         record.check(code).map(|()| context)
     }
 }
 
+/// The most bytes of a name, version or config key.
+const LONGEST_TEXT: usize = 255;
+/// The most config keys.
+const MOST_KEYS: usize = 1000;
+
+/// A text of a table; empty if it is null, `None` if it does not end soon.
+///
 /// # Safety
-/// `text` must be null or NUL-terminated.
-unsafe fn text(text: *const c_char) -> String {
+/// `text` must be null, NUL-terminated, or longer than [`LONGEST_TEXT`].
+unsafe fn text(text: *const c_char) -> Option<String> {
     if text.is_null() {
-        return String::new();
+        return Some(String::new());
     }
-    // SAFETY: promised by the caller.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    // SAFETY: promised by the caller; no byte behind the end is looked at.
+    unsafe {
+        let end = (0..=LONGEST_TEXT).find(|&at| *text.add(at) == 0)?;
+        let bytes = std::slice::from_raw_parts(text.cast::<u8>(), end);
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
 }
 
+/// The texts of a list; `None` if it does not end soon.
+///
 /// # Safety
-/// `list` must be null or a null-terminated list of texts.
-unsafe fn text_list(mut list: *const *const c_char) -> Vec<String> {
+/// `list` must be null or a null-terminated list of texts, or longer than [`MOST_KEYS`].
+unsafe fn text_list(list: *const *const c_char) -> Option<Vec<String>> {
     let mut texts = Vec::new();
     // SAFETY: promised by the caller.
     unsafe {
-        while !list.is_null() && !(*list).is_null() {
-            texts.push(text(*list));
-            list = list.add(1);
+        while !list.is_null() && !(*list.add(texts.len())).is_null() {
+            if texts.len() == MOST_KEYS {
+                return None;
+            }
+            texts.push(text(*list.add(texts.len()))?);
         }
     }
-    texts
+    Some(texts)
 }
 
 /// One instance of a component. Every call returns `None` if the component leaves the function out.
@@ -155,14 +217,19 @@ impl Foreign<'_> {
     pub(crate) fn destroy(&self) {
         if let Some(destroy) = self.table().destroy {
             // SAFETY: the owner calls this once, last.
-            unsafe { destroy(self.context) }
+            unsafe { enter!(&self.component.name, "destroy", destroy => fn(self.context => *mut c_void)) }
         }
     }
 
     pub(crate) fn capabilities(&self) -> Option<Capabilities> {
         let mut capabilities = Capabilities::default();
         // SAFETY: the pointer lives through the call.
-        unsafe { self.table().capabilities?(self.context, &mut capabilities) };
+        unsafe {
+            enter!(&self.component.name, "capabilities", self.table().capabilities? => fn(
+                self.context => *mut c_void,
+                &mut capabilities => *mut Capabilities,
+            ));
+        }
         Some(capabilities)
     }
 
@@ -176,7 +243,14 @@ impl Foreign<'_> {
 
     pub(crate) fn supports(&self, tables: &BatchTables, block: u32) -> Option<bool> {
         // SAFETY: the tables live through the call.
-        Some(unsafe { self.table().supports?(self.context, tables, block) } != 0)
+        let answer = unsafe {
+            enter!(&self.component.name, "supports", self.table().supports? => fn(
+                self.context => *mut c_void,
+                tables => *const BatchTables,
+                block => u32,
+            ) -> i32)
+        };
+        Some(answer != 0)
     }
 
     /// The result and the ticket, which an asynchronous engine may give even with an error.
@@ -190,15 +264,15 @@ impl Foreign<'_> {
         let mut ticket = 0;
         // SAFETY: the tables and the list live through the call.
         let code = unsafe {
-            self.table().execute?(
-                self.context,
-                tables,
-                blocks.as_ptr(),
-                blocks.len(),
-                &mut ticket,
-                report,
-                record.as_mut_ptr(),
-            )
+            enter!(&self.component.name, "execute", self.table().execute? => fn(
+                self.context => *mut c_void,
+                tables => *const BatchTables,
+                blocks.as_ptr() => *const u32,
+                blocks.len() => usize,
+                &mut ticket => *mut u64,
+                report => *mut ReportRecord,
+                record.as_mut_ptr() => *mut ErrorRecord,
+            ) -> Status)
         };
         Some((record.check(code), ticket))
     }
@@ -208,14 +282,14 @@ impl Foreign<'_> {
         let mut prediction = Prediction::default();
         // SAFETY: the tables and the list live through the call.
         let code = unsafe {
-            self.table().predict?(
-                self.context,
-                tables,
-                blocks.as_ptr(),
-                blocks.len(),
-                &mut prediction,
-                record.as_mut_ptr(),
-            )
+            enter!(&self.component.name, "predict", self.table().predict? => fn(
+                self.context => *mut c_void,
+                tables => *const BatchTables,
+                blocks.as_ptr() => *const u32,
+                blocks.len() => usize,
+                &mut prediction => *mut Prediction,
+                record.as_mut_ptr() => *mut ErrorRecord,
+            ) -> Status)
         };
         Some(record.check(code).map(|()| prediction))
     }
@@ -223,7 +297,14 @@ impl Foreign<'_> {
     pub(crate) fn message(&self, text: &CStr, reply: *mut c_void) -> Option<Result<()>> {
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
-        let code = unsafe { self.table().message?(self.context, text.as_ptr(), reply, record.as_mut_ptr()) };
+        let code = unsafe {
+            enter!(&self.component.name, "message", self.table().message? => fn(
+                self.context => *mut c_void,
+                text.as_ptr() => *const c_char,
+                reply => *mut c_void,
+                record.as_mut_ptr() => *mut ErrorRecord,
+            ) -> Status)
+        };
         Some(record.check(code))
     }
 }
@@ -246,19 +327,37 @@ macro_rules! foreign_slots {
                 let mut record = RecordSpace::new();
                 let mut answer = <slot_answer!($($answer)?) as WireAnswer>::blank();
                 // SAFETY: whoever calls the host vouches for the arguments; the answer has its place.
-                let code = unsafe { foreign_call!(function, self.context, answer, record, ($($argument)*) $($answer)?) };
+                let code = unsafe {
+                    let name = &self.component.name;
+                    foreign_call!(name, $name, function, self.context, answer, record, ($($argument: $kind)*) $($answer)?)
+                };
                 Some(record.check(code).map(|()| answer))
             })*
         }
     };
 }
 macro_rules! foreign_call {
-    ($function:ident, $context:expr, $answer:ident, $record:ident, ($($argument:ident)*)) => {{
+    (
+        $component:ident, $name:ident, $function:ident, $context:expr, $answer:ident, $record:ident,
+        ($($argument:ident: $kind:ty)*)
+    ) => {{
         let () = &mut $answer;
-        $function($context, $($argument,)* $record.as_mut_ptr())
+        enter!($component, stringify!($name), $function => fn(
+            $context => *mut c_void,
+            $($argument => <$kind as Wire>::Raw,)*
+            $record.as_mut_ptr() => *mut ErrorRecord,
+        ) -> Status)
     }};
-    ($function:ident, $context:expr, $answer:ident, $record:ident, ($($argument:ident)*) $kind:ty) => {
-        $function($context, $($argument,)* &mut $answer, $record.as_mut_ptr())
+    (
+        $component:ident, $name:ident, $function:ident, $context:expr, $answer:ident, $record:ident,
+        ($($argument:ident: $kind:ty)*) $result:ty
+    ) => {
+        enter!($component, stringify!($name), $function => fn(
+            $context => *mut c_void,
+            $($argument => <$kind as Wire>::Raw,)*
+            &mut $answer => *mut <$result as WireAnswer>::Raw,
+            $record.as_mut_ptr() => *mut ErrorRecord,
+        ) -> Status)
     };
 }
 /// The C type of an answer.

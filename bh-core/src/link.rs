@@ -53,7 +53,14 @@ pub(crate) enum Target {
 #[derive(Default)]
 struct Pending {
     last: u64,
-    tickets: HashMap<u64, Vec<(Target, u64)>>,
+    tickets: HashMap<u64, Filed>,
+}
+
+/// The work behind a ticket.
+struct Filed {
+    parts: Vec<(Target, u64)>,
+    /// Where the batch was recorded.
+    places: Places,
 }
 
 /// Pointers into the stack's statistics, which outlive the link.
@@ -167,6 +174,10 @@ impl Link {
         self.capabilities.flags & flag != 0
     }
 
+    pub(crate) fn log(&self, level: u32, text: &str) {
+        self.host.services().log(level, self.label(), text);
+    }
+
     pub(crate) fn count_refused(&self, blocks: u64) {
         add(self.counters.refused, blocks);
     }
@@ -229,7 +240,7 @@ impl Link {
         let outcome = match self.component.kind() {
             kind::ENGINE => {
                 let (result, tickets) = crate::route::execute(self, batch, blocks, report);
-                (result, self.file_tickets(tickets))
+                (result, self.file_tickets(tickets, batch))
             }
             kind::FILTER | kind::FUSER => self.execute_rewriter(batch, blocks, report),
             _ => self.execute_plain(batch, blocks, report),
@@ -282,6 +293,15 @@ impl Link {
         let passed_on = || self.child().map_or(1, |child| child.executions.load(Ordering::Relaxed));
         let before = passed_on();
         let (result, ticket) = self.execute_plain(batch, blocks, report);
+        let nothing = || self.child().is_some() && passed_on() == before && !batch.instrs.is_empty();
+        let result = match result {
+            // bh's own pass everything on that has an effect.
+            Ok(()) if !self.component.trusted() && nothing() => {
+                let text = format!("component '{}' did not pass a batch on", self.label());
+                Err(Error::new(status::EXECUTION, text))
+            }
+            result => result,
+        };
         let Err(mut error) = result else { return (result, ticket) };
         if self.child().is_none() || passed_on() != before {
             return (Err(error), ticket);
@@ -299,25 +319,31 @@ impl Link {
     }
 
     /// Names the component in errors that say nothing, and the place of those that know their instruction.
-    pub(crate) fn named(&self, mut error: Error, batch: &BatchRef<'_>) -> Error {
+    pub(crate) fn named(&self, error: Error, batch: &BatchRef<'_>) -> Error {
+        let mut error = self.described(error);
+        error.locate(batch);
+        error
+    }
+
+    /// Names the component in errors that say nothing.
+    fn described(&self, mut error: Error) -> Error {
         let blank = error.text.starts_with("status ") && error.text.ends_with(" without a message");
         if blank || error.status == status::PANIC && !error.text.starts_with("component '") {
             error.text =
                 format!("component '{}' {}", self.label(), error.text.replacen("status", "returned status", 1));
         }
-        error.locate(batch);
         error
     }
 
     /// Gives the parent one ticket for several.
-    fn file_tickets(&self, tickets: Vec<(Target, u64)>) -> u64 {
-        if tickets.is_empty() {
+    fn file_tickets(&self, parts: Vec<(Target, u64)>, batch: &BatchRef<'_>) -> u64 {
+        if parts.is_empty() {
             return 0;
         }
         let mut pending = self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         pending.last += 1;
         let last = pending.last;
-        pending.tickets.insert(last, tickets);
+        pending.tickets.insert(last, Filed { parts, places: Places::of(batch) });
         last
     }
 
@@ -339,15 +365,16 @@ impl Link {
             return Ok(());
         }
         if self.component.kind() == kind::ENGINE {
-            let tickets = {
+            let filed = {
                 let mut pending = self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                pending.tickets.remove(&ticket).unwrap_or_default()
+                pending.tickets.remove(&ticket)
             };
+            let Some(Filed { parts, places }) = filed else { return Ok(()) };
             let mut first = Ok(());
-            for (target, ticket) in tickets {
+            for (target, ticket) in parts {
                 first = first.and(self.wait_target(target, ticket));
             }
-            return first;
+            return first.map_err(|error| places.locate(self.described(error)));
         }
         match (self.foreign().wait(ticket), self.child()) {
             (Some(result), _) => result,
@@ -362,8 +389,8 @@ impl Link {
         }
         if self.component.kind() == kind::ENGINE {
             let pending = self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let Some(tickets) = pending.tickets.get(&ticket) else { return Ok(1) };
-            for &(target, ticket) in tickets {
+            let Some(filed) = pending.tickets.get(&ticket) else { return Ok(1) };
+            for &(target, ticket) in &filed.parts {
                 let done = match (target, self.child()) {
                     (Target::Own, _) => {
                         self.foreign().poll(ticket).unwrap_or_else(|| defaults::cannot_poll(self.label()))?
@@ -505,5 +532,7 @@ unsafe extern "C" fn append_counted(context: *mut c_void, text: *const c_char, b
     }
 }
 
+mod places;
 mod table;
+use places::Places;
 use table::LINK_TABLE;

@@ -1,10 +1,13 @@
 //! Sends the blocks of a batch to an engine, what it refuses to its first child, and carries on after failures.
 
+mod flow;
+mod run;
+
 use crate::abi::{BatchTables, ReportRecord, capability, status};
 use crate::error::{Error, Result};
 use crate::link::{Link, Target};
-use bh_bytecode::{BatchRef, Block, Kind, Opcode, Operand};
-use std::collections::HashSet;
+use bh_bytecode::{BatchRef, Block, Kind};
+use run::Run;
 use std::ops::Range;
 
 /// Runs blocks on the engine behind `link`. After a failure the rest still runs; the first error is returned. The
@@ -15,31 +18,12 @@ pub(crate) fn execute(
     blocks: &[u32],
     report: *mut ReportRecord,
 ) -> (Result<()>, Vec<(Target, u64)>) {
-    let mut run = Run { link, first: Ok(()), tickets: Vec::new(), report };
-    let singles;
-    let all: Vec<u32>;
-    let (mut batch, mut blocks) = (*batch, blocks);
+    let mut run = Run::new(link, report);
     if batch.blocks.is_empty() && !batch.instrs.is_empty() {
-        singles = Partition::singles(&batch);
-        batch = singles.apply(&batch);
-        all = (0..batch.blocks.len() as u32).collect();
-        blocks = &all;
-    }
-    match route(link, &batch, blocks) {
-        None => run.own(&batch, blocks),
-        Some(routed) => {
-            let batch = routed.partition.apply(&batch);
-            let mut rest = 0..routed.targets.len();
-            while let Some(&target) = routed.targets.get(rest.start) {
-                let same = routed.targets[rest.clone()].iter().take_while(|&&other| other == target).count();
-                let blocks: Vec<u32> = (rest.start as u32..(rest.start + same) as u32).collect();
-                match target {
-                    Target::Own => run.own(&batch, &blocks),
-                    Target::Child => run.child(&batch, &blocks),
-                }
-                rest.start += same;
-            }
-        }
+        let instrs: Vec<u32> = (0..batch.instrs.len() as u32).collect();
+        run.one_by_one(batch, &instrs);
+    } else {
+        run.blocks(batch, blocks);
     }
     run.finish()
 }
@@ -53,10 +37,10 @@ struct Partition {
 }
 
 impl Partition {
-    /// One block per instruction, in stored order.
-    fn singles(batch: &BatchRef<'_>) -> Partition {
+    /// One block per instruction.
+    fn singles(instrs: &[u32]) -> Partition {
         let mut partition = Partition::default();
-        for instr in 0..batch.instrs.len() as u32 {
+        for &instr in instrs {
             partition.push(&[instr], &[]);
         }
         partition
@@ -149,10 +133,7 @@ fn takes_nothing(link: &Link, batch: &BatchRef<'_>, block: &Block) -> bool {
 fn split(link: &Link, batch: &BatchRef<'_>, block: &Block, routed: &mut Routed) {
     let engine = link.foreign();
     let instrs = batch.block_instrs(block);
-    let mut singles = Partition::default();
-    for &instr in instrs {
-        singles.push(&[instr], &[]);
-    }
+    let singles = Partition::singles(instrs);
     let probe = singles.apply(batch);
     let tables = BatchTables::new(&probe);
     let target = |position: usize| match engine.supports(&tables, position as u32) {
@@ -212,142 +193,6 @@ fn inner_contracted(batch: &BatchRef<'_>, block: &Block, run: &[u32]) -> Vec<u32
 fn uses(batch: &BatchRef<'_>, instr: u32, base: u32) -> bool {
     let operands = batch.instrs[instr as usize].operands();
     operands.iter().filter_map(|operand| operand.as_view()).any(|view| batch.views[view as usize].base == base)
-}
-
-/// How many of these blocks come before the first that uses a base after another one's FREE of it: retired behind that
-/// use, the FREE would drop what was written anew.
-fn until_reuse(batch: &BatchRef<'_>, blocks: &[u32]) -> usize {
-    let mut freed: HashSet<u32> = HashSet::new();
-    let base_of = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
-    for (position, &index) in blocks.iter().enumerate() {
-        let block = &batch.blocks[index as usize];
-        let instrs = || batch.block_instrs(block).iter().map(|&instr| &batch.instrs[instr as usize]);
-        if !freed.is_empty() {
-            let work = instrs().filter(|instr| !instr.opcode.is_system());
-            let aliases = batch.renames(block).iter().map(|rename| rename.alias);
-            let mut used = work.flat_map(|instr| instr.operands().iter().filter_map(base_of)).chain(aliases);
-            if used.any(|base| freed.contains(&base)) {
-                return position;
-            }
-        }
-        let frees = instrs().filter(|instr| instr.opcode == Opcode::Free);
-        freed.extend(frees.flat_map(|instr| instr.operands().iter().filter_map(base_of)));
-    }
-    blocks.len()
-}
-
-/// The calls for one batch.
-struct Run<'a> {
-    link: &'a Link,
-    first: Result<()>,
-    tickets: Vec<(Target, u64)>,
-    /// The caller's.
-    report: *mut ReportRecord,
-}
-
-impl Run<'_> {
-    fn keep(&mut self, error: Error) {
-        if self.first.is_ok() {
-            self.first = Err(error);
-        }
-    }
-
-    /// Runs blocks on the link's own engine.
-    fn own(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) {
-        let retires = self.link.has(capability::RETIRES_BLOCKS);
-        let tables = BatchTables::new(batch);
-        let mut rest = blocks;
-        while !rest.is_empty() {
-            let (run, later) = if retires { (rest, &rest[..0]) } else { rest.split_at(until_reuse(batch, rest)) };
-            let Some((mut result, ticket)) = self.link.foreign().execute(&tables, run, std::ptr::null_mut()) else {
-                return self.child(batch, rest);
-            };
-            if ticket != 0 && (!retires || result.is_err()) {
-                // The batch is lent until the call returns, so the host can only retire blocks that are done by then.
-                result = result.and(self.link.wait_target(Target::Own, ticket));
-            } else if ticket != 0 {
-                self.tickets.push((Target::Own, ticket));
-            }
-            let Err(error) = result else {
-                self.retire(batch, if retires { &[] } else { run });
-                rest = later;
-                continue;
-            };
-            let error = self.link.named(error, batch);
-            let failed = error.block.and_then(|block| run.iter().position(|&other| other == block));
-            // An engine that does not say where it stopped may have done anything.
-            let (done, lost, next) = match failed {
-                Some(position) => (&run[..position], &run[position..=position], &rest[position + 1..]),
-                None => (&run[..0], run, later),
-            };
-            self.retire(batch, if retires { &[] } else { done });
-            for &block in lost {
-                self.fail(batch, block, error.clone());
-            }
-            rest = next;
-        }
-    }
-
-    /// Runs blocks on the next component.
-    fn child(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) {
-        let Some(child) = self.link.child() else {
-            for &block in blocks {
-                self.fail(batch, block, nobody(self.link, batch, block));
-            }
-            return;
-        };
-        let (result, ticket) = child.execute(batch, blocks, self.report);
-        if ticket != 0 {
-            self.tickets.push((Target::Child, ticket));
-        }
-        if let Err(error) = result {
-            self.keep(error);
-        }
-    }
-
-    fn retire(&self, batch: &BatchRef<'_>, blocks: &[u32]) {
-        if let Some(registry) = self.link.registry() {
-            for &block in blocks {
-                registry.block_done(batch, block);
-            }
-        }
-    }
-
-    /// Poisons what a failed block would have written, and retires it, as its engine cannot.
-    fn fail(&mut self, batch: &BatchRef<'_>, index: u32, error: Error) {
-        self.link.count_failed();
-        let block = &batch.blocks[index as usize];
-        let first = batch.block_instrs(block).iter().find(|&&instr| !is_system(batch, instr));
-        let error = match first {
-            Some(&instr) => error.at_instr(batch, instr),
-            None => error,
-        };
-        if let Some(registry) = self.link.registry() {
-            for &instr in batch.block_instrs(block) {
-                for view in batch.instrs[instr as usize].outputs().iter().filter_map(|operand| operand.as_view()) {
-                    let base = batch.views[view as usize].base;
-                    if let Some(record) = batch.bases.get(base as usize)
-                        && !batch.contracted(block).contains(&base)
-                    {
-                        registry.poison(record, &error);
-                    }
-                }
-            }
-            registry.block_done(batch, index);
-        }
-        self.keep(error);
-    }
-
-    /// The result; after an error, waits for what is under way, because the parent gets no ticket.
-    fn finish(mut self) -> (Result<()>, Vec<(Target, u64)>) {
-        if self.first.is_err() {
-            for (target, ticket) in std::mem::take(&mut self.tickets) {
-                // Engines with tickets poison what failed; the first error is the one to report.
-                let _ = self.link.wait_target(target, ticket);
-            }
-        }
-        (self.first, self.tickets)
-    }
 }
 
 /// The error of a block that no engine takes.

@@ -70,7 +70,7 @@ impl Component for Engine {
 
     fn capabilities(&mut self) -> Capabilities {
         Capabilities {
-            flags: capability::RENAMES | capability::RETIRES_BLOCKS,
+            flags: capability::RENAMES | capability::RETIRES_BLOCKS | capability::ACQUIRES_FIRST,
             parallelism: self.machine.workers.threads() as u32,
             bandwidth: 10e9,
             launch_seconds: 1e-6,
@@ -226,7 +226,12 @@ impl Component for Engine {
                 } else {
                     let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
                     let result = plan.and_then(|plan| self.machine.block(&registry, batch, plan));
-                    result.map_err(|error| place(error, batch, block))?;
+                    for (instr, error) in result.map_err(|error| place(error, batch, block))? {
+                        if !report.is_wanted() {
+                            return Err(place(error, batch, block));
+                        }
+                        report.fail(block, instr, &error);
+                    }
                 }
             }
             self.kernels.add(1);

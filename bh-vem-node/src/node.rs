@@ -3,7 +3,7 @@
 use crate::arrays::Leak;
 use crate::registry::ArrayRegistry;
 use bh_bytecode::{BatchRef, Block};
-use bh_core::abi::{RegistryTable, kind, log_level, status};
+use bh_core::abi::{Capabilities, RegistryTable, capability, kind, log_level, status};
 use bh_core::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket, registry_table};
 use bh_core::error::{Error, Result};
 use std::sync::Arc;
@@ -57,6 +57,12 @@ impl Component for Node {
         self.children.first_mut()
     }
 
+    /// What the engines can do; and data is the registry's, which has a lock of its own.
+    fn capabilities(&mut self) -> Capabilities {
+        let below = self.children.first_mut().map_or_else(Capabilities::default, Child::capabilities);
+        Capabilities { flags: below.flags | capability::CONCURRENT_DATA, ..below }
+    }
+
     /// The engines below are bound to this manager's own registry.
     fn bind(&mut self, _registry: Registry) -> Result<()> {
         Ok(())
@@ -81,7 +87,6 @@ impl Component for Node {
         self.children.first_mut().map_or(Ok(()), |child| child.wait(ticket))
     }
 
-    /// Data is the registry's, which has a lock of its own.
     fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
         Some(self.service.registry.clone())
     }

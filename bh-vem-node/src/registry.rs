@@ -78,7 +78,8 @@ impl ArrayRegistry {
                     drop(arrays);
                     let outcome = run_transfer(&transfer);
                     arrays = self.lock();
-                    arrays.end_transfer(&transfer, outcome.is_ok());
+                    let lost = outcome.as_ref().err().filter(|error| error.status != status::MEMORY);
+                    arrays.end_transfer(&transfer, outcome.is_ok(), lost);
                     self.transferred.notify_all();
                     if let Err(error) = outcome {
                         self.unlock(arrays);

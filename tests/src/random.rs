@@ -56,7 +56,7 @@ fn check(stack: &mut Stack, program: &Program, oracle: &Result<Oracle, InterpErr
 }
 
 /// A program for a message.
-fn describe(program: &Program) -> String {
+pub fn describe(program: &Program) -> String {
     let batch = program.batch.as_ref();
     let mut text = String::new();
     for (index, base) in batch.bases.iter().enumerate() {

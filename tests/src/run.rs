@@ -39,15 +39,7 @@ pub fn run(stack: &mut Stack, program: &Program) -> Result<Memory> {
 }
 
 fn run_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Memory> {
-    let tables = bound.batch.as_ref();
-    bh_bytecode::validate(&tables).map_err(|error| Error::new(status::BATCH, error.to_string()))?;
-    for (base, &id) in bound.batch.bases.iter().zip(&bound.ids) {
-        if let Some(bytes) = program.memory.get(id) {
-            write(stack, base, bytes)?;
-        }
-    }
-    let ticket = stack.execute(&tables, &[])?;
-    stack.wait(ticket)?;
+    execute_bound(stack, program, bound)??;
     let mut memory = Memory::new();
     for (index, base) in bound.batch.bases.iter().enumerate() {
         if !is_dropped(&bound.batch, index as u32) {
@@ -55,6 +47,38 @@ fn run_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Memo
         }
     }
     Ok(memory)
+}
+
+/// Brings a program's data in and runs its batch; the inner result is the batch's.
+fn execute_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Result<()>> {
+    let tables = bound.batch.as_ref();
+    bh_bytecode::validate(&tables).map_err(|error| Error::new(status::BATCH, error.to_string()))?;
+    for (base, &id) in bound.batch.bases.iter().zip(&bound.ids) {
+        if let Some(bytes) = program.memory.get(id) {
+            write(stack, base, bytes)?;
+        }
+    }
+    Ok(stack.execute(&tables, &[]).and_then(|ticket| stack.wait(ticket)))
+}
+
+/// What is left after a program that may fail in part.
+pub struct Outcome {
+    /// The batch's.
+    pub result: Result<()>,
+    /// By base of the program, what reading it gives; `None` for those that the program drops.
+    pub bases: Vec<Option<Result<Vec<u8>>>>,
+}
+
+/// Runs a program and reads every base that is left, lost or not. As [`run`], the stack holds nothing of it afterwards.
+pub fn run_failing(stack: &mut Stack, program: &Program) -> Result<Outcome> {
+    let count = program.batch.bases.len() as u64;
+    let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
+    let bound = bind(&program.batch, first);
+    let result = execute_bound(stack, program, &bound)?;
+    let left = |index: u32| !is_dropped(&bound.batch, index);
+    let bases = bound.batch.bases.iter().zip(0..).map(|(base, index)| left(index).then(|| read(stack, base))).collect();
+    discard(stack, &bound.batch)?;
+    Ok(Outcome { result, bases })
 }
 
 /// Is the base's data dropped by the batch, and not written again?

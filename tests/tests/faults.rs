@@ -14,8 +14,7 @@ fn load(text: &str) -> Stack {
     Stack::load(&config, Some("it")).unwrap()
 }
 
-/// Scripted failures on the shadow engine, directly and below the split manager. Every operation is a block of its own,
-/// because a failure loses its whole block.
+/// Scripted failures on the shadow engine, directly and below the split manager.
 const FAILING: &[&str] = &[
     "[stacks]\nit = ['fuser', 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n\
      [components.fuser]\nalgorithm = 'singleton'\n",
@@ -56,14 +55,18 @@ fn a_failure_loses_only_what_depends_on_it() {
 }
 
 #[test]
-fn a_failure_loses_its_whole_block() {
+fn a_failure_in_a_block_loses_only_what_depends_on_it() {
     let mut stack = load("[stacks]\nit = ['fuser', 'node', 'shadow']\n[components.shadow]\nfail = ['exp:1']\n");
-    let mut script = Script::new(&stack, 4);
-    script.fill(0, 2.0).op(Opcode::Sqrt, &[1, 0]).op(Opcode::Exp, &[2, 0]);
+    let mut script = Script::new(&stack, 5);
+    script.fill(0, 2.0).op(Opcode::Sqrt, &[1, 0]).op(Opcode::Exp, &[2, 0]).op(Opcode::Add, &[3, 1, 2]).fill(4, 1.0);
+    script.op(Opcode::Add, &[4, 4, 0]);
     let error = script.run(&mut stack).unwrap_err();
     assert_eq!(error.to_string(), "program.c:3: scripted failure of exp");
-    for lost in 0..3 {
+    for lost in [2, 3] {
         assert_eq!(script.values(&mut stack, lost).unwrap_err().to_string(), error.to_string());
+    }
+    for (kept, value) in [(0, 2.0), (1, 2f64.sqrt()), (4, 3.0)] {
+        assert_eq!(script.values(&mut stack, kept).unwrap(), [value; LEN_]);
     }
     script.clear().fill(0, 2.0).op(Opcode::Exp, &[2, 0]);
     script.run(&mut stack).unwrap();

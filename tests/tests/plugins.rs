@@ -58,6 +58,28 @@ fn an_engine_in_c_runs_what_it_can() {
     assert_eq!(stack.message("leaks").unwrap(), "0 arrays alive, 0 bytes of host memory");
 }
 
+/// The kit's engine in C, as it was built when version 2 of the ABI was made: it runs as it is on all that is called version 2.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn an_engine_that_was_built_long_ago_runs() {
+    let library = stacks::root().join("tests/abi/kit_engine_abi_2.bin");
+    let text = format!(
+        "[stacks]\nit = ['fuser', 'node', 'kit', 've-cpu']\n[components.kit]\nlibrary = {:?}\n",
+        library.display().to_string()
+    );
+    let mut stack = load(&text).unwrap();
+    let mut script = Script::new(&stack, 5);
+    script.fill(0, 3.0).op(Opcode::Add, &[1, 0, 0]).op(Opcode::Multiply, &[2, 1, 1]).op(Opcode::Sqrt, &[3, 2]);
+    script.op(Opcode::Divide, &[4, 2, 3]);
+    script.run(&mut stack).unwrap();
+    assert_eq!(script.values(&mut stack, 4).unwrap(), [6.0; LEN_]);
+    assert_eq!(stack.stats().get("kit.instructions"), Some(3));
+    script.discard(&mut stack).unwrap();
+    let summary = conformance::run_opcodes(&mut stack, &[Opcode::Add, Opcode::Divide, Opcode::Sqrt], &mut |_| {});
+    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
+    assert_eq!(stack.message("leaks").unwrap(), "0 arrays alive, 0 bytes of host memory");
+}
+
 #[test]
 fn siblings_share_the_work() {
     let library = compile("third_party.c", "third_party_sibling", &[]);

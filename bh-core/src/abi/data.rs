@@ -219,6 +219,10 @@ pub struct Residency {
     pub space: u32,
     /// 1 if the values are those of a part of another base, which has not been copied yet.
     pub alias: u32,
+    /// 1 if the values were lost to an error.
+    pub lost: u32,
+    /// Zero.
+    pub reserved: [u32; 3],
 }
 
 /// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, during any call

@@ -161,6 +161,17 @@ pub(crate) unsafe fn read_view(spec: &ViewSpec) -> Result<View> {
     View::new(spec.start, list(spec.shape), list(spec.stride)).map_err(|why| Error::new(status::ARGUMENT, why.0))
 }
 
+impl ViewSpec {
+    /// The view that is described.
+    ///
+    /// # Safety
+    /// The arrays of the description must have `rank` entries.
+    pub unsafe fn view(&self) -> Result<View> {
+        // SAFETY: promised by the caller.
+        unsafe { read_view(self) }
+    }
+}
+
 impl Wire for &View {
     type Raw = *const ViewSpec;
     type Kept = ViewSpec;

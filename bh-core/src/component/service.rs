@@ -152,6 +152,27 @@ unsafe fn named<'a>(base: *const Base) -> Result<&'a Base> {
     unsafe { base.as_ref() }.ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the base is null"))
 }
 
+/// The caller's place for a result.
+///
+/// # Safety
+/// The pointer must be null or writable through `'a`.
+#[inline]
+unsafe fn place<'a, T>(place: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>> {
+    // SAFETY: promised by the caller; nothing is read through it.
+    unsafe { place.cast::<std::mem::MaybeUninit<T>>().as_mut() }
+        .ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the place for the result is null"))
+}
+
+/// What a component gives back, or its own memory.
+///
+/// # Safety
+/// The pointer must be null or lead to a value that lives through `'a`.
+#[inline]
+unsafe fn given<'a, T>(value: *const T) -> Result<&'a T> {
+    // SAFETY: promised by the caller.
+    unsafe { value.as_ref() }.ok_or_else(|| Error::new(status::ARGUMENT, "a pointer is null"))
+}
+
 /// Runs the body of a service that cannot fail.
 ///
 /// # Safety
@@ -185,7 +206,7 @@ unsafe extern "C" fn acquire<S: RegistryService>(
     // SAFETY: the context is the service's, and the caller's pointers live through the call.
     unsafe {
         serve(context, error, |service: &S| {
-            loan.write(service.acquire(named(base)?, space, access)?);
+            place(loan)?.write(service.acquire(named(base)?, space, access)?);
             Ok(())
         })
     }
@@ -195,7 +216,7 @@ unsafe extern "C" fn release<S: RegistryService>(context: *mut c_void, loan: *co
     // SAFETY: as above.
     unsafe {
         serve_quietly(context, |service: &S| {
-            service.release((*loan).token);
+            service.release(given(loan)?.token);
             Ok(())
         });
     }
@@ -210,7 +231,7 @@ unsafe extern "C" fn fresh<S: RegistryService>(
     // SAFETY: as above.
     unsafe {
         serve(context, error, |service: &S| {
-            fresh.write(service.fresh(named(base)?)?);
+            place(fresh)?.write(service.fresh(named(base)?)?);
             Ok(())
         })
     }
@@ -220,7 +241,7 @@ unsafe extern "C" fn drop_fresh<S: RegistryService>(context: *mut c_void, fresh:
     // SAFETY: as above.
     unsafe {
         serve_quietly(context, |service: &S| {
-            service.drop_fresh((*fresh).token);
+            service.drop_fresh(given(fresh)?.token);
             Ok(())
         });
     }
@@ -233,7 +254,7 @@ unsafe extern "C" fn commit_rename<S: RegistryService>(
     error: *mut ErrorRecord,
 ) -> Status {
     // SAFETY: as above.
-    unsafe { serve(context, error, |service: &S| service.commit_rename(named(base)?, (*fresh).token)) }
+    unsafe { serve(context, error, |service: &S| service.commit_rename(named(base)?, given(fresh)?.token)) }
 }
 
 unsafe extern "C" fn alias<S: RegistryService>(
@@ -316,7 +337,8 @@ unsafe extern "C" fn poison<S: RegistryService>(context: *mut c_void, base: *con
     // SAFETY: as above.
     unsafe {
         serve_quietly(context, |service: &S| {
-            service.poison(named(base)?, Error::read((*error).status, &*error));
+            let error = given(error)?;
+            service.poison(named(base)?, Error::read(error.status, error));
             Ok(())
         });
     }
@@ -326,7 +348,7 @@ unsafe extern "C" fn block_done<S: RegistryService>(context: *mut c_void, batch:
     // SAFETY: as above; the tables live through the call.
     unsafe {
         serve_quietly(context, |service: &S| {
-            service.block_done(&(*batch).as_ref(), block);
+            service.block_done(&given(batch)?.as_ref(), block);
             Ok(())
         });
     }
@@ -356,7 +378,7 @@ unsafe extern "C" fn residency<S: RegistryService>(context: *mut c_void, base: *
     // SAFETY: as above.
     unsafe {
         serve_quietly(context, |service: &S| {
-            residency.write(service.residency(named(base)?));
+            place(residency)?.write(service.residency(named(base)?));
             Ok(())
         });
     }
@@ -370,7 +392,7 @@ unsafe extern "C" fn read<S: RegistryService>(
     error: *mut ErrorRecord,
 ) -> Status {
     // SAFETY: as above; the caller vouches for its memory.
-    unsafe { serve(context, error, |service: &S| service.read(named(base)?, &view_of(view)?, &*memory)) }
+    unsafe { serve(context, error, |service: &S| service.read(named(base)?, &view_of(view)?, given(memory)?)) }
 }
 
 unsafe extern "C" fn write<S: RegistryService>(
@@ -381,5 +403,5 @@ unsafe extern "C" fn write<S: RegistryService>(
     error: *mut ErrorRecord,
 ) -> Status {
     // SAFETY: as above; the caller vouches for its memory.
-    unsafe { serve(context, error, |service: &S| service.write(named(base)?, &view_of(view)?, &*memory)) }
+    unsafe { serve(context, error, |service: &S| service.write(named(base)?, &view_of(view)?, given(memory)?)) }
 }

@@ -174,16 +174,21 @@ impl Component for FakeEngine {
     fn capabilities(&mut self) -> Capabilities {
         let flags = match self.host.config("ticket").as_deref() {
             None => 0,
-            Some("7") => capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS,
+            Some("7" | "11") => capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS,
             Some(_) => capability::ASYNCHRONOUS,
         };
         Capabilities { flags, ..Capabilities::default() }
     }
 
-    /// Ticket 9 is of work that failed.
+    /// Tickets 9 and 11 are of work that failed, the latter in its second instruction.
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
         let _ = write!(self.log, "wait{} ", ticket.0);
-        if ticket.0 == 9 { Err(Error::new(status::DEVICE, "lost the device")) } else { Ok(()) }
+        let lost = Error::new(status::DEVICE, "lost the device");
+        match ticket.0 {
+            9 => Err(lost),
+            11 => Err(Error { instr: Some(1), ..lost }),
+            _ => Ok(()),
+        }
     }
 
     fn extmethod(&mut self, name: &str, _: Opcode) -> Result<bool> {

@@ -2,9 +2,10 @@
 
 use super::fakes::{ENGINE, FILTER, FakeEngine, FakeFilter, FakeNode, NODE, STRANGE_FILTER};
 use super::*;
-use crate::abi::{ABI_VERSION, ComponentTable, access, kind, status};
+use crate::abi::{ABI_VERSION, ComponentTable, ErrorRecord, HostTable, Status, access, kind, status};
 use bh_bytecode::{Base, Batch, DType, Instr, Operand, View};
 use std::ffi::c_void;
+use std::ptr;
 
 /// A config with the fake components and these stacks and sections.
 fn config(text: &str) -> Config {
@@ -86,16 +87,7 @@ fn an_empty_list_means_all_blocks() {
 
 #[test]
 fn null_slots_forward_to_the_child() {
-    unsafe extern "C" fn create(
-        _: *const crate::abi::HostTable,
-        _: *const crate::abi::ChildHandle,
-        _: usize,
-        _: *mut *mut c_void,
-        _: *mut crate::abi::ErrorRecord,
-    ) -> i32 {
-        0
-    }
-    let empty: &'static ComponentTable = Box::leak(Box::new(ComponentTable { create: Some(create), ..nothing() }));
+    let empty: &'static ComponentTable = Box::leak(Box::new(creating()));
     for above in ["'empty', 'node'", "'node', 'empty'"] {
         let text = format!("[stacks]\ndefault = [{above}, 'first']\n[components.first]\nfail = 'fft'");
         let config = config(&text).with_component("bh_empty", empty);
@@ -120,6 +112,20 @@ fn null_slots_forward_to_the_child() {
 }
 
 /// An engine's table without functions.
+/// A table that is refused for nothing but what a test changes.
+fn creating() -> ComponentTable {
+    unsafe extern "C" fn create(
+        _: *const HostTable,
+        _: *const ChildHandle,
+        _: usize,
+        _: *mut *mut c_void,
+        _: *mut ErrorRecord,
+    ) -> Status {
+        status::OK
+    }
+    ComponentTable { create: Some(create), ..nothing() }
+}
+
 fn nothing() -> ComponentTable {
     ComponentTable::empty(kind::ENGINE, c"empty".as_ptr(), c"1".as_ptr())
 }
@@ -147,6 +153,16 @@ fn tables_of_other_versions_and_damaged_ones_are_refused() {
             "test.toml:2: library 'bh_odd' is damaged: its component table states a size of 8 bytes".to_owned()
         )
     );
+    static ENDLESS: [u8; 300] = [b'x'; 300];
+    for (table, what) in [
+        (ComponentTable { struct_size: size_of::<ComponentTable>() - 4, ..creating() }, "damaged: its component table"),
+        (ComponentTable { kind: 9, ..creating() }, "no component: its table has the unknown kind 9"),
+        (ComponentTable { name: ptr::null(), ..creating() }, "its table has no name of 1 to 255 bytes"),
+        (ComponentTable { name: ENDLESS.as_ptr().cast(), ..creating() }, "its table has no name of 1 to 255 bytes"),
+    ] {
+        let (_, text) = refuse(table);
+        assert!(text.contains(what), "{text}");
+    }
     assert_eq!(
         refuse(nothing()),
         (
@@ -405,6 +421,19 @@ fn tickets_of_several_engines_become_one() {
     assert_eq!(stack.message("engine").unwrap(), "[add] [subtract] [sqrt] [discard] wait7 wait7 ");
     assert_eq!(stack.message("engine").unwrap(), "[multiply] wait7 ");
     assert_eq!(stack.wait(ticket), Ok(()), "a ticket counts once");
+}
+
+#[test]
+fn errors_of_tickets_have_lines_though_the_batch_is_gone() {
+    let mut stack = load("[stacks]\ndefault = ['node', 'first']\n[components.first]\nticket = 11");
+    let ticket = {
+        let batch = batch();
+        stack.execute(&batch.as_ref(), &[]).unwrap()
+    };
+    let line = batch().as_ref().origin(&batch().instrs[1]).map(|(file, line)| (file.to_owned(), line));
+    let error = stack.wait(ticket).unwrap_err();
+    assert_eq!((error.text.as_str(), error.instr, line.is_some()), ("lost the device", None, true));
+    assert_eq!(error.origin, line);
 }
 
 #[test]

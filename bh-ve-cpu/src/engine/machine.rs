@@ -62,19 +62,31 @@ impl Machine {
         }
     }
 
-    /// Runs a block on memory lent by the registry.
-    pub(super) fn block(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
+    /// Runs a block on memory lent by the registry. Returns the instructions that failed while all others were done.
+    pub(super) fn block(
+        &mut self,
+        registry: &Registry,
+        batch: &BatchRef<'_>,
+        plan: &BlockPlan,
+    ) -> Result<Vec<(u32, Error)>> {
         if matches!(plan.work, Work::Nothing) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
         let result = lent.and_then(|()| self.work(batch, plan));
+        let failed = self.binding.failure.take();
         self.lent.clear();
         if let Err(error) = result {
             self.fresh.clear();
             return Err(error);
         }
-        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))
+        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
+        let named = |(instr, error): (u32, Error)| {
+            // Kernels know numbers of instructions; a user knows operations.
+            let opcode = batch.instrs.get(instr as usize).map_or("kernel", |instr| instr.opcode.name());
+            (instr, Error { text: format!("{opcode}: {}", error.text), ..error }.at_instr(batch, instr))
+        };
+        Ok(failed.into_iter().map(named).collect())
     }
 
     /// Takes the memory of these bases, and fresh memory for those that are renamed. What it took before it fails is the
@@ -129,15 +141,7 @@ impl Machine {
         for copy in plan.renames.iter().flat_map(|rename| &rename.copies) {
             self.program(batch, plan, copy, &[])?;
         }
-        self.binding.failure.take().map_or(Ok(()), |error| match error.instr {
-            Some(instr) => {
-                // Kernels know numbers of instructions; a user knows operations.
-                let opcode = batch.instrs.get(instr as usize).map_or("kernel", |instr| instr.opcode.name());
-                let located = Error { instr: None, text: format!("{opcode}: {}", error.text), ..error };
-                Err(located.at_instr(batch, instr))
-            }
-            None => Err(error),
-        })
+        Ok(())
     }
 
     fn program(

@@ -3,14 +3,16 @@
 use super::gather::BadIndex;
 use bh_core::Error;
 use bh_core::abi::status;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The failure of a running kernel: of several, the one of the first instruction is kept.
+/// The failures of a running kernel, by instruction: of several of one instruction, the same is kept on any number of
+/// threads.
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     failed: AtomicBool,
-    first: Mutex<Option<(u32, String)>>,
+    texts: Mutex<BTreeMap<u32, String>>,
 }
 
 impl Failure {
@@ -22,21 +24,21 @@ impl Failure {
         } else {
             format!("index {} is out of range for {len} elements", index.bits as u64)
         };
-        let mut first = self.first.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if first.as_ref().is_none_or(|known| (instr, &text) < (known.0, &known.1)) {
-            *first = Some((instr, text));
+        let mut texts = self.texts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match texts.get_mut(&instr) {
+            Some(known) if *known <= text => {}
+            Some(known) => *known = text,
+            None => drop(texts.insert(instr, text)),
         }
         self.failed.store(true, Ordering::Release);
     }
 
-    /// The failure, if there was one; afterwards there is none.
-    pub(crate) fn take(&self) -> Option<Error> {
+    /// The failed instructions, in order, if there are any; afterwards there are none.
+    pub(crate) fn take(&self) -> Vec<(u32, Error)> {
         if !self.failed.swap(false, Ordering::Acquire) {
-            return None;
+            return Vec::new();
         }
-        let (instr, text) = self.first.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()?;
-        let mut error = Error::new(status::BOUNDS, text);
-        error.instr = Some(instr);
-        Some(error)
+        let texts = std::mem::take(&mut *self.texts.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        texts.into_iter().map(|(instr, text)| (instr, Error::new(status::BOUNDS, text))).collect()
     }
 }

@@ -103,15 +103,22 @@ impl Arrays {
         Ok(Transfer { id, version, buffer: index, attachment, handle, operations, data, bytes, part: None })
     }
 
-    /// Ends a transfer; the host buffer is valid unless the base changed meanwhile or the transfer failed.
-    pub fn end_transfer(&mut self, transfer: &Transfer, success: bool) {
-        let mut was_alias = false;
+    /// Ends a transfer; the host buffer is valid unless the base changed meanwhile or the transfer failed. With an error,
+    /// what was to be transferred is `lost`.
+    pub fn end_transfer(&mut self, transfer: &Transfer, success: bool, lost: Option<&Error>) {
+        let (mut was_alias, mut gone) = (false, None);
         if let Some(state) = self.bases.get_mut(&transfer.id) {
             state.transferring = false;
-            if success && state.buffer == transfer.buffer && state.version == transfer.version {
+            let current = state.buffer == transfer.buffer && state.version == transfer.version;
+            if success && current {
                 state.host_valid = true;
                 was_alias = transfer.part.is_some();
+            } else if current {
+                gone = lost.map(|error| (Base::new(transfer.id, state.dtype, state.len), error.clone()));
             }
+        }
+        if let Some((base, error)) = gone {
+            self.poison(&base, error);
         }
         if was_alias {
             self.drop_alias(transfer.id);
@@ -211,6 +218,8 @@ impl Arrays {
             spaces: state.attachments.len() as u32,
             space,
             alias: u32::from(state.alias.is_some()),
+            lost: u32::from(state.poison.is_some()),
+            ..Residency::default()
         }
     }
 }

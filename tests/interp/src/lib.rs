@@ -30,7 +30,8 @@ impl Component for Interp {
     }
 
     fn capabilities(&mut self) -> Capabilities {
-        Capabilities { flags: capability::RENAMES, parallelism: 1, bandwidth: 1e8, ..Capabilities::default() }
+        let flags = capability::RENAMES | capability::ACQUIRES_FIRST;
+        Capabilities { flags, parallelism: 1, bandwidth: 1e8, ..Capabilities::default() }
     }
 
     fn bind(&mut self, registry: Registry) -> Result<()> {
@@ -43,11 +44,11 @@ impl Component for Interp {
         !batch.block_instrs(block).iter().any(|&instr| batch.instrs[instr as usize].opcode.is_extension())
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         let registry =
             self.registry.ok_or_else(|| Error::new(status::INIT, "ve-interp has no data manager above it"))?;
         for &block in blocks {
-            run_block(&registry, batch, block).map_err(|error| error.in_block(block))?;
+            run_block(&registry, batch, block, report).map_err(|error| error.in_block(block))?;
         }
         Ok(Ticket::DONE)
     }
@@ -57,35 +58,40 @@ impl Component for Interp {
     }
 }
 
-/// Runs one block. Loans are taken before and ended after the work, so that a failure changes nothing.
-fn run_block(registry: &Registry, batch: &BatchRef<'_>, block: u32) -> Result<()> {
+/// Runs one block. All data is brought in before the work begins, so that a block that fails has changed nothing; single
+/// instructions that fail are reported once the others are done.
+fn run_block(registry: &Registry, batch: &BatchRef<'_>, block: u32, report: &mut Report) -> Result<()> {
     let uses = block_usage(batch, block);
     let mut memory = Memory::new();
     for wanted in &uses {
         let base = &batch.bases[wanted.base as usize];
         memory.insert(base.id, load(registry, base, wanted)?);
     }
-    interpret(batch, block, &mut memory)?;
+    let failed = interpret(batch, block, &mut memory);
     for written in uses.iter().filter(|wanted| wanted.writes) {
         let base = &batch.bases[written.base as usize];
         store(registry, base, written, memory.get(base.id).unwrap_or_default())?;
     }
-    carry_out_renames(registry, batch, block)
+    carry_out_renames(registry, batch, block)?;
+    failed.iter().for_each(|(instr, error)| report.fail(block, *instr, error));
+    Ok(())
 }
 
-/// Runs the instructions of a block, system instructions aside, on data that was brought into `memory`.
-pub fn interpret(batch: &BatchRef<'_>, block: u32, memory: &mut Memory) -> Result<()> {
+/// Runs the instructions of a block, system instructions aside, on data that was brought into `memory`. Returns those that
+/// failed; the others are done, with whatever the failed ones left.
+fn interpret(batch: &BatchRef<'_>, block: u32, memory: &mut Memory) -> Vec<(u32, Error)> {
+    let instrs = batch.block_instrs(&batch.blocks[block as usize]).iter();
+    let work = instrs.filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system());
+    work.filter_map(|&instr| Some((instr, interpret_one(batch, instr, memory).err()?))).collect()
+}
+
+/// Runs one instruction on data that was brought into `memory`.
+pub fn interpret_one(batch: &BatchRef<'_>, instr: u32, memory: &mut Memory) -> Result<()> {
     let mut interpreter = Interpreter { memory, extensions: None, magnitudes: None };
-    for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
-        let opcode = batch.instrs[instr as usize].opcode;
-        if opcode.is_system() {
-            continue;
-        }
-        interpreter.execute_instr(batch, instr as usize).map_err(|text| {
-            Error::new(status::EXECUTION, format!("{}: {text}", opcode.name())).at_instr(batch, instr)
-        })?;
-    }
-    Ok(())
+    interpreter.execute_instr(batch, instr as usize).map_err(|text| {
+        let name = batch.instrs[instr as usize].opcode.name();
+        Error::new(status::EXECUTION, format!("{name}: {text}")).at_instr(batch, instr)
+    })
 }
 
 /// The bytes of a base as a block needs them: its values, or zeros if the block overwrites them all.

@@ -1,40 +1,33 @@
-//! The component: brings arrays to the private heap, queues blocks, and hands out tickets.
+//! The component: queues blocks with the data that they need, and hands out tickets.
 
-use crate::queue::{Job, JobBase, Queue, Work};
+use crate::heap::{Heap, Task, Work};
+use crate::job::{Job, JobBase};
+use crate::residency::Space;
 use crate::script::{KEYS, Script};
-use crate::slot::{OPERATIONS, Slot};
-use bh_bytecode::{Base, Batch, BatchRef, Opcode};
-use bh_core::abi::{Capabilities, access, capability, kind, status};
+use crate::slot::Slot;
+use bh_bytecode::{Base, BatchRef, Opcode};
+use bh_core::abi::{Capabilities, access, capability, kind, retire, status};
 use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
-use bh_ve_interp::usage::{Use, block_usage};
+use bh_ve_interp::usage::block_usage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What it has once it knows its data manager.
-struct Bound {
-    registry: Registry,
-    space: u32,
-    queue: Queue,
-}
-
 /// The engine.
 pub struct Shadow {
+    host: Host,
     child: Option<Child>,
     script: Script,
-    bound: Option<Bound>,
+    space: Option<Space>,
     jobs: u64,
+    last_ticket: u64,
     open: HashMap<u64, Open>,
 }
 
-/// What is to be done when a ticket's work has ended.
-#[derive(Default)]
+/// The work behind a ticket, and what it writes, to be poisoned if that is lost.
 struct Open {
-    /// What its jobs write, to be poisoned if they fail.
+    work: Arc<Work>,
     written: Vec<(Base, Arc<Slot>)>,
-    /// Its SYNC instructions, each batch with one block of them. Carried out earlier, they could meet a job in the queue
-    /// and make the queue wait for itself.
-    syncs: Vec<Batch>,
 }
 
 impl Component for Shadow {
@@ -48,7 +41,7 @@ impl Component for Shadow {
         if child.is_none() && script.refuses() {
             return Err(Error::new(status::INIT, "ve-shadow refuses blocks ('refuse' > 0) but no engine follows it"));
         }
-        Ok(Shadow { child, script, bound: None, jobs: 0, open: HashMap::new() })
+        Ok(Shadow { host, child, script, space: None, jobs: 0, last_ticket: 0, open: HashMap::new() })
     }
 
     fn child(&mut self) -> Option<&mut Child> {
@@ -56,77 +49,78 @@ impl Component for Shadow {
     }
 
     fn capabilities(&mut self) -> Capabilities {
+        let renames = if self.script.renames { capability::RENAMES } else { 0 };
         Capabilities {
-            flags: capability::RETIRES_BLOCKS | capability::ASYNCHRONOUS | capability::NO_FORK,
+            flags: capability::RETIRES_BLOCKS | capability::ASYNCHRONOUS | capability::NO_FORK | renames,
             parallelism: 1,
             bandwidth: 1e8,
             launch_seconds: 2e-5,
+            memory_bytes: self.script.memory_bytes as u64,
             ..Capabilities::default()
         }
     }
 
     fn bind(&mut self, registry: Registry) -> Result<()> {
-        let space = registry.new_space();
-        self.bound = Some(Bound { registry, space, queue: Queue::start()? });
+        let heap = Heap::start(&self.host)?;
+        self.space = Some(Space::new(registry, heap, self.script.memory_bytes));
         Ok(())
     }
 
     fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
-        !self.script.is_refused(batch, block)
+        let bytes: u64 = block_usage(batch, block).iter().map(|used| batch.bases[used.base as usize].bytes()).sum();
+        bytes <= self.script.memory_bytes as u64 && !self.script.is_refused(batch, block)
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
-        let Some(bound) = &mut self.bound else {
+        let Some(space) = &mut self.space else {
             return Err(Error::new(status::INIT, "ve-shadow has no data manager above it"));
         };
         let owned = Arc::new(batch.to_owned());
-        let (number, work) = bound.queue.ticket();
-        let mut open = Open::default();
+        let mut open = Open { work: Arc::default(), written: Vec::new() };
         for &block in blocks {
             self.jobs += 1;
-            let (syncs, drops) = data_management(batch, block);
-            let mut job = Job {
-                batch: owned.clone(),
-                block,
-                bases: Vec::new(),
-                delay: self.script.delay(self.jobs),
-                failing: self.script.failing_instr(batch, block),
-                ticket: work.clone(),
-            };
-            let uses = block_usage(batch, block);
-            match bound.stage(batch, &uses) {
+            let (delay, failing) = (self.script.delay(self.jobs), self.script.failing_instr(batch, block));
+            match stage(space, batch, block) {
                 Ok(bases) => {
-                    let slots = bases.iter().filter(|found| found.writes);
-                    open.written.extend(slots.map(|found| (batch.bases[found.base as usize], found.slot.clone())));
-                    job.bases = bases;
-                    bound.queue.push(job);
+                    let to = |found: &JobBase| Some((batch.bases[found.base as usize], found.to.clone()?));
+                    open.written.extend(bases.iter().filter_map(to));
+                    open.work.open();
+                    let (job_batch, ticket) = (owned.clone(), open.work.clone());
+                    space.heap.push(Task::Block(Job { batch: job_batch, block, bases, delay, failing, ticket }));
+                    if let Err(error) = carry_out_renames(&space.registry, batch, block) {
+                        open.work.fail(&error);
+                    }
                 }
-                Err(error) => bound.lose(batch, &uses, &work, &error),
+                Err(error) => {
+                    open.work.fail(&error);
+                    for used in block_usage(batch, block).iter().filter(|used| used.writes) {
+                        space.registry.poison(&batch.bases[used.base as usize], &error);
+                    }
+                }
             }
-            // What the job still needs is on the private heap, so data can be dropped at once; doing it when the job is
-            // done could hit what other engines have written since.
-            open.syncs.extend(syncs);
-            if let Some(drops) = drops {
-                bound.registry.block_done(&drops.as_ref(), 0);
-            }
+            // What the job still needs is held by its slots, so data can be dropped at once; doing it when the job is done
+            // could hit what other engines have written since. SYNC only asks for a transfer.
+            manage_data(&space.registry, batch, block)?;
         }
-        self.open.insert(number, open);
-        Ok(Ticket(number))
+        self.last_ticket += 1;
+        self.open.insert(self.last_ticket, open);
+        space.heap.counters.most_tickets.raise(self.open.len() as u64);
+        Ok(Ticket(self.last_ticket))
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
-        let Some(bound) = &mut self.bound else { return Ok(()) };
-        let outcome = bound.queue.wait(ticket.0);
-        let open = self.open.remove(&ticket.0).unwrap_or_default();
-        if outcome.is_err() {
-            for (base, slot) in &open.written {
-                bound.poison_if_current(base, slot);
-            }
-        }
-        for sync in &open.syncs {
-            bound.registry.block_done(&sync.as_ref(), 0);
+        let (Some(space), Some(open)) = (&self.space, self.open.remove(&ticket.0)) else {
+            return Err(Error::new(status::HANDLE, format!("there is no ticket {}", ticket.0)));
+        };
+        let outcome = open.work.wait();
+        for (base, slot) in open.written.iter().filter(|_| outcome.is_err()) {
+            space.poison_if_current(base, slot);
         }
         outcome
+    }
+
+    fn poll(&mut self, ticket: Ticket) -> Result<bool> {
+        Ok(self.open.get(&ticket.0).is_none_or(|open| open.work.is_done()))
     }
 
     fn extmethod(&mut self, _name: &str, _opcode: Opcode) -> Result<bool> {
@@ -134,102 +128,63 @@ impl Component for Shadow {
     }
 }
 
-impl Bound {
-    /// Brings what a block uses to the private heap and claims what it writes there.
-    fn stage(&self, batch: &BatchRef<'_>, uses: &[Use]) -> Result<Vec<JobBase>> {
-        let mut staged: Vec<JobBase> = Vec::with_capacity(uses.len());
-        let mut claimed: Vec<Arc<Slot>> = Vec::new();
-        // All inputs come first: a failure must not leave half of the outputs claimed.
-        for wanted in uses.iter().filter(|wanted| wanted.needs_old) {
-            let base = &batch.bases[wanted.base as usize];
-            staged.push(JobBase { base: wanted.base, slot: self.fetch(base)?, writes: wanted.writes });
-        }
-        for wanted in uses.iter().filter(|wanted| wanted.writes) {
-            let base = &batch.bases[wanted.base as usize];
-            let found = staged.iter().position(|found| found.base == wanted.base);
-            let place = found.unwrap_or_else(|| {
-                let slot = Slot::new(vec![0; base.bytes() as usize]);
-                staged.push(JobBase { base: wanted.base, slot, writes: true });
-                staged.len() - 1
-            });
-            let slot = staged[place].slot.clone();
-            slot.lock().pending += 1;
-            claimed.push(slot.clone());
-            if let Err(error) = self.attach_exclusively(base, slot) {
-                claimed.iter().for_each(|slot| slot.settle(Err(error.clone())));
-                return Err(error);
-            }
-        }
-        Ok(staged)
-    }
-
-    /// The base's slot on the private heap, uploaded if need be.
-    fn fetch(&self, base: &Base) -> Result<Arc<Slot>> {
-        let loan = self.registry.acquire_in(base, self.space, access::READ)?;
-        if !loan.data().is_null() {
-            // SAFETY: handles in this space come from `attach` below, and the loan keeps this one.
-            return Ok(unsafe { Slot::from_handle(loan.data()) });
-        }
-        let loan = self.registry.acquire(base, access::READ)?;
-        // SAFETY: the loan holds the whole base until it is released.
-        let bytes = unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), base.bytes() as usize) }.to_vec();
-        drop(loan);
-        let slot = Slot::new(bytes);
-        self.attach(base, slot.clone(), false)?;
-        Ok(slot)
-    }
-
-    /// Makes a slot the only valid copy of its base.
-    fn attach_exclusively(&self, base: &Base, slot: Arc<Slot>) -> Result<()> {
-        let loan = self.registry.acquire_in(base, self.space, access::WRITE | access::DISCARD)?;
-        let attached = std::ptr::eq(loan.data().cast_const().cast(), Arc::as_ptr(&slot));
-        drop(loan);
-        // For a slot that is attached, the acquisition has made the other copies stale.
-        if attached { Ok(()) } else { self.attach(base, slot, true) }
-    }
-
-    fn attach(&self, base: &Base, slot: Arc<Slot>, exclusive: bool) -> Result<()> {
-        let handle = slot.into_handle();
-        // SAFETY: the handle holds a reference until the registry calls `drop`.
-        let outcome = unsafe { self.registry.attach(base, self.space, handle, exclusive, &OPERATIONS) };
-        if outcome.is_err() {
-            // SAFETY: the registry did not take the reference.
-            drop(unsafe { Arc::from_raw(handle.cast_const().cast::<Slot>()) });
-        }
-        outcome
-    }
-
-    /// A block that cannot start: its outputs are lost, what needs no input of it goes on.
-    fn lose(&self, batch: &BatchRef<'_>, uses: &[Use], work: &Arc<Work>, error: &Error) {
-        work.fail(error);
-        for lost in uses.iter().filter(|found| found.writes) {
-            self.registry.poison(&batch.bases[lost.base as usize], error);
-        }
-    }
-
-    /// Poisons a base if this slot, whose job failed, still is its current copy.
-    fn poison_if_current(&self, base: &Base, slot: &Arc<Slot>) {
-        let Some(error) = slot.lock().error.clone() else { return };
-        let Ok(loan) = self.registry.acquire_in(base, self.space, access::READ) else { return };
-        let current = std::ptr::eq(loan.data().cast_const().cast(), Arc::as_ptr(slot));
-        drop(loan);
-        if current {
-            self.registry.poison(base, &error);
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        if let Some(space) = &self.space {
+            space.heap.stop();
         }
     }
 }
 
-/// The SYNC instructions of a block and those that drop data, each as the only block of a batch; `None` if there are none.
-fn data_management(batch: &BatchRef<'_>, block: u32) -> (Option<Batch>, Option<Batch>) {
-    let instrs = batch.block_instrs(&batch.blocks[block as usize]);
-    let part = |wanted: fn(Opcode) -> bool| {
-        let chosen: Vec<u32> =
-            instrs.iter().copied().filter(|&instr| wanted(batch.instrs[instr as usize].opcode)).collect();
-        (!chosen.is_empty()).then(|| {
-            let mut part = BatchRef { blocks: &[], block_instrs: &[], contracted: &[], ..*batch }.to_owned();
-            part.push_block(&chosen, &[]);
-            part
-        })
-    };
-    (part(|opcode| opcode == Opcode::Sync), part(|opcode| matches!(opcode, Opcode::Free | Opcode::Discard)))
+/// Brings what a block uses to the heap, as far as it is not there, and claims what it writes. All inputs come first: a
+/// failure must not leave half of the outputs claimed.
+fn stage(space: &mut Space, batch: &BatchRef<'_>, block: u32) -> Result<Vec<JobBase>> {
+    let uses = block_usage(batch, block);
+    let renames = batch.renames(&batch.blocks[block as usize]);
+    let bases: Vec<&Base> = uses.iter().map(|used| &batch.bases[used.base as usize]).collect();
+    space.make_room(&bases)?;
+    let mut staged: Vec<JobBase> = Vec::with_capacity(uses.len());
+    for (used, base) in uses.iter().zip(&bases) {
+        let from = if used.needs_old { Some(space.fetch(base)?) } else { None };
+        staged.push(JobBase { base: used.base, from, to: None });
+    }
+    for ((used, base), found) in uses.iter().zip(&bases).zip(&mut staged).filter(|((used, _), _)| used.writes) {
+        // A renamed base keeps its old version for whoever else shows it.
+        let renamed = renames.iter().any(|rename| rename.base == used.base);
+        found.to = Some(match found.from.as_ref().filter(|_| !renamed) {
+            Some(slot) => space.claim(base, slot)?,
+            None => space.replace(base, used.access() & access::DISCARD != 0)?,
+        });
+    }
+    for found in &staged {
+        found.from.iter().for_each(|slot| slot.lock().readers += 1);
+        found.to.iter().for_each(|slot| slot.lock().writers += 1);
+    }
+    Ok(staged)
+}
+
+/// What the program still holds of a renamed base shows the new version, until it needs memory of its own.
+fn carry_out_renames(registry: &Registry, batch: &BatchRef<'_>, block: u32) -> Result<()> {
+    for rename in batch.renames(&batch.blocks[block as usize]) {
+        let Some(alias) = batch.bases.get(rename.alias as usize) else { continue };
+        registry.alias(alias, &batch.bases[rename.base as usize], &batch.view(rename.alias_view))?;
+    }
+    Ok(())
+}
+
+/// SYNC, FREE and DISCARD of a block, base by base.
+fn manage_data(registry: &Registry, batch: &BatchRef<'_>, block: u32) -> Result<()> {
+    for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
+        let instr = &batch.instrs[instr as usize];
+        let action = match instr.opcode {
+            Opcode::Sync => retire::SYNC,
+            Opcode::Free => retire::FREE,
+            Opcode::Discard => retire::DISCARD,
+            _ => continue,
+        };
+        if let Some(base) = instr.operands()[0].as_view().and_then(|view| batch.base_of(view)) {
+            registry.retire(base, action)?;
+        }
+    }
+    Ok(())
 }

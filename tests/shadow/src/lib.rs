@@ -1,9 +1,11 @@
-//! The shadow engine: the manners of a graphics processor without one. It keeps arrays on a private heap that only
-//! transfers reach, works behind the caller's back on a thread of its own, fails where a script says so, and refuses
-//! blocks at random.
+//! The shadow engine: the manners of a graphics processor without one. It keeps arrays on a private heap of limited size
+//! that only transfers reach, works behind tickets on a thread of its own, fails where a script says so, and refuses blocks
+//! at random.
 
 mod engine;
-mod queue;
+mod heap;
+mod job;
+mod residency;
 mod script;
 mod slot;
 

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: refusals by seed, failures by opcode, delays.
+//! What goes wrong on purpose: refusals by seed, failures by opcode, delays, little memory.
 
 use bh_bytecode::hash::hash_words;
 use bh_bytecode::{BatchRef, Opcode};
@@ -13,13 +13,19 @@ pub struct Script {
     seed: u64,
     refuse: f64,
     delay: Duration,
+    /// Each job of this many is delayed.
+    delay_every: u64,
+    /// Are renames carried out?
+    pub renames: bool,
+    /// The most bytes on the heap.
+    pub memory_bytes: usize,
     /// For each opcode, the number of the execution that fails, from 1.
     fail: Vec<(Opcode, u64)>,
     executed: HashMap<u16, u64>,
 }
 
 /// The config keys.
-pub const KEYS: &[&str] = &["seed", "refuse", "delay_us", "fail"];
+pub const KEYS: &[&str] = &["seed", "refuse", "delay_us", "delay_every", "renames", "memory_bytes", "fail"];
 
 impl Script {
     /// Reads the config. `fail` lists `opcode:n`: the n-th execution of the opcode fails.
@@ -35,6 +41,9 @@ impl Script {
             seed: host.config_or("seed", 1)?,
             refuse,
             delay: Duration::from_micros(host.config_or("delay_us", 20)?),
+            delay_every: host.config_or("delay_every", 4)?,
+            renames: host.config_or("renames", false)?,
+            memory_bytes: host.config_or("memory_bytes", 1usize << 40)?,
             fail: fail.collect::<Result<_>>()?,
             executed: HashMap::new(),
         })
@@ -78,10 +87,10 @@ impl Script {
         failing
     }
 
-    /// How long the job with this number takes on top: three of four none at all, so that both orders of completion
-    /// and waiting occur.
+    /// How long the job with this number takes on top: most none at all, so that both orders of completion and waiting
+    /// occur.
     pub fn delay(&self, job: u64) -> Duration {
-        if job % 4 == 3 { self.delay } else { Duration::ZERO }
+        if (job + 1).is_multiple_of(self.delay_every.max(1)) { self.delay } else { Duration::ZERO }
     }
 }
 

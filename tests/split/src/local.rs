@@ -25,6 +25,7 @@ impl Rank {
         self.batch.constants = batch.constants.to_vec();
         self.batch.origins = batch.origins.to_vec();
         self.batch.extensions = batch.extensions.to_vec();
+        self.batch.attributes = batch.attributes.to_vec();
         self.batch.strings = batch.strings.to_vec();
     }
 

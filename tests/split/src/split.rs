@@ -3,7 +3,7 @@
 use crate::cut::{can_be_cut, part, rows_before};
 use crate::local::Rank;
 use crate::pieces::{Entry, Layout, Staging};
-use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
+use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, Operand, View};
 use bh_core::abi::{Adoption, Capabilities, access, capability, kind, status};
 use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
@@ -173,7 +173,27 @@ impl Split {
                 }
             }
             self.keep(Err(error));
+        } else if matches!(instr.opcode.kind(), Kind::Index | Kind::Extension) {
+            self.settle(batch, &uses);
         }
+    }
+
+    /// Runs what was appended, as its last instruction may fail, and notes whether what it writes is lost: then it is lost on
+    /// both ranks.
+    fn settle(&mut self, batch: &BatchRef<'_>, uses: &[Use]) {
+        let outcomes = self.ranks.each_mut().map(Rank::flush);
+        let Some(error) = outcomes.into_iter().find_map(Result::err) else { return };
+        for found in uses.iter().filter(|found| found.writes) {
+            if let Some(entry) = self.entries.get_mut(&batch.bases[found.base as usize].id) {
+                let mut pieces = entry.layout.pieces().into_iter();
+                let ranks = &mut self.ranks;
+                if pieces.any(|(rank, _, piece)| ranks[rank].child.residency(&piece).is_ok_and(|found| found.lost != 0))
+                {
+                    entry.poison = Some(error.clone());
+                }
+            }
+        }
+        self.keep(Err(error));
     }
 
     fn compute(&mut self, batch: &BatchRef<'_>, instr: &Instr, uses: &[Use]) -> Result<()> {

@@ -1,0 +1,107 @@
+//! Random programs with indices out of range: on every stack of one address space the same arrays are lost, those that depend on what failed, and
+//! all others are right.
+
+use bh_bytecode::interp::{Interpreter, Memory};
+use bh_bytecode::random::{self, Options, Program, Rng};
+use bh_bytecode::{DType, Opcode};
+use bh_core::stack::Stack;
+use bh_tests::{run, stacks};
+use bh_ve_interp::usage::instr_usage;
+use std::collections::HashSet;
+use std::io::Write;
+
+/// Programs. `BH_TEST_PROGRAMS` asks for another number.
+const PROGRAMS: u64 = 400;
+
+/// Sends some of the indices of a program out of range.
+fn spoiled(mut program: Program, seed: u64) -> Program {
+    let mut rng = Rng::new(seed ^ 0x5ca1_ab1e);
+    let batch = program.batch.as_ref();
+    for instr in batch.instrs {
+        if !matches!(instr.opcode, Opcode::Gather | Opcode::Scatter | Opcode::ScatterAdd | Opcode::CondScatter) {
+            continue;
+        }
+        let Some(base) = instr.operands()[2].as_view().and_then(|view| batch.base_of(view)) else { continue };
+        let Some(bytes) = program.memory.get(base.id).map(<[u8]>::to_vec).filter(|bytes| !bytes.is_empty()) else {
+            continue;
+        };
+        if rng.chance(60) {
+            let mut bytes = bytes;
+            let at = 8 * rng.below(bytes.len() / 8);
+            let bad = if base.dtype() == DType::I64 && rng.chance(50) { i64::MIN } else { 1 << 40 };
+            bytes[at..at + 8].copy_from_slice(&bad.to_ne_bytes());
+            program.memory.insert(base.id, bytes);
+        }
+    }
+    program
+}
+
+/// What operation after operation gives: the data, and the bases that are lost.
+fn expected(program: &Program) -> (Memory, HashSet<u32>) {
+    let batch = program.batch.as_ref();
+    let (mut memory, mut lost) = (program.memory.clone(), HashSet::new());
+    let mut interpreter = Interpreter { memory: &mut memory, extensions: None, magnitudes: None };
+    for (index, instr) in batch.instrs.iter().enumerate() {
+        if matches!(instr.opcode, Opcode::Free | Opcode::Discard) {
+            instr.operands()[0].as_view().map(|view| lost.remove(&batch.views[view as usize].base));
+        }
+        let mut uses = Vec::new();
+        instr_usage(&batch, instr, &mut uses);
+        let inherits = uses.iter().any(|used| used.needs_old && lost.contains(&used.base));
+        let fails = inherits || interpreter.execute_instr(&batch, index).is_err();
+        for written in uses.iter().filter(|used| used.writes) {
+            if fails {
+                lost.insert(written.base)
+            } else {
+                lost.remove(&written.base)
+            };
+        }
+    }
+    (memory, lost)
+}
+
+fn check(stack: &mut Stack, program: &Program) -> Result<usize, String> {
+    let (memory, lost) = expected(program);
+    let outcome = run::run_failing(stack, program).map_err(|error| format!("the program does not start: {error}"))?;
+    for (index, (base, read)) in program.batch.bases.iter().zip(&outcome.bases).enumerate() {
+        match (read, lost.contains(&(index as u32))) {
+            (Some(Ok(_)), true) => return Err(format!("base {index} should be lost")),
+            (Some(Err(error)), false) => return Err(format!("base {index} should not be lost: {error}")),
+            (Some(Ok(bytes)), false) if Some(&bytes[..]) != memory.get(base.id) => {
+                return Err(format!("base {index} has wrong data"));
+            }
+            _ => {}
+        }
+    }
+    let left = |&&index: &&u32| outcome.bases[index as usize].is_some();
+    let lost = lost.iter().filter(left).count();
+    if lost > 0 && outcome.result.is_ok() {
+        return Err("arrays are lost, but the batch succeeds".into());
+    }
+    Ok(lost)
+}
+
+#[test]
+fn every_stack_loses_the_same_arrays() {
+    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(PROGRAMS, |text| text.parse().unwrap());
+    // Ranks lose parts of arrays, so the split manager's own rules apply there.
+    for name in stacks::STACKS.iter().filter(|name| **name != "split").chain(&["interp"]) {
+        let mut stack = stacks::load(name).unwrap();
+        let mut lost = 0;
+        for seed in 0..programs {
+            let floats = random::Options { allow_inexact: false, max_rank: 3, ..Options::default() };
+            let program = spoiled(random::program(seed, &floats), seed);
+            match check(&mut stack, &program) {
+                Ok(count) => lost += count as u64,
+                Err(error) => {
+                    let small = random::shrink(&program, |smaller| check(&mut stack, smaller).is_err());
+                    let cause = check(&mut stack, &small).err().unwrap_or(error);
+                    panic!("stack {name}, seed {seed}: {cause}\n{}", bh_tests::random::describe(&small));
+                }
+            }
+        }
+        assert!(lost > programs / 8, "stack {name}: only {lost} arrays were lost");
+        writeln!(std::io::stdout(), "{name}: {lost} arrays lost in {programs} programs").unwrap();
+        assert_eq!(stack.message("leaks").unwrap(), "0 arrays alive, 0 bytes of host memory", "stack {name}");
+    }
+}
