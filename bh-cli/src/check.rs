@@ -1,9 +1,7 @@
-//! `bh check-config`: everything that is wrong with a configuration, at once; `bh check-engine`: the conformance suite
-//! on anyone's engine.
+//! `bh check-config`: everything that is wrong with a configuration, at once.
 
 use bh_core::abi::{kind, status};
 use bh_core::{Config, Error, Result, Stack, environment, loader};
-use bh_tests::{conformance, random};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -48,44 +46,4 @@ fn unmanaged(stack: &Stack) -> Option<String> {
         managed.push(above || component.kind == kind::DATA_MANAGER);
         (component.kind == kind::ENGINE && !above).then_some(component.label)
     })
-}
-
-/// Programs that run on the engine above the CPU engine.
-const PROGRAMS: u64 = 500;
-
-/// Runs the conformance suite on an engine: alone, where it may refuse operations, and above the CPU engine, which takes
-/// what it refuses; there random programs run as well.
-pub fn engine(library: &Path) -> Result<ExitCode> {
-    let library = library
-        .canonicalize()
-        .map_err(|error| Error::new(status::LIBRARY, format!("'{}' cannot be read: {error}", library.display())))?;
-    let table = loader::open_component(&library)?;
-    if table.kind() != kind::ENGINE {
-        return Err(Error::new(status::LIBRARY, format!("'{}' is a component, but no engine", library.display())));
-    }
-    let text = format!(
-        "[stacks]\nalone = [\"fuser\", \"node\", \"candidate\"]\n\
-         over-cpu = [\"fuser\", \"node\", \"candidate\", \"ve-cpu\"]\n\
-         [components.candidate]\nlibrary = {:?}\n",
-        library.display().to_string()
-    );
-    let config = Config::from_text("check-engine", &text)?;
-    let mut passed = true;
-    for name in ["alone", "over-cpu"] {
-        let mut stack = Stack::load(&config, Some(name))?;
-        let summary = conformance::run(&mut stack, &mut |line| eprintln!("{line}"));
-        println!("{summary}");
-        passed &= summary.passed();
-        if name == "alone" && summary.unsupported == summary.cases {
-            eprintln!("the engine takes no operation at all");
-            passed = false;
-        }
-    }
-    let mut stacks = [Stack::load(&config, Some("over-cpu"))?];
-    let failures: Vec<String> = (0..PROGRAMS).filter_map(|seed| random::check_seed(&mut stacks, seed).err()).collect();
-    for failure in &failures {
-        eprintln!("{failure}");
-    }
-    println!("over-cpu: {PROGRAMS} random programs, {} failed", failures.len());
-    Ok(if passed && failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

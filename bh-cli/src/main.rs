@@ -2,6 +2,7 @@
 
 mod batch_file;
 mod check;
+mod engine;
 mod graph;
 mod info;
 mod ranks;
@@ -35,10 +36,19 @@ enum Command {
         /// The configuration file
         file: PathBuf,
     },
-    /// Runs the conformance suite on an engine's shared library
+    /// Runs the conformance suite, and checks of conduct, on an engine's shared library
     CheckEngine {
         /// The library
         library: PathBuf,
+        /// Only the case of this name; may be given several times
+        #[arg(long = "case")]
+        cases: Vec<String>,
+        /// Seconds that a case may take
+        #[arg(long, default_value_t = 600)]
+        limit: u64,
+        /// Runs one case in this process and writes what it finds here
+        #[arg(long, hide = true)]
+        report: Option<PathBuf>,
     },
     /// Draws the kernel partition of a dumped batch, or of the largest batch of a program
     Graph {
@@ -116,7 +126,10 @@ fn main() -> ExitCode {
     let outcome: Result<ExitCode> = match Arguments::parse().command {
         Command::Info { json } => info::run(json),
         Command::CheckConfig { file } => check::config(&file),
-        Command::CheckEngine { library } => check::engine(&library),
+        Command::CheckEngine { library, cases, limit, report } => match (report, cases.as_slice()) {
+            (Some(report), [case]) => engine::run_case(&library, case, &report),
+            _ => engine::check(&library, &cases, limit),
+        },
         Command::Graph { file, algorithm, dot, svg, command } => {
             graph::draw(&source(&file, &command), algorithm.as_deref(), dot, svg)
         }

@@ -6,6 +6,7 @@ pub mod cases;
 pub mod conformance;
 pub mod data;
 pub mod looped;
+pub mod manners;
 pub mod numpy;
 pub mod program;
 pub mod random;

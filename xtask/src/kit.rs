@@ -12,7 +12,7 @@ const CRATES: &[&str] = &["bh-bytecode", "bh-core", "bh-fuser"];
 pub fn install(prefix: &Path) -> Outcome {
     let share = prefix.join("share/bh");
     let kit = share.join("engine-kit");
-    for template in ["c", "rust/src", "filter-c", "method-c"] {
+    for template in ["c", "device-c", "rust/src", "filter-c", "method-c"] {
         let (from, to) = (root().join("docs/engine-kit").join(template), kit.join(template));
         files(&from, &to)?;
     }
@@ -67,6 +67,7 @@ mod tests {
         assert!(outcome.is_ok(), "{}", outcome.err().map_or_else(String::new, |failure| failure.0));
         for file in [
             "share/bh/engine-kit/c/Makefile",
+            "share/bh/engine-kit/device-c/device.c",
             "share/bh/engine-kit/rust/src/lib.rs",
             "share/bh/engine-kit/filter-c/config.toml",
             "share/bh/engine-kit/method-c/method.c",

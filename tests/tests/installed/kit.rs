@@ -40,6 +40,20 @@ fn the_engine_in_c_conforms() {
 }
 
 #[test]
+fn the_device_in_c_conforms() {
+    let scratch = Scratch::new("kit-device");
+    let directory = template(&scratch, "device-c");
+    // The suites of values run on the other templates in full.
+    let cases = ["start", "supports", "registry", "data", "failures", "memory", "contexts"];
+    let cases: String = cases.iter().map(|case| format!(" --case {case}")).collect();
+    let report = run(&mut make(&directory, &["check", &format!("CASES={cases}")]));
+    assert!(report.contains("registry: ok") && report.contains("contexts: ok"), "{report}");
+    let printed = run(&mut make(&directory, &["run"]));
+    assert!(printed.contains("sum 7.812559"), "{printed}");
+    assert!(!printed.contains(" 0 instructions on the kit's engine"), "{printed}");
+}
+
+#[test]
 fn the_engine_in_c_has_at_most_150_lines() {
     let text = std::fs::read_to_string(prefix().join("share/bh/engine-kit/c/engine.c")).unwrap();
     assert!(text.lines().count() <= 150, "{} lines", text.lines().count());

@@ -1,0 +1,121 @@
+/* The third-party engine with one rule of conduct broken, by the number WRONG; 0 breaks none. */
+#ifndef WRONG
+#define WRONG 0
+#endif
+#define LEAKS_COPIES (WRONG == LEAKS)
+enum {
+    RETIRES_NOTHING = 1, IGNORES_RENAMES, KEEPS_LOANS, RETIRES_TWICE, RETIRES_WILDLY, REVERSES, SUPPORTS_AT_RANDOM,
+    UNKNOWN_ACCESS, NAN_CAPABILITIES, FALSE_FAMILY, NO_NAME, ENDLESS_NAME, LEAVES_A_THREAD, CHANGES_DIRECTORY,
+    HANDLES_SIGNALS, PRINTS, LEAKS, THROWS, CRASHES, EXITS, HANGS, RELEASES_TWICE
+};
+#define bh_component_entry third_party_entry
+#include "third_party.c"
+#undef bh_component_entry
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+#include <unwind.h>
+
+static struct _Unwind_Exception exception;
+
+static void *sleep_for_ever(void *unused) {
+    for (;;) pause();
+    return unused;
+}
+
+static void handle(int number) { (void)number; }
+
+static bh_status wrong_create(const struct bh_host_table *host, const struct bh_child *children, size_t child_count,
+                              void **context, struct bh_error_record *error) {
+    pthread_t thread;
+    if (WRONG == LEAVES_A_THREAD) pthread_create(&thread, NULL, sleep_for_ever, NULL);
+    if (WRONG == CHANGES_DIRECTORY && chdir("/")) return fail(error, BH_STATUS_DEVICE, "chdir");
+    if (WRONG == HANDLES_SIGNALS) signal(SIGUSR1, handle);
+    if (WRONG == PRINTS) fprintf(stderr, "third-party: hello\n");
+    return create(host, children, child_count, context, error);
+}
+
+static void wrong_capabilities(void *context, struct bh_capabilities *found) {
+    capabilities(context, found);
+    if (WRONG == NAN_CAPABILITIES) found->bandwidth = NAN;
+    if (WRONG == RETIRES_NOTHING || WRONG == RETIRES_TWICE || WRONG == RETIRES_WILDLY)
+        found->flags |= BH_CAPABILITY_RETIRES_BLOCKS;
+    if (WRONG == IGNORES_RENAMES) found->flags |= BH_CAPABILITY_RENAMES;
+}
+
+/* Blocks with renames that the engine can take, but for the renames. */
+static int is_renaming(const bh_batch *batch, uint32_t index) {
+    const bh_block *block = &batch->blocks.data[index];
+    for (uint32_t i = 0; i < block->instr_count; i++) {
+        const bh_instr *instr = &batch->instrs.data[batch->block_instrs.data[block->instrs + i]];
+        if (is_system(instr)) continue;
+        if (instr->opcode != BH_OP_ADD && instr->opcode != BH_OP_MULTIPLY && instr->opcode != BH_OP_COPY) return 0;
+        for (int k = 0; k < instr->count; k++) {
+            uint32_t at = bh_operand_index(instr->operands[k]);
+            uint8_t type = bh_operand_is_view(instr->operands[k])
+                               ? batch->bases.data[batch->views.data[at].base].dtype : batch->constants.data[at].dtype;
+            if (type != BH_TYPE_F64) return 0;
+        }
+    }
+    return block->rename_count > 0;
+}
+
+static int32_t wrong_supports(void *context, const bh_batch *batch, uint32_t index) {
+    static uint32_t asked;
+    /* The engine itself knows nothing of renames: it refuses blocks that need them, as others must. */
+    if (WRONG != IGNORES_RENAMES && batch->blocks.data[index].rename_count) return 0;
+    if (WRONG == IGNORES_RENAMES && is_renaming(batch, index)) return 1;
+    if (!supports(context, batch, index)) return 0;
+    return WRONG == SUPPORTS_AT_RANDOM ? (++asked * 2654435761u >> 16 & 3) != 0 : 1;
+}
+
+/* Acquires a base in a way that breaks a rule. */
+static void acquire_wrongly(struct engine *engine, const bh_batch *batch, bh_error_record *error) {
+    const struct bh_registry_table *registry = engine->registry;
+    bh_loan loan;
+    uint32_t access = WRONG == UNKNOWN_ACCESS ? BH_ACCESS_READ | 64 : BH_ACCESS_READ;
+    if (!batch->bases.len) return;
+    if (registry->acquire(registry->context, &batch->bases.data[0], BH_HOST_SPACE, access, &loan, error)) return;
+    if (WRONG != KEEPS_LOANS) registry->release(registry->context, &loan);
+    if (WRONG == RELEASES_TWICE) registry->release(registry->context, &loan);
+}
+
+static bh_status wrong_execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t count,
+                               uint64_t *ticket, bh_report *report, struct bh_error_record *error) {
+    struct engine *engine = context;
+    const struct bh_registry_table *registry = engine->registry;
+    bh_status status = BH_STATUS_OK;
+    if (WRONG == THROWS) _Unwind_RaiseException(&exception);
+    volatile int *volatile nowhere = NULL;
+    if (WRONG == CRASHES) *nowhere = 1;
+    if (WRONG == EXITS) _exit(3);
+    if (WRONG == HANGS) sleep_for_ever(NULL);
+    if (WRONG == KEEPS_LOANS || WRONG == UNKNOWN_ACCESS || WRONG == RELEASES_TWICE) acquire_wrongly(engine, batch, error);
+    if (WRONG == REVERSES) {
+        for (size_t b = count; b-- > 0 && !status;)
+            status = execute(context, batch, &blocks[b], 1, ticket, report, error);
+        return status;
+    }
+    status = execute(context, batch, blocks, count, ticket, report, error);
+    if (WRONG == RETIRES_TWICE || WRONG == RETIRES_WILDLY)
+        for (size_t b = 0; b < count && !status; b++)
+            for (int twice = 0; twice < 2; twice++)
+                registry->block_done(registry->context, batch, WRONG == RETIRES_WILDLY && twice ? 1u << 20 : blocks[b]);
+    return status;
+}
+
+static char endless[4096];
+
+static struct bh_component_table WRONG_TABLE = {
+    .struct_size = sizeof WRONG_TABLE, .abi_version = BH_ABI_VERSION, .kind = BH_KIND_ENGINE, .name = "third-party",
+    .version = WRONG == FALSE_FAMILY ? "bh 1.0" : "third 1.0", .create = wrong_create, .destroy = destroy,
+    .capabilities = wrong_capabilities, .bind = bind, .supports = wrong_supports, .execute = wrong_execute,
+};
+
+const struct bh_component_table *bh_component_entry(uint32_t version) {
+    (void)third_party_entry;
+    memset(endless, 'x', sizeof endless);
+    if (WRONG == NO_NAME) WRONG_TABLE.name = NULL;
+    if (WRONG == ENDLESS_NAME) WRONG_TABLE.name = endless;
+    return version == BH_ABI_VERSION ? &WRONG_TABLE : NULL;
+}
