@@ -23,7 +23,7 @@ pub enum Task {
         to: Arc<Slot>,
     },
     /// Copies the elements of a view within the heap.
-    Clone { from: Arc<Slot>, to: Arc<Slot>, dtype: DType, view: View },
+    Clone { from: Arc<Slot>, to: Arc<Slot>, dtype: DType, view: Box<View> },
 }
 
 /// What is counted.

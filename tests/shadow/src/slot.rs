@@ -227,7 +227,7 @@ unsafe extern "C" fn clone(
             let to = Slot::new(bytes);
             slot.lock().readers += 1;
             to.lock().writers += 1;
-            heap.push(Task::Clone { from: slot, to: to.clone(), dtype, view });
+            heap.push(Task::Clone { from: slot, to: to.clone(), dtype, view: Box::new(view) });
             heap.counters.clones.add(1);
             heap.attached(bytes);
             copy.write(to.into_handle());
