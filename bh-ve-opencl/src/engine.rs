@@ -7,13 +7,15 @@ use crate::launch::Launcher;
 use crate::memory::Pool;
 use crate::methods::Methods;
 use crate::plan::BlockPlan;
-use crate::programs::{Entry, Gpu, Programs};
+use crate::programs::{Entry, Gpu, Programs, failed};
 use crate::settings::{KEYS, Settings, Specialise};
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::{Batch, BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
 use bh_core::abi::{Capabilities, capability, kind, log_level, status};
 use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
+use opencl3::event::{CL_COMPLETE, Event};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,6 +42,16 @@ struct Open {
     methods: Methods,
     launcher: Option<Launcher>,
     plans: Cache<Vec<Option<BlockPlan>>>,
+    /// Batches that may not be done, in order, with what marks the end of each in the queue.
+    pending: VecDeque<(u64, Event)>,
+    /// The number of the last ticket.
+    last: u64,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.pool.programs.close();
+    }
 }
 
 struct Counters {
@@ -167,6 +179,12 @@ impl Component for Engine {
                 let below = below(self)?;
                 Ok(if below.is_empty() { own } else { format!("{own}\n{below}") })
             }
+            "exiting" => {
+                if let Some(device) = &self.device {
+                    device.pool.programs.close();
+                }
+                below(self)
+            }
             _ => {
                 let mut words = text.splitn(4, ' ');
                 if let (Some("extmethod-library"), Some(component), Some(name), Some(file)) =
@@ -198,7 +216,23 @@ impl Component for Engine {
         let all = if blocks.is_empty() { batch.blocks.len() } else { 0 };
         let blocks: Vec<u32> = (0..all as u32).chain(blocks.iter().copied()).collect();
         device.execute(batch, &blocks, &self.settings, &self.counters)?;
-        Ok(Ticket::DONE)
+        device.ticket()
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        match (&mut self.device, &mut self.child) {
+            (Some(device), _) => device.wait(ticket.0),
+            (None, Some(child)) => child.wait(ticket),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn poll(&mut self, ticket: Ticket) -> Result<bool> {
+        match (&mut self.device, &mut self.child) {
+            (Some(device), _) => Ok(device.is_done(ticket.0)),
+            (None, Some(child)) => child.poll(ticket),
+            (None, None) => Ok(true),
+        }
     }
 }
 
@@ -210,7 +244,14 @@ fn open(host: &Host, settings: &Settings) -> Result<Open> {
     let gpu = Arc::new(Gpu::open(facts, settings.profile)?);
     let programs = Programs::new(gpu.clone(), settings, host);
     let pool = Pool::new(gpu, programs, target, settings, host);
-    Ok(Open { pool, methods: Methods::default(), launcher: None, plans: Cache::new(PLANS) })
+    Ok(Open {
+        pool,
+        methods: Methods::default(),
+        launcher: None,
+        plans: Cache::new(PLANS),
+        pending: VecDeque::new(),
+        last: 0,
+    })
 }
 
 fn target(facts: &Facts, settings: &Settings) -> Target {
@@ -224,6 +265,33 @@ fn target(facts: &Facts, settings: &Settings) -> Target {
 }
 
 impl Open {
+    /// The ticket of all that has been enqueued.
+    fn ticket(&mut self) -> Result<Ticket> {
+        // SAFETY: the list of events is empty.
+        let marked = unsafe { self.pool.gpu.queue.enqueue_marker_with_wait_list(&[]) };
+        let event = marked.map_err(|why| failed("marking the end of a batch", why))?;
+        self.pool.gpu.queue.flush().map_err(|why| failed("starting the queue", why))?;
+        self.last += 1;
+        self.pending.push_back((self.last, event));
+        Ok(Ticket(self.last))
+    }
+
+    /// Waits until everything up to a ticket is done.
+    fn wait(&mut self, ticket: u64) -> Result<()> {
+        let mut last = None;
+        while self.pending.front().is_some_and(|&(number, _)| number <= ticket) {
+            last = self.pending.pop_front();
+        }
+        last.map_or(Ok(()), |(_, event)| event.wait().map_err(|why| failed("waiting for the device", why)))
+    }
+
+    /// Would [`Open::wait`] return at once?
+    fn is_done(&self, ticket: u64) -> bool {
+        let up_to = self.pending.iter().rev().find(|&&(number, _)| number <= ticket);
+        // Negative: it has failed, which the wait will tell.
+        up_to.is_none_or(|(_, event)| event.command_execution_status().is_ok_and(|status| status.0 <= CL_COMPLETE))
+    }
+
     /// Can the device run this instruction?
     fn runs(&self, batch: &BatchRef<'_>, index: u32) -> bool {
         let instr = &batch.instrs[index as usize];
@@ -285,7 +353,7 @@ impl Open {
         settings: &Settings,
         counters: &Counters,
     ) -> Result<()> {
-        let Open { pool, methods, launcher, plans } = self;
+        let Open { pool, methods, launcher, plans, .. } = self;
         let Some(launcher) = launcher else {
             return Err(Error::new(status::INIT, "the OpenCL engine has no array registry"));
         };
@@ -345,7 +413,7 @@ impl Open {
         if settings.profile {
             counters.kernel.add(launcher.kernel_nanoseconds());
         }
-        pool.gpu.queue.flush().map_err(|why| crate::programs::failed("starting the queue", why))
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// A device in use: its context and its queue, on which everything happens in order.
@@ -80,9 +81,18 @@ struct Shared {
     dump: Option<PathBuf>,
     known: Mutex<HashMap<u128, Vec<Arc<Entry>>>>,
     builders: usize,
+    later: Mutex<Later>,
     built: Counter,
     loaded: Counter,
     nanoseconds: Counter,
+}
+
+/// The threads that build kernels beside the program.
+#[derive(Default)]
+struct Later {
+    threads: Vec<JoinHandle<()>>,
+    /// None is started any more.
+    closed: bool,
 }
 
 /// The most kernels that are known by their texts; beyond, all that nobody uses go.
@@ -109,6 +119,7 @@ impl Programs {
                 dump: settings.dump.clone(),
                 known: Mutex::default(),
                 builders: settings.builders,
+                later: Mutex::default(),
                 built: host.counter("kernels built"),
                 loaded: host.counter("kernels loaded"),
                 nanoseconds: host.counter("build_ns"),
@@ -164,15 +175,28 @@ impl Programs {
         Ok(())
     }
 
-    /// Builds an entry on a thread of its own, unless that has begun; at most so many at a time as there are builders.
+    /// Builds an entry on a thread of its own, unless that has begun.
     pub(crate) fn build_later(&self, entry: &Arc<Entry>) {
-        if entry.built.get().is_some() || entry.busy.swap(1, Ordering::Relaxed) == 1 {
+        let mut later = self.shared.later.lock().unwrap_or_else(PoisonError::into_inner);
+        if later.closed || entry.built.get().is_some() || entry.busy.swap(1, Ordering::Relaxed) == 1 {
             return;
         }
+        later.threads.retain(|thread| !thread.is_finished());
         let (shared, entry) = (self.shared.clone(), entry.clone());
-        let later = std::thread::Builder::new().name("bh-opencl-build".into());
+        let builder = std::thread::Builder::new().name("bh-opencl-build".into());
         // Without a thread the kernel stays as it is, which is only slower.
-        let _ = later.spawn(move || shared.build(&entry));
+        later.threads.extend(builder.spawn(move || shared.build(&entry)));
+    }
+
+    /// Waits for the threads that build, and lets no other begin: the driver's own data ends before that of this library
+    /// when the process exits, and a compiler that still runs then would use it.
+    pub(crate) fn close(&self) {
+        let mut later = self.shared.later.lock().unwrap_or_else(PoisonError::into_inner);
+        later.closed = true;
+        for thread in later.threads.drain(..) {
+            // A thread that panicked leaves its kernel as it was.
+            let _ = thread.join();
+        }
     }
 }
 

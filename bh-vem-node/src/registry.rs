@@ -62,8 +62,12 @@ impl ArrayRegistry {
         result
     }
 
-    /// Lends a base's buffer in a space; see [`RegistryService::acquire`].
+    /// Lends a base's buffer in a space; see [`RegistryService::acquire`]. What cannot be brought there is lost.
     pub fn lend(&self, base: &Base, space: u32, mode: u32) -> Result<Loan> {
+        self.lend_or(base, space, mode, Failed::Lost)
+    }
+
+    fn lend_or(&self, base: &Base, space: u32, mode: u32, failed: Failed) -> Result<Loan> {
         let mut arrays = self.lock();
         loop {
             match arrays.acquire(base, space, mode) {
@@ -78,7 +82,8 @@ impl ArrayRegistry {
                     drop(arrays);
                     let outcome = run_transfer(&transfer);
                     arrays = self.lock();
-                    let lost = outcome.as_ref().err().filter(|error| error.status != status::MEMORY);
+                    let is_lost = |error: &&Error| failed == Failed::Lost && error.status != status::MEMORY;
+                    let lost = outcome.as_ref().err().filter(is_lost);
                     arrays.end_transfer(&transfer, outcome.is_ok(), lost);
                     self.transferred.notify_all();
                     if let Err(error) = outcome {
@@ -189,6 +194,15 @@ impl ArrayRegistry {
             }
         }
     }
+}
+
+/// What becomes of an array whose only copy cannot be brought to where it is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Failed {
+    /// Nobody will see its values, and whoever asks gets the error.
+    Lost,
+    /// It stays where it is.
+    Kept,
 }
 
 /// The description of a view that lives on this side.
@@ -341,7 +355,7 @@ impl RegistryService for ArrayRegistry {
             match self.with(|arrays| arrays.detach(base, space))? {
                 Detached::Done => return Ok(()),
                 Detached::NeedsHost(only) => {
-                    let loan = self.lend(&only, HOST_SPACE, access::READ)?;
+                    let loan = self.lend_or(&only, HOST_SPACE, access::READ, Failed::Kept)?;
                     self.with(|arrays| arrays.release(loan.token));
                 }
             }

@@ -63,13 +63,10 @@ impl Executor {
         let shared = lock(&self.shared.queue).shared.clone();
         let result = match shared {
             Some(shared) => guarded(|| {
-                let (mut f, mut result) = (Some(f), Err(ended()));
-                shared.with(&mut |data| {
-                    if let Some(f) = f.take() {
-                        result = f(data);
-                    }
-                });
-                result
+                let (mut f, mut result) = (Some(f), None);
+                shared.with(&mut |data| result = f.take().map(|f| f(data)).or(result.take()));
+                // Made only where it is needed: reads in a loop allocate nothing.
+                result.unwrap_or_else(|| Err(ended()))
             }),
             None => self.with_backend(|backend| f(backend)),
         };
