@@ -128,8 +128,8 @@ impl AxisOrder {
             smaller[place] = (rest % base) as usize;
             rest /= base;
         }
-        for place in 0..rank {
-            order.axes[place..=place + smaller[place]].rotate_right(1);
+        for (place, &smaller) in smaller.iter().enumerate().take(rank) {
+            order.axes[place..=place + smaller].rotate_right(1);
         }
         (rest == 0).then_some(order)
     }

@@ -194,8 +194,8 @@ mod tests {
             unsafe { ptr::write_bytes(data, number as u8, layout.size()) };
         }
         for (number, &(data, layout)) in blocks.iter().enumerate() {
-            // SAFETY: as above, and written.
             assert!(
+                // SAFETY: as above, and written.
                 unsafe { std::slice::from_raw_parts(data, layout.size()) }.iter().all(|&byte| byte == number as u8)
             );
         }

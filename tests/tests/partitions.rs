@@ -46,7 +46,6 @@ fn store(batch: &mut Batch, kernels: &[Kernel]) {
             contracted_count: kernel.contracted.len() as u32,
             renames: batch.renames.len() as u32,
             rename_count: kernel.renames.len() as u32,
-            ..Block::default()
         });
         batch.block_instrs.extend(&kernel.instrs);
         batch.contracted.extend(&kernel.contracted);
@@ -165,7 +164,7 @@ fn changed(seed: u64, partitioner: &mut Partitioner) -> Program {
     let partition = partitioner.partition(&program.batch.as_ref(), &Options::default());
     program.batch = partition.apply(&program.batch.as_ref()).to_owned();
     let mut rng = Rng::new(seed);
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         damage(&mut program.batch, &mut rng);
         return program;
     }

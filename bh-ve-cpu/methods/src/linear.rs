@@ -137,7 +137,7 @@ impl<T: ComplexField + Copy> Matrix<T> {
     }
 
     /// A column, and all after it.
-    fn from_column(&mut self, column: usize) -> (&mut [T], &mut [T]) {
+    fn columns_at(&mut self, column: usize) -> (&mut [T], &mut [T]) {
         let rows = self.rows;
         self.elements[column * rows..].split_at_mut(rows)
     }
@@ -156,7 +156,7 @@ impl<T: ComplexField + Copy> Matrix<T> {
                 order.swap(step, pivot);
                 self.elements.chunks_exact_mut(rows).for_each(|column| column.swap(step, pivot));
             }
-            let (column, rest) = self.from_column(step);
+            let (column, rest) = self.columns_at(step);
             let inverse = T::one() / column[step];
             column[step + 1..].iter_mut().for_each(|element| *element *= inverse);
             for other in rest.chunks_exact_mut(rows) {
@@ -192,7 +192,7 @@ impl<T: ComplexField + Copy> Matrix<T> {
     fn cholesky(&mut self) -> bool {
         let rows = self.rows;
         for step in 0..rows {
-            let (column, rest) = self.from_column(step);
+            let (column, rest) = self.columns_at(step);
             let square = column[step];
             // NaN is not positive either.
             let positive = square.imaginary() == nalgebra::zero() && square.real() > nalgebra::zero();
