@@ -1,6 +1,7 @@
 //! The safe side of the ABI: what a component implements ([`Component`]) and what it is given ([`Host`], [`Child`],
 //! [`Registry`]).
 
+mod attachment;
 mod child;
 mod host;
 mod registry;
@@ -9,6 +10,7 @@ mod service;
 mod setting;
 mod shared;
 
+pub use attachment::Attachment;
 pub use child::Child;
 pub use host::{Counter, Host};
 pub use registry::{Fresh, Loan, Registry};

@@ -1,6 +1,6 @@
 //! Arrays on the device: what the registry is told about them, uploads, and who makes room when memory is short.
 
-use crate::attachment::{self, Counters};
+use crate::attachment::Counters;
 use crate::memory::{Memory, Pool};
 use bh_bytecode::{Base, View};
 use bh_core::abi::{access, status};
@@ -147,8 +147,8 @@ impl Arrays {
     /// The copy of a base on the device, if there is a valid one that may be used in this way.
     fn attached(&self, base: &Base, mode: u32) -> Result<Option<Arc<Memory>>> {
         let loan = self.registry.acquire_in(base, self.space, mode)?;
-        // SAFETY: handles in this space come from `attach` below or from clones of those, and the loan keeps this one.
-        Ok((!loan.data().is_null()).then(|| unsafe { attachment::of_handle(loan.data()) }))
+        // SAFETY: copies in this space come from `attach` below.
+        Ok(unsafe { loan.copy() })
     }
 
     /// The base's memory with its current content.
@@ -178,13 +178,7 @@ impl Arrays {
     }
 
     fn attach(&self, base: &Base, memory: Arc<Memory>, exclusive: bool) -> Result<()> {
-        let handle = attachment::handle(memory);
-        // SAFETY: the handle holds a reference until the registry calls `drop`, and the counters live for ever.
-        let outcome = unsafe { self.registry.attach(base, self.space, handle, exclusive, &self.counters.operations()) };
-        if outcome.is_err() {
-            // SAFETY: the registry did not take the reference.
-            unsafe { attachment::end(handle) };
-        }
-        outcome
+        // SAFETY: the counters live for ever.
+        unsafe { self.registry.attach_copy(base, self.space, memory, exclusive, self.counters) }
     }
 }

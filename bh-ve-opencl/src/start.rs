@@ -73,10 +73,10 @@ impl Launch {
             }
         }
         let (global, local) = (code.groups * code.group, code.group);
+        let (queue, whole) = (&gpu.queue, std::ptr::null());
         // SAFETY: all arguments are set, and the kernel's views lie inside of its buffers, which were validated; the queue
         // keeps buffers that are released while it uses them.
-        let event =
-            unsafe { gpu.queue.enqueue_nd_range_kernel(kernel.get(), 1, std::ptr::null(), &global, &local, &[]) };
+        let event = unsafe { queue.enqueue_nd_range_kernel(kernel.get(), 1, whole, &global, &local, &[]) };
         event.map_err(|why| failed("starting a kernel", why))
     }
 }
@@ -90,15 +90,7 @@ fn set_memory(kernel: &Kernel, at: u32, memory: &Memory) -> Result<()> {
 
 /// Sets an argument that is a number of these bytes.
 fn set_bytes(kernel: &Kernel, at: u32, bytes: &[u8]) -> Result<()> {
-    // SAFETY: the argument's type has as many bytes.
-    let outcome = unsafe {
-        match bytes.len() {
-            1 => kernel.set_arg(at, &[bytes[0]]),
-            2 => kernel.set_arg(at, &[bytes[0], bytes[1]]),
-            4 => kernel.set_arg(at, &<[u8; 4]>::try_from(bytes).unwrap_or_default()),
-            8 => kernel.set_arg(at, &<[u8; 8]>::try_from(bytes).unwrap_or_default()),
-            _ => kernel.set_arg(at, &<[u8; 16]>::try_from(bytes).unwrap_or_default()),
-        }
-    };
-    outcome.map_err(|why| failed("setting an argument", why))
+    // SAFETY: the driver copies as many bytes as it is told from there, and refuses a size that is not the argument's.
+    let outcome = unsafe { opencl3::kernel::set_kernel_arg(kernel.get(), at, bytes.len(), bytes.as_ptr().cast()) };
+    outcome.map_err(|why| failed("setting an argument", why.into()))
 }

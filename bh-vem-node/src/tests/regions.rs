@@ -2,17 +2,13 @@
 
 use super::fake::{Fixture, ints};
 use super::{ALL_NEW, count_release};
-use bh_bytecode::{Base, View};
-use bh_core::abi::{
-    Adoption, AttachmentOps, ErrorRecord, ExportRequest, HOST_SPACE, HostMemory, Status, ViewSpec, access, adopt,
-    export, memory, retire, status,
-};
-use bh_core::component::{RegistryService, SharedCalls};
-use bh_core::strided;
+use bh_bytecode::{Base, DType, View};
+use bh_core::abi::{Adoption, ExportRequest, HOST_SPACE, HostMemory, access, adopt, export, memory, retire, status};
+use bh_core::component::{Attachment, RegistryService, SharedCalls};
+use bh_core::{Error, Result, strided};
 use std::ffi::c_void;
-use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// An array on the device.
 struct Array(Mutex<Vec<i32>>);
@@ -29,129 +25,60 @@ struct Device {
     broken: AtomicBool,
 }
 
-unsafe fn view_of(view: *const ViewSpec) -> View {
-    // SAFETY: the registry's description lives through the call.
-    unsafe {
-        let (shape, stride) = ((*view).shape, (*view).stride);
-        let rank = (*view).rank as usize;
-        let list = |data| if rank == 0 { &[][..] } else { std::slice::from_raw_parts(data, rank) };
-        View::new((*view).start, list(shape), list(stride)).unwrap()
-    }
-}
+impl Attachment for Array {
+    type Shared = Device;
 
-unsafe fn parts<'a>(context: *mut c_void, handle: *mut c_void) -> (&'a Device, &'a Array) {
-    // SAFETY: the context is the test's device, the handle one of its arrays.
-    unsafe { (&*context.cast(), &*handle.cast()) }
-}
-
-unsafe extern "C" fn to_host(
-    context: *mut c_void,
-    handle: *mut c_void,
-    data: *mut c_void,
-    bytes: usize,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as for `parts`; the registry gives room for the array.
-    unsafe {
-        let (device, array) = parts(context, handle);
+    fn to_host(self: &Arc<Self>, device: &Device, target: &mut [u8]) -> Result<()> {
         if device.broken.load(Ordering::Relaxed) {
-            return status::DEVICE;
+            return Err(Error::new(status::DEVICE, "the device is broken"));
         }
-        device.read.fetch_add(bytes / 4, Ordering::Relaxed);
-        ptr::copy_nonoverlapping(array.0.lock().unwrap().as_ptr(), data.cast(), bytes / 4);
+        device.read.fetch_add(target.len() / 4, Ordering::Relaxed);
+        let bytes: Vec<u8> = self.0.lock().unwrap().iter().flat_map(|value| value.to_ne_bytes()).collect();
+        target.copy_from_slice(&bytes);
+        Ok(())
     }
-    status::OK
-}
 
-unsafe extern "C" fn drop_array(context: *mut c_void, handle: *mut c_void) {
-    // SAFETY: as for all functions here; the handle came from a box.
-    unsafe {
-        parts(context, handle).0.dropped.fetch_add(1, Ordering::Relaxed);
-        drop(Box::from_raw(handle.cast::<Array>()));
-    }
-}
-
-unsafe extern "C" fn read(
-    context: *mut c_void,
-    handle: *mut c_void,
-    base: *const Base,
-    view: *const ViewSpec,
-    memory: *const HostMemory,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above; the registry checked the view.
-    unsafe {
-        let (device, array) = parts(context, handle);
-        let view = view_of(view);
+    unsafe fn read(self: &Arc<Self>, device: &Device, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         device.read.fetch_add(view.len() as usize, Ordering::Relaxed);
-        strided::load((*base).dtype(), &view, array.0.lock().unwrap().as_ptr().cast(), &*memory);
+        // SAFETY: promised by the caller.
+        unsafe { strided::load(dtype, view, self.0.lock().unwrap().as_ptr().cast(), memory) };
+        Ok(())
     }
-    status::OK
-}
 
-unsafe extern "C" fn write(
-    context: *mut c_void,
-    handle: *mut c_void,
-    base: *const Base,
-    view: *const ViewSpec,
-    memory: *const HostMemory,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above.
-    unsafe {
-        let (device, array) = parts(context, handle);
-        let view = view_of(view);
+    unsafe fn write(self: &Arc<Self>, device: &Device, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         device.written.fetch_add(view.len() as usize, Ordering::Relaxed);
-        strided::store((*base).dtype(), &view, array.0.lock().unwrap().as_mut_ptr().cast(), &*memory);
+        // SAFETY: promised by the caller.
+        unsafe { strided::store(dtype, view, self.0.lock().unwrap().as_mut_ptr().cast(), memory) };
+        Ok(())
     }
-    status::OK
-}
 
-unsafe extern "C" fn prefetch(context: *mut c_void, handle: *mut c_void, _: *const Base, _: *const ViewSpec) {
-    // SAFETY: as above.
-    unsafe { parts(context, handle).0.prefetched.fetch_add(1, Ordering::Relaxed) };
-}
+    fn prefetch(self: &Arc<Self>, device: &Device) {
+        device.prefetched.fetch_add(1, Ordering::Relaxed);
+    }
 
-unsafe extern "C" fn clone(
-    context: *mut c_void,
-    handle: *mut c_void,
-    _: *const Base,
-    view: *const ViewSpec,
-    copy: *mut *mut c_void,
-    _: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above.
-    unsafe {
-        let (device, array) = parts(context, handle);
-        let view = view_of(view);
+    fn duplicate(self: &Arc<Self>, device: &Device, _: DType, view: &View) -> Result<Arc<Self>> {
         device.cloned.fetch_add(view.len() as usize, Ordering::Relaxed);
-        let source = array.0.lock().unwrap();
+        let source = self.0.lock().unwrap();
         let elements = bh_bytecode::interp::offsets(view.start(), view.shape(), view.stride());
-        let elements = elements.map(|at| source[at as usize]).collect();
-        *copy = Box::into_raw(Box::new(Array(Mutex::new(elements)))).cast();
+        Ok(Arc::new(Array(Mutex::new(elements.map(|at| source[at as usize]).collect()))))
     }
-    status::OK
+
+    fn detached(self: Arc<Self>, device: &Device) {
+        device.dropped.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Device {
-    fn operations(&self) -> AttachmentOps {
-        AttachmentOps {
-            struct_size: size_of::<AttachmentOps>(),
-            context: ptr::from_ref(self).cast_mut().cast(),
-            to_host,
-            drop: drop_array,
-            read: Some(read),
-            write: Some(write),
-            prefetch: Some(prefetch),
-            clone: Some(clone),
-        }
+    /// Attaches a copy of a base.
+    fn attach(&self, f: &Fixture, base: &Base, space: u32, values: &[i32], exclusive: bool) {
+        let array = Arc::new(Array(Mutex::new(values.to_vec())));
+        // SAFETY: the tests' devices live longer than their registries.
+        unsafe { f.engine().attach_copy(base, space, array, exclusive, self) }.unwrap();
     }
 
     /// Gives a base its only data, on the device.
     fn put(&self, f: &Fixture, base: &Base, space: u32, values: &[i32]) {
-        let handle = Box::into_raw(Box::new(Array(Mutex::new(values.to_vec())))).cast();
-        // SAFETY: device and array live until `drop`.
-        unsafe { f.engine().attach(base, space, handle, true, &self.operations()) }.unwrap();
+        self.attach(f, base, space, values, true);
     }
 
     fn counts(&self) -> [usize; 3] {
@@ -248,9 +175,7 @@ fn eviction_writes_back_what_is_only_there() {
     let (a, part, space) = (ints(1, 4), ints(2, 2), f.engine().new_space());
     let whole = View::contiguous(&[4]).unwrap();
     f.write(&a, ALL_NEW, &[1, 2, 3, 4]);
-    let handle = Box::into_raw(Box::new(Array(Mutex::new(vec![1, 2, 3, 4])))).cast();
-    // SAFETY: device and array live until `drop`.
-    unsafe { f.engine().attach(&a, space, handle, false, &device.operations()) }.unwrap();
+    device.attach(&f, &a, space, &[1, 2, 3, 4], false);
     f.engine().detach(&a, space).unwrap();
     assert_eq!((device.dropped.load(Ordering::Relaxed), device.counts()), (1, [0; 3]), "the host has it too");
     device.put(&f, &a, space, &[1, 2, 3, 4]);

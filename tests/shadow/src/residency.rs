@@ -1,7 +1,7 @@
 //! Which bases are on the heap: uploads, new versions, and eviction of those that were not used for longest.
 
 use crate::heap::{Heap, Task};
-use crate::slot::{Slot, operations};
+use crate::slot::Slot;
 use bh_bytecode::Base;
 use bh_core::abi::access;
 use bh_core::component::Registry;
@@ -59,9 +59,9 @@ impl Space {
 
     fn try_fetch(&self, base: &Base) -> Result<Arc<Slot>> {
         let loan = self.registry.acquire_in(base, self.number, access::READ)?;
-        if !loan.data().is_null() {
-            // SAFETY: handles in this space come from `attach` below, and the loan keeps this one.
-            return Ok(unsafe { Slot::from_handle(loan.data()) });
+        // SAFETY: copies in this space come from `attach` below.
+        if let Some(slot) = unsafe { loan.copy() } {
+            return Ok(slot);
         }
         let from = self.registry.acquire(base, access::READ | access::STABLE)?;
         let slot = Slot::new(base.bytes() as usize);
@@ -96,15 +96,11 @@ impl Space {
 
     fn attach(&self, base: &Base, slot: Arc<Slot>, exclusive: bool) -> Result<()> {
         let bytes = base.bytes() as usize;
-        let handle = slot.into_handle();
         self.heap.attached(bytes);
-        // SAFETY: the handle holds a reference until the registry calls `drop`, and the heap lives as long as the engine,
-        // which outlives what is attached.
-        let outcome = unsafe { self.registry.attach(base, self.number, handle, exclusive, &operations(&self.heap)) };
+        // SAFETY: the heap lives as long as the engine, which outlives what is attached.
+        let outcome = unsafe { self.registry.attach_copy(base, self.number, slot, exclusive, &self.heap) };
         if outcome.is_err() {
             self.heap.detached(bytes);
-            // SAFETY: the registry did not take the reference.
-            drop(unsafe { Arc::from_raw(handle.cast_const().cast::<Slot>()) });
         }
         outcome
     }

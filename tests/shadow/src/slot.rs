@@ -1,11 +1,11 @@
 //! The private heap: copies of bases that only tasks of the queue and the registry's callbacks touch.
 
 use crate::heap::{Heap, Task};
-use bh_bytecode::Base;
-use bh_core::abi::{AttachmentOps, ErrorRecord, HostMemory, Status, ViewSpec, status};
+use bh_bytecode::{DType, View};
+use bh_core::abi::{HostMemory, status};
+use bh_core::component::Attachment;
 use bh_core::error::{Error, Result};
 use bh_core::strided;
-use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a slot holds.
@@ -84,154 +84,55 @@ impl Slot {
         self.lock().readers -= 1;
         self.settled.notify_all();
     }
+}
 
-    /// The name of the slot at the registry, which keeps it alive until `drop` is called.
-    pub fn into_handle(self: Arc<Slot>) -> *mut c_void {
-        Arc::into_raw(self).cast_mut().cast()
-    }
+impl Attachment for Slot {
+    type Shared = Heap;
 
-    /// The slot behind a handle.
-    ///
-    /// # Safety
-    /// The handle must come from [`Slot::into_handle`] and not have been dropped.
-    pub unsafe fn from_handle(handle: *mut c_void) -> Arc<Slot> {
-        let slot = handle.cast_const().cast::<Slot>();
-        // SAFETY: promised by the caller; the count is raised for the new reference.
-        unsafe {
-            Arc::increment_strong_count(slot);
-            Arc::from_raw(slot)
+    fn to_host(self: &Arc<Self>, heap: &Heap, target: &mut [u8]) -> Result<()> {
+        let content = self.settled()?;
+        if content.bytes.len() != target.len() {
+            let text = format!("a copy of {} bytes was asked for {}", content.bytes.len(), target.len());
+            return Err(Error::new(status::DEVICE, text));
         }
+        heap.counters.downloads.add(1);
+        target.copy_from_slice(&content.bytes);
+        Ok(())
     }
-}
 
-/// What the registry calls for copies on this heap, which has to stay where it is while there are any.
-pub fn operations(heap: &Arc<Heap>) -> AttachmentOps {
-    AttachmentOps {
-        struct_size: size_of::<AttachmentOps>(),
-        context: Arc::as_ptr(heap).cast_mut().cast(),
-        to_host,
-        drop: drop_slot,
-        read: Some(read),
-        write: Some(write),
-        prefetch: Some(prefetch),
-        clone: Some(clone),
+    unsafe fn read(self: &Arc<Self>, heap: &Heap, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
+        let content = self.settled()?;
+        heap.counters.region_reads.add(1);
+        // SAFETY: promised by the caller; the content has the base's bytes.
+        unsafe { strided::load(dtype, view, content.bytes.as_ptr(), memory) };
+        Ok(())
     }
-}
 
-/// The body of a callback: failures fill the record.
-///
-/// # Safety
-/// The context must be that of [`operations`], the handle one that was attached and not dropped, and the record writable.
-unsafe fn answer(
-    context: *mut c_void,
-    handle: *mut c_void,
-    error: *mut ErrorRecord,
-    work: impl FnOnce(&Heap, Arc<Slot>) -> Result<()>,
-) -> Status {
-    // SAFETY: promised by the caller.
-    let outcome = unsafe { work(&*context.cast_const().cast::<Heap>(), Slot::from_handle(handle)) };
-    match outcome {
-        Ok(()) => status::OK,
-        // SAFETY: promised by the caller.
-        Err(cause) => cause.write(unsafe { &mut *error }),
+    unsafe fn write(self: &Arc<Self>, heap: &Heap, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
+        let mut content = self.idle()?;
+        heap.counters.region_writes.add(1);
+        // SAFETY: as for `read`.
+        unsafe { strided::store(dtype, view, content.bytes.as_mut_ptr(), memory) };
+        Ok(())
     }
-}
 
-unsafe extern "C" fn to_host(
-    context: *mut c_void,
-    handle: *mut c_void,
-    data: *mut c_void,
-    bytes: usize,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: the registry passes what it was given as long as it is attached, and its own record.
-    unsafe {
-        answer(context, handle, error, |heap, slot| {
-            let content = slot.settled()?;
-            if content.bytes.len() != bytes {
-                let text = format!("a copy of {} bytes was asked for {bytes}", content.bytes.len());
-                return Err(Error::new(status::DEVICE, text));
-            }
-            heap.counters.downloads.add(1);
-            std::ptr::copy_nonoverlapping(content.bytes.as_ptr(), data.cast(), bytes);
-            Ok(())
-        })
+    /// The heap is as near to the host as it gets; that the wish arrived is counted.
+    fn prefetch(self: &Arc<Self>, heap: &Heap) {
+        heap.counters.prefetches.add(1);
     }
-}
 
-unsafe extern "C" fn drop_slot(context: *mut c_void, handle: *mut c_void) {
-    // SAFETY: as above; this ends the registry's reference, once.
-    unsafe {
-        let slot = Arc::from_raw(handle.cast_const().cast::<Slot>());
-        (*context.cast_const().cast::<Heap>()).detached(slot.lock().bytes.len());
+    fn duplicate(self: &Arc<Self>, heap: &Heap, dtype: DType, view: &View) -> Result<Arc<Self>> {
+        let bytes = view.len() as usize * dtype.size();
+        let to = Slot::new(bytes);
+        self.lock().readers += 1;
+        to.lock().writers += 1;
+        heap.push(Task::Clone { from: self.clone(), to: to.clone(), dtype, view: Box::new(view.clone()) });
+        heap.counters.clones.add(1);
+        heap.attached(bytes);
+        Ok(to)
     }
-}
 
-unsafe extern "C" fn read(
-    context: *mut c_void,
-    handle: *mut c_void,
-    base: *const Base,
-    view: *const ViewSpec,
-    memory: *const HostMemory,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above; the view was checked against the base, and the memory is the caller's.
-    unsafe {
-        answer(context, handle, error, |heap, slot| {
-            let (view, content) = ((*view).view()?, slot.settled()?);
-            heap.counters.region_reads.add(1);
-            strided::load((*base).dtype(), &view, content.bytes.as_ptr(), &*memory);
-            Ok(())
-        })
-    }
-}
-
-unsafe extern "C" fn write(
-    context: *mut c_void,
-    handle: *mut c_void,
-    base: *const Base,
-    view: *const ViewSpec,
-    memory: *const HostMemory,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above.
-    unsafe {
-        answer(context, handle, error, |heap, slot| {
-            let (view, mut content) = ((*view).view()?, slot.idle()?);
-            heap.counters.region_writes.add(1);
-            strided::store((*base).dtype(), &view, content.bytes.as_mut_ptr(), &*memory);
-            Ok(())
-        })
-    }
-}
-
-/// The heap is as near to the host as it gets; that the wish arrived is counted.
-unsafe extern "C" fn prefetch(context: *mut c_void, _: *mut c_void, _: *const Base, _: *const ViewSpec) {
-    // SAFETY: as above.
-    unsafe { (*context.cast_const().cast::<Heap>()).counters.prefetches.add(1) };
-}
-
-unsafe extern "C" fn clone(
-    context: *mut c_void,
-    handle: *mut c_void,
-    base: *const Base,
-    view: *const ViewSpec,
-    copy: *mut *mut c_void,
-    error: *mut ErrorRecord,
-) -> Status {
-    // SAFETY: as above; the place for the copy's handle is the registry's.
-    unsafe {
-        answer(context, handle, error, |heap, slot| {
-            let (view, dtype) = ((*view).view()?, (*base).dtype());
-            let bytes = view.len() as usize * dtype.size();
-            let to = Slot::new(bytes);
-            slot.lock().readers += 1;
-            to.lock().writers += 1;
-            heap.push(Task::Clone { from: slot, to: to.clone(), dtype, view: Box::new(view) });
-            heap.counters.clones.add(1);
-            heap.attached(bytes);
-            copy.write(to.into_handle());
-            Ok(())
-        })
+    fn detached(self: Arc<Self>, heap: &Heap) {
+        heap.detached(self.lock().bytes.len());
     }
 }

@@ -1,0 +1,221 @@
+//! Copies of bases in an engine's own space, for engines in Rust: what the registry calls, without raw pointers.
+
+use super::{Loan, Registry};
+use crate::abi::{AttachmentOps, ErrorRecord, HostMemory, Status, ViewSpec};
+use crate::error::Result;
+use crate::guard::guard;
+use bh_bytecode::{Base, DType, View};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+/// A copy of a base in an engine's own space. The registry holds a reference to each that is attached. Methods may be
+/// called from any thread, while the engine runs and while it does not; each waits for pending work as far as it has to.
+pub trait Attachment: Send + Sync + Sized + 'static {
+    /// What all copies of the space share.
+    type Shared: Send + Sync;
+
+    /// Copies the whole base to host memory.
+    fn to_host(self: &Arc<Self>, shared: &Self::Shared, target: &mut [u8]) -> Result<()>;
+
+    /// Copies the elements of a view to host memory.
+    ///
+    /// # Safety
+    /// `memory` must be writable for the view's elements, and the view lie inside of the base.
+    unsafe fn read(
+        self: &Arc<Self>,
+        shared: &Self::Shared,
+        dtype: DType,
+        view: &View,
+        memory: &HostMemory,
+    ) -> Result<()>;
+
+    /// Overwrites the elements of a view from host memory.
+    ///
+    /// # Safety
+    /// `memory` must be readable for the view's elements, and the view lie inside of the base.
+    unsafe fn write(
+        self: &Arc<Self>,
+        shared: &Self::Shared,
+        dtype: DType,
+        view: &View,
+        memory: &HostMemory,
+    ) -> Result<()>;
+
+    /// Begins to bring elements to where a later read finds them soon.
+    fn prefetch(self: &Arc<Self>, _shared: &Self::Shared) {}
+
+    /// A copy of the elements of a view, dense in C order, in the same space.
+    fn duplicate(self: &Arc<Self>, shared: &Self::Shared, dtype: DType, view: &View) -> Result<Arc<Self>>;
+
+    /// The registry gives up its reference.
+    fn detached(self: Arc<Self>, _shared: &Self::Shared) {}
+}
+
+impl Registry {
+    /// Makes this the copy of a base in the engine's space, and if `exclusive` the only valid one.
+    ///
+    /// # Safety
+    /// `shared` must live, where it is, as long as copies of this type are attached.
+    pub unsafe fn attach_copy<A: Attachment>(
+        &self,
+        base: &Base,
+        space: u32,
+        copy: Arc<A>,
+        exclusive: bool,
+        shared: &A::Shared,
+    ) -> Result<()> {
+        let handle = into_handle(copy);
+        // SAFETY: the handle holds a reference until `drop` is called for it; the rest is promised by the caller.
+        let outcome = unsafe { self.attach(base, space, handle, exclusive, &operations::<A>(shared)) };
+        if outcome.is_err() {
+            // SAFETY: the registry did not take the reference.
+            drop(unsafe { Arc::from_raw(handle.cast_const().cast::<A>()) });
+        }
+        outcome
+    }
+}
+
+impl Loan {
+    /// The copy that is lent, if the loan is of an engine's space and there is one.
+    ///
+    /// # Safety
+    /// Copies in that space must have been attached by [`Registry::attach_copy`] with this type, or be duplicates of such.
+    pub unsafe fn copy<A: Attachment>(&self) -> Option<Arc<A>> {
+        // SAFETY: promised by the caller; the loan keeps the copy attached.
+        (!self.data().is_null()).then(|| unsafe { of_handle(self.data()) })
+    }
+}
+
+fn operations<A: Attachment>(shared: &A::Shared) -> AttachmentOps {
+    AttachmentOps {
+        struct_size: size_of::<AttachmentOps>(),
+        context: ptr::from_ref(shared).cast_mut().cast(),
+        to_host: to_host::<A>,
+        drop: give_up::<A>,
+        read: Some(read::<A>),
+        write: Some(write::<A>),
+        prefetch: Some(prefetch::<A>),
+        clone: Some(duplicate::<A>),
+    }
+}
+
+/// The handle of a copy, which holds a reference to it.
+fn into_handle<A: Attachment>(copy: Arc<A>) -> *mut c_void {
+    Arc::into_raw(copy).cast_mut().cast()
+}
+
+/// The copy behind a handle.
+///
+/// # Safety
+/// The handle must come from [`into_handle`] of this type and not have been dropped.
+unsafe fn of_handle<A: Attachment>(handle: *mut c_void) -> Arc<A> {
+    let copy = handle.cast_const().cast::<A>();
+    // SAFETY: promised by the caller; the count is raised for the new reference.
+    unsafe {
+        Arc::increment_strong_count(copy);
+        Arc::from_raw(copy)
+    }
+}
+
+/// Runs the body of a callback on its copy.
+///
+/// # Safety
+/// The context must be that of [`operations`], the handle one that is attached, and the record writable or null.
+unsafe fn serve<A: Attachment>(
+    context: *mut c_void,
+    copy: *mut c_void,
+    error: *mut ErrorRecord,
+    body: impl FnOnce(&A::Shared, &Arc<A>) -> Result<()>,
+) -> Status {
+    // SAFETY: promised by the caller.
+    guard(error, || unsafe { body(&*context.cast_const().cast::<A::Shared>(), &of_handle(copy)) })
+}
+
+unsafe extern "C" fn to_host<A: Attachment>(
+    context: *mut c_void,
+    copy: *mut c_void,
+    data: *mut c_void,
+    bytes: usize,
+    error: *mut ErrorRecord,
+) -> Status {
+    let body = |shared: &A::Shared, copy: &Arc<A>| {
+        // SAFETY: the registry gives room for the base; an empty one may have no address.
+        let target =
+            unsafe { if bytes == 0 { &mut [] } else { std::slice::from_raw_parts_mut(data.cast::<u8>(), bytes) } };
+        copy.to_host(shared, target)
+    };
+    // SAFETY: the registry passes what was attached.
+    unsafe { serve(context, copy, error, body) }
+}
+
+unsafe extern "C" fn read<A: Attachment>(
+    context: *mut c_void,
+    copy: *mut c_void,
+    base: *const Base,
+    view: *const ViewSpec,
+    memory: *const HostMemory,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: the registry passes what was attached, a view of the base that it checked, and memory for its elements.
+    unsafe {
+        serve(context, copy, error, |shared, copy: &Arc<A>| {
+            copy.read(shared, (*base).dtype(), &(*view).view()?, &*memory)
+        })
+    }
+}
+
+unsafe extern "C" fn write<A: Attachment>(
+    context: *mut c_void,
+    copy: *mut c_void,
+    base: *const Base,
+    view: *const ViewSpec,
+    memory: *const HostMemory,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as for `read`.
+    unsafe {
+        serve(context, copy, error, |shared, copy: &Arc<A>| {
+            copy.write(shared, (*base).dtype(), &(*view).view()?, &*memory)
+        })
+    }
+}
+
+unsafe extern "C" fn prefetch<A: Attachment>(
+    context: *mut c_void,
+    copy: *mut c_void,
+    _: *const Base,
+    _: *const ViewSpec,
+) {
+    let body = |shared: &A::Shared, copy: &Arc<A>| {
+        copy.prefetch(shared);
+        Ok(())
+    };
+    // SAFETY: the registry passes what was attached; there is no record. What fails shows when the elements are read.
+    unsafe { serve(context, copy, ptr::null_mut(), body) };
+}
+
+unsafe extern "C" fn duplicate<A: Attachment>(
+    context: *mut c_void,
+    own: *mut c_void,
+    base: *const Base,
+    view: *const ViewSpec,
+    copy: *mut *mut c_void,
+    error: *mut ErrorRecord,
+) -> Status {
+    // SAFETY: as for `read`; there is room for a handle.
+    unsafe {
+        serve(context, own, error, |shared, own: &Arc<A>| {
+            copy.write(into_handle(own.duplicate(shared, (*base).dtype(), &(*view).view()?)?));
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn give_up<A: Attachment>(context: *mut c_void, copy: *mut c_void) {
+    // SAFETY: the registry passes what was attached; this ends its reference, once. A panic has nowhere to go.
+    guard(ptr::null_mut(), || unsafe {
+        Arc::from_raw(copy.cast_const().cast::<A>()).detached(&*context.cast_const().cast::<A::Shared>());
+        Ok(())
+    });
+}
