@@ -118,7 +118,6 @@ fn a_process_may_end_while_kernels_are_compiled() {
 
 /// Failures while a thread or the process ends, ends from inside of the library, and cancelled threads.
 #[test]
-#[ignore = "ends processes at moments that depend on the machine; run it by name"]
 fn ends_of_threads_and_processes_neither_hang_nor_abort() {
     for (eager, stack) in [("0", "cpu"), ("1", "cpu-plain")] {
         run(C99, "tests/c/ends.c", &format!("ends-{stack}"), &[], &[("BH_STACK", stack), ("BH_EAGER", eager)]);

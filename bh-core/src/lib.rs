@@ -23,6 +23,7 @@ pub mod services;
 pub mod stack;
 pub mod stats;
 pub mod strided;
+pub mod threads;
 pub mod trace;
 
 pub use component::{Child, Component, Counter, Fresh, Host, Loan, Registry, Report, Ticket};

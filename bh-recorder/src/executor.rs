@@ -19,6 +19,7 @@ use bh_core::abi::{access as mode, capability, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use bh_core::services::Services;
+use bh_core::threads::without_signals;
 use queue::Queue;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -153,9 +154,8 @@ impl Executor {
     }
 
     fn spawn(&self, run: impl FnOnce() + Send + 'static) -> Result<()> {
-        let thread = std::thread::Builder::new()
-            .name("bh-executor".into())
-            .spawn(run)
+        let builder = std::thread::Builder::new().name("bh-executor".into());
+        let thread = without_signals(|| builder.spawn(run))
             .map_err(|error| Error::new(status::INIT, format!("cannot start the executor thread: {error}")))?;
         *lock(&self.thread) = Some(thread);
         Ok(())

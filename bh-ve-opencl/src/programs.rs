@@ -3,6 +3,7 @@
 use crate::device::Facts;
 use bh_core::abi::status;
 use bh_core::kernel_store::KernelStore;
+use bh_core::threads::without_signals;
 use bh_core::{Counter, Error, Host, Result};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
@@ -161,7 +162,7 @@ impl Programs {
                 std::thread::scope(|scope| {
                     for _ in 1..many.min(self.shared.builders) {
                         // Whoever cannot be started leaves its work to the others.
-                        let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+                        let _ = without_signals(|| std::thread::Builder::new().spawn_scoped(scope, work));
                     }
                     work();
                 });
@@ -185,7 +186,7 @@ impl Programs {
         let (shared, entry) = (self.shared.clone(), entry.clone());
         let builder = std::thread::Builder::new().name("bh-opencl-build".into());
         // Without a thread the kernel stays as it is, which is only slower.
-        later.threads.extend(builder.spawn(move || shared.build(&entry)));
+        later.threads.extend(without_signals(|| builder.spawn(move || shared.build(&entry))));
     }
 
     /// Waits for the threads that build, and lets no other begin: the driver's own data ends before that of this library

@@ -17,6 +17,7 @@ mod operations;
 mod plan;
 mod results;
 mod schedule;
+mod statics;
 mod stream;
 mod strided;
 mod uniform;
@@ -77,12 +78,9 @@ unsafe extern "C" fn free_bytes(data: *mut u8, length: usize) {
 /// The one symbol of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_ve_cpu_jit_entry() -> *const Api {
-    static API: LazyLock<Api> = LazyLock::new(|| Api {
-        version: VERSION,
-        reserved: 0,
-        fingerprint: fingerprint(),
-        compile: compile_bytes,
-        free: free_bytes,
+    static API: LazyLock<Api> = LazyLock::new(|| {
+        statics::keep();
+        Api { version: VERSION, reserved: 0, fingerprint: fingerprint(), compile: compile_bytes, free: free_bytes }
     });
     &*API
 }

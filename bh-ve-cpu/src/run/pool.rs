@@ -5,6 +5,7 @@
 //! before it begins; parts that nobody has claimed when the caller is done are taken back, so that nobody waits for
 //! helpers that wake up late. Apart from that word, each helper has cache lines of its own.
 
+use bh_core::threads::without_signals;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -98,10 +99,11 @@ impl Pool {
         for number in 1..=helpers {
             let (shared, start) = (pool.shared.clone(), start.clone());
             let builder = thread::Builder::new().name(format!("bh-ve-cpu-{number}"));
-            let thread = builder.spawn(move || {
+            let run = move || {
                 start(number);
                 shared.help(number);
-            })?;
+            };
+            let thread = without_signals(|| builder.spawn(run))?;
             let _ = pool.shared.seats[number - 1].thread.set(thread.thread().clone());
             pool.threads.push(thread);
         }

@@ -6,6 +6,8 @@
 //! * once LLVM is loaded, by a function registered after its objects were ([`compiler_is_loaded`]);
 //! * while LLVM is being loaded, when some of its objects are there already, only by what comes before all registered
 //!   functions: the host tells components then that the process is `exiting`, and the engine calls [`close`].
+//!
+//! Objects that LLVM makes while it compiles are kept by the compiler's library itself.
 
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 

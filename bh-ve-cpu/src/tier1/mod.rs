@@ -15,6 +15,7 @@ use crate::primitives::Primitives;
 use crate::settings::{Jit, Settings};
 use bh_core::abi::log_level;
 use bh_core::kernel_store::KernelStore;
+use bh_core::threads::without_signals;
 use bh_core::{Counter, Host};
 use bh_jit_abi::{Artifact, Divider, Request};
 use library::Compiler;
@@ -188,7 +189,8 @@ impl Worker {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("bh-jit".into()).spawn(run).ok();
+        let builder = std::thread::Builder::new().name("bh-jit".into());
+        let thread = without_signals(|| builder.spawn(run)).ok();
         Worker { queue, thread }
     }
 }
