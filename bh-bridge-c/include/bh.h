@@ -419,6 +419,23 @@ bh_status bh_load(bh_array **out,
                   bh_context *context,
                   const char *path);
 
+// The position along an axis of the first largest element, or of the first NaN, as i64. Negative axes count from the end.
+// `keep`: not 0 if the axis stays, with extent 1. An axis without elements and complex numbers are errors.
+bh_status bh_argmax(bh_array **out,
+                    const bh_array *a,
+                    int32_t axis,
+                    int32_t keep);
+
+// The position along an axis of the first smallest element, or of the first NaN; otherwise as `bh_argmax`.
+bh_status bh_argmin(bh_array **out, const bh_array *a, int32_t axis, int32_t keep);
+
+// A new array with the elements moved along the dimensions, by as many `distances` as `a` has dimensions; what leaves at
+// one end enters at the other.
+bh_status bh_roll(bh_array **out,
+                  const bh_array *a,
+                  int32_t rank,
+                  const int64_t *distances);
+
 // Any operation with arrays and constants as inputs into an array. `param`: the axes of a reduction or an accumulate as
 // a bit mask, the exponent of powi, else 0.
 bh_status bh_op(bh_array *out,
@@ -1002,6 +1019,9 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_copy(...) (bh_at(__FILE__, __LINE__), bh_copy(__VA_ARGS__))
 #define bh_cast(...) (bh_at(__FILE__, __LINE__), bh_cast(__VA_ARGS__))
 #define bh_reshape(...) (bh_at(__FILE__, __LINE__), bh_reshape(__VA_ARGS__))
+#define bh_argmax(...) (bh_at(__FILE__, __LINE__), bh_argmax(__VA_ARGS__))
+#define bh_argmin(...) (bh_at(__FILE__, __LINE__), bh_argmin(__VA_ARGS__))
+#define bh_roll(...) (bh_at(__FILE__, __LINE__), bh_roll(__VA_ARGS__))
 #define bh_op(...) (bh_at(__FILE__, __LINE__), bh_op(__VA_ARGS__))
 #define bh_op_new(...) (bh_at(__FILE__, __LINE__), bh_op_new(__VA_ARGS__))
 #define bh_extmethod(...) (bh_at(__FILE__, __LINE__), bh_extmethod(__VA_ARGS__))

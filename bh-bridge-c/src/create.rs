@@ -266,33 +266,11 @@ pub unsafe extern "C" fn bh_random_normal(
     frame_out(out, || {
         let context = self::context(context)?;
         let dtype = self::dtype(dtype)?;
-        if !dtype.is_float() {
-            return Err(Error::new(status::TYPE, format!("random_normal: type {dtype} is no floating-point type")));
-        }
         // SAFETY: promised by the caller.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
-        filled(context, dtype, shape, |recorder, radius| box_muller(recorder, dtype, shape, radius, key))
+        let made = with_place(|place| bh_compose::normal(context.recorder, dtype, shape, key, place))?;
+        Ok(context.array(made))
     })
-}
-
-/// √(−2·ln(1 − u))·cos(2π·v), with u and v from halves of the key's stream that do not meet.
-fn box_muller(recorder: &Recorder, dtype: DType, shape: &[i64], radius: ArrayId, key: u64) -> Result<()> {
-    let number = |value: f64| Input::Constant(Constant::from_value(value).cast(dtype));
-    let angle = recorder.empty(dtype, shape)?;
-    let recorded = with_place(|place| {
-        let on = |opcode, out, inputs: &[Input]| recorder.operate(opcode, 0, out, inputs, place);
-        let (r, a) = (Input::Array(radius), Input::Array(angle));
-        recorder.random(radius, key, 0, place)?;
-        on(Opcode::Subtract, radius, &[number(1.0), r])?;
-        on(Opcode::Log, radius, &[r])?;
-        on(Opcode::Multiply, radius, &[r, number(-2.0)])?;
-        on(Opcode::Sqrt, radius, &[r])?;
-        recorder.random(angle, key, i64::MAX / 2, place)?;
-        on(Opcode::Multiply, angle, &[a, number(std::f64::consts::TAU)])?;
-        on(Opcode::Cos, angle, &[a])?;
-        on(Opcode::Multiply, radius, &[r, a])
-    });
-    recorded.and(recorder.free(angle))
 }
 
 /// A new array with a copy of the data at `data`, in C order.

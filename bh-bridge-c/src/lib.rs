@@ -8,6 +8,7 @@
 #![allow(non_camel_case_types, reason = "names as C has them")]
 
 mod access;
+mod compose;
 mod constant;
 mod context;
 mod create;
@@ -23,6 +24,7 @@ mod text;
 mod view;
 
 pub use access::*;
+pub use compose::*;
 pub use constant::*;
 pub use context::*;
 pub use create::*;

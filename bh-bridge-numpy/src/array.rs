@@ -16,7 +16,8 @@ pub struct Array {
     pub context: Arc<Context>,
     pub id: ArrayId,
     pub dtype: DType,
-    pub view: View,
+    /// Shared by arrays of the same shape: results have the view of what they are made of, where that is their own.
+    pub view: Arc<View>,
     /// The result of an operation that gives a scalar in NumPy: in-place operators make a new one, and it has a hash.
     pub scalar: bool,
     /// May it be assigned to?
@@ -33,14 +34,14 @@ impl Drop for Array {
 
 impl Array {
     /// A new base in C order behind `id`.
-    pub fn new(context: Arc<Context>, id: ArrayId, dtype: DType, view: View) -> Array {
-        Array { context, id, dtype, view, scalar: false, writeable: true, base: None }
+    pub fn new(context: Arc<Context>, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
+        Array { context, id, dtype, view: view.into(), scalar: false, writeable: true, base: None }
     }
 
     /// The result of an operation: NumPy makes those without dimensions scalars.
-    pub fn result(context: Arc<Context>, id: ArrayId, dtype: DType, view: View) -> Array {
+    pub fn result(context: Arc<Context>, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
         let mut array = Array::new(context, id, dtype, view);
-        array.scalar = view.rank() == 0;
+        array.scalar = array.view.rank() == 0;
         array
     }
 
@@ -81,7 +82,7 @@ pub fn derive(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
         context: Arc::clone(&this.context),
         id,
         dtype: this.dtype,
-        view,
+        view: view.into(),
         scalar: false,
         writeable: this.writeable && !this.scalar,
         base: Some(base),
@@ -106,7 +107,7 @@ impl Array {
         let view = view.ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err(incompatible))?;
         let id = self.context.recorder.derive(self.id, |_| Ok(view)).map_err(exception)?;
         let before = std::mem::replace(&mut self.id, id);
-        self.view = view;
+        self.view = view.into();
         self.context.recorder.free(before).map_err(exception)
     }
 
@@ -156,7 +157,7 @@ impl Array {
     /// The array with its dimensions reversed.
     #[getter(T)]
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Array> {
-        let view = slf.borrow().view;
+        let view = Arc::clone(&slf.borrow().view);
         let axes: Vec<usize> = (0..view.rank()).rev().collect();
         derive(slf, view.transpose(&axes).map_err(|error| PyValueError::new_err(error.0))?)
     }

@@ -2,6 +2,8 @@
 
 use crate::error::{exception, waiting};
 use bh_core::Result;
+use bh_core::config::{Config, Item, Section};
+use bh_core::launcher::Launcher;
 use bh_recorder::Recorder;
 use pyo3::prelude::*;
 use std::fmt::Write;
@@ -56,6 +58,29 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Arc<Context>> {
     }
     contexts.all.push(Arc::clone(&context));
     Ok(context)
+}
+
+/// Has a launcher such as `mpirun` started several processes, and is the stack of this one a cluster's? Then the stack has to
+/// be made before anything of the program runs, as the other ranks have no program.
+#[pyfunction]
+fn is_launched() -> bool {
+    let among_others = Launcher::find().is_some_and(|launcher| launcher.size > 1);
+    let is_cluster = |config: &Config, item: &Item| {
+        let Item::One(name) = item else { return false };
+        let library = config.value(Section::Component(&name.text), "library");
+        name.text == "cluster" || library.is_some_and(|library| library.value.contains("vem_cluster"))
+    };
+    let chosen = || {
+        let config = Config::find().ok()?;
+        let stack = config.choose_stack(None).ok()?;
+        Some(stack.items.iter().any(|item| is_cluster(&config, item)))
+    };
+    among_others && chosen().unwrap_or(false)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Stack>()?;
+    module.add_function(wrap_pyfunction!(is_launched, module)?)
 }
 
 /// A stack of components, by name.

@@ -24,7 +24,7 @@ fn set_indexing(get: Py<PyAny>, set: Py<PyAny>) {
 /// The view that a basic key selects, or None for other keys.
 #[pyfunction]
 fn basic_view<'py>(array: &Bound<'py, Array>, key: &Bound<'py, PyAny>) -> PyResult<Option<Array>> {
-    let view = array.borrow().view;
+    let view = Arc::clone(&array.borrow().view);
     match select(&view, key)? {
         Some(selected) => derive(array, selected.view).map(Some),
         None => Ok(None),
@@ -219,7 +219,7 @@ impl Array {
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let view = slf.borrow().view;
+        let view = Arc::clone(&slf.borrow().view);
         let Some(selected) = select(&view, key)? else {
             return advanced()?.0.bind(py).call1((slf, key));
         };
@@ -231,11 +231,10 @@ impl Array {
         let py = slf.py();
         let this = slf.borrow();
         this.check_writeable()?;
-        let (view, context, dtype) = (this.view, Arc::clone(&this.context), this.dtype);
+        let (view, context, dtype) = (Arc::clone(&this.view), Arc::clone(&this.context), this.dtype);
         drop(this);
         let input = match classify(value) {
             Some((_, Operand::Array(array))) => {
-                let array = array.borrow();
                 let plain = array.dtype == dtype && Arc::ptr_eq(&array.context, &context);
                 plain.then_some(Input::Array(array.id))
             }

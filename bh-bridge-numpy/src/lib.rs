@@ -5,6 +5,7 @@
 
 mod array;
 mod buffer;
+mod compose;
 mod context;
 mod error;
 mod index;
@@ -25,10 +26,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", module.py().get_type::<error::BhError>())?;
     module.add_class::<array::Array>()?;
     module.add_class::<ufunc::Ufunc>()?;
-    module.add_class::<context::Stack>()?;
+    context::register(module)?;
     number::register(module)?;
     index::register(module)?;
     record::register(module)?;
+    compose::register(module)?;
     transfer::register(module)?;
     buffer::register(module)?;
     location::register(module)

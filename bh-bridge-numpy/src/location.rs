@@ -5,11 +5,56 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+use std::sync::{LazyLock, OnceLock};
 
 // Part of the stable ABI since Python 3.10.
 unsafe extern "C" {
     fn PyThreadState_GetFrame(thread: *mut ffi::PyThreadState) -> *mut ffi::PyObject;
     fn PyFrame_GetCode(frame: *mut ffi::PyObject) -> *mut ffi::PyObject;
+}
+
+/// What Python has since 3.11 for every frame, but outside of the stable ABI: looked up where it is, as asking for the
+/// attribute takes longer than recording an operation.
+struct Shortcuts {
+    /// `PyFrame_GetLasti`.
+    instruction: Option<unsafe extern "C" fn(*mut ffi::PyObject) -> std::ffi::c_int>,
+    /// `PyFrame_GetBack`: a new reference, or null.
+    back: Option<unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject>,
+}
+
+static SHORTCUTS: LazyLock<Shortcuts> = LazyLock::new(|| {
+    // SAFETY: the names end with a zero.
+    let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: Python's documentation gives these functions these types, and null is `None`.
+    unsafe {
+        Shortcuts {
+            instruction: std::mem::transmute::<*mut c_void, Option<_>>(find(c"PyFrame_GetLasti")),
+            back: std::mem::transmute::<*mut c_void, Option<_>>(find(c"PyFrame_GetBack")),
+        }
+    }
+});
+
+/// The place in its code at which a frame is.
+#[inline]
+fn instruction_of(frame: &Bound<'_, PyAny>) -> Option<u32> {
+    match SHORTCUTS.instruction {
+        // SAFETY: the object is a frame, and the thread is attached.
+        Some(instruction) => u32::try_from(unsafe { instruction(frame.as_ptr()) }).ok(),
+        None => frame.getattr(pyo3::intern!(frame.py(), "f_lasti")).ok()?.extract().ok(),
+    }
+}
+
+/// The frame that called this one.
+fn caller_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    match SHORTCUTS.back {
+        // SAFETY: the object is a frame, and the thread is attached; the result is a new reference or null.
+        Some(back) => unsafe { Bound::from_owned_ptr_or_opt(frame.py(), back(frame.as_ptr())) },
+        None => {
+            let caller = frame.getattr(pyo3::intern!(frame.py(), "f_back")).ok()?;
+            (!caller.is_none()).then_some(caller)
+        }
+    }
 }
 
 /// Places remembered per thread, by code object and instruction; a power of two.
@@ -35,7 +80,7 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::new(Cache { places: (0..PLACES).map(|_| None).collect(), package: Box::default() });
 }
 
-static PACKAGE: std::sync::OnceLock<Box<[u8]>> = std::sync::OnceLock::new();
+static PACKAGE: OnceLock<Box<[u8]>> = OnceLock::new();
 
 /// Tells the directory of this package, whose frames are passed over.
 #[pyfunction]
@@ -77,7 +122,7 @@ impl Cache {
         loop {
             // SAFETY: `frame` is a frame object, and every frame has a code object; the result is a new reference.
             let code = unsafe { Bound::from_owned_ptr_or_opt(py, PyFrame_GetCode(frame.as_ptr())) }?;
-            let instruction: u32 = frame.getattr(pyo3::intern!(py, "f_lasti")).ok()?.extract().ok()?;
+            let instruction = instruction_of(&frame)?;
             let slot = ((code.as_ptr() as usize >> 5) ^ (instruction as usize >> 1)) & (PLACES - 1);
             let known = self.places[slot].as_ref();
             if known.is_none_or(|place| !place.code.is(&code) || place.instruction != instruction) {
@@ -86,10 +131,7 @@ impl Cache {
             if self.places[slot].as_ref().is_some_and(|place| place.file.is_some()) {
                 return self.places[slot].as_ref();
             }
-            frame = frame.getattr(pyo3::intern!(py, "f_back")).ok()?;
-            if frame.is_none() {
-                return None;
-            }
+            frame = caller_of(&frame)?;
         }
     }
 

@@ -86,7 +86,7 @@ impl Number {
 
 /// An operand that needs no conversion in Python.
 pub enum Operand<'py> {
-    Array(Bound<'py, Array>),
+    Array(PyRef<'py, Array>),
     Number(Number),
 }
 
@@ -94,8 +94,8 @@ pub enum Operand<'py> {
 #[inline]
 pub fn classify<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
     if let Ok(array) = object.cast_exact::<Array>() {
-        let code = array.borrow().dtype as u8;
-        return Some((code, Operand::Array(array.clone())));
+        let array = array.try_borrow().ok()?;
+        return Some((array.dtype as u8, Operand::Array(array)));
     }
     if object.is_exact_instance_of::<PyFloat>() {
         return Some((code::FLOAT, Operand::Number(Number::Float(object.extract().ok()?))));

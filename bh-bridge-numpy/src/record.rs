@@ -151,7 +151,6 @@ fn inputs<'py>(operands: &[Bound<'py, PyAny>], dtype: DType) -> PyResult<(Vec<In
         let wrong = || PyTypeError::new_err(format!("{operand} is no operand"));
         match classify(operand).ok_or_else(wrong)?.1 {
             Operand::Array(array) => {
-                let array = array.borrow();
                 if arrays.first().is_some_and(|first| !Arc::ptr_eq(&first.context, &array.context)) {
                     return Err(PyValueError::new_err("the operands belong to different stacks"));
                 }
@@ -278,14 +277,14 @@ fn reshape(py: Python<'_>, array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -
 /// The array with its dimensions in another order.
 #[pyfunction]
 fn transpose(array: &Bound<'_, Array>, axes: Vec<usize>) -> PyResult<Array> {
-    let view = array.borrow().view;
+    let view = Arc::clone(&array.borrow().view);
     derive(array, view.transpose(&axes).map_err(value_error)?)
 }
 
 /// A read-only view with NumPy's broadcasting.
 #[pyfunction]
 fn broadcast_to(array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -> PyResult<Array> {
-    let view = array.borrow().view;
+    let view = Arc::clone(&array.borrow().view);
     let shape = sequence::new_shape(shape)?;
     let wide = view.broadcast_to(&shape).map_err(|_| {
         let extents = |shape: &[i64]| PyTuple::new(array.py(), shape).map(|tuple| tuple.to_string().replace(", ", ","));
@@ -304,6 +303,6 @@ fn broadcast_to(array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -> PyResult<
 /// The diagonal of two dimensions as a last one.
 #[pyfunction]
 fn diagonal(array: &Bound<'_, Array>, offset: i64, first: usize, second: usize) -> PyResult<Array> {
-    let view = array.borrow().view;
+    let view = Arc::clone(&array.borrow().view);
     derive(array, view.diagonal(offset, first, second).map_err(value_error)?)
 }

@@ -5,9 +5,10 @@ use crate::array::Array;
 use crate::context::Context;
 use crate::error::exception;
 use crate::location::with_location;
-use crate::operand::{Operand, classify};
+use crate::operand::{Number, Operand, classify};
 use bh_bytecode::{Constant, DType, Opcode, View};
-use bh_recorder::{ArrayId, Input, Location};
+use bh_core::Result;
+use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -95,21 +96,6 @@ impl Ufunc {
     }
 }
 
-/// An input as the recorder takes it; temporaries are freed once they are recorded.
-struct Inputs<'a> {
-    context: &'a Context,
-    all: [Input; INPUTS],
-    temporaries: [Option<ArrayId>; INPUTS],
-}
-
-impl Drop for Inputs<'_> {
-    fn drop(&mut self) {
-        for temporary in self.temporaries.into_iter().flatten() {
-            self.context.recorder.free_later(temporary);
-        }
-    }
-}
-
 impl Ufunc {
     /// Records a call into a new array. `None` if the call needs Python.
     #[inline]
@@ -140,94 +126,120 @@ impl Ufunc {
     #[inline]
     fn prepare<'py, const N: usize>(&self, arguments: [&Bound<'py, PyAny>; N]) -> Option<Call<'py, N>> {
         let mut place = 0;
-        let mut operands = [const { None }; N];
+        let mut operands = [const { Operand::Number(Number::Bool(false)) }; N];
         for (operand, argument) in operands.iter_mut().zip(arguments) {
             let (code, found) = classify(argument)?;
             place = place << 4 | usize::from(code);
-            *operand = Some(found);
+            *operand = found;
         }
         let entry = Entry::unpack(self.table.get(place)?.load(Ordering::Relaxed))?;
-        let mut arrays = operands.iter().flatten().filter_map(|operand| match operand {
-            Operand::Array(array) => Some(array),
-            Operand::Number(_) => None,
-        });
-        let first = arrays.next()?.borrow();
-        let same = arrays.all(|array| Arc::ptr_eq(&array.borrow().context, &first.context));
-        let context = Arc::clone(&first.context);
-        drop(first);
-        let mut numbers = [None; N];
-        for (number, operand) in numbers.iter_mut().zip(operands.iter().flatten()) {
-            if let Operand::Number(value) = operand {
-                *number = Some(value.constant(entry.inputs)?);
+        let mut first: Option<&Array> = None;
+        let mut inputs = [Input::Constant(Constant::from_value(false)); N];
+        for (input, operand) in inputs.iter_mut().zip(&operands) {
+            match operand {
+                Operand::Number(number) => *input = Input::Constant(number.constant(entry.inputs)?),
+                Operand::Array(array) => {
+                    if first.is_some_and(|first| !Arc::ptr_eq(&first.context, &array.context)) {
+                        return None;
+                    }
+                    first = first.or(Some(array));
+                    *input = Input::Array(array.id);
+                }
             }
         }
-        same.then_some(Call { entry, operands, numbers, context })
+        let context = Arc::clone(&first?.context);
+        Some(Call { entry, operands, inputs, context })
     }
 }
 
 /// A call that the table serves.
 struct Call<'py, const N: usize> {
     entry: Entry,
-    operands: [Option<Operand<'py>>; N],
-    numbers: [Option<Constant>; N],
+    operands: [Operand<'py>; N],
+    /// The operands as the recorder takes them, before arrays are converted.
+    inputs: [Input; N],
     context: Arc<Context>,
 }
 
 impl<const N: usize> Call<'_, N> {
-    /// The inputs, converted, and the shape that they broadcast to.
-    fn inputs(&self, py: Python<'_>) -> PyResult<(Inputs<'_>, View)> {
-        let nothing = Input::Constant(Constant { bits: [0; 2], dtype: 0, reserved: [0; 7] });
-        let mut inputs = Inputs { context: &self.context, all: [nothing; INPUTS], temporaries: [None; INPUTS] };
-        let mut shape: Option<View> = None;
-        for position in 0..N {
-            let array = match (&self.operands[position], self.numbers[position]) {
-                (Some(Operand::Array(array)), _) => array.borrow(),
-                (_, Some(number)) => {
-                    inputs.all[position] = Input::Constant(number);
-                    continue;
-                }
-                _ => continue,
-            };
-            let mut id = array.id;
-            if array.dtype != self.entry.inputs {
-                let from = [Input::Array(id)];
-                let record = |place: Location<'_>| {
-                    let dtype = Some(self.entry.inputs);
-                    self.context.recorder.operate_new(Opcode::Copy, 0, dtype, &from, place)
-                };
-                id = with_location(py, record).map_err(exception)?;
-                inputs.temporaries[position] = Some(id);
-            }
-            inputs.all[position] = Input::Array(id);
-            shape = Some(match shape {
-                None => array.view,
-                Some(other) if other.shape() == array.view.shape() => other,
-                Some(other) => broadcast(&other, &array.view)?,
-            });
-        }
-        Ok((inputs, shape.unwrap_or_default()))
+    fn arrays(&self) -> impl Iterator<Item = (usize, &Array)> {
+        self.operands.iter().enumerate().filter_map(|(position, operand)| match operand {
+            Operand::Array(array) => Some((position, &**array)),
+            Operand::Number(_) => None,
+        })
     }
 
-    fn record_new(&self, py: Python<'_>) -> PyResult<Array> {
-        let (inputs, shape) = self.inputs(py)?;
+    /// The shape that the operands broadcast to: a view of it in C order from element 0.
+    #[inline]
+    fn shape(&self) -> PyResult<Arc<View>> {
+        let mut shape: Option<Arc<View>> = None;
+        for (_, array) in self.arrays() {
+            shape = Some(match shape {
+                None => Arc::clone(&array.view),
+                Some(other) if Arc::ptr_eq(&other, &array.view) || other.shape() == array.view.shape() => other,
+                Some(other) => broadcast(&other, &array.view)?.into(),
+            });
+        }
+        match shape {
+            Some(view) if is_plain(&view) => Ok(view),
+            Some(view) => Ok(View::contiguous(view.shape()).map_err(|error| PyValueError::new_err(error.0))?.into()),
+            None => Ok(Arc::default()),
+        }
+    }
+
+    /// Records the call by `record`, which gets the inputs in the type of the entry.
+    #[inline]
+    fn record<R>(&self, py: Python<'_>, record: impl FnOnce(&[Input], Location<'_>) -> Result<R>) -> PyResult<R> {
+        let mut inputs = self.inputs;
+        let recorded = with_location(py, |place| {
+            let recorder = &self.context.recorder;
+            let mut temporaries = [None; N];
+            let mut converted = Ok(());
+            for (position, array) in self.arrays() {
+                if array.dtype != self.entry.inputs {
+                    let from = [Input::Array(array.id)];
+                    match recorder.operate_new(Opcode::Copy, 0, Some(self.entry.inputs), &from, place) {
+                        Ok(id) => (inputs[position], temporaries[position]) = (Input::Array(id), Some(id)),
+                        Err(error) => converted = Err(error),
+                    }
+                }
+            }
+            let result = converted.and_then(|()| record(&inputs, place));
+            temporaries.into_iter().flatten().for_each(|temporary| recorder.free_later(temporary));
+            result
+        });
+        recorded.map_err(exception)
+    }
+
+    #[inline]
+    fn record_new(self, py: Python<'_>) -> PyResult<Array> {
+        let view = self.shape()?;
         let Entry { opcode, output, .. } = self.entry;
-        let view = View::contiguous(shape.shape()).map_err(|error| PyValueError::new_err(error.0))?;
-        let record =
-            |place: Location<'_>| self.context.recorder.operate_new(opcode, 0, Some(output), &inputs.all[..N], place);
-        let id = with_location(py, record).map_err(exception)?;
-        drop(inputs);
-        Ok(Array::result(Arc::clone(&self.context), id, output, view))
+        let recorder = &self.context.recorder;
+        let id = self.record(py, |inputs, place| recorder.operate_new(opcode, 0, Some(output), inputs, place))?;
+        Ok(Array::result(self.context, id, output, view))
     }
 
     fn record_into(&self, py: Python<'_>, out: &Array) -> PyResult<()> {
-        let (inputs, shape) = self.inputs(py)?;
+        let shape = self.shape()?;
         if shape.shape() != out.view.shape() {
             check_output(&shape, &out.view)?;
         }
-        let record =
-            |place: Location<'_>| self.context.recorder.operate(self.entry.opcode, 0, out.id, &inputs.all[..N], place);
-        with_location(py, record).map_err(exception)
+        let recorder = &self.context.recorder;
+        self.record(py, |inputs, place| recorder.operate(self.entry.opcode, 0, out.id, inputs, place))
     }
+}
+
+/// Is this the view that a new array of its shape has?
+#[inline]
+fn is_plain(view: &View) -> bool {
+    let mut step = 1i64;
+    view.start() == 0
+        && view.shape().iter().zip(view.stride()).rev().all(|(&extent, &stride)| {
+            let plain = stride == step;
+            step = step.saturating_mul(extent.max(1));
+            plain
+        })
 }
 
 /// Shapes as NumPy writes them in this message.

@@ -67,11 +67,11 @@ def test_results_of_numpy_are_taken_over(monkeypatch):
     taken = []
     donate = _native.donate_buffer
     monkeypatch.setattr(_native, "donate_buffer", lambda *a: taken.append(1) or donate(*a))
-    x = bh.random.default_rng(1).random(100_000)
+    x = bh.random.default_rng(1).normal(size=100_000)
     assert taken
     y = x + 1
     x += 1
-    reference = numpy.random.default_rng(1).random(100_000) + 1
+    reference = numpy.random.default_rng(1).normal(size=100_000) + 1
     same(x, reference)
     del x
     gc.collect()
@@ -94,3 +94,42 @@ def test_elements_as_numbers():
             x.item(*wrong)
     with pytest.raises(ValueError):
         x.item(1, 2, 3)
+
+
+@pytest.mark.parametrize("kind", "? b h i l B H I L f d F D".split())
+def test_files_are_numpys(tmp_path, kind):
+    a = (numpy.arange(24).reshape(2, 3, 4) % 5).astype(kind)
+    x = bh.asarray(a)
+    for value, reference in ((x, a), (x[:, ::-1, 1:], a[:, ::-1, 1:]), (x[0, 0, 0], a[0, 0, 0]), (x[:0], a[:0])):
+        bh.save(tmp_path / "mine", value)
+        same(numpy.load(tmp_path / "mine.npy"), reference)
+        numpy.save(tmp_path / "numpys.npy", reference)
+        loaded = bh.load(tmp_path / "numpys.npy")
+        assert type(loaded) is bh.ndarray
+        same(loaded, reference)
+        loaded[...] = 1
+    numpy.save(tmp_path / "turned.npy", a.T)
+    same(bh.load(str(tmp_path / "turned.npy")), a.T)
+
+
+@pytest.mark.falls_back
+def test_files_that_are_left_to_numpy(tmp_path):
+    numpy.save(tmp_path / "text.npy", numpy.array(["a", "b"]))
+    assert bh.load(tmp_path / "text.npy").tolist() == ["a", "b"]
+    numpy.save(tmp_path / "swapped.npy", numpy.arange(3).astype(">i4"))
+    assert bh.load(tmp_path / "swapped.npy").tolist() == [0, 1, 2]
+    bh.savez(tmp_path / "several", a=bh.arange(3), b=bh.ones(2))
+    with bh.load(tmp_path / "several.npz") as archive:
+        assert archive["a"].tolist() == [0, 1, 2]
+    with open(tmp_path / "open.npy", "wb") as file:
+        bh.save(file, bh.arange(4))
+    with open(tmp_path / "open.npy", "rb") as file:
+        assert bh.load(file).tolist() == [0, 1, 2, 3]
+    assert numpy.load(tmp_path / "open.npy", mmap_mode="r")[2] == bh.load(tmp_path / "open.npy", mmap_mode="r")[2]
+    with pytest.raises(FileNotFoundError):
+        bh.load(tmp_path / "nothing.npy")
+    with pytest.raises(FileNotFoundError):
+        bh.save(tmp_path / "no" / "folder.npy", bh.ones(2))
+    (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY")
+    with pytest.raises((ValueError, EOFError)):
+        bh.load(tmp_path / "broken.npy")

@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy
 import pytest
+
+import bh
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
@@ -46,20 +49,20 @@ def test_import_means_bh_in_own_modules_only(tmp_path):
 
 def test_profile_and_doctor(tmp_path):
     (tmp_path / "main.py").write_text(
-        "import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nnp.spacing(a)\n"
+        "import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nnp.frexp(a)\n"
     )
     errors = run("-m", "bh", "--profile", "--doctor", tmp_path / "main.py", BH_FALLBACK="silent").stderr
     assert "main.py:4: element loop" in errors and "main.py:4: reads in a loop" in errors
-    assert "fallback.numpy.spacing" in errors and "instructions" in errors
+    assert "fallback.numpy.frexp" in errors and "instructions" in errors
 
 
 def test_fallbacks_warn_once_for_each_line_and_may_be_errors(tmp_path):
-    (tmp_path / "main.py").write_text("import numpy as np\na = np.arange(4.0)\nfor _ in range(3):\n    np.spacing(a)\n")
+    (tmp_path / "main.py").write_text("import numpy as np\na = np.arange(4.0)\nfor _ in range(3):\n    np.frexp(a)\n")
     done = run("-m", "bh", tmp_path / "main.py")
     assert done.stderr.count("FallbackWarning") == 1 and "main.py:4" in done.stderr
     command = [sys.executable, "-m", "bh", str(tmp_path / "main.py")]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "BH_FALLBACK": "error"})
-    assert done.returncode != 0 and "FallbackError" in done.stderr and "numpy.spacing" in done.stderr
+    assert done.returncode != 0 and "FallbackError" in done.stderr and "numpy.frexp" in done.stderr
 
 
 def test_fork_threads_and_exit(tmp_path):
@@ -78,3 +81,34 @@ def test_explain_shows_kernels_with_lines(tmp_path):
     (tmp_path / "main.py").write_text("import bh\na = bh.arange(1000.0)\nb = (a * 3 + 1).sum()\ne = bh.explain(b)\nprint(e)\nassert e._repr_svg_().startswith('<svg')\n")
     text = run(tmp_path / "main.py").stdout
     assert "add_reduce" in text and "kernel 0" in text and "main.py:3" in text
+
+
+LIBRARIES = os.environ.get("BH_TEST_LIBRARIES", "")
+
+
+@pytest.mark.skipif(
+    not shutil.which("mpirun.openmpi") or not (Path(LIBRARIES) / "libbh_cluster_openmpi.so").is_file(),
+    reason="there is no Open MPI, or BH_TEST_LIBRARIES has no library for it",
+)
+@pytest.mark.parametrize("arguments", [("-m", "bh", "--stack", "cluster"), ()])
+def test_ranks_of_a_launcher(tmp_path, arguments):
+    (tmp_path / "main.py").write_text(
+        f"import {'numpy' if arguments else 'bh'} as np, sys\na = np.arange(100_000.0)\nnp.save('x.npy', a * 2)\n"
+        "print(float((np.load('x.npy') + 1).sum()), type(a).__module__)\nsys.exit(7)\n"
+    )
+    environment = {"BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", sys.executable, *arguments, "main.py"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120, cwd=tmp_path)
+    assert done.stdout.split() == [str(float(sum(range(100_000)) * 2 + 100_000)), "bh"], done.stderr
+    assert done.returncode == 7
+
+
+def test_cells_of_a_notebook(tmp_path):
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "bh")
+    shell.run_cell("import numpy as np")
+    shell.run_cell_magic("bh", "", "import numpy\nfrom numpy import sqrt\nx = np.ones(3) + numpy.arange(3)\nroot = sqrt(x)\n")
+    names = shell.user_ns
+    assert type(names["x"]) is type(names["root"]) is bh.ndarray and names["np"] is numpy
+    assert "<table>" in bh.profile()._repr_html_()

@@ -7,10 +7,10 @@ import numpy
 import pytest
 
 import bh
-from bh import _philox
+from bh import _bits
 
-# Counts around the ends of blocks of four words, beyond what NumPy is asked for.
-COUNTS = (9000, 9001, 9003, (90, 101))
+# Counts around the ends of blocks of four words and of rows of 4096, beyond what NumPy is asked for.
+COUNTS = (9000, 9001, 9003, (90, 101), 16384)
 
 
 def equal(mine, reference, state, expected):
@@ -25,11 +25,12 @@ def equal(mine, reference, state, expected):
 def native_words(monkeypatch):
     """Counts how often the stack has made words."""
     made = []
-    blocks = _philox._blocks
-    monkeypatch.setattr(_philox, "_blocks", lambda *a: made.append(1) or blocks(*a))
+    for kind, words in _bits.SOURCES.items():
+        monkeypatch.setitem(_bits.SOURCES, kind, lambda *a, words=words: made.append(1) or words(*a))
     return made
 
 
+@pytest.mark.parametrize("kind", [numpy.random.Philox, numpy.random.PCG64])
 @pytest.mark.parametrize("draw", [
     lambda g, n: g.random(n),
     lambda g, n: g.random(n, dtype="f4"),
@@ -40,8 +41,8 @@ def native_words(monkeypatch):
     lambda g, n: g.integers(5, 5 + 2**40, n),
     lambda g, n: g.integers(0, 2**64 - 1, n, dtype="u8", endpoint=True),
 ])  # fmt: skip
-def test_philox_is_numpys(draw, native_words):
-    mine, reference = (module.Generator(numpy.random.Philox(7)) for module in (bh.random, numpy.random))
+def test_words_of_the_stack_are_numpys(kind, draw, native_words):
+    mine, reference = (module.Generator(kind(7)) for module in (bh.random, numpy.random))
     # An odd number of halves and of words before, so that some are left over.
     mine.random(3, dtype="f4"), reference.random(3, dtype="f4")
     for count in COUNTS:
@@ -50,13 +51,20 @@ def test_philox_is_numpys(draw, native_words):
     equal(mine.normal(size=9), reference.normal(size=9), mine.bit_generator.state, reference.bit_generator.state)
 
 
-def test_other_numbers_of_philox_are_made_by_numpy(native_words):
-    mine, reference = (module.Generator(numpy.random.Philox(1)) for module in (bh.random, numpy.random))
+@pytest.mark.parametrize("kind", [numpy.random.Philox, numpy.random.PCG64])
+def test_other_numbers_are_made_by_numpy(kind, native_words):
+    mine, reference = (module.Generator(kind(1)) for module in (bh.random, numpy.random))
     for draw in (lambda g: g.integers(0, 10, 9000), lambda g: g.random(7), lambda g: g.integers(0, 8, 9000, dtype="i2")):
         equal(draw(mine), draw(reference), mine.bit_generator.state, reference.bit_generator.state)
     assert not native_words and isinstance(mine.random(), float)
 
 
+def test_counts_that_are_zero_or_of_whole_rows():
+    mine, reference = bh.random.default_rng(3), numpy.random.default_rng(3)
+    for count in (0, 4096, (2, 4096), 4097):
+        equal(mine.random(count), reference.random(count), mine.bit_generator.state, reference.bit_generator.state)
+
+
 def test_memory_of_numpy_is_left_at_the_end():
-    program = "import bh; x = bh.random.default_rng(1).random(100_000); y = x + 1; bh.flush(); z = y * x"
+    program = "import bh; x = bh.random.default_rng(1).normal(size=100_000); y = x + 1; bh.flush(); z = y * x"
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0

@@ -11,7 +11,7 @@ from conftest import same
 TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
 NATIVE_ELSEWHERE = {"matmul", "vecdot", "matvec", "vecmat"}
 # What bh leaves to NumPy: special functions of bits, and types without an order or a function in bh.
-LEFT = {"bitwise_count", "frexp", "gcd", "lcm", "isnat", "ldexp", "nextafter", "spacing"}
+LEFT = {"frexp", "isnat", "ldexp"}
 UFUNCS = sorted({getattr(numpy, n).__name__ for n in dir(numpy) if isinstance(getattr(numpy, n), numpy.ufunc)} - NATIVE_ELSEWHERE - LEFT)
 
 
@@ -162,3 +162,28 @@ def test_special_values():
             result = getattr(bh, name)(x[:, None], x)
             kept = ~numpy.isnan(values) if name == "copysign" else numpy.ones(8, bool)
             same(numpy.asarray(result)[:, kept], expected[:, kept])
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_neighbours_of_floating_point_numbers(kind):
+    generator = numpy.random.default_rng(1)
+    bits = generator.integers(0, 2 ** (32 if kind == "f4" else 64) - 1, 4000, dtype=kind.replace("f", "u")).view(kind)
+    limits = numpy.finfo(kind)
+    powers = numpy.exp2(numpy.arange(-149, 127) if kind == "f4" else numpy.arange(-1074, 1023)).astype(kind)
+    special = numpy.array([0.0, -0.0, numpy.inf, numpy.nan, limits.max, limits.tiny, limits.smallest_subnormal, 1], kind)
+    with numpy.errstate(all="ignore"):
+        x = numpy.concatenate([bits, powers, -powers, numpy.nextafter(powers, special[:1]), special, -special])
+        for y in (numpy.array(numpy.inf, kind), numpy.array(-numpy.inf, kind), special[:1], x[::-1].copy()):
+            numpy.testing.assert_array_equal(numpy.asarray(bh.nextafter(bh.asarray(x), bh.asarray(y))), numpy.nextafter(x, y))
+        numpy.testing.assert_array_equal(numpy.asarray(bh.spacing(bh.asarray(x))), numpy.spacing(x))
+
+
+@pytest.mark.parametrize("kind", "b h i l B H I L".split())
+def test_divisors_multiples_and_bits(kind):
+    limits, generator = numpy.iinfo(kind), numpy.random.default_rng(2)
+    a, b = (generator.integers(limits.min, limits.max, 200, dtype=kind, endpoint=True) for _ in range(2))
+    a[:3], b[:3] = [0, limits.min, limits.max], [0, 0, limits.min]
+    x, y = bh.asarray(a), bh.asarray(b)
+    same(bh.gcd(x, y), numpy.gcd(a, b))
+    same(bh.lcm(x, y), numpy.lcm(a, b))
+    same(bh.bitwise_count(x), numpy.bitwise_count(a))

@@ -23,9 +23,9 @@ impl Later {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    #[cold]
-    pub(super) fn take(&self) -> Vec<ArrayId> {
+    /// Exchanges what is in it for an empty list, whose memory serves the next ones.
+    pub(super) fn swap(&self, empty: &mut Vec<ArrayId>) {
         self.wanted.store(false, Ordering::Relaxed);
-        std::mem::take(&mut *lock(&self.arrays))
+        std::mem::swap(&mut *lock(&self.arrays), empty);
     }
 }

@@ -231,11 +231,14 @@ impl Recorder {
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
         if self.later.is_wanted() {
-            for array in self.later.take() {
+            let mut freed = std::mem::take(&mut state.freed);
+            self.later.swap(&mut freed);
+            for array in freed.drain(..) {
                 if let Ok(handle) = state.find(array) {
                     state.release(handle);
                 }
             }
+            state.freed = freed;
         }
         state
     }

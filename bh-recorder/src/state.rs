@@ -60,6 +60,8 @@ pub(super) struct State {
     pub(super) recorded: u64,
     /// An emptied batch for reuse.
     spare: Batch,
+    /// Memory of a list of handles to be freed, empty.
+    pub(super) freed: Vec<ArrayId>,
     slots: Slots,
     seen: Seen,
     /// Why the context ended, if not by a plain shutdown.
@@ -116,6 +118,7 @@ impl State {
             extensions: Vec::new(),
             recorded: 0,
             spare: Batch::default(),
+            freed: Vec::new(),
             slots: Slots::default(),
             seen: Seen::default(),
             ended: None,

@@ -84,15 +84,16 @@ impl Remote {
     }
 }
 
-/// The library's file: beside this one.
+/// The library's file: beside this one, or in a directory of `BH_LIBRARY_PATH`, as packages for Python come without MPI.
 fn find(name: &str) -> Result<PathBuf> {
     let own = bh_core::loader::own_directory().unwrap_or_default();
     let file = format!("libbh_cluster_{name}.so");
-    let directories = [own.clone(), own.join("bh"), own.join(name)];
-    let found = directories.iter().map(|directory| directory.join(&file)).find(|file| file.is_file());
+    let further = bh_core::environment::variable_os("BH_LIBRARY_PATH").unwrap_or_default();
+    let directories = [own.clone(), own.join("bh"), own.join(name)].into_iter().chain(std::env::split_paths(&further));
+    let found = directories.map(|directory| directory.join(&file)).find(|file| file.is_file());
     found.ok_or_else(|| {
         let text = format!(
-            "cluster: bh was built without the library '{file}', which moves messages through {name}; it is looked for in {}",
+            "cluster: bh was built without the library '{file}', which moves messages through {name}; it is looked for in {} and in BH_LIBRARY_PATH",
             own.display()
         );
         Error::new(status::LIBRARY, text)

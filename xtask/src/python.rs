@@ -66,5 +66,7 @@ pub fn test(python: &Path, profile: &str) -> Outcome {
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "bh-bridge-numpy/tests"]);
     // The test of the wheel packs what was built.
     tests.env("BH_WHEEL_LIBRARIES", target().join(profile));
+    // Libraries for MPI are no part of the package.
+    tests.env("BH_TEST_LIBRARIES", target().join(profile));
     run(tests.current_dir(root()).env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1"))
 }

@@ -156,10 +156,13 @@ template <class T> void put_mask(const array<T> &a, const array<bool> &mask, typ
 
 /// Elements moved along a dimension by `by` places, around the end.
 template <class T> array<T> roll(const array<T> &a, std::int64_t by, int dim, place at = place::here()) {
-    const int axis = detail::counted_dim(dim, a.rank(at), at);
-    const std::int64_t extent = a.extent(axis, at);
-    const std::int64_t shift = extent ? ((by % extent) + extent) % extent : 0;
-    return concatenate({detail::along(a, axis, extent - shift, extent, at), detail::along(a, axis, 0, extent - shift, at)}, axis, at);
+    const int rank = a.rank(at);
+    std::int64_t distances[max_rank] = {};
+    distances[detail::counted_dim(dim, rank, at)] = by;
+    bh_array *made = nullptr;
+    (bh_at)(at.file, at.line);
+    detail::check((bh_roll)(&made, a.handle(), rank, distances), at);
+    return detail::wrapped<T>(made);
 }
 /// Differences of neighbours along a dimension.
 template <class T> array<T> diff(const array<T> &a, int dim = -1, place at = place::here()) {

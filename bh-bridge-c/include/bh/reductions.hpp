@@ -184,21 +184,14 @@ template <class A, detail::if_array<A> = 0> auto cumprod(A &&a, place at = place
 
 namespace detail {
 
-/// The smallest position along an axis at which an array equals its extreme values; the first NaN counts as extreme.
-template <class T> array<std::int64_t> position(const array<T> &a, const array<T> &extreme, int axis, keep kept, place at) {
-    const shape extents = a.extents(at);
-    shape line = shape::of_rank(extents.rank());
-    for (int dim = 0; dim < line.rank(); ++dim) line[dim] = dim == axis ? extents[axis] : 1;
+/// The positions along an axis that `bh_argmax` or `bh_argmin` finds.
+template <class T> array<std::int64_t> position(decltype(&::bh_argmax) find, const array<T> &a, int axis, keep kept, place at) {
     const beside around(a.handle(), at);
-    array<std::int64_t> numbers = arange<std::int64_t>(extents[axis], at).reshape(line, at);
-    array<bool> here = bh::equal(a, extreme, at);
-    if constexpr (kind_of(code<T>) == 2) here = bh::logical_or(std::move(here), bh::isnan(a, at), at);
-    return bh::minimum_reduce(bh::where(std::move(here), std::move(numbers), extents[axis], at), axis, kept, at);
+    bh_array *made = nullptr;
+    (bh_at)(at.file, at.line);
+    check(find(&made, a.handle(), axis, kept == keepdims), at);
+    return wrapped<std::int64_t>(made);
 }
-
-} // namespace detail
-
-namespace detail {
 
 /// A shape of ones.
 inline shape ones_of_rank(int rank) {
@@ -213,7 +206,7 @@ inline shape ones_of_rank(int rank) {
 template <class A, detail::if_array<A> = 0>
 array<std::int64_t> argmax(A &&a, int axis, keep kept = dropdims, place at = place::here()) {
     const auto from = detail::as<detail::element_of<A>>(static_cast<A &&>(a), at);
-    return detail::position(from, bh::max(from, axis, keepdims, at), detail::counted_dim(axis, from.rank(at), at), kept, at);
+    return detail::position(&::bh_argmax, from, axis, kept, at);
 }
 /// Position of the (first) largest element in C order.
 template <class A, detail::if_array<A> = 0> array<std::int64_t> argmax(A &&a, place at = place::here()) {
@@ -228,7 +221,7 @@ template <class A, detail::if_array<A> = 0> array<std::int64_t> argmax(A &&a, ke
 template <class A, detail::if_array<A> = 0>
 array<std::int64_t> argmin(A &&a, int axis, keep kept = dropdims, place at = place::here()) {
     const auto from = detail::as<detail::element_of<A>>(static_cast<A &&>(a), at);
-    return detail::position(from, bh::min(from, axis, keepdims, at), detail::counted_dim(axis, from.rank(at), at), kept, at);
+    return detail::position(&::bh_argmin, from, axis, kept, at);
 }
 /// Position of the (first) smallest element in C order.
 template <class A, detail::if_array<A> = 0> array<std::int64_t> argmin(A &&a, place at = place::here()) {

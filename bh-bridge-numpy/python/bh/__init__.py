@@ -44,7 +44,12 @@ from ._ufunc import ufunc  # noqa: E402,F401
 ndarray = _native.ndarray
 __version__ = _native.__version__
 __array_api_version__ = "2024.12"
+__array_namespace_info__ = _namespace.Info
 __all__ = [name for name in globals() if not name.startswith("_")]
+
+if _native.is_launched():
+    # The other ranks of a cluster never come back from this: they serve, and end with the first one.
+    Stack()
 
 
 def __getattr__(name):

@@ -50,13 +50,7 @@ def roll(a, shift, axis=None):
     total = [0] * a.ndim
     for place, distance in zip(axes, shifts):
         total[place] += int(distance)
-    for place, distance in enumerate(total):
-        extent = a.shape[place]
-        distance = distance % extent if extent else 0
-        if distance:
-            at = lambda *bounds: (slice(None),) * place + (slice(*bounds),)
-            a = concatenate([a[at(extent - distance, None)], a[at(None, extent - distance)]], place)
-    return _native.cast(a, a._code)
+    return _native.roll(a, [distance % extent if extent else 0 for distance, extent in zip(total, a.shape)])
 
 
 @falls_back

@@ -6,7 +6,7 @@ A composition gets the code of the loop's first input, then the operands: arrays
 import math
 from types import SimpleNamespace
 
-from . import _native
+from . import _integers, _native, _neighbours
 from ._types import BOOL, is_complex, is_inexact, is_integer
 
 ndarray = _native.ndarray
@@ -15,7 +15,8 @@ _u = SimpleNamespace()
 
 def use(ufuncs):
     """Makes the universal functions known, which are built from this module's tables."""
-    _u.__dict__.update(ufuncs)
+    for names in (_u, _integers.functions, _neighbours.functions):
+        names.__dict__.update(ufuncs)
 
 
 # Functions that are an opcode for the types that it takes.
@@ -166,6 +167,11 @@ def complex_order(name):
 
 
 COMPOSED = {
+    "nextafter": _neighbours.nextafter,
+    "spacing": _neighbours.spacing,
+    "gcd": _integers.gcd,
+    "lcm": _integers.lcm,
+    "bitwise_count": _integers.bitwise_count,
     "negative": negative,
     "positive": _same,
     "absolute": _same,

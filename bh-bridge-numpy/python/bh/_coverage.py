@@ -4,15 +4,13 @@ import types
 
 import numpy as np
 
-from . import _adapted
-
 # Functions that reach the stack as they are written, or through functions that do.
 NATIVE, HOST, LEFT, OBJECT = "native", "on the host", "falls back", "NumPy's"
 
 _MODULES = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random")
 
 # Universal functions of which only some types, or none, are native.
-_LEFT_UFUNCS = {"bitwise_count", "frexp", "gcd", "lcm", "isnat", "ldexp", "nextafter", "spacing"}
+_LEFT_UFUNCS = {"frexp", "isnat", "ldexp"}
 
 
 def kind_of(module, name):
@@ -31,7 +29,7 @@ def kind_of(module, name):
         return LEFT, ""
     if isinstance(original, np.ufunc):
         return (LEFT, "") if original.__name__ in _LEFT_UFUNCS else (NATIVE, "universal function")
-    if name in _adapted.NAMES and getattr(mine, "_bh_kind", None) == "adapted":
+    if getattr(mine, "_bh_kind", None) == "adapted":
         return NATIVE, "NumPy's composition over bh's functions"
     if mine is original or isinstance(original, type) and name != "ndarray" or not callable(original):
         return OBJECT, "type" if isinstance(original, type) else ""

@@ -185,7 +185,13 @@ def falls_back(function, original=None):
         try:
             return function(*args, **kwargs)
         except Fallback as reason:
-            return call(original, args, kwargs, f"numpy.{name}", str(reason))
+            text = str(reason)
+        except ValueError as error:
+            # Of more dimensions than bh has, NumPy makes an array of its own.
+            text = str(error)
+            if "exceeds the limit of" not in text:
+                raise
+        return call(original, args, kwargs, f"numpy.{name}", text)
 
     wrapper.__name__ = wrapper.__qualname__ = name
     return wrapper

@@ -71,7 +71,8 @@ class _Key:
                 basic.append(part)
                 dim += 1
             else:
-                basic.append(slice(None))
+                # A single truth value is a mask of a new dimension of extent 1.
+                basic.append(None if len(part) == 3 else slice(None))
                 self.dims.append(dim)
                 self.arrays.append(part[0])
                 self.hosts.append(part[1])
@@ -129,7 +130,8 @@ class _Key:
             else:
                 mask = part[0]
                 if mask.ndim == 0:
-                    raise _fallback.Fallback("single truth values as indices")
+                    result.append((*nonzero(_native.reshape(mask, (1,))), None, True))
+                    continue
                 for number, extent in enumerate(mask.shape):
                     if array.shape[axis + number] != extent:
                         text = "boolean index did not match indexed array along axis {}; size of axis is {} but size of corresponding boolean axis is {}"

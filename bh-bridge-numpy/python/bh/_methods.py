@@ -268,6 +268,11 @@ def __dlpack_device__(self):
 
 
 @method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    return _fallback.lift(array)
+
+
+@method
 def __array_namespace__(self, *, api_version=None):
     import bh
 

@@ -5,7 +5,7 @@ import types
 
 import numpy as np
 
-from . import _adapted, _convert, _fallback, _functions, _native
+from . import _adapted, _convert, _fallback, _files, _functions, _native
 from ._ufunc import public_ufuncs
 
 ndarray = _native.ndarray
@@ -22,7 +22,7 @@ matrix
 
 # Functions that read or write files and text: the elements have to leave the stack anyway.
 HOST = """
-save savez savez_compressed savetxt load array2string array_repr array_str packbits
+savez savez_compressed savetxt array2string array_repr array_str packbits
 """.split()
 
 # bh's functions by NumPy's.
@@ -35,6 +35,14 @@ def _result_type(*arrays_and_dtypes):
         a if not isinstance(a, ndarray) else a.dtype for a in arrays_and_dtypes
     )
     return np.result_type(*lowered)
+
+
+def _astype(x, dtype, /, *, copy=True, device=None):
+    """The elements converted to another type; without `copy`, the array itself if it has that type."""
+    _convert.check_device(device)
+    if not isinstance(x, ndarray):
+        raise TypeError(f"Input should be a NumPy array. It is a {type(x)} instead.")
+    return x.astype(dtype, copy=copy)
 
 
 def _shares_memory(a, b, max_work=None):
@@ -55,6 +63,16 @@ def _overlap(a, b):
     )
     (a_low, a_high), (b_low, b_high) = ends(a), ends(b)
     return a_low <= b_high and b_low <= a_high
+
+
+class Info(type(np.__array_namespace_info__())):
+    """What the array API's `__array_namespace_info__` tells: NumPy's types, and bh's limits."""
+
+    __module__ = "bh"
+
+    def capabilities(self):
+        """What depends on the library: index arrays of truth values, shapes that depend on data, most dimensions."""
+        return {**super().capabilities(), "max dimensions": 16}
 
 
 def equivalent(function):
@@ -98,19 +116,23 @@ def on_host(function):
 def native_functions():
     """The functions written in this package, by name."""
     own = {}
-    for name, value in {**vars(_convert), **vars(_functions)}.items():
+    for name, value in {**vars(_convert), **vars(_functions), **vars(_files)}.items():
         if hasattr(np, name) and callable(value) and getattr(value, "__module__", "").startswith("bh."):
             own[name] = value
     own["result_type"] = _result_type
+    own["astype"] = _astype
     own["shares_memory"] = own["may_share_memory"] = _shares_memory
     return own
+
+
+# The names of the package that come from NumPy's, once they are made.
+public = {}
 
 
 def build():
     """All names of the package that come from NumPy's."""
     native = native_functions()
     ufuncs = public_ufuncs()
-    public = {}
     for name in dir(np):
         # Modules that NumPy loads when they are asked for stay unloaded: see `__getattr__` of the package.
         if name.startswith("_") or name in ("fft", "linalg", "random") or name not in vars(np):

@@ -220,18 +220,9 @@ def _place_of_extreme(a, axis, out, keepdims, function):
     if flat:
         a, axis = reshape(a, (-1,)), 0
     axis = normalize_axis_index(axis, a.ndim)
-    extent = a.shape[axis]
-    if extent == 0:
+    if a.shape[axis] == 0:
         raise ValueError(f"attempt to get arg{function[:3]} of an empty sequence")
-    best = _u[function].reduce(a, axis, keepdims=True)
-    found = _u["equal"](a, best)
-    if is_inexact(a._code):
-        found = _u["logical_or"](found, _u["isnan"](a))
-        nan = _u["isnan"](best)
-        found = _native.operate("where", [_native.broadcast_to(nan, a.shape), _u["isnan"](a), found])
-    numbers = reshape(_native.arange((extent,), INT64, 0, 1), (extent,) + (1,) * (a.ndim - axis - 1))
-    places = _native.operate("where", [found, _native.broadcast_to(numbers, a.shape), extent])
-    result = _u["minimum"].reduce(places, axis, keepdims=bool(keepdims) and not flat)
+    result = _native.position_of_extreme(a, axis, function == "maximum", bool(keepdims) and not flat)
     if keepdims and flat:
         result = reshape(result, (1,) * rank)
     return deliver(result, out)

@@ -38,22 +38,28 @@ def _sorting(name, a, axis):
 
 
 @falls_back
-def sort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """The elements in ascending order along an axis; NaN last."""
+def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False):
+    """The elements in ascending order along an axis, NaN last; in descending order all the other way round."""
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
-    return _sorting("sort", a, axis)
+    result = _sorting("sort", a, axis)
+    return flip(result, -1 if axis is None else axis) if descending else result
 
 
 @falls_back
-def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """The indices that sort along an axis; equal elements keep their order."""
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False):
+    """The indices that sort along an axis, in ascending or descending order; equal elements keep their order."""
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
     a = native(a)
     if a.ndim == 0:
         return _native.full((1,), INT64, 0)
-    return _sorting("argsort", a, axis)
+    if not descending:
+        return _sorting("argsort", a, axis)
+    if axis is None:
+        a, axis = reshape(a, (-1,)), 0
+    # Sorted backwards, and read from the end: so equal elements stay in order.
+    return a.shape[axis] - 1 - flip(_sorting("argsort", flip(a, axis), axis), axis)
 
 
 @falls_back

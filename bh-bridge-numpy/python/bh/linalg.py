@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from . import _fallback, _namespace, _native, _products
+from . import _adapted, _fallback, _namespace, _native, _products
 from ._convert import astype, native
+from ._decompositions import adjoint, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
 from ._fallback import Fallback, falls_back
 from ._functions import cross as _cross
 from ._functions import diagonal as _diagonal
-from ._functions import eye, matrix_transpose, outer as _outer, reshape, trace as _trace
+from ._functions import eye, matrix_transpose, outer as _outer, reshape, trace as _trace  # noqa: F401
 from ._reductions import sum as _sum
-from ._types import CODE, FLOAT64, INT64, is_complex, is_inexact
+from ._types import FLOAT64, INT64, is_complex, is_inexact
 from ._ufunc import UFUNCS as _u
 
 ndarray = _native.ndarray
@@ -17,42 +18,10 @@ LinAlgError = np.linalg.LinAlgError
 _o = np.linalg
 
 
-def _matrices(a, square=True):
-    """Matrices in a floating-point type, and the type of results."""
-    a = native(a)
-    if a.ndim < 2:
-        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
-    if square and a.shape[-1] != a.shape[-2]:
-        raise LinAlgError("Last 2 dimensions of the array must be square")
-    return a if is_inexact(a._code) else astype(a, np.float64)
-
-
-def _method(name, outs, inputs):
-    """Calls an extension method whose failures are those of linear algebra; it is awaited, as it may fail."""
-    try:
-        _native.extension(name, outs, inputs)
-        _native.Stack(outs[0]._stack).flush()
-    except _native.Error as error:
-        text = str(error)
-        if "no component" in text:
-            raise Fallback(text) from None
-        if "singular" in text:
-            raise LinAlgError("Singular matrix") from None
-        if "definite" in text:
-            raise LinAlgError("Matrix is not positive definite") from None
-        raise
-    except ValueError as error:
-        if "singular" in str(error):
-            raise LinAlgError("Singular matrix") from None
-        if "definite" in str(error):
-            raise LinAlgError("Matrix is not positive definite") from None
-        raise
-
-
 @lambda f: falls_back(f, _o.solve)
 def solve(a, b):
     """The solution x of a·x = b."""
-    a, b = _matrices(a), native(b)
+    a, b = matrices(a, square=True), native(b)
     kind = np.result_type(a.dtype, b.dtype)
     a, b = astype(a, kind), astype(b, kind)
     vector = b.ndim == 1
@@ -60,24 +29,18 @@ def solve(a, b):
     if a.shape[-1] != right.shape[-2]:
         raise ValueError(f"solve: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (m,m),(m,n)->(m,n) (size {right.shape[-2]} is different from {a.shape[-1]})")
     front = np.broadcast_shapes(a.shape[:-2], right.shape[:-2])
-    result = _native.empty(front + right.shape[-2:], CODE[kind], _native.Stack(a._stack))
+    result = new(a, front + right.shape[-2:])
     if not result.size:
         return result[..., 0] if vector else result
-    if not front:
-        _method("solve", [result], [a, right])
-    else:
-        a = reshape(_native.broadcast_to(a, front + a.shape[-2:]), (-1, *a.shape[-2:]))
-        right = reshape(_native.broadcast_to(right, result.shape), (-1, *right.shape[-2:]))
-        flat = reshape(result, right.shape)
-        for number in range(a.shape[0]):
-            _method("solve", [flat[number]], [a[number], right[number]])
+    a, right = _native.broadcast_to(a, front + a.shape[-2:]), _native.broadcast_to(right, result.shape)
+    method("solve", [result], [a, right], (2, 2, 2))
     return result[..., 0] if vector else result
 
 
 @lambda f: falls_back(f, _o.inv)
 def inv(a):
     """The inverse of square matrices."""
-    a = _matrices(a)
+    a = matrices(a, square=True)
     unit = astype(eye(a.shape[-1]), a.dtype)
     return solve(a, _native.broadcast_to(unit, a.shape))
 
@@ -85,36 +48,17 @@ def inv(a):
 @lambda f: falls_back(f, _o.cholesky)
 def cholesky(a, /, *, upper=False):
     """The lower triangular L whose product with its conjugate transpose is `a` (or the upper one)."""
-    a = _matrices(a)
-    result = _native.empty(a.shape, a._code, _native.Stack(a._stack))
-    source = matrix_transpose(a) if upper else a
-    source = _u["conjugate"](source) if upper and is_complex(a._code) else source
+    a = matrices(a, square=True)
+    result = new(a, a.shape)
     if a.size:
-        _each_pair("cholesky", source, result)
-    if upper:
-        result = matrix_transpose(result)
-        result = _u["conjugate"](result) if is_complex(a._code) else result
-    return result
-
-
-def _each_pair(name, source, result):
-    if source.ndim == 2:
-        return _method(name, [result], [source])
-    flat, target = (reshape(x, (-1, *x.shape[-2:])) for x in (source, result))
-    for number in range(flat.shape[0]):
-        _method(name, [target[number]], [flat[number]])
+        method("cholesky", [result], [adjoint(a) if upper else a], (2, 2))
+    return adjoint(result) if upper else result
 
 
 def _factors(a):
     """The diagonals of U and the signs of the row permutations."""
-    lu = _native.empty(a.shape, a._code, _native.Stack(a._stack))
-    order = _native.empty(a.shape[:-1], INT64, _native.Stack(a._stack))
-    if a.ndim == 2:
-        _method("lu", [lu, order], [a])
-    else:
-        flat, factors, orders = reshape(a, (-1, *a.shape[-2:])), reshape(lu, (-1, *a.shape[-2:])), reshape(order, (-1, a.shape[-1]))
-        for number in range(flat.shape[0]):
-            _method("lu", [factors[number], orders[number]], [flat[number]])
+    lu, order = new(a, a.shape), new(a, a.shape[:-1], INT64)
+    method("lu", [lu, order], [a], (2, 1, 2))
     # A permutation is even if the number of pairs out of order is.
     numbers = order[..., :, None] > order[..., None, :]
     size = a.shape[-1]
@@ -126,33 +70,25 @@ def _factors(a):
 @lambda f: falls_back(f, _o.det)
 def det(a):
     """The determinants of square matrices."""
-    a = _matrices(a)
+    a = matrices(a, square=True)
     if not a.size:
         return astype(_native.full(a.shape[:-2], FLOAT64, 1.0), a.dtype)
-    try:
-        diagonal, sign = _factors(a)
-    except LinAlgError:
-        return det_by_numpy(a)
+    diagonal, sign = _factors(a)
     return astype(_u["multiply"].reduce(diagonal, -1) * sign, a.dtype)
-
-
-def det_by_numpy(a):
-    """Determinants of matrices of which some are singular."""
-    return _fallback.call(_o.det, (a,), {}, "numpy.linalg.det", "a singular matrix")
 
 
 @lambda f: falls_back(f, _o.slogdet)
 def slogdet(a):
     """The signs and logarithms of determinants."""
-    a = _matrices(a)
+    a = matrices(a, square=True)
     if not a.size:
-        raise Fallback("empty matrices")
-    try:
-        diagonal, sign = _factors(a)
-    except LinAlgError:
-        raise Fallback("a singular matrix") from None
+        ones = astype(_native.full(a.shape[:-2], FLOAT64, 1.0), a.dtype)
+        return _o._linalg.SlogdetResult(ones, _u["log"](_u["absolute"](ones)))
+    diagonal, sign = _factors(a)
     size = _u["absolute"](diagonal)
-    signs = _u["multiply"].reduce(diagonal / size, -1) * astype(sign, a.dtype)
+    # A singular matrix has sign 0 and logarithm -inf.
+    units = diagonal / _native.operate("where", [size == 0, 1.0, size])
+    signs = _u["multiply"].reduce(units, -1) * astype(sign, a.dtype)
     return _o._linalg.SlogdetResult(signs, _sum(_u["log"](size), -1))
 
 
@@ -198,11 +134,23 @@ def _vector_norm(x, ord, axis, keepdims):
     return _sum(size(x) ** ord, axis, keepdims=keepdims) ** (1 / ord)
 
 
+def _last(axis, rank):
+    """The order of dimensions with these at the end."""
+    axis = [place % rank for place in axis]
+    return [*(place for place in range(rank) if place not in axis), *axis]
+
+
 def _matrix_norm(x, ord, axis, keepdims):
     if ord is None or ord in ("f", "fro"):
         return _u["sqrt"](_square_sum(x, axis, keepdims))
+    if ord in (2, -2, "nuc"):
+        values = svd(_native.transpose(x, _last(axis, x.ndim)), compute_uv=False)
+        fold = _u["add" if ord == "nuc" else "maximum" if ord == 2 else "minimum"]
+        result = fold.reduce(values, -1)
+        kept = tuple(1 if place in _last(axis, x.ndim)[-2:] else extent for place, extent in enumerate(x.shape))
+        return reshape(result, kept) if keepdims else result
     if ord not in (1, -1, np.inf, -np.inf):
-        raise Fallback("norms by singular values")
+        raise ValueError("Invalid norm order for matrices.")
     row, column = (place % x.ndim for place in axis)
     first, second = (row, column) if ord in (1, -1) else (column, row)
     sums = _sum(_u["absolute"](x), first, keepdims=True)
@@ -298,12 +246,20 @@ def cross(x1, x2, /, *, axis=-1):
 
 matmul, tensordot, vecdot = _products.matmul, _products.tensordot, _products.vecdot
 
-for _name in dir(_o):
+# NumPy's own code over the functions above.
+_ADAPTED = ("pinv", "matrix_rank", "cond", "tensorinv", "tensorsolve")
+
+for _name in sorted(dir(_o), key=lambda name: name in _ADAPTED):
     if _name.startswith("_"):
         continue
     _original = getattr(_o, _name)
-    if _name not in globals():
-        is_function = callable(_original) and not isinstance(_original, type)
+    is_function = callable(_original) and not isinstance(_original, type)
+    if _name in _ADAPTED:
+        _made = _adapted.adapt(_original, _namespace.public, _namespace.equivalent)
+        _made._bh_numpy, _made._bh_kind = _original, "adapted"
+        globals()[_name] = _made
+    elif _name not in globals():
         globals()[_name] = _namespace.falling_back(_original, f"numpy.linalg.{_name}") if is_function else _original
-    if callable(_original) and not isinstance(_original, type):
+    if is_function:
         _namespace._register(_original, globals()[_name])
+del _made, _name, _original

@@ -1,13 +1,13 @@
 """Random numbers, as in `numpy.random`: the same numbers from the same seeds.
 
-NumPy's own generators make the numbers, which bh takes over; uniform numbers of Philox are made on the stack.
+NumPy's own generators make the numbers, which bh takes over; uniform numbers of Philox and PCG64 are made on the stack.
 """
 
 import functools
 
 import numpy as np
 
-from . import _fallback, _philox
+from . import _bits, _fallback
 
 _o = np.random
 SeedSequence, BitGenerator = _o.SeedSequence, _o.BitGenerator
@@ -82,7 +82,7 @@ class Generator(_Drawing):
     def random(self, size=None, dtype=np.float64, out=None):
         """Uniform numbers in [0, 1)."""
         shape = self._native_shape(size, out)
-        made = None if shape is None or np.dtype(dtype).char not in "fd" else _philox.uniforms(self.bit_generator, shape, dtype)
+        made = None if shape is None or np.dtype(dtype).char not in "fd" else _bits.uniforms(self.bit_generator, shape, dtype)
         return self.__getattr__("random")(size, dtype, out) if made is None else made
 
     def uniform(self, low=0.0, high=1.0, size=None):
@@ -90,7 +90,7 @@ class Generator(_Drawing):
         shape = self._native_shape(size, None)
         if shape is not None and all(isinstance(bound, (int, float)) for bound in (low, high)):
             width = float(high) - float(low)
-            made = _philox.uniforms(self.bit_generator, shape, np.float64) if 0 <= width < np.inf else None
+            made = _bits.uniforms(self.bit_generator, shape, np.float64) if 0 <= width < np.inf else None
             if made is not None:
                 return made * width + float(low)
         return self.__getattr__("uniform")(low, high, size)
@@ -103,14 +103,14 @@ class Generator(_Drawing):
             count = last - first + bool(endpoint)
             limits = np.iinfo(dtype)
             if count > 1 and count & (count - 1) == 0 and limits.min <= first and first + count - 1 <= limits.max:
-                made = _philox.integers(self.bit_generator, first, count.bit_length() - 1, shape, dtype)
+                made = _bits.integers(self.bit_generator, first, count.bit_length() - 1, shape, dtype)
                 if made is not None:
                     return made
         return self.__getattr__("integers")(low, high, size, dtype, endpoint)
 
     def _native_shape(self, size, out):
         """The shape of numbers that may be made on the stack; None for others."""
-        if size is None or out is not None or type(self.bit_generator) is not Philox:
+        if size is None or out is not None or type(self.bit_generator) not in _bits.SOURCES:
             return None
         shape = (size,) if isinstance(size, (int, np.integer)) else tuple(_fallback.lower(size))
         return shape if all(isinstance(extent, (int, np.integer)) and extent >= 0 for extent in shape) else None

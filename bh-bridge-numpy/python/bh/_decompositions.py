@@ -1,0 +1,211 @@
+"""Factorisations of matrices by methods of the stack: QR, singular values, eigenvalues, and least squares from them."""
+
+import numpy as np
+
+from . import _native, _products
+from ._convert import astype, native
+from ._fallback import Fallback, falls_back
+from ._functions import matrix_transpose, reshape
+from ._reductions import sum as _sum
+from ._types import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, is_complex, is_inexact
+from ._ufunc import UFUNCS as _u
+
+ndarray = _native.ndarray
+LinAlgError = np.linalg.LinAlgError
+_o = np.linalg
+
+# What methods say when they fail, and what NumPy says then.
+_FAILURES = {
+    "singular": "Singular matrix",
+    "definite": "Matrix is not positive definite",
+    "infinite or not a number": "Array must not contain infs or NaNs",
+    "do not converge": "Eigenvalues did not converge",
+}
+
+
+def matrices(a, square=False):
+    """Matrices in a floating-point type."""
+    a = native(a)
+    if a.ndim < 2:
+        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+    return a if is_inexact(a._code) else astype(a, np.float64)
+
+
+def real_code(code):
+    """The real type of the precision of this one."""
+    return {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}.get(code, code)
+
+
+def complex_code(code):
+    """The complex type of the precision of this one."""
+    return {FLOAT32: COMPLEX64, FLOAT64: COMPLEX128}.get(code, code)
+
+
+def new(like, shape, code=None):
+    """A new array beside another one."""
+    return _native.empty(shape, like._code if code is None else code, _native.Stack(like._stack))
+
+
+def method(name, outs, inputs, ranks):
+    """Calls an extension method once for each matrix of stacks of them; `ranks`: the dimensions that belong to one call, for
+    the outputs, then for the inputs. Awaited, as it may fail."""
+    arrays = [*outs, *inputs]
+    flat = [reshape(array, (-1, *array.shape[array.ndim - rank :])) for array, rank in zip(arrays, ranks)]
+    try:
+        for number in range(flat[0].shape[0]):
+            each = [array[number] for array in flat]
+            _native.extension(name, each[: len(outs)], each[len(outs) :])
+        _native.Stack(outs[0]._stack).flush()
+    except (_native.Error, ValueError) as error:
+        text = str(error)
+        if "no component" in text:
+            raise Fallback(text) from None
+        for cause, message in _FAILURES.items():
+            if cause in text:
+                raise LinAlgError(message) from None
+        raise
+
+
+def adjoint(a):
+    """The conjugate transposes of matrices."""
+    turned = matrix_transpose(a)
+    return _u["conjugate"](turned) if is_complex(a._code) else turned
+
+
+def _unit(like, rows, columns):
+    """Stacks of the first columns (or rows) of unit matrices."""
+    result = new(like, (*like.shape[:-2], rows, columns))
+    result[...] = astype(native(np.eye(rows, columns)), like.dtype)
+    return result
+
+
+@lambda f: falls_back(f, _o.qr)
+def qr(a, mode="reduced"):
+    """Q with orthonormal columns and R with zeros below its diagonal, whose product is `a`."""
+    a = matrices(a)
+    if mode not in ("reduced", "complete", "r"):
+        if mode == "raw" or mode in ("f", "full", "e", "economic"):
+            raise Fallback(f"the mode {mode}")
+        raise ValueError(f"Unrecognized mode '{mode}'")
+    rows, columns = a.shape[-2:]
+    inner = rows if mode == "complete" else min(rows, columns)
+    q, r = new(a, (*a.shape[:-1], inner)), new(a, (*a.shape[:-2], inner, columns))
+    if a.size:
+        method("qr", [q, r], [a], (2, 2, 2))
+    else:
+        q[...] = _unit(a, rows, inner)
+        r[...] = 0
+    return r if mode == "r" else _o._linalg.QRResult(q, r)
+
+
+@lambda f: falls_back(f, _o.svd)
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """U, the singular values s in falling order, and Vᴴ, where U·diag(s)·Vᴴ is `a`; or the values alone."""
+    a = matrices(a)
+    rows, columns = a.shape[-2:]
+    short = min(rows, columns)
+    values = new(a, (*a.shape[:-2], short), real_code(a._code))
+    if not compute_uv:
+        if values.size:
+            method("svd", [values], [a], (1, 2))
+        return values
+    left, right = (rows, columns) if full_matrices else (short, short)
+    u, vh = new(a, (*a.shape[:-1], left)), new(a, (*a.shape[:-2], right, columns))
+    if a.size:
+        method("svd", [u, values, vh], [a], (2, 1, 2, 2))
+    else:
+        u[...], vh[...] = _unit(a, rows, left), _unit(a, right, columns)
+    return _o._linalg.SVDResult(u, values, vh)
+
+
+@lambda f: falls_back(f, _o.svdvals)
+def svdvals(x, /):
+    """The singular values in falling order."""
+    return svd(x, compute_uv=False)
+
+
+def _hermitian(a, UPLO):
+    """Matrices of which the triangle that is read is the lower one."""
+    a, UPLO = matrices(a, square=True), UPLO.upper()
+    if UPLO not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return adjoint(a) if UPLO == "U" else a
+
+
+@lambda f: falls_back(f, _o.eigh)
+def eigh(a, UPLO="L"):
+    """The eigenvalues of Hermitian matrices in rising order, and the eigenvectors in columns."""
+    a = _hermitian(a, UPLO)
+    values, vectors = new(a, a.shape[:-1], real_code(a._code)), new(a, a.shape)
+    if a.size:
+        method("eigh", [values, vectors], [a], (1, 2, 2))
+    return _o._linalg.EighResult(values, vectors)
+
+
+@lambda f: falls_back(f, _o.eigvalsh)
+def eigvalsh(a, UPLO="L"):
+    """The eigenvalues of Hermitian matrices in rising order."""
+    a = _hermitian(a, UPLO)
+    values = new(a, a.shape[:-1], real_code(a._code))
+    if a.size:
+        method("eigh", [values], [a], (1, 2))
+    return values
+
+
+def _real_if_possible(values, vectors=None):
+    """Eigenvalues of real matrices, and their vectors, as real numbers if all values are: NumPy's types depend on them."""
+    if bool((values.imag == 0).all()):
+        return tuple(_native.cast(_native.operate("real", [x]), real_code(x._code)) for x in (values, vectors) if x is not None)
+    return values, vectors
+
+
+@lambda f: falls_back(f, _o.eig)
+def eig(a):
+    """The eigenvalues of square matrices, and the eigenvectors in columns."""
+    a = matrices(a, square=True)
+    code = complex_code(a._code)
+    values, vectors = new(a, a.shape[:-1], code), new(a, a.shape, code)
+    if a.size:
+        method("eig", [values, vectors], [a], (1, 2, 2))
+    if not is_complex(a._code):
+        values, vectors = _real_if_possible(values, vectors)
+    return _o._linalg.EigResult(values, vectors)
+
+
+@lambda f: falls_back(f, _o.eigvals)
+def eigvals(a):
+    """The eigenvalues of square matrices."""
+    a = matrices(a, square=True)
+    values = new(a, a.shape[:-1], complex_code(a._code))
+    if a.size:
+        method("eig", [values], [a], (1, 2))
+    return values if is_complex(a._code) else _real_if_possible(values)[0]
+
+
+@lambda f: falls_back(f, _o.lstsq)
+def lstsq(a, b, rcond=None):
+    """The least x for which the length of b - a·x is least; the squares of those lengths, the rank, the singular values."""
+    a, b = matrices(a), native(b)
+    if a.ndim != 2:
+        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
+    kind = np.result_type(a.dtype, b.dtype, np.float32)
+    a, b = astype(a, kind), astype(b, kind)
+    rows, columns = a.shape
+    if rows != b.shape[0]:
+        raise LinAlgError("Incompatible dimensions")
+    if not a.size or not b.size:
+        raise Fallback("an empty matrix")
+    if rcond is None:
+        rcond = np.finfo(kind).eps * max(rows, columns)
+    sides = b[:, None] if b.ndim == 1 else b
+    u, s, vh = svd(a, full_matrices=False)
+    kept = s > s[0] * (rcond if rcond >= 0 else np.finfo(kind).eps)
+    inverse = _native.operate("where", [kept, 1.0 / s, _native.full(s.shape, s._code, 0.0)])
+    x = _products.matmul(adjoint(vh), inverse[:, None] * _products.matmul(adjoint(u), sides))
+    rank = int(_sum(kept))
+    left = sides - _products.matmul(a, x)
+    squares = _u["square"](_u["absolute"](left))
+    residuals = _sum(squares, 0) if rank == columns < rows else _native.empty((0,), real_code(a._code))
+    return x[:, 0] if b.ndim == 1 else x, residuals, rank, s

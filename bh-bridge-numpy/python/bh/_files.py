@@ -1,0 +1,35 @@
+"""Arrays in files of NumPy's format: between the file and the stack without detours, on a cluster by each rank."""
+
+import os
+
+import numpy as np
+
+from . import _fallback, _native
+
+ndarray = _native.ndarray
+
+
+def save(file, arr, allow_pickle=True):
+    """Writes an array to a file, whose name ends in `.npy` or gets that end."""
+    if type(arr) is not ndarray or not isinstance(file, (str, os.PathLike)):
+        return np.save(file, _fallback.lower(arr), allow_pickle)
+    path = os.fspath(file)
+    if not isinstance(path, str):
+        return np.save(file, _fallback.to_numpy(arr), allow_pickle)
+    try:
+        _native.save(path if path.endswith(".npy") else path + ".npy", arr)
+    except _native.Error:
+        # NumPy says what is wrong with the file as Python's exceptions do.
+        np.save(file, _fallback.to_numpy(arr), allow_pickle)
+
+
+def load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="ASCII", *, max_header_size=10000):
+    """The array in a file; archives, and types that bh lacks, are NumPy's."""
+    if mmap_mode is None and isinstance(file, (str, os.PathLike)) and isinstance(os.fspath(file), str):
+        try:
+            return _native.load(os.fspath(file))
+        except _native.Error:
+            # Not such a file, or not there: NumPy knows more kinds, and Python's exceptions.
+            pass
+    loaded = np.load(file, mmap_mode, allow_pickle, fix_imports, encoding, max_header_size=max_header_size)
+    return _fallback.from_numpy(loaded) if isinstance(loaded, np.ndarray) and mmap_mode is None else loaded

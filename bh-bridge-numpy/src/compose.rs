@@ -1,0 +1,64 @@
+//! Compositions that bridges share: positions of extremes, rolled arrays, arrays in files.
+
+use crate::array::Array;
+use crate::context::{self, Stack};
+use crate::error::exception;
+use crate::location::with_location;
+use bh_compose::Extreme;
+use bh_recorder::{ArrayId, Location};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(position_of_extreme, module)?)?;
+    module.add_function(wrap_pyfunction!(roll, module)?)?;
+    module.add_function(wrap_pyfunction!(save, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)
+}
+
+/// A new array of a context, as the recorder describes it.
+fn described(context: &Arc<context::Context>, id: ArrayId) -> PyResult<Array> {
+    let info = context.recorder.info(id).map_err(exception)?;
+    Ok(Array::new(Arc::clone(context), id, info.dtype, info.view))
+}
+
+/// The index along an axis of the first largest (or smallest) element, or of the first NaN.
+#[pyfunction]
+fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: bool, keep: bool) -> PyResult<Array> {
+    let extreme = if greatest { Extreme::Greatest } else { Extreme::Least };
+    let recorder = &array.context.recorder;
+    let record = |place: Location<'_>| bh_compose::position_of_extreme(recorder, array.id, axis, extreme, keep, place);
+    let mut result = described(&array.context, with_location(py, record).map_err(exception)?)?;
+    result.scalar = result.view.rank() == 0;
+    Ok(result)
+}
+
+/// The elements moved along the dimensions, by one distance for each.
+#[pyfunction]
+fn roll(py: Python<'_>, array: &Array, distances: Vec<i64>) -> PyResult<Array> {
+    let record = |place: Location<'_>| bh_compose::roll(&array.context.recorder, array.id, &distances, place);
+    described(&array.context, with_location(py, record).map_err(exception)?)
+}
+
+/// The place in the user's program, for a call that lets other threads run.
+fn place(py: Python<'_>) -> (Vec<u8>, u32) {
+    with_location(py, |place| (place.file.to_vec(), place.line))
+}
+
+/// Writes an array to a file in NumPy's format. Waits for the elements.
+#[pyfunction]
+fn save(py: Python<'_>, path: &str, array: &Array) -> PyResult<()> {
+    let (recorder, id, (file, line)) = (&array.context.recorder, array.id, place(py));
+    py.detach(|| bh_compose::save(recorder, path, id, Location { file: &file, line })).map_err(exception)
+}
+
+/// A new array with the contents of a file in NumPy's format.
+#[pyfunction]
+#[pyo3(signature = (path, stack=None))]
+fn load(py: Python<'_>, path: &str, stack: Option<&Stack>) -> PyResult<Array> {
+    let context = stack.map_or_else(|| context::current(py), |stack| Ok(stack.context()))?;
+    let (recorder, (file, line)) = (&context.recorder, place(py));
+    let load = || bh_compose::load(recorder, path, Location { file: &file, line });
+    let id = py.detach(load).map_err(exception)?;
+    described(&context, id)
+}
