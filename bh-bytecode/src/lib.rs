@@ -17,6 +17,7 @@ pub mod hash;
 mod injective;
 pub mod interp;
 pub mod methods;
+pub mod neutral;
 pub mod opcode;
 mod opcodes;
 pub mod order;

@@ -9,6 +9,8 @@ use crate::batch::{BatchHeader, BatchRef};
 /// How much planning a batch gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// Nothing: operations run one by one as they are recorded, where the engine can do that.
+    Direct,
     /// One pass in program order, and no search.
     Linear,
     /// Everything there is.
@@ -20,6 +22,9 @@ pub enum Level {
 const ELEMENTS: u64 = 1 << 14;
 /// Each time that the structure came before, so many times fewer elements are enough.
 const HOTTER: u32 = 2;
+/// Elements of the largest operation up to which a batch that comes for the first time is not planned at all: about as many as
+/// are computed in the time that planning an operation takes.
+pub const LITTLE: u64 = 8 << 10;
 /// A structure that came so often is planned in full whatever it does.
 const HOT: u32 = 3;
 
@@ -30,17 +35,25 @@ pub struct Work {
     pub operations: u64,
     /// Elements that these go through.
     pub elements: u64,
+    /// Elements that the largest of them goes through.
+    pub largest: u64,
 }
 
 impl Work {
+    /// Adds an operation on so many elements.
+    pub fn add(&mut self, elements: u64) {
+        self.operations += 1;
+        self.elements = self.elements.saturating_add(elements);
+        self.largest = self.largest.max(elements);
+    }
+
     /// The work of a batch.
     pub fn of(batch: &BatchRef<'_>) -> Work {
         let mut work = Work::default();
         for instr in batch.instrs.iter().filter(|instr| !instr.opcode.is_system()) {
             let views = instr.operands().iter().filter_map(|operand| operand.as_view());
             let elements = views.map(|view| batch.views[view as usize].len).max().unwrap_or(0);
-            work.operations += 1;
-            work.elements = work.elements.saturating_add(elements as u64);
+            work.add(elements as u64);
         }
         work
     }
@@ -56,8 +69,12 @@ pub enum Planning {
 }
 
 /// Names and values of [`Planning`], for configurations.
-pub const PLANNING: [(&str, Planning); 3] =
-    [("auto", Planning::Auto), ("linear", Planning::Always(Level::Linear)), ("full", Planning::Always(Level::Full))];
+pub const PLANNING: [(&str, Planning); 4] = [
+    ("auto", Planning::Auto),
+    ("direct", Planning::Always(Level::Direct)),
+    ("linear", Planning::Always(Level::Linear)),
+    ("full", Planning::Always(Level::Full)),
+];
 
 /// The value with this name.
 pub fn by_name(name: &str) -> Option<Planning> {
@@ -72,7 +89,11 @@ impl Planning {
             Planning::Auto if seen >= HOT => Level::Full,
             Planning::Auto => {
                 let weight = work.elements.saturating_mul(1 << (HOTTER * seen));
-                if weight >= work.operations.saturating_mul(ELEMENTS) { Level::Full } else { Level::Linear }
+                match work.operations.saturating_mul(ELEMENTS) {
+                    enough if weight >= enough => Level::Full,
+                    _ if seen == 0 && work.largest <= LITTLE => Level::Direct,
+                    _ => Level::Linear,
+                }
             }
         }
     }
@@ -83,8 +104,9 @@ impl Planning {
     /// structure came before, by the header and as the component knows, the larger number counts.
     pub fn level_of(self, header: &BatchHeader, work: Work, seen: u32) -> Level {
         match (self, header.level) {
-            (Planning::Auto, 1) => Level::Linear,
-            (Planning::Auto, 2..) => Level::Full,
+            (Planning::Auto, 1) => Level::Direct,
+            (Planning::Auto, 2) => Level::Linear,
+            (Planning::Auto, 3..) => Level::Full,
             _ => self.level(work, seen.max(header.seen)),
         }
     }
@@ -94,14 +116,16 @@ impl Level {
     /// The number that asks for the level in the header of a batch.
     pub fn code(self) -> u32 {
         match self {
-            Level::Linear => 1,
-            Level::Full => 2,
+            Level::Direct => 1,
+            Level::Linear => 2,
+            Level::Full => 3,
         }
     }
 
     /// The level's name.
     pub fn name(self) -> &'static str {
         match self {
+            Level::Direct => "direct",
             Level::Linear => "linear",
             Level::Full => "full",
         }
@@ -112,21 +136,43 @@ impl Level {
 mod tests {
     use super::*;
 
+    fn level(elements: u64, seen: u32) -> Level {
+        Planning::Auto.level(Work { operations: 10, elements: 10 * elements, largest: elements }, seen)
+    }
+
     #[test]
     fn levels_rise_with_work_and_with_repetition() {
-        let level = |elements: u64, seen| Planning::Auto.level(Work { operations: 10, elements: 10 * elements }, seen);
-        assert_eq!(level(100, 0), Level::Linear);
+        assert_eq!(
+            (level(100, 0), level(LITTLE, 0), level(LITTLE + 1, 0)),
+            (Level::Direct, Level::Direct, Level::Linear)
+        );
         assert_eq!(level(1 << 20, 0), Level::Full);
-        assert_eq!((level(5000, 0), level(5000, 1)), (Level::Linear, Level::Full));
-        assert_eq!((level(1, 2), level(1, 3), level(1, u32::MAX)), (Level::Linear, Level::Full, Level::Full));
-        assert_eq!(Planning::Always(Level::Linear).level(Work { operations: 1, elements: 1 << 40 }, 9), Level::Linear);
+        assert_eq!((level(5000, 0), level(5000, 1)), (Level::Direct, Level::Full));
+        assert_eq!([0, 1, 2, 3, u32::MAX].map(|seen| level(1, seen).code()), [1, 2, 2, 3, 3]);
+        let huge = Work { operations: 1, elements: 1 << 40, largest: 1 << 40 };
+        assert_eq!(Planning::Always(Level::Linear).level(huge, 9), Level::Linear);
         assert_eq!(Planning::Auto.level(Work::default(), 0), Level::Full);
-        let small = Work { operations: 10, elements: 10 };
+    }
+
+    #[test]
+    fn one_large_operation_among_many_is_planned() {
+        let mut work = Work::default();
+        (0..100).for_each(|_| work.add(1));
+        assert_eq!(Planning::Auto.level(work, 0), Level::Direct);
+        work.add(LITTLE + 1);
+        assert_eq!(Planning::Auto.level(work, 0), Level::Linear);
+    }
+
+    #[test]
+    fn headers_ask_for_levels() {
+        let small = Work { operations: 10, elements: 10, largest: 1 };
         let level = |planning: Planning, level, seen| {
             planning.level_of(&BatchHeader { level, seen, ..BatchHeader::default() }, small, 0)
         };
-        assert_eq!((level(Planning::Auto, 0, 0), level(Planning::Auto, 0, 3)), (Level::Linear, Level::Full));
-        assert_eq!((level(Planning::Auto, 1, 9), level(Planning::Auto, 2, 0)), (Level::Linear, Level::Full));
-        assert_eq!(level(Planning::Always(Level::Linear), 2, 9), Level::Linear);
+        assert_eq!((level(Planning::Auto, 0, 0), level(Planning::Auto, 0, 3)), (Level::Direct, Level::Full));
+        for wanted in [Level::Direct, Level::Linear, Level::Full] {
+            assert_eq!(level(Planning::Auto, wanted.code(), 9), wanted);
+            assert_eq!(level(Planning::Always(Level::Linear), wanted.code(), 9), Level::Linear);
+        }
     }
 }

@@ -168,6 +168,12 @@ impl Stack {
         found.then(|| SharedTop { handle: self.links.handle() })
     }
 
+    /// As [`Stack::shared_calls`], for `evaluate` alone, which comes from any thread.
+    pub fn evaluating_calls(&mut self) -> Option<SharedTop> {
+        let found = self.top.capabilities().flags & capability::EVALUATES != 0;
+        found.then(|| SharedTop { handle: self.links.handle() })
+    }
+
     /// Asks a question or gives a command; see [`crate::Component::message`].
     pub fn message(&mut self, text: &str) -> Result<String> {
         self.top.message(text)

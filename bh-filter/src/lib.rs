@@ -6,6 +6,7 @@ mod memory;
 pub mod passes;
 
 use bh_bytecode::constant_class::ConstantClass;
+use bh_bytecode::planning::Level;
 use bh_bytecode::{Batch, BatchRef, Key, Opcode, StructureKey};
 use bh_core::abi::{kind, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
@@ -38,6 +39,8 @@ pub struct Filter {
     scratch: Batch,
     hits: Counter,
     misses: Counter,
+    /// Batches that were left as they are.
+    direct: Counter,
 }
 
 bh_core::export_component!(Filter);
@@ -75,6 +78,7 @@ impl Component for Filter {
             scratch: Batch::default(),
             hits: host.counter("filter.hits"),
             misses: host.counter("filter.misses"),
+            direct: host.counter("filter.left_direct"),
             host,
         })
     }
@@ -89,6 +93,10 @@ impl Component for Filter {
             return self.child.execute(batch, blocks, report);
         }
         let begin = self.host.trace_clock();
+        if self.silent && batch.header.level == Level::Direct.code() {
+            self.direct.add(1);
+            return self.child.execute(batch, blocks, report);
+        }
         self.classes.clear();
         self.classes.extend(batch.constants.iter().map(|constant| ConstantClass::of(constant).code()));
         let key = Key::new(batch.signed(&mut self.structure), &self.classes);

@@ -8,6 +8,7 @@ use crate::fuse::Partitioner;
 use crate::options::Options;
 use crate::persist;
 use bh_bytecode::BatchRef;
+use bh_bytecode::planning::{Level, Planning};
 use bh_core::abi::{kind, log_level, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,9 @@ struct Counters {
     hits: Counter,
     misses: Counter,
     assignment_hits: Counter,
-    /// Plans made at the lower level, and at the highest.
+    /// Batches that were left as they are.
+    direct: Counter,
+    /// Plans made in order, and in full.
     levels: [Counter; 2],
     /// Bytes that would be moved without fusion, and with it.
     moved: [Counter; 2],
@@ -89,6 +92,7 @@ impl Component for Fuser {
                 hits: host.counter("fuser.cache_hits"),
                 misses: host.counter("fuser.cache_misses"),
                 assignment_hits: host.counter("fuser.assignment_hits"),
+                direct: host.counter("fuser.left_direct"),
                 levels: ["fuser.planned_linear", "fuser.planned_full"].map(|name| host.counter(name)),
                 moved: ["fuser.unfused_bytes", "fuser.fused_bytes"].map(|name| host.counter(name)),
             },
@@ -109,6 +113,12 @@ impl Component for Fuser {
             self.adapt();
         }
         let begin = self.host.trace_clock();
+        if self.leaves(batch) {
+            self.counters.direct.add(1);
+            let mut batch = *batch;
+            batch.header.level = Level::Direct.code();
+            return self.child.execute(&batch, &[], report);
+        }
         if self.cache.look_up(batch, self.options.planning) {
             self.counters.hits.add(1);
             self.host.trace("fuse", begin, "remembered");
@@ -120,7 +130,7 @@ impl Component for Fuser {
             entry.partition.moved = moved;
             self.counters.assignment_hits.add(u64::from(hit));
             if !hit {
-                self.counters.levels[entry.level as usize].add(1);
+                self.counters.levels[usize::from(entry.level == Level::Full)].add(1);
             }
             self.host.trace("fuse", begin, if hit { "assignment remembered" } else { entry.level.name() });
             self.draw(batch, &entry.partition);
@@ -158,6 +168,16 @@ impl Component for Fuser {
 }
 
 impl Fuser {
+    /// Is a batch to run operation by operation, so that a partition would only cost time?
+    fn leaves(&self, batch: &BatchRef<'_>) -> bool {
+        let options = &self.options;
+        let direct = match options.planning {
+            Planning::Always(level) => level == Level::Direct,
+            Planning::Auto => batch.header.level == Level::Direct.code(),
+        };
+        direct && options.is_searched() && options.kernels_are_cheap
+    }
+
     /// Learns what the components below can do, and reads the partitions that fit it from disk.
     fn adapt(&mut self) {
         self.adapted = true;

@@ -170,8 +170,9 @@ impl Facts {
 
     /// What the batch does.
     pub fn work(&self) -> Work {
-        let elements = self.ops.iter().fold(0u64, |sum, op| sum.saturating_add(op.elements as u64));
-        Work { operations: self.work as u64, elements }
+        let mut work = Work::default();
+        self.ops.iter().filter(|op| op.class != Class::System).for_each(|op| work.add(op.elements as u64));
+        work
     }
 
     /// The accesses of an instruction.

@@ -55,7 +55,8 @@ impl Partitioner {
         relations_key(batch, &self.facts, options, &self.dependencies, &mut key);
         let (times, found) = assignments.get(&key);
         let seen = seen.max(times);
-        let wanted = options.planning.level_of(&batch.header, work, seen);
+        // Who asks for a partition gets one.
+        let wanted = options.planning.level_of(&batch.header, work, seen).max(Level::Linear);
         let found = found.filter(|(level, _)| *level >= wanted);
         // Relations do not tell whether all that a kernel writes leaves little enough for its renames.
         let remembered = found.and_then(|(level, labels)| {

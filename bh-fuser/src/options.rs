@@ -60,11 +60,16 @@ pub struct Options {
     pub steps: u64,
     /// How much planning batches get.
     pub planning: Planning,
+    /// Do kernels start so quickly that small operations may be one each?
+    pub kernels_are_cheap: bool,
     /// What starting a kernel costs, in bytes of memory traffic.
     pub kernel_bytes: i64,
     /// Threads for `optimal`.
     pub threads: usize,
 }
+
+/// A kernel that starts within this time may be a single operation.
+const CHEAP_SECONDS: f64 = 2e-6;
 
 impl Default for Options {
     fn default() -> Options {
@@ -77,6 +82,7 @@ impl Default for Options {
             max_block: 512,
             steps: 100_000,
             planning: Planning::Auto,
+            kernels_are_cheap: false,
             kernel_bytes: 16 << 10,
             threads: 2,
         }
@@ -122,8 +128,14 @@ impl Options {
     pub fn adapt(&mut self, capabilities: &Capabilities) {
         self.renames &= capabilities.flags & capability::RENAMES != 0;
         if capabilities.bandwidth > 0.0 && capabilities.launch_seconds > 0.0 {
+            self.kernels_are_cheap = capabilities.launch_seconds <= CHEAP_SECONDS;
             self.kernel_bytes = (capabilities.bandwidth * capabilities.launch_seconds).min(1e12) as i64;
         }
+    }
+
+    /// Is the partition looked for, so that the level of planning decides how?
+    pub fn is_searched(&self) -> bool {
+        self.algorithm == Algorithm::Greedy && self.legality == Legality::Full
     }
 
     /// All that decides how a batch is partitioned, as words for cache keys.

@@ -8,7 +8,7 @@ use bh_bytecode::{Block, Rename, ViewRec};
 use bh_core::private;
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"bhfuse 4";
+const MAGIC: &[u8; 8] = b"bhfuse 5";
 
 /// The file of these options in a directory.
 pub fn file_name(directory: &Path, options: [u64; 4]) -> PathBuf {
@@ -56,6 +56,7 @@ fn write_entry(bytes: &mut Vec<u8>, key: &[u64], entry: &Entry) {
     put_all(bytes, key.iter().copied());
     put(bytes, entry.work.operations);
     put(bytes, entry.work.elements);
+    put(bytes, entry.work.largest);
     for table in [&partition.block_instrs, &partition.contracted, &partition.rename_views] {
         put_all(bytes, table.iter().map(|&word| word as u64));
     }
@@ -117,7 +118,7 @@ fn read_entries(content: &[u8]) -> Option<Vec<(Vec<u64>, Entry)>> {
 
 fn read_entry(reader: &mut Reader<'_>) -> Option<(Vec<u64>, Entry)> {
     let key = reader.words()?;
-    let work = Work { operations: reader.word()?, elements: reader.word()? };
+    let work = Work { operations: reader.word()?, elements: reader.word()?, largest: reader.word()? };
     let mut partition = Partition {
         block_instrs: reader.numbers()?,
         contracted: reader.numbers()?,

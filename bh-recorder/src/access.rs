@@ -48,6 +48,11 @@ impl Recorder {
         stride: Option<&[i64]>,
         patience: &mut Patience<'_>,
     ) -> Result<()> {
+        if let Some(value) = self.value_of(array)? {
+            // SAFETY: promised by the caller; there is one element.
+            unsafe { std::ptr::copy_nonoverlapping(value.bytes().as_ptr(), data, value.dtype().size()) };
+            return Ok(());
+        }
         let held = self.hold(array, access::READ)?;
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
         let stride = &*stride;
@@ -101,6 +106,9 @@ impl Recorder {
 
     /// The one element of an array of one element. Waits for the result.
     pub fn read_scalar(&self, array: ArrayId) -> Result<Constant> {
+        if let Some(value) = self.value_of(array)? {
+            return Ok(value);
+        }
         let info = self.info(array)?;
         if info.view.len() != 1 {
             let text = format!("read: the array has shape {:?}, not one element", info.view.shape());
@@ -109,7 +117,20 @@ impl Recorder {
         let mut bytes = [0u8; 16];
         // SAFETY: an element has at most 16 bytes.
         unsafe { self.read(array, bytes.as_mut_ptr(), None)? };
-        Ok(Constant::from_bytes(info.dtype, &bytes))
+        let value = Constant::from_bytes(info.dtype, &bytes);
+        let mut state = self.state();
+        if let Ok(handle) = state.find(array) {
+            state.note_value(handle, value);
+        }
+        Ok(value)
+    }
+
+    /// The value of an array of one element, if it is known without a batch.
+    #[inline]
+    fn value_of(&self, array: ArrayId) -> Result<Option<Constant>> {
+        let state = self.state();
+        let handle = state.find(array)?;
+        Ok(state.known_value(handle))
     }
 
     /// Gives direct access to the array's memory until [`Recorder::unmap`]: the address of element (0, …, 0). Operations
@@ -181,10 +202,15 @@ impl Recorder {
         let (place, small) = (entry.base, entry.view.clone());
         let view = small.view();
         let reads = mode == access::READ;
+        state.settle(place);
         let entry = state.bases.at(place);
         if entry.mapped_for_writing || (!reads && entry.maps > 0) {
             return Err(Error::new(status::ARGUMENT, "the array is mapped; unmap it first"));
         }
+        if !reads {
+            state.forget_value(place);
+        }
+        let entry = state.bases.at(place);
         // A reader waits for the last writer, a writer for every user.
         let needed = if reads { entry.written } else { entry.epoch };
         // What gets memory now may have that of arrays that are given up, unless that would mean to wait.

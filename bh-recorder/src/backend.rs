@@ -41,6 +41,11 @@ pub trait Backend: Data + Send {
         None
     }
 
+    /// What computes operations on scalars at once, from any thread, if the stack has that.
+    fn evaluator(&mut self) -> Option<Arc<dyn SharedCalls>> {
+        None
+    }
+
     /// Announces an extension method; returns whether some component runs it.
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool>;
 
@@ -176,6 +181,10 @@ impl Backend for Stack {
 
     fn shared_data(&mut self) -> Option<Arc<dyn SharedData>> {
         Some(Arc::new(Concurrent(self.shared_calls()?)))
+    }
+
+    fn evaluator(&mut self) -> Option<Arc<dyn SharedCalls>> {
+        Some(Arc::new(self.evaluating_calls()?))
     }
 
     fn data_between(&mut self, between: Box<dyn Fn() + Send + Sync>) -> Option<Arc<dyn SharedData>> {

@@ -53,6 +53,7 @@ mod patience;
 mod period;
 mod process;
 mod record;
+mod scalars;
 mod slab;
 mod slots;
 mod small_view;
@@ -253,10 +254,10 @@ impl Recorder {
             return Err(Error::new(status::ARGUMENT, "the context is started already"));
         }
         let executor = Executor::start(make, options.checks, options.dump.clone())?;
-        let ids = executor.with_backend(|backend| Ok(backend.base_ids()))?;
+        let (ids, evaluator) = executor.with_backend(|backend| Ok((backend.base_ids(), backend.evaluator())))?;
         state.reset();
         state.builder.period.set_longest(options.max_instructions);
-        state.running = Some(Running { executor: Arc::new(executor), ids, options });
+        state.running = Some(Running { executor: Arc::new(executor), ids, evaluator, options });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
         process::announce_exit();

@@ -138,6 +138,13 @@ impl State {
             Kind::Elementwise => {
                 check_param(operation.opcode, operation.param, 0)?;
                 self.check_broadcast(operation, out, sources)?;
+                if self.takes_value(out)
+                    && let Some(value) = self.evaluate(operation, self.dtype(out), sources)
+                {
+                    self.set_value(out, value);
+                    self.recorded += 1;
+                    return Ok(Followup::Nothing);
+                }
                 self.append(operation, out, sources, None)
             }
             Kind::Reduction | Kind::Accumulate => {
@@ -180,7 +187,13 @@ impl State {
             return Err(type_error(opcode, dtype, types));
         }
         let (shape, len) = self.result_shape(operation, sources)?;
+        let value = if len == 1 { self.evaluate(operation, dtype, sources) } else { None };
         let out = self.new_contiguous(dtype, shape.extents(), len)?;
+        if let Some(value) = value {
+            self.set_value(out, value);
+            self.recorded += 1;
+            return Ok((out, Followup::Nothing));
+        }
         match self.record_typed(operation, out, sources) {
             Ok(followup) => Ok((out, followup)),
             Err(error) => {
@@ -406,6 +419,10 @@ impl State {
                     followup = followup.max(self.followup(handle));
                     structure = mix(structure, self.handles.at(handle).view.hash);
                     let target = index_box.map_or(out, |(owner, _)| owner);
+                    if let (Kind::Elementwise, Some(value)) = (kind, self.known_value(handle)) {
+                        operands[position + 1] = self.builder.push_constant(value);
+                        continue;
+                    }
                     let own_box = folds || matches!(index_box, Some((_, true)) if position == 0);
                     let shape = self.handles.at(target).view.shape();
                     if own_box || self.handles.at(handle).view.shape() == shape {

@@ -1,7 +1,7 @@
 //! Small numbers for bases that live on between batches, and how often batches of a structure came.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 /// Hands out the smallest free number, so that which ones are in use decides what comes next, and not their history.
 #[derive(Default)]
@@ -29,28 +29,30 @@ impl Slots {
     }
 }
 
-/// Structures that are remembered.
-const REMEMBERED: usize = 4096;
+/// The most structures that are remembered.
+const REMEMBERED: usize = 1 << 16;
 
-/// Counts batches by their signatures, as far as they are remembered: of two that fall on one place, the later one is.
+/// Counts batches by their signatures. If there are too many, those that never came again are forgotten.
 #[derive(Default)]
 pub(super) struct Seen {
-    places: Vec<([u64; 2], u32)>,
+    times: HashMap<[u64; 2], u32>,
 }
 
 impl Seen {
     /// How often a signature came before.
     pub(super) fn count(&mut self, signature: [u64; 2]) -> u32 {
-        if self.places.is_empty() {
-            self.places.resize(REMEMBERED, ([0; 2], 0));
+        if let Some(times) = self.times.get_mut(&signature) {
+            *times = times.saturating_add(1);
+            return *times;
         }
-        let place = &mut self.places[signature[0] as usize % REMEMBERED];
-        if place.0 != signature {
-            *place = (signature, 0);
+        if self.times.len() >= REMEMBERED {
+            self.times.retain(|_, times| *times > 0);
+            if self.times.len() > REMEMBERED / 2 {
+                self.times.clear();
+            }
         }
-        let before = place.1;
-        place.1 = before.saturating_add(1);
-        before
+        self.times.insert(signature, 0);
+        0
     }
 }
 
@@ -73,5 +75,17 @@ mod tests {
         let mut seen = Seen::default();
         assert_eq!([seen.count([1, 2]), seen.count([1, 2]), seen.count([2, 2]), seen.count([1, 2])], [0, 1, 0, 2]);
         assert_eq!(seen.count([1, 3]), 0);
+    }
+
+    #[test]
+    fn what_came_again_is_remembered_longest() {
+        let mut seen = Seen::default();
+        let again = 10_000;
+        let mut round = |seen: &mut Seen| (0..again).map(|at| seen.count([at, 1])).collect::<Vec<u32>>();
+        assert!(round(&mut seen).iter().all(|&times| times == 0));
+        assert!(round(&mut seen).iter().all(|&times| times == 1));
+        (0..REMEMBERED as u64).for_each(|at| assert_eq!(seen.count([at, 2]), 0));
+        assert!(round(&mut seen).iter().all(|&times| times == 2));
+        assert!(seen.times.len() <= REMEMBERED);
     }
 }

@@ -3,11 +3,13 @@
 use super::builder::Builder;
 use super::executor::{Executor, Job, Runner};
 use super::order::Layout;
+use super::scalars::{Evaluator, Scalar};
 use super::slab::{INDEX_BITS, Slab};
 use super::slots::{Seen, Slots};
 use super::small_view::SmallView;
 use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
 use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
+use bh_bytecode::planning::{Planning, Work};
 use bh_bytecode::{Base, Batch, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -48,6 +50,8 @@ pub(super) struct BaseEntry {
     pub(super) mapped_for_writing: bool,
     /// The order in which folds take its elements.
     pub(super) layout: Layout,
+    /// The value of its only element, if it is known.
+    pub(super) scalar: Option<Scalar>,
 }
 
 /// Everything behind a context's lock.
@@ -58,6 +62,8 @@ pub(super) struct State {
     pub(super) running: Option<Running>,
     pub(super) extensions: Vec<String>,
     pub(super) recorded: u64,
+    /// Known values that no batch writes yet.
+    pub(super) unwritten: u64,
     /// An emptied batch for reuse.
     spare: Batch,
     /// Memory of a list of handles to be freed, empty.
@@ -72,6 +78,8 @@ pub(super) struct State {
 pub(super) struct Running {
     pub(super) executor: Arc<Executor>,
     pub(super) ids: Arc<AtomicU64>,
+    /// Computes operations on known scalars. Not to be used once the executor has ended.
+    pub(super) evaluator: Option<Evaluator>,
     pub(super) options: Options,
 }
 
@@ -117,6 +125,7 @@ impl State {
             running: None,
             extensions: Vec::new(),
             recorded: 0,
+            unwritten: 0,
             spare: Batch::default(),
             freed: Vec::new(),
             slots: Slots::default(),
@@ -196,6 +205,7 @@ impl State {
             maps: 0,
             mapped_for_writing: false,
             layout: Layout::default(),
+            scalar: None,
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;
         let handle = self.new_handle(base, view);
@@ -230,7 +240,11 @@ impl State {
             entry.references = 1;
             self.builder.unmaps.push((entry.base, std::mem::take(&mut entry.maps)));
         }
-        if entry.references == 1 && entry.known {
+        let (last, known) = (entry.references == 1, entry.known);
+        if last {
+            self.forget_value(base);
+        }
+        if last && known {
             self.push_discard(handle);
         }
         self.handles.remove(handle);
@@ -282,7 +296,7 @@ impl State {
 
     /// The index of a base in the batch.
     #[inline]
-    fn enter_base(&mut self, base: u32) -> u32 {
+    pub(super) fn enter_base(&mut self, base: u32) -> u32 {
         let epoch = self.builder.epoch;
         let entry = self.bases.at_mut(base);
         if entry.epoch != epoch {
@@ -300,6 +314,9 @@ impl State {
     /// The index of a handle's view in the batch.
     #[inline]
     pub(super) fn intern(&mut self, handle: u32) -> u32 {
+        if self.unwritten > 0 {
+            self.settle(self.handles.at(handle).base);
+        }
         let entry = self.handles.at(handle);
         if entry.interned_epoch == self.builder.epoch {
             return entry.interned;
@@ -313,7 +330,9 @@ impl State {
 
     /// The index in the batch of another view on a handle's base.
     pub(super) fn intern_other(&mut self, handle: u32, view: &SmallView) -> u32 {
-        let base = self.enter_base(self.handles.at(handle).base);
+        let base = self.handles.at(handle).base;
+        self.settle(base);
+        let base = self.enter_base(base);
         self.builder.intern_view(base, view)
     }
 
@@ -321,6 +340,7 @@ impl State {
     #[inline]
     pub(super) fn mark_written(&mut self, handle: u32, layout: Layout) {
         let base = self.handles.at(handle).base;
+        self.forget_value(base);
         let entry = self.bases.at_mut(base);
         entry.layout = layout;
         entry.written = self.builder.epoch;
@@ -362,7 +382,11 @@ impl State {
             self.builder.close();
             self.give_slots();
             self.builder.batch.sign();
-            self.builder.batch.header.seen = self.seen.count(self.builder.batch.header.signature);
+            let header = &mut self.builder.batch.header;
+            header.seen = self.seen.count(header.signature);
+            let does = Work::of(&self.builder.batch.as_ref());
+            let header = &mut self.builder.batch.header;
+            header.level = Planning::Auto.level(does, header.seen).code();
             let batch = self.builder.take(std::mem::take(&mut self.spare));
             self.spare = executor.hand_over(Job { batch, epoch, exported, unmaps, work });
             // A small batch is run by the caller, as that is quicker than waking the executor.
@@ -426,7 +450,7 @@ impl State {
         self.bases.clear();
         self.builder = Builder::new();
         self.extensions.clear();
-        self.recorded = 0;
+        (self.recorded, self.unwritten) = (0, 0);
         (self.slots, self.seen) = (Slots::default(), Seen::default());
         self.ended = None;
     }

@@ -1,5 +1,4 @@
-//! Plans of batches that come again: a batch whose tables are equal, but for base identities and the values of
-//! constants, is run without looking at its instructions.
+//! Plans of batches that come again: a batch of a known structure and partition is run without looking at its instructions.
 //!
 //! Constants that are equal when a batch first comes are planned as one. If a later one tells some of them apart, it gets
 //! plans of its own, which rely only on what is equal in both: whatever the values, there is soon a plan that fits.
@@ -8,7 +7,7 @@ use crate::overlap::Group;
 use crate::plan::BlockPlan;
 use crate::sweep::SweepPlans;
 use bh_bytecode::cache::{Cache, Key};
-use bh_bytecode::{BatchRef, Constant, Instr, Operand};
+use bh_bytecode::{BatchRef, Constant, Instr, Operand, StructureKey};
 use std::collections::HashMap;
 
 /// Bytes that the plans of a block and of an instruction take, about: programs before and in sweeps.
@@ -38,6 +37,8 @@ pub(crate) struct Plans {
 /// The plans of recent batches, for so many bytes of them.
 pub(crate) struct PlanCache {
     cache: Cache<Vec<Variant>>,
+    structure: StructureKey,
+    /// The partition in words.
     words: Vec<u64>,
     /// The plans of the last batch, if they are too large for the cache.
     large: Vec<Variant>,
@@ -46,13 +47,18 @@ pub(crate) struct PlanCache {
 impl PlanCache {
     /// A cache for plans of so many bytes, about.
     pub(crate) fn new(most_bytes: usize) -> PlanCache {
-        PlanCache { cache: Cache::new(most_bytes), words: Vec::new(), large: Vec::new() }
+        PlanCache {
+            cache: Cache::new(most_bytes),
+            structure: StructureKey::default(),
+            words: Vec::new(),
+            large: Vec::new(),
+        }
     }
 
     /// The plans of a batch, and the instructions to plan and run it with. Returns whether plans for it were known.
     pub(crate) fn plans(&mut self, batch: &BatchRef<'_>) -> (&mut Plans, &[Instr], bool) {
-        write_key(batch, &mut self.words);
-        let key = Key::of_words(&self.words);
+        write_partition(batch, &mut self.words);
+        let key = Key::new(batch.signed(&mut self.structure), &self.words);
         let holds = |&(a, b): &(u32, u32)| batch.constants[a as usize] == batch.constants[b as usize];
         let fits = |&(_, variant): &(usize, &Variant)| variant.same.iter().all(holds);
         let known = self.cache.get(&key);
@@ -62,6 +68,8 @@ impl PlanCache {
         if let Some(at) = found {
             // The borrow of the first look cannot be handed out where another one may follow.
             let variant = &mut self.cache.get(&key).map_or(&mut self.large, |variants| variants)[at];
+            // Operations of other lines of the program are the same otherwise.
+            variant.instrs.iter_mut().zip(batch.instrs).for_each(|(kept, now)| kept.origin = now.origin);
             return (&mut variant.plans, &variant.instrs, true);
         }
         let still = variants.iter().map(|variant| variant.same.iter().copied().filter(holds).collect::<Vec<_>>());
@@ -114,37 +122,19 @@ fn with_first_constants(batch: &BatchRef<'_>, same: &[(u32, u32)]) -> Vec<Instr>
     instrs
 }
 
-/// Writes down what tells batches apart: their tables, but for the identity of bases and the values of constants.
-fn write_key(batch: &BatchRef<'_>, words: &mut Vec<u64>) {
+/// Writes down the partition of a batch, which is no part of its structure.
+fn write_partition(batch: &BatchRef<'_>, words: &mut Vec<u64>) {
     words.clear();
-    add_table(words, batch.instrs);
-    add_table(words, batch.views);
-    add_table(words, batch.dims);
-    add_table(words, batch.blocks);
-    add_table(words, batch.block_instrs);
-    add_table(words, batch.contracted);
-    add_table(words, batch.renames);
-    add_table(words, batch.rename_views);
-    words.push(batch.bases.len() as u64);
-    for base in batch.bases {
-        words.extend([base.len as u64, u64::from(base.dtype) | u64::from(base.flags) << 32]);
-    }
-    words.push(batch.constants.len() as u64);
-    for constants in batch.constants.chunks(8) {
-        words.push(constants.iter().fold(0, |word, constant| word << 8 | u64::from(constant.dtype)));
-    }
-}
-
-/// Appends the number of records of a table, and their bytes. All records are `repr(C)` without padding.
-fn add_table<T: Copy>(words: &mut Vec<u64>, table: &[T]) {
-    words.push(table.len() as u64);
-    // SAFETY: the records of batches have explicit padding fields, so every byte is initialised.
-    let bytes = unsafe { std::slice::from_raw_parts(table.as_ptr().cast::<u8>(), size_of_val(table)) };
-    let (whole, rest) = bytes.as_chunks::<8>();
-    words.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));
-    if !rest.is_empty() {
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        words.push(u64::from_ne_bytes(last));
+    words.extend([batch.blocks.len() as u64, batch.renames.len() as u64]);
+    for block in batch.blocks {
+        words.push(u64::from(block.instr_count) | u64::from(block.contracted_count) << 32);
+        words.push(u64::from(block.rename_count));
+        let members = batch.block_instrs(block).iter().chain(batch.contracted(block));
+        words.extend(members.map(|&member| u64::from(member)));
+        for rename in batch.renames(block) {
+            words.push(u64::from(rename.base) | u64::from(rename.uncovered_count) << 32);
+            words.push(u64::from(rename.alias) | u64::from(rename.alias_view) << 32);
+            words.extend(batch.uncovered(rename).iter().map(|&view| u64::from(view)));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The component: it plans blocks and sweeps, has them run, retires them, and answers messages.
 
 mod machine;
+mod scalars;
 
 use crate::affinity::{Affinity, bind};
 use crate::cache::{PlanCache, Plans};
@@ -10,12 +11,15 @@ use crate::run::Workers;
 use crate::settings::{Jit, KEYS, Overlap, Planning, Settings};
 use crate::sweep::{self, SweepPlan};
 use crate::tier1::{self, Tier1};
+use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, capability, kind, status};
-use bh_core::component::enter_block;
+use bh_core::component::{SharedCalls, enter_block};
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
-use machine::{Machine, is_little};
+use machine::Machine;
+use scalars::Scalars;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The CPU engine.
 pub struct Engine {
@@ -70,12 +74,19 @@ impl Component for Engine {
 
     fn capabilities(&mut self) -> Capabilities {
         Capabilities {
-            flags: capability::RENAMES | capability::RETIRES_BLOCKS | capability::ACQUIRES_FIRST,
+            flags: capability::RENAMES
+                | capability::RETIRES_BLOCKS
+                | capability::ACQUIRES_FIRST
+                | capability::EVALUATES,
             parallelism: self.machine.workers.threads() as u32,
             bandwidth: 10e9,
             launch_seconds: 1e-6,
             ..Capabilities::default()
         }
+    }
+
+    fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
+        Some(Arc::new(Scalars(self.machine.primitives)))
     }
 
     fn bind(&mut self, registry: Registry) -> Result<()> {
@@ -152,7 +163,14 @@ impl Component for Engine {
             return self.execute(&whole.as_ref(), &[], report);
         }
         let registry = self.registry.ok_or_else(|| Error::new(status::INIT, "the CPU engine has no array registry"))?;
+        let level = self.level(batch);
+        if level == Level::Direct && (batch.header.level != 0 || self.settings.planning == Planning::Direct) {
+            return self.run_at_once(&registry, batch, blocks, report);
+        }
         let (plans, instrs, known) = self.cache.plans(batch);
+        if level == Level::Direct && !known {
+            return self.run_at_once(&registry, batch, blocks, report);
+        }
         let batch = &BatchRef { instrs, ..*batch };
         if known {
             self.plan_hits.add(1)
@@ -161,18 +179,12 @@ impl Component for Engine {
         }
         let count = batch.blocks.len();
         let always = self.settings.overlap == Overlap::On;
-        let at_once = match self.settings.planning {
-            Planning::Direct => true,
-            Planning::Full => false,
-            // What has come before will come again, and what must be planned for its first time is asked for.
-            Planning::Auto => !known && !always && self.settings.jit != Jit::On && is_little(batch),
-        };
         let whole = blocks.is_empty()
             || (blocks.len() == count && blocks.iter().enumerate().all(|(at, &block)| at as u32 == block));
         let all = if blocks.is_empty() { count } else { 0 };
         let Plans { blocks: plans, sweeps, groups } = plans;
         let mut rest: &[SweepPlan] = &[];
-        if let (Some(bytes), true) = (self.settings.sweep_bytes, whole && !at_once) {
+        if let (Some(bytes), true) = (self.settings.sweep_bytes, whole && level == Level::Full) {
             if sweeps.is_none() {
                 let machine = &mut self.machine;
                 *sweeps = Some(sweep::plan(batch, bytes, machine.primitives, &mut machine.tier1)?);
@@ -184,7 +196,7 @@ impl Component for Engine {
         }
         let overlaps = self.settings.overlap != Overlap::Off && self.machine.workers.threads() > 1;
         let mut together: &[Group] = &[];
-        if overlaps && whole && count > 1 && !at_once {
+        if overlaps && whole && count > 1 {
             if groups.is_none() && (known || always) {
                 *groups = find_groups(batch, plans, rest, &mut self.machine, self.margins, always);
             }
@@ -219,26 +231,93 @@ impl Component for Engine {
                 }
             }
             if block >= done || !whole {
-                let instrs = batch.block_instrs(&batch.blocks[block as usize]);
-                let ran = if at_once { self.machine.direct(&registry, batch, instrs) } else { Ok(false) };
-                if ran.map_err(|error| place(error, batch, block))? {
-                    self.at_once.add(1);
-                } else {
-                    let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
-                    let result = plan.and_then(|plan| self.machine.block(&registry, batch, plan));
-                    for (instr, error) in result.map_err(|error| place(error, batch, block))? {
-                        if !report.is_wanted() {
-                            return Err(place(error, batch, block));
-                        }
-                        report.fail(block, instr, &error);
-                    }
-                }
+                let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
+                run_planned(&mut self.machine, &registry, batch, block, plan, report)?;
             }
             self.kernels.add(1);
             registry.block_done(batch, block);
         }
         Ok(Ticket::DONE)
     }
+}
+
+impl Engine {
+    /// How much planning a batch gets: what it asks for, unless the settings force a level. What has to be planned for its
+    /// first time is asked for by other settings.
+    fn level(&self, batch: &BatchRef<'_>) -> Level {
+        let all = self.settings.overlap == Overlap::On || self.settings.jit == Jit::On;
+        match self.settings.planning {
+            Planning::Direct => Level::Direct,
+            Planning::Full => Level::Full,
+            Planning::Auto if all => Level::Full,
+            Planning::Auto => planning::Planning::Auto.level_of(&batch.header, Work::of(batch), batch.header.seen),
+        }
+    }
+
+    /// Runs blocks operation by operation, but for those that need a plan.
+    fn run_at_once(
+        &mut self,
+        registry: &Registry,
+        batch: &BatchRef<'_>,
+        blocks: &[u32],
+        report: &mut Report,
+    ) -> Result<Ticket> {
+        self.machine.begin_direct(batch);
+        let all = if blocks.is_empty() { batch.blocks.len() } else { 0 };
+        let mut result = Ok(());
+        for block in (0..all as u32).chain(blocks.iter().copied()) {
+            result = self.block_at_once(registry, batch, block, report);
+            if result.is_err() {
+                break;
+            }
+        }
+        self.machine.begin_direct(batch);
+        result.map(|()| Ticket::DONE)
+    }
+
+    fn block_at_once(
+        &mut self,
+        registry: &Registry,
+        batch: &BatchRef<'_>,
+        block: u32,
+        report: &mut Report,
+    ) -> Result<()> {
+        enter_block(block);
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let ran = self.machine.direct(registry, batch, instrs);
+        if ran.map_err(|error| place(error, batch, block))? {
+            self.at_once.add(1);
+        } else {
+            self.machine.begin_direct(batch);
+            let machine = &mut self.machine;
+            let plan = BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1);
+            let plan = plan.inspect(|plan| self.margins.add(plan.margins()));
+            run_planned(machine, registry, batch, block, plan.as_ref().map_err(Error::clone), report)?;
+        }
+        self.machine.drop_ended(batch, instrs);
+        self.kernels.add(1);
+        registry.block_done(batch, block);
+        Ok(())
+    }
+}
+
+/// Runs a planned block; instructions that fail alone go to the report.
+fn run_planned(
+    machine: &mut Machine,
+    registry: &Registry,
+    batch: &BatchRef<'_>,
+    block: u32,
+    plan: Result<&BlockPlan>,
+    report: &mut Report,
+) -> Result<()> {
+    let result = plan.and_then(|plan| machine.block(registry, batch, plan));
+    for (instr, error) in result.map_err(|error| place(error, batch, block))? {
+        if !report.is_wanted() {
+            return Err(place(error, batch, block));
+        }
+        report.fail(block, instr, &error);
+    }
+    Ok(())
 }
 
 /// The plan of a block, made if there is none.

@@ -3,7 +3,6 @@
 mod affinity;
 mod cache;
 mod engine;
-mod neutral;
 mod overlap;
 mod plan;
 mod primitives;

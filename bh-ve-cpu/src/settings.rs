@@ -46,7 +46,7 @@ pub(crate) enum Overlap {
 /// How much of a batch is planned before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Planning {
-    /// Everything, but nothing of little work that has not come before.
+    /// As much as the batch asks for.
     Auto,
     /// Nothing that can run without a plan.
     Direct,
@@ -165,9 +165,9 @@ impl Settings {
             Some(text) => return wrong("overlap", text, "auto, on or off"),
         };
         let planning = match host.config("planning").as_deref() {
-            Some("auto") => Planning::Auto,
+            None | Some("" | "auto") => Planning::Auto,
             Some("direct") => Planning::Direct,
-            None | Some("" | "full") => Planning::Full,
+            Some("full") => Planning::Full,
             Some(text) => return wrong("planning", text, "auto, direct or full"),
         };
         let jit = match host.config("jit").as_deref() {

@@ -63,7 +63,11 @@ fn number(line: &str, key: &str) -> u32 {
 fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
     let mut command = Command::new(prefix().join("bin/bh"));
     command.args(["run", "--profile", "--"]).arg(program).arg(arguments[0]).arg(iterations.to_string()).arg("f64");
-    command.args(&arguments[1..]).env("BH_CONFIG", prefix().join("share/bh/config.toml")).env_remove("BH_STACK");
+    command
+        .args(&arguments[1..])
+        .env("BH_FUSER_PLANNING", "full")
+        .env("BH_CONFIG", prefix().join("share/bh/config.toml"))
+        .env_remove("BH_STACK");
     let run = command.output().unwrap();
     assert!(run.status.success(), "{command:?}: {}", String::from_utf8_lossy(&run.stderr));
     let text = [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();

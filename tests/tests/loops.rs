@@ -1,6 +1,6 @@
 //! Loops of a program find their partitions again: long ones without reads, and ones over ever smaller views.
 
-use bh_bytecode::{Constant, DType, Opcode, View};
+use bh_bytecode::{Constant, DType, Kind, Opcode, View};
 use bh_recorder::{ArrayId, Input, Location, Options, Recorder};
 use bh_tests::stacks;
 use std::sync::Arc;
@@ -104,5 +104,129 @@ fn sums_keep_their_kernels_in_a_loop() {
     let (kernels, misses) = (counter(&recorder, "fuser.kernels"), counter(&recorder, "fuser.cache_misses"));
     assert!((50..53).contains(&kernels) && misses <= 4, "{kernels} kernels, {misses} misses");
     recorder.free(values).unwrap();
+    recorder.shutdown().unwrap();
+}
+
+/// Some values of a type.
+fn values(dtype: DType) -> Vec<Constant> {
+    let numbers = [0.0, 1.0, -1.0, 2.5, 3.0, 117.0, -0.0, 1e-300, f64::INFINITY, f64::NAN];
+    let all = numbers.map(|number| Constant::from_value(number).cast(dtype));
+    let mut kept: Vec<Constant> = Vec::new();
+    for value in all {
+        if !kept.iter().any(|known| known.bits == value.bits) {
+            kept.push(value);
+        }
+    }
+    kept
+}
+
+/// An array of one element of a base of two, whose value nobody knows before its batch has run.
+fn unknown(recorder: &Recorder, value: Constant) -> ArrayId {
+    let pair = recorder.full(value, &[2], Location::UNKNOWN).unwrap();
+    let one = recorder.derive(pair, |_| View::new(1, &[], &[])).unwrap();
+    recorder.free(pair).unwrap();
+    one
+}
+
+/// Compares an operation on scalars that are known with the same on scalars that are not, bit for bit.
+fn check_scalars(recorder: &Recorder, opcode: Opcode, param: u16, dtype: Option<DType>, inputs: &[Constant]) {
+    let results = [true, false].map(|known| {
+        let place = Location::UNKNOWN;
+        let array = |&value: &Constant| match known {
+            true => recorder.full(value, &[], place).unwrap(),
+            false => unknown(recorder, value),
+        };
+        let arrays: Vec<ArrayId> = inputs.iter().map(array).collect();
+        let inputs: Vec<Input> = arrays.iter().map(|&array| Input::Array(array)).collect();
+        let made = recorder.operate_new(opcode, param, dtype, &inputs, place).unwrap();
+        // Once more, in place of the first input.
+        let again = (dtype.is_none() && recorder.info(made).unwrap().dtype == recorder.info(arrays[0]).unwrap().dtype)
+            .then(|| recorder.operate(opcode, param, arrays[0], &inputs, place).unwrap());
+        let result = recorder.read_scalar(made).unwrap();
+        let second = again.map(|()| recorder.read_scalar(arrays[0]).unwrap());
+        arrays.into_iter().chain([made]).for_each(|array| recorder.free(array).unwrap());
+        (result, second)
+    });
+    assert_eq!(results[0], results[1], "{opcode} {param} of {inputs:?}");
+}
+
+#[test]
+fn known_scalars_are_computed_as_batches_compute_them() {
+    let recorder = recorder();
+    let mut compared = 0;
+    for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.kind() == Kind::Elementwise) {
+        for dtype in DType::ALL {
+            let types: Vec<DType> = match opcode {
+                Opcode::Where => vec![DType::Bool, dtype, dtype],
+                _ => vec![dtype; opcode.info().inputs as usize],
+            };
+            let outputs: Vec<Option<DType>> = match opcode {
+                Opcode::Copy => DType::ALL.iter().map(|&output| Some(output)).collect(),
+                _ => vec![None],
+            };
+            let legal = |output: &Option<DType>| {
+                let output = output.or_else(|| bh_recorder::result_type(opcode, &types));
+                output.is_some_and(|output| opcode.check_types(output, &types))
+            };
+            for output in outputs.into_iter().filter(legal) {
+                let (first, last) = (values(types[0]), values(types[types.len() - 1]));
+                for at in 0..first.len().max(last.len()) {
+                    let inputs: Vec<Constant> = (0..types.len())
+                        .map(
+                            |input| {
+                                if input == 0 { first[at % first.len()] } else { last[(at * 3 + input) % last.len()] }
+                            },
+                        )
+                        .collect();
+                    let params = if opcode == Opcode::Powi { 2..=5 } else { 0..=0 };
+                    params.for_each(|param| check_scalars(&recorder, opcode, param, output, &inputs));
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 3_000, "{compared}");
+    recorder.shutdown().unwrap();
+}
+
+#[test]
+fn known_scalars_need_no_batch_and_mix_with_arrays() {
+    let recorder = recorder();
+    let (place, number) = (Location::UNKNOWN, |value: f64| Input::Constant(Constant::from_value(value)));
+    let x = recorder.full(Constant::from_value(1.0), &[], place).unwrap();
+    recorder.sync().unwrap();
+    let before = recorder.statistics().batches;
+    for _ in 0..1000 {
+        recorder.operate(Opcode::Multiply, 0, x, &[Input::Array(x), number(1.5)], place).unwrap();
+        recorder.operate(Opcode::Subtract, 0, x, &[Input::Array(x), number(0.5)], place).unwrap();
+        assert_eq!(recorder.read_scalar(x).unwrap(), Constant::from_value(1.0));
+    }
+    assert_eq!((recorder.statistics().batches - before, recorder.statistics().pending), (0, 0));
+    // Used by arrays before and after it changes, reduced, written, and read again.
+    let a = recorder.full(Constant::from_value(2.0), &[3], place).unwrap();
+    recorder.operate(Opcode::Multiply, 0, a, &[Input::Array(a), Input::Array(x)], place).unwrap();
+    recorder.operate(Opcode::Add, 0, x, &[Input::Array(x), number(1.0)], place).unwrap();
+    recorder.operate(Opcode::Multiply, 0, a, &[Input::Array(a), Input::Array(x)], place).unwrap();
+    let total = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(a)], place).unwrap();
+    recorder.operate(Opcode::AddReduce, 1, x, &[Input::Array(a)], place).unwrap();
+    for array in [total, x] {
+        assert_eq!(recorder.read_scalar(array).unwrap(), Constant::from_value(12.0));
+    }
+    // What was read is known, until it is written.
+    let y = recorder.operate_new(Opcode::Add, 0, None, &[Input::Array(x), number(1.0)], place).unwrap();
+    assert_eq!(recorder.read_scalar(y).unwrap(), Constant::from_value(13.0));
+    let value = 7.0f64;
+    // SAFETY: there is one element.
+    unsafe { recorder.write(x, (&raw const value).cast(), None).unwrap() };
+    recorder.operate(Opcode::Add, 0, y, &[Input::Array(x), number(1.0)], place).unwrap();
+    assert_eq!(recorder.read_scalar(y).unwrap(), Constant::from_value(8.0));
+    // A value that nobody reads goes without a trace; one that is mapped is there.
+    let z = recorder.full(Constant::from_value(3.0), &[1, 1], place).unwrap();
+    let mapped = recorder.map(z, bh_core::abi::access::READ).unwrap().cast::<f64>();
+    // SAFETY: the map lasts until `unmap`.
+    assert_eq!(unsafe { mapped.read() }, 3.0);
+    recorder.unmap(z).unwrap();
+    let unused = recorder.full(Constant::from_value(4.0), &[], place).unwrap();
+    [a, x, y, z, total, unused].into_iter().for_each(|array| recorder.free(array).unwrap());
     recorder.shutdown().unwrap();
 }

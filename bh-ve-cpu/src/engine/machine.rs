@@ -18,8 +18,6 @@ use bh_fuser::lower::{BaseUse, BufferRef, Home, Special, Temporary};
 use bh_methods::Methods;
 use lent::Lent;
 
-pub(super) use direct::is_little;
-
 /// What runs kernels: threads, scratch and lent memory.
 pub(super) struct Machine {
     pub(super) primitives: Primitives,
@@ -32,8 +30,8 @@ pub(super) struct Machine {
     partials: Aligned,
     temporaries: Aligned,
     lent: Vec<Loan>,
-    /// Bases of a block that runs at once.
-    uses: Vec<BaseUse>,
+    /// What is lent while operations run at once.
+    held: direct::Held,
     fresh: Vec<Fresh>,
     /// One for each nest of a sweep, or program of a group.
     bindings: Vec<Binding>,
@@ -55,7 +53,7 @@ impl Machine {
             partials: Aligned::empty(),
             temporaries: Aligned::empty(),
             lent: Vec::new(),
-            uses: Vec::new(),
+            held: direct::Held::default(),
             fresh: Vec::new(),
             bindings: Vec::new(),
             gaps: Aligned::empty(),

@@ -1,15 +1,18 @@
-//! Small work at once: the elementwise operations of a block one by one, by the calling thread, straight from the batch's
-//! tables. Nothing is planned and nothing allocated, as what never comes again would not pay for either.
+//! Small work at once: the operations of a batch one by one, by the calling thread, straight from the batch's tables. Nothing
+//! is planned and nothing allocated, as what never comes again would not pay for either.
 //!
-//! An operation goes through the primitives that planned blocks are made of, so its bits are theirs. The order of a block's
-//! instructions makes renames needless, and contracted bases get memory for as long as the block runs.
+//! An operation goes through the primitives that planned blocks are made of, and a fold through their tree, so its bits are
+//! theirs. The order of a block's instructions makes renames needless, and contracted bases get memory until they are
+//! discarded. What is lent stays lent from one block to the next.
 
 use super::Machine;
-use crate::primitives::{PrimFn, Primitives};
+use crate::primitives::{LANES, PrimFn, Primitives};
 use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::{BatchRef, Instr, Kind, MAX_RANK, Opcode};
+use bh_bytecode::neutral::neutral;
+use bh_bytecode::planning::LITTLE;
+use bh_bytecode::{AxisOrder, BatchRef, Instr, Kind, MAX_RANK, Opcode};
 use bh_core::abi::{access, status};
-use bh_core::{Error, Registry, Result};
+use bh_core::{Error, Loan, Registry, Result};
 use bh_fuser::lower::BaseUse;
 use std::mem::MaybeUninit;
 
@@ -18,13 +21,6 @@ use std::mem::MaybeUninit;
 const BLOCK: usize = 256;
 /// Operands of an elementwise operation, its output among them.
 const OPERANDS: usize = 4;
-/// Operations on arrays of more elements are planned at once: about as many as are computed in the time of planning one.
-const LITTLE: i64 = 8 << 10;
-
-/// Is there no operation with much work in a batch?
-pub(in crate::engine) fn is_little(batch: &BatchRef<'_>) -> bool {
-    batch.views.iter().all(|view| view.len <= LITTLE)
-}
 
 /// Copies of blocks of operands.
 #[repr(align(64))]
@@ -38,8 +34,65 @@ struct Side {
     strides: [isize; MAX_RANK],
 }
 
+/// What the bases of a batch are lent for, and where they lie, while it runs operation by operation.
+#[derive(Default)]
+pub(super) struct Held {
+    bases: Vec<HeldBase>,
+    /// What a block does with its bases.
+    uses: Vec<BaseUse>,
+}
+
+/// A base that may be lent.
+#[derive(Default)]
+struct HeldBase {
+    loan: Option<Loan>,
+    writes: bool,
+}
+
+impl Held {
+    /// Gives everything back, and gets ready for a batch of so many bases.
+    fn reset(&mut self, bases: usize) {
+        self.bases.iter_mut().for_each(|base| base.loan = None);
+        self.bases.resize_with(bases.max(self.bases.len()), HeldBase::default);
+    }
+
+    /// Takes the memory of a base for what a block does with it.
+    fn acquire(&mut self, registry: &Registry, batch: &BatchRef<'_>, used: BaseUse) -> Result<()> {
+        let held = &mut self.bases[used.base as usize];
+        let writes = used.access & access::WRITE != 0;
+        if held.loan.is_none() || (writes && !held.writes) {
+            // What is lent for reading must not keep the base from changing.
+            held.loan = None;
+            held.loan = Some(registry.acquire(&batch.bases[used.base as usize], used.access)?);
+            held.writes = writes;
+        }
+        Ok(())
+    }
+
+    fn data(&self, base: u32) -> Option<*mut u8> {
+        self.bases.get(base as usize)?.loan.as_ref().map(|loan| loan.data().cast())
+    }
+}
+
 impl Machine {
-    /// Runs a block whose operations are all elementwise; false if it has others, and nothing has happened.
+    /// Begins to run a batch operation by operation, or ends it: what was lent is given back.
+    pub(in crate::engine) fn begin_direct(&mut self, batch: &BatchRef<'_>) {
+        self.held.reset(batch.bases.len());
+    }
+
+    /// Gives back what a block's data management drops.
+    pub(in crate::engine) fn drop_ended(&mut self, batch: &BatchRef<'_>, instrs: &[u32]) {
+        for &index in instrs {
+            let instr = &batch.instrs[index as usize];
+            if let (true, Some(view)) = (instr.opcode.is_system(), instr.operands().first().and_then(|it| it.as_view()))
+                && let Some(held) = self.held.bases.get_mut(batch.views[view as usize].base as usize)
+            {
+                held.loan = None;
+            }
+        }
+    }
+
+    /// Runs a block whose operations can all do without a plan; false if it has others, and nothing has happened.
     pub(in crate::engine) fn direct(
         &mut self,
         registry: &Registry,
@@ -50,25 +103,29 @@ impl Machine {
             let instrs = instrs.iter().map(|&index| (index, &batch.instrs[index as usize]));
             instrs.filter(|(_, instr)| !instr.opcode.is_system())
         };
-        if !work().all(|(_, instr)| instr.opcode.kind() == Kind::Elementwise) {
+        if !work().all(|(_, instr)| is_direct(batch, instr)) {
             return Ok(false);
         }
-        let mut uses = std::mem::take(&mut self.uses);
+        // All memory comes before anything changes, so that a block that lacks some can be run again.
+        let uses = &mut self.held.uses;
         uses.clear();
-        work().for_each(|(_, instr)| add_uses(batch, instr, &mut uses));
-        let mut result = self.lend(registry, batch, &uses, std::iter::empty());
-        for (index, instr) in work() {
-            if result.is_err() {
-                break;
-            }
-            let data = |base: u32| uses.iter().position(|used| used.base == base).map(|at| self.lent[at].data().cast());
-            // SAFETY: the registry lends the whole buffers of validated bases.
-            result =
-                unsafe { operate(self.primitives, batch, instr, data) }.map_err(|error| error.at_instr(batch, index));
+        work().for_each(|(_, instr)| add_uses(batch, instr, uses));
+        for at in 0..self.held.uses.len() {
+            let used = self.held.uses[at];
+            self.held.acquire(registry, batch, used)?;
         }
-        self.lent.clear();
-        self.uses = uses;
-        result.map(|()| true)
+        for (index, instr) in work() {
+            let held = &self.held;
+            // SAFETY: the registry lends the whole buffers of validated bases.
+            let result = unsafe {
+                match instr.opcode.kind() {
+                    Kind::Reduction => fold(self.primitives, batch, instr, |base| held.data(base)),
+                    _ => operate(self.primitives, batch, instr, |base| held.data(base)),
+                }
+            };
+            result.map_err(|error| error.at_instr(batch, index))?;
+        }
+        Ok(true)
     }
 }
 
@@ -80,8 +137,7 @@ fn add_uses(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<BaseUse>) {
             // What was written as a whole before is not needed from before the block.
             Some(known) if known.access & access::DISCARD != 0 => {}
             Some(known) => known.access |= mode & !access::DISCARD,
-            None if base != NO_BASE => uses.push(BaseUse { base, access: mode }),
-            None => {}
+            None => uses.push(BaseUse { base, access: mode }),
         }
     };
     instr.inputs().iter().filter_map(|operand| operand.as_view()).for_each(|view| add(view, access::READ));
@@ -89,6 +145,80 @@ fn add_uses(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<BaseUse>) {
         let whole = batch.base_of(view).is_some_and(|base| base.len == batch.views[view as usize].len);
         add(view, Registry::output_access(whole));
     }
+}
+
+/// Can an operation do without a plan? It must be elementwise, or a fold of one line within a chunk, and be little work.
+fn is_direct(batch: &BatchRef<'_>, instr: &Instr) -> bool {
+    let is_little = |view: u32| batch.views[view as usize].len as u64 <= LITTLE && base_is_real(batch, view);
+    instr.operands().iter().filter_map(|operand| operand.as_view()).all(is_little)
+        && match instr.opcode.kind() {
+            Kind::Elementwise => true,
+            Kind::Reduction => line(batch, instr).is_some(),
+            _ => false,
+        }
+}
+
+fn base_is_real(batch: &BatchRef<'_>, view: u32) -> bool {
+    batch.views[view as usize].base != NO_BASE
+}
+
+/// The one axis of more than an element that a reduction folds: its number of elements, and the stride between them.
+fn line(batch: &BatchRef<'_>, instr: &Instr) -> Option<(i64, i64)> {
+    let [input] = instr.inputs() else { return None };
+    let view = input.as_view()?;
+    let (shape, strides) = (batch.shape(view), batch.stride(view));
+    let all = (1u32 << shape.len()) - 1;
+    let mut long = (0..shape.len()).filter(|&axis| shape[axis] != 1);
+    let axis = long.next()?;
+    let backward = AxisOrder::decode(instr.order, shape.len()).map_or(0, |order| order.backward());
+    let fits = u32::from(instr.param) == all && long.next().is_none() && shape[axis] > 0 && backward == 0;
+    fits.then(|| (shape[axis], strides[axis]))
+}
+
+/// Folds one line, as planned kernels do: element `i` into lane `i % 32`, and the lanes by halving.
+///
+/// # Safety
+/// The views of the operation must lie inside the memory of their bases.
+unsafe fn fold(
+    primitives: Primitives,
+    batch: &BatchRef<'_>,
+    instr: &Instr,
+    data: impl Fn(u32) -> Option<*mut u8>,
+) -> Result<()> {
+    let missing = || Error::new(status::UNSUPPORTED, format!("the CPU engine cannot run {} at once", instr.opcode));
+    let place = |operand: bh_bytecode::Operand| {
+        let view = &batch.views[operand.as_view()? as usize];
+        let size = batch.bases[view.base as usize].dtype().size();
+        Some(data(view.base)?.wrapping_offset(view.start as isize * size as isize))
+    };
+    let operands = instr.operands();
+    let dtype = batch.dtype(operands[0]).ok_or_else(missing)?;
+    let (elements, stride) = line(batch, instr).ok_or_else(missing)?;
+    let (Some(out), Some(from)) = (place(operands[0]), place(operands[1])) else { return Err(missing()) };
+    let combiner = instr.opcode.combiner().ok_or_else(missing)?;
+    let (into_lanes, join) = primitives.lanes(combiner, dtype).ok_or_else(missing)?;
+    let size = dtype.size();
+    let mut lanes = Buffers([[MaybeUninit::uninit(); BLOCK * 16]; OPERANDS]);
+    let [lanes, block, ..] = &mut lanes.0;
+    let (lanes, block) = (lanes.as_mut_ptr().cast::<u8>(), block.as_mut_ptr().cast::<u8>());
+    let (elements, step, null) = (elements as usize, stride as isize * size as isize, std::ptr::null());
+    // SAFETY: promised by the caller; a buffer has room for the lanes, and for a block, of the largest type.
+    unsafe {
+        primitives.fill(size)(LANES, lanes, neutral(instr.opcode, dtype).as_ptr());
+        if stride == 1 {
+            into_lanes(elements, lanes, from, null, null);
+        } else {
+            // Blocks are whole numbers of lanes.
+            for first in (0..elements).step_by(BLOCK) {
+                let count = BLOCK.min(elements - first);
+                primitives.gather_strided(size)(count, block, from.wrapping_offset(first as isize * step), step);
+                into_lanes(count, lanes, block, null, null);
+            }
+        }
+        join(lanes, lanes);
+        std::ptr::copy_nonoverlapping(lanes, out, size);
+    }
+    Ok(())
 }
 
 /// Runs an elementwise operation on bases that lie at `data`.

@@ -1,14 +1,14 @@
 //! Neutral elements of folds.
 
-use bh_bytecode::{DType, Opcode, c64, c128, scalar, types_of};
+use crate::{DType, Opcode, c64, c128, scalar, types_of};
 
 /// The neutral element of a reduction or accumulate for a type, in the first bytes.
-pub(crate) fn neutral(opcode: Opcode, dtype: DType) -> [u8; 16] {
+pub fn neutral(opcode: Opcode, dtype: DType) -> [u8; 16] {
     let mut bytes = [0u8; 16];
     macro_rules! write {
         ($function:ident, [$(($type:ty, $variant:ident)),*]) => {
             match dtype {
-                $(DType::$variant => bh_bytecode::Element::write(scalar::$function::<$type>(), &mut bytes),)*
+                $(DType::$variant => crate::Element::write(scalar::$function::<$type>(), &mut bytes),)*
                 #[allow(unreachable_patterns, reason = "some sets hold every type")]
                 _ => {}
             }

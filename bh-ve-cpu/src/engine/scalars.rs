@@ -1,0 +1,57 @@
+//! Operations on scalars, computed where they are recorded: by the primitives that kernels are made of, so with their bits.
+
+use crate::primitives::Primitives;
+use bh_bytecode::{Constant, DType, Kind, Opcode};
+use bh_core::Result;
+use bh_core::abi::{Evaluation, ScalarOperation};
+use bh_core::component::SharedCalls;
+
+/// Computes operations on scalars from any thread.
+pub(super) struct Scalars(pub(super) Primitives);
+
+/// The most inputs of an elementwise operation.
+const INPUTS: usize = 3;
+
+impl SharedCalls for Scalars {
+    fn evaluate(&self, operation: &ScalarOperation) -> Result<Evaluation> {
+        // SAFETY: the caller's inputs live through the call.
+        let inputs = unsafe { operation.inputs.as_slice() };
+        Ok(self.value(operation, inputs).map_or_else(Evaluation::default, |value| Evaluation {
+            value,
+            known: 1,
+            ..Evaluation::default()
+        }))
+    }
+}
+
+impl Scalars {
+    /// The result; `None` for what is no elementwise operation, or not for these types.
+    fn value(&self, operation: &ScalarOperation, inputs: &[Constant]) -> Option<Constant> {
+        let opcode = Opcode::from_code(operation.opcode)?;
+        let output = u8::try_from(operation.dtype).ok().and_then(DType::from_code)?;
+        if opcode.kind() != Kind::Elementwise || inputs.len() > INPUTS {
+            return None;
+        }
+        let mut types = [output; INPUTS];
+        for (dtype, input) in types.iter_mut().zip(inputs) {
+            *dtype = DType::from_code(input.dtype)?;
+        }
+        let types = &types[..inputs.len()];
+        if !opcode.check_types(output, types) || opcode == Opcode::Powi && !(2..=5).contains(&operation.param) {
+            return None;
+        }
+        let (&last, &dtype) = (inputs.last()?, types.last()?);
+        if opcode == Opcode::Copy && dtype == output {
+            return Some(last);
+        }
+        let run = self.0.elementwise(opcode, operation.param, dtype, output)?;
+        let places = [0, 1, 2].map(|at: usize| inputs[at.min(inputs.len() - 1)].bits.as_ptr().cast::<u8>());
+        let mut result = [0u64; 2];
+        // SAFETY: the operands are one element each, of the types that the primitive was asked for, and aligned.
+        unsafe { run(1, result.as_mut_ptr().cast(), places[0], places[1], places[2]) };
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&result[0].to_ne_bytes());
+        bytes[8..].copy_from_slice(&result[1].to_ne_bytes());
+        Some(Constant::from_bytes(output, &bytes))
+    }
+}
