@@ -9,7 +9,7 @@ use bh_tests::stacks;
 use std::sync::Arc;
 
 /// Programs; `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
-const PROGRAMS: u64 = 60;
+const PROGRAMS: u64 = 20;
 /// How often each runs.
 const TIMES: usize = 10;
 /// The level of the fuser and that of the engine.
