@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask <command>`. Run without arguments for the list.
 
 mod bench;
+mod cil;
 mod cluster;
 mod command;
 mod demo;

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: installs what the tests need and runs all of them.
 
 use crate::command::{Outcome, cargo, run as execute, target};
-use crate::{cluster, header, install, packages, python};
+use crate::{cil, cluster, header, install, packages, python};
 
 /// The cargo profile of everything under test: optimised, with debug assertions and overflow checks.
 const PROFILE: &str = "checked";
@@ -47,5 +47,6 @@ pub fn run(arguments: &[String]) -> Outcome {
     test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
     test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
     execute(&mut test)?;
-    python::test(&python, PROFILE)
+    python::test(&python, PROFILE)?;
+    cil::test(PROFILE, &prefix)
 }
