@@ -59,9 +59,15 @@ pub fn array_api(arguments: &[String]) -> Outcome {
     run(tests.env("PYTHONPATH", package).env("ARRAY_API_TESTS_MODULE", "bh").env("BH_FALLBACK", "silent"))
 }
 
-/// Runs the package's tests against NumPy.
-pub fn test(python: &Path, profile: &str) -> Outcome {
+/// Libraries that newcomers use bh's arrays with, and what checks the type stubs.
+const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "numexpr"];
+
+/// Runs the package's tests against NumPy; with `all`, those together with other libraries too, where they can be had.
+pub fn test(python: &Path, profile: &str, all: bool) -> Outcome {
     let package = stage(profile)?;
+    if all && run(Command::new(python).args(["-m", "pip", "install", "-q"]).args(OTHERS)).is_err() {
+        eprintln!("the tests with other libraries are left out, as these cannot be installed: {}", OTHERS.join(", "));
+    }
     let mut tests = Command::new(python);
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "bh-bridge-numpy/tests"]);
     // The test of the wheel packs what was built.

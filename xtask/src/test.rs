@@ -39,14 +39,15 @@ pub fn run(arguments: &[String]) -> Outcome {
         cluster::build_into(&directory)?;
     }
     let mut test = cargo();
+    let all = arguments.iter().any(|argument| argument == "--all");
     let further = arguments.iter().filter(|argument| *argument != "--all");
     test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(further);
-    if arguments.iter().any(|argument| argument == "--all") {
+    if all {
         test.env("BH_TEST_OPENCL", "all").env("BH_TEST_ALL", "1");
     }
     test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
     test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
     execute(&mut test)?;
-    python::test(&python, PROFILE)?;
+    python::test(&python, PROFILE, all)?;
     cil::test(PROFILE, &prefix)
 }

@@ -8,48 +8,53 @@
 
 import os as _os
 
-from . import _native
+try:
+    from . import _native
+except ImportError as _reason:
+    from . import _plain
 
-_native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+    globals().update(_plain.namespace(_reason))
+else:
+    _native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-from . import _fallback, _functions, _indexing, _namespace, _ufunc  # noqa: E402
+    from . import _fallback, _functions, _indexing, _namespace, _ufunc  # noqa: E402
 
-_native.set_indexing(_indexing.get, _indexing.set)
-_native.set_operators(
-    **{
-        name: _ufunc.UFUNCS[name]
-        for name in """add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or
-        bitwise_xor less less_equal equal not_equal greater greater_equal negative positive absolute invert""".split()
-    },
-    divmod=_ufunc.UFUNCS["divmod"],
-    matmul=_functions.matmul,
-    binary=_ufunc.binary,
-    inplace=_ufunc.inplace,
-)
+    _native.set_indexing(_indexing.get, _indexing.set)
+    _native.set_operators(
+        **{
+            name: _ufunc.UFUNCS[name]
+            for name in """add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or
+            bitwise_xor less less_equal equal not_equal greater greater_equal negative positive absolute invert""".split()
+        },
+        divmod=_ufunc.UFUNCS["divmod"],
+        matmul=_functions.matmul,
+        binary=_ufunc.binary,
+        inplace=_ufunc.inplace,
+    )
 
-from . import _methods  # noqa: E402,F401
+    from . import _methods  # noqa: E402,F401
 
-globals().update(_namespace.build())
+    globals().update(_namespace.build())
 
-from . import fft, linalg, random  # noqa: E402
-from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
-from ._doctor import doctor  # noqa: E402,F401
-from ._magic import load_ipython_extension  # noqa: E402,F401
-from ._native import Error, Stack  # noqa: E402,F401
-from ._runtime import explain, fallback, flush, info, profile  # noqa: E402,F401
-from ._stream import stream  # noqa: E402,F401
-from ._trace import parallel, vectorize  # noqa: E402,F401
-from ._ufunc import ufunc  # noqa: E402,F401
+    from . import fft, linalg, random  # noqa: E402
+    from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
+    from ._doctor import doctor  # noqa: E402,F401
+    from ._magic import load_ipython_extension  # noqa: E402,F401
+    from ._native import Error, Stack  # noqa: E402,F401
+    from ._runtime import explain, fallback, flush, info, profile  # noqa: E402,F401
+    from ._stream import stream  # noqa: E402,F401
+    from ._trace import parallel, vectorize  # noqa: E402,F401
+    from ._ufunc import ufunc  # noqa: E402,F401
 
-ndarray = _native.ndarray
-__version__ = _native.__version__
-__array_api_version__ = "2024.12"
-__array_namespace_info__ = _namespace.Info
-__all__ = [name for name in globals() if not name.startswith("_")]
+    ndarray = _native.ndarray
+    __version__ = _native.__version__
+    __array_api_version__ = "2024.12"
+    __array_namespace_info__ = _namespace.Info
+    __all__ = [name for name in globals() if not name.startswith("_")]
 
-if _native.is_launched():
-    # The other ranks of a cluster never come back from this: they serve, and end with the first one.
-    Stack()
+    if _native.is_launched():
+        # The other ranks of a cluster never come back from this: they serve, and end with the first one.
+        Stack()
 
 
 def __getattr__(name):

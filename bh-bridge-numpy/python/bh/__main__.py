@@ -20,7 +20,7 @@ def main():
     if options.stack:
         os.environ["BH_STACK"] = options.stack
     import bh
-    from bh import _doctor, _imports
+    from bh import _imports
 
     if options.info:
         print(bh.info(), end="")
@@ -29,8 +29,8 @@ def main():
         parser.error("a script is needed")
     # The stack is made before any line of the script, so that other ranks of a cluster never see it.
     bh.Stack()
-    if options.doctor:
-        _doctor.begin()
+    if options.doctor and hasattr(bh, "_doctor"):
+        bh._doctor.begin()
     sys.argv = [options.script, *options.arguments]
     directory = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
     sys.path[0] = directory
@@ -43,7 +43,7 @@ def main():
     finally:
         _imports.remove()
         if options.doctor:
-            print(_doctor.report(), file=sys.stderr)
+            print(bh.doctor(), file=sys.stderr)
         if options.profile:
             print(bh.profile(), file=sys.stderr)
 

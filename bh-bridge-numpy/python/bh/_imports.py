@@ -51,8 +51,6 @@ def _import(name, scope=None, names=None, parts=(), level=0):
 def install():
     """Makes `import numpy` in the program's own modules mean bh."""
     builtins.__import__ = _import
-    for name in _PARTS:
-        importlib.import_module(f"bh.{name}")
 
 
 def remove():

@@ -1,0 +1,81 @@
+"""The package without its native library: NumPy does everything, and what bh adds does the little that it can."""
+
+import contextlib
+import warnings
+
+import numpy as np
+
+
+class Stack:
+    """The one stack that there is: NumPy."""
+
+    def __init__(self, name=None):
+        self.name = "numpy"
+
+    def flush(self, wait=True):
+        """Nothing is ever pending."""
+
+
+def stack(arrays="numpy", *args, **kwargs):
+    """`numpy.stack`; with the name of a stack of components, a context that changes nothing."""
+    return contextlib.nullcontext(Stack()) if isinstance(arrays, str) else np.stack(arrays, *args, **kwargs)
+
+
+def flush(wait=True):
+    """Nothing is ever pending."""
+
+
+def fallback(mode):
+    """A context that changes nothing: everything is NumPy's work."""
+    return contextlib.nullcontext()
+
+
+def info():
+    """The versions, as text."""
+    return f"bh without its native library, NumPy {np.__version__}\n"
+
+
+def profile():
+    """No counters."""
+    return {}
+
+
+def explain(array=None):
+    """No kernels."""
+    return "no kernels: bh runs without its native library"
+
+
+def doctor():
+    """No findings."""
+    return "no findings: bh runs without its native library"
+
+
+def parallel(function, shape):
+    """The values of a function of indices, for all of them."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return np.fromfunction(np.vectorize(function), shape, dtype=np.int64)
+
+
+def stream(function, source, rows=1 << 20):
+    """Calls a function on one piece after the other, and yields its results."""
+    source = np.load(source, mmap_mode="r") if isinstance(source, str) else source
+    pieces = source if not hasattr(source, "shape") else (source[at : at + rows] for at in range(0, source.shape[0], rows))
+    for piece in pieces:
+        yield function(np.asarray(piece))
+
+
+class FallbackError(RuntimeError):
+    """Never raised: there is no other way than NumPy."""
+
+
+class FallbackWarning(UserWarning):
+    """The native library is missing: NumPy does everything."""
+
+
+def namespace(reason):
+    """The names of the package, after a warning that says why they are NumPy's."""
+    warnings.warn(f"bh runs on NumPy, as its native library cannot be loaded: {reason}", FallbackWarning, stacklevel=4)
+    mine = {name: value for name, value in globals().items() if getattr(value, "__module__", None) == __name__}
+    names = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")} | mine
+    names.pop("namespace")
+    return names | {"Error": RuntimeError, "ufunc": np.ufunc, "__version__": "without native library"}
