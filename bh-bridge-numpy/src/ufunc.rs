@@ -80,16 +80,27 @@ impl Ufunc {
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        if keywords.is_none_or(|keywords| keywords.is_empty()) {
-            let this = slf.get();
-            let found = match (arguments.len(), this.inputs) {
-                (1, 1) => this.call(py, [&arguments.get_item(0)?])?,
-                (2, 2) => this.call(py, [&arguments.get_item(0)?, &arguments.get_item(1)?])?,
+        let (py, this) = (slf.py(), slf.get());
+        let (count, given) = (arguments.len(), keywords.map_or(0, |keywords| keywords.len()));
+        if count == this.inputs && given == 0 {
+            let found = match this.inputs {
+                1 => this.call(py, [&arguments.get_item(0)?])?,
+                2 => this.call(py, [&arguments.get_item(0)?, &arguments.get_item(1)?])?,
                 _ => None,
             };
             if let Some(result) = found {
                 return Ok(Bound::new(py, result)?.into_any());
+            }
+        } else if count + given == this.inputs + 1 {
+            let out = match keywords {
+                Some(keywords) if given == 1 => keywords.get_item(pyo3::intern!(py, "out"))?,
+                _ => arguments.get_item(this.inputs).ok(),
+            };
+            let out = out.as_ref().and_then(|out| out.cast_exact::<Array>().ok());
+            if let Some(out) = out
+                && this.call_with_output(py, arguments, &out.borrow())?
+            {
+                return Ok(out.clone().into_any());
             }
         }
         slf.call_method("_call", (arguments, keywords), None)
@@ -105,6 +116,16 @@ impl Ufunc {
         arguments: [&Bound<'py, PyAny>; N],
     ) -> PyResult<Option<Array>> {
         self.prepare(arguments).map(|call| call.record_new(py)).transpose()
+    }
+
+    /// Records a call into the array that the user gave. `false` if the call needs Python.
+    fn call_with_output(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>, out: &Array) -> PyResult<bool> {
+        match self.inputs {
+            _ if !out.writeable || out.scalar => Ok(false),
+            1 => self.call_into(py, [&arguments.get_item(0)?], out),
+            2 => self.call_into(py, [&arguments.get_item(0)?, &arguments.get_item(1)?], out),
+            _ => Ok(false),
+        }
     }
 
     /// Records a call into an array. `false` if the call needs Python.

@@ -187,3 +187,27 @@ def test_divisors_multiples_and_bits(kind):
     same(bh.gcd(x, y), numpy.gcd(a, b))
     same(bh.lcm(x, y), numpy.lcm(a, b))
     same(bh.bitwise_count(x), numpy.bitwise_count(a))
+
+
+def test_outputs_that_are_given():
+    a = numpy.arange(6.0)
+    x = bh.asarray(a)
+    for call in (
+        lambda m, v: m.add(v, 1, v), lambda m, v: m.add(v, v, out=v), lambda m, v: m.sqrt(v, v), lambda m, v: m.negative(v, out=(v,)),
+        lambda m, v: m.add(v[1:], 1, out=v[:-1]), lambda m, v: m.multiply(v[:3], v[3:], out=v[::2]), lambda m, v: m.add(1, 2, out=v),
+        lambda m, v: m.add(v, v, where=v > 2, out=v), lambda m, v: m.add(v, 1, out=v, dtype="f8"),
+    ):  # fmt: skip
+        mine, reference = x.copy(), a.copy()
+        result = call(bh, mine)
+        call(numpy, reference)
+        same(mine, reference)
+        assert result._memory == mine._memory
+    for wrong in (lambda m, v: m.add(v, 1, out=m.ones(5)), lambda m, v: m.add(v, 0.5, out=m.ones(6, int)), lambda m, v: m.add(v, 1, v, out=v)):
+        with pytest.raises((TypeError, ValueError)):
+            wrong(numpy, a)
+        with pytest.raises((TypeError, ValueError)):
+            wrong(bh, x)
+    fixed = x[:]
+    fixed.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        bh.add(x, 1, out=fixed)
