@@ -29,6 +29,10 @@ const METHODS: &[(&str, std::ops::RangeInclusive<usize>, usize)] = &[
     ("solve", 1..=1, 2),
     ("lu", 1..=2, 1),
     ("cholesky", 1..=1, 1),
+    ("qr", 2..=2, 1),
+    ("eigh", 1..=2, 1),
+    ("eig", 1..=2, 1),
+    ("svd", 1..=3, 1),
     ("fft", 1..=1, 1),
     ("ifft", 1..=1, 1),
     ("sort", 1..=1, 1),
@@ -65,15 +69,23 @@ fn types_fit(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
     let first = inputs[0].dtype;
     let inexact = first.is_float() || first.is_complex();
     let alike = inputs.iter().all(|form| form.dtype == first);
+    let complex = if first.real_part() == DType::F32 { DType::C64 } else { DType::C128 };
     match name {
         "matmul" | "sort" => alike && outputs[0].dtype == first,
         "count_nonzero" | "flatnonzero" => first == DType::Bool && outputs[0].dtype == DType::I64,
         "compress" => first == DType::Bool && outputs[0].dtype == inputs[1].dtype,
         "solve" | "cholesky" => inexact && alike && outputs[0].dtype == first,
         "lu" => inexact && outputs[0].dtype == first && outputs[1..].iter().all(|form| form.dtype == DType::I64),
-        "fft" | "ifft" => {
-            let wide = if first.real_part() == DType::F32 { DType::C64 } else { DType::C128 };
-            inexact && outputs[0].dtype == wide
+        "qr" => inexact && outputs.iter().all(|form| form.dtype == first),
+        "eigh" => {
+            inexact && outputs[0].dtype == first.real_part() && outputs[1..].iter().all(|form| form.dtype == first)
+        }
+        "eig" | "fft" | "ifft" => inexact && outputs.iter().all(|form| form.dtype == complex),
+        "svd" => {
+            let values = usize::from(outputs.len() > 1);
+            let is_right =
+                |(at, form): (usize, &Form<'_>)| form.dtype == if at == values { first.real_part() } else { first };
+            inexact && outputs.iter().enumerate().all(is_right)
         }
         _ => alike && outputs[0].dtype == DType::I64,
     }
@@ -98,6 +110,21 @@ fn shapes_fit(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
         "count_nonzero" => output.is_empty(),
         "flatnonzero" => output.len() == 1,
         "compress" => output.len() == 1 && input == inputs[1].shape,
+        "qr" => match (input, output, outputs[1].shape) {
+            (&[m, n], &[rows, k], &[l, columns]) => rows == m && columns == n && k == l && (k == m || k == m.min(n)),
+            _ => false,
+        },
+        "eigh" | "eig" => square(input) && output == &input[..1] && outputs[1..].iter().all(|form| form.shape == input),
+        "svd" => match (input, outputs) {
+            (&[m, n], [values]) => values.shape == [m.min(n)],
+            (&[m, n], [left, values, right]) => {
+                let short = m.min(n);
+                let sides = [[m, short], [short, n]];
+                let full = left.shape == [m, m] && right.shape == [n, n];
+                values.shape == [short] && (full || (left.shape == sides[0] && right.shape == sides[1]))
+            }
+            _ => false,
+        },
         "searchsorted_left" | "searchsorted_right" => input.len() == 1 && output == inputs[1].shape,
         _ => !input.is_empty() && output == input,
     }
