@@ -26,18 +26,21 @@ static class NBody
         var clock = System.Diagnostics.Stopwatch.StartNew();
         for (int step = 0; step < steps; step++)
         {
-            var distance = new NdArray[3];
-            for (int axis = 0; axis < 3; axis++)
+            using (new Temporaries())
             {
-                distance[axis] = position[axis][R.NewAxis, R.All] - position[axis][R.All, R.NewAxis];
+                var distance = new NdArray[3];
+                for (int axis = 0; axis < 3; axis++)
+                {
+                    distance[axis] = position[axis][R.NewAxis, R.All] - position[axis][R.All, R.NewAxis];
+                }
+                var square = distance[0] * distance[0] + distance[1] * distance[1] + distance[2] * distance[2] + Softening;
+                var pull = mass[R.NewAxis, R.All] / (square * square.Sqrt());
+                for (int axis = 0; axis < 3; axis++)
+                {
+                    velocity[axis].Add(Dt * (pull * distance[axis]).Sum(1), output: velocity[axis]);
+                }
+                for (int axis = 0; axis < 3; axis++) position[axis].Add(Dt * velocity[axis], output: position[axis]);
             }
-            var square = distance[0] * distance[0] + distance[1] * distance[1] + distance[2] * distance[2] + Softening;
-            var pull = mass[R.NewAxis, R.All] / (square * square.Sqrt());
-            for (int axis = 0; axis < 3; axis++)
-            {
-                velocity[axis].Add(Dt * (pull * distance[axis]).Sum(1), output: velocity[axis]);
-            }
-            for (int axis = 0; axis < 3; axis++) position[axis].Add(Dt * velocity[axis], output: position[axis]);
         }
         Context.Default.Sync();
         Fingerprint.Seconds(clock);

@@ -75,7 +75,10 @@ static class ShallowWater
         h[Inner, Inner] += (-(x * x + y * y)).Exp() * 0.5;
         Context.Default.Sync();
         var clock = System.Diagnostics.Stopwatch.StartNew();
-        for (int i = 0; i < steps; ++i) Step(h, u, v);
+        for (int i = 0; i < steps; ++i)
+        {
+            using (new Temporaries()) Step(h, u, v);
+        }
         Context.Default.Sync();
         Fingerprint.Seconds(clock);
         Fingerprint.Print("height", h);

@@ -73,7 +73,7 @@ namespace Bh
 
         internal void Unmap(Place place)
         {
-            IntPtr known = handle;
+            IntPtr known = owner.Handle;
             // Disposing the array, or its context, ended the mapping.
             if (known != IntPtr.Zero) Fail.Check(Native.bh_unmap(known), place);
             GC.KeepAlive(this);

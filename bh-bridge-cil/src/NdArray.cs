@@ -1,7 +1,6 @@
 // Arrays: their handles, their life, and what they are.
 using System;
 using System.Runtime.CompilerServices;
-using System.Threading;
 
 namespace Bh
 {
@@ -11,12 +10,10 @@ namespace Bh
     /// </summary>
     public sealed partial class NdArray<T> : IDisposable
     {
-        // Zero for numbers until somebody needs an array, and for what is disposed.
-        private IntPtr handle;
+        // Null for numbers until somebody needs an array.
+        private Owner owner;
         private readonly T number;
         private readonly bool isNumber;
-        // Bytes of data of its own, for the garbage collection.
-        private readonly long bytes;
         private Shape shape;
 
         private NdArray(T number)
@@ -28,10 +25,8 @@ namespace Bh
 
         internal NdArray(IntPtr handle, bool ownsData)
         {
-            this.handle = handle;
-            if (!ownsData) return;
-            bytes = Shape.Length * Element<T>.Size;
-            Reclaim.Made(bytes);
+            shape = ShapeOf(handle);
+            owner = Reclaim.Watch(this, handle, ownsData ? Bytes : 0);
         }
 
         /// <summary>An array with a copy of these elements.</summary>
@@ -40,9 +35,7 @@ namespace Bh
             var place = new Place(file, line);
             if (data == null) throw Fail.With(Status.Argument, "'data' is null", place);
             this.shape = shape ?? new Shape(data.Length);
-            handle = Create.From<T>(data, this.shape, place);
-            bytes = (long)data.Length * Element<T>.Size;
-            Reclaim.Made(bytes);
+            owner = Reclaim.Watch(this, Create.From<T>(data, this.shape, place), Bytes);
         }
 
         /// <summary>A matrix with a copy of these elements.</summary>
@@ -51,41 +44,28 @@ namespace Bh
             var place = new Place(file, line);
             if (data == null) throw Fail.With(Status.Argument, "'data' is null", place);
             shape = new Shape(data.GetLength(0), data.GetLength(1));
-            handle = Create.From<T>(data, shape, place);
-            bytes = (long)data.Length * Element<T>.Size;
-            Reclaim.Made(bytes);
+            owner = Reclaim.Watch(this, Create.From<T>(data, shape, place), Bytes);
         }
 
         /// <summary>An array of zeros.</summary>
         public NdArray(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
         {
             this.shape = Create.Known(shape, new Place(file, line));
-            handle = Create.Zeroed<T>(this.shape, new Place(file, line));
-            bytes = this.shape.Length * Element<T>.Size;
-            Reclaim.Made(bytes);
+            owner = Reclaim.Watch(this, Create.Zeroed<T>(this.shape, new Place(file, line)), Bytes);
         }
 
         ~NdArray()
         {
-            Reclaim.InFinalizer();
-            Release();
+            // Null if the constructor threw.
+            owner?.Release();
         }
 
         /// <summary>Frees the array now. The data goes when recorded operations and other views no longer need it.</summary>
         public void Dispose()
         {
             if (isNumber) return;
-            Release();
+            owner.Release();
             GC.SuppressFinalize(this);
-        }
-
-        private void Release()
-        {
-            IntPtr old = Interlocked.Exchange(ref handle, IntPtr.Zero);
-            if (old == IntPtr.Zero) return;
-            // Fails if the context has ended, which took the array with it.
-            Native.bh_free(old);
-            Reclaim.Freed(bytes);
         }
 
         public static implicit operator NdArray<T>(T number) => new NdArray<T>(number);
@@ -101,6 +81,9 @@ namespace Bh
         /// <summary>The array as an operand of the call that follows.</summary>
         internal IntPtr Operand(Place place) => isNumber ? Element<T>.Constant(Supported(place)) : Handle(place);
 
+        /// <summary>Null for a number that no array was made of.</summary>
+        internal Owner Owner => owner;
+
         internal bool IsNumber => isNumber;
 
         private T Supported(Place place)
@@ -112,16 +95,19 @@ namespace Bh
         /// <summary>The handle; numbers become arrays.</summary>
         internal IntPtr Handle(Place place = default(Place))
         {
-            IntPtr found = handle;
-            if (found != IntPtr.Zero) return found;
-            if (!isNumber) throw Fail.With(Status.Handle, "the array is disposed", place);
+            if (isNumber && owner == null) Materialize(place);
+            IntPtr found = owner.Handle;
+            if (found == IntPtr.Zero) throw Fail.With(Status.Handle, "the array is disposed", place);
+            return found;
+        }
+
+        private void Materialize(Place place)
+        {
             lock (this)
             {
-                if (handle != IntPtr.Zero) return handle;
-                found = Create.Filled(number, new Shape(), place);
-                handle = found;
+                if (owner != null) return;
+                owner = Reclaim.Watch(this, Create.Filled(number, new Shape(), place), 0);
                 GC.ReRegisterForFinalize(this);
-                return found;
             }
         }
 
@@ -129,24 +115,29 @@ namespace Bh
         {
             get
             {
-                if (isNumber) return shape = new Shape();
-                IntPtr known = Handle();
-                if (shape != null) return shape;
-                int rank;
-                Fail.Check(Native.bh_rank(out rank, known));
-                var extents = new long[rank];
-                if (rank > 0) Fail.Check(Native.bh_shape(extents, known));
-                GC.KeepAlive(this);
-                return shape = new Shape(extents);
+                if (isNumber) return shape ?? (shape = new Shape());
+                Handle();
+                return shape;
             }
         }
+
+        private static Shape ShapeOf(IntPtr handle)
+        {
+            int rank;
+            Fail.Check(Native.bh_rank(out rank, handle));
+            var extents = new long[rank];
+            if (rank > 0) Fail.Check(Native.bh_shape(extents, handle));
+            return new Shape(extents);
+        }
+
+        private long Bytes => shape.Length * Element<T>.Size;
 
         public int Rank => Shape.Rank;
 
         /// <summary>The number of elements.</summary>
         public long Size => Shape.Length;
 
-        public bool IsDisposed => !isNumber && handle == IntPtr.Zero;
+        public bool IsDisposed => !isNumber && owner.Handle == IntPtr.Zero;
 
         /// <summary>The elements as text, large arrays by their edges.</summary>
         public override string ToString()

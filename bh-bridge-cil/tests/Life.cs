@@ -16,6 +16,7 @@ static class Life
         Contexts();
         Lost();
         Held();
+        Blocks();
     }
 
     /// <summary>100,000 temporaries, whose finalizers run while others are made.</summary>
@@ -128,6 +129,24 @@ static class Life
         NdArray<double> number = 3;
         number.Dispose();
         Program.Check(number.Take() == 3, "numbers need no disposal");
+    }
+
+    private static void Blocks()
+    {
+        NdArray<double> kept, lost, inner;
+        var a = Create.Ones<double>(4);
+        using (var temporaries = new Temporaries())
+        {
+            lost = a + 1;
+            using (var within = new Temporaries()) inner = within.Keep(lost + 1);
+            Program.Check(inner.Sum() == 12, "kept by the inner block");
+            kept = temporaries.Keep(inner + a);
+            a[R.Slice(1)] = kept[R.Slice(1)];
+        }
+        Program.Check(lost.IsDisposed && inner.IsDisposed && !kept.IsDisposed, "what a block frees");
+        Program.Equal(kept, 4, 4, 4, 4);
+        Program.Equal(a, 1, 4, 4, 4);
+        using (var temporaries = new Temporaries()) Program.Check(ReferenceEquals(temporaries.Keep(a), a), "keeping what is older");
     }
 
     private static void Collected()

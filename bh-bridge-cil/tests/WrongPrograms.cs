@@ -125,6 +125,12 @@ static class WrongPrograms
         var mapping = Create.Ones<double>(4).Map();
         mapping.Dispose();
         Wrong(() => { var x = mapping.Span; });
+        NdArray<double> left;
+        var block = new Temporaries();
+        left = Create.Ones<double>(4) + 1;
+        block.Dispose();
+        Wrong(() => { var x = left * 2; });
+        Wrong(() => block.Keep(Four));
     }
 
     private static void OfTypes()
