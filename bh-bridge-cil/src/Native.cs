@@ -413,6 +413,15 @@ namespace Bh
         internal static extern int bh_load(out IntPtr result, IntPtr context, IntPtr path);
 
         [DllImport(Library)]
+        internal static extern int bh_argmax(out IntPtr result, IntPtr a, int axis, int keep);
+
+        [DllImport(Library)]
+        internal static extern int bh_argmin(out IntPtr result, IntPtr a, int axis, int keep);
+
+        [DllImport(Library)]
+        internal static extern int bh_roll(out IntPtr result, IntPtr a, int rank, [In] long[] distances);
+
+        [DllImport(Library)]
         internal static extern int bh_op(IntPtr result, ushort opcode, ushort param, UIntPtr count, IntPtr[] inputs);
 
         [DllImport(Library)]
