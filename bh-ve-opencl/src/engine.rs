@@ -101,7 +101,10 @@ impl Component for Engine {
         let below = self.child.as_mut().map_or_else(Capabilities::default, |child| child.capabilities());
         let Some(device) = &self.device else { return below };
         Capabilities {
-            flags: capability::RETIRES_BLOCKS | capability::NO_FORK | capability::RENAMES,
+            flags: capability::RETIRES_BLOCKS
+                | capability::NO_FORK
+                | capability::RENAMES
+                | capability::ACQUIRES_FIRST,
             parallelism: device.pool.gpu.facts.units as u32,
             bandwidth: 1e12,
             launch_seconds: 6e-6,
@@ -215,7 +218,7 @@ impl Component for Engine {
         };
         let all = if blocks.is_empty() { batch.blocks.len() } else { 0 };
         let blocks: Vec<u32> = (0..all as u32).chain(blocks.iter().copied()).collect();
-        device.execute(batch, &blocks, &self.settings, &self.counters)?;
+        device.execute(batch, &blocks, &self.settings, &self.counters, report)?;
         device.ticket()
     }
 
@@ -352,6 +355,7 @@ impl Open {
         blocks: &[u32],
         settings: &Settings,
         counters: &Counters,
+        report: &mut Report,
     ) -> Result<()> {
         let Open { pool, methods, launcher, plans, .. } = self;
         let Some(launcher) = launcher else {
@@ -406,7 +410,13 @@ impl Open {
                 (Err(error), false) => Err(error.clone()),
                 _ => launcher.block(batch, plan),
             };
-            outcome.map_err(|error| place(error, batch, block))?;
+            let failures = outcome.map_err(|error| place(error, batch, block))?;
+            for (instr, error) in failures {
+                if !report.is_wanted() {
+                    return Err(error.at_instr(batch, instr).in_block(block));
+                }
+                report.fail(block, instr, &error);
+            }
             counters.kernels.add(plan.launches().all.len() as u64);
             launcher.arrays.registry.block_done(batch, block);
         }

@@ -1,19 +1,18 @@
 //! Running a block: its memory is brought together, its kernels go into the queue.
 
 use crate::arrays::{Arrays, Lent};
-use crate::code::Place;
+use crate::code::{Code, NOTE, Place};
 use crate::memory::Memory;
 use crate::plan::BlockPlan;
-use crate::start::Launch;
 use bh_bytecode::BatchRef;
-use bh_core::abi::status;
+use bh_core::abi::{access, status};
 use bh_core::{Error, Result};
-use bh_fuser::lower::BufferRef;
+use bh_fuser::lower::{BaseUse, BufferRef};
 use opencl3::event::Event;
 use std::sync::Arc;
 
-/// Bytes of the note of a failure: the number of the instruction and the index.
-const NOTE: usize = 16;
+/// An instruction (index in the batch) that failed, and why.
+pub(crate) type Failure = (u32, Error);
 
 /// The memory of a block that runs.
 struct Brought<'a> {
@@ -47,7 +46,6 @@ impl<'a> Brought<'a> {
 /// What blocks use together.
 pub(crate) struct Launcher {
     pub(crate) arrays: Arrays,
-    note: Option<Memory>,
     /// Events of kernels whose times are to be read.
     events: Vec<Event>,
     profile: bool,
@@ -55,17 +53,18 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     pub(crate) fn new(arrays: Arrays, profile: bool) -> Launcher {
-        Launcher { arrays, note: None, events: Vec::new(), profile }
+        Launcher { arrays, events: Vec::new(), profile }
     }
 
-    /// Puts a block into the queue. Its outputs belong to the device afterwards.
-    pub(crate) fn block(&mut self, batch: &BatchRef<'_>, plan: &mut BlockPlan) -> Result<()> {
+    /// Puts a block into the queue. Its outputs belong to the device afterwards. Nothing is changed before all that the
+    /// block needs is there. Returns the instructions that failed while the others went on.
+    pub(crate) fn block(&mut self, batch: &BatchRef<'_>, plan: &mut BlockPlan) -> Result<Vec<Failure>> {
         self.arrays.tick();
         plan.runs += 1;
         let scratch = plan.launches().scratch.clone();
-        let mut fails = false;
+        let mut notes = 0;
         for launch in &mut plan.launches().all {
-            fails |= !launch.code.failing.is_empty();
+            notes = notes.max(note_bytes(&launch.code));
             if launch.code.packed && launch.numbers.is_none() {
                 let bytes = launch.packed();
                 let memory = self.arrays.take(bytes.len())?;
@@ -73,37 +72,32 @@ impl Launcher {
                 launch.numbers = Some(memory);
             }
         }
-        if fails {
-            if self.note.is_none() {
-                self.note = Some(self.arrays.take(NOTE)?);
-            }
-            self.note.as_ref().map_or(Ok(()), |note| note.clear(NOTE))?;
-        }
-        let lend = |used: &bh_fuser::lower::BaseUse| {
-            let base = &batch.bases[used.base as usize];
-            self.arrays.lend(base, used.access)
-        };
-        let bases = plan.uses.iter().map(lend).collect::<Result<Vec<_>>>()?;
+        let bases = self.bases(batch, &plan.uses)?;
         let fresh = plan.renames.iter().map(|rename| self.arrays.fresh(&batch.bases[rename.base as usize]));
         let fresh = fresh.collect::<Result<Vec<_>>>()?;
         let mut all = |sizes: &[usize]| sizes.iter().map(|&bytes| self.arrays.take(bytes)).collect::<Result<Vec<_>>>();
         let (temporaries, scratch) = (all(&plan.temporaries)?, all(&scratch)?);
+        let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
         // Outputs are claimed last, when nothing but the device itself can fail any more.
         for (used, lent) in plan.uses.iter().zip(&bases) {
             self.arrays.claim(&batch.bases[used.base as usize], lent)?;
         }
         let special = plan.special.as_ref().filter(|special| special.ready());
         let launches = special.unwrap_or(&plan.plain);
-        let (temporaries, scratch, note) = (&temporaries, &scratch, self.note.as_ref());
+        let (temporaries, scratch, note) = (&temporaries, &scratch, note.as_ref());
+        let mut failures = Vec::new();
         let brought = Brought { plan, bases: &bases, fresh: &fresh, temporaries, scratch, note };
         for launch in &launches.all {
+            if let Some(note) = note {
+                note.clear(note_bytes(&launch.code))?;
+            }
             let constant = |dtype, name: bh_fuser::lower::ConstantRef| name.value(batch, dtype);
             let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant)?;
             if self.profile {
                 self.events.push(event);
             }
-            if !launch.code.failing.is_empty() {
-                check(batch, launch, self.note.as_ref())?;
+            if let Some(note) = note {
+                failed(&launch.code, note, &mut failures)?;
             }
         }
         for (rename, memory) in plan.renames.iter().zip(&fresh) {
@@ -113,7 +107,20 @@ impl Launcher {
                 self.arrays.alias(&batch.bases[alias as usize], base, &batch.view(view), memory)?;
             }
         }
-        Ok(())
+        Ok(failures)
+    }
+
+    /// The memory of the bases that a block uses. What it only overwrites comes last, as its content is given up.
+    fn bases(&mut self, batch: &BatchRef<'_>, uses: &[BaseUse]) -> Result<Vec<Lent>> {
+        let mut lent: Vec<Option<Lent>> = uses.iter().map(|_| None).collect();
+        for overwritten in [false, true] {
+            for (used, lent) in uses.iter().zip(&mut lent) {
+                if (used.access & access::DISCARD != 0) == overwritten {
+                    *lent = Some(self.arrays.lend(&batch.bases[used.base as usize], used.access)?);
+                }
+            }
+        }
+        Ok(lent.into_iter().flatten().collect())
     }
 
     /// The nanoseconds that kernels have run on the device since this was last asked; waits for them.
@@ -126,17 +133,24 @@ impl Launcher {
     }
 }
 
-/// Waits for a kernel that may fail, and reports what it has noted.
-fn check(batch: &BatchRef<'_>, launch: &Launch, note: Option<&Memory>) -> Result<()> {
-    let mut found = [0; NOTE];
-    note.map_or(Ok(()), |memory| memory.download_at(0, &mut found))?;
-    let word = |at: usize| u32::from_ne_bytes([found[at], found[at + 1], found[at + 2], found[at + 3]]);
-    let Some(number) = (word(0) as usize).checked_sub(1) else { return Ok(()) };
-    let Some(&(instr, signed, len)) = launch.code.failing.get(number) else {
-        return Err(Error::new(status::DEVICE, "a kernel has noted a failure that it cannot have"));
-    };
-    let bits = u64::from(word(4)) | u64::from(word(8)) << 32;
-    let index = if signed { (bits as i64).to_string() } else { bits.to_string() };
-    let text = format!("index {index} is out of range for {len} elements");
-    Err(Error::new(status::BOUNDS, text).at_instr(batch, instr))
+/// Bytes of a kernel's notes.
+fn note_bytes(code: &Code) -> usize {
+    code.failing.len() * NOTE * size_of::<u32>()
+}
+
+/// Waits for a kernel if it may fail, and adds what it has noted. An instruction fails once, whatever kernels it is in.
+fn failed(code: &Code, note: &Memory, failures: &mut Vec<Failure>) -> Result<()> {
+    let mut found = vec![0; note_bytes(code)];
+    note.download_at(0, &mut found)?;
+    let words: Vec<u32> =
+        found.chunks_exact(4).map(|it| u32::from_ne_bytes(it.try_into().unwrap_or_default())).collect();
+    for (noted, &(instr, signed, len)) in words.chunks_exact(NOTE).zip(&code.failing) {
+        if noted[0] != 0 && failures.iter().all(|(known, _)| *known != instr) {
+            let bits = u64::from(noted[1]) | u64::from(noted[2]) << 32;
+            let index = if signed { (bits as i64).to_string() } else { bits.to_string() };
+            let text = format!("index {index} is out of range for {len} elements");
+            failures.push((instr, Error::new(status::BOUNDS, text)));
+        }
+    }
+    Ok(())
 }

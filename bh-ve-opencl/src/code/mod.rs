@@ -110,7 +110,7 @@ impl Writer {
     /// The number under which an instruction notes a failing index among so many elements.
     pub(crate) fn failure(&mut self, instr: u32, signed: bool, len: i64) -> usize {
         self.failing.push((instr, signed, len));
-        self.failing.len()
+        self.failing.len() - 1
     }
 
     /// The type of indices.
@@ -162,6 +162,20 @@ impl Writer {
             failing: self.failing,
         }
     }
+}
+
+/// Integers of the note of one instruction: whether an index failed, and the two halves of the first that did.
+pub(crate) const NOTE: usize = 3;
+
+/// The statement that notes an index if a condition holds and nobody has noted one for this instruction.
+fn note(condition: &str, notes: &str, failure: usize, index: &str) -> String {
+    let at = failure * NOTE;
+    format!(
+        "if ({condition} && atomic_cmpxchg({notes} + {at}, 0, 1) == 0) {{ {notes}[{}] = (int)(ulong){index}; \
+         {notes}[{}] = (int)((ulong){index} >> 32); }}\n",
+        at + 1,
+        at + 2
+    )
 }
 
 /// The kernels of a block as text: without the functions that they call, for golden tests and reports.

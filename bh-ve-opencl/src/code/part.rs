@@ -147,8 +147,7 @@ impl<'a> Part<'a> {
             self.body += &format!("if ({name} < 0) {name} += {len};\n");
         }
         self.body += &format!("const int w{source} = (ulong){name} < (ulong){len};\n");
-        self.body += &format!("if (!w{source} && atomic_cmpxchg({notes}, 0, {failure}) == 0) {{ ");
-        self.body += &format!("{notes}[1] = (int)(ulong){index}; {notes}[2] = (int)((ulong){index} >> 32); }}\n");
+        self.body += &super::note(&format!("!w{source}"), &notes, failure, index);
         let mut offset = literal(&mut self.writer, gather.start);
         match gather.stride.as_slice() {
             [] => {}

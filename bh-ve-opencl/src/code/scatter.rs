@@ -117,8 +117,7 @@ impl Scatter<'_> {
         if notes {
             let failure = writer.failure(self.instr, self.index.dtype == DType::I64, self.elements);
             let notes = writer.buffer(Place::Failures, DType::I32, true);
-            text += &format!("if (wanted && !inside && atomic_cmpxchg({notes}, 0, {failure}) == 0) {{ ");
-            text += &format!("{notes}[1] = (int)(ulong)given; {notes}[2] = (int)((ulong)given >> 32); }}\n");
+            text += &super::note("wanted && !inside", &notes, failure, "given");
         }
         text + body + "}\n"
     }

@@ -9,7 +9,7 @@ const bh_i64 v0 = b0[n1 + i0];
 long g0 = (long)v0;
 if (g0 < 0) g0 += n2;
 const int w0 = (ulong)g0 < (ulong)n2;
-if (!w0 && atomic_cmpxchg(b1, 0, 1) == 0) { b1[1] = (int)(ulong)v0; b1[2] = (int)((ulong)v0 >> 32); }
+if (!w0 && atomic_cmpxchg(b1 + 0, 0, 1) == 0) { b1[1] = (int)(ulong)v0; b1[2] = (int)((ulong)v0 >> 32); }
 const long p0 = w0 ? n3 + g0 : 0;
 const bh_c64 v1 = b2[p0];
 b3[n4 + i0] = v1;
@@ -27,7 +27,7 @@ const bh_i64 v0 = b0[i0];
 long g0 = (long)v0;
 if (g0 < 0) g0 += 1200;
 const int w0 = (ulong)g0 < (ulong)1200;
-if (!w0 && atomic_cmpxchg(b1, 0, 1) == 0) { b1[1] = (int)(ulong)v0; b1[2] = (int)((ulong)v0 >> 32); }
+if (!w0 && atomic_cmpxchg(b1 + 0, 0, 1) == 0) { b1[1] = (int)(ulong)v0; b1[2] = (int)((ulong)v0 >> 32); }
 const long p0 = w0 ? 0 + g0 : 0;
 const bh_c64 v1 = b2[p0];
 b3[i0] = v1;

@@ -15,7 +15,7 @@ const long given = (long)b1[n1 + i0];
 long place = given;
 if (place < 0) place += n2;
 const int inside = (ulong)place < (ulong)n2, valid = wanted && inside;
-if (wanted && !inside && atomic_cmpxchg(b2, 0, 1) == 0) { b2[1] = (int)(ulong)given; b2[2] = (int)((ulong)given >> 32); }
+if (wanted && !inside && atomic_cmpxchg(b2 + 0, 0, 1) == 0) { b2[1] = (int)(ulong)given; b2[2] = (int)((ulong)given >> 32); }
 if (valid) atomic_max(b0 + place, (int)t);
 }
 }
@@ -55,7 +55,7 @@ const long given = (long)b1[i0];
 long place = given;
 if (place < 0) place += 100;
 const int inside = (ulong)place < (ulong)100, valid = wanted && inside;
-if (wanted && !inside && atomic_cmpxchg(b2, 0, 1) == 0) { b2[1] = (int)(ulong)given; b2[2] = (int)((ulong)given >> 32); }
+if (wanted && !inside && atomic_cmpxchg(b2 + 0, 0, 1) == 0) { b2[1] = (int)(ulong)given; b2[2] = (int)((ulong)given >> 32); }
 if (valid) atomic_max(b0 + place, (int)t);
 }
 }

@@ -9,7 +9,7 @@ const long given = (long)b2[n1 + i0];
 long place = given;
 if (place < 0) place += n2;
 const int inside = (ulong)place < (ulong)n2, valid = wanted && inside;
-if (wanted && !inside && atomic_cmpxchg(b3, 0, 1) == 0) { b3[1] = (int)(ulong)given; b3[2] = (int)((ulong)given >> 32); }
+if (wanted && !inside && atomic_cmpxchg(b3 + 0, 0, 1) == 0) { b3[1] = (int)(ulong)given; b3[2] = (int)((ulong)given >> 32); }
 b0[t] = valid ? (uint)place : 0;
 b1[t] = (uint)t;
 }
@@ -143,7 +143,7 @@ const long given = (long)b2[i0];
 long place = given;
 if (place < 0) place += 100;
 const int inside = (ulong)place < (ulong)100, valid = wanted && inside;
-if (wanted && !inside && atomic_cmpxchg(b3, 0, 1) == 0) { b3[1] = (int)(ulong)given; b3[2] = (int)((ulong)given >> 32); }
+if (wanted && !inside && atomic_cmpxchg(b3 + 0, 0, 1) == 0) { b3[1] = (int)(ulong)given; b3[2] = (int)((ulong)given >> 32); }
 b0[t] = valid ? (uint)place : 0;
 b1[t] = (uint)t;
 }
