@@ -501,6 +501,38 @@ bh_status bh_searchsorted(bh_array *out,
                           const bh_array *values,
                           int32_t right);
 
+// Makes a context on an OpenCL stack that works in the program's own `cl_context`, so that arrays and the program's buffers
+// can take each other's place (`bh_opencl_adopt`, `bh_opencl_lend`). With an in-order `cl_command_queue` of that context,
+// its device is used, and all commands of bh come in that queue; with null or an out-of-order one bh makes its own queue,
+// on the context's first device or that of the queue. Both are retained. `stack` as for `bh_context_create`.
+bh_status bh_context_create_opencl(bh_context **out,
+                                   const char *stack,
+                                   void *cl_context,
+                                   void *cl_command_queue);
+
+// A new array that is made of a buffer (`cl_mem`) of the context's `cl_context`, without a copy; a buffer of another one is
+// refused. It has the elements in C order, and may be read and written by kernels. It is retained, and bh's own until
+// `release` is called with `argument` and `cl_mem`, at the latest when the context ends; what it holds then is not
+// said. What the program has enqueued for it must be done, or come before in the context's queue.
+bh_status bh_opencl_adopt(bh_array **out,
+                          bh_context *context,
+                          bh_dtype dtype,
+                          int32_t rank,
+                          const int64_t *shape,
+                          void *cl_mem,
+                          bh_release release,
+                          void *argument);
+
+// A buffer (`cl_mem`) of the context's `cl_context` with the elements of `a` in C order, as they are now. It is a copy on
+// the device, which the program may change, and which ends with `bh_opencl_return`. If the context has the program's queue,
+// commands that are enqueued there from now on find the elements, else all others do.
+bh_status bh_opencl_lend(void **out,
+                         const bh_array *a);
+
+// Gives a buffer back that `bh_opencl_lend` lent. The program's commands that use it must be done, or in the context's queue.
+bh_status bh_opencl_return(bh_context *context,
+                           void *cl_mem);
+
 // Prints an array to standard output, large ones by their edges.
 bh_status bh_print(const bh_array *a);
 

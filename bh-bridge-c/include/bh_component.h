@@ -741,6 +741,14 @@ typedef struct bh_host_table {
     void *(*handle)(void *context, const char *name);
     // Bytes that `alloc` can still give before the memory limit; the largest number if there is none.
     uint64_t (*memory_left)(void *context);
+    // Records an event on a row of its own, of this number, that lasted from `begin` to `end` on the clock of the trace:
+    // what a device did. The detail may be null.
+    void (*trace_device)(void *context,
+                         const char *name,
+                         uint64_t row,
+                         uint64_t begin,
+                         uint64_t end,
+                         const char *detail);
 } bh_host_table;
 
 // Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives only

@@ -360,8 +360,12 @@ fn converted(array: handle::Array, dtype: DType) -> Result<*mut bh_array> {
             with_place(|place| array.recorder.operate_new(Opcode::NotEqual, 0, None, &[input[0], zero], place))?;
         return Ok(array.sibling(truth));
     }
-    let copy = with_place(|place| array.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &input, place))?;
-    Ok(array.sibling(copy))
+    copy(&array, dtype).map(|copy| array.sibling(copy))
+}
+
+/// A new array of the elements of another one, in C order.
+pub(crate) fn copy(array: &handle::Array, dtype: DType) -> Result<ArrayId> {
+    with_place(|place| array.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &[Input::Array(array.id)], place))
 }
 
 /// A second handle for the same array, to be freed on its own.

@@ -103,6 +103,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// The number of its slot.
+    pub(crate) fn slot(&self) -> u64 {
+        self.slot
+    }
+
     pub(crate) fn array(&self, id: ArrayId) -> *mut bh_array {
         pack(self.slot, id.0)
     }

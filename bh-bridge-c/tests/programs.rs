@@ -65,6 +65,17 @@ fn the_interface_under_checks() {
     run(C99, "tests/c/api.c", "api-checked", &[], &[("BH_CHECK", "bounds")]);
 }
 
+/// Machines without OpenCL leave this out, and say so.
+#[test]
+fn arrays_and_opencl_buffers_take_each_others_place() {
+    let home = std::env::temp_dir().display().to_string();
+    // Drivers run a linker.
+    let environment = [("HOME", home.as_str()), ("PATH", "/usr/bin:/bin"), ("BH_OPENCL_CACHE_DIR", "")];
+    let printed = run(C99, "tests/c/opencl.c", "opencl", &[], &environment);
+    println!("{printed}");
+    assert!(["done\n", "left out\n"].contains(&printed.as_str()), "{printed}");
+}
+
 #[test]
 fn checks_find_what_they_look_for() {
     run(C99, "tests/c/check.c", "check", &[], &[]);

@@ -11,7 +11,7 @@ mod setting;
 mod shared;
 
 pub use attachment::Attachment;
-pub use child::Child;
+pub use child::{Child, SharedChild};
 pub use host::{Counter, Host};
 pub use registry::{Fresh, Loan, Registry};
 pub use report::{Collected, Failure, Report};

@@ -43,6 +43,7 @@ impl HostInstance {
             set_progress,
             handle,
             memory_left,
+            trace_device,
         };
         let mut instance = Box::new(HostInstance {
             table,
@@ -136,6 +137,21 @@ unsafe extern "C" fn trace(context: *mut c_void, name: *const c_char, begin: u64
     let (instance, name, detail) = unsafe { (instance(context), text(name), text(detail)) };
     if let Some(trace) = instance.services.trace() {
         trace.record(&instance.label, &name, begin, &detail);
+    }
+}
+
+unsafe extern "C" fn trace_device(
+    context: *mut c_void,
+    name: *const c_char,
+    row: u64,
+    begin: u64,
+    end: u64,
+    detail: *const c_char,
+) {
+    // SAFETY: our context; the texts live through the call.
+    let (instance, name, detail) = unsafe { (instance(context), text(name), text(detail)) };
+    if let Some(trace) = instance.services.trace() {
+        trace.record_device(&instance.label, &name, row, begin..end, &detail);
     }
 }
 

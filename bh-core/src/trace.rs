@@ -1,12 +1,16 @@
 //! A trace of events in the format of Chrome's trace viewer, kept in a bounded buffer and written at the end.
 
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
 /// The most events that are kept; later ones are counted only.
 const LIMIT: usize = 1 << 20;
+
+/// The number of the first row of a device: Linux numbers threads below.
+const DEVICES: u64 = 1 << 22;
 
 /// One event.
 struct Event {
@@ -50,17 +54,27 @@ impl Trace {
         let duration = self.clock().saturating_sub(begin);
         // SAFETY: a plain system query.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
+        self.push(component, name, detail, thread, begin..begin + duration);
+    }
+
+    /// Records what a device did, on a row of its own; rows begin beyond the numbers of threads.
+    pub fn record_device(&self, component: &str, name: &str, row: u64, time: Range<u64>, detail: &str) {
+        self.push(component, name, detail, DEVICES + row, time);
+    }
+
+    fn push(&self, component: &str, name: &str, detail: &str, thread: u64, time: Range<u64>) {
         let mut events = self.lock();
         if events.kept.len() >= self.limit {
             events.dropped += 1;
             return;
         }
+        let duration = time.end.saturating_sub(time.start);
         events.kept.push(Event {
             name: name.to_owned(),
             component: component.to_owned(),
             detail: detail.to_owned(),
             thread,
-            begin,
+            begin: time.start,
             duration,
         });
     }
@@ -130,6 +144,11 @@ mod tests {
         assert_eq!(events[0]["args"]["detail"], "12 elements");
         assert_eq!(events[1]["cat"], "node");
         assert_eq!(json["otherData"]["dropped"], "1");
+        trace.limit = 3;
+        trace.record_device("opencl", "add", 1, 20..30, "");
+        let json: serde_json::Value = serde_json::from_str(&trace.to_json()).unwrap();
+        let event = &json["traceEvents"][2];
+        assert_eq!((event["tid"].as_u64(), event["dur"].as_f64()), (Some(DEVICES + 1), Some(0.01)));
         assert_eq!(trace.path().to_str().unwrap(), format!("unused-{}.json", std::process::id()));
     }
 }

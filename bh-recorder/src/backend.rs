@@ -2,7 +2,7 @@
 
 use super::data::{Data, Place, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, ReleaseFn, memory};
+use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, ReleaseFn, adopt, export, memory};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
 use bh_core::stack::{SharedTop, Stack};
@@ -84,6 +84,23 @@ impl Data for Stack {
         Stack::export_data(self, base, &ExportRequest::new(mode, memory::HOST))
     }
 
+    unsafe fn adopt_device(
+        &mut self,
+        base: &Base,
+        kind: u32,
+        handle: *mut c_void,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: promised by the caller.
+        let adoption = unsafe { Adoption::new(handle, adopt::DONATED, kind, release, argument) };
+        Stack::adopt(self, base, &adoption)
+    }
+
+    fn export_device(&mut self, base: &Base, kind: u32) -> Result<Export> {
+        Stack::export_data(self, base, &ExportRequest::new(export::SNAPSHOT, kind))
+    }
+
     fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {
         Stack::end_export(self, base, token)
     }
@@ -136,6 +153,23 @@ impl Data for Concurrent {
 
     fn export(&mut self, base: &Base, mode: u32) -> Result<Export> {
         self.0.export_data(base, &ExportRequest::new(mode, memory::HOST))
+    }
+
+    unsafe fn adopt_device(
+        &mut self,
+        base: &Base,
+        kind: u32,
+        handle: *mut c_void,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: promised by the caller.
+        let adoption = unsafe { Adoption::new(handle, adopt::DONATED, kind, release, argument) };
+        self.0.adopt(base, &adoption)
+    }
+
+    fn export_device(&mut self, base: &Base, kind: u32) -> Result<Export> {
+        self.0.export_data(base, &ExportRequest::new(export::SNAPSHOT, kind))
     }
 
     fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {

@@ -41,6 +41,26 @@ pub trait Data {
         Err(Error::new(status::UNSUPPORTED, "the stack lends no data"))
     }
 
+    /// Takes memory of a device, of a kind of [`bh_core::abi::memory`], as the base's data: it is bh's until it is released.
+    ///
+    /// # Safety
+    /// `handle` must be memory of this kind that holds the whole base, until `release` is called.
+    unsafe fn adopt_device(
+        &mut self,
+        _base: &Base,
+        _kind: u32,
+        _handle: *mut c_void,
+        _release: Option<ReleaseFn>,
+        _argument: *mut c_void,
+    ) -> Result<()> {
+        Err(Error::new(status::UNSUPPORTED, "the stack takes no memory of devices"))
+    }
+
+    /// Lends the base's data as it is now in memory of a device, until `end_export`.
+    fn export_device(&mut self, _base: &Base, _kind: u32) -> Result<Export> {
+        Err(Error::new(status::UNSUPPORTED, "the stack lends no memory of devices"))
+    }
+
     /// Ends an `export`, by its token.
     fn end_export(&mut self, _base: &Base, _token: u64) -> Result<()> {
         Err(Error::new(status::UNSUPPORTED, "the stack lends no data"))

@@ -5,7 +5,7 @@ use super::patience::Patience;
 use super::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Base, DType, base_flags};
-use bh_core::abi::{Export, ReleaseFn, access, adopt, export, status};
+use bh_core::abi::{Export, ReleaseFn, access, adopt, export, memory, status};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 
@@ -16,6 +16,9 @@ pub struct Lent {
     base: Base,
     token: u64,
 }
+
+// SAFETY: the address is only carried along; who looks at the elements does so between the two calls that lend them.
+unsafe impl Send for Lent {}
 
 impl Recorder {
     /// Makes an array of the caller's memory, without a copy. `release` is called when bh no longer uses the memory; it must
@@ -32,7 +35,7 @@ impl Recorder {
         argument: *mut c_void,
     ) -> Result<ArrayId> {
         // SAFETY: promised by the caller.
-        unsafe { self.take_memory(dtype, shape, adopt::SHARED, data, release, argument) }
+        unsafe { self.take_memory(dtype, shape, (adopt::SHARED, memory::HOST), data, release, argument) }
     }
 
     /// As [`Recorder::adopt`], for memory that the caller gives up until `release` is called: nobody else looks at it, so
@@ -49,7 +52,23 @@ impl Recorder {
         argument: *mut c_void,
     ) -> Result<ArrayId> {
         // SAFETY: promised by the caller.
-        unsafe { self.take_memory(dtype, shape, adopt::DONATED, data, release, argument) }
+        unsafe { self.take_memory(dtype, shape, (adopt::DONATED, memory::HOST), data, release, argument) }
+    }
+
+    /// As [`Recorder::donate`], for memory of a device, of a kind of [`memory`]; `handle` is the device's own.
+    ///
+    /// # Safety
+    /// `handle` must be memory of this kind, with the elements of `shape` in C order, and stay until `release` is called.
+    pub unsafe fn donate_device(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        (kind, handle): (u32, *mut c_void),
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        // SAFETY: promised by the caller.
+        unsafe { self.take_memory(dtype, shape, (adopt::DONATED, kind), handle.cast(), release, argument) }
     }
 
     /// # Safety
@@ -58,7 +77,7 @@ impl Recorder {
         &self,
         dtype: DType,
         shape: &[i64],
-        mode: u32,
+        (mode, kind): (u32, u32),
         data: *mut u8,
         release: Option<ReleaseFn>,
         argument: *mut c_void,
@@ -66,7 +85,7 @@ impl Recorder {
         if data.is_null() {
             return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
         }
-        if !data.addr().is_multiple_of(dtype.size().min(8)) {
+        if kind == memory::HOST && !data.addr().is_multiple_of(dtype.size().min(8)) {
             let text = format!("adopt: address {data:p} is not aligned for elements of type {}", dtype.name());
             return Err(Error::new(status::ARGUMENT, text));
         }
@@ -90,7 +109,12 @@ impl Recorder {
         let (data, argument) = (SendPtr(data), SendPtr(argument.cast()));
         let adopted = executor.access(base.id, |stack| {
             // SAFETY: promised by the caller.
-            unsafe { stack.adopt(&base, mode, data.get(), release, argument.get().cast()) }
+            unsafe {
+                match kind {
+                    memory::HOST => stack.adopt(&base, mode, data.get(), release, argument.get().cast()),
+                    _ => stack.adopt_device(&base, kind, data.get().cast(), release, argument.get().cast()),
+                }
+            }
         });
         let mut state = self.state();
         let handle = state.find(array)?;
@@ -121,7 +145,25 @@ impl Recorder {
         Ok(Lent { data: element_address(data.get(), &base, &view), base, token })
     }
 
-    /// Ends a [`Recorder::lend_with`]. Runs nothing that was recorded.
+    /// Lends a copy of the array's elements as they are now, in memory of a device, of a kind of [`memory`], until
+    /// [`Recorder::end_lending`]. The array must be all of its base, in C order. `data` is the device's own handle.
+    pub fn lend_device(&self, array: ArrayId, kind: u32) -> Result<Lent> {
+        let held = self.hold(array, access::READ)?;
+        let (base, view) = (held.base, held.view);
+        if view.len() != base.len || !view.is_contiguous() {
+            self.let_go(held);
+            return Err(Error::new(status::ARGUMENT, "lend: the array is only a part of its memory"));
+        }
+        let exported = self.with_data(&held, &mut Patience::endless(), |data| {
+            let Export { data, token, .. } = data.export_device(&base, kind)?;
+            Ok((SendPtr(data.cast()), token))
+        });
+        self.let_go(held);
+        let (data, token) = exported?;
+        Ok(Lent { data: data.get(), base, token })
+    }
+
+    /// Ends a [`Recorder::lend_with`] or [`Recorder::lend_device`]. Runs nothing that was recorded.
     pub fn end_lending(&self, lent: &Lent) -> Result<()> {
         let executor = self.state().executor()?;
         let (base, token) = (lent.base, lent.token);

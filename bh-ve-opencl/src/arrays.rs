@@ -2,12 +2,13 @@
 
 use crate::attachment::Counters;
 use crate::memory::{Memory, Pool};
+use crate::shared::Space;
 use bh_bytecode::{Base, View};
 use bh_core::abi::{access, status};
+use bh_core::component::Loan;
 use bh_core::{Counter, Host, Registry, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 /// The engine's side of the array registry.
 pub(crate) struct Arrays {
@@ -50,6 +51,11 @@ impl Arrays {
     pub(crate) fn new(registry: Registry, pool: Arc<Pool>, host: &Host) -> Arrays {
         let (space, evictions) = (registry.new_space(), host.counter("evictions"));
         Arrays { registry, pool, space, known: HashMap::new(), clock: 0, counters: Counters::new(host), evictions }
+    }
+
+    /// Where arrays of the device are known.
+    pub(crate) fn space(&self) -> Space {
+        Space { registry: self.registry, number: self.space, counters: self.counters }
     }
 
     /// A new moment: what is used from now on is not evicted before the next one.
@@ -160,16 +166,39 @@ impl Arrays {
         let bytes = base.bytes() as usize;
         let memory = Arc::new(self.take(bytes)?);
         let loan = self.registry.acquire(base, access::READ)?;
-        let begin = Instant::now();
         // SAFETY: the loan holds the whole base until it is released.
-        let outcome = memory.upload(unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), bytes) });
+        let outcome = self.upload(&memory, unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), bytes) });
         drop(loan);
         outcome?;
-        self.counters.upload_bytes.add(bytes as u64);
-        self.counters.upload_ns.add(begin.elapsed().as_nanos() as u64);
         self.attach(base, memory.clone(), false)?;
         self.used(base, &memory);
         Ok(memory)
+    }
+
+    /// Copies bytes to the begin of device memory.
+    pub(crate) fn upload(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+        let begun = self.counters.begin();
+        memory.upload(bytes)?;
+        self.counters.upload(bytes.len(), &begun);
+        Ok(())
+    }
+
+    /// Copies the first bytes of device memory to the host.
+    pub(crate) fn download(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
+        let begun = self.counters.begin();
+        self.counters.download(memory.download_at(0, bytes).map(|()| bytes.len()), &begun)
+    }
+
+    /// The base in host memory, whose copy on the device goes.
+    pub(crate) fn bring_home(&mut self, base: &Base, mode: u32) -> Result<Loan> {
+        let loan = self.registry.acquire(base, mode)?;
+        match self.registry.detach(base, self.space) {
+            // Somebody reads it at the moment.
+            Err(error) if error.status != status::DEVICE => return Err(error),
+            _ => {}
+        }
+        self.known.remove(&base.id);
+        Ok(loan)
     }
 
     /// Memory that a base is to be written to as a whole.

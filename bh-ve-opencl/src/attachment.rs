@@ -9,13 +9,21 @@ use bh_core::{Counter, Host, Result};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// When a transfer began.
+pub(crate) struct Begun {
+    at: Instant,
+    /// On the clock of the trace; 0 without one.
+    clock: u64,
+}
+
 /// Counters of transfers. They live as long as the process, because copies may outlive the engine.
 pub(crate) struct Counters {
-    pub(crate) upload_bytes: Counter,
-    pub(crate) upload_ns: Counter,
+    upload_bytes: Counter,
+    upload_ns: Counter,
     download_bytes: Counter,
     download_ns: Counter,
     clones: Counter,
+    host: Host,
 }
 
 impl Counters {
@@ -26,12 +34,33 @@ impl Counters {
             download_bytes: host.counter("download_bytes"),
             download_ns: host.counter("download_ns"),
             clones: host.counter("copies on the device"),
+            host: *host,
         }))
     }
 
-    fn download(&self, outcome: Result<usize>, begin: Instant) -> Result<()> {
+    fn trace(&self, name: &str, bytes: usize, begun: &Begun) {
+        if begun.clock != 0 {
+            self.host.trace(name, begun.clock, &format!("{bytes} bytes"));
+        }
+    }
+
+    /// A transfer begins.
+    pub(crate) fn begin(&self) -> Begun {
+        Begun { at: Instant::now(), clock: self.host.trace_clock() }
+    }
+
+    /// Counts a transfer to the device that began then.
+    pub(crate) fn upload(&self, bytes: usize, begun: &Begun) {
+        self.trace("upload", bytes, begun);
+        self.upload_bytes.add(bytes as u64);
+        self.upload_ns.add(begun.at.elapsed().as_nanos() as u64);
+    }
+
+    /// Counts a transfer to the host that began then.
+    pub(crate) fn download(&self, outcome: Result<usize>, begun: &Begun) -> Result<()> {
+        self.trace("download", *outcome.as_ref().unwrap_or(&0), begun);
         self.download_bytes.add(*outcome.as_ref().unwrap_or(&0) as u64);
-        self.download_ns.add(begin.elapsed().as_nanos() as u64);
+        self.download_ns.add(begun.at.elapsed().as_nanos() as u64);
         outcome.map(drop)
     }
 }
@@ -40,8 +69,8 @@ impl Attachment for Memory {
     type Shared = Counters;
 
     fn to_host(self: &Arc<Self>, counters: &Counters, target: &mut [u8]) -> Result<()> {
-        let begin = Instant::now();
-        counters.download(self.download_at(0, target).map(|()| target.len()), begin)
+        let begun = counters.begin();
+        counters.download(self.download_at(0, target).map(|()| target.len()), &begun)
     }
 
     unsafe fn read(
@@ -51,9 +80,9 @@ impl Attachment for Memory {
         view: &View,
         memory: &HostMemory,
     ) -> Result<()> {
-        let begin = Instant::now();
+        let begun = counters.begin();
         // SAFETY: promised by the caller.
-        counters.download(unsafe { moves::read(self, dtype, view, memory) }, begin)
+        counters.download(unsafe { moves::read(self, dtype, view, memory) }, &begun)
     }
 
     unsafe fn write(
@@ -63,11 +92,10 @@ impl Attachment for Memory {
         view: &View,
         memory: &HostMemory,
     ) -> Result<()> {
-        let begin = Instant::now();
+        let begun = counters.begin();
         // SAFETY: promised by the caller.
         let bytes = unsafe { moves::write(self, dtype, view, memory)? };
-        counters.upload_bytes.add(bytes as u64);
-        counters.upload_ns.add(begin.elapsed().as_nanos() as u64);
+        counters.upload(bytes, &begun);
         Ok(())
     }
 

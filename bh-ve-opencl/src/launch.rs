@@ -4,11 +4,11 @@ use crate::arrays::{Arrays, Lent};
 use crate::code::{Code, NOTE, Place};
 use crate::memory::Memory;
 use crate::plan::BlockPlan;
+use crate::timing::Timing;
 use bh_bytecode::BatchRef;
-use bh_core::abi::{access, status};
+use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_fuser::lower::{BaseUse, BufferRef};
-use opencl3::event::Event;
 use std::sync::Arc;
 
 /// An instruction (index in the batch) that failed, and why.
@@ -46,39 +46,43 @@ impl<'a> Brought<'a> {
 /// What blocks use together.
 pub(crate) struct Launcher {
     pub(crate) arrays: Arrays,
-    /// Events of kernels whose times are to be read.
-    events: Vec<Event>,
-    profile: bool,
+    /// Has the last block changed anything?
+    begun: bool,
+    pub(crate) timing: Timing,
 }
 
 impl Launcher {
-    pub(crate) fn new(arrays: Arrays, profile: bool) -> Launcher {
-        Launcher { arrays, events: Vec::new(), profile }
+    pub(crate) fn new(arrays: Arrays, timing: Timing) -> Launcher {
+        Launcher { arrays, begun: false, timing }
+    }
+
+    /// Has any array of a block a copy on the device?
+    pub(crate) fn has_any(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let block = &batch.blocks[block as usize];
+        let views = batch.block_instrs(block).iter().flat_map(|&index| batch.instrs[index as usize].operands());
+        let mut bases = views.filter_map(|operand| batch.base_of(operand.as_view()?));
+        bases.any(|base| self.arrays.is_known(base))
     }
 
     /// Puts a block into the queue. Its outputs belong to the device afterwards. Nothing is changed before all that the
     /// block needs is there. Returns the instructions that failed while the others went on.
     pub(crate) fn block(&mut self, batch: &BatchRef<'_>, plan: &mut BlockPlan) -> Result<Vec<Failure>> {
         self.arrays.tick();
+        self.begun = false;
         plan.runs += 1;
         let scratch = plan.launches().scratch.clone();
         let mut notes = 0;
         for launch in &mut plan.launches().all {
             notes = notes.max(note_bytes(&launch.code));
-            if launch.code.packed && launch.numbers.is_none() {
-                let bytes = launch.packed();
-                let memory = self.arrays.take(bytes.len())?;
-                memory.upload(&bytes)?;
-                launch.numbers = Some(memory);
-            }
+            launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
         }
         let bases = self.bases(batch, &plan.uses)?;
         let fresh = plan.renames.iter().map(|rename| self.arrays.fresh(&batch.bases[rename.base as usize]));
         let fresh = fresh.collect::<Result<Vec<_>>>()?;
-        let mut all = |sizes: &[usize]| sizes.iter().map(|&bytes| self.arrays.take(bytes)).collect::<Result<Vec<_>>>();
-        let (temporaries, scratch) = (all(&plan.temporaries)?, all(&scratch)?);
+        let (temporaries, scratch) = (self.take_all(&plan.temporaries)?, self.take_all(&scratch)?);
         let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
         // Outputs are claimed last, when nothing but the device itself can fail any more.
+        self.begun = true;
         for (used, lent) in plan.uses.iter().zip(&bases) {
             self.arrays.claim(&batch.bases[used.base as usize], lent)?;
         }
@@ -93,9 +97,7 @@ impl Launcher {
             }
             let constant = |dtype, name: bh_fuser::lower::ConstantRef| name.value(batch, dtype);
             let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant)?;
-            if self.profile {
-                self.events.push(event);
-            }
+            self.timing.started(event);
             if let Some(note) = note {
                 failed(&launch.code, note, &mut failures)?;
             }
@@ -110,36 +112,46 @@ impl Launcher {
         Ok(failures)
     }
 
+    /// Did the last block change anything?
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// The error of a block whose arrays cannot be on the device together; nothing of it has begun.
+    pub(crate) fn does_not_fit(&mut self) -> Error {
+        self.begun = false;
+        Error::new(
+            status::MEMORY,
+            format!("out of device memory: its arrays do not fit {} bytes", self.arrays.pool.limit),
+        )
+    }
+
+    /// Pieces of memory of these bytes.
+    pub(crate) fn take_all(&mut self, sizes: &[usize]) -> Result<Vec<Memory>> {
+        sizes.iter().map(|&bytes| self.arrays.take(bytes)).collect()
+    }
+
     /// The memory of the bases that a block uses. What it only overwrites comes last, as its content is given up.
     fn bases(&mut self, batch: &BatchRef<'_>, uses: &[BaseUse]) -> Result<Vec<Lent>> {
         let mut lent: Vec<Option<Lent>> = uses.iter().map(|_| None).collect();
         for overwritten in [false, true] {
             for (used, lent) in uses.iter().zip(&mut lent) {
-                if (used.access & access::DISCARD != 0) == overwritten {
+                if used.discards() == overwritten {
                     *lent = Some(self.arrays.lend(&batch.bases[used.base as usize], used.access)?);
                 }
             }
         }
         Ok(lent.into_iter().flatten().collect())
     }
-
-    /// The nanoseconds that kernels have run on the device since this was last asked; waits for them.
-    pub(crate) fn kernel_nanoseconds(&mut self) -> u64 {
-        let time = |event: Event| {
-            event.wait().ok()?;
-            Some(event.profiling_command_end().ok()?.saturating_sub(event.profiling_command_start().ok()?))
-        };
-        self.events.drain(..).filter_map(time).sum()
-    }
 }
 
 /// Bytes of a kernel's notes.
-fn note_bytes(code: &Code) -> usize {
+pub(crate) fn note_bytes(code: &Code) -> usize {
     code.failing.len() * NOTE * size_of::<u32>()
 }
 
 /// Waits for a kernel if it may fail, and adds what it has noted. An instruction fails once, whatever kernels it is in.
-fn failed(code: &Code, note: &Memory, failures: &mut Vec<Failure>) -> Result<()> {
+pub(crate) fn failed(code: &Code, note: &Memory, failures: &mut Vec<Failure>) -> Result<()> {
     let mut found = vec![0; note_bytes(code)];
     note.download_at(0, &mut found)?;
     let words: Vec<u32> =

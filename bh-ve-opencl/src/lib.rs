@@ -3,6 +3,7 @@
 
 mod arrays;
 mod attachment;
+mod borrowed;
 mod code;
 mod device;
 mod engine;
@@ -10,11 +11,18 @@ mod launch;
 mod memory;
 mod methods;
 mod moves;
+mod pieces;
 mod plan;
 mod programs;
+mod running;
 mod settings;
+mod shared;
 mod staging;
 mod start;
+mod stream;
+mod timing;
+mod whereabouts;
+mod work;
 
 pub use code::text_of;
 pub use engine::Engine;

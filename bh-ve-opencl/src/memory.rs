@@ -5,10 +5,11 @@ use crate::device::Class;
 use crate::programs::{Gpu, Programs, failed};
 use crate::settings::Settings;
 use crate::staging::Staging;
-use bh_core::abi::status;
+use bh_core::abi::{ReleaseFn, status};
 use bh_core::{Counter, Error, Host, Result};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The memory of a device, and what moves data in it.
@@ -42,7 +43,21 @@ pub(crate) struct Memory {
     buffer: Option<Buffer<u8>>,
     capacity: usize,
     pub(crate) pool: Arc<Pool>,
+    /// Whose it is, if it is the program's.
+    owner: Option<Owner>,
 }
+
+/// The program, which gets its buffer back.
+struct Owner {
+    release: Option<ReleaseFn>,
+    argument: *mut c_void,
+    handle: *mut c_void,
+}
+
+// SAFETY: the program is told on any thread.
+unsafe impl Send for Owner {}
+// SAFETY: nothing is changed through a shared reference.
+unsafe impl Sync for Owner {}
 
 impl Pool {
     pub(crate) fn new(
@@ -100,7 +115,7 @@ impl Pool {
         };
         state.used_bytes += capacity as u64;
         self.peak.raise(state.used_bytes);
-        Ok(Memory { buffer: Some(buffer), capacity, pool: self.clone() })
+        Ok(Memory { buffer: Some(buffer), capacity, pool: self.clone(), owner: None })
     }
 
     fn allocate(&self, state: &mut State, capacity: usize) -> Result<Buffer<u8>> {
@@ -132,12 +147,35 @@ impl Pool {
 }
 
 /// Bytes are rounded up, so that similar sizes share buffers: to an eighth of a power of two.
-fn capacity(bytes: usize) -> usize {
+pub(crate) fn capacity(bytes: usize) -> usize {
     let step = (bytes.max(256).next_power_of_two() / 16).max(256);
     bytes.max(1).next_multiple_of(step)
 }
 
 impl Memory {
+    /// A buffer of the program, to which `release` is called with these arguments when it is no longer used.
+    pub(crate) fn adopted(
+        buffer: Buffer<u8>,
+        pool: Arc<Pool>,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+        handle: *mut c_void,
+    ) -> Memory {
+        Memory { buffer: Some(buffer), capacity: 0, pool, owner: Some(Owner { release, argument, handle }) }
+    }
+
+    /// Copies the first bytes to other memory, in the queue's order.
+    pub(crate) fn copy_to(&self, other: &Memory, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.pool.gpu.usable()?;
+        let mut target = Handle::of(other);
+        // SAFETY: both buffers have these bytes.
+        let event = unsafe { self.pool.gpu.queue.enqueue_copy_buffer(self.buffer(), &mut target.0, 0, 0, bytes, &[]) };
+        event.map(drop).map_err(|why| failed("copying on the device", why))
+    }
+
     /// OpenCL's handle.
     pub(crate) fn buffer(&self) -> &Buffer<u8> {
         self.buffer.as_ref().expect("a buffer is there until it is dropped")
@@ -154,6 +192,7 @@ impl Memory {
             return Ok(());
         }
         let (gpu, mut target) = (&self.pool.gpu, Handle::of(self));
+        gpu.usable()?;
         let direct = || {
             // SAFETY: the buffer has at least these bytes, and the call blocks until they are read.
             let event = unsafe { gpu.queue.enqueue_write_buffer(&mut Handle::of(self).0, 1, offset, bytes, &[]) };
@@ -168,6 +207,7 @@ impl Memory {
             return Ok(());
         }
         let gpu = &self.pool.gpu;
+        gpu.usable()?;
         let len = bytes.len();
         let bytes = std::cell::RefCell::new(bytes);
         let direct = || {
@@ -185,6 +225,7 @@ impl Memory {
         if bytes == 0 {
             return Ok(());
         }
+        self.pool.gpu.usable()?;
         let mut target = Handle::of(self);
         // SAFETY: the buffer has at least these bytes.
         let event = unsafe { self.pool.gpu.queue.enqueue_fill_buffer(&mut target.0, &[0u8], 0, bytes, &[]) };
@@ -205,6 +246,16 @@ impl Handle {
 impl Drop for Memory {
     fn drop(&mut self) {
         let Some(buffer) = self.buffer.take() else { return };
+        if let Some(Owner { release, argument, handle }) = self.owner.take() {
+            // Whatever the queue does with it comes before what the program does.
+            let _ = if self.pool.gpu.shares_queue { Ok(()) } else { self.pool.gpu.finish() };
+            drop(buffer);
+            if let Some(release) = release {
+                // SAFETY: the program's function, with its own arguments, once.
+                unsafe { release(argument, handle) };
+            }
+            return;
+        }
         let mut state = self.pool.lock();
         state.used_bytes -= self.capacity as u64;
         state.free_bytes += self.capacity as u64;

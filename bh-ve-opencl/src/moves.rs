@@ -68,12 +68,7 @@ fn copy(pool: &Arc<Pool>, dtype: DType, from: (&Memory, Layout<'_>), to: (&Memor
     for code in code::stage(&stage, &pool.target, Variant::Parameterised, &mut Vec::new()) {
         let mut launch = Launch::new(code, &pool.programs);
         pool.programs.build(std::slice::from_ref(&launch.entry))?;
-        if launch.code.packed {
-            let bytes = launch.packed();
-            let numbers = pool.take(bytes.len())?;
-            numbers.upload(&bytes)?;
-            launch.numbers = Some(numbers);
-        }
+        launch.bring_numbers(|bytes| pool.take(bytes))?;
         let memory = |place| match place {
             Place::Of(BufferRef::Base(0)) => Some(from.0),
             Place::Of(BufferRef::Base(1)) => Some(to.0),

@@ -1,13 +1,22 @@
 //! What a block needs to run: its kernels, the bases that it uses and how, and its renames.
 
 use crate::code::{self, Variant};
+use crate::engine::Counters;
 use crate::memory::Pool;
 use crate::methods::Methods;
+use crate::programs::Entry;
+use crate::settings::{Settings, Specialise};
 use crate::start::Launch;
+use crate::stream::Nests;
+use crate::work::Work;
 use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
 use bh_core::abi::access;
 use bh_fuser::lower::{self, BaseUse, BufferRef, Lowered, Special, Stage, Uses};
+use std::sync::Arc;
+
+/// Runs of a block after which its kernels are built with their sizes in the text.
+const HOT: u32 = 2;
 
 /// A rename: the base gets other memory.
 pub(crate) struct Rename {
@@ -41,6 +50,8 @@ pub(crate) struct BlockPlan {
     pub(crate) plain: Launches,
     /// With sizes in their texts, if that was asked for.
     pub(crate) special: Option<Launches>,
+    /// Its nests, if its arrays do not fit the device together.
+    pub(crate) in_pieces: Option<Nests>,
     /// How often it has run.
     pub(crate) runs: u32,
 }
@@ -69,20 +80,62 @@ impl BlockPlan {
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
             Rename { base: rename.base, alias }
         });
+        let in_pieces = if Work::of(batch, block).fits(pool) { None } else { Nests::of(batch, block, pool) };
+        let plain = match in_pieces {
+            None => launches(batch, block, &lowered, Variant::Parameterised, pool, methods),
+            Some(_) => Launches { all: Vec::new(), scratch: Vec::new() },
+        };
         BlockPlan {
             uses: uses.into_vec(),
             renames: renames.collect(),
             temporaries,
-            plain: launches(batch, block, &lowered, Variant::Parameterised, pool, methods),
+            plain,
             special: None,
+            in_pieces,
             runs: 0,
         }
     }
 
     /// Plans the kernels with sizes in their texts.
-    pub(crate) fn specialise(&mut self, batch: &BatchRef<'_>, block: u32, pool: &Pool, methods: &Methods) {
+    fn specialise(&mut self, batch: &BatchRef<'_>, block: u32, pool: &Pool, methods: &Methods) {
         let lowered = lower::lower(batch, block);
         self.special = Some(launches(batch, block, &lowered, Variant::Specialised, pool, methods));
+    }
+
+    /// Plans the kernels with sizes in their texts if it is time for them.
+    pub(crate) fn choose_variant(
+        &mut self,
+        batch: &BatchRef<'_>,
+        block: u32,
+        pool: &Pool,
+        methods: &Methods,
+        settings: &Settings,
+        counters: &Counters,
+    ) {
+        let wanted = match settings.specialise {
+            Specialise::Off => false,
+            Specialise::Auto => self.runs >= HOT,
+            Specialise::On => true,
+        };
+        if !wanted || self.special.is_some() || self.in_pieces.is_some() {
+            return;
+        }
+        self.specialise(batch, block, pool, methods);
+        counters.specialised.add(1);
+        if settings.specialise == Specialise::Auto {
+            let all = self.special.iter().flat_map(|special| &special.all);
+            all.for_each(|launch| pool.programs.build_later(&launch.entry));
+        }
+    }
+
+    /// The kernels that have to be built before the block runs.
+    pub(crate) fn missing(&self, settings: &Settings) -> Vec<Arc<Entry>> {
+        let now = match (&self.special, settings.specialise) {
+            (Some(special), Specialise::On) => special,
+            (Some(special), _) if special.ready() => special,
+            _ => &self.plain,
+        };
+        now.all.iter().filter(|it| it.entry.ready().is_none()).map(|it| it.entry.clone()).collect()
     }
 
     /// The kernels to run: specialised ones if they are built.

@@ -12,7 +12,7 @@ use opencl3::kernel::Kernel;
 use opencl3::program::Program;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -22,6 +22,17 @@ pub(crate) struct Gpu {
     pub(crate) facts: Facts,
     pub(crate) context: Context,
     pub(crate) queue: CommandQueue,
+    /// Does the program use the queue, too?
+    pub(crate) shares_queue: bool,
+    pub(crate) presence: Presence,
+}
+
+/// Is the device still there?
+#[derive(Default)]
+pub(crate) struct Presence {
+    lost: AtomicBool,
+    /// Kernels until it is as lost; 0 for never.
+    fault: AtomicU64,
 }
 
 /// An error of OpenCL, with what was being done.
@@ -32,18 +43,52 @@ pub(crate) fn failed(what: &str, error: opencl3::error_codes::ClError) -> Error 
 
 impl Gpu {
     /// Opens a device.
-    pub(crate) fn open(facts: Facts, profile: bool) -> Result<Gpu> {
+    pub(crate) fn open(facts: Facts, times: bool) -> Result<Gpu> {
         let context =
             Context::from_device(&Device::new(facts.device())).map_err(|why| failed("making a context", why))?;
-        let properties = if profile { CL_QUEUE_PROFILING_ENABLE } else { 0 };
+        let properties = if times { CL_QUEUE_PROFILING_ENABLE } else { 0 };
         #[allow(deprecated, reason = "the call that replaces it needs OpenCL 2")]
         let queue = CommandQueue::create_default(&context, properties).map_err(|why| failed("making a queue", why))?;
-        Ok(Gpu { facts, context, queue })
+        Ok(Gpu { facts, context, queue, shares_queue: false, presence: Presence::default() })
     }
 
     /// Waits until everything is done.
     pub(crate) fn finish(&self) -> Result<()> {
+        self.usable()?;
         self.queue.finish().map_err(|why| failed("waiting for the device", why))
+    }
+
+    /// Is the device known to be lost?
+    pub(crate) fn is_lost(&self) -> bool {
+        self.presence.lost.load(Ordering::Relaxed)
+    }
+
+    /// Fails if the device is lost.
+    pub(crate) fn usable(&self) -> Result<()> {
+        match self.is_lost() {
+            true => Err(Error::new(status::DEVICE, format!("OpenCL: device '{}' is lost", self.facts.name))),
+            false => Ok(()),
+        }
+    }
+
+    /// After an error: finds out whether the device still works.
+    pub(crate) fn look(&self) {
+        if self.finish().is_err() {
+            self.presence.lost.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// For tests: the device is as lost at the kernel with this number.
+    pub(crate) fn lose_after(&self, kernels: u64) {
+        self.presence.fault.store(kernels, Ordering::Relaxed);
+    }
+
+    /// A kernel is to start.
+    pub(crate) fn kernel_starts(&self) -> Result<()> {
+        if self.presence.fault.load(Ordering::Relaxed) > 0 && self.presence.fault.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.presence.lost.store(true, Ordering::Relaxed);
+        }
+        self.usable()
     }
 }
 
@@ -57,8 +102,18 @@ pub(crate) struct Entry {
 /// A built kernel.
 pub(crate) struct Built {
     /// Its arguments are part of its state, so that only one can use it at a time.
-    pub(crate) kernel: Mutex<Kernel>,
+    pub(crate) kernel: Mutex<Prepared>,
     _program: Program,
+}
+
+/// A number as a kernel's argument; none if it has not been set.
+pub(crate) type Value = Option<[u8; 16]>;
+
+/// A kernel with the arguments of its last launch.
+pub(crate) struct Prepared {
+    pub(crate) kernel: Kernel,
+    /// By argument; those that are buffers are always set.
+    pub(crate) values: Vec<Value>,
 }
 
 impl Entry {
@@ -86,6 +141,7 @@ struct Shared {
     built: Counter,
     loaded: Counter,
     nanoseconds: Counter,
+    host: Host,
 }
 
 /// The threads that build kernels beside the program.
@@ -124,6 +180,7 @@ impl Programs {
                 built: host.counter("kernels built"),
                 loaded: host.counter("kernels loaded"),
                 nanoseconds: host.counter("build_ns"),
+                host: *host,
                 gpu,
             }),
         }
@@ -144,6 +201,17 @@ impl Programs {
         let entry = Arc::new(Entry { text, built: OnceLock::new(), busy: AtomicUsize::new(0) });
         entries.push(entry.clone());
         entry
+    }
+
+    /// Is the kernel built, now that the disk has been asked for it?
+    pub(crate) fn load_stored(&self, entry: &Entry) -> bool {
+        if entry.built.get().is_none()
+            && let Some(built) = self.shared.load(&entry.text)
+        {
+            // Somebody else may have been faster.
+            let _ = entry.built.set(Ok(built));
+        }
+        entry.ready().is_some()
     }
 
     /// Builds what is not built yet, side by side. Fails with the first failure.
@@ -204,8 +272,9 @@ impl Programs {
 impl Shared {
     fn build(&self, entry: &Entry) {
         entry.built.get_or_init(|| {
-            let begin = Instant::now();
+            let (begin, clock) = (Instant::now(), self.host.trace_clock());
             let outcome = self.load(&entry.text).map_or_else(|| self.compile(&entry.text), Ok);
+            self.host.trace("compile", clock, &format!("{} bytes of text", entry.text.len()));
             self.nanoseconds.add(begin.elapsed().as_nanos() as u64);
             outcome
         });
@@ -214,7 +283,7 @@ impl Shared {
     fn kernel(&self, program: Program) -> std::result::Result<Built, String> {
         let kernel =
             Kernel::create(&program, "bh").map_err(|why| format!("OpenCL: the kernel is not usable: {why}"))?;
-        Ok(Built { kernel: Mutex::new(kernel), _program: program })
+        Ok(Built { kernel: Mutex::new(Prepared { kernel, values: Vec::new() }), _program: program })
     }
 
     /// The kernel as it was stored.

@@ -1,5 +1,6 @@
 //! The engine's config keys.
 
+use crate::code::{PLACEMENTS, Placement, Placements};
 use bh_core::config::parse_size;
 use bh_core::{Error, Host, Result};
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub(crate) const KEYS: &[&str] = &[
     "dump",
     "profile",
     "builders",
+    "while_building",
+    "placements",
+    "fault_after",
 ];
 
 /// When kernels are built with their sizes as numbers in the text.
@@ -55,8 +59,15 @@ pub(crate) struct Settings {
     pub(crate) dump: Option<PathBuf>,
     /// Measure how long kernels run on the device.
     pub(crate) profile: bool,
+    /// Read times of kernels: for the profile or the trace.
+    pub(crate) times: bool,
     /// Threads that build the kernels of a batch.
     pub(crate) builders: usize,
+    /// May the next engine run blocks whose kernels are not built yet?
+    pub(crate) while_building: bool,
+    pub(crate) placements: Placements,
+    /// For tests: after so many kernels the device is as lost.
+    pub(crate) fault_after: Option<u64>,
 }
 
 impl Settings {
@@ -92,6 +103,13 @@ impl Settings {
         if !(1..=1024).contains(&group) || !group.is_power_of_two() {
             return Err(Error::of_key("group", "a power of two from 1 to 1024", &group.to_string()));
         }
+        let while_building = match text("while_building").as_deref() {
+            None | Some("auto") => true,
+            Some("off") => false,
+            Some(other) => return Err(Error::of_key("while_building", "off or auto", other)),
+        };
+        let fault_after: u64 = host.config_or("fault_after", 0)?;
+        let profile: bool = host.config_or("profile", false)?;
         let builders: usize = host.config_or("builders", 0)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Settings {
@@ -105,10 +123,28 @@ impl Settings {
             fast_math: host.config_or("fast_math", false)?,
             cache_dir: cache_directory(host.config("cache_dir").as_deref()),
             dump: text("dump").map(PathBuf::from),
-            profile: host.config_or("profile", false)?,
+            profile,
+            times: profile || host.trace_clock() != 0,
+            while_building,
+            placements: placements(text("placements").as_deref())?,
+            fault_after: (fault_after > 0).then_some(fault_after),
             builders: if builders == 0 { cores.min(16) } else { builders },
         })
     }
+}
+
+/// The placements of a text: all of them, none, or a list.
+fn placements(text: Option<&str>) -> Result<Placements> {
+    let names: Vec<&str> = match text.map(str::trim) {
+        None | Some("auto" | "all") => return Ok(Placements::ALL),
+        Some("none") => Vec::new(),
+        Some(list) => list.split(',').map(str::trim).collect(),
+    };
+    let find = |name: &str| PLACEMENTS.iter().find(|(_, known)| *known == name).map(|(placement, _)| *placement);
+    let found: Option<Vec<Placement>> = names.iter().map(|name| find(name)).collect();
+    let known = PLACEMENTS.map(|(_, name)| name).join(", ");
+    let wrong = || Error::of_key("placements", &format!("auto, none, or some of {known}"), text.unwrap_or_default());
+    found.map(Placements::of).ok_or_else(wrong)
 }
 
 /// The directory of a text: a path, empty for none, or by default one in the user's cache directory.

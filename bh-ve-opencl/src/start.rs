@@ -2,7 +2,7 @@
 
 use crate::code::{Code, Place};
 use crate::memory::Memory;
-use crate::programs::{Entry, Gpu, Programs, failed};
+use crate::programs::{Entry, Gpu, Prepared, Programs, Value, failed};
 use bh_bytecode::{Constant, DType};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -26,14 +26,20 @@ impl Launch {
         Launch { code, entry, numbers: None }
     }
 
-    /// The numbers as the device reads them.
-    pub(crate) fn packed(&self) -> Vec<u8> {
-        let numbers = &self.code.numbers;
-        if self.code.wide {
-            numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-        } else {
-            numbers.iter().flat_map(|number| (*number as i32).to_ne_bytes()).collect()
+    /// Brings the numbers to the device, to memory from `take`, if they are no arguments.
+    pub(crate) fn bring_numbers(&mut self, take: impl FnOnce(usize) -> Result<Memory>) -> Result<()> {
+        if !self.code.packed || self.numbers.is_some() {
+            return Ok(());
         }
+        let numbers = &self.code.numbers;
+        let bytes: Vec<u8> = match self.code.wide {
+            true => numbers.iter().flat_map(|number| number.to_ne_bytes()).collect(),
+            false => numbers.iter().flat_map(|number| (*number as i32).to_ne_bytes()).collect(),
+        };
+        let memory = take(bytes.len())?;
+        memory.upload(&bytes)?;
+        self.numbers = Some(memory);
+        Ok(())
     }
 
     /// Puts the kernel into the queue, with this memory and these constants.
@@ -44,30 +50,32 @@ impl Launch {
         constant: &dyn Fn(DType, ConstantRef) -> Constant,
     ) -> Result<Event> {
         let code = &self.code;
+        gpu.kernel_starts()?;
         let Some(built) = self.entry.ready() else {
             return Err(Error::new(status::DEVICE, "OpenCL: a kernel is not built"));
         };
-        let kernel = built.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut prepared = built.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        let Prepared { kernel, values } = &mut *prepared;
         let mut at = 0;
         for &place in &code.places {
             let Some(memory) = memory(place) else {
                 return Err(Error::new(status::DEVICE, "OpenCL: a kernel's memory is missing"));
             };
-            set_memory(&kernel, at, memory)?;
+            set_memory(kernel, at, memory)?;
             at += 1;
         }
         for &(dtype, name) in &code.constants {
             let bytes = constant(dtype, name).bytes();
-            set_bytes(&kernel, at, &bytes[..dtype.size()])?;
+            set_value(kernel, values, at, &bytes[..dtype.size()])?;
             at += 1;
         }
         if let Some(numbers) = &self.numbers {
-            set_memory(&kernel, at, numbers)?;
+            set_memory(kernel, at, numbers)?;
         } else {
             for &number in &code.numbers {
                 match code.wide {
-                    true => set_bytes(&kernel, at, &number.to_ne_bytes())?,
-                    false => set_bytes(&kernel, at, &(number as i32).to_ne_bytes())?,
+                    true => set_value(kernel, values, at, &number.to_ne_bytes())?,
+                    false => set_value(kernel, values, at, &(number as i32).to_ne_bytes())?,
                 }
                 at += 1;
             }
@@ -88,9 +96,20 @@ fn set_memory(kernel: &Kernel, at: u32, memory: &Memory) -> Result<()> {
     unsafe { kernel.set_arg(at, &memory.buffer().get()) }.map_err(|why| failed("setting an argument", why))
 }
 
-/// Sets an argument that is a number of these bytes.
-fn set_bytes(kernel: &Kernel, at: u32, bytes: &[u8]) -> Result<()> {
+/// Sets an argument that is a number of these bytes, unless it has that value from before.
+fn set_value(kernel: &Kernel, values: &mut Vec<Value>, at: u32, bytes: &[u8]) -> Result<()> {
+    let place = at as usize;
+    if values.len() <= place {
+        values.resize(place + 1, None);
+    }
+    let mut value = [0; 16];
+    value[..bytes.len()].copy_from_slice(bytes);
+    if values[place] == Some(value) {
+        return Ok(());
+    }
     // SAFETY: the driver copies as many bytes as it is told from there, and refuses a size that is not the argument's.
     let outcome = unsafe { opencl3::kernel::set_kernel_arg(kernel.get(), at, bytes.len(), bytes.as_ptr().cast()) };
-    outcome.map_err(|why| failed("setting an argument", why.into()))
+    outcome.map_err(|why| failed("setting an argument", why.into()))?;
+    values[place] = Some(value);
+    Ok(())
 }

@@ -61,12 +61,24 @@ fn sums(arrays: i64, len: i64) -> Program {
     build.program.unwrap()
 }
 
+/// Sums of pairs of arrays of different lengths, which are no kernel together.
+fn apart(count: i64, len: i64) -> Program {
+    let mut build = Build::default();
+    for len in len..len + count {
+        let bases = [build.base(DType::F64, len, true), build.base(DType::F64, len, true)];
+        let result = build.base(DType::F64, len, false);
+        let [a, b, result] = [bases[0], bases[1], result].map(|base| build.view(base, 0, &[len], &[1]));
+        build.push(Opcode::Add, &[result, a, b]);
+    }
+    build.program.unwrap()
+}
+
 #[test]
 fn arrays_larger_than_device_memory_together_come_and_go() {
     let _alone = alone();
-    // 23 arrays of 64 KiB, of which 8 fit.
+    // 24 arrays of 64 KiB, of which 6 fit.
     let Some(mut stack) = load("'opencl'", "memory = '512KiB'\nspecialise = 'off'\ncache_dir = ''") else { return };
-    check(&mut stack, &sums(12, 8192));
+    check(&mut stack, &apart(8, 8192));
     assert!(count(&stack, "evictions") >= 10, "{}", count(&stack, "evictions"));
     assert!(count(&stack, "device peak_bytes") <= 512 << 10);
 }
@@ -76,12 +88,181 @@ fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
     let _alone = alone();
     let keys = "memory = '100KiB'\nsmall_bytes = '1KiB'\nspecialise = 'off'\ncache_dir = ''";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
-    check(&mut stack, &sums(2, 8192));
+    check(&mut stack, &running_sums(8192));
     assert_eq!((count(&stack, "kernels"), count(&stack, "blocks too large")), (0, 1));
     check(&mut stack, &sums(2, 20));
     assert_eq!((count(&stack, "kernels"), count(&stack, "blocks too small")), (0, 1));
     check(&mut stack, &sums(2, 1000));
     assert_eq!(count(&stack, "kernels"), 1);
+}
+
+/// Running sums of integers, which cannot be parted.
+fn running_sums(len: i64) -> Program {
+    let mut build = Build::default();
+    let (source, result) = (build.base(DType::I64, len, true), build.base(DType::I64, len, false));
+    let [source, result] = [source, result].map(|base| build.view(base, 0, &[len], &[1]));
+    let mut instr = Instr::new(Opcode::AddAccumulate, &[result, source]);
+    instr.param = 1;
+    build.program().batch.push_instr(instr);
+    build.program.unwrap()
+}
+
+#[test]
+fn arrays_larger_than_device_memory_come_in_pieces() {
+    let _alone = alone();
+    // Three arrays of 256 KiB, each of which is larger than the memory.
+    let keys = "memory = '100KiB'\nspecialise = 'off'\ncache_dir = ''";
+    let Some(mut stack) = load("'opencl'", keys) else { return };
+    check(&mut stack, &sums(2, 32768));
+    assert_eq!((count(&stack, "blocks in pieces"), count(&stack, "blocks too large")), (1, 0));
+    assert!(count(&stack, "pieces") >= 8 && count(&stack, "device peak_bytes") <= 100 << 10);
+    // What cannot be parted is an error that says so.
+    let error = run::run(&mut stack, &running_sums(32768)).unwrap_err().to_string();
+    assert!(error.contains("add_accumulate") && error.contains("out of device memory"), "{error}");
+}
+
+/// Sums over an axis of a product of a matrix and itself turned, at 3 times the memory and more. Hundreds of pieces, so only with
+/// `BH_TEST_ALL`.
+#[test]
+fn reductions_and_transposes_come_in_pieces() {
+    if std::env::var("BH_TEST_ALL").is_err() {
+        return;
+    }
+    let _alone = alone();
+    let keys = "memory = '64KiB'\nspecialise = 'off'\ncache_dir = ''";
+    let Some(mut stack) = load("'opencl'", keys) else { return };
+    let n = 160;
+    for axes in [1, 2, 3] {
+        let mut build = Build::default();
+        let (source, whole) = (build.base(DType::I64, n * n, true), build.base(DType::I64, n * n, false));
+        let len = if axes == 3 { 1 } else { n };
+        let result = build.base(DType::I64, len, false);
+        let (rows, columns) = (build.view(source, 0, &[n, n], &[n, 1]), build.view(source, 0, &[n, n], &[1, n]));
+        let product = build.view(whole, 0, &[n, n], &[n, 1]);
+        let result = if axes == 3 { build.view(result, 0, &[], &[]) } else { build.view(result, 0, &[n], &[1]) };
+        build.push(Opcode::Add, &[product, rows, columns]);
+        let mut instr = Instr::new(Opcode::AddReduce, &[result, product]);
+        instr.param = axes;
+        build.program().batch.push_instr(instr);
+        check(&mut stack, &build.program.unwrap());
+    }
+    assert!(count(&stack, "pieces") > 3 * 4, "{} pieces", count(&stack, "pieces"));
+}
+
+/// So little memory that most blocks of small programs do not fit it. Only with `BH_TEST_ALL`, as drivers take long to build kernels.
+#[test]
+fn random_programs_in_pieces_equal_the_oracle() {
+    if std::env::var("BH_TEST_ALL").is_err() {
+        return;
+    }
+    let _alone = alone();
+    let keys = "memory = '2KiB'\nsmall_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'off'";
+    let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
+    let options = Options { max_instrs: 8, max_rank: 3, ..Options::default() };
+    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(300, |text| text.parse().unwrap());
+    for seed in 0..programs {
+        check(&mut stack, &program(seed, &options));
+    }
+    assert!(count(&stack, "blocks in pieces") >= programs / 4, "{} blocks", count(&stack, "blocks in pieces"));
+    assert!(count(&stack, "device peak_bytes") <= 2 << 10);
+}
+
+#[test]
+fn the_next_engine_runs_what_is_not_built_yet() {
+    let _alone = alone();
+    let keys = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''";
+    let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
+    let program = sums(2, 1000);
+    check(&mut stack, &program);
+    assert_eq!((count(&stack, "kernels"), count(&stack, "blocks elsewhere while kernels are built")), (0, 1));
+    // The kernel is there some time later.
+    for _ in 0..600 {
+        if count(&stack, "kernels built") > 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    for _ in 0..3 {
+        check(&mut stack, &program);
+    }
+    assert!(count(&stack, "kernels") > 0);
+}
+
+/// Programs one after the other on a device that is lost after some kernels: which of them were right.
+fn on_a_device_that_is_lost(below: &str, keys: &str) -> Option<Vec<Result<(), String>>> {
+    let keys =
+        format!("fault_after = 3\nsmall_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\n{keys}");
+    let mut stack = load(below, &keys)?;
+    let program = sums(2, 1000);
+    let outcomes = (0..5).map(|_| {
+        let memory = run::run(&mut stack, &program).map_err(|error| error.to_string())?;
+        program.oracle().unwrap().check_within(&program.batch, &memory, stacks::bounds("opencl"))
+    });
+    let outcomes = outcomes.collect();
+    assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+    Some(outcomes)
+}
+
+#[test]
+fn a_lost_device_is_an_error_or_the_next_engine_takes_over() {
+    let _alone = alone();
+    let Some(alone) = on_a_device_that_is_lost("'opencl'", "") else { return };
+    let (before, after) = alone.split_at(2);
+    assert!(before.iter().all(Result::is_ok), "{alone:?}");
+    assert!(after.iter().all(|it| it.as_ref().is_err_and(|text| text.contains("is lost"))), "{alone:?}");
+    let followed = on_a_device_that_is_lost("'opencl', 'interp'", "while_building = 'off'").unwrap();
+    let failed = followed.iter().position(Result::is_err);
+    assert_eq!((failed, followed.iter().filter(|it| it.is_err()).count()), (Some(2), 1), "{followed:?}");
+}
+
+#[test]
+fn arrays_that_were_only_on_a_lost_device_are_named_and_others_stay() {
+    let _alone = alone();
+    let keys = "fault_after = 2\nspecialise = 'off'\ncache_dir = ''";
+    let Some(mut stack) = load("'opencl'", keys) else { return };
+    // The first kernel's result is on the device when the second kernel finds it lost.
+    let program = apart(2, 1000);
+    let outcome = run::run_failing(&mut stack, &program).unwrap();
+    assert!(outcome.result.is_err());
+    let read = |at: usize| outcome.bases[at].as_ref().unwrap().as_ref();
+    let [first, second] = [2, 5].map(|at| read(at).unwrap_err().to_string());
+    assert!(first.contains("newest copy of base") && first.contains("f64[1000]"), "{first}");
+    assert!(first.contains("is lost") && second.contains("is lost"), "{first} {second}");
+    for at in [0, 1, 3, 4] {
+        assert_eq!(read(at).unwrap().as_slice(), program.memory.get(program.batch.bases[at].id).unwrap());
+    }
+}
+
+/// Run by the next test in processes of their own, with the directory of the cache in the environment.
+#[test]
+#[ignore = "part of another test"]
+fn one_of_many_processes() {
+    let directory = std::env::var("BH_TEST_CACHE").unwrap();
+    let keys = format!("specialise = 'off'\nwhile_building = 'off'\ncache_dir = '{directory}'");
+    let Some(mut stack) = load("'opencl'", &keys) else { return };
+    check(&mut stack, &heat(false));
+}
+
+/// 64 with `BH_TEST_ALL`, as each takes the driver's time.
+#[test]
+fn many_processes_share_the_kernels_on_disk() {
+    let _alone = alone();
+    if load("'opencl'", "cache_dir = ''").is_none() {
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("bh-opencl-race-{}", std::process::id()));
+    let count = if std::env::var("BH_TEST_ALL").is_ok() { 64 } else { 4 };
+    let start = |_| {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "one_of_many_processes", "--ignored"]).env("BH_TEST_CACHE", &directory);
+        child.stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..count).map(start).collect();
+    for child in all {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 /// center = (left + right) / 2, through `work`, which is dropped or held.

@@ -3,15 +3,19 @@
 use crate::registry::ArrayRegistry;
 use bh_bytecode::{Base, View};
 use bh_core::abi::{Adoption, Export, ExportRequest, HOST_SPACE, HostMemory, Residency, memory, status};
-use bh_core::component::{RegistryService, SharedCalls};
+use bh_core::component::{RegistryService, SharedCalls, SharedChild};
 use bh_core::error::{Error, Result};
 
-/// Refuses memory that is not the host's.
-fn host_only(kind: u32, what: &str) -> Result<()> {
-    if kind == memory::HOST {
-        return Ok(());
+/// Marks the tokens of exports that an engine has made.
+const OF_ENGINE: u64 = 1 << 63;
+
+impl ArrayRegistry {
+    /// The engine that has memory of this kind.
+    fn engine_of(&self, kind: u32, what: &str) -> Result<&SharedChild> {
+        let none =
+            || Error::new(status::UNSUPPORTED, format!("{what}: no engine of the stack takes memory of kind {kind}"));
+        self.engine().ok_or_else(none)
     }
-    Err(Error::new(status::UNSUPPORTED, format!("{what}: no engine of the stack takes memory of kind {kind}")))
 }
 
 impl SharedCalls for ArrayRegistry {
@@ -35,17 +39,25 @@ impl SharedCalls for ArrayRegistry {
     }
 
     fn adopt(&self, base: &Base, adoption: &Adoption) -> Result<()> {
-        host_only(adoption.memory(), "adopt")?;
-        self.with(|arrays| arrays.adopt(base, adoption))
+        match adoption.memory() {
+            memory::HOST => self.with(|arrays| arrays.adopt(base, adoption)),
+            kind => self.engine_of(kind, "adopt")?.adopt(base, adoption),
+        }
     }
 
     fn export_data(&self, base: &Base, request: &ExportRequest) -> Result<Export> {
-        host_only(request.memory, "export")?;
-        self.export(base, request)
+        if request.memory == memory::HOST {
+            return self.export(base, request);
+        }
+        let made = self.engine_of(request.memory, "export")?.export_data(base, request)?;
+        Ok(Export { token: made.token | OF_ENGINE, ..made })
     }
 
     fn end_export(&self, base: &Base, token: u64) -> Result<()> {
-        self.with(|arrays| arrays.end_export(base, token))
+        match (token & OF_ENGINE, self.engine()) {
+            (0, _) | (_, None) => self.with(|arrays| arrays.end_export(base, token)),
+            (_, Some(engine)) => engine.end_export(base, token & !OF_ENGINE),
+        }
     }
 
     fn pin(&self, base: &Base, pinned: bool) -> Result<()> {

@@ -7,18 +7,20 @@ use bh_core::abi::{
     AttachmentOps, ErrorRecord, Export, ExportRequest, Fresh, HOST_SPACE, HostMemory, Loan, Residency, Status,
     ViewSpec, access, retire, status,
 };
-use bh_core::component::{Counter, Host, RegistryService};
+use bh_core::component::{Counter, Host, RegistryService, SharedChild};
 use bh_core::error::{Error, Result};
 use bh_core::strided;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The array registry of one address space. May be used from any thread. Engines' callbacks are made with the lock
 /// open, so that they may come back.
 pub struct ArrayRegistry {
     arrays: Mutex<Arrays>,
     transferred: Condvar,
+    /// The first engine below that has memory of its own to take and to lend.
+    engine: OnceLock<SharedChild>,
     region_reads: Counter,
     region_read_bytes: Counter,
     region_writes: Counter,
@@ -31,11 +33,23 @@ impl ArrayRegistry {
         ArrayRegistry {
             arrays: Mutex::new(Arrays::new(host)),
             transferred: Condvar::new(),
+            engine: OnceLock::new(),
             region_reads: host.counter("node.region_reads"),
             region_read_bytes: host.counter("node.region_read_bytes"),
             region_writes: host.counter("node.region_writes"),
             region_write_bytes: host.counter("node.region_write_bytes"),
         }
+    }
+
+    /// Learns which engine below takes and lends memory of a device.
+    pub fn set_engine(&self, engine: SharedChild) {
+        // The first stays.
+        let _ = self.engine.set(engine);
+    }
+
+    /// The engine that takes and lends memory of a device.
+    pub fn engine(&self) -> Option<&SharedChild> {
+        self.engine.get()
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrays> {
@@ -80,7 +94,7 @@ impl ArrayRegistry {
                 }
                 Ok(Step::Transfer(transfer)) => {
                     drop(arrays);
-                    let outcome = run_transfer(&transfer);
+                    let outcome = run_transfer(&transfer).map_err(|error| unreachable(base, error));
                     arrays = self.lock();
                     let is_lost = |error: &&Error| failed == Failed::Lost && error.status != status::MEMORY;
                     let lost = outcome.as_ref().err().filter(is_lost);
@@ -194,6 +208,13 @@ impl ArrayRegistry {
             }
         }
     }
+}
+
+/// The error of an array whose newest copy cannot be brought here, which it names.
+fn unreachable(base: &Base, error: Error) -> Error {
+    let (id, dtype, len) = (base.id, base.dtype(), base.len);
+    let text = format!("the newest copy of base {id}, {dtype}[{len}], cannot be read: {}", error.text);
+    Error { text, ..error }
 }
 
 /// What becomes of an array whose only copy cannot be brought to where it is wanted.

@@ -14,7 +14,7 @@ use std::io::Write;
 /// Programs. `BH_TEST_PROGRAMS` asks for another number.
 const PROGRAMS: u64 = 400;
 /// Programs where each kernel is built by a driver.
-const BUILT: u64 = 24;
+const BUILT: u64 = 12;
 
 /// Sends some of the indices of a program out of range.
 fn spoiled(mut program: Program, seed: u64) -> Program {

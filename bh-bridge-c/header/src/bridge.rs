@@ -148,6 +148,7 @@ fn written_functions(root: &Path) -> Result<String, String> {
         "compose",
         "operation",
         "extension",
+        "opencl",
         "print",
     ];
     let mut builder = Builder::new().with_config(config);

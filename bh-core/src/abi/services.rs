@@ -62,6 +62,16 @@ pub struct HostTable {
     pub handle: unsafe extern "C" fn(context: *mut c_void, name: *const c_char) -> *mut c_void,
     /// Bytes that `alloc` can still give before the memory limit; the largest number if there is none.
     pub memory_left: unsafe extern "C" fn(context: *mut c_void) -> u64,
+    /// Records an event on a row of its own, of this number, that lasted from `begin` to `end` on the clock of the trace:
+    /// what a device did. The detail may be null.
+    pub trace_device: unsafe extern "C" fn(
+        context: *mut c_void,
+        name: *const c_char,
+        row: u64,
+        begin: u64,
+        end: u64,
+        detail: *const c_char,
+    ),
 }
 
 /// What `HostTable::progress` calls. It may not call components.

@@ -3,7 +3,7 @@
 use super::{Registry, Report, Ticket, slot_answer};
 use crate::abi::{
     Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, Evaluation, Export, ExportRequest, HostMemory,
-    Prediction, ReplySink, Residency, ScalarOperation, Served, Wire, WireAnswer, status,
+    Prediction, ReplySink, Residency, ScalarOperation, Served, Wire, WireAnswer, capability, status,
 };
 use crate::error::{Error, RecordSpace, Result};
 use crate::for_each_slot;
@@ -18,6 +18,37 @@ pub struct Child {
 // SAFETY: calls are serialised by the owner of the value, and the host's functions have no thread affinity beyond
 // what capabilities announce.
 unsafe impl Send for Child {}
+
+/// The calls about data of a component that allows them from any thread while it is at work.
+pub struct SharedChild {
+    handle: ChildHandle,
+}
+
+// SAFETY: the component announces that these calls may come from any thread.
+unsafe impl Send for SharedChild {}
+// SAFETY: as above, and at the same time as others.
+unsafe impl Sync for SharedChild {}
+
+impl SharedChild {
+    fn with<T>(&self, call: impl FnOnce(&mut Child) -> T) -> T {
+        call(&mut Child { handle: self.handle })
+    }
+
+    /// See [`SharedCalls::adopt`](super::SharedCalls::adopt).
+    pub fn adopt(&self, base: &Base, adoption: &Adoption) -> Result<()> {
+        self.with(|child| child.adopt(base, adoption))
+    }
+
+    /// See [`SharedCalls::export_data`](super::SharedCalls::export_data).
+    pub fn export_data(&self, base: &Base, request: &ExportRequest) -> Result<Export> {
+        self.with(|child| child.export_data(base, request))
+    }
+
+    /// See [`SharedCalls::end_export`](super::SharedCalls::end_export).
+    pub fn end_export(&self, base: &Base, token: u64) -> Result<()> {
+        self.with(|child| child.end_export(base, token))
+    }
+}
 
 macro_rules! slot {
     ($self:ident.$name:ident) => {
@@ -79,6 +110,12 @@ impl Child {
     /// The handle must stay valid as long as the value, and its calls must not race with others on the same component.
     pub unsafe fn new(handle: ChildHandle) -> Child {
         Child { handle }
+    }
+
+    /// The calls about data, if the component announces CONCURRENT_DATA. They work as long as the child.
+    pub fn shared(&mut self) -> Option<SharedChild> {
+        let allowed = self.capabilities().flags & capability::CONCURRENT_DATA != 0;
+        allowed.then_some(SharedChild { handle: self.handle })
     }
 
     fn table(&self) -> &ComponentTable {

@@ -134,6 +134,18 @@ impl Host {
         }
     }
 
+    /// Records what a device did from `begin` to `end`, on a row of the trace of its own; nothing if `begin` is 0.
+    pub fn trace_device(&self, name: &str, row: u64, begin: u64, end: u64, detail: &str) {
+        if begin == 0 {
+            return;
+        }
+        if let (Ok(name), Ok(detail)) = (CString::new(name), CString::new(detail)) {
+            let (table, name, detail) = (self.table(), name.as_ptr(), detail.as_ptr());
+            // SAFETY: a plain call.
+            unsafe { (table.trace_device)(table.context, name, row, begin, end, detail) }
+        }
+    }
+
     /// Gives those that want it time for their messages; see [`HostTable::progress`].
     #[inline]
     pub fn progress(&self) {

@@ -13,6 +13,13 @@ pub struct BaseUse {
     pub access: u32,
 }
 
+impl BaseUse {
+    /// Is the base only overwritten, so that its content is given up when it is acquired?
+    pub fn discards(&self) -> bool {
+        self.access & access::DISCARD != 0
+    }
+}
+
 /// The bases in use so far, each once.
 #[derive(Debug, Default)]
 pub struct Uses(Vec<BaseUse>);

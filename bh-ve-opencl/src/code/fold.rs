@@ -56,7 +56,14 @@ impl Fold {
 mod tests {
     use super::*;
 
-    const TARGET: Target = Target { group: 256, groups: 1024, parameter_bytes: 1024, square: 8 };
+    const TARGET: Target = Target {
+        group: 256,
+        groups: 1024,
+        parameter_bytes: 1024,
+        square: 8,
+        halves: 2,
+        placements: crate::code::Placements::ALL,
+    };
 
     #[test]
     fn few_results_are_shared_by_groups_and_many_by_nobody() {

@@ -23,6 +23,44 @@ use bh_bytecode::c::{Dialect, complete};
 use bh_bytecode::{BatchRef, DType};
 use bh_fuser::lower::{BufferRef, ConstantRef, Lowered, Special, lower};
 
+/// Where a kernel puts what it reads more than once, and other choices that change nothing but its speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Rows of stencils that read each other's elements are done by one item, which keeps them in registers.
+    Private,
+    /// Tiles in local memory, for what is read across its order.
+    Local,
+    /// Rows of tiles are one element longer, so that neighbours in a column are in different banks.
+    Padding,
+    /// Some elements by each item, so that several reads are on their way.
+    Unroll,
+}
+
+/// All placements with their names in the configuration.
+pub(crate) const PLACEMENTS: [(Placement, &str); 4] = [
+    (Placement::Private, "private"),
+    (Placement::Local, "local"),
+    (Placement::Padding, "padding"),
+    (Placement::Unroll, "unroll"),
+];
+
+/// A set of placements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placements(u32);
+
+impl Placements {
+    pub(crate) const ALL: Placements = Placements(u32::MAX);
+
+    /// The set of these.
+    pub(crate) fn of(chosen: impl IntoIterator<Item = Placement>) -> Placements {
+        Placements(chosen.into_iter().fold(0, |set, placement| set | 1 << placement as u32))
+    }
+
+    pub(crate) fn has(self, placement: Placement) -> bool {
+        self.0 >> placement as u32 & 1 != 0
+    }
+}
+
 /// What the text may rely on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
@@ -34,6 +72,9 @@ pub(crate) struct Target {
     pub(crate) parameter_bytes: usize,
     /// Results of a matrix product that an item keeps in registers, down and across, at most.
     pub(crate) square: usize,
+    /// Tiles of a matrix product in local memory at a time: two take turns, if there is room.
+    pub(crate) halves: usize,
+    pub(crate) placements: Placements,
 }
 
 impl Target {
@@ -180,7 +221,8 @@ fn note(condition: &str, notes: &str, failure: usize, index: &str) -> String {
 
 /// The kernels of a block as text: without the functions that they call, for golden tests and reports.
 pub fn text_of(batch: &BatchRef<'_>, block: u32, specialised: bool) -> String {
-    let target = Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8 };
+    let target =
+        Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8, halves: 2, placements: Placements::ALL };
     let variant = if specialised { Variant::Specialised } else { Variant::Parameterised };
     let mut codes: Vec<Code> = Vec::new();
     match lower(batch, block) {

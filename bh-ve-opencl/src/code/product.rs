@@ -2,7 +2,7 @@
 //! registers. A product with a vector is a reduction like any other.
 
 use super::view::is_wide;
-use super::{Code, Target, Variant, Writer, stage};
+use super::{Code, Placement, Target, Variant, Writer, stage};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
 use bh_fuser::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
@@ -132,6 +132,9 @@ fn fold(left: &Matrix, right: &Matrix, out: &Matrix) -> Stage {
     Stage { kernel, parameters }
 }
 
+/// Items that run together: down and across a tile.
+const WARP: (usize, usize) = (4, 8);
+
 /// Results of an item: a square of so many.
 fn side(dtype: DType) -> usize {
     match dtype {
@@ -178,8 +181,11 @@ fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: 
     let left_element = left.element(&mut writer, "line", "term", false);
     let right_element = right.element(&mut writer, "term", "line", false);
     let out_element = out.element(&mut writer, "row", "column", true);
-    // Rows of a tile are one element longer than they need to be, so that writes go to different banks.
-    let (pad_rows, pad_columns) = (rows + 1, columns + 1);
+    // Two tiles take turns: one is filled while the other is read, with one barrier for each. Rows are one element longer
+    // than they need to be, so that writes go to different banks.
+    let pad = usize::from(target.placements.has(Placement::Padding));
+    let (pad_rows, pad_columns) = (rows + pad, columns + pad);
+    let (half_a, half_b) = (DEPTH * pad_rows, DEPTH * pad_columns);
     let fetch = |count: usize, all: usize, line: &str, term: &str, first: &str, end: &str, element: &str, to: &str| {
         format!(
             "{unroll}for (int q = 0; q < {count}; q++) {{\nconst int e = item + q * {group};\n\
@@ -190,7 +196,8 @@ fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: 
     let keep = |count: usize, all: usize, line: &str, term: &str, pad: usize, from: &str, to: &str| {
         format!(
             "{unroll}for (int q = 0; q < {count}; q++) {{\nconst int e = item + q * {group};\n\
-             if (e < {all}) {to}[({term}) * {pad} + {line}] = {from}[q];\n}}\n"
+             if (e < {all}) {to}[half * {} + ({term}) * {pad} + {line}] = {from}[q];\n}}\n",
+            DEPTH * pad
         )
     };
     let fetch_left = fetch(of_left, rows * DEPTH, &left_line, &left_term, "first_row", &m, &left_element, "next_a");
@@ -198,28 +205,40 @@ fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: 
         fetch(of_right, columns * DEPTH, &right_line, &right_term, "first_column", &n, &right_element, "next_b");
     let keep_left = keep(of_left, rows * DEPTH, &left_line, &left_term, pad_rows, "next_a", "all_a");
     let keep_right = keep(of_right, columns * DEPTH, &right_line, &right_term, pad_columns, "next_b", "all_b");
+    // Items that run together cover a part of the tile that is nearly square, so that they read few elements.
+    let place = match across.is_multiple_of(WARP.1) && down.is_multiple_of(WARP.0) {
+        true => format!(
+            "lane = item % {0}, warp = item / {0}, x = warp % {1} * {2} + lane % {2}, y = warp / {1} * {3} + lane / {2}",
+            WARP.0 * WARP.1,
+            across / WARP.1,
+            WARP.1,
+            WARP.0
+        ),
+        false => format!("x = item % {across}, y = item / {across}"),
+    };
+    let turn = if target.halves == 2 { "half ^= 1;\n" } else { "barrier(CLK_LOCAL_MEM_FENCE);\n" };
     let add = add_product(dtype, "sum[i][j]", "a[i]", "b[j]");
     let body = format!(
         "__local {name} all_a[{}];\n__local {name} all_b[{}];\n\
-         const int item = get_local_id(0), x = item % {across}, y = item / {across};\n\
+         const int item = get_local_id(0), {place};\n\
          const {index} first_row = (get_group_id(0) / {tiles_across}) * {rows};\n\
          const {index} first_column = (get_group_id(0) % {tiles_across}) * {columns};\n\
          {name} sum[{side}][{side}], next_a[{of_left}], next_b[{of_right}];\n\
          {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
          sum[i][j] = {zero};\n\
-         {index} t = 0;\n{fetch_left}{fetch_right}\
+         {index} t = 0;\nint half = 0;\n{fetch_left}{fetch_right}\
          for (; t < {k};) {{\n{keep_left}{keep_right}barrier(CLK_LOCAL_MEM_FENCE);\nt += {DEPTH};\n\
          if (t < {k}) {{\n{fetch_left}{fetch_right}}}\n\
          {unroll}for (int d = 0; d < {DEPTH}; d++) {{\n{name} a[{side}], b[{side}];\n\
-         {unroll}for (int i = 0; i < {side}; i++) a[i] = all_a[d * {pad_rows} + y + i * {down}];\n\
-         {unroll}for (int j = 0; j < {side}; j++) b[j] = all_b[d * {pad_columns} + x + j * {across}];\n\
+         {unroll}for (int i = 0; i < {side}; i++) a[i] = all_a[half * {half_a} + d * {pad_rows} + y + i * {down}];\n\
+         {unroll}for (int j = 0; j < {side}; j++) b[j] = all_b[half * {half_b} + d * {pad_columns} + x + j * {across}];\n\
          {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
-         sum[i][j] = {add};\n}}\nbarrier(CLK_LOCAL_MEM_FENCE);\n}}\n\
+         sum[i][j] = {add};\n}}\n{turn}}}\n\
          {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) {{\n\
          const {index} row = first_row + y + i * {down}, column = first_column + x + j * {across};\n\
          if (row < {m} && column < {n}) {out_element} = sum[i][j];\n}}\n",
-        DEPTH * pad_rows,
-        DEPTH * pad_columns,
+        target.halves * half_a,
+        target.halves * half_b,
     );
     let down = (out.rows as u64).div_ceil(rows as u64);
     let groups = (out.columns as u64).div_ceil(columns as u64) * down;

@@ -2,9 +2,10 @@
 
 use super::part::{PARTIALS, Part, is_wide};
 use super::turned::turned;
-use super::{Code, Fold, Place, Target, Variant, Writer};
+use super::{Code, Fold, Place, Placement, Target, Variant, Writer};
 use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
+use bh_bytecode::compare::{Tolerance, tolerance};
 use bh_fuser::lower::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use std::fmt::Write;
 
@@ -100,12 +101,13 @@ fn map(stage: &Stage, target: &Target, variant: Variant) -> Code {
     let total = stage.parameters.iterations();
     let (index, names) = (part.writer.index(), part.names.clone());
     let end = part.writer.numbers.text(total);
-    part.body += unroll(&stage.kernel);
+    let unroll = unroll(&stage.kernel, target);
+    part.body += unroll;
     part.body += &format!("for ({index} t = get_global_id(0); t < {end}; t += get_global_size(0)) {{\n");
     part.body += &part.writer.numbers.split(index, "t", &stage.parameters.extents, &names);
     part.steps();
     part.body += "}\n";
-    let each = if total >= EACH * TURNS * target.items() { EACH } else { 1 };
+    let each = if !unroll.is_empty() && total >= EACH * TURNS * target.items() { EACH } else { 1 };
     let groups = (total as u64).div_ceil(target.group as u64 * each as u64).min(MOST_GROUPS) as usize;
     part.writer.finish(target, groups, target.group, &part.body)
 }
@@ -115,18 +117,34 @@ fn rows(stage: &Stage, target: &Target, variant: Variant) -> Code {
     let mut part = Part::new(stage, variant, target, 0);
     let (index, mut names) = (part.writer.index(), part.names.clone());
     let mut extents = stage.parameters.extents.clone();
-    let height = part.writer.numbers.text(extents[0]);
     (extents[0], names[0]) = ((extents[0] as u64).div_ceil(ROWS as u64) as i64, String::from("block"));
     let total: i64 = extents.iter().product();
     let end = part.writer.numbers.text(total);
     part.body += &format!("for ({index} t = get_global_id(0); t < {end}; t += get_global_size(0)) {{\n");
     part.body += &part.writer.numbers.split(index, "t", &extents, &names);
-    part.body += &format!("#pragma unroll\nfor (int row = 0; row < {ROWS}; row++) {{\n");
-    part.body += &format!("const {index} i0 = block * {ROWS} + row;\nif (i0 >= {height}) break;\n");
-    part.steps();
-    part.body += "}\n}\n";
+    each_row(&mut part, index, stage.parameters.extents[0]);
+    part.body += "}\n";
     let groups = (total as u64).div_ceil(target.group as u64).min(MOST_GROUPS) as usize;
     part.writer.finish(target, groups, target.group, &part.body)
+}
+
+/// The statements of the rows of a block. Without a look at the end the compiler has all reads under way at once.
+fn each_row(part: &mut Part<'_>, index: &str, height: i64) {
+    let (full, left) = (height / ROWS, height % ROWS);
+    let loops = |part: &mut Part<'_>, rows: i64| {
+        part.body += &format!("#pragma unroll\nfor (int row = 0; row < {rows}; row++) {{\n");
+        part.body += &format!("const {index} i0 = block * {ROWS} + row;\n");
+        part.steps();
+        part.body += "}\n";
+    };
+    if left == 0 {
+        return loops(part, ROWS);
+    }
+    part.body += &format!("if (block < {full}) {{\n");
+    loops(part, ROWS);
+    part.body += "} else {\n";
+    loops(part, left);
+    part.body += "}\n";
 }
 
 /// Rows that an item does, where rows read what their neighbours read.
@@ -138,7 +156,8 @@ const MOST_STEPS: usize = 120;
 fn shares_rows(stage: &Stage, target: &Target) -> bool {
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
     let [height, width @ ..] = parameters.extents.as_slice() else { return false };
-    if width.is_empty() || *height < 2 * ROWS || kernel.steps.len() > MOST_STEPS {
+    let private = target.placements.has(Placement::Private);
+    if !private || width.is_empty() || *height < 2 * ROWS || kernel.steps.len() > MOST_STEPS {
         return false;
     }
     let reads: Vec<usize> = (0..kernel.slots.len()).filter(|&at| kernel.slots[at].mode == SlotMode::Read).collect();
@@ -192,9 +211,14 @@ const TURNS: i64 = 4;
 /// Longer bodies are not unrolled.
 const LONG: usize = 40;
 
-/// What comes before the loop over elements.
-fn unroll(kernel: &Kernel) -> &'static str {
-    if kernel.steps.len() <= LONG { "#pragma unroll 4\n" } else { "" }
+/// What comes before the loop over elements. Functions are long, and registers few: neither has room for some of each.
+fn unroll(kernel: &Kernel, target: &Target) -> &'static str {
+    let function = |step: &Step| match *step {
+        Step::Compute { opcode, input, .. } => tolerance(opcode, input) != Tolerance::Exact && opcode != Opcode::Sqrt,
+        _ => false,
+    };
+    let long = kernel.steps.len() > LONG || kernel.steps.iter().any(function);
+    if long || !target.placements.has(Placement::Unroll) { "" } else { "#pragma unroll 4\n" }
 }
 
 /// More groups than this take turns.
@@ -213,6 +237,17 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     let (kept, kept_names) = of_role(Dim::Kept, &part.names);
     let (reduced, reduced_names) = of_role(Dim::Reduced, &part.names);
     let (outputs, each) = (kept.iter().product::<i64>(), reduced.iter().product::<i64>());
+    // Rows that read each other's elements are folded by one item.
+    let rows = variant == Variant::Specialised && kept.is_empty() && shares_rows(stage, target);
+    let (reduced, reduced_names, each) = match rows {
+        false => (reduced, reduced_names, each),
+        true => {
+            let (mut blocks, mut names) = (reduced, reduced_names);
+            (blocks[0], names[0]) = ((blocks[0] as u64).div_ceil(ROWS as u64) as i64, String::from("block"));
+            let each = blocks.iter().product();
+            (blocks, names, each)
+        }
+    };
     let (lanes, results) = (fold.lanes, fold.results());
     let tiles = (outputs as u64).div_ceil(results as u64);
     let (count, total) = (part.writer.numbers.text(outputs), part.writer.numbers.text(each));
@@ -254,10 +289,14 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     let within = format!("k < {count} ? k : 0");
     part.body += &text;
     part.body += &part.writer.numbers.split(index, &within, &kept, &kept_names);
-    part.body += &format!("if (k < {count}) {{\n{}", unroll(kernel));
+    let unroll = if rows { "" } else { unroll(kernel, target) };
+    part.body += &format!("if (k < {count}) {{\n{unroll}");
     part.body += &format!("for ({index} r = first + lane; r < end; r += {lanes}) {{\n");
     part.body += &part.writer.numbers.split(index, "r", &reduced, &reduced_names);
-    part.steps();
+    match rows {
+        true => each_row(&mut part, index, parameters.extents[0]),
+        false => part.steps(),
+    }
     part.body += "}\n}\n";
     let combine = |number: usize, left: &str, right: &str| {
         let (opcode, slot, _) = folds[number];

@@ -96,7 +96,14 @@ fn a_product_through_local_memory() {
     let [left, right, out] = [[100, 50], [50, 70], [100, 70]].map(|shape| program.array(DType::F64, &shape));
     let opcode = Opcode(Opcode::FIRST_EXTENSION);
     program.0.push_instr(Instr { outputs: 1, ..Instr::new(opcode, &[out, left, right]) });
-    let target = Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8 };
+    let target = Target {
+        group: 256,
+        groups: 64,
+        parameter_bytes: 1024,
+        square: 8,
+        halves: 2,
+        placements: crate::code::Placements::ALL,
+    };
     let codes = product(&program.0.as_ref(), 0, &target, Variant::Parameterised, &mut Vec::new());
     let [code] = codes.as_slice() else { panic!("{} kernels", codes.len()) };
     let kernel = code.text.find("__kernel").map_or("", |at| &code.text[at..]);
@@ -166,7 +173,14 @@ fn large_arrays_get_wide_indices_and_many_numbers_a_buffer() {
         let point = program.view(grid, at, &[9, 9, 9, 9], &[1331, 121, 11, 1]);
         program.push(Opcode::Add, 0, &[sum, sum, point]);
     }
-    let target = Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8 };
+    let target = Target {
+        group: 256,
+        groups: 64,
+        parameter_bytes: 1024,
+        square: 8,
+        halves: 2,
+        placements: crate::code::Placements::ALL,
+    };
     let all: Vec<u32> = (0..81).collect();
     program.0.push_block(&all, &[]);
     let Lowered::Loops(stages, _) = lower(&program.0.as_ref(), 0) else { panic!("no loops") };

@@ -2,7 +2,7 @@
 //! through local memory, read along their own order and used along that of the others.
 
 use super::part::Part;
-use super::{Code, Target, Variant};
+use super::{Code, Placement, Target, Variant};
 use bh_bytecode::c::type_name;
 use bh_fuser::lower::{SlotMode, Stage};
 
@@ -49,6 +49,9 @@ fn find(stage: &Stage, side: usize) -> Option<Turned> {
 
 /// The kernel in tiles, if that pays.
 pub(super) fn turned(stage: &Stage, target: &Target, variant: Variant) -> Option<Code> {
+    if !target.placements.has(Placement::Local) {
+        return None;
+    }
     let side = SIDE.min(target.group);
     let Turned { along, slots } = find(stage, side)?;
     let mut part = Part::new(stage, variant, target, 0);

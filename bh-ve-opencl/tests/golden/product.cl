@@ -1,9 +1,9 @@
 // 1 groups of 256
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void bh(__global const bh_f64 *restrict b0, __global const bh_f64 *restrict b1, __global bh_f64 *restrict b2, const int n0, const int n1, const int n2, const int n3, const int n4, const int n5, const int n6, const int n7, const int n8, const int n9) {
-__local bh_f64 all_a[1032];
-__local bh_f64 all_b[1032];
-const int item = get_local_id(0), x = item % 16, y = item / 16;
+__local bh_f64 all_a[2064];
+__local bh_f64 all_b[2064];
+const int item = get_local_id(0), lane = item % 32, warp = item / 32, x = warp % 2 * 8 + lane % 8, y = warp / 2 * 4 + lane / 8;
 const int first_row = (get_group_id(0) / n3) * 128;
 const int first_column = (get_group_id(0) % n3) * 128;
 bh_f64 sum[8][8], next_a[4], next_b[4];
@@ -12,6 +12,7 @@ for (int i = 0; i < 8; i++)
 #pragma unroll
 for (int j = 0; j < 8; j++) sum[i][j] = 0;
 int t = 0;
+int half = 0;
 #pragma unroll
 for (int q = 0; q < 4; q++) {
 const int e = item + q * 256;
@@ -30,12 +31,12 @@ for (; t < n2;) {
 #pragma unroll
 for (int q = 0; q < 4; q++) {
 const int e = item + q * 256;
-if (e < 1024) all_a[(e % 8) * 129 + e / 8] = next_a[q];
+if (e < 1024) all_a[half * 1032 + (e % 8) * 129 + e / 8] = next_a[q];
 }
 #pragma unroll
 for (int q = 0; q < 4; q++) {
 const int e = item + q * 256;
-if (e < 1024) all_b[(e / 128) * 129 + e % 128] = next_b[q];
+if (e < 1024) all_b[half * 1032 + (e / 128) * 129 + e % 128] = next_b[q];
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 t += 8;
@@ -59,15 +60,15 @@ if (e < 1024 && line < n1 && term < n2) next_b[q] = b1[n6 + n7 * term + line];
 for (int d = 0; d < 8; d++) {
 bh_f64 a[8], b[8];
 #pragma unroll
-for (int i = 0; i < 8; i++) a[i] = all_a[d * 129 + y + i * 16];
+for (int i = 0; i < 8; i++) a[i] = all_a[half * 1032 + d * 129 + y + i * 16];
 #pragma unroll
-for (int j = 0; j < 8; j++) b[j] = all_b[d * 129 + x + j * 16];
+for (int j = 0; j < 8; j++) b[j] = all_b[half * 1032 + d * 129 + x + j * 16];
 #pragma unroll
 for (int i = 0; i < 8; i++)
 #pragma unroll
 for (int j = 0; j < 8; j++) sum[i][j] = fma(a[i], b[j], sum[i][j]);
 }
-barrier(CLK_LOCAL_MEM_FENCE);
+half ^= 1;
 }
 #pragma unroll
 for (int i = 0; i < 8; i++)

@@ -27,7 +27,6 @@ const int block = rest_block;
 #pragma unroll
 for (int row = 0; row < 4; row++) {
 const int i0 = block * 4 + row;
-if (i0 >= 4096) break;
 const bh_f64 v0 = b0[4096 * i0 + i1];
 const bh_f64 v1 = b0[4096 + 4096 * i0 + i1];
 const bh_f64 v2 = bh_add_f64(v0, v1);

@@ -91,6 +91,8 @@ unsafe extern "C" fn handle(_: *mut c_void, _: *const c_char) -> *mut c_void {
     ptr::null_mut()
 }
 
+unsafe extern "C" fn trace_device(_: *mut c_void, _: *const c_char, _: u64, _: u64, _: u64, _: *const c_char) {}
+
 unsafe extern "C" fn memory_left(_: *mut c_void) -> u64 {
     u64::MAX
 }
@@ -115,6 +117,7 @@ impl FakeHost {
             set_progress,
             handle,
             memory_left,
+            trace_device,
         });
         FakeHost { state, table }
     }

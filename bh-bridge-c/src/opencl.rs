@@ -1,0 +1,120 @@
+//! OpenCL: contexts on the program's own `cl_context`, arrays made of its buffers, and buffers lent to it. OpenCL's handles are
+//! `void *` here, so that the header needs none of OpenCL's.
+
+use crate::create::{self, bh_dtype, bh_release};
+use crate::error::{argument, bh_status, frame, frame_out, null, read_text};
+use crate::handle::{self, bh_array, bh_context, context};
+use bh_core::abi::memory;
+use bh_core::services::Handles;
+use bh_recorder::Lent;
+use std::collections::HashMap;
+use std::ffi::{c_char, c_void};
+use std::sync::{Mutex, PoisonError};
+
+/// The names under which engines ask for the handles.
+const CONTEXT: &str = "opencl.context";
+const QUEUE: &str = "opencl.queue";
+
+/// What is lent, by the context's slot and the address of the `cl_mem`.
+static LENT: Mutex<Option<HashMap<(u64, usize), Lent>>> = Mutex::new(None);
+
+/// Makes a context on an OpenCL stack that works in the program's own `cl_context`, so that arrays and the program's buffers
+/// can take each other's place (`bh_opencl_adopt`, `bh_opencl_lend`). With an in-order `cl_command_queue` of that context,
+/// its device is used, and all commands of bh come in that queue; with null or an out-of-order one bh makes its own queue,
+/// on the context's first device or that of the queue. Both are retained. `stack` as for `bh_context_create`.
+///
+/// # Safety
+/// `stack` must be null or a C string, `cl_context` a `cl_context`, and `cl_command_queue` a `cl_command_queue` or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_context_create_opencl(
+    out: *mut *mut bh_context,
+    stack: *const c_char,
+    cl_context: *mut c_void,
+    cl_command_queue: *mut c_void,
+) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
+        if cl_context.is_null() {
+            return Err(null("cl_context"));
+        }
+        handle::create(stack, Handles::default().with(CONTEXT, cl_context).with(QUEUE, cl_command_queue))
+    })
+}
+
+/// A new array that is made of a buffer (`cl_mem`) of the context's `cl_context`, without a copy; a buffer of another one is
+/// refused. It has the elements in C order, and may be read and written by kernels. It is retained, and bh's own until
+/// `release` is called with `argument` and `cl_mem`, at the latest when the context ends; what it holds then is not
+/// said. What the program has enqueued for it must be done, or come before in the context's queue.
+///
+/// # Safety
+/// As `bh_empty`; `cl_mem` must be a `cl_mem`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_opencl_adopt(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+    cl_mem: *mut c_void,
+    release: bh_release,
+    argument: *mut c_void,
+) -> bh_status {
+    frame_out(out, || {
+        let context = self::context(context)?;
+        // SAFETY: promised by the caller.
+        let shape = unsafe { create::numbers(rank, shape, "shape") }?;
+        if cl_mem.is_null() {
+            return Err(null("cl_mem"));
+        }
+        let memory = (memory::OPENCL, cl_mem);
+        // SAFETY: promised by the caller.
+        let array = unsafe { context.recorder.donate_device(create::dtype(dtype)?, shape, memory, release, argument) }?;
+        Ok(context.array(array))
+    })
+}
+
+/// A buffer (`cl_mem`) of the context's `cl_context` with the elements of `a` in C order, as they are now. It is a copy on
+/// the device, which the program may change, and which ends with `bh_opencl_return`. If the context has the program's queue,
+/// commands that are enqueued there from now on find the elements, else all others do.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_opencl_lend(out: *mut *mut c_void, a: *const bh_array) -> bh_status {
+    frame(|| {
+        if out.is_null() {
+            return Err(null("out"));
+        }
+        let array = handle::array(a, "a")?;
+        let info = array.recorder.info(array.id)?;
+        let whole = info.view.len() == info.base_len && info.view.is_contiguous();
+        let lent = if whole {
+            array.recorder.lend_device(array.id, memory::OPENCL)?
+        } else {
+            let dense = create::copy(&array, info.dtype)?;
+            let lent = array.recorder.lend_device(dense, memory::OPENCL);
+            array.recorder.free(dense)?;
+            lent?
+        };
+        let handle = lent.data.cast::<c_void>();
+        let mut all = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get_or_insert_default().insert((array.slot, handle.addr()), lent);
+        // SAFETY: not null, and valid as the caller promises.
+        unsafe { out.write(handle) };
+        Ok(())
+    })
+}
+
+/// Gives a buffer back that `bh_opencl_lend` lent. The program's commands that use it must be done, or in the context's queue.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_opencl_return(context: *mut bh_context, cl_mem: *mut c_void) -> bh_status {
+    frame(|| {
+        let context = self::context(context)?;
+        let mut all = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.get_or_insert_default().remove(&(context.slot(), cl_mem.addr()));
+        drop(all);
+        let lent = found.ok_or_else(|| argument("cl_mem: it is not lent by this context".into()))?;
+        context.recorder.end_lending(&lent)
+    })
+}

@@ -1,0 +1,350 @@
+//! A device in use: its plans, the blocks that run on it, in pieces or elsewhere, and the tickets of batches.
+
+use crate::code::{Target, scatter};
+use crate::device::{self, Class, Facts};
+use crate::engine::Counters;
+use crate::launch::{Failure, Launcher};
+use crate::memory::Pool;
+use crate::methods::Methods;
+use crate::plan::BlockPlan;
+use crate::programs::{Entry, Gpu, Programs, failed};
+use crate::settings::Settings;
+use crate::stream::Nests;
+use crate::whereabouts::{Place, Whereabouts};
+use crate::work::Work;
+use bh_bytecode::opcode::Signature;
+use bh_bytecode::{BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
+use bh_core::abi::status;
+use bh_core::component::enter_block;
+use bh_core::{Child, Error, Host, Report, Result, Ticket};
+use opencl3::event::{CL_COMPLETE, Event};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Bytes of plans that are kept.
+pub(crate) const PLANS: usize = 64 << 20;
+
+/// Opens the device that the settings ask for.
+pub(crate) fn open(host: &Host, settings: &Settings) -> Result<Open> {
+    let (context, queue) = (host.handle("opencl.context"), host.handle("opencl.queue"));
+    let gpu = if context.is_null() && queue.is_null() {
+        let devices = device::list()?;
+        Gpu::open(device::choose(&devices, settings.device.as_deref())?, settings.times)?
+    } else {
+        // SAFETY: the program has said that they are OpenCL's.
+        unsafe { Gpu::borrow(context, queue, settings.times)? }
+    };
+    let target = target(&gpu.facts, settings);
+    settings.fault_after.into_iter().for_each(|kernels| gpu.lose_after(kernels));
+    let gpu = Arc::new(gpu);
+    let programs = Programs::new(gpu.clone(), settings, host);
+    let pool = Pool::new(gpu, programs, target, settings, host);
+    Ok(Open {
+        pool,
+        methods: Methods::default(),
+        launcher: None,
+        plans: Cache::new(PLANS),
+        pending: VecDeque::new(),
+        last: 0,
+    })
+}
+
+fn target(facts: &Facts, settings: &Settings) -> Target {
+    // Some reductions of the largest type at once must fit local memory.
+    let fitting = (facts.local_bytes as usize / (4 * 16)).max(1);
+    let group = settings.group.min(1 << facts.largest_group.min(fitting).ilog2());
+    // Enough items to hide the latency of memory.
+    // Processors have few registers, and their compilers take long over loops that are unrolled.
+    let square = if facts.class == Class::Cpu { 2 } else { 8 };
+    let halves = if facts.local_bytes >= 48 << 10 { 2 } else { 1 };
+    let (groups, parameter_bytes) = (facts.units * (2048 / group).max(1), facts.parameter_bytes);
+    Target { group, groups, parameter_bytes, square, halves, placements: settings.placements }
+}
+
+/// A device in use.
+pub(crate) struct Open {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) methods: Methods,
+    pub(crate) launcher: Option<Launcher>,
+    pub(crate) plans: Cache<Vec<Option<BlockPlan>>>,
+    /// Batches that may not be done, in order, with what marks the end of each in the queue.
+    pending: VecDeque<(u64, Event)>,
+    /// The number of the last ticket.
+    last: u64,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.pool.programs.close();
+    }
+}
+
+impl Open {
+    /// The ticket of the kernels that have been enqueued: that of the last one, as the queue is in order.
+    pub(crate) fn ticket(&mut self) -> Result<Ticket> {
+        let event = match self.launcher.as_mut().and_then(|launcher| launcher.timing.take_last()) {
+            None => return Ok(Ticket::DONE),
+            Some(Some(last)) => last,
+            Some(None) => {
+                // SAFETY: the list of events is empty.
+                let marked = unsafe { self.pool.gpu.queue.enqueue_marker_with_wait_list(&[]) };
+                marked.map_err(|why| failed("marking the end of a batch", why))?
+            }
+        };
+        self.pool.gpu.queue.flush().map_err(|why| failed("starting the queue", why))?;
+        self.last += 1;
+        self.pending.push_back((self.last, event));
+        Ok(Ticket(self.last))
+    }
+
+    /// Waits until everything up to a ticket is done.
+    pub(crate) fn wait(&mut self, ticket: u64, counters: &Counters) -> Result<()> {
+        let mut last = None;
+        while self.pending.front().is_some_and(|&(number, _)| number <= ticket) {
+            last = self.pending.pop_front();
+        }
+        let begin = Instant::now();
+        let outcome = last.map_or(Ok(()), |(_, event)| {
+            self.pool.gpu.usable()?;
+            event.wait().map_err(|why| failed("waiting for the device", why))
+        });
+        counters.wait.add(begin.elapsed().as_nanos() as u64);
+        if let Some(launcher) = &mut self.launcher {
+            launcher.timing.collect();
+        }
+        outcome
+    }
+
+    /// Would [`Open::wait`] return at once?
+    pub(crate) fn is_done(&self, ticket: u64) -> bool {
+        let up_to = self.pending.iter().rev().find(|&&(number, _)| number <= ticket);
+        // Negative: it has failed, which the wait will tell.
+        up_to.is_none_or(|(_, event)| event.command_execution_status().is_ok_and(|status| status.0 <= CL_COMPLETE))
+    }
+
+    /// Can the device run this instruction?
+    pub(crate) fn runs(&self, batch: &BatchRef<'_>, index: u32) -> bool {
+        let instr = &batch.instrs[index as usize];
+        let facts = &self.pool.gpu.facts;
+        let exact = |operand: &Operand| {
+            let dtype = batch.dtype(*operand);
+            facts.f64 || !matches!(dtype, Some(DType::F64 | DType::C128))
+        };
+        // Functions of complex numbers are computed in f64.
+        let function = instr.opcode.kind() == Kind::Elementwise
+            && !matches!(instr.opcode.info().signature, Signature::Cast | Signature::Select)
+            && instr.operands().iter().any(|&operand| batch.dtype(operand).is_some_and(DType::is_complex));
+        if !instr.operands().iter().all(exact) || (function && !facts.f64) {
+            return false;
+        }
+        if instr.opcode.is_extension() {
+            return self.methods.takes(batch, index);
+        }
+        let scatters = instr.opcode.kind() == Kind::Index && instr.opcode != Opcode::Gather;
+        !scatters || scatter(batch, index, &self.pool.target, crate::code::Variant::Parameterised).is_some()
+    }
+
+    /// Has any array of a block a copy on the device?
+    pub(crate) fn has_any(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        self.launcher.as_ref().is_some_and(|launcher| launcher.has_any(batch, block))
+    }
+
+    /// Puts blocks into the queue, or runs them elsewhere if they have to, or do better.
+    pub(crate) fn execute(
+        &mut self,
+        batch: &BatchRef<'_>,
+        blocks: &[u32],
+        mut child: Option<&mut Child>,
+        notes: Notes<'_>,
+        report: &mut Report,
+    ) -> Result<()> {
+        let Open { pool, methods, launcher, plans, .. } = self;
+        let Notes { settings, counters, whereabouts } = notes;
+        let Some(launcher) = launcher else {
+            return Err(Error::new(status::INIT, "the OpenCL engine has no array registry"));
+        };
+        let begin = Instant::now();
+        let words = words(batch);
+        let key = Key::of_words(&words);
+        let mut alone = None;
+        let plans = match plans.get(&key).is_some() {
+            true => plans.get(&key),
+            false => {
+                let empty: Vec<Option<BlockPlan>> = batch.blocks.iter().map(|_| None).collect();
+                let bytes = 1024 * batch.instrs.len() + 4096;
+                match plans.insert(&key, empty, bytes, batch.instrs.len() as u64) {
+                    Ok(kept) => Some(kept),
+                    Err(returned) => Some(alone.insert(returned)),
+                }
+            }
+        };
+        let Some(plans) = plans else { return Ok(()) };
+        let mut missing: Vec<Arc<Entry>> = Vec::new();
+        let mut elsewhere: Vec<u32> = Vec::new();
+        for &block in blocks {
+            let plan = &mut plans[block as usize];
+            let plan = plan.get_or_insert_with(|| BlockPlan::new(batch, block, pool, methods));
+            plan.choose_variant(batch, block, pool, methods, settings, counters);
+            let entries = plan.missing(settings);
+            if let Some(child) = child.as_deref_mut()
+                && settings.while_building
+                && meanwhile(batch, block, &entries, child, launcher)
+            {
+                entries.iter().for_each(|entry| pool.programs.build_later(entry));
+                elsewhere.push(block);
+            } else {
+                missing.extend(entries);
+            }
+        }
+        counters.lower.add(begin.elapsed().as_nanos() as u64);
+        // What cannot be built fails in its turn.
+        let built = pool.programs.build(&missing);
+        for &block in blocks {
+            enter_block(block);
+            let Some(plan) = &mut plans[block as usize] else { continue };
+            let mut turn =
+                Turn { batch, block, pool, launcher, child: child.as_deref_mut(), counters, whereabouts, report };
+            if elsewhere.contains(&block) {
+                counters.meanwhile.add(1);
+                turn.whereabouts.note(batch, block, Place::NotBuilt);
+                turn.on_child()?;
+                continue;
+            }
+            let Some(failures) = turn.run(plan, &built).map_err(|error| turn.failed(error))? else { continue };
+            for (instr, error) in failures {
+                if !turn.report.is_wanted() {
+                    return Err(error.at_instr(batch, instr).in_block(block));
+                }
+                turn.report.fail(block, instr, &error);
+            }
+            launcher.arrays.registry.block_done(batch, block);
+        }
+        match settings.profile {
+            true => launcher.timing.collect_all(),
+            false => launcher.timing.collect(),
+        }
+        Ok(())
+    }
+}
+
+/// Seconds that building a kernel takes, about.
+const BUILD: f64 = 0.1;
+/// Bytes that a processor moves in a second, if it does not say, and operations of one of its cores.
+const BYTES: f64 = 1e10;
+const OPERATIONS: f64 = 5e8;
+
+/// Is the next engine done with a block before its kernels are built? Kernels from the disk are there at once, and data on
+/// the device stays there.
+fn meanwhile(batch: &BatchRef<'_>, block: u32, entries: &[Arc<Entry>], child: &mut Child, launcher: &Launcher) -> bool {
+    let programs = &launcher.arrays.pool.programs;
+    let left = entries.iter().filter(|entry| !programs.load_stored(entry)).count();
+    if left == 0 || launcher.has_any(batch, block) || !child.supports(batch, block) {
+        return false;
+    }
+    let (work, able) = (Work::of(batch, block), child.capabilities());
+    let bandwidth = if able.bandwidth > 0.0 { able.bandwidth } else { BYTES };
+    let cores = f64::from(able.parallelism.max(1));
+    work.bytes as f64 / bandwidth + work.operations as f64 / (OPERATIONS * cores) < BUILD
+}
+
+/// What the engine knows while blocks run.
+pub(crate) struct Notes<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) counters: &'a Counters,
+    pub(crate) whereabouts: &'a mut Whereabouts,
+}
+
+/// A block that is to run.
+struct Turn<'a, 'b> {
+    batch: &'a BatchRef<'b>,
+    block: u32,
+    pool: &'a Arc<Pool>,
+    launcher: &'a mut Launcher,
+    child: Option<&'a mut Child>,
+    counters: &'a Counters,
+    whereabouts: &'a mut Whereabouts,
+    report: &'a mut Report,
+}
+
+impl Turn<'_, '_> {
+    /// Runs the block: on the device, in pieces, or on the next engine. Returns the instructions that failed; none if the
+    /// next engine has run and retired it.
+    fn run(&mut self, plan: &mut BlockPlan, built: &Result<()>) -> Result<Option<Vec<Failure>>> {
+        self.launcher.timing.enter(self.batch, self.block);
+        let outcome = match (built, plan.launches().ready()) {
+            (Err(error), false) => return Err(error.clone()),
+            _ if plan.in_pieces.is_some() => Err(self.launcher.does_not_fit()),
+            _ => self.launcher.block(self.batch, plan),
+        };
+        match outcome {
+            Ok(failures) => {
+                self.counters.kernels.add(plan.launches().all.len() as u64);
+                self.whereabouts.note(self.batch, self.block, Place::Device);
+                Ok(Some(failures))
+            }
+            Err(error) if error.status == status::MEMORY && !self.launcher.has_begun() => {
+                let nests = plan.in_pieces.take().or_else(|| Nests::of(self.batch, self.block, self.pool));
+                match nests {
+                    Some(nests) => self.in_pieces(plan.in_pieces.insert(nests)).map(Some),
+                    None if self.child.is_some() => {
+                        self.counters.too_large.add(1);
+                        self.whereabouts.note(self.batch, self.block, Place::TooLarge);
+                        self.on_child().map(|()| None)
+                    }
+                    None => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn in_pieces(&mut self, nests: &Nests) -> Result<Vec<Failure>> {
+        self.counters.in_pieces.add(1);
+        self.whereabouts.note(self.batch, self.block, Place::Pieces);
+        let (pieces, kernels, failures) = self.launcher.in_pieces(self.batch, nests)?;
+        self.counters.pieces.add(pieces);
+        self.counters.kernels.add(kernels);
+        Ok(failures)
+    }
+
+    /// Runs the block on the next engine, which retires it, too.
+    fn on_child(&mut self) -> Result<()> {
+        let Some(child) = &mut self.child else { return Ok(()) };
+        let ticket = child.execute(self.batch, &[self.block], self.report)?;
+        child.wait(ticket)
+    }
+
+    /// Names the block of an error, and its first operation if no other is named; looks whether the device is still there.
+    fn failed(&mut self, mut error: Error) -> Error {
+        let (batch, block) = (self.batch, self.block);
+        if error.status == status::DEVICE {
+            self.pool.gpu.look();
+        }
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let first = instrs.iter().find(|&&index| !batch.instrs[index as usize].opcode.is_system());
+        if let Some(&first) = first {
+            if error.status == status::MEMORY && error.instr.is_none() && error.origin.is_none() {
+                error.text = format!("{}: {}", batch.instrs[first as usize].opcode, error.text);
+            }
+            error = error.at_instr(batch, first);
+        }
+        error.in_block(block)
+    }
+}
+
+/// What plans depend on: everything but identities, values and source locations.
+fn words(batch: &BatchRef<'_>) -> Vec<u64> {
+    let mut structure = bh_bytecode::structure::StructureKey::default();
+    structure.write(batch);
+    let mut words = structure.as_ref().words.to_vec();
+    for block in batch.blocks {
+        words.extend([u64::from(block.instr_count), u64::from(block.contracted_count), u64::from(block.rename_count)]);
+    }
+    words.extend(batch.block_instrs.iter().chain(batch.contracted).chain(batch.rename_views).map(|&it| u64::from(it)));
+    for rename in batch.renames {
+        words.extend([u64::from(rename.base) << 32 | u64::from(rename.alias), u64::from(rename.uncovered_count)]);
+        words.push(u64::from(rename.alias_view));
+    }
+    words
+}

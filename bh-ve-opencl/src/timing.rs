@@ -1,0 +1,106 @@
+//! When kernels ran on the device, for the profile and the trace.
+
+use bh_bytecode::BatchRef;
+use bh_core::{Counter, Host};
+use opencl3::event::{CL_COMPLETE, Event};
+use std::collections::VecDeque;
+
+/// Kernels whose times have not been read yet, at most; the first of more are waited for.
+const MOST: usize = 4096;
+
+/// Reads times of kernels.
+pub(crate) struct Timing {
+    host: Host,
+    wanted: bool,
+    /// In the order of the queue.
+    pending: VecDeque<Timed>,
+    /// What runs, for the trace.
+    label: String,
+    kernel: Counter,
+    /// The last kernel since somebody asked, if times are not wanted.
+    last: Option<Event>,
+    any: bool,
+}
+
+struct Timed {
+    event: Event,
+    /// When it was put into the queue, on the clock of the trace; 0 without one.
+    begin: u64,
+    label: String,
+}
+
+impl Timing {
+    pub(crate) fn new(host: Host, wanted: bool) -> Timing {
+        let (label, kernel) = (String::new(), host.counter("kernel_ns"));
+        Timing { host, wanted, pending: VecDeque::new(), label, kernel, last: None, any: false }
+    }
+
+    /// Names the kernels that come next after the operations of a block.
+    pub(crate) fn enter(&mut self, batch: &BatchRef<'_>, block: u32) {
+        if !self.wanted || self.host.trace_clock() == 0 {
+            return;
+        }
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]).iter().map(|&at| &batch.instrs[at as usize]);
+        let names: Vec<String> =
+            instrs.filter(|instr| !instr.opcode.is_system()).map(|instr| instr.opcode.to_string()).collect();
+        self.label = match names.as_slice() {
+            [first, _, _, _, rest @ ..] if !rest.is_empty() => format!("{first} and {} more", names.len() - 1),
+            few => few.join(", "),
+        };
+    }
+
+    /// A kernel is in the queue.
+    pub(crate) fn started(&mut self, event: Event) {
+        self.any = true;
+        if !self.wanted {
+            self.last = Some(event);
+        } else {
+            self.pending.push_back(Timed { event, begin: self.host.trace_clock(), label: self.label.clone() });
+            if self.pending.len() > MOST {
+                self.next();
+            }
+        }
+    }
+
+    /// Has a kernel started since this was last asked? Its event, if that is not needed for its time.
+    pub(crate) fn take_last(&mut self) -> Option<Option<Event>> {
+        std::mem::take(&mut self.any).then(|| self.last.take())
+    }
+
+    /// Reads the times of kernels that are done.
+    pub(crate) fn collect(&mut self) {
+        let done = |timed: &Timed| timed.event.command_execution_status().is_ok_and(|status| status.0 <= CL_COMPLETE);
+        while self.pending.front().is_some_and(done) {
+            self.next();
+        }
+    }
+
+    /// Reads the times of all kernels, and waits for them.
+    pub(crate) fn collect_all(&mut self) {
+        while !self.pending.is_empty() {
+            self.next();
+        }
+    }
+
+    fn next(&mut self) {
+        let Some(Timed { event, begin, label }) = self.pending.pop_front() else { return };
+        // A kernel that failed, or a queue of the program that takes no times, has none.
+        let times = || {
+            event.wait().ok()?;
+            let (start, end) = (event.profiling_command_start().ok()?, event.profiling_command_end().ok()?);
+            Some((event.profiling_command_queued().ok()?, start, end))
+        };
+        let Some((queued, start, end)) = times() else { return };
+        self.kernel.add(end.saturating_sub(start));
+        let on_host = |time: u64| begin + time.saturating_sub(queued);
+        if begin != 0 {
+            self.host.trace_device(&label, 0, on_host(start), on_host(end), "");
+        }
+    }
+}
+
+impl Drop for Timing {
+    fn drop(&mut self) {
+        self.collect_all();
+    }
+}

@@ -1,0 +1,45 @@
+//! What a block takes: bytes of arrays and operations.
+
+use crate::memory::{Pool, capacity};
+use bh_bytecode::BatchRef;
+
+/// What running a block takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Bytes of all arrays, as the device gives them.
+    pub(crate) bytes: u64,
+    /// Bytes of the largest.
+    largest: u64,
+    /// Element operations.
+    pub(crate) operations: u64,
+}
+
+impl Work {
+    pub(crate) fn of(batch: &BatchRef<'_>, block: u32) -> Work {
+        let (mut bases, mut operations) = (Vec::new(), 0u64);
+        let block = &batch.blocks[block as usize];
+        let contracted = batch.contracted(block);
+        for &index in batch.block_instrs(block) {
+            let views = batch.instrs[index as usize].operands().iter().filter_map(|operand| operand.as_view());
+            let mut most = 0;
+            for view in views {
+                let record = &batch.views[view as usize];
+                most = most.max(record.len as u64);
+                if batch.base_of(view).is_some() && !contracted.contains(&record.base) && !bases.contains(&record.base)
+                {
+                    bases.push(record.base);
+                }
+            }
+            operations += if batch.instrs[index as usize].opcode.is_system() { 0 } else { most };
+        }
+        let size = |base: u32| capacity(batch.bases[base as usize].bytes() as usize) as u64;
+        let renamed = batch.renames(block).iter().map(|rename| size(rename.base));
+        let sizes = bases.iter().map(|&base| size(base));
+        Work { bytes: sizes.clone().chain(renamed).sum(), largest: sizes.max().unwrap_or(0), operations }
+    }
+
+    /// Can all arrays be on the device together?
+    pub(crate) fn fits(&self, pool: &Pool) -> bool {
+        self.bytes <= pool.limit && self.largest <= pool.gpu.facts.largest_bytes
+    }
+}
