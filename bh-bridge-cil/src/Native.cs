@@ -461,6 +461,18 @@ namespace Bh
         internal static extern int bh_searchsorted(IntPtr result, IntPtr sorted, IntPtr values, int right);
 
         [DllImport(Library)]
+        internal static extern int bh_context_create_opencl(out IntPtr result, IntPtr stack, IntPtr cl_context, IntPtr cl_command_queue);
+
+        [DllImport(Library)]
+        internal static extern int bh_opencl_adopt(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr cl_mem, Release release, IntPtr argument);
+
+        [DllImport(Library)]
+        internal static extern int bh_opencl_lend(out IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_opencl_return(IntPtr context, IntPtr cl_mem);
+
+        [DllImport(Library)]
         internal static extern int bh_print(IntPtr a);
 
         [DllImport(Library)]
