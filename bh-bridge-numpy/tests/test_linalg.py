@@ -1,0 +1,113 @@
+"""Factorisations: the factors give the matrix back, values are NumPy's, and no work goes to NumPy."""
+
+import numpy
+import pytest
+
+import bh
+from conftest import decomposes, same
+
+pytestmark = pytest.mark.skipif(not decomposes(), reason="the stack has no methods for decompositions")
+
+KINDS = ("f4", "f8", "F", "D")
+
+
+def matrix(kind, *shape):
+    generator = numpy.random.default_rng(sum(shape))
+    made = generator.normal(size=shape) + (1j * generator.normal(size=shape) if kind in "FD" else 0)
+    return made.astype(kind)
+
+
+def close(mine, reference, kind):
+    value = numpy.asarray(mine)
+    assert value.shape == numpy.shape(reference)
+    numpy.testing.assert_allclose(value, reference, atol=2e-4 if kind in ("f4", "F") else 1e-11, rtol=1e-4 if kind in ("f4", "F") else 1e-11)
+
+
+def adjoint(x):
+    return bh.conj(bh.swapaxes(x, -1, -2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(4, 4), (6, 3), (3, 6), (2, 5, 3), (2, 2, 3, 3), (0, 3), (1, 1)])
+def test_qr_and_svd(kind, shape):
+    a = matrix(kind, *shape)
+    x = bh.asarray(a)
+    for mode in ("reduced", "complete"):
+        q, r = bh.linalg.qr(x, mode)
+        expected = numpy.linalg.qr(a, mode)
+        assert (q.shape, r.shape, q.dtype, r.dtype) == (expected.Q.shape, expected.R.shape, a.dtype, a.dtype)
+        close(q @ r, a, kind)
+        close(adjoint(q) @ q, numpy.broadcast_to(numpy.eye(q.shape[-1]), (*q.shape[:-2], q.shape[-1], q.shape[-1])), kind)
+        same(bh.tril(r, -1), numpy.zeros(r.shape, kind))
+    for full in (True, False):
+        u, s, vh = bh.linalg.svd(x, full_matrices=full)
+        expected = numpy.linalg.svd(a, full_matrices=full)
+        assert (u.shape, vh.shape, s.dtype) == (expected.U.shape, expected.Vh.shape, expected.S.dtype)
+        close(s, expected.S, kind)
+        short = s.shape[-1]
+        close((u[..., :short] * s[..., None, :]) @ vh[..., :short, :], a, kind)
+    close(bh.linalg.svdvals(x), numpy.linalg.svdvals(a), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(5, 5), (3, 4, 4), (1, 1)])
+def test_eigenvalues(kind, shape):
+    a = matrix(kind, *shape)
+    hermitian = a + numpy.conj(numpy.swapaxes(a, -1, -2))
+    for triangle in "LU":
+        values, vectors = bh.linalg.eigh(bh.asarray(hermitian), triangle)
+        close(values, numpy.linalg.eigh(hermitian, triangle).eigenvalues, kind)
+        close((vectors * values[..., None, :]) @ adjoint(vectors), hermitian, kind)
+        close(bh.linalg.eigvalsh(bh.asarray(hermitian), triangle), numpy.linalg.eigvalsh(hermitian, triangle), kind)
+    values, vectors = bh.linalg.eig(bh.asarray(a))
+    close(bh.asarray(a) @ vectors, numpy.asarray(vectors * values[..., None, :]), kind)
+    order = lambda v: numpy.sort_complex(numpy.round(numpy.asarray(v), 3).astype(complex))
+    numpy.testing.assert_allclose(order(values), order(numpy.linalg.eigvals(a)), atol=3e-3)
+    assert values.dtype == numpy.linalg.eigvals(a).dtype == bh.linalg.eigvals(bh.asarray(a)).dtype
+
+
+def test_real_eigenvalues_are_real_numbers():
+    a = numpy.array([[2.0, 1], [1, 2]])
+    values, vectors = bh.linalg.eig(bh.asarray(a))
+    assert values.dtype == vectors.dtype == numpy.float64
+    assert sorted(values.tolist()) == pytest.approx([1, 3])
+
+
+def test_what_follows_from_factors():
+    a, b = matrix("f8", 6, 3), matrix("f8", 6, 2)
+    x, y = bh.asarray(a), bh.asarray(b)
+    for name in ("pinv", "matrix_rank", "cond"):
+        close(getattr(bh.linalg, name)(x), getattr(numpy.linalg, name)(a), "f8")
+    for order in (2, -2, "nuc"):
+        close(bh.linalg.norm(x, order), numpy.linalg.norm(a, order), "f8")
+        close(bh.linalg.norm(bh.stack([x, x], 1), order, (0, 2), True), numpy.linalg.norm(numpy.stack([a, a], 1), order, (0, 2), True), "f8")
+    for right in (b, b[:, 0]):
+        mine, reference = bh.linalg.lstsq(x, bh.asarray(right)), numpy.linalg.lstsq(a, right)
+        for one, other in zip(mine, reference):
+            close(one, other, "f8")
+    t = matrix("f8", 4, 6, 24).reshape(4, 6, 8, 3)
+    close(bh.linalg.tensorinv(bh.asarray(t)), numpy.linalg.tensorinv(t), "f8")
+    close(bh.linalg.tensorsolve(bh.asarray(t), bh.ones((4, 6))), numpy.linalg.tensorsolve(t, numpy.ones((4, 6))), "f8")
+    stacked = matrix("f8", 3, 4, 4)
+    close(bh.linalg.inv(bh.asarray(stacked)), numpy.linalg.inv(stacked), "f8")
+    close(bh.linalg.det(bh.asarray(stacked)), numpy.linalg.det(stacked), "f8")
+
+
+@pytest.mark.parametrize("call", [
+    "solve(np.zeros((2, 2)), np.ones(2))", "inv(np.zeros((3, 3)))", "cholesky(-np.eye(2))",
+    "eig(np.full((2, 2), np.inf))", "qr(np.ones(3))", "eig(np.ones((2, 3)))", "solve(np.ones((2, 3)), np.ones(2))",
+    "qr(np.eye(2), 'other')", "eigh(np.eye(2), 'X')", "lstsq(np.ones((2, 2)), np.ones(3))",
+])  # fmt: skip
+def test_failures_are_numpys(call):
+    with pytest.raises(Exception) as expected:
+        eval("np.linalg." + call, {"np": numpy})
+    with pytest.raises(type(expected.value)):
+        eval("np.linalg." + call, {"np": bh})
+    same(bh.linalg.inv(bh.eye(2)), numpy.eye(2))
+
+
+@pytest.mark.falls_back
+def test_eigenvalues_of_nan_are_nan():
+    a = numpy.stack([numpy.eye(2), numpy.full((2, 2), numpy.nan)])
+    same(bh.linalg.eigvalsh(bh.asarray(a)), numpy.linalg.eigvalsh(a))
+    assert numpy.isnan(numpy.asarray(bh.linalg.eigh(bh.asarray(a)).eigenvalues)[1]).all()
