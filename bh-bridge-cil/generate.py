@@ -19,7 +19,7 @@ PLAIN = {
     "uint32_t": "uint", "uint64_t": "ulong", "float": "float", "double": "double", "bool": "bool", "size_t": "UIntPtr",
     "bh_status": "int", "bh_dtype": "int", "bh_opcode": "ushort", "void": "void", "bh_release": "Release",
 }
-HANDLES = {"bh_array", "bh_context"}
+HANDLES = {"bh_array", "bh_context", "bh_lent"}
 
 # Operations as members of arrays, by the number of operands and what they give.
 UNARY = {

@@ -30,6 +30,9 @@ typedef struct bh_array bh_array;
 // first use.
 typedef struct bh_context bh_context;
 
+// Elements of an array that the program uses where they lie, see `bh_lend`.
+typedef struct bh_lent bh_lent;
+
 // Counts of a context.
 typedef struct bh_statistics {
     // Array handles alive.
@@ -407,6 +410,34 @@ bh_status bh_scalar_bool(bool *out, const bh_array *a);
 
 // As `bh_scalar_f64`, for complex numbers: real and imaginary part.
 bh_status bh_scalar_c128(double *out, const bh_array *a);
+
+// As `bh_adopt`, in a mode: `BH_ADOPT_SHARED` as `bh_adopt`; `BH_ADOPT_DONATED`: the library owns the memory until `release`, may
+// move the data elsewhere, and stays lazy; `BH_ADOPT_IMMUTABLE`: nobody writes to the memory, the library neither, which writes
+// elsewhere, and stays lazy. `release` may be called on any thread, in any call or between calls, with no lock held; it must not
+// call this library.
+bh_status bh_adopt_as(bh_array **out,
+                      bh_context *context,
+                      bh_dtype dtype,
+                      int32_t rank,
+                      const int64_t *shape,
+                      void *data,
+                      uint32_t mode,
+                      bh_release release,
+                      void *argument);
+
+// Lends the elements of an array until `bh_end_lending`. Waits for them.
+// `BH_EXPORT_SNAPSHOT`: the elements as they are now, in a copy. `BH_EXPORT_READ_ONLY`: without a copy as long as nobody writes to
+// the array; then the writer takes other memory. `BH_EXPORT_SHARED`: the array's own memory, which stays where it is; every
+// operation on the array completes before it returns; look at it between `bh_map` and `bh_unmap`.
+bh_status bh_lend(bh_lent **out,
+                  bh_array *a,
+                  uint32_t mode);
+
+// The address of the first lent element; others lie `bh_stride` apart.
+bh_status bh_lent_data(void **out, const bh_lent *lent);
+
+// Gives back what `bh_lend` lent. The array may be gone before.
+bh_status bh_end_lending(bh_lent *lent);
 
 // Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements. Of a view that is not in one piece
 // a copy is made for the time of the call.

@@ -407,6 +407,18 @@ namespace Bh
         internal static extern int bh_scalar_c128([Out] double[] result, IntPtr a);
 
         [DllImport(Library)]
+        internal static extern int bh_adopt_as(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data, uint mode, Release release, IntPtr argument);
+
+        [DllImport(Library)]
+        internal static extern int bh_lend(out IntPtr result, IntPtr a, uint mode);
+
+        [DllImport(Library)]
+        internal static extern int bh_lent_data(out IntPtr result, IntPtr lent);
+
+        [DllImport(Library)]
+        internal static extern int bh_end_lending(IntPtr lent);
+
+        [DllImport(Library)]
         internal static extern int bh_save(IntPtr path, IntPtr a);
 
         [DllImport(Library)]

@@ -59,6 +59,11 @@ const WRONG: &[(u32, &str, &str)] = &[
     (20, "data", "the process ends before the case does, with exit code 3"),
     (21, "data", "does not end within 5 seconds"),
     (22, "registry", "releases a loan that has ended"),
+    (23, "evaluate", "to other bits than in a batch"),
+    (24, "predict", "foretells NaN seconds"),
+    (25, "reports", "and NaN of running"),
+    (26, "serve", "the process ends before the case does, with exit code 3"),
+    (27, "exports", "the engine writes to memory that is immutable"),
 ];
 
 #[test]
@@ -72,7 +77,10 @@ fn rules_that_are_broken_are_found() {
 
 #[test]
 fn an_engine_that_behaves_passes() {
-    let cases = ["start", "supports", "registry", "data", "failures", "memory", "contexts"];
+    let cases = [
+        "start", "supports", "registry", "data", "exports", "evaluate", "predict", "reports", "serve", "failures",
+        "memory", "contexts",
+    ];
     let (passed, printed) = check(&engine(0), &cases, 120);
     assert!(passed, "{printed}");
     let (passed, printed) = check(&engine(0), &["nothing"], 120);

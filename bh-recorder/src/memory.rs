@@ -9,12 +9,14 @@ use bh_core::abi::{Export, ReleaseFn, access, adopt, export, memory, status};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 
-/// Elements that are lent: see [`Recorder::lend_with`].
+/// Elements that are lent: see [`Recorder::lend_as`].
 pub struct Lent {
     /// The address of element (0, …, 0).
     pub data: *mut u8,
     base: Base,
     token: u64,
+    /// Keeps an array that is lent to be written to.
+    kept: Option<ArrayId>,
 }
 
 // SAFETY: the address is only carried along; who looks at the elements does so between the two calls that lend them.
@@ -69,6 +71,24 @@ impl Recorder {
     ) -> Result<ArrayId> {
         // SAFETY: promised by the caller.
         unsafe { self.take_memory(dtype, shape, (adopt::DONATED, kind), handle.cast(), release, argument) }
+    }
+
+    /// As [`Recorder::adopt`], in a mode of [`bh_core::abi::adopt`].
+    ///
+    /// # Safety
+    /// As [`Recorder::adopt`], and the memory must be used as the mode says.
+    #[allow(clippy::too_many_arguments, reason = "what is adopted, and how it is given back")]
+    pub unsafe fn adopt_as(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        mode: u32,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        // SAFETY: promised by the caller.
+        unsafe { self.take_memory(dtype, shape, (mode, memory::HOST), data, release, argument) }
     }
 
     /// # Safety
@@ -134,15 +154,7 @@ impl Recorder {
     /// Lends the array's elements for reading, without a copy, until [`Recorder::end_lending`]: what is written to the array
     /// meanwhile goes elsewhere. Operations on it stay lazy. Waits for the elements.
     pub fn lend_with(&self, array: ArrayId, patience: &mut Patience<'_>) -> Result<Lent> {
-        let held = self.hold(array, access::READ)?;
-        let (base, view) = (held.base, held.view);
-        let exported = self.with_data(&held, patience, |data| {
-            let Export { data, token, .. } = data.export(&base, export::READ_ONLY)?;
-            Ok((SendPtr(data.cast()), token))
-        });
-        self.let_go(held);
-        let (data, token) = exported?;
-        Ok(Lent { data: element_address(data.get(), &base, &view), base, token })
+        self.lend_as(array, export::READ_ONLY, patience)
     }
 
     /// Lends a copy of the array's elements as they are now, in memory of a device, of a kind of [`memory`], until
@@ -160,15 +172,47 @@ impl Recorder {
         });
         self.let_go(held);
         let (data, token) = exported?;
-        Ok(Lent { data: data.get(), base, token })
+        Ok(Lent { data: data.get(), base, token, kept: None })
     }
 
-    /// Ends a [`Recorder::lend_with`] or [`Recorder::lend_device`]. Runs nothing that was recorded.
+    /// Lends the array's elements in a mode of [`bh_core::abi::export`], until [`Recorder::end_lending`]. Waits for them. Of what
+    /// is shared, each operation completes before it returns.
+    pub fn lend_as(&self, array: ArrayId, mode: u32, patience: &mut Patience<'_>) -> Result<Lent> {
+        let shared = mode == export::SHARED;
+        let held = self.hold(array, if shared { access::WRITE } else { access::READ })?;
+        let (base, view) = (held.base, held.view);
+        let pinned = if shared { self.pin(held.handle, true, true) } else { Ok(()) };
+        let exported = pinned.and_then(|()| {
+            let exported = self.with_data(&held, patience, |data| {
+                let Export { data, token, .. } = data.export(&base, mode)?;
+                Ok((SendPtr(data.cast()), token))
+            });
+            if shared && exported.is_err() {
+                self.pin(held.handle, false, true)?;
+            }
+            exported
+        });
+        let kept = (shared && exported.is_ok()).then_some(held.handle);
+        if kept.is_none() {
+            self.let_go(held);
+        }
+        let (data, token) = exported?;
+        Ok(Lent { data: element_address(data.get(), &base, &view), base, token, kept })
+    }
+
+    /// Ends a lending. Runs nothing that was recorded.
     pub fn end_lending(&self, lent: &Lent) -> Result<()> {
         let executor = self.state().executor()?;
         let (base, token) = (lent.base, lent.token);
         executor.note_access(base.id);
-        executor.access(base.id, |data| data.end_export(&base, token))
+        executor.access(base.id, |data| data.end_export(&base, token))?;
+        let Some(kept) = lent.kept else { return Ok(()) };
+        let unpinned = self.pin(kept, false, true);
+        let mut state = self.state();
+        if let Ok(handle) = state.find(kept) {
+            state.release(handle);
+        }
+        unpinned
     }
 
     /// Forbids (or allows again) that the array's memory moves. `exported`: the user may look at it and change it between

@@ -6,7 +6,8 @@
 enum {
     RETIRES_NOTHING = 1, IGNORES_RENAMES, KEEPS_LOANS, RETIRES_TWICE, RETIRES_WILDLY, REVERSES, SUPPORTS_AT_RANDOM,
     UNKNOWN_ACCESS, NAN_CAPABILITIES, FALSE_FAMILY, NO_NAME, ENDLESS_NAME, LEAVES_A_THREAD, CHANGES_DIRECTORY,
-    HANDLES_SIGNALS, PRINTS, LEAKS, THROWS, CRASHES, EXITS, HANGS, RELEASES_TWICE
+    HANDLES_SIGNALS, PRINTS, LEAKS, THROWS, CRASHES, EXITS, HANGS, RELEASES_TWICE, EVALUATES_WRONGLY,
+    FORETELLS_NO_NUMBER, REPORTS_NO_NUMBER, SERVES_THE_PROGRAM, WRITES_WHAT_IT_READS
 };
 #define bh_component_entry third_party_entry
 #include "third_party.c"
@@ -41,6 +42,8 @@ static void wrong_capabilities(void *context, struct bh_capabilities *found) {
     if (WRONG == RETIRES_NOTHING || WRONG == RETIRES_TWICE || WRONG == RETIRES_WILDLY)
         found->flags |= BH_CAPABILITY_RETIRES_BLOCKS;
     if (WRONG == IGNORES_RENAMES) found->flags |= BH_CAPABILITY_RENAMES;
+    if (WRONG == EVALUATES_WRONGLY) found->flags |= BH_CAPABILITY_EVALUATES;
+    if (WRONG == SERVES_THE_PROGRAM) found->flags |= BH_CAPABILITY_SERVES;
 }
 
 /* Blocks with renames that the engine can take, but for the renames. */
@@ -80,6 +83,17 @@ static void acquire_wrongly(struct engine *engine, const bh_batch *batch, bh_err
     if (WRONG == RELEASES_TWICE) registry->release(registry->context, &loan);
 }
 
+/* Changes what it has acquired for reading. */
+static void change_what_is_read(struct engine *engine, const bh_batch *batch, bh_error_record *error) {
+    const struct bh_registry_table *registry = engine->registry;
+    bh_loan loan;
+    for (size_t i = 0; i < batch->bases.len; i++) {
+        if (registry->acquire(registry->context, &batch->bases.data[i], BH_HOST_SPACE, BH_ACCESS_READ, &loan, error)) continue;
+        if (batch->bases.data[i].dtype == BH_TYPE_F64 && loan.bytes) ((double *)loan.data)[0] += 1;
+        registry->release(registry->context, &loan);
+    }
+}
+
 static bh_status wrong_execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t count,
                                uint64_t *ticket, bh_report *report, struct bh_error_record *error) {
     struct engine *engine = context;
@@ -96,12 +110,40 @@ static bh_status wrong_execute(void *context, const bh_batch *batch, const uint3
             status = execute(context, batch, &blocks[b], 1, ticket, report, error);
         return status;
     }
+    if (WRONG == WRITES_WHAT_IT_READS) change_what_is_read(engine, batch, error);
     status = execute(context, batch, blocks, count, ticket, report, error);
+    if (WRONG == REPORTS_NO_NUMBER && report) report->running_seconds = NAN;
     if (WRONG == RETIRES_TWICE || WRONG == RETIRES_WILDLY)
         for (size_t b = 0; b < count && !status; b++)
             for (int twice = 0; twice < 2; twice++)
                 registry->block_done(registry->context, batch, WRONG == RETIRES_WILDLY && twice ? 1u << 20 : blocks[b]);
     return status;
+}
+
+static bh_status evaluate_wrongly(void *context, const bh_scalar_operation *operation, bh_evaluation *answer,
+                                  struct bh_error_record *error) {
+    (void)context, (void)error;
+    if (operation->opcode != BH_OP_ADD || operation->dtype != BH_TYPE_F64) return BH_STATUS_OK;
+    double a, b;
+    memcpy(&a, operation->inputs.data[0].bits, 8), memcpy(&b, operation->inputs.data[1].bits, 8);
+    a += b + 1;
+    answer->value = operation->inputs.data[0];
+    memcpy(answer->value.bits, &a, 8);
+    answer->known = 1;
+    return BH_STATUS_OK;
+}
+
+static bh_status foretell_no_number(void *context, const bh_batch *batch, const uint32_t *blocks, size_t count,
+                                    bh_prediction *prediction, struct bh_error_record *error) {
+    (void)context, (void)batch, (void)blocks, (void)count, (void)error;
+    prediction->seconds = NAN;
+    return BH_STATUS_OK;
+}
+
+static bh_status serve_the_program(void *context, uint64_t number, bh_served *answer, struct bh_error_record *error) {
+    (void)context, (void)number, (void)error;
+    answer->ended = 1, answer->exit_code = 3;
+    return BH_STATUS_OK;
 }
 
 static char endless[4096];
@@ -110,6 +152,9 @@ static struct bh_component_table WRONG_TABLE = {
     .struct_size = sizeof WRONG_TABLE, .abi_version = BH_ABI_VERSION, .kind = BH_KIND_ENGINE, .name = "third-party",
     .version = WRONG == FALSE_FAMILY ? "bh 1.0" : "third 1.0", .create = wrong_create, .destroy = destroy,
     .capabilities = wrong_capabilities, .bind = bind, .supports = wrong_supports, .execute = wrong_execute,
+    .evaluate = WRONG == EVALUATES_WRONGLY ? evaluate_wrongly : NULL,
+    .predict = WRONG == FORETELLS_NO_NUMBER ? foretell_no_number : NULL,
+    .serve = WRONG == SERVES_THE_PROGRAM ? serve_the_program : NULL,
 };
 
 const struct bh_component_table *bh_component_entry(uint32_t version) {

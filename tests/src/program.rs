@@ -50,6 +50,13 @@ impl Script {
         self.push(Instr::new(Opcode::Copy, &[Operand::view(array), Operand::constant(constant)]))
     }
 
+    /// Appends an operation on constants, to the whole of array `out`.
+    pub fn constants(&mut self, opcode: Opcode, out: u32, inputs: &[Constant]) -> &mut Script {
+        let mut operands = vec![Operand::view(out)];
+        operands.extend(inputs.iter().map(|&input| Operand::constant(self.batch.push_constant(input))));
+        self.push(Instr::new(opcode, &operands))
+    }
+
     fn push(&mut self, mut instr: Instr) -> &mut Script {
         self.batch.origins.push(Origin { file: 0, file_len: 9, line: self.batch.instrs.len() as u32 + 1 });
         instr.origin = self.batch.origins.len() as u32;

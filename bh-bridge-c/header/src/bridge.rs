@@ -144,6 +144,7 @@ fn written_functions(root: &Path) -> Result<String, String> {
         "subscript",
         "query",
         "access",
+        "lend",
         "npy",
         "compose",
         "operation",
@@ -206,7 +207,7 @@ fn without_safety(text: &str) -> String {
     }
     let text = kept.join("\n") + "\n";
     // The types have short names, which read better than the tags.
-    [("bh_array", " *"), ("bh_context", " *"), ("bh_memory", " *"), ("bh_statistics", " *")]
+    [("bh_array", " *"), ("bh_context", " *"), ("bh_lent", " *"), ("bh_memory", " *"), ("bh_statistics", " *")]
         .iter()
         .fold(text, |text, (name, next)| text.replace(&format!("struct {name}{next}"), &format!("{name}{next}")))
 }

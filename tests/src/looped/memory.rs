@@ -3,10 +3,11 @@
 use super::{Run, Seen};
 use bh_bytecode::random::Rng;
 use bh_bytecode::{Constant, DType};
-use bh_core::abi::access;
-use bh_core::error::Result;
+use bh_core::abi::{access, adopt, status};
+use bh_core::error::{Error, Result};
 use bh_recorder::ArrayId;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 impl Run<'_> {
     /// Copies numbers of this round into a window.
@@ -58,13 +59,21 @@ impl Run<'_> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let mut memory = Box::new(vec![0u64; bytes.len().div_ceil(8)]);
+        if CHANGED.load(Ordering::Relaxed) {
+            return Err(Error::new(status::EXECUTION, "memory that is immutable was changed"));
+        }
+        // All modes in turn.
+        let turn = self.round + variable as u64;
+        let mode = [adopt::SHARED, adopt::DONATED, adopt::IMMUTABLE][(turn % 3) as usize];
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
         // SAFETY: there are at least as many bytes.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_mut_ptr().cast(), bytes.len()) };
-        let data = memory.as_mut_ptr().cast();
-        let owner = Box::into_raw(memory).cast();
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), words.as_mut_ptr().cast(), bytes.len()) };
+        let before = (mode == adopt::IMMUTABLE).then(|| words.clone());
+        let mut owned = Box::new(Owned { words, before });
+        let data = owned.words.as_mut_ptr().cast();
+        let owner = Box::into_raw(owned).cast();
         // SAFETY: the memory has the elements, lies on a boundary of 8 bytes, and stays until it is released.
-        let adopted = unsafe { self.recorder.adopt(dtype, &self.shape(shape), data, Some(release), owner)? };
+        let adopted = unsafe { self.recorder.adopt_as(dtype, &self.shape(shape), mode, data, Some(release), owner)? };
         self.set(variable, adopted)
     }
 
@@ -83,10 +92,22 @@ impl Run<'_> {
     }
 }
 
+/// Memory that is adopted, and what it must hold in the end.
+struct Owned {
+    words: Vec<u64>,
+    before: Option<Vec<u64>>,
+}
+
+/// Was immutable memory changed?
+static CHANGED: AtomicBool = AtomicBool::new(false);
+
 /// Takes adopted memory back.
 unsafe extern "C" fn release(argument: *mut c_void, _: *mut c_void) {
     // SAFETY: this is what `Box::into_raw` gave, and this is called once.
-    drop(unsafe { Box::from_raw(argument.cast::<Vec<u64>>()) });
+    let owned = unsafe { Box::from_raw(argument.cast::<Owned>()) };
+    if owned.before.is_some_and(|before| before != owned.words) {
+        CHANGED.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The bytes of numbers of a type: half of them of every size, the others near 1 or special.
