@@ -168,14 +168,14 @@ impl Component for Fuser {
 }
 
 impl Fuser {
-    /// Is a batch to run operation by operation, so that a partition would only cost time?
+    /// Is a batch to run operation by operation, so that a partition would only cost time? Not if somebody looks at partitions.
     fn leaves(&self, batch: &BatchRef<'_>) -> bool {
         let options = &self.options;
         let direct = match options.planning {
             Planning::Always(level) => level == Level::Direct,
             Planning::Auto => batch.header.level == Level::Direct.code(),
         };
-        direct && options.is_searched() && options.kernels_are_cheap
+        direct && options.is_searched() && options.kernels_are_cheap && self.graphs.is_none()
     }
 
     /// Learns what the components below can do, and reads the partitions that fit it from disk.
