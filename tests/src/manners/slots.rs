@@ -232,7 +232,7 @@ fn adopted(stack: &mut Stack, mode: u32, name: &str, findings: &mut Findings) ->
     script.op(Opcode::Add, &[1, 0, 0]).op(Opcode::Multiply, &[part, part, part]).op(Opcode::Add, &[0, 0, 1]);
     script.op(Opcode::Sync, &[0]);
     script.run(stack)?;
-    let wanted = |index: usize| if index >= 2 && index <= 14 && (index - 2).is_multiple_of(3) { 15.0 } else { 9.0 };
+    let wanted = |index: usize| if (2..=14).contains(&index) && (index - 2).is_multiple_of(3) { 15.0 } else { 9.0 };
     let values = script.values(stack, 0)?;
     if (0..LEN as usize).any(|index| values[index] != wanted(index)) {
         findings.fault(format!("wrong values in {name} memory: {values:?}"));

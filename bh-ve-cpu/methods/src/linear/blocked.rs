@@ -131,7 +131,7 @@ fn panel<T: Inexact>(mut block: MatMut<'_, T>, swaps: &mut [usize]) {
 
 /// The factors of a few columns, one after the other.
 fn narrow<T: Inexact>(mut block: MatMut<'_, T>, swaps: &mut [usize]) {
-    for step in 0..block.ncols() {
+    for (step, swap) in swaps.iter_mut().enumerate() {
         let mut pivot = step;
         let mut size = abs1(&block[(step, step)]);
         for row in step + 1..block.nrows() {
@@ -140,7 +140,7 @@ fn narrow<T: Inexact>(mut block: MatMut<'_, T>, swaps: &mut [usize]) {
                 (pivot, size) = (row, other);
             }
         }
-        swaps[step] = pivot;
+        *swap = pivot;
         if size == zero() {
             continue;
         }
