@@ -83,6 +83,10 @@ impl Drop for Open {
 impl Open {
     /// The ticket of the kernels that have been enqueued: that of the last one, as the queue is in order.
     pub(crate) fn ticket(&mut self) -> Result<Ticket> {
+        if self.pool.gpu.is_lost() {
+            // What failed has been said; what ran, ran elsewhere.
+            return Ok(Ticket::DONE);
+        }
         let event = match self.launcher.as_mut().and_then(|launcher| launcher.timing.take_last()) {
             None => return Ok(Ticket::DONE),
             Some(Some(last)) => last,
