@@ -5,6 +5,7 @@ mod check;
 mod engine;
 mod graph;
 mod info;
+mod matlab;
 mod ranks;
 mod replay;
 mod run;
@@ -98,6 +99,17 @@ enum Command {
         #[arg(long)]
         stack: Option<String>,
     },
+    /// Runs a MiniMatlab program, or reads one from a prompt
+    Matlab {
+        /// The program; without it, a prompt
+        file: Option<PathBuf>,
+        /// Print a table of times, kernels, bytes, cache hits and allocations
+        #[arg(long)]
+        profile: bool,
+        /// The stack; by default the configured one
+        #[arg(long)]
+        stack: Option<String>,
+    },
     /// Runs a program, and shows where its time went
     Run {
         /// Print a table of times, kernels, bytes, cache hits and allocations
@@ -136,6 +148,7 @@ fn main() -> ExitCode {
         Command::Explain { file, algorithm, command } => graph::explain(&source(&file, &command), algorithm.as_deref()),
         Command::Replay { file, stack, text, elements } => replay::run(&file, stack.as_deref(), text, elements),
         Command::Serve { stack } => serve::run(stack.as_deref()),
+        Command::Matlab { file, profile, stack } => matlab::run(file, profile, stack),
         Command::Run { profile, trace, stack, command } => run::run(profile, trace, stack, &command),
     };
     outcome.unwrap_or_else(|error| {

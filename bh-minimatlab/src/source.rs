@@ -1,0 +1,85 @@
+//! Program texts, places in them, and errors that show the place.
+
+use std::fmt;
+use std::rc::Rc;
+
+/// A program text with the name that errors give it.
+#[derive(Debug)]
+pub struct Source {
+    /// File name, or what stands for it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// A place in a text.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The text.
+    pub source: Rc<Source>,
+    /// Byte offset.
+    pub offset: usize,
+}
+
+impl Place {
+    /// Line and column, both from 1; columns count characters.
+    pub fn line_column(&self) -> (usize, usize) {
+        let before = &self.source.text[..self.floor()];
+        let begin = before.rfind('\n').map_or(0, |position| position + 1);
+        (before.matches('\n').count() + 1, before[begin..].chars().count() + 1)
+    }
+
+    fn floor(&self) -> usize {
+        let mut offset = self.offset.min(self.source.text.len());
+        while !self.source.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        offset
+    }
+}
+
+/// What went wrong, and where.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The message.
+    pub text: String,
+    /// The place, as far as it is known.
+    pub place: Option<Place>,
+}
+
+/// Outcome of everything that can fail.
+pub type Outcome<T> = Result<T, Fault>;
+
+impl Fault {
+    /// A fault whose place the evaluator adds.
+    pub fn new(text: impl Into<String>) -> Fault {
+        Fault { text: text.into(), place: None }
+    }
+
+    /// A fault at a place.
+    pub fn at(text: impl Into<String>, source: &Rc<Source>, offset: usize) -> Fault {
+        Fault { text: text.into(), place: Some(Place { source: source.clone(), offset }) }
+    }
+
+    /// Names the place if none is known; the innermost wins.
+    pub fn or_at(mut self, source: &Rc<Source>, offset: usize) -> Fault {
+        self.place.get_or_insert_with(|| Place { source: source.clone(), offset });
+        self
+    }
+}
+
+impl From<bh_core::Error> for Fault {
+    fn from(error: bh_core::Error) -> Fault {
+        Fault::new(error.to_string())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(place) = &self.place else { return write!(f, "error: {}", self.text) };
+        let (line, column) = place.line_column();
+        let text = place.source.text.lines().nth(line - 1).unwrap_or("");
+        let margin: String = text.chars().take(column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+        write!(f, "{}:{line}:{column}: error: {}\n    {text}\n    {margin}^", place.source.name, self.text)
+    }
+}
