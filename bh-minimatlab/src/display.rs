@@ -46,11 +46,9 @@ fn form(values: &[f64], scalar: bool) -> Form {
     if finite().all(|value| value.fract() == 0.0) {
         let digits = digits(largest).max(1);
         let width = (digits as usize + 1).max(if odd && !scalar { 4 } else { 0 });
-        return if digits > if scalar { 99_999 } else { 15 } || largest > 99999.0 && scalar && digits > 9 {
-            Form::Exponent
-        } else {
-            Form::Whole(width)
-        };
+        // As many digits as Octave shows before it changes to powers of ten.
+        let most = if scalar { 7 } else { 6 };
+        return if digits > most { Form::Exponent } else { Form::Whole(width) };
     }
     let smallest = finite().fold(f64::INFINITY, |a: f64, b| a.min(b.abs()));
     let (high, low) = (places(digits(largest)), places(digits(smallest)));
