@@ -20,7 +20,7 @@ cumsum([1 2; 3 4])
 reshape(1:6, 2, 3)
 repmat([1 2], 2, 2)
 find([0 1 0 1])
-eye(2)
+eye(2) + 0
 mod(-7:3:5, 4)
 s = ['abc', 'def']
 disp(pi)

@@ -46,7 +46,7 @@ pub fn prompt(stack: Option<&str>) -> Result<bool> {
     let mut interpreter = interpreter(stack)?;
     let failed = |error: rustyline::error::ReadlineError| Error::new(status::FILE, format!("prompt: {error}"));
     let mut editor = rustyline::DefaultEditor::new().map_err(failed)?;
-    let history = std::env::var_os("HOME").map(|home| Path::new(&home).join(".bh_matlab_history"));
+    let history = bh_core::environment::variable_os("HOME").map(|home| Path::new(&home).join(".bh_matlab_history"));
     if let Some(history) = &history {
         // There is none the first time.
         let _ = editor.load_history(history);

@@ -69,7 +69,7 @@ const WRONG: &[(&str, usize, usize)] = &[
     ("switch x\nend", 1, 1),
     ("try\nend", 1, 1),
     ("global x", 1, 1),
-    ("x = 2i", 1, 6),
+    ("x = 2i", 1, 5),
     ("a = 1; a.b = 2", 1, 9),
     ("y = x + 1", 1, 5),
     ("y = missing(3)", 1, 5),

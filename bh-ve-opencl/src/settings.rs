@@ -104,8 +104,8 @@ impl Settings {
             return Err(Error::of_key("group", "a power of two from 1 to 1024", &group.to_string()));
         }
         let while_building = match text("while_building").as_deref() {
-            None | Some("auto") => true,
-            Some("off") => false,
+            Some("auto") => true,
+            None | Some("off") => false,
             Some(other) => return Err(Error::of_key("while_building", "off or auto", other)),
         };
         let fault_after: u64 = host.config_or("fault_after", 0)?;

@@ -216,7 +216,7 @@ fn a_lost_device_is_an_error_or_the_next_engine_takes_over() {
 }
 
 #[test]
-fn arrays_that_were_only_on_a_lost_device_are_named() {
+fn arrays_that_were_only_on_a_lost_device_are_named_and_others_stay() {
     let _alone = alone();
     let keys = "fault_after = 2\nspecialise = 'off'\ncache_dir = ''";
     let Some(mut stack) = load("'opencl'", keys) else { return };
@@ -228,6 +228,9 @@ fn arrays_that_were_only_on_a_lost_device_are_named() {
     let [first, second] = [2, 5].map(|at| read(at).unwrap_err().to_string());
     assert!(first.contains("newest copy of base") && first.contains("f64[1000]"), "{first}");
     assert!(first.contains("is lost") && second.contains("is lost"), "{first} {second}");
+    for at in [0, 1, 3, 4] {
+        assert_eq!(read(at).unwrap().as_slice(), program.memory.get(program.batch.bases[at].id).unwrap());
+    }
 }
 
 /// Run by the next test in processes of their own, with the directory of the cache in the environment.

@@ -1,19 +1,35 @@
 //! `cargo xtask header [--check]`: the C headers, generated from the bridge, the component interface and the opcode table, and
 //! what the .NET library has of them.
 
-use crate::command::{Outcome, cargo, root};
+use crate::command::{Outcome, cargo, root, run as execute, target};
 use std::process::Command;
 
 /// Writes the headers, or verifies that the checked-in ones are current.
 pub fn run(arguments: &[String]) -> Outcome {
     let mut command = cargo();
     command.args(["run", "--quiet", "--profile", "checked", "-p", "bh-header", "--"]);
-    let mut dotnet = Command::new("python3");
-    dotnet.arg("bh-bridge-cil/generate.py").current_dir(root());
-    if arguments.iter().any(|argument| argument == "--check") {
+    if is_check(arguments) {
         command.arg("--check");
-        dotnet.arg("--check");
     }
-    crate::command::run(&mut command)?;
-    crate::command::run(&mut dotnet)
+    execute(&mut command)?;
+    dotnet(is_check(arguments))
+}
+
+/// Verifies the checked-in files with the program that a build of the whole workspace has made.
+pub fn check_built(profile: &str) -> Outcome {
+    execute(Command::new(target().join(profile).join("bh-header")).arg("--check").current_dir(root()))?;
+    dotnet(true)
+}
+
+fn is_check(arguments: &[String]) -> bool {
+    arguments.iter().any(|argument| argument == "--check")
+}
+
+fn dotnet(check: bool) -> Outcome {
+    let mut command = Command::new("python3");
+    command.arg("bh-bridge-cil/generate.py").current_dir(root());
+    if check {
+        command.arg("--check");
+    }
+    execute(&mut command)
 }

@@ -28,11 +28,11 @@ pub fn run(arguments: &[String]) -> Outcome {
     packages::ensure_llvm();
     cluster::ensure_packages();
     let python = packages::python_with_numpy()?;
-    header::run(&["--check".into()])?;
     // Everything in one build: a choice of crates has features of its own, and would be built a second time.
     let mut build = cargo();
     build.args(["build", "--profile", PROFILE, "--lib", "--bins", "--tests", "--examples"]).args(packages::workspace());
     execute(&mut build)?;
+    header::check_built(PROFILE)?;
     let prefix = target().join("test-prefix");
     install::place(&target().join(PROFILE), &prefix, &install::libraries())?;
     for directory in [prefix.join("lib/bh"), target().join(PROFILE)] {

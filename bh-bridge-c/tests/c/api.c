@@ -296,15 +296,15 @@ static void context(void) {
     bh_statistics counts;
     bh_memory memory;
     uint64_t counter;
-    const int64_t one = 1;
+    const int64_t few = 2;
     bh_array *a, *b;
     OK(bh_context_create(&other, NULL));
     OK(bh_stack_name(&text, other));
     TRUE(strcmp(text, "cpu") == 0);
     OK(bh_info(&text, other));
     TRUE(strstr(text, "stack cpu") && strstr(text, bh_version()));
-    OK(bh_ones(&a, other, BH_TYPE_F64, 1, &one));
-    OK(bh_ones(&b, NULL, BH_TYPE_F64, 1, &one));
+    OK(bh_ones(&a, other, BH_TYPE_F64, 1, &few));
+    OK(bh_ones(&b, NULL, BH_TYPE_F64, 1, &few));
     FAILS(bh_add(a, a, b), BH_STATUS_HANDLE, "another context");
     OK(bh_context_of(&found, a));
     TRUE(found == other);

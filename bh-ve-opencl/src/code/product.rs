@@ -196,7 +196,7 @@ fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: 
     let keep = |count: usize, all: usize, line: &str, term: &str, pad: usize, from: &str, to: &str| {
         format!(
             "{unroll}for (int q = 0; q < {count}; q++) {{\nconst int e = item + q * {group};\n\
-             if (e < {all}) {to}[half * {} + ({term}) * {pad} + {line}] = {from}[q];\n}}\n",
+             if (e < {all}) {to}[tile * {} + ({term}) * {pad} + {line}] = {from}[q];\n}}\n",
             DEPTH * pad
         )
     };
@@ -216,7 +216,7 @@ fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: 
         ),
         false => format!("x = item % {across}, y = item / {across}"),
     };
-    let turn = if target.halves == 2 { "half ^= 1;\n" } else { "barrier(CLK_LOCAL_MEM_FENCE);\n" };
+    let turn = if target.halves == 2 { "tile ^= 1;\n" } else { "barrier(CLK_LOCAL_MEM_FENCE);\n" };
     let add = add_product(dtype, "sum[i][j]", "a[i]", "b[j]");
     let body = format!(
         "__local {name} all_a[{}];\n__local {name} all_b[{}];\n\
@@ -226,12 +226,12 @@ fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: 
          {name} sum[{side}][{side}], next_a[{of_left}], next_b[{of_right}];\n\
          {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
          sum[i][j] = {zero};\n\
-         {index} t = 0;\nint half = 0;\n{fetch_left}{fetch_right}\
+         {index} t = 0;\nint tile = 0;\n{fetch_left}{fetch_right}\
          for (; t < {k};) {{\n{keep_left}{keep_right}barrier(CLK_LOCAL_MEM_FENCE);\nt += {DEPTH};\n\
          if (t < {k}) {{\n{fetch_left}{fetch_right}}}\n\
          {unroll}for (int d = 0; d < {DEPTH}; d++) {{\n{name} a[{side}], b[{side}];\n\
-         {unroll}for (int i = 0; i < {side}; i++) a[i] = all_a[half * {half_a} + d * {pad_rows} + y + i * {down}];\n\
-         {unroll}for (int j = 0; j < {side}; j++) b[j] = all_b[half * {half_b} + d * {pad_columns} + x + j * {across}];\n\
+         {unroll}for (int i = 0; i < {side}; i++) a[i] = all_a[tile * {half_a} + d * {pad_rows} + y + i * {down}];\n\
+         {unroll}for (int j = 0; j < {side}; j++) b[j] = all_b[tile * {half_b} + d * {pad_columns} + x + j * {across}];\n\
          {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
          sum[i][j] = {add};\n}}\n{turn}}}\n\
          {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) {{\n\

@@ -12,7 +12,7 @@ for (int i = 0; i < 8; i++)
 #pragma unroll
 for (int j = 0; j < 8; j++) sum[i][j] = 0;
 int t = 0;
-int half = 0;
+int tile = 0;
 #pragma unroll
 for (int q = 0; q < 4; q++) {
 const int e = item + q * 256;
@@ -31,12 +31,12 @@ for (; t < n2;) {
 #pragma unroll
 for (int q = 0; q < 4; q++) {
 const int e = item + q * 256;
-if (e < 1024) all_a[half * 1032 + (e % 8) * 129 + e / 8] = next_a[q];
+if (e < 1024) all_a[tile * 1032 + (e % 8) * 129 + e / 8] = next_a[q];
 }
 #pragma unroll
 for (int q = 0; q < 4; q++) {
 const int e = item + q * 256;
-if (e < 1024) all_b[half * 1032 + (e / 128) * 129 + e % 128] = next_b[q];
+if (e < 1024) all_b[tile * 1032 + (e / 128) * 129 + e % 128] = next_b[q];
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 t += 8;
@@ -60,15 +60,15 @@ if (e < 1024 && line < n1 && term < n2) next_b[q] = b1[n6 + n7 * term + line];
 for (int d = 0; d < 8; d++) {
 bh_f64 a[8], b[8];
 #pragma unroll
-for (int i = 0; i < 8; i++) a[i] = all_a[half * 1032 + d * 129 + y + i * 16];
+for (int i = 0; i < 8; i++) a[i] = all_a[tile * 1032 + d * 129 + y + i * 16];
 #pragma unroll
-for (int j = 0; j < 8; j++) b[j] = all_b[half * 1032 + d * 129 + x + j * 16];
+for (int j = 0; j < 8; j++) b[j] = all_b[tile * 1032 + d * 129 + x + j * 16];
 #pragma unroll
 for (int i = 0; i < 8; i++)
 #pragma unroll
 for (int j = 0; j < 8; j++) sum[i][j] = fma(a[i], b[j], sum[i][j]);
 }
-half ^= 1;
+tile ^= 1;
 }
 #pragma unroll
 for (int i = 0; i < 8; i++)
