@@ -248,7 +248,8 @@ fn a_failing_download_is_reported_and_sync_poisons() {
     assert_eq!(f.values(&a).unwrap_err().status, status::DEVICE);
     f.registry.finish_block(&system_batch(Opcode::Sync, &a).as_ref(), 0);
     assert_eq!(copy.uses(), (1, 1), "lost with the first transfer that fails");
-    assert_eq!(f.values(&a).unwrap_err().text, "the device is on fire");
+    let text = f.values(&a).unwrap_err().text;
+    assert_eq!(text, "the newest copy of base 1, i32[4], cannot be read: the device is on fire");
 }
 
 fn system_batch(opcode: Opcode, base: &bh_bytecode::Base) -> Batch {
