@@ -9,7 +9,8 @@ mpirun and Python. Prints a table and, with --json, writes all figures:
 strong: the same problem on more ranks (ms, and times faster than one rank, and than one thread without a cluster);
 threads: the CPU engine alone with as many threads;
 weak: a problem that grows with the ranks (efficiency: time of one rank / time), beside what plain copies reach;
-overhead: microseconds of a repeated batch of 30 operations on few elements.
+overhead: microseconds of a repeated batch of 30 operations on few elements; a run takes some 20 seconds at most, and one that
+passes --timeout is left out.
 """
 
 import argparse
@@ -89,13 +90,28 @@ class Bench:
             crowded = ranks > self.cores
             options = ["--oversubscribe", "--bind-to", "none"] if crowded or not self.bind else ["--bind-to", "core"]
         command = [self.mpirun, *options, "-n", str(ranks), *map(str, line)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=self.args.timeout)
+        done = self.wait(command, environment)
         if done.returncode != 0 and openmpi and self.bind:
             self.bind = False
             return self.launch(ranks, line, environment)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done.stdout
+
+    def wait(self, command, environment):
+        """Runs a command for as long as --timeout allows. A launcher that is told to end takes its ranks along."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, env=environment, **pipes) as process:
+            try:
+                out, err = process.communicate(timeout=self.args.timeout)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                try:
+                    process.communicate(timeout=10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     def seconds(self, program, size, ranks=None, threads=1):
         """The fastest of several runs, each after one that warms up, with the checksum."""
@@ -173,11 +189,17 @@ class Bench:
 
             local = self.environment(BH_STACK="cpu", BH_VE_CPU_THREADS="1")
             done = [str(program), str(elements)]
-            base = run(subprocess.run(done, env=local, check=True, capture_output=True, text=True).stdout)
+            base = run(subprocess.run(done, env=local, check=True, capture_output=True, text=True,
+                                      timeout=self.args.timeout).stdout)
             print(f"{elements:>8} elements, no cluster: {base['batch_us']:>9.1f} {base['batch_and_read_us']:>9.1f}")
             for count in ranks:
                 environment = self.environment(BH_STACK=self.args.stack, BH_VE_CPU_THREADS=str(self.args.threads))
-                found = run(self.launch(count, [program, elements], environment))
+                try:
+                    found = run(self.launch(count, [program, elements], environment))
+                except subprocess.TimeoutExpired:
+                    print(f"{count:>8} ranks: no figures within {self.args.timeout} s", flush=True)
+                    self.note(kind="overhead", ranks=count, elements=elements, alone=base, timed_out=True)
+                    continue
                 crowded = " (more ranks than processors)" if count > self.cores else ""
                 print(f"{count:>8} ranks: {found['batch_us']:>9.1f} {found['batch_and_read_us']:>9.1f}{crowded}", flush=True)
                 self.note(kind="overhead", ranks=count, alone=base, **found)
