@@ -97,6 +97,11 @@ impl Array {
         Span::new(0, self.base.len)
     }
 
+    /// Length and row, which arrays of the same use have in common.
+    pub fn kind(&self) -> (i64, i64) {
+        (self.base.len, self.row)
+    }
+
     /// The elements that a rank computes: its own, and those that it needs of its neighbours'.
     pub fn reach(&self, rank: usize) -> Span {
         let own = self.cuts.own(rank);

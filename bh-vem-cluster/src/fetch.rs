@@ -146,6 +146,10 @@ impl Planner {
         let array = &self.arrays[&id];
         let window = old.window.join(array.room(piece.valid));
         let (row, last) = (array.row, self.after_use(id).max(at));
+        let border = array.room(old.valid).contains(piece.valid).then(|| array.kind());
+        if let Some(kind) = border {
+            self.note_border(kind);
+        }
         piece.base = self.local_base(rank, &old.base, window.len(), row);
         piece.window = window;
         if !old.valid.is_empty() {
@@ -208,4 +212,50 @@ impl Planner {
 pub(crate) fn run(base: Base, span: Span, window: Span) -> Result<Place> {
     let part = View::new(span.low - window.low, &[span.len()], &[1]);
     part.map(|view| Place { base, view }).map_err(|error| Error::new(status::BATCH, error.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Weights;
+    use crate::planner::Settings;
+    use bh_bytecode::{Batch, DType, Operand};
+
+    const SHAPE: [i64; 2] = [24, 10];
+
+    /// Copies an array, from some row on, to another on three ranks; returns what the middle one has room for.
+    fn copy_on(planner: &mut Planner, from: u64, to: u64, moved: i64) -> Span {
+        let mut batch = Batch::default();
+        let base = |id| Base { row_hint: SHAPE[1], ..Base::new(id, DType::F64, SHAPE[0] * SHAPE[1]) };
+        let (source, target) = (batch.push_base(base(from)), batch.push_base(base(to)));
+        let part = |row: i64| View::new(row * SHAPE[1], &[SHAPE[0] - 1, SHAPE[1]], &[SHAPE[1], 1]).unwrap();
+        let (read, written) = match moved {
+            0 => (View::contiguous(&SHAPE).unwrap(), View::contiguous(&SHAPE).unwrap()),
+            _ => (part(moved), part(0)),
+        };
+        let operands = [batch.push_view(target, &written), batch.push_view(source, &read)].map(Operand::view);
+        batch.push_instr(Instr::new(Opcode::Copy, &operands));
+        planner.begin(&batch.as_ref(), &[0]);
+        planner.plan(&batch.as_ref(), 0).unwrap();
+        planner.end();
+        planner.take_stages();
+        planner.piece(to, 1).window
+    }
+
+    #[test]
+    fn pieces_have_room_for_neighbours_where_arrays_like_them_needed_it() {
+        let settings = Settings { weights: Weights::even(3), small_bytes: 64, overlap_rows: 2 };
+        let mut id = 100;
+        let new_id = move || {
+            id += 1;
+            id
+        };
+        let mut planner = Planner::new(3, 0..3, settings, Box::new(new_id));
+        assert_eq!(copy_on(&mut planner, 1, 2, 0), Span::new(80, 160));
+        copy_on(&mut planner, 2, 3, 1);
+        let grown = planner.piece(2, 1).window;
+        assert!(grown.contains(Span::new(80, 170)), "{grown:?}");
+        // Arrays like the one whose border was read get room at once.
+        assert_eq!(copy_on(&mut planner, 2, 4, 0), Span::new(70, 170));
+    }
 }

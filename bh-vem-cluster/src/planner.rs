@@ -9,8 +9,11 @@ use crate::stage::{Stage, Stages};
 use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+
+/// The most kinds of arrays whose borders are remembered.
+const MOST_KINDS: usize = 1024;
 
 /// Makes identities for bases of the hosted ranks.
 pub type NewId = Box<dyn FnMut() -> u64 + Send>;
@@ -48,6 +51,8 @@ pub struct Planner {
     flush: u64,
     pub(crate) program: u64,
     pub(crate) hints: Hints,
+    /// Lengths and rows of arrays whose pieces got rows of neighbours: others like them get room for these at once.
+    bordered: HashSet<(i64, i64)>,
     /// Instructions that were brought to one rank, since they were last asked for.
     pub(crate) gathered: Vec<u32>,
 }
@@ -64,6 +69,7 @@ impl Planner {
             flush: 1,
             program: 0,
             hints: Hints::default(),
+            bordered: HashSet::new(),
             gathered: Vec::new(),
         }
     }
@@ -304,13 +310,24 @@ impl Planner {
             return piece;
         }
         let (base, row, valid) = (array.base, array.row, array.valid(rank));
-        let window = array.room(if array.small { array.all() } else { array.reach(rank) });
+        let mine = if array.small { array.all() } else { array.reach(rank) };
+        // Without such room, what writes all of the array's own elements covers the piece, which then need not be zeroed first,
+        // and can be the alias of a copy.
+        let window = if self.bordered.contains(&array.kind()) { array.room(mine) } else { mine };
         let base = self.local_base(rank, &base, window.len(), row);
         let piece = Piece { base, window, valid };
         if let Some(array) = self.arrays.get_mut(&id) {
             array.pieces[rank] = Some(piece);
         }
         piece
+    }
+
+    /// Notes that pieces of such arrays get rows of neighbours.
+    pub(crate) fn note_border(&mut self, kind: (i64, i64)) {
+        if self.bordered.len() == MOST_KINDS {
+            self.bordered.clear();
+        }
+        self.bordered.insert(kind);
     }
 
     /// The boxes of a view that each rank computes; `None` if they are too many.
