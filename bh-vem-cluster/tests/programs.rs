@@ -174,3 +174,51 @@ fn ranks_save_and_load_their_own_elements() {
         }
     }
 }
+
+#[test]
+fn ranks_without_a_program_serve() {
+    let program = Program::example("heat.c");
+    let line = program.line(&["100", "5"]);
+    let expected = figures(&run("cpu", &line));
+    for mpi in implementations() {
+        let mut whole = on_ranks(mpi, 1, &line);
+        whole.extend([":", "-n", "2"].map(str::to_owned));
+        whole.extend([prefix().join("bin/bh").display().to_string(), "serve".to_owned()]);
+        assert_eq!(figures(&run("cluster", &whole)), expected, "{}", mpi.0);
+    }
+    let alone = run("cluster", &[prefix().join("bin/bh").display().to_string(), "serve".to_owned()]);
+    assert!(!alone.status.success() && said(&alone).contains("rank 0 must be a program"), "{}", said(&alone));
+}
+
+#[test]
+fn the_profile_has_a_row_for_each_rank() {
+    let program = Program::example("heat.c");
+    let Some(&mpi) = implementations().first() else { return };
+    let trace = std::env::temp_dir().join(format!("bh-ranks-trace-{}.json", std::process::id()));
+    let mut line = vec![prefix().join("bin/bh").display().to_string()];
+    line.extend(["run", "--profile", "--trace", &trace.display().to_string(), "--"].map(str::to_owned));
+    line.extend(on_ranks(mpi, 3, &program.line(&["200", "20"])));
+    let output = run("cluster", &line);
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    let begin = text.lines().position(|line| line.contains("compute s")).unwrap_or_else(|| panic!("{text}"));
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .skip(begin + 1)
+        .map(|line| line.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<f64>>())
+        .take_while(|row| row.len() == 7)
+        .collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    for (rank, row) in rows.iter().enumerate() {
+        // Rank, compute, wait, pack, messages, MB, control messages.
+        assert_eq!(row[0], rank as f64, "{text}");
+        assert!(row[1] > 0.0 && row[4] >= 20.0 && row[5] > 0.0, "{text}");
+    }
+    assert!(text.contains("imbalance"), "{text}");
+    let events = std::fs::read_to_string(&trace).unwrap();
+    for rank in 0..3 {
+        assert!(events.contains(&format!("rank {rank}")), "rank {rank} has no events");
+    }
+    std::fs::remove_file(&trace).unwrap();
+    assert!(!PathBuf::from(format!("{}.rank1", trace.display())).exists());
+}
