@@ -4,6 +4,7 @@
 //! file without `[stacks]` uses the built-in stacks. `BH_STACK` picks a stack and `BH_<SECTION>_<KEY>` overrides a key.
 
 mod checks;
+mod describe;
 mod names;
 mod parse;
 mod settings;

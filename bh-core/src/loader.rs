@@ -7,6 +7,7 @@ use crate::foreign::ForeignTable;
 use crate::host::HostInstance;
 use crate::link::Link;
 use crate::services::Services;
+use crate::stack::below;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -179,6 +180,16 @@ impl<'a> Loader<'a> {
                 format!("{}: stack '{}' must begin with one component", self.config.place(stack.line), stack.name),
             )),
         }
+    }
+
+    /// Makes the instances below a component of a stack; returns the topmost of them.
+    #[allow(clippy::vec_box)] // links stay at their addresses
+    pub(crate) fn build_below(mut self, stack: &ChosenStack, component: &str) -> Result<Vec<Box<Link>>> {
+        let mut tables = HashMap::new();
+        self.load(&stack.items, &mut tables)?;
+        let is = |name: &str| tables.get(name).is_some_and(|table| table.name == component);
+        let items = below::after(&stack.items, &is).ok_or_else(|| below::missing(&stack.name, component))?;
+        self.chain(items, &tables)
     }
 
     /// Loads all libraries and checks all keys before any instance is made.

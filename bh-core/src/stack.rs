@@ -1,5 +1,6 @@
 //! A stack of components, ready to run: what the recorder talks to.
 
+pub mod below;
 #[cfg(test)]
 mod fakes;
 #[cfg(test)]
@@ -21,12 +22,16 @@ use crate::services::{Handles, Services};
 use crate::stats::Snapshot;
 use crate::trace::Trace;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The name of the handle through which a program hands over an MPI communicator of its own: bit 32 is set, and the lower
 /// bits are the handle for Fortran.
 pub const COMMUNICATOR: &str = "mpi.communicator";
+
+/// The name of the handle to the text, ended by NUL, of [`Config::describe`] for the stack that is loaded.
+pub const DESCRIPTION: &str = "stack.description";
 
 /// The file of this process among those of all ranks: ranks but the first append their number.
 fn of_rank(path: &str) -> String {
@@ -60,6 +65,8 @@ pub struct Stack {
     /// Where the statistics go at the end.
     statistics: Option<PathBuf>,
     running: bool,
+    /// What [`DESCRIPTION`] points to.
+    _description: CString,
 }
 
 impl Stack {
@@ -74,12 +81,15 @@ impl Stack {
         let memory = Memory::new(config.memory_settings()?);
         let trace = config.variable("BH_TRACE").map(|path| Trace::new(&of_rank(path)));
         let statistics = config.variable("BH_STATS").map(of_rank).map(PathBuf::from);
-        let services = Services::with_handles(memory, trace, config.log_level()?, statistics.is_some(), handles);
         let chosen = config.choose_stack(name)?;
+        let description = CString::new(config.describe(&chosen)).unwrap_or_default();
+        let handles = handles.with(DESCRIPTION, description.as_ptr().cast_mut().cast());
+        let services = Services::with_handles(memory, trace, config.log_level()?, statistics.is_some(), handles);
         let links = Loader::new(config, Arc::clone(&services)).build(&chosen)?;
         // SAFETY: the stack owns the link, and calls take `&mut self`.
         let top = unsafe { Child::new(links.handle()) };
-        let mut stack = Stack { name: chosen.name, top, links, services, statistics, running: true };
+        let mut stack =
+            Stack { name: chosen.name, top, links, services, statistics, running: true, _description: description };
         stack.serve_others()?;
         Ok(stack)
     }

@@ -168,7 +168,7 @@ impl Walk<'_> {
 }
 
 /// The indices of the outermost dimension of a view whose rows reach into a span.
-fn rows_in(view: &View, dim: usize, span: Span) -> Span {
+pub(crate) fn rows_in(view: &View, dim: usize, span: Span) -> Span {
     let (step, extent) = (view.stride()[dim], view.shape()[dim]);
     let all = span_of(view);
     if step <= 0 {

@@ -38,7 +38,7 @@ pub struct Copied {
 }
 
 /// An array of the program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Array {
     /// The program's base.
     pub base: Base,
@@ -136,6 +136,67 @@ impl Array {
     pub fn whole_rows(&self, span: Span) -> Span {
         let row = self.row.max(1);
         Span::new(span.low.div_euclid(row) * row, (span.high + row - 1).div_euclid(row) * row).meet(self.all())
+    }
+
+    /// The copies of views, in an order that does not depend on a hash table.
+    fn sorted_copies(&self) -> Vec<(&(usize, View), &Copied)> {
+        let mut copies: Vec<_> = self.copies.iter().collect();
+        let place = |view: &View| (view.start(), view.shape().to_vec(), view.stride().to_vec());
+        copies.sort_by_cached_key(|((rank, view), _)| (*rank, place(view)));
+        copies
+    }
+
+    /// Appends all that planning depends on, but for the identities of bases.
+    pub fn describe(&self, words: &mut Vec<u64>) {
+        let flags = [self.passing, self.small, self.everywhere, self.fixed];
+        let flags = flags.iter().fold(1, |word, &flag| word << 1 | u64::from(flag));
+        words.extend([flags, self.row as u64, self.extension.0 as u64, self.extension.1 as u64]);
+        self.cuts.describe(words);
+        for piece in &self.pieces {
+            let Some(piece) = piece else {
+                words.push(u64::MAX);
+                continue;
+            };
+            words.extend([piece.base.len as u64, piece.base.row_hint as u64]);
+            for span in [piece.window, piece.valid] {
+                words.extend([span.low as u64, span.high as u64]);
+            }
+        }
+        words.push(self.copies.len() as u64);
+        if self.copies.is_empty() {
+            return;
+        }
+        for ((rank, view), _) in self.sorted_copies() {
+            words.extend([*rank as u64, view.start() as u64, view.rank() as u64]);
+            words.extend(view.shape().iter().chain(view.stride()).map(|&dim| dim as u64));
+        }
+    }
+
+    /// Appends the bases of this process's ranks; equal descriptions have them in the same order.
+    pub fn bases(&self, ids: &mut Vec<u64>) {
+        ids.extend(self.pieces.iter().flatten().map(|piece| piece.base.id).filter(|&id| id != 0));
+        if !self.copies.is_empty() {
+            ids.extend(self.sorted_copies().into_iter().map(|(_, copy)| copy.base.id).filter(|&id| id != 0));
+        }
+    }
+
+    /// Lets each base be replaced.
+    pub fn each_base(&mut self, mut replace: impl FnMut(&mut u64)) {
+        self.pieces.iter_mut().flatten().for_each(|piece| replace(&mut piece.base.id));
+        self.copies.values_mut().for_each(|copy| replace(&mut copy.base.id));
+    }
+
+    /// The same when all that is planned is over.
+    pub fn settled(&self) -> Array {
+        let over = When::default();
+        let mut array = Array { wrote: over, arrived: over, read: over, ..self.clone() };
+        array.copies.values_mut().for_each(|copy| copy.ready = over);
+        array
+    }
+
+    /// About what it takes in memory.
+    pub fn bytes(&self) -> usize {
+        size_of::<Array>() + size_of_val(&self.pieces[..]) + self.copies.len() * size_of::<((usize, View), Copied)>()
     }
 
     /// Notes that elements of this span changed where they belong: what ranks have of others is out of date.

@@ -8,8 +8,9 @@ use crate::file;
 use crate::inprocess::InProcess;
 use crate::launch::connect;
 use crate::layout::Weights;
-use crate::lead::{Lead, Turn};
+use crate::lead::{Lead, Turn, greeting};
 use crate::machine::Machine;
+use crate::memory::Memory;
 use crate::planner::{Planner, Settings};
 use crate::serve::Server;
 use crate::staging::Staging;
@@ -22,11 +23,16 @@ use bh_core::abi::{
 };
 use bh_core::component::{Child, Component, Counter, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
+use bh_core::stack::DESCRIPTION;
 use bh_core::strided;
 use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, c_char};
 
 /// Elements at most of arrays that are kept whole on rank 0, in bytes.
 const SMALL_BYTES: u64 = 4096;
+
+/// Messages that are this long, in bytes, take longer than the further kernels that it costs to compute meanwhile.
+const OVERLAP_BYTES: u64 = 256 << 10;
 
 /// The manager of a cluster.
 pub struct Cluster {
@@ -36,6 +42,8 @@ pub struct Cluster {
     /// This process is one of the others, and serves.
     server: Option<Server>,
     machine: Machine,
+    /// Of batches, where nobody needs to be told of them.
+    memory: Memory,
     mapped: HashMap<u64, Mapped>,
     /// Bases of rank 0 that the program uses, by the names of their exports.
     exports: HashMap<u64, Base>,
@@ -57,7 +65,7 @@ impl Component for Cluster {
     const NAME: &'static str = "vem-cluster";
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [&'static str] =
-        &["transport", "ranks", "weights", "small_bytes", "overlap_rows", "part_bytes"];
+        &["transport", "ranks", "weights", "small_bytes", "overlap_rows", "overlap_bytes", "part_bytes"];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Cluster> {
         if children.is_empty() {
@@ -75,15 +83,16 @@ impl Component for Cluster {
             weights: weights(&host, ranks)?,
             small_bytes: host.config_or("small_bytes", SMALL_BYTES)?,
             overlap_rows: host.config_or("overlap_rows", 2u32)?.into(),
+            overlap_bytes: host.config_or("overlap_bytes", OVERLAP_BYTES)?,
         };
         let (mut lead, mut server) = (None, None);
         let machine = match remote.filter(|_| ranks > 1) {
             Some(remote) if remote.rank() == 0 => {
-                lead = Some(Lead::start(remote, &settings)?);
+                lead = Some(Lead::start(remote, &settings, &description(&host))?);
                 Machine::remote(host, remote, settings, children)
             }
             Some(remote) => {
-                server = Some(Server::new(host, remote, settings.clone(), children));
+                server = Some(Server::new(host, remote, greeting(&settings, &description(&host)), children));
                 Machine::remote(host, remote, settings, Vec::new())
             }
             None => {
@@ -96,6 +105,7 @@ impl Component for Cluster {
             lead,
             server,
             machine,
+            memory: Memory::default(),
             mapped: HashMap::new(),
             exports: HashMap::new(),
             warned: HashSet::new(),
@@ -138,10 +148,14 @@ impl Component for Cluster {
         }
         let order = order(batch, blocks);
         let turn = self.lead.as_mut().map(|lead| lead.tell_execute(batch, &order)).transpose()?;
+        let shape = match &turn {
+            Some(turn) => turn.shape,
+            None => self.memory.shape(batch, &order),
+        };
         if let Some(turn) = &turn {
             self.machine.port.note(&turn.sent);
         }
-        let outcome = self.machine.execute(batch, &order);
+        let outcome = self.machine.execute(shape, batch, &order);
         self.report(batch);
         outcome.map(|()| Ticket::DONE)
     }
@@ -452,6 +466,16 @@ impl Drop for Cluster {
         // Ranks that cannot be told any more have ended.
         drop(self.tell(&Command::Close));
     }
+}
+
+/// The stack that this component is part of, as a configuration.
+fn description(host: &Host) -> String {
+    let text = host.handle(DESCRIPTION).cast_const().cast::<c_char>();
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the stack keeps the text as long as its components, and ends it with NUL.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// The instructions of a batch, or of some blocks of it, in the order in which they are to run.

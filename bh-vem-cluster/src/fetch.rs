@@ -187,6 +187,7 @@ impl Planner {
         let copy = Copied { base, ready: self.now(at), used: self.program };
         if let Some(array) = self.arrays.get_mut(&id) {
             array.copies.insert((rank, *part), copy);
+            self.copied.insert(id);
         }
         Ok(true)
     }
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn pieces_have_room_for_neighbours_where_arrays_like_them_needed_it() {
-        let settings = Settings { weights: Weights::even(3), small_bytes: 64, overlap_rows: 2 };
+        let settings = Settings { weights: Weights::even(3), small_bytes: 64, overlap_rows: 2, overlap_bytes: 0 };
         let mut id = 100;
         let new_id = move || {
             id += 1;

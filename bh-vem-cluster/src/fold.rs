@@ -9,6 +9,10 @@ use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
+/// So many results are combined on one rank at a time: few, that messages to it do not wait for each other, but enough that a
+/// handful of ranks need one step. A power of two, so that the tree of results is the same as with two.
+const FAN_IN: usize = 16;
+
 /// The result of one rank.
 #[derive(Clone, Copy)]
 struct Partial {
@@ -19,13 +23,13 @@ struct Partial {
 }
 
 /// An instruction of the planner's own, with the source line of the program's.
-struct Own {
-    index: u32,
-    instr: Instr,
+pub(crate) struct Own {
+    pub(crate) index: u32,
+    pub(crate) instr: Instr,
 }
 
 impl Own {
-    fn new(batch: &BatchRef<'_>, index: u32, opcode: Opcode, operands: usize) -> Own {
+    pub(crate) fn new(batch: &BatchRef<'_>, index: u32, opcode: Opcode, operands: usize) -> Own {
         let mut instr = Instr::new(opcode, &vec![Operand::view(0); operands]);
         instr.origin = batch.instrs[index as usize].origin;
         Own { index, instr }
@@ -127,18 +131,13 @@ impl Planner {
     ) -> Result<bool> {
         let combine = combiner(batch, index)?;
         let mut stage = self.after_fold(batch, index);
-        let mut distance = 1;
-        while distance < partials.len() {
-            for left in (0..partials.len() - distance).step_by(2 * distance) {
-                let (into, from) = (&partials[left], &partials[left + distance]);
-                let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
-                self.send(stage, from, into.rank, arrived);
-                let operands = [into.place, into.place, arrived].map(Local::Data);
-                self.stages.push(stage, into.rank, &combine.instr, combine.index, &operands);
-                self.stages.push_system(stage, into.rank, Opcode::Discard, &arrived.base);
-                self.stages.push_system(stage, from.rank, Opcode::Discard, &from.place.base);
+        let mut step = 1;
+        while step < partials.len() {
+            for first in (0..partials.len()).step_by(FAN_IN * step) {
+                let group: Vec<usize> = (first..partials.len()).step_by(step).take(FAN_IN).collect();
+                self.combine_group(&combine, stage, partials, &group)?;
             }
-            distance *= 2;
+            step *= FAN_IN;
             stage += 1;
         }
         let root = &partials[0];
@@ -157,6 +156,30 @@ impl Planner {
         self.stages.push_system(last, 0, Opcode::Discard, &result.base);
         self.finish(target, view, last, false);
         Ok(true)
+    }
+
+    /// The first rank of a group gets the results of the others, and combines them two by two.
+    fn combine_group(&mut self, combine: &Own, stage: usize, partials: &[Partial], group: &[usize]) -> Result<()> {
+        let into = &partials[group[0]];
+        let mut places = vec![into.place];
+        for from in group[1..].iter().map(|&member| &partials[member]) {
+            let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
+            self.send(stage, from, into.rank, arrived);
+            self.stages.push_system(stage, from.rank, Opcode::Discard, &from.place.base);
+            places.push(arrived);
+        }
+        let mut distance = 1;
+        while distance < places.len() {
+            for left in (0..places.len() - distance).step_by(2 * distance) {
+                let operands = [places[left], places[left], places[left + distance]].map(Local::Data);
+                self.stages.push(stage, into.rank, &combine.instr, combine.index, &operands);
+            }
+            distance *= 2;
+        }
+        for arrived in &places[1..] {
+            self.stages.push_system(stage, into.rank, Opcode::Discard, &arrived.base);
+        }
+        Ok(())
     }
 
     fn send(&mut self, stage: usize, from: &Partial, to: usize, target: Place) {

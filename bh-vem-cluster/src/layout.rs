@@ -34,9 +34,19 @@ impl Cuts {
         Cuts::new(cuts)
     }
 
+    /// Appends them to a description.
+    pub fn describe(&self, words: &mut Vec<u64>) {
+        words.extend(self.0.iter().map(|&cut| cut as u64));
+    }
+
     /// The elements that a rank owns.
     pub fn own(&self, rank: usize) -> Span {
         Span::new(self.0[rank], self.0[rank + 1])
+    }
+
+    /// The rank that owns an element.
+    pub fn owner(&self, element: i64) -> usize {
+        self.0.partition_point(|&cut| cut <= element) - 1
     }
 
     /// How many ranks there are.

@@ -1,6 +1,7 @@
 //! Rank 0 leads: it tells the other processes what its contexts do, and they do the same with theirs.
 
-use crate::command::{Command, Memory};
+use crate::command::Command;
+use crate::memory::Memory;
 use crate::planner::Settings;
 use crate::remote::Remote;
 use crate::transport::{Class, Port, Traffic};
@@ -27,6 +28,8 @@ struct Shared {
 pub struct Turn {
     /// What telling them took.
     pub sent: Traffic,
+    /// What stands for the shape of the batch, if there is one.
+    pub shape: u64,
     _guard: MutexGuard<'static, Option<Shared>>,
 }
 
@@ -37,24 +40,24 @@ pub struct Lead {
 
 impl Lead {
     /// A new context on rank 0.
-    pub fn start(remote: Remote, settings: &Settings) -> Result<Lead> {
+    pub fn start(remote: Remote, settings: &Settings, description: &str) -> Result<Lead> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.is_none() {
             let mut port = Port::new(Box::new(remote));
             for rank in 1..port.ranks() {
-                port.send(Class::Control, 0, rank, greeting(settings).into_bytes())?;
+                port.send(Class::Control, 0, rank, greeting(settings, description).into_bytes())?;
             }
             *shared = Some(Shared { memory: Memory::default(), port });
         }
         drop(shared);
         let mut lead = Lead { context: CONTEXTS.fetch_add(1, Ordering::Relaxed) };
-        drop(lead.tell(&Command::Open(settings.clone()))?);
+        drop(lead.tell(&Command::Open(settings.clone(), description.to_owned()))?);
         Ok(lead)
     }
 
     /// Tells the others what to do.
     pub fn tell(&mut self, command: &Command) -> Result<Turn> {
-        self.say(|memory| memory.put(command))
+        self.say(|memory| (memory.put(command), 0))
     }
 
     /// Tells the others to run a batch.
@@ -62,22 +65,34 @@ impl Lead {
         self.say(|memory| memory.put_execute(batch, order))
     }
 
-    fn say(&mut self, put: impl FnOnce(&mut Memory) -> Vec<u8>) -> Result<Turn> {
+    fn say(&mut self, put: impl FnOnce(&mut Memory) -> (Vec<u8>, u64)) -> Result<Turn> {
         let mut guard = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = guard.as_mut().ok_or_else(|| Error::new(status::SHUTDOWN, "the cluster has ended"))?;
         let before = shared.port.sent()[0];
         let mut writer = Writer::default();
         writer.number(self.context);
-        writer.0.extend_from_slice(&put(&mut shared.memory));
+        let (bytes, shape) = put(&mut shared.memory);
+        writer.0.extend_from_slice(&bytes);
         spread(&mut shared.port, &writer.0)?;
         let sent = shared.port.sent()[0].since(&before);
-        Ok(Turn { sent, _guard: guard })
+        Ok(Turn { sent, shape, _guard: guard })
     }
 }
 
-/// What all processes must agree on before they work together.
-pub fn greeting(settings: &Settings) -> String {
-    format!("bh {} {settings:?}", env!("CARGO_PKG_VERSION"))
+/// What all processes must agree on before they work together: line by line the version, the settings and the first stack.
+pub fn greeting(settings: &Settings, description: &str) -> String {
+    format!("bh {}\n{settings:?}\n{description}", env!("CARGO_PKG_VERSION"))
+}
+
+/// How the greeting of rank 0 and that of another rank differ, if they do.
+pub fn difference(first: &str, other: &str, rank: usize) -> Option<String> {
+    if first == other {
+        return None;
+    }
+    let (mut first, mut other) = (first.lines(), other.lines());
+    let (left, right) = std::iter::repeat_with(|| (first.next(), other.next())).find(|(left, right)| left != right)?;
+    let shown = |line: Option<&str>| line.map_or("nothing more".to_owned(), |line| format!("'{line}'"));
+    Some(format!("the ranks differ: rank 0 has {}, rank {rank} has {}", shown(left), shown(right)))
 }
 
 /// The ranks that a rank passes commands on to: a binomial tree whose root is rank 0.
@@ -98,6 +113,22 @@ pub fn spread(port: &mut Port, bytes: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Weights;
+
+    #[test]
+    fn what_differs_is_named() {
+        let here = greeting(
+            &Settings { weights: Weights::even(2), small_bytes: 16, overlap_rows: 2, overlap_bytes: 0 },
+            "[stacks]\na = 1",
+        );
+        assert_eq!(difference(&here, &here, 1), None);
+        let version = env!("CARGO_PKG_VERSION");
+        let other = here.replace(version, "9.9");
+        let said = difference(&here, &other, 3).unwrap();
+        assert_eq!(said, format!("the ranks differ: rank 0 has 'bh {version}', rank 3 has 'bh 9.9'"));
+        let said = difference(&here, &format!("{here}\nb = 2"), 1).unwrap();
+        assert_eq!(said, "the ranks differ: rank 0 has nothing more, rank 1 has 'b = 2'");
+    }
 
     #[test]
     fn commands_reach_every_rank_once() {

@@ -9,6 +9,7 @@ mod array;
 mod boxes;
 mod cluster;
 mod command;
+mod exchange;
 mod fetch;
 mod figures;
 mod file;
@@ -19,14 +20,20 @@ mod layout;
 mod lead;
 mod local;
 mod machine;
+mod memory;
 mod operate;
+mod overlap;
 mod planner;
+mod plans;
+mod product;
 mod remote;
+mod run;
 mod serve;
 mod stage;
 mod staging;
 mod transport;
 mod wire;
+mod wishes;
 
 pub use cluster::Cluster;
 

@@ -1,8 +1,8 @@
 //! A rank's own side: its bases, the batches that run on them, and their bytes in messages.
 
 use crate::stage::{LocalBatch, Place};
-use bh_bytecode::{Base, Opcode, View, base_flags};
-use bh_core::abi::access;
+use bh_bytecode::{Base, View, base_flags};
+use bh_core::abi::{HostMemory, retire};
 use bh_core::component::{Child, Report};
 use bh_core::error::{Error, Result};
 use std::collections::HashSet;
@@ -16,23 +16,35 @@ pub struct LocalRank {
 
 impl LocalRank {
     /// Runs a batch on the stack below. The error says which instruction of the local batch failed, if that is known.
-    pub fn run(&mut self, child: &mut Child, mut local: LocalBatch) -> Result<()> {
+    pub fn run(&mut self, child: &mut Child, local: &mut LocalBatch) -> Result<()> {
+        if local.only_drops() {
+            return self.drop_all(child, &local.batch.bases);
+        }
         let batch = &mut local.batch;
-        let dropped: HashSet<u32> = batch
-            .instrs
-            .iter()
-            .filter(|instr| instr.opcode == Opcode::Discard)
-            .filter_map(|instr| Some(batch.views[instr.operands()[0].as_view()? as usize].base))
-            .collect();
-        for (index, base) in batch.bases.iter_mut().enumerate() {
+        let mut signed = !batch.key.is_empty();
+        for (base, &dies) in batch.bases.iter_mut().zip(&local.dropped) {
             let born = if self.known.insert(base.id) { base_flags::BORN } else { 0 };
-            let dies = dropped.contains(&(index as u32));
-            base.flags = born | if dies { base_flags::DIES } else { base_flags::LIVE_OUT };
+            let flags = born | if dies { base_flags::DIES } else { base_flags::LIVE_OUT };
+            signed &= base.flags == flags;
+            base.flags = flags;
             if dies {
                 self.known.remove(&base.id);
             }
         }
+        // The caches below look batches up by what is written down here; a plan that serves again keeps it.
+        if !signed {
+            batch.sign();
+        }
         child.execute(&batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket))
+    }
+
+    /// Drops data without a batch.
+    fn drop_all(&mut self, child: &mut Child, bases: &[Base]) -> Result<()> {
+        let mut outcome = Ok(());
+        for base in bases.iter().filter(|base| self.known.remove(&base.id)) {
+            outcome = outcome.and(child.retire(base, retire::DISCARD));
+        }
+        outcome
     }
 
     /// Notes that a base has data.
@@ -49,15 +61,10 @@ impl LocalRank {
             return Ok(());
         }
         self.know(&place.base);
-        let data = child.map(&place.base, Some(&place.view), access::READ)?;
-        let mut at = first;
-        runs(&place.view, |start, count| {
-            let bytes = count as usize * size;
-            // SAFETY: the map gives the view's elements until `unmap`, and the buffer was made for them.
-            unsafe { std::ptr::copy_nonoverlapping(data.add(start as usize * size), into[at..].as_mut_ptr(), bytes) };
-            at += bytes;
-        });
-        child.unmap(&place.base)
+        let stride = dense(&place.view, size);
+        // SAFETY: the buffer was made for the view's elements, and the strides live through the call.
+        let memory = unsafe { HostMemory::new(into[first..].as_mut_ptr(), &stride) };
+        child.read(&place.base, &place.view, &memory)
     }
 
     /// Takes the elements of a place from a message; returns the rest of it.
@@ -72,30 +79,27 @@ impl LocalRank {
             return Ok(rest);
         }
         self.know(&place.base);
-        let whole = place.view.len() == place.base.len;
-        let mode = access::WRITE | if whole { access::DISCARD } else { 0 };
-        let data = child.map(&place.base, Some(&place.view), mode)?;
-        let mut at = 0;
-        runs(&place.view, |start, count| {
-            let bytes = count as usize * size;
-            // SAFETY: as above.
-            unsafe { std::ptr::copy_nonoverlapping(mine[at..].as_ptr(), data.add(start as usize * size), bytes) };
-            at += bytes;
-        });
-        child.unmap(&place.base)?;
+        let stride = dense(&place.view, size);
+        // SAFETY: the message has the view's elements, which are only read, and the strides live through the call.
+        let memory = unsafe { HostMemory::new(mine.as_ptr().cast_mut(), &stride) };
+        child.write(&place.base, &place.view, &memory)?;
         Ok(rest)
     }
 }
 
-/// Calls `each` with the first element and the length of each dense run of a view, in C order.
-fn runs(view: &View, mut each: impl FnMut(i64, i64)) {
-    // The inner dimensions that follow each other in memory are one run.
-    let (mut inner, mut count) = (view.rank(), 1);
-    while inner > 0 && (view.shape()[inner - 1] == 1 || view.stride()[inner - 1] == count) {
-        count *= view.shape()[inner - 1];
-        inner -= 1;
-    }
-    for start in bh_bytecode::interp::offsets(view.start(), &view.shape()[..inner], &view.stride()[..inner]) {
-        each(start, count);
-    }
+/// Strides in bytes of a view's elements, one after the other in C order.
+fn dense(view: &View, size: usize) -> Vec<i64> {
+    let mut step = size as i64;
+    let mut stride: Vec<i64> = view
+        .shape()
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let own = step;
+            step *= extent.max(1);
+            own
+        })
+        .collect();
+    stride.reverse();
+    stride
 }

@@ -6,14 +6,16 @@ use crate::fetch::run;
 use crate::file::{COMMAND, Region, is_transfer};
 use crate::local::LocalRank;
 use crate::planner::{Planned, Planner, Settings, covers};
+use crate::plans::Plans;
 use crate::remote::Remote;
-use crate::stage::{Place, Stage, Transfer};
+use crate::run::complete;
+use crate::stage::Place;
 use crate::transport::{Class, Port, Transport};
 use crate::wire;
-use bh_bytecode::{Base, Batch, BatchRef, Opcode, View};
+use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::component::{Child, Host};
 use bh_core::error::{Error, Result};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Instant;
 
 /// An instruction that failed on a rank.
@@ -49,10 +51,13 @@ pub struct Machine {
     /// The file that elements go to or come from next.
     pub region: Option<Region>,
     locals: Vec<LocalRank>,
+    plans: Plans,
+    /// How many batches found a plan that served before.
+    pub planned_before: u64,
 }
 
 /// Adds the time that something takes.
-fn timed<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
+pub(crate) fn timed<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
     let begin = Instant::now();
     let result = work();
     *sum += begin.elapsed().as_nanos() as u64;
@@ -63,7 +68,16 @@ impl Machine {
     /// A machine without arrays.
     pub fn new(planner: Planner, port: Port, children: Vec<Child>) -> Machine {
         let locals = port.hosted().map(|_| LocalRank::default()).collect();
-        Machine { planner, port, children, spent: Spent::default(), region: None, locals }
+        Machine {
+            planner,
+            port,
+            children,
+            spent: Spent::default(),
+            region: None,
+            locals,
+            plans: Plans::default(),
+            planned_before: 0,
+        }
     }
 
     /// The machine of one rank among processes.
@@ -84,9 +98,26 @@ impl Machine {
         (&mut self.locals[place], &mut self.children[child])
     }
 
-    /// Runs instructions of a batch in this order. The first error is returned; what depends on it is lost.
-    pub fn execute(&mut self, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
+    /// Runs instructions of a batch in this order. The first error is returned; what depends on it is lost. Batches with equal
+    /// instructions on equal views in equal order are of one shape.
+    pub fn execute(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
+        let mut plans = std::mem::take(&mut self.plans);
+        let outcome = match plans.find(&mut self.planner, batch, shape) {
+            Some(plan) => {
+                self.planned_before += 1;
+                self.planner.gathered.extend_from_slice(&plan.gathered);
+                let failed = self.run_stages(batch, &mut plan.stages);
+                self.end(batch, order, failed)
+            }
+            None => self.plan_and_run(batch, order, &mut plans),
+        };
+        self.plans = plans;
+        outcome
+    }
+
+    fn plan_and_run(&mut self, batch: &BatchRef<'_>, order: &[u32], plans: &mut Plans) -> Result<()> {
         let mut first = Ok(());
+        let mut in_one_go = true;
         let mut keep = |error: Error| {
             if first.is_ok() {
                 first = Err(error);
@@ -95,6 +126,7 @@ impl Machine {
         self.planner.begin(batch, order);
         for (position, &index) in order.iter().enumerate() {
             if is_transfer(batch, &batch.instrs[index as usize]) {
+                in_one_go = false;
                 match self.transfer(batch, index) {
                     Ok(None) => {}
                     Ok(Some(failure)) => keep(self.lose(batch, &order[..=position], failure)),
@@ -105,9 +137,26 @@ impl Machine {
                 }
                 continue;
             }
+            match self.planner.plan_exchange(batch, index) {
+                Ok(None) => {}
+                Ok(Some(exchange)) => {
+                    in_one_go = false;
+                    if let Some(failure) = self.exchange(batch, index, &exchange)? {
+                        keep(self.lose(batch, &order[..=position], failure));
+                    }
+                    continue;
+                }
+                Err(error) => {
+                    let error = error.at_instr(batch, index).unplaced();
+                    self.planner.lose_outputs(batch, &batch.instrs[index as usize], &error);
+                    keep(error);
+                    continue;
+                }
+            }
             match self.planner.plan(batch, index) {
                 Ok(Planned::Done) => {}
                 Ok(Planned::Risky) => {
+                    in_one_go = false;
                     let failed = self.run(batch);
                     if let Some(failure) = self.agree(failed)? {
                         keep(self.lose(batch, &order[..=position], failure));
@@ -117,92 +166,22 @@ impl Machine {
             }
         }
         self.planner.end();
-        if let Some(failure) = self.run(batch) {
-            if !self.port.is_alone() {
-                self.port.abort(&failure.error.to_string());
-            }
-            keep(self.lose(batch, order, failure));
+        let mut stages = self.planner.take_stages();
+        complete(&mut stages, batch);
+        if in_one_go && first.is_ok() {
+            plans.keep(&self.planner, batch, &stages);
         }
-        first
+        let failed = self.run_stages(batch, &mut stages);
+        first.and(self.end(batch, order, failed))
     }
 
-    /// Runs what is planned; returns the first failure of a rank of this process.
-    pub fn run(&mut self, batch: &BatchRef<'_>) -> Option<Failure> {
-        let mut failed: Option<Failure> = None;
-        for stage in self.planner.take_stages() {
-            let Stage { transfers, local } = stage;
-            let mut keep = |instr: Option<u32>, error: Error| {
-                let error = match instr {
-                    Some(instr) if error.origin.is_none() => error.unplaced().at_instr(batch, instr),
-                    _ => error,
-                };
-                failed.get_or_insert(Failure { instr, error: error.unplaced() });
-            };
-            self.move_data(&transfers, &mut keep);
-            for (rank, mut local) in self.port.hosted().zip(local) {
-                if local.batch.instrs.is_empty() {
-                    continue;
-                }
-                local.complete(batch);
-                let globals = std::mem::take(&mut local.globals);
-                let begin = Instant::now();
-                let (state, child) = self.rank(rank);
-                let outcome = state.run(child, local);
-                self.spent.compute += begin.elapsed().as_nanos() as u64;
-                if let Err(error) = outcome {
-                    let instr = error.instr.and_then(|index| globals.get(index as usize)).copied();
-                    keep(instr.filter(|&instr| instr != u32::MAX), error);
-                }
-            }
+    /// What goes wrong on one rank only at the end of a batch is not known to the others.
+    fn end(&mut self, batch: &BatchRef<'_>, order: &[u32], failed: Option<Failure>) -> Result<()> {
+        let Some(failure) = failed else { return Ok(()) };
+        if !self.port.is_alone() {
+            self.port.abort(&failure.error.to_string());
         }
-        failed
-    }
-
-    /// Sends and receives what moves in a stage, one message from rank to rank.
-    fn move_data(&mut self, transfers: &[Transfer], keep: &mut dyn FnMut(Option<u32>, Error)) {
-        if transfers.is_empty() {
-            return;
-        }
-        let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
-        for transfer in transfers {
-            pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
-        }
-        for (&(from, to), transfers) in &pairs {
-            if !self.port.hosts(from) {
-                continue;
-            }
-            let mut message = Vec::new();
-            let begin = Instant::now();
-            for transfer in transfers {
-                let (state, child) = self.rank(from);
-                if let Err(error) = state.pack(child, &transfer.source, &mut message) {
-                    keep(None, error);
-                }
-            }
-            self.spent.pack += begin.elapsed().as_nanos() as u64;
-            if let Err(error) = self.port.send(Class::Payload, from, to, message) {
-                keep(None, error);
-            }
-        }
-        for (&(from, to), transfers) in &pairs {
-            if !self.port.hosts(to) {
-                continue;
-            }
-            let message = timed(&mut self.spent.wait, || self.port.receive(to, from)).unwrap_or_else(|error| {
-                keep(None, error);
-                Vec::new()
-            });
-            let begin = Instant::now();
-            let mut rest = &message[..];
-            for transfer in transfers {
-                let (state, child) = self.rank(to);
-                match state.unpack(child, &transfer.target, rest) {
-                    Ok(after) => rest = after,
-                    Err(error) => keep(None, error),
-                }
-            }
-            self.spent.pack += begin.elapsed().as_nanos() as u64;
-        }
+        Err(self.lose(batch, order, failure))
     }
 
     /// The failure that counts for all ranks: that of the earliest instruction, on the lowest rank.
@@ -297,7 +276,7 @@ impl Machine {
     /// Does what rank 0 told this rank to do. Errors are those that rank 0 has, too.
     pub fn obey(&mut self, command: &Command) -> Result<()> {
         match command {
-            Command::Execute(batch, order) => self.execute(&Batch::as_ref(batch), order),
+            Command::Execute(program) => self.execute(program.shape, &program.batch.as_ref(), &program.order),
             Command::Read(base, span) => self.read(base, *span, &mut []),
             Command::Write(base, span) => self.write(base, *span, &[]),
             Command::Know(base) => {
@@ -327,7 +306,7 @@ impl Machine {
                 }
                 Ok(())
             }
-            Command::Open(_) | Command::Traffic | Command::Close => Ok(()),
+            Command::Open(..) | Command::Traffic | Command::Close => Ok(()),
         }
     }
 

@@ -26,7 +26,7 @@ impl Planner {
             Kind::Extension if batch.extension_name(instr.opcode) == Some("matmul") => {
                 let product: BoxOf<'_> = &|operand, part| factor(operand, part, [shape(0), shape(1)]);
                 let fits = instr.count == 3 && [shape(0), shape(1)].iter().all(|shape| (1..=2).contains(&shape.len()));
-                (fits && self.by_output(batch, index, product)?, Planned::Risky)
+                (fits && (self.product(batch, index)? || self.by_output(batch, index, product)?), Planned::Risky)
             }
             _ => (false, Planned::Risky),
         };

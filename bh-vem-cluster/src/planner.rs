@@ -5,11 +5,12 @@ use crate::align::Hints;
 use crate::array::{Array, Piece, When};
 use crate::boxes::{IndexBox, Span, inside};
 use crate::layout::{Cuts, Parts, Weights, outermost};
+use crate::overlap::overlap;
 use crate::stage::{Stage, Stages};
 use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 /// The most kinds of arrays whose borders are remembered.
@@ -27,6 +28,8 @@ pub struct Settings {
     pub small_bytes: u64,
     /// Rows of passing arrays that ranks compute twice instead of sending them, at most.
     pub overlap_rows: i64,
+    /// Where a rank gets at least so many bytes, it computes what needs none of them meanwhile.
+    pub overlap_bytes: u64,
 }
 
 /// What a rank computes of an instruction.
@@ -49,10 +52,16 @@ pub struct Planner {
     pub(crate) arrays: HashMap<u64, Array>,
     pub(crate) stages: Stages,
     flush: u64,
+    /// Bases with larger numbers have no data yet.
+    newest: u64,
     pub(crate) program: u64,
     pub(crate) hints: Hints,
     /// Lengths and rows of arrays whose pieces got rows of neighbours: others like them get room for these at once.
     bordered: HashSet<(i64, i64)>,
+    /// Changes with them.
+    bordered_version: u64,
+    /// Arrays that may have copies of views.
+    pub(crate) copied: BTreeSet<u64>,
     /// Instructions that were brought to one rank, since they were last asked for.
     pub(crate) gathered: Vec<u32>,
 }
@@ -67,9 +76,12 @@ impl Planner {
             arrays: HashMap::new(),
             stages: Stages::new(hosted),
             flush: 1,
+            newest: 0,
             program: 0,
             hints: Hints::default(),
             bordered: HashSet::new(),
+            bordered_version: 0,
+            copied: BTreeSet::new(),
             gathered: Vec::new(),
         }
     }
@@ -82,7 +94,48 @@ impl Planner {
     /// Begins a program: looks ahead how its arrays are best cut.
     pub fn begin(&mut self, batch: &BatchRef<'_>, order: &[u32]) {
         self.program += 1;
+        self.newest = (self.new_id)();
         self.hints = Hints::find(self, batch, order);
+    }
+
+    /// Appends what the plan of a batch depends on beside its shape. False if such a plan will not come again: data is lost, or
+    /// arrays that the batch does not use have copies that end with it.
+    pub fn describe(&self, batch: &BatchRef<'_>, words: &mut Vec<u64>) -> bool {
+        words.push(self.bordered_version);
+        for base in batch.bases {
+            match self.arrays.get(&base.id) {
+                None => words.push(0),
+                Some(Array { lost: Some(_), .. }) => return false,
+                Some(array) => array.describe(words),
+            }
+        }
+        let used = |id: &u64| batch.bases.iter().any(|base| base.id == *id);
+        self.stages.list.is_empty() && self.copied.iter().all(used)
+    }
+
+    /// The bases of this process's ranks that a batch finds, in the order of its arrays.
+    pub fn bases_of(&self, batch: &BatchRef<'_>, ids: &mut Vec<u64>) {
+        ids.clear();
+        for base in batch.bases {
+            if let Some(array) = self.arrays.get(&base.id) {
+                array.bases(ids);
+            }
+        }
+    }
+
+    /// The identity of a new base of this process's ranks.
+    pub fn new_base(&mut self) -> u64 {
+        (self.new_id)()
+    }
+
+    /// Takes an array as a plan left it.
+    pub fn adopt_state(&mut self, mut array: Array) {
+        let (id, program) = (array.base.id, self.program);
+        array.copies.values_mut().for_each(|copy| copy.used = program);
+        if !array.copies.is_empty() {
+            self.copied.insert(id);
+        }
+        self.arrays.insert(id, array);
     }
 
     /// Plans one instruction. An error is that of its outputs, which are lost.
@@ -163,9 +216,13 @@ impl Planner {
     pub fn forget(&mut self, id: u64) {
         let stage = self.after_use(id);
         let Some(array) = self.arrays.remove(&id) else { return };
+        let unused = [array.wrote, array.arrived, array.read].iter().all(|when| when.flush != self.flush);
         for (rank, piece) in array.pieces.iter().enumerate() {
-            if let Some(piece) = piece {
-                self.stages.push_system(stage, rank, Opcode::Discard, &piece.base);
+            match piece {
+                None => {}
+                // It may share memory with what messages are about to change, and would get its own for nothing.
+                Some(piece) if unused && array.copies.is_empty() => self.stages.drop_first(rank, &piece.base),
+                Some(piece) => self.stages.push_system(stage, rank, Opcode::Discard, &piece.base),
             }
         }
         self.drop_copies(stage, array.copies.into_iter().map(|((rank, _), copy)| (rank, copy.base)).collect());
@@ -204,15 +261,17 @@ impl Planner {
     /// Takes the stages, to run them.
     pub fn take_stages(&mut self) -> Vec<Stage> {
         self.flush += 1;
-        std::mem::take(&mut self.stages.list)
+        let mut stages = std::mem::take(&mut self.stages.list);
+        let limits = (self.settings.overlap_bytes, self.newest);
+        overlap(&mut stages, self.stages.hosted(), limits, &mut self.new_id);
+        self.newest = (self.new_id)();
+        stages
     }
 
     /// Drops the copies of views that the last program did not use.
     pub fn end(&mut self) {
         let program = self.program;
-        let ids: Vec<u64> =
-            self.arrays.iter().filter(|(_, array)| !array.copies.is_empty()).map(|(&id, _)| id).collect();
-        for id in sorted(ids) {
+        for id in std::mem::take(&mut self.copied) {
             let stage = self.after_use(id);
             let Some(array) = self.arrays.get_mut(&id) else { continue };
             let mut old = Vec::new();
@@ -222,6 +281,9 @@ impl Planner {
                 }
                 copy.used >= program
             });
+            if !array.copies.is_empty() {
+                self.copied.insert(id);
+            }
             self.drop_copies(stage, old);
         }
     }
@@ -327,7 +389,7 @@ impl Planner {
         if self.bordered.len() == MOST_KINDS {
             self.bordered.clear();
         }
-        self.bordered.insert(kind);
+        self.bordered_version += u64::from(self.bordered.insert(kind));
     }
 
     /// The boxes of a view that each rank computes; `None` if they are too many.
@@ -399,11 +461,6 @@ impl Planner {
         }
         Ok(base.id)
     }
-}
-
-fn sorted(mut ids: Vec<u64>) -> Vec<u64> {
-    ids.sort_unstable();
-    ids
 }
 
 /// Has an instruction outputs, all of them without elements?

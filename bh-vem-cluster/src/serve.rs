@@ -1,16 +1,21 @@
 //! The other processes serve: they do what rank 0's contexts do, until its process ends.
 
-use crate::command::{Command, Memory};
+use crate::cluster::Cluster;
+use crate::command::Command;
 use crate::figures::Figures;
-use crate::lead::{greeting, spread};
+use crate::lead::{difference, spread};
 use crate::machine::Machine;
+use crate::memory::Memory;
 use crate::planner::Settings;
 use crate::remote::{ENDED, Remote};
 use crate::transport::{Class, Port, Transport};
 use crate::wire::{Reader, Writer};
 use bh_core::abi::status;
-use bh_core::component::{Child, Host};
+use bh_core::component::{Child, Component, Host};
+use bh_core::config::Config;
+use bh_core::environment;
 use bh_core::error::{Error, Result};
+use bh_core::stack::below::Below;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -23,14 +28,24 @@ static SERVING: Mutex<Option<Memory>> = Mutex::new(None);
 pub struct Server {
     host: Host,
     remote: Remote,
-    settings: Settings,
-    children: Vec<Child>,
+    /// What this process would greet the others with.
+    greeting: String,
+    /// This process's own stack, while no context of rank 0's uses it.
+    own: Vec<Child>,
+}
+
+/// A context of rank 0's on this rank.
+struct Context {
+    machine: Machine,
+    figures: Figures,
+    /// Its stack, unless it has this process's own.
+    below: Option<Below>,
 }
 
 impl Server {
     /// A process with its stacks.
-    pub fn new(host: Host, remote: Remote, settings: Settings, children: Vec<Child>) -> Server {
-        Server { host, remote, settings, children }
+    pub fn new(host: Host, remote: Remote, greeting: String, own: Vec<Child>) -> Server {
+        Server { host, remote, greeting, own }
     }
 
     /// Serves until rank 0's process ends, or, where the program initialised MPI, until rank 0 has no context left. What goes
@@ -48,12 +63,12 @@ impl Server {
     fn serve(&mut self, memory: &mut Option<Memory>) -> Result<()> {
         let mut port = Port::new(Box::new(self.remote));
         let me = self.remote.rank();
-        if memory.is_none() && !greet(&mut port, me, &greeting(&self.settings))? {
+        if memory.is_none() && !greet(&mut port, me, &self.greeting)? {
             return Ok(());
         }
         let memory = memory.get_or_insert_default();
         let parent = me & (me - 1);
-        let mut machines: HashMap<u64, (Machine, Figures)> = HashMap::new();
+        let mut contexts: HashMap<u64, Context> = HashMap::new();
         loop {
             let bytes = match port.receive(me, parent) {
                 Err(error) if error.text == ENDED => return Ok(()),
@@ -61,18 +76,17 @@ impl Server {
             };
             let before = port.sent()[0];
             spread(&mut port, &bytes)?;
-            let context = Reader(&bytes).number()?;
+            let number = Reader(&bytes).number()?;
             let command = memory.get(&bytes[8..])?;
-            if let Command::Open(settings) = &command {
-                let machine = Machine::remote(self.host, self.remote, settings.clone(), Vec::new());
-                machines.insert(context, (machine, Figures::new(&self.host)));
+            if let Command::Open(settings, description) = &command {
+                contexts.insert(number, self.open(settings, description)?);
             }
-            let (machine, figures) = machines.get_mut(&context).ok_or_else(|| unknown(context))?;
+            let context = contexts.get_mut(&number).ok_or_else(|| unknown(number))?;
+            let machine = &mut context.machine;
             machine.port.note(&port.sent()[0].since(&before));
-            std::mem::swap(&mut machine.children, &mut self.children);
             // What goes wrong here goes wrong on rank 0, which tells the program.
             let _ = machine.obey(&command);
-            match command {
+            match &command {
                 Command::Traffic => {
                     let mut writer = Writer::default();
                     for number in machine.port.sent()[0].numbers() {
@@ -87,14 +101,41 @@ impl Server {
                 }
                 _ => {}
             }
-            std::mem::swap(&mut machine.children, &mut self.children);
-            figures.report(machine);
-            if command == Command::Close {
-                machines.remove(&context);
-                if machines.is_empty() && self.remote.is_borrowed() {
+            context.figures.report(machine);
+            if let Command::Execute(program) = command {
+                memory.put_back(program);
+            } else if command == Command::Close {
+                self.close(contexts.remove(&number));
+                if contexts.is_empty() && self.remote.is_borrowed() {
                     return self.remote.flush();
                 }
             }
+        }
+    }
+
+    /// Begins a context: on this process's own stack if it is of the same kind and free, else on a new one.
+    fn open(&mut self, settings: &Settings, description: &str) -> Result<Context> {
+        let same = self.greeting.ends_with(&format!("\n{description}"));
+        let (below, children) = if same && !self.own.is_empty() {
+            (None, std::mem::take(&mut self.own))
+        } else {
+            let config = Config::from_text("configuration of rank 0", description)?;
+            let config = config.with_environment(environment::bh_variables());
+            let stack = config.stack_names().next().unwrap_or_default().to_owned();
+            let mut below = Below::load(&config, &stack, Cluster::NAME)?;
+            let children = std::mem::take(&mut below.children);
+            (Some(below), children)
+        };
+        let machine = Machine::remote(self.host, self.remote, settings.clone(), children);
+        Ok(Context { machine, figures: Figures::new(&self.host), below })
+    }
+
+    /// Ends a context; a stack of its own ends with it.
+    fn close(&mut self, context: Option<Context>) {
+        let Some(mut context) = context else { return };
+        let children = std::mem::take(&mut context.machine.children);
+        if context.below.is_none() {
+            self.own = children;
         }
     }
 }
@@ -105,11 +146,10 @@ fn greet(port: &mut Port, me: usize, mine: &str) -> Result<bool> {
         Err(error) if error.text == ENDED => return Ok(false),
         other => other?,
     };
-    if theirs != mine.as_bytes() {
-        let text = format!("the ranks differ: rank 0 is {}, rank {me} is {mine}", String::from_utf8_lossy(&theirs));
-        return Err(Error::new(status::INIT, text));
+    match difference(&String::from_utf8_lossy(&theirs), mine, me) {
+        Some(text) => Err(Error::new(status::INIT, text)),
+        None => Ok(true),
     }
-    Ok(true)
 }
 
 fn unknown(context: u64) -> Error {

@@ -1,6 +1,6 @@
 //! What ranks do for a part of a program: stages, in each of which first data moves and then local batches run.
 
-use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, Instr, Opcode, Operand, View};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -44,6 +44,8 @@ pub struct LocalBatch {
     pub batch: Batch,
     /// For each instruction, that of the program that it is a part of.
     pub globals: Vec<u32>,
+    /// Bases that are dropped, by index; known when the batch is complete.
+    pub dropped: Vec<bool>,
     index: HashMap<u64, u32>,
     views: HashMap<(u32, View), u32>,
 }
@@ -81,13 +83,45 @@ impl LocalBatch {
         self.globals.push(u32::MAX);
     }
 
-    /// Takes over what instructions refer to by index.
+    /// Takes over what instructions refer to by index. Nothing can be appended afterwards.
     pub fn complete(&mut self, program: &BatchRef<'_>) {
+        (self.index, self.views) = Default::default();
+        self.dropped = vec![false; self.batch.bases.len()];
+        for instr in self.batch.instrs.iter().filter(|instr| instr.opcode == Opcode::Discard) {
+            if let Some(view) = instr.operands()[0].as_view() {
+                self.dropped[self.batch.views[view as usize].base as usize] = true;
+            }
+        }
         self.batch.constants = program.constants.to_vec();
         self.batch.origins = program.origins.to_vec();
         self.batch.extensions = program.extensions.to_vec();
         self.batch.strings = program.strings.to_vec();
         self.batch.attributes = program.attributes.to_vec();
+    }
+
+    /// Is there nothing but data to drop?
+    pub fn only_drops(&self) -> bool {
+        self.batch.instrs.iter().all(|instr| instr.opcode == Opcode::Discard)
+    }
+
+    /// Takes the constants of another turn.
+    pub fn renew(&mut self, constants: &[Constant]) {
+        self.batch.constants.clear();
+        self.batch.constants.extend_from_slice(constants);
+        self.batch.header.seen = self.batch.header.seen.saturating_add(1);
+    }
+
+    /// About what it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let batch = &self.batch;
+        size_of::<LocalBatch>()
+            + size_of_val(&batch.bases[..])
+            + size_of_val(&batch.views[..])
+            + size_of_val(&batch.dims[..])
+            + size_of_val(&batch.instrs[..])
+            + size_of_val(&batch.origins[..])
+            + 24 * batch.instrs.len()
+            + batch.strings.len()
     }
 }
 
@@ -96,6 +130,8 @@ impl LocalBatch {
 pub struct Stage {
     /// What moves before the local batches run, in the order in which messages hold it.
     pub transfers: Vec<Transfer>,
+    /// What the hosted ranks compute while it moves: local batches that need none of it.
+    pub early: Vec<LocalBatch>,
     /// The local batches of the hosted ranks.
     pub local: Vec<LocalBatch>,
 }
@@ -114,6 +150,11 @@ impl Stages {
         Stages { hosted, list: Vec::new() }
     }
 
+    /// The ranks whose work this process does.
+    pub fn hosted(&self) -> &Range<usize> {
+        &self.hosted
+    }
+
     /// Does this process do the work of a rank?
     pub fn hosts(&self, rank: usize) -> bool {
         self.hosted.contains(&rank)
@@ -122,7 +163,7 @@ impl Stages {
     fn at(&mut self, stage: usize) -> &mut Stage {
         while self.list.len() <= stage {
             let local = vec![LocalBatch::default(); self.hosted.len()];
-            self.list.push(Stage { transfers: Vec::new(), local });
+            self.list.push(Stage { transfers: Vec::new(), early: Vec::new(), local });
         }
         &mut self.list[stage]
     }
@@ -140,6 +181,16 @@ impl Stages {
         if self.hosts(rank) {
             let place = rank - self.hosted.start;
             self.at(stage).local[place].push_system(opcode, base);
+        }
+    }
+
+    /// Drops data that nothing uses any more, before anything arrives.
+    pub fn drop_first(&mut self, rank: usize, base: &Base) {
+        if self.hosts(rank) {
+            let (place, hosted) = (rank - self.hosted.start, self.hosted.len());
+            let early = &mut self.at(0).early;
+            early.resize_with(hosted, LocalBatch::default);
+            early[place].push_system(Opcode::Discard, base);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Commands and errors as bytes of control messages.
 
 use crate::machine::Failure;
+use bh_bytecode::batch::{Attribute, Constant, Extension, Instr, Origin, Rename, ViewRec};
+use bh_bytecode::{Base, Block};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
@@ -11,6 +13,12 @@ pub struct Writer(pub Vec<u8>);
 impl Writer {
     /// Appends a number.
     pub fn number(&mut self, value: u64) -> &mut Writer {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    /// Appends a small number.
+    pub fn short(&mut self, value: u32) -> &mut Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
@@ -42,6 +50,13 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(bytes))
     }
 
+    /// The next small number.
+    pub fn short(&mut self) -> Result<u32> {
+        let mut bytes = [0; 4];
+        bytes.copy_from_slice(self.take(4)?);
+        Ok(u32::from_le_bytes(bytes))
+    }
+
     /// The next bytes.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let count = self.number()?;
@@ -52,6 +67,42 @@ impl<'a> Reader<'a> {
     pub fn text(&mut self) -> Result<String> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
+}
+
+/// Records that are plain numbers without gaps.
+pub trait Plain: Copy {}
+impl Plain for Base {}
+impl Plain for ViewRec {}
+impl Plain for i64 {}
+impl Plain for Instr {}
+impl Plain for Constant {}
+impl Plain for Origin {}
+impl Plain for Extension {}
+impl Plain for u8 {}
+impl Plain for Block {}
+impl Plain for u32 {}
+impl Plain for Rename {}
+impl Plain for Attribute {}
+impl Plain for u64 {}
+
+/// Appends a table.
+pub fn put_table<T: Plain>(writer: &mut Writer, table: &[T]) {
+    // SAFETY: the records are plain numbers without gaps.
+    let bytes = unsafe { std::slice::from_raw_parts(table.as_ptr().cast::<u8>(), size_of_val(table)) };
+    writer.bytes(bytes);
+}
+
+/// What [`put_table`] wrote.
+pub fn get_table<T: Plain>(reader: &mut Reader<'_>) -> Result<Vec<T>> {
+    let bytes = reader.bytes()?;
+    let count = bytes.len() / size_of::<T>();
+    let mut table = Vec::<T>::with_capacity(count);
+    // SAFETY: every pattern of bits is a record, and there is room for so many.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), table.as_mut_ptr().cast(), count * size_of::<T>());
+        table.set_len(count);
+    }
+    Ok(table)
 }
 
 /// A failure, or none, as bytes.

@@ -28,8 +28,8 @@ fn nothing_left(stack: &mut Stack) {
 
 #[test]
 fn clusters_conform() {
-    for (ranks, small) in [(2, 16), (3, 0), (7, 16)] {
-        let mut stack = cluster(ranks, small, "");
+    for (ranks, small, more) in [(2, 16, ""), (3, 0, "overlap_bytes = 0"), (7, 16, "")] {
+        let mut stack = cluster(ranks, small, more);
         let summary = conformance::run(&mut stack, &mut |_| {});
         let shown: Vec<&str> = summary.failures.iter().take(10).map(String::as_str).collect();
         assert!(summary.passed(), "{ranks} ranks: {summary}\n{}", shown.join("\n"));
@@ -43,9 +43,9 @@ fn random_programs_equal_the_oracle() {
     let programs: u64 = std::env::var("BH_TEST_PROGRAMS").map_or(300, |text| text.parse().unwrap());
     let mut stacks = [
         cluster(2, 0, ""),
-        cluster(3, 16, "overlap_rows = 0"),
+        cluster(3, 16, "overlap_rows = 0\noverlap_bytes = 0"),
         cluster(4, 64, "weights = [1, 2, 0.5, 1]"),
-        cluster(7, 0, "overlap_rows = 5"),
+        cluster(7, 0, "overlap_rows = 5\noverlap_bytes = 0"),
     ];
     for seed in 0..programs {
         if let Err(error) = random::check_seed(&mut stacks, seed) {

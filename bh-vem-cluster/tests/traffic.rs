@@ -3,7 +3,7 @@
 mod support;
 
 use bh_bytecode::{Opcode, View};
-use support::{Program, cluster};
+use support::{Program, cluster, cluster_on};
 
 /// The inside of a grid with a border of one, moved by so many rows, columns and so on.
 fn inner(shape: &[i64], moved: &[i64]) -> View {
@@ -63,6 +63,26 @@ fn heat_sends_two_rows_between_neighbours_and_one_number_from_each_rank() {
         assert_eq!(results[0].1, results[1].1, "{ranks} ranks");
         for (one, many) in results[0].0.iter().zip(&results[1].0) {
             assert!((one - many).abs() <= 1e-12 * one, "{ranks} ranks: {one} and {many}");
+        }
+    }
+}
+
+#[test]
+fn a_turn_is_one_kernel_on_each_rank_one_for_the_sum_and_a_plan_that_was_made_before() {
+    let (ranks, shape) = (4u64, [64, 40]);
+    let mut stack = cluster_on("'fuser', 'node', 've-cpu'", ranks as usize, 64);
+    let mut program = Program::new(&mut stack);
+    let grid = program.grid(&shape, |index| index as f64 % 7.0);
+    program.run();
+    for turn in 0..6 {
+        let names = ["ve-cpu.kernels", "cluster.batches planned before", "node.batches"];
+        let before = names.map(|name| program.count(name));
+        let delta = heat(&mut program, grid, &shape);
+        program.run();
+        assert!(program.value(delta) > 0.0);
+        let [kernels, plans, batches] = std::array::from_fn(|place| program.count(names[place]) - before[place]);
+        if turn >= 3 {
+            assert_eq!((kernels, plans, batches), (ranks + 1, 1, ranks + 1), "turn {turn}");
         }
     }
 }

@@ -314,3 +314,23 @@ fn large_texts_take_time_as_they_are_long() {
     let deep = "[".repeat(200_000);
     assert!(!refused(&format!("[stacks]\na = {deep}")).is_empty());
 }
+
+#[test]
+fn a_stack_is_described_as_a_configuration_of_its_own() {
+    let config = read(
+        "library_path = ['/opt/\"my\" engines']\n[stacks]\nfirst = ['a', ['b', ['c', 'd']], 'e']\nother = ['f']\nit = 'first'\n\
+         [components.a]\nlibrary = './liba.so'\nsizes = [1, 2]\n[components.f]\nkey = 1\n[components.e]\ntext = 'a\\b'\n\
+         [memory]\nlimit = '1GiB'\n",
+    );
+    let chosen = config.choose_stack(Some("it")).unwrap();
+    let described = read(&config.describe(&chosen));
+    let again = described.choose_stack(None).unwrap();
+    assert_eq!((again.name.as_str(), shape(&again.items)), ("first", shape(&chosen.items)));
+    for (component, key) in [("a", "library"), ("a", "sizes"), ("e", "text"), ("f", "key")] {
+        let expected = text(&config, component, key).filter(|_| component != "f");
+        assert_eq!(text(&described, component, key), expected, "{component} {key}");
+    }
+    assert_eq!(described.library_path(), config.library_path());
+    assert_eq!(described.memory_settings().unwrap().limit, config.memory_settings().unwrap().limit);
+    assert_eq!(described.describe(&again), config.describe(&chosen));
+}

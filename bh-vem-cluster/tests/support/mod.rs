@@ -1,6 +1,10 @@
 //! Programs written operation by operation, run on clusters in one process.
 
+#![allow(dead_code)] // each of the tests uses a part of it
+
+use bh_bytecode::batch::Extension;
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
+use bh_core::error::Result;
 use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
 use std::collections::HashSet;
@@ -9,9 +13,13 @@ use std::sync::atomic::Ordering;
 
 /// A cluster on which arrays of more than `small` bytes are split.
 pub fn cluster(ranks: usize, small: u64) -> Stack {
-    let text = format!(
-        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nranks = {ranks}\nsmall_bytes = {small}\n"
-    );
+    cluster_on("'node', 've-interp'", ranks, small)
+}
+
+/// The same above these components.
+pub fn cluster_on(below: &str, ranks: usize, small: u64) -> Stack {
+    let text =
+        format!("[stacks]\nit = ['cluster', {below}]\n[components.cluster]\nranks = {ranks}\nsmall_bytes = {small}\n");
     let config = stacks::from_text("cluster.toml", &text).unwrap();
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -66,10 +74,14 @@ impl Program<'_> {
     }
 
     fn array(&mut self, shape: &[i64]) -> u32 {
+        self.array_of(DType::F64, shape)
+    }
+
+    fn array_of(&mut self, dtype: DType, shape: &[i64]) -> u32 {
         let id = self.stack.services().base_ids().fetch_add(1, Ordering::Relaxed);
         let len: i64 = shape.iter().product();
         let row = shape.iter().skip(1).product();
-        self.arrays.push((Base { row_hint: row, ..Base::new(id, DType::F64, len) }, shape.to_vec()));
+        self.arrays.push((Base { row_hint: row, ..Base::new(id, dtype, len) }, shape.to_vec()));
         self.arrays.len() as u32 - 1
     }
 
@@ -87,6 +99,19 @@ impl Program<'_> {
         (array, View::contiguous(&self.arrays[array as usize].1).unwrap())
     }
 
+    /// An array that nothing was written to.
+    pub fn zeros(&mut self, shape: &[i64]) -> u32 {
+        self.array(shape)
+    }
+
+    /// An array of whole numbers.
+    pub fn numbers(&mut self, values: &[i64]) -> u32 {
+        let array = self.array_of(DType::I64, &[values.len() as i64]);
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        run::write(self.stack, &self.arrays[array as usize].0, &bytes).unwrap();
+        array
+    }
+
     fn operand(&mut self, (array, view): &Part) -> Operand {
         let base = self.arrays[*array as usize].0;
         let known = self.batch.bases.iter().position(|other| other.id == base.id);
@@ -101,6 +126,17 @@ impl Program<'_> {
             operands.push(self.operand(input));
         }
         self.batch.push_instr(Instr::new(opcode, &operands));
+    }
+
+    /// An extension method on these views.
+    pub fn method(&mut self, name: &str, output: Part, inputs: &[Part]) {
+        let opcode = Opcode(Opcode::FIRST_EXTENSION);
+        assert!(self.stack.extmethod(name, opcode).unwrap(), "no method '{name}'");
+        if self.batch.extensions.is_empty() {
+            let (name, name_len) = self.batch.push_string(name);
+            self.batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
+        }
+        self.op(opcode, output, inputs);
     }
 
     fn passing(&mut self, shape: &[i64]) -> u32 {
@@ -149,9 +185,20 @@ impl Program<'_> {
                 self.batch.push_instr(Instr::new(Opcode::Discard, &[operand]));
             }
         }
-        let ticket = self.stack.execute(&self.batch.as_ref(), &[]).unwrap();
-        self.stack.wait(ticket).unwrap();
+        self.try_run().unwrap();
+    }
+
+    /// Runs the batch.
+    pub fn try_run(&mut self) -> Result<()> {
+        let ticket = self.stack.execute(&self.batch.as_ref(), &[]);
+        let outcome = ticket.and_then(|ticket| self.stack.wait(ticket));
         self.batch.clear();
+        outcome
+    }
+
+    /// A counter of the stack.
+    pub fn count(&self, name: &str) -> u64 {
+        self.stack.services().stats().snapshot().get(name).unwrap_or_else(|| panic!("no counter '{name}'"))
     }
 
     pub fn values(&mut self, array: u32) -> Vec<f64> {

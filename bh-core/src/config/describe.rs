@@ -1,0 +1,82 @@
+//! A stack of a configuration as a configuration of its own: what another process needs to make the same stack.
+
+use super::{ChosenStack, Config, Entries, Item};
+use std::fmt::Write;
+
+impl Config {
+    /// The text of a configuration with this stack alone, its components' keys and the core's. The environment is no part of
+    /// it; paths no longer depend on where the file lies.
+    pub fn describe(&self, stack: &ChosenStack) -> String {
+        let mut text = String::new();
+        let paths: Vec<String> = self.library_path.iter().map(|path| quoted(&path.display().to_string())).collect();
+        if !paths.is_empty() {
+            line(&mut text, "library_path", &format!("[{}]", paths.join(", ")));
+        }
+        text.push_str("[stacks]\n");
+        line(&mut text, &quoted(&stack.name), &list(&stack.items));
+        let mut names = Vec::new();
+        collect(&stack.items, &mut names);
+        for name in names {
+            if let Some(section) = self.components.get(name) {
+                self.section(&mut text, &format!("components.{}", quoted(name)), section);
+            }
+        }
+        for (name, section) in &self.core {
+            self.section(&mut text, name, section);
+        }
+        text
+    }
+
+    fn section(&self, text: &mut String, name: &str, section: &Entries) {
+        text.push_str(&format!("[{name}]\n"));
+        for entry in &section.entries {
+            let path = entry.key.text == "library" && entry.value.contains('/');
+            let value = match path {
+                true => self.directory().join(&entry.value).display().to_string(),
+                false => entry.value.clone(),
+            };
+            line(text, &quoted(&entry.key.text), &quoted(&value));
+        }
+    }
+}
+
+fn line(text: &mut String, key: &str, value: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{key} = {value}");
+}
+
+fn quoted(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|character| match character {
+            '"' | '\\' => format!("\\{character}"),
+            control if control.is_control() => format!("\\u{:04X}", control as u32),
+            other => other.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+fn list(items: &[Item]) -> String {
+    let shown: Vec<String> = items
+        .iter()
+        .map(|item| match item {
+            Item::One(name) => quoted(&name.text),
+            Item::Siblings(chains) => {
+                let chains: Vec<String> = chains.iter().map(|chain| list(chain)).collect();
+                format!("[{}]", chains.join(", "))
+            }
+        })
+        .collect();
+    format!("[{}]", shown.join(", "))
+}
+
+fn collect<'a>(items: &'a [Item], names: &mut Vec<&'a str>) {
+    for item in items {
+        match item {
+            Item::One(name) if !names.contains(&name.text.as_str()) => names.push(&name.text),
+            Item::One(_) => {}
+            Item::Siblings(chains) => chains.iter().for_each(|chain| collect(chain, names)),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Matrix products: rows of the product stay where they are, and the right factor comes by in panels of rows, each rank
+//! beginning with its own. No rank ever has more of it than its own rows and a panel.
+
+use crate::boxes::{IndexBox, inside, span_of};
+use crate::fold::Own;
+use crate::planner::{Planner, Share};
+use crate::stage::{Local, Place, Transfer};
+use bh_bytecode::{BatchRef, DType, Opcode, View};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
+
+/// Rows of the right factor on one rank.
+#[derive(Clone, Copy)]
+struct Panel {
+    owner: usize,
+    rows: IndexBox,
+}
+
+/// An operand: its array and the view of it.
+type Factor<'a> = (u64, &'a View);
+
+impl Planner {
+    /// Plans a product by panels. False if another way is better, or the only one.
+    pub(crate) fn product(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
+        let instr = &batch.instrs[index as usize];
+        let operands: Option<Vec<(u64, View)>> = instr
+            .operands()
+            .iter()
+            .map(|operand| {
+                let view = operand.as_view()?;
+                Some((batch.base_of(view)?.id, batch.view(view)))
+            })
+            .collect();
+        let Some([out, left, right]) = operands.as_deref().and_then(|operands| <&[_; 3]>::try_from(operands).ok())
+        else {
+            return Ok(false);
+        };
+        let same = out.0 == left.0 || out.0 == right.0;
+        if same || [out, left, right].iter().any(|(_, view)| view.rank() != 2 || view.is_empty()) {
+            return Ok(false);
+        }
+        self.know_inputs(batch, instr);
+        let Some(panels) = self.panels((right.0, &right.1)) else { return Ok(false) };
+        let Some(output) = instr.operands()[0].as_view() else { return Ok(false) };
+        let target = self.target(batch, index, output, None)?;
+        let Some(shares) = self.shares(target, &out.1) else { return Ok(false) };
+        if shares.iter().any(|(_, part)| part.extent()[1] != out.1.shape()[1])
+            || self.arrays[&target].base.dtype() == DType::Bool
+        {
+            return Ok(false);
+        }
+        let whole: Vec<Share> = shares.iter().map(|&(rank, _)| (rank, IndexBox::whole(right.1.shape()))).collect();
+        if self.is_here(right.0, &right.1, &whole)? || !self.bring_rows((left.0, &left.1), &shares)? {
+            return Ok(false);
+        }
+        self.by_panels(batch, index, [(target, &out.1), (left.0, &left.1), (right.0, &right.1)], (&shares, &panels))?;
+        Ok(true)
+    }
+
+    /// The rows of a matrix by rank, if several ranks have some and each has whole ones.
+    fn panels(&self, (id, view): Factor<'_>) -> Option<Vec<Panel>> {
+        let array = self.arrays.get(&id)?;
+        if array.cuts.is_first() || array.small {
+            return None;
+        }
+        let mut panels = Vec::new();
+        for owner in array.cuts.owners(span_of(view)) {
+            match inside(view, array.cuts.own(owner))?[..] {
+                [] => {}
+                [rows] if rows.extent()[1] == view.shape()[1] => panels.push(Panel { owner, rows }),
+                _ => return None,
+            }
+        }
+        (panels.len() > 1).then_some(panels)
+    }
+
+    /// Brings the rows of the left factor to the ranks of the product's; false if they cannot be kept in one piece.
+    fn bring_rows(&mut self, (id, view): Factor<'_>, shares: &[Share]) -> Result<bool> {
+        let whole = IndexBox::whole(view.shape());
+        let rows: Vec<Share> =
+            shares.iter().map(|(rank, part)| (*rank, whole.with(0, part.first()[0], part.extent()[0]))).collect();
+        let at = self.sendable(self.arrays[&id].wrote);
+        if !self.is_here(id, view, &rows)? && self.fetch(id, view, &rows, at)?.is_err() {
+            return Ok(false);
+        }
+        for (rank, part) in &rows {
+            if !self.arrays[&id].valid(*rank).contains(span_of(&part.of(view, 0)?)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn by_panels(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        [(target, out), (left, rows), (right, columns)]: [Factor<'_>; 3],
+        (shares, panels): (&[Share], &[Panel]),
+    ) -> Result<()> {
+        let instr = &batch.instrs[index as usize];
+        let add = Own::new(batch, index, Opcode::Add, 3);
+        let ready = [self.arrays[&left].wrote, self.arrays[&left].arrived].map(|when| self.stage_of(when));
+        let first = self.sendable(self.arrays[&right].wrote).max(self.after_use(target)).max(ready[0]).max(ready[1]);
+        for step in 0..panels.len() {
+            let stage = first + step;
+            for (number, &(rank, part)) in shares.iter().enumerate() {
+                let panel = panels[(number + step) % panels.len()];
+                let (panel_place, arrived) = self.bring_panel((right, columns), panel, rank, stage)?;
+                let (from, count) = (panel.rows.first()[0], panel.rows.extent()[0]);
+                let piece = self.piece(left, rank);
+                let taken = IndexBox::whole(rows.shape())
+                    .with(0, part.first()[0], part.extent()[0])
+                    .with(1, from, count)
+                    .of(rows, piece.window.low)?;
+                let factor = Place { base: piece.base, view: taken };
+                let piece = self.piece(target, rank);
+                let sum = Place { base: piece.base, view: part.of(out, piece.window.low)? };
+                let mut product = sum;
+                if step > 0 {
+                    let view = View::contiguous(part.extent()).map_err(|error| Error::new(status::BATCH, error.0))?;
+                    product = Place { base: self.local_base(rank, &piece.base, view.len(), view.shape()[1]), view };
+                }
+                self.stages.push(stage, rank, instr, index, &[product, factor, panel_place].map(Local::Data));
+                if step > 0 {
+                    self.stages.push(stage, rank, &add.instr, add.index, &[sum, sum, product].map(Local::Data));
+                    self.stages.push_system(stage, rank, Opcode::Discard, &product.base);
+                }
+                if arrived {
+                    self.stages.push_system(stage, rank, Opcode::Discard, &panel_place.base);
+                }
+            }
+        }
+        let last = first + panels.len() - 1;
+        self.reads(left, last);
+        self.reads(right, last);
+        self.finish(target, out, last, false);
+        Ok(())
+    }
+
+    /// A panel on a rank, in its own piece or in memory that it is sent to for this stage.
+    fn bring_panel(
+        &mut self,
+        (id, view): Factor<'_>,
+        panel: Panel,
+        rank: usize,
+        stage: usize,
+    ) -> Result<(Place, bool)> {
+        let piece = self.piece(id, panel.owner);
+        let source = Place { base: piece.base, view: panel.rows.of(view, piece.window.low)? };
+        if panel.owner == rank {
+            return Ok((source, false));
+        }
+        let dense = View::contiguous(panel.rows.extent()).map_err(|error| Error::new(status::BATCH, error.0))?;
+        let target = Place { base: self.local_base(rank, &piece.base, dense.len(), dense.shape()[1]), view: dense };
+        if self.stages.hosts(panel.owner) || self.stages.hosts(rank) {
+            self.stages.transfer(stage, Transfer { from: panel.owner, to: rank, source, target });
+        }
+        Ok((target, true))
+    }
+}
