@@ -144,3 +144,25 @@ fn batches_are_queued_behind_a_slow_ticket() {
     assert!(most >= Some(2), "{most:?} tickets were open at a time");
     recorder.shutdown().unwrap();
 }
+
+#[test]
+fn messages_arrive_at_another_rank_while_an_engine_computes() {
+    let recorder = Recorder::new();
+    let config = stacks::config("split").unwrap();
+    recorder.start(Options::default(), move || Ok(Box::new(Stack::load(&config, Some("split"))?))).unwrap();
+    let grid = recorder.empty(DType::F64, &[64, 16]).unwrap();
+    let given: Vec<f64> = (0..64 * 16).map(f64::from).collect();
+    // SAFETY: as many values as elements.
+    unsafe { recorder.write(grid, given.as_ptr().cast(), None).unwrap() };
+    for round in 0..5 {
+        let sum = operate(&recorder, Opcode::Add, &[grid, grid]);
+        let mut found = vec![0.0; given.len()];
+        // SAFETY: room for as many values as elements.
+        unsafe { recorder.read(sum, found.as_mut_ptr().cast(), None).unwrap() };
+        assert!(found.iter().zip(&given).all(|(found, given)| *found == 2.0 * given), "round {round}");
+        recorder.free(sum).unwrap();
+    }
+    let arrived = recorder.with_stack(|stack| Ok(stack.stats().get("split.messages while computing"))).unwrap();
+    assert!(arrived >= Some(5), "{arrived:?} messages arrived while the first rank computed");
+    recorder.shutdown().unwrap();
+}

@@ -6,6 +6,7 @@ mod cut;
 mod local;
 mod pieces;
 mod split;
+mod wire;
 
 pub use split::Split;
 

@@ -1,5 +1,6 @@
 //! A rank: its child stack and the batch that is being put together for it.
 
+use crate::wire::{Address, Pending, Seat, Wire};
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View, base_flags};
 use bh_core::component::{Child, Report};
 use bh_core::error::Result;
@@ -7,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 /// One of the two ranks.
 pub struct Rank {
-    pub child: Child,
+    seat: Seat,
     batch: Batch,
     index: HashMap<u64, u32>,
     /// Local bases that have no data from before the batch.
@@ -16,8 +17,8 @@ pub struct Rank {
 
 impl Rank {
     /// A rank without work.
-    pub fn new(child: Child) -> Rank {
-        Rank { child, batch: Batch::default(), index: HashMap::new(), born: HashSet::new() }
+    pub fn new(seat: Seat) -> Rank {
+        Rank { seat, batch: Batch::default(), index: HashMap::new(), born: HashSet::new() }
     }
 
     /// Takes over what instructions of a batch refer to by index, so that they can be copied.
@@ -62,10 +63,10 @@ impl Rank {
         }
     }
 
-    /// Runs what was appended.
-    pub fn flush(&mut self) -> Result<()> {
+    /// Sends what was appended, or runs it if the rank is here.
+    pub fn begin_flush(&mut self) -> Option<Pending<Result<()>>> {
         if self.batch.instrs.is_empty() {
-            return Ok(());
+            return None;
         }
         for index in 0..self.batch.bases.len() {
             let dies = self.batch.instrs.iter().any(|instr| {
@@ -77,9 +78,10 @@ impl Rank {
             let born = if self.born.contains(&base.id) { base_flags::BORN } else { 0 };
             base.flags = born | if dies { base_flags::DIES } else { base_flags::LIVE_OUT };
         }
-        let child = &mut self.child;
-        let outcome =
-            child.execute(&self.batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket));
+        let batch = self.batch.clone();
+        let running = self.seat.begin(move |child| {
+            child.execute(&batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket))
+        });
         for base in &self.batch.bases {
             self.born.remove(&base.id);
         }
@@ -88,11 +90,58 @@ impl Rank {
         self.batch.dims.clear();
         self.batch.instrs.clear();
         self.index.clear();
+        Some(running)
+    }
+
+    /// The child stack, if it is here.
+    pub fn here(&mut self) -> Option<&mut Child> {
+        match &mut self.seat {
+            Seat::Here(child) => Some(child),
+            Seat::There(_) => None,
+        }
+    }
+
+    /// Makes a call and waits for its answer.
+    pub fn call<R: Send + 'static>(
+        &mut self,
+        call: impl FnOnce(&mut Child) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        self.seat.call(call)
+    }
+
+    /// Makes a base accessible; returns the address of its element 0.
+    pub fn map(&mut self, base: &Base, access: u32) -> Result<*mut u8> {
+        let base = *base;
+        self.call(move |child| child.map(&base, None, access).map(Address)).map(|address| address.0)
+    }
+
+    /// Ends a `map`.
+    pub fn unmap(&mut self, base: &Base) -> Result<()> {
+        let base = *base;
+        self.call(move |child| child.unmap(&base))
+    }
+
+    /// Is the data of a base lost?
+    pub fn has_lost(&mut self, base: &Base) -> bool {
+        let base = *base;
+        self.call(move |child| child.residency(&base)).is_ok_and(|found| found.lost != 0)
+    }
+}
+
+/// Runs what was appended on both ranks, at the same time.
+pub fn flush(ranks: &mut [Rank; 2], wire: &Wire) -> [Result<()>; 2] {
+    let [first, second] = ranks;
+    let sent = second.begin_flush();
+    wire.computes(true);
+    let here = first.begin_flush();
+    wire.computes(false);
+    [here, sent].map(|running| {
+        let outcome = running.map_or(Ok(()), |running| running.wait().and_then(|outcome| outcome));
         outcome.map_err(|mut error| {
             // Places in the local batch mean nothing to the caller; file and line do.
             error.block = None;
             error.instr = None;
             error
         })
-    }
+    })
 }

@@ -1,19 +1,26 @@
 //! The component: takes batches apart, moves arrays between the ranks, and puts them together for the program.
 
 use crate::cut::{can_be_cut, part, rows_before};
-use crate::local::Rank;
+use crate::local::{Rank, flush};
 use crate::pieces::{Entry, Layout, Staging};
+use crate::wire::{Elsewhere, Remote, Seat, Wire};
 use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, Operand, View};
-use bh_core::abi::{Adoption, Capabilities, access, capability, kind, status};
+use bh_core::abi::{
+    Adoption, Capabilities, Export, ExportRequest, HostMemory, Residency, access, capability, kind, retire, status,
+};
 use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
+use bh_core::strided;
 use bh_ve_interp::usage::{Use, instr_usage};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The manager of two ranks.
 pub struct Split {
     host: Host,
     ranks: [Rank; 2],
+    /// The way to the second rank.
+    wire: Arc<Wire>,
     entries: HashMap<u64, Entry>,
     /// The first error of the batch that runs.
     first_error: Option<Error>,
@@ -30,16 +37,21 @@ impl Component for Split {
             let text = format!("vem-split needs two stacks below it (a list of siblings), not {found}");
             Error::new(status::INIT, text)
         })?;
-        Ok(Split { host, ranks: children.map(Rank::new), entries: HashMap::new(), first_error: None })
+        let [first, second] = children;
+        let remote = Remote::start(host, second)?;
+        let wire = remote.wire();
+        let ranks = [Rank::new(Seat::Here(first)), Rank::new(Seat::There(remote))];
+        Ok(Split { host, ranks, wire, entries: HashMap::new(), first_error: None })
     }
 
     fn child(&mut self) -> Option<&mut Child> {
-        Some(&mut self.ranks[0].child)
+        self.ranks[0].here()
     }
 
     fn capabilities(&mut self) -> Capabilities {
-        let mut capabilities = self.ranks[0].child.capabilities();
-        capabilities.flags &= !(capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS);
+        let mut capabilities = self.ranks[0].here().map_or_else(Capabilities::default, Child::capabilities);
+        // What the ranks' engines can do is not what this can; the second rank's thread is gone in a child process.
+        capabilities.flags = capability::NO_FORK;
         capabilities.parallelism *= 2;
         capabilities
     }
@@ -78,9 +90,64 @@ impl Component for Split {
         let entry = entry_of(&mut self.entries, base)?;
         let Layout::Whole { piece, .. } = entry.layout else { return self.unmap_staging(base) };
         if entry.fixed && entry.staging.is_none() {
-            return self.ranks[0].child.unmap(&piece);
+            return self.ranks[0].unmap(&piece);
         }
         self.unmap_staging(base)
+    }
+
+    /// Of a view that lies on one rank, only its elements are moved.
+    fn read(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        if let Some((rank, piece, part)) = self.on_one_rank(base, view)? {
+            let memory = Elsewhere(*memory);
+            return self.ranks[rank].call(move |child| child.read(&piece, &part, memory.get()));
+        }
+        let data = Component::map(self, base, None, access::READ)?;
+        // SAFETY: the map shows the whole base, which the view fits; the caller vouches for its memory.
+        unsafe { strided::load(base.dtype(), view, data, memory) };
+        Component::unmap(self, base)
+    }
+
+    fn write(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        if let Some((rank, piece, part)) = self.on_one_rank(base, view)? {
+            let memory = Elsewhere(*memory);
+            return self.ranks[rank].call(move |child| child.write(&piece, &part, memory.get()));
+        }
+        let mode = if view.len() == base.len { access::WRITE | access::DISCARD } else { access::WRITE };
+        let data = Component::map(self, base, None, mode)?;
+        // SAFETY: as for `read`.
+        unsafe { strided::store(base.dtype(), view, data, memory) };
+        Component::unmap(self, base)
+    }
+
+    fn residency(&mut self, base: &Base) -> Result<Residency> {
+        let lost = self.entries.get(&base.id).is_some_and(|entry| entry.poison.is_some());
+        let written = self.entries.get(&base.id).is_some_and(|entry| entry.written);
+        Ok(Residency { host: u32::from(written && !lost), lost: u32::from(lost), ..Residency::default() })
+    }
+
+    fn retire(&mut self, base: &Base, action: u32) -> Result<()> {
+        let opcode = match action {
+            retire::SYNC => Opcode::Sync,
+            retire::FREE => Opcode::Free,
+            retire::DISCARD => Opcode::Discard,
+            _ => return Err(Error::new(status::ARGUMENT, format!("retire: there is no action {action}"))),
+        };
+        self.manage_base(opcode, base);
+        self.flush();
+        self.first_error.take().map_or(Ok(()), Err)
+    }
+
+    fn prefetch(&mut self, _base: &Base, _view: Option<&View>, _memory: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn detach(&mut self, base: &Base) -> Result<()> {
+        let pieces = self.entries.get(&base.id).map_or(Vec::new(), |entry| entry.layout.pieces());
+        pieces.into_iter().try_for_each(|(rank, _, piece)| self.ranks[rank].call(move |child| child.detach(&piece)))
+    }
+
+    fn export_data(&mut self, base: &Base, _request: &ExportRequest) -> Result<Export> {
+        Err(Error::new(status::UNSUPPORTED, format!("vem-split lends no data, nor that of base {}", base.id)))
     }
 
     fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
@@ -91,7 +158,8 @@ impl Component for Split {
         entry.layout = Layout::Whole { rank: 0, piece };
         (entry.fixed, entry.written, entry.poison) = (true, true, None);
         self.flush();
-        let outcome = self.ranks[0].child.adopt(&piece, adoption);
+        let adoption = *adoption;
+        let outcome = self.ranks[0].call(move |child| child.adopt(&piece, &adoption));
         if outcome.is_err() {
             self.entries.remove(&base.id);
         }
@@ -108,16 +176,24 @@ impl Component for Split {
             return Err(Error::new(status::ARGUMENT, format!("base {} is not pinned", base.id)));
         };
         entry.fixed = true;
-        self.ranks[0].child.pin(&piece, pinned)
+        self.ranks[0].call(move |child| child.pin(&piece, pinned))
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        let known = [self.ranks[0].child.extmethod(name, opcode)?, self.ranks[1].child.extmethod(name, opcode)?];
+        let mut known = [false; 2];
+        for (known, rank) in known.iter_mut().zip(&mut self.ranks) {
+            let name = name.to_owned();
+            *known = rank.call(move |child| child.extmethod(&name, opcode))?;
+        }
         Ok(known == [true, true])
     }
 
     fn message(&mut self, text: &str) -> Result<String> {
-        let answers = [self.ranks[0].child.message(text)?, self.ranks[1].child.message(text)?];
+        let mut answers = [String::new(), String::new()];
+        for (answer, rank) in answers.iter_mut().zip(&mut self.ranks) {
+            let text = text.to_owned();
+            *answer = rank.call(move |child| child.message(&text))?;
+        }
         Ok(if answers[0] == answers[1] { answers[0].clone() } else { answers.join("\n") })
     }
 }
@@ -135,10 +211,7 @@ impl Split {
     }
 
     fn flush(&mut self) {
-        for rank in 0..2 {
-            let outcome = self.ranks[rank].flush();
-            self.keep(outcome);
-        }
+        flush(&mut self.ranks, &self.wire).into_iter().for_each(|outcome| self.keep(outcome));
     }
 
     /// Makes an entry for a base that has none.
@@ -181,14 +254,13 @@ impl Split {
     /// Runs what was appended, as its last instruction may fail, and notes whether what it writes is lost: then it is lost on
     /// both ranks.
     fn settle(&mut self, batch: &BatchRef<'_>, uses: &[Use]) {
-        let outcomes = self.ranks.each_mut().map(Rank::flush);
+        let outcomes = flush(&mut self.ranks, &self.wire);
         let Some(error) = outcomes.into_iter().find_map(Result::err) else { return };
         for found in uses.iter().filter(|found| found.writes) {
             if let Some(entry) = self.entries.get_mut(&batch.bases[found.base as usize].id) {
                 let mut pieces = entry.layout.pieces().into_iter();
                 let ranks = &mut self.ranks;
-                if pieces.any(|(rank, _, piece)| ranks[rank].child.residency(&piece).is_ok_and(|found| found.lost != 0))
-                {
+                if pieces.any(|(rank, _, piece)| ranks[rank].has_lost(&piece)) {
                     entry.poison = Some(error.clone());
                 }
             }
@@ -351,15 +423,28 @@ impl Split {
         Ok(())
     }
 
+    /// The rank, the base there and the view of it, if a view of a base whose data is not lost and not mapped lies on one rank.
+    fn on_one_rank(&mut self, base: &Base, view: &View) -> Result<Option<(usize, Base, View)>> {
+        self.ensure(base, base.row_hint);
+        let entry = entry_of(&mut self.entries, base)?;
+        let (Some((low, high)), true, None, None) = (view.extent(), entry.written, &entry.poison, &entry.staging)
+        else {
+            return Ok(None);
+        };
+        let pieces = entry.layout.pieces().into_iter();
+        let found = pieces.into_iter().find(|(_, first, piece)| low >= *first && high < first + piece.len);
+        let Some((rank, first, piece)) = found else { return Ok(None) };
+        Ok(View::new(view.start() - first, view.shape(), view.stride()).ok().map(|part| (rank, piece, part)))
+    }
+
     /// Copies the pieces of a base together.
     fn collect(&mut self, base: &Base, staging: &mut Staging) -> Result<()> {
         for (rank, first, piece) in entry_of(&mut self.entries, base)?.layout.pieces() {
-            let child = &mut self.ranks[rank].child;
-            let data = child.map(&piece, None, access::READ)?;
+            let data = self.ranks[rank].map(&piece, access::READ)?;
             // SAFETY: the map gives the whole piece until `unmap`.
             let bytes = unsafe { std::slice::from_raw_parts(data.cast_const(), piece.bytes() as usize) };
             staging.part(first, &piece).copy_from_slice(bytes);
-            child.unmap(&piece)?;
+            self.ranks[rank].unmap(&piece)?;
         }
         Ok(())
     }
@@ -376,9 +461,14 @@ impl Split {
     /// SYNC, FREE and DISCARD go to all pieces.
     fn manage(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
         let view = instr.operands().first().and_then(|operand| operand.as_view());
-        let Some(base) = view.and_then(|view| batch.base_of(view)) else { return };
+        if let Some(base) = view.and_then(|view| batch.base_of(view)) {
+            self.manage_base(instr.opcode, base);
+        }
+    }
+
+    fn manage_base(&mut self, opcode: Opcode, base: &Base) {
         let Some(entry) = self.entries.get_mut(&base.id) else { return };
-        match instr.opcode {
+        match opcode {
             Opcode::Discard if entry.staging.is_some() => entry.discarded = true,
             Opcode::Discard => {
                 self.drop_pieces(base.id);
@@ -404,7 +494,7 @@ impl Split {
         let changes = mode & (access::WRITE | access::DISCARD) != 0;
         entry.written |= changes;
         if let (true, Layout::Whole { piece, .. }) = (entry.fixed, entry.layout) {
-            return self.ranks[0].child.map(&piece, None, mode);
+            return self.ranks[0].map(&piece, mode);
         }
         if entry.staging.is_none() {
             let mut staging = Staging::new(self.host, base)?;
@@ -434,7 +524,7 @@ impl Split {
         if entry.discarded {
             self.drop_pieces(base.id);
             self.entries.remove(&base.id);
-            return self.ranks.iter_mut().try_for_each(Rank::flush);
+            return flush(&mut self.ranks, &self.wire).into_iter().collect();
         }
         if staging.access & (access::WRITE | access::DISCARD) != 0 {
             for (rank, first, piece) in entry.layout.pieces() {
@@ -448,10 +538,10 @@ impl Split {
 /// Gives a local base its data.
 fn copy_in(rank: &mut Rank, piece: &Base, bytes: &[u8]) -> Result<()> {
     rank.set_born(piece, false);
-    let data = rank.child.map(piece, None, access::WRITE | access::DISCARD)?;
+    let data = rank.map(piece, access::WRITE | access::DISCARD)?;
     // SAFETY: the map gives the whole piece until `unmap`.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
-    rank.child.unmap(piece)
+    rank.unmap(piece)
 }
 
 /// Elements per outermost index of the instruction's output, if it is a view of this base.
