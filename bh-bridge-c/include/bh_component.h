@@ -105,6 +105,8 @@ extern "C" {
 #define BH_MEMORY_HOST 0u
 /* OpenCL; the handle is a `cl_mem`. */
 #define BH_MEMORY_OPENCL 1u
+/* Kinds from here on are an engine's own, agreed upon with its users. */
+#define BH_MEMORY_FIRST_PRIVATE 65536u
 
 /* How memory is adopted. */
 /* The owner goes on using the memory: every operation on it is complete when it returns. */

@@ -4,7 +4,7 @@
 use crate::create::{self, bh_dtype, bh_release};
 use crate::error::{argument, bh_status, frame, frame_out, null, read_text};
 use crate::handle::{self, bh_array, bh_context, context};
-use bh_core::abi::memory;
+use bh_core::abi::{Adoption, adopt, export, memory};
 use bh_core::services::Handles;
 use bh_recorder::Lent;
 use std::collections::HashMap;
@@ -67,9 +67,11 @@ pub unsafe extern "C" fn bh_opencl_adopt(
         if cl_mem.is_null() {
             return Err(null("cl_mem"));
         }
-        let memory = (memory::OPENCL, cl_mem);
         // SAFETY: promised by the caller.
-        let array = unsafe { context.recorder.donate_device(create::dtype(dtype)?, shape, memory, release, argument) }?;
+        let array = unsafe {
+            let adoption = Adoption::new(cl_mem, adopt::DONATED, memory::OPENCL, release, argument);
+            context.recorder.adopt_memory(create::dtype(dtype)?, shape, &adoption)?
+        };
         Ok(context.array(array))
     })
 }
@@ -90,10 +92,10 @@ pub unsafe extern "C" fn bh_opencl_lend(out: *mut *mut c_void, a: *const bh_arra
         let info = array.recorder.info(array.id)?;
         let whole = info.view.len() == info.base_len && info.view.is_contiguous();
         let lent = if whole {
-            array.recorder.lend_device(array.id, memory::OPENCL)?
+            array.recorder.lend_device(array.id, export::SNAPSHOT, memory::OPENCL)?
         } else {
             let dense = create::copy(&array, info.dtype)?;
-            let lent = array.recorder.lend_device(dense, memory::OPENCL);
+            let lent = array.recorder.lend_device(dense, export::SNAPSHOT, memory::OPENCL);
             array.recorder.free(dense)?;
             lent?
         };

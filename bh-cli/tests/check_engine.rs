@@ -64,6 +64,8 @@ const WRONG: &[(u32, &str, &str)] = &[
     (25, "reports", "and NaN of running"),
     (26, "serve", "the process ends before the case does, with exit code 3"),
     (27, "exports", "the engine writes to memory that is immutable"),
+    (28, "tickets", "'poll' does not say that a ticket is done"),
+    (29, "methods", "says that it has a method that nobody has"),
 ];
 
 #[test]
@@ -78,8 +80,8 @@ fn rules_that_are_broken_are_found() {
 #[test]
 fn an_engine_that_behaves_passes() {
     let cases = [
-        "start", "supports", "registry", "data", "exports", "evaluate", "predict", "reports", "serve", "failures",
-        "memory", "contexts",
+        "start", "supports", "registry", "data", "tickets", "methods", "exports", "evaluate", "predict", "reports",
+        "serve", "failures", "memory", "contexts",
     ];
     let (passed, printed) = check(&engine(0), &cases, 120);
     assert!(passed, "{printed}");

@@ -2,11 +2,10 @@
 
 use super::data::{Data, Place, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, ReleaseFn, adopt, export, memory};
+use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
 use bh_core::stack::{SharedTop, Stack};
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -67,38 +66,12 @@ impl Data for Stack {
         Stack::unmap(self, base)
     }
 
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        mode: u32,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: promised by the caller.
-        let adoption = unsafe { Adoption::new(data.cast(), mode, memory::HOST, release, argument) };
-        Stack::adopt(self, base, &adoption)
+    unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
+        Stack::adopt(self, base, adoption)
     }
 
-    fn export(&mut self, base: &Base, mode: u32) -> Result<Export> {
-        Stack::export_data(self, base, &ExportRequest::new(mode, memory::HOST))
-    }
-
-    unsafe fn adopt_device(
-        &mut self,
-        base: &Base,
-        kind: u32,
-        handle: *mut c_void,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: promised by the caller.
-        let adoption = unsafe { Adoption::new(handle, adopt::DONATED, kind, release, argument) };
-        Stack::adopt(self, base, &adoption)
-    }
-
-    fn export_device(&mut self, base: &Base, kind: u32) -> Result<Export> {
-        Stack::export_data(self, base, &ExportRequest::new(export::SNAPSHOT, kind))
+    fn export(&mut self, base: &Base, request: &ExportRequest) -> Result<Export> {
+        Stack::export_data(self, base, request)
     }
 
     fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {
@@ -138,38 +111,12 @@ impl Data for Concurrent {
         self.0.unmap(base)
     }
 
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        mode: u32,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: promised by the caller.
-        let adoption = unsafe { Adoption::new(data.cast(), mode, memory::HOST, release, argument) };
-        self.0.adopt(base, &adoption)
+    unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
+        self.0.adopt(base, adoption)
     }
 
-    fn export(&mut self, base: &Base, mode: u32) -> Result<Export> {
-        self.0.export_data(base, &ExportRequest::new(mode, memory::HOST))
-    }
-
-    unsafe fn adopt_device(
-        &mut self,
-        base: &Base,
-        kind: u32,
-        handle: *mut c_void,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: promised by the caller.
-        let adoption = unsafe { Adoption::new(handle, adopt::DONATED, kind, release, argument) };
-        self.0.adopt(base, &adoption)
-    }
-
-    fn export_device(&mut self, base: &Base, kind: u32) -> Result<Export> {
-        self.0.export_data(base, &ExportRequest::new(export::SNAPSHOT, kind))
+    fn export(&mut self, base: &Base, request: &ExportRequest) -> Result<Export> {
+        self.0.export_data(base, request)
     }
 
     fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {

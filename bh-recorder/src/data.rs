@@ -1,10 +1,9 @@
 //! Calls about the data of bases, as the recorder makes them.
 
 use bh_bytecode::{Base, View};
-use bh_core::abi::{Export, ReleaseFn, access, status};
+use bh_core::abi::{Adoption, Export, ExportRequest, access, status};
 use bh_core::error::{Error, Result};
 use bh_core::strided::{self, Side};
-use std::ffi::c_void;
 
 /// A view in memory of the program: the address of element (0, …, 0), and strides in bytes.
 #[derive(Clone, Copy)]
@@ -23,42 +22,15 @@ pub trait Data {
     /// Ends a `map`.
     fn unmap(&mut self, base: &Base) -> Result<()>;
 
-    /// Takes the caller's memory as the base's data, in a mode of [`bh_core::abi::adopt`].
+    /// Takes the caller's memory, of the host or of a device, as the base's data.
     ///
     /// # Safety
-    /// `data` must hold the whole base and stay valid until `release` is called.
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        mode: u32,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()>;
+    /// The adoption's memory must hold the whole base and stay valid, as its mode says, until its `release` is called.
+    unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()>;
 
-    /// Lends the base's data for reading, in a mode of [`bh_core::abi::export`], until `end_export`.
-    fn export(&mut self, _base: &Base, _mode: u32) -> Result<Export> {
+    /// Lends the base's data until `end_export`.
+    fn export(&mut self, _base: &Base, _request: &ExportRequest) -> Result<Export> {
         Err(Error::new(status::UNSUPPORTED, "the stack lends no data"))
-    }
-
-    /// Takes memory of a device, of a kind of [`bh_core::abi::memory`], as the base's data: it is bh's until it is released.
-    ///
-    /// # Safety
-    /// `handle` must be memory of this kind that holds the whole base, until `release` is called.
-    unsafe fn adopt_device(
-        &mut self,
-        _base: &Base,
-        _kind: u32,
-        _handle: *mut c_void,
-        _release: Option<ReleaseFn>,
-        _argument: *mut c_void,
-    ) -> Result<()> {
-        Err(Error::new(status::UNSUPPORTED, "the stack takes no memory of devices"))
-    }
-
-    /// Lends the base's data as it is now in memory of a device, until `end_export`.
-    fn export_device(&mut self, _base: &Base, _kind: u32) -> Result<Export> {
-        Err(Error::new(status::UNSUPPORTED, "the stack lends no memory of devices"))
     }
 
     /// Ends an `export`, by its token.

@@ -5,7 +5,7 @@ use super::patience::Patience;
 use super::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Base, DType, base_flags};
-use bh_core::abi::{Export, ReleaseFn, access, adopt, export, memory, status};
+use bh_core::abi::{Adoption, Export, ExportRequest, ReleaseFn, access, adopt, export, memory, status};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 
@@ -37,7 +37,7 @@ impl Recorder {
         argument: *mut c_void,
     ) -> Result<ArrayId> {
         // SAFETY: promised by the caller.
-        unsafe { self.take_memory(dtype, shape, (adopt::SHARED, memory::HOST), data, release, argument) }
+        unsafe { self.adopt_as(dtype, shape, adopt::SHARED, data, release, argument) }
     }
 
     /// As [`Recorder::adopt`], for memory that the caller gives up until `release` is called: nobody else looks at it, so
@@ -54,23 +54,7 @@ impl Recorder {
         argument: *mut c_void,
     ) -> Result<ArrayId> {
         // SAFETY: promised by the caller.
-        unsafe { self.take_memory(dtype, shape, (adopt::DONATED, memory::HOST), data, release, argument) }
-    }
-
-    /// As [`Recorder::donate`], for memory of a device, of a kind of [`memory`]; `handle` is the device's own.
-    ///
-    /// # Safety
-    /// `handle` must be memory of this kind, with the elements of `shape` in C order, and stay until `release` is called.
-    pub unsafe fn donate_device(
-        &self,
-        dtype: DType,
-        shape: &[i64],
-        (kind, handle): (u32, *mut c_void),
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<ArrayId> {
-        // SAFETY: promised by the caller.
-        unsafe { self.take_memory(dtype, shape, (adopt::DONATED, kind), handle.cast(), release, argument) }
+        unsafe { self.adopt_as(dtype, shape, adopt::DONATED, data, release, argument) }
     }
 
     /// As [`Recorder::adopt`], in a mode of [`bh_core::abi::adopt`].
@@ -88,24 +72,20 @@ impl Recorder {
         argument: *mut c_void,
     ) -> Result<ArrayId> {
         // SAFETY: promised by the caller.
-        unsafe { self.take_memory(dtype, shape, (mode, memory::HOST), data, release, argument) }
+        unsafe { self.adopt_memory(dtype, shape, &Adoption::new(data.cast(), mode, memory::HOST, release, argument)) }
     }
 
+    /// Makes an array of memory of the host or of a device, without a copy. What goes wrong leaves it to its owner.
+    ///
     /// # Safety
-    /// As [`Recorder::adopt`].
-    unsafe fn take_memory(
-        &self,
-        dtype: DType,
-        shape: &[i64],
-        (mode, kind): (u32, u32),
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<ArrayId> {
+    /// The adoption's memory must hold the elements of `shape` in C order and stay valid, as its mode says, until its `release`
+    /// is called.
+    pub unsafe fn adopt_memory(&self, dtype: DType, shape: &[i64], adoption: &Adoption) -> Result<ArrayId> {
+        let (data, mode) = (adoption.data(), adoption.mode());
         if data.is_null() {
             return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
         }
-        if kind == memory::HOST && !data.addr().is_multiple_of(dtype.size().min(8)) {
+        if adoption.memory() == memory::HOST && !data.addr().is_multiple_of(dtype.size().min(8)) {
             let text = format!("adopt: address {data:p} is not aligned for elements of type {}", dtype.name());
             return Err(Error::new(status::ARGUMENT, text));
         }
@@ -126,16 +106,8 @@ impl Recorder {
         let base = state.bases.at(place).base;
         executor.note_access(base.id);
         drop(state);
-        let (data, argument) = (SendPtr(data), SendPtr(argument.cast()));
-        let adopted = executor.access(base.id, |stack| {
-            // SAFETY: promised by the caller.
-            unsafe {
-                match kind {
-                    memory::HOST => stack.adopt(&base, mode, data.get(), release, argument.get().cast()),
-                    _ => stack.adopt_device(&base, kind, data.get().cast(), release, argument.get().cast()),
-                }
-            }
-        });
+        // SAFETY: promised by the caller.
+        let adopted = executor.access(base.id, |stack| unsafe { stack.adopt(&base, adoption) });
         let mut state = self.state();
         let handle = state.find(array)?;
         match adopted {
@@ -157,9 +129,10 @@ impl Recorder {
         self.lend_as(array, export::READ_ONLY, patience)
     }
 
-    /// Lends a copy of the array's elements as they are now, in memory of a device, of a kind of [`memory`], until
-    /// [`Recorder::end_lending`]. The array must be all of its base, in C order. `data` is the device's own handle.
-    pub fn lend_device(&self, array: ArrayId, kind: u32) -> Result<Lent> {
+    /// Lends the array's elements in memory of a device, of a kind of [`memory`], for reading or as a copy (a mode of
+    /// [`bh_core::abi::export`]), until [`Recorder::end_lending`]. The array must be all of its base, in C order. `data` is
+    /// the device's own handle.
+    pub fn lend_device(&self, array: ArrayId, mode: u32, kind: u32) -> Result<Lent> {
         let held = self.hold(array, access::READ)?;
         let (base, view) = (held.base, held.view);
         if view.len() != base.len || !view.is_contiguous() {
@@ -167,7 +140,7 @@ impl Recorder {
             return Err(Error::new(status::ARGUMENT, "lend: the array is only a part of its memory"));
         }
         let exported = self.with_data(&held, &mut Patience::endless(), |data| {
-            let Export { data, token, .. } = data.export_device(&base, kind)?;
+            let Export { data, token, .. } = data.export(&base, &ExportRequest::new(mode, kind))?;
             Ok((SendPtr(data.cast()), token))
         });
         self.let_go(held);
@@ -184,7 +157,7 @@ impl Recorder {
         let pinned = if shared { self.pin(held.handle, true, true) } else { Ok(()) };
         let exported = pinned.and_then(|()| {
             let exported = self.with_data(&held, patience, |data| {
-                let Export { data, token, .. } = data.export(&base, mode)?;
+                let Export { data, token, .. } = data.export(&base, &ExportRequest::new(mode, memory::HOST))?;
                 Ok((SendPtr(data.cast()), token))
             });
             if shared && exported.is_err() {

@@ -164,6 +164,13 @@ impl Memory {
         Memory { buffer: Some(buffer), capacity: 0, pool, owner: Some(Owner { release, argument, handle }) }
     }
 
+    /// Leaves the program its buffer, as if it had never been adopted.
+    pub(crate) fn refused(mut self) {
+        if let Some(owner) = &mut self.owner {
+            owner.release = None;
+        }
+    }
+
     /// Copies the first bytes to other memory, in the queue's order.
     pub(crate) fn copy_to(&self, other: &Memory, bytes: usize) -> Result<()> {
         if bytes == 0 {

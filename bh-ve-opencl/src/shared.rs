@@ -62,9 +62,15 @@ impl SharedCalls for Service {
         // SAFETY: whoever made the value vouches for the handle.
         let buffer = unsafe { pool.gpu.take_over(adoption.data(), base.bytes() as usize)? };
         let (release, argument) = adoption.release();
-        let memory = Memory::adopted(buffer, pool.clone(), release, argument, adoption.data());
+        let memory = Arc::new(Memory::adopted(buffer, pool.clone(), release, argument, adoption.data()));
         // SAFETY: the counters live for ever.
-        unsafe { space.registry.attach_copy(base, space.number, Arc::new(memory), true, space.counters) }
+        let outcome = unsafe { space.registry.attach_copy(base, space.number, memory.clone(), true, space.counters) };
+        if outcome.is_err()
+            && let Some(memory) = Arc::into_inner(memory)
+        {
+            memory.refused();
+        }
+        outcome
     }
 
     /// A copy on the device: the array itself may be written to by kernels that are in the queue already.

@@ -7,7 +7,7 @@ enum {
     RETIRES_NOTHING = 1, IGNORES_RENAMES, KEEPS_LOANS, RETIRES_TWICE, RETIRES_WILDLY, REVERSES, SUPPORTS_AT_RANDOM,
     UNKNOWN_ACCESS, NAN_CAPABILITIES, FALSE_FAMILY, NO_NAME, ENDLESS_NAME, LEAVES_A_THREAD, CHANGES_DIRECTORY,
     HANDLES_SIGNALS, PRINTS, LEAKS, THROWS, CRASHES, EXITS, HANGS, RELEASES_TWICE, EVALUATES_WRONGLY,
-    FORETELLS_NO_NUMBER, REPORTS_NO_NUMBER, SERVES_THE_PROGRAM, WRITES_WHAT_IT_READS
+    FORETELLS_NO_NUMBER, REPORTS_NO_NUMBER, SERVES_THE_PROGRAM, WRITES_WHAT_IT_READS, NEVER_DONE, CLAIMS_METHODS
 };
 #define bh_component_entry third_party_entry
 #include "third_party.c"
@@ -41,6 +41,7 @@ static void wrong_capabilities(void *context, struct bh_capabilities *found) {
     if (WRONG == NAN_CAPABILITIES) found->bandwidth = NAN;
     if (WRONG == RETIRES_NOTHING || WRONG == RETIRES_TWICE || WRONG == RETIRES_WILDLY)
         found->flags |= BH_CAPABILITY_RETIRES_BLOCKS;
+    if (WRONG == NEVER_DONE) found->flags |= BH_CAPABILITY_RETIRES_BLOCKS | BH_CAPABILITY_ASYNCHRONOUS;
     if (WRONG == IGNORES_RENAMES) found->flags |= BH_CAPABILITY_RENAMES;
     if (WRONG == EVALUATES_WRONGLY) found->flags |= BH_CAPABILITY_EVALUATES;
     if (WRONG == SERVES_THE_PROGRAM) found->flags |= BH_CAPABILITY_SERVES;
@@ -113,6 +114,10 @@ static bh_status wrong_execute(void *context, const bh_batch *batch, const uint3
     if (WRONG == WRITES_WHAT_IT_READS) change_what_is_read(engine, batch, error);
     status = execute(context, batch, blocks, count, ticket, report, error);
     if (WRONG == REPORTS_NO_NUMBER && report) report->running_seconds = NAN;
+    if (WRONG == NEVER_DONE && !status) {
+        for (size_t b = 0; b < count; b++) registry->block_done(registry->context, batch, blocks[b]);
+        *ticket = 1;
+    }
     if (WRONG == RETIRES_TWICE || WRONG == RETIRES_WILDLY)
         for (size_t b = 0; b < count && !status; b++)
             for (int twice = 0; twice < 2; twice++)
@@ -146,6 +151,23 @@ static bh_status serve_the_program(void *context, uint64_t number, bh_served *an
     return BH_STATUS_OK;
 }
 
+static bh_status wait_for_nothing(void *context, uint64_t ticket, struct bh_error_record *error) {
+    (void)context, (void)ticket, (void)error;
+    return BH_STATUS_OK;
+}
+
+static bh_status never_done(void *context, uint64_t ticket, int32_t *answer, struct bh_error_record *error) {
+    (void)context, (void)ticket, (void)error;
+    *answer = 0;
+    return BH_STATUS_OK;
+}
+
+static bh_status claim(void *context, const char *name, uint16_t opcode, int32_t *known, struct bh_error_record *error) {
+    (void)context, (void)name, (void)opcode, (void)error;
+    *known = 1;
+    return BH_STATUS_OK;
+}
+
 static char endless[4096];
 
 static struct bh_component_table WRONG_TABLE = {
@@ -154,6 +176,8 @@ static struct bh_component_table WRONG_TABLE = {
     .capabilities = wrong_capabilities, .bind = bind, .supports = wrong_supports, .execute = wrong_execute,
     .evaluate = WRONG == EVALUATES_WRONGLY ? evaluate_wrongly : NULL,
     .predict = WRONG == FORETELLS_NO_NUMBER ? foretell_no_number : NULL,
+    .wait = WRONG == NEVER_DONE ? wait_for_nothing : NULL, .poll = WRONG == NEVER_DONE ? never_done : NULL,
+    .extmethod = WRONG == CLAIMS_METHODS ? claim : NULL,
     .serve = WRONG == SERVES_THE_PROGRAM ? serve_the_program : NULL,
 };
 

@@ -1,6 +1,7 @@
 //! How an engine behaves beyond its results: what it leaves behind, keeps, retires, says of itself, and does to the process.
 //! `bh check-engine` runs each case in a process of its own.
 
+mod calls;
 mod cases;
 mod process;
 mod slots;
@@ -31,11 +32,13 @@ pub const CASES: &[Case] = &[
     Case { name: "supports", title: "the same answers to the same questions", run: cases::supports },
     Case { name: "registry", title: "loans, block ends and renames", run: cases::registry },
     Case { name: "data", title: "parts of arrays, eviction, transfers, aliases", run: cases::data },
+    Case { name: "tickets", title: "work that is not done when a call returns", run: calls::tickets },
     Case { name: "exports", title: "memory of the program, and memory that it is lent", run: slots::exports },
     Case { name: "evaluate", title: "scalars that are computed at once", run: slots::evaluate },
     Case { name: "predict", title: "what batches are foretold to take", run: slots::predict },
     Case { name: "reports", title: "what is reported of batches", run: slots::reports },
     Case { name: "serve", title: "serving other processes, and messages", run: slots::serve },
+    Case { name: "methods", title: "methods that nobody knows", run: calls::methods },
     Case { name: "failures", title: "what is lost and what is not when an operation fails", run: cases::failures },
     Case { name: "memory", title: "memory of arrays that are gone", run: cases::memory },
     Case { name: "contexts", title: "two stacks in one process", run: cases::contexts },

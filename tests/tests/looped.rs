@@ -18,6 +18,8 @@ const OTHERS: u64 = 11;
 const COMPILED: u64 = 200;
 /// One of so many runs in batches of several lengths, too. `BH_TEST_CUT` asks for another share.
 const CUT: u64 = 3;
+/// One of so many runs on a device with little memory, too, if it is exact. `BH_TEST_DEVICES` asks for another share.
+const DEVICES: u64 = 2;
 /// Parts that run side by side, each with recorders of its own.
 const PARTS: u64 = 2;
 
@@ -95,6 +97,22 @@ const INTERPRETED: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "interp"]
 [components.interp]
+"#;
+
+/// An engine with little memory of its own, which works behind tickets and adopts and lends memory of its kind.
+const DEVICE: &str = r#"
+[stacks]
+test = ["filter", "fuser", "node", "shadow", "ve-cpu"]
+[components.fuser]
+rename_percent = 400
+[components.shadow]
+memory_bytes = 6000
+renames = true
+refuse = 0.2
+delay_us = 0
+[components.ve-cpu]
+threads = 1
+jit = "off"
 "#;
 
 struct Stack {
@@ -175,6 +193,11 @@ fn cut() -> Vec<Stack> {
 /// For programs whose operations are all exact.
 fn interpreted() -> Vec<Stack> {
     vec![plain(), Stack::new("interpreted", INTERPRETED, options(100, 1 << 18))]
+}
+
+/// The same with a device, which the interpreter stands for.
+fn on_device() -> Vec<Stack> {
+    vec![plain(), Stack::new("device", DEVICE, options(100, 0))]
 }
 
 /// Programs that use one recorder at the same time.
@@ -289,7 +312,7 @@ fn variable(name: &str, default: u64) -> u64 {
 }
 
 /// Programs that were checked on each kind of stacks.
-fn check_part(part: u64) -> [u64; 5] {
+fn check_part(part: u64) -> [u64; 6] {
     let first = variable("BH_TEST_FIRST", 0);
     let shares = [
         1,
@@ -297,14 +320,15 @@ fn check_part(part: u64) -> [u64; 5] {
         variable("BH_TEST_COMPILED", COMPILED),
         1,
         variable("BH_TEST_CUT", CUT),
+        variable("BH_TEST_DEVICES", DEVICES),
     ];
-    let all = [uncompiled(), others(), compiled(), interpreted(), cut()];
-    let mut count = [0; 5];
+    let all = [uncompiled(), others(), compiled(), interpreted(), cut(), on_device()];
+    let mut count = [0; 6];
     for seed in (first + part..first + variable("BH_TEST_PROGRAMS", PROGRAMS)).step_by(PARTS as usize) {
         let case = Case::new(seed);
         for (kind, stacks) in all.iter().enumerate() {
             let is_exact = case.programs.iter().all(Looped::is_exact);
-            if !(seed / PARTS).is_multiple_of(shares[kind]) || (kind == 3 && !is_exact) {
+            if !(seed / PARTS).is_multiple_of(shares[kind]) || (matches!(kind, 3 | 5) && !is_exact) {
                 continue;
             }
             if let Err((at, error)) = check(stacks, &case) {
@@ -313,20 +337,29 @@ fn check_part(part: u64) -> [u64; 5] {
             count[kind] += 1;
         }
     }
+    let count_of = |name: &str| {
+        let count = |stack: &mut bh_core::stack::Stack| Ok(stack.stats().get(&format!("shadow.{name}")).unwrap_or(0));
+        all[5][1].recorder.with_stack(count).unwrap()
+    };
+    for name in ["adoptions", "lendings", "evictions", "clones"] {
+        // Few programs need not do all that there is.
+        assert!(count_of(name) > 0 || count[5] < 100, "{name}: none on the device");
+    }
     all.iter().flatten().for_each(|stack| stack.recorder.shutdown().unwrap());
     count
 }
 
 #[test]
 fn loops_read_the_same_bits_however_they_run() {
-    let parts: Vec<[u64; 5]> = std::thread::scope(|scope| {
+    let parts: Vec<[u64; 6]> = std::thread::scope(|scope| {
         let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || check_part(part))).collect();
         parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    let [all, others, compiled, interpreted, cut] =
-        [0, 1, 2, 3, 4].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>());
+    let [all, others, compiled, interpreted, cut, on_device] =
+        [0, 1, 2, 3, 4, 5].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>());
     let text = format!("{all} random user programs read the same bits on 4 stacks");
     let more = format!("{others} on 2 more, {compiled} compiled, {interpreted} as they are defined");
+    let more = format!("{more}, {on_device} on a device");
     let more = format!("{more}, {cut} in batches of 1 to 1000 operations");
     writeln!(std::io::stdout(), "{text}, {more}").unwrap();
     assert_eq!(all, variable("BH_TEST_PROGRAMS", PROGRAMS));

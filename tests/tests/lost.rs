@@ -1,11 +1,13 @@
-//! Random programs with indices out of range: on every stack of one address space the same arrays are lost, those that depend on what failed, and
+//! Random programs with indices out of range: on every stack the same arrays are lost, those that depend on what failed, and
 //! all others are right.
 
 use bh_bytecode::compare::{Tolerance, compare};
 use bh_bytecode::interp::{Interpreter, Memory};
 use bh_bytecode::random::{self, Options, Program, Rng};
 use bh_bytecode::{DType, Opcode};
+use bh_core::component::Collected;
 use bh_core::stack::Stack;
+use bh_tests::program::{LEN, Script};
 use bh_tests::{run, stacks};
 use bh_ve_interp::usage::instr_usage;
 use std::collections::HashSet;
@@ -103,11 +105,8 @@ fn check_all(name: &str, mut stack: Stack, programs: u64) {
     }
     assert!(lost > programs / 8, "stack {name}: only {lost} arrays were lost");
     writeln!(std::io::stdout(), "{name}: {lost} arrays lost in {programs} programs").unwrap();
-    assert_eq!(
-        stack.message("leaks").unwrap().lines().last(),
-        Some("0 arrays alive, 0 bytes of host memory"),
-        "stack {name}"
-    );
+    let leaks = stack.message("leaks").unwrap();
+    assert_eq!(leaks.lines().last(), Some("0 arrays alive, 0 bytes of host memory"), "stack {name}");
 }
 
 fn programs(most: u64) -> u64 {
@@ -116,10 +115,31 @@ fn programs(most: u64) -> u64 {
 
 #[test]
 fn every_stack_loses_the_same_arrays() {
-    // Ranks lose parts of arrays, so the split manager's own rules apply there.
-    for name in stacks::STACKS.iter().filter(|name| **name != "split").chain(&["interp"]) {
+    for name in stacks::STACKS.iter().chain(&["interp"]) {
         check_all(name, stacks::load(name).unwrap(), programs(PROGRAMS));
     }
+}
+
+#[test]
+fn a_manager_of_ranks_reports_which_instructions_failed() {
+    let text = "[stacks]\nit = ['split', ['fuser', 'fuser'], 'node', 've-cpu']\n";
+    let mut stack = Stack::load(&stacks::from_text("ranks.toml", text).unwrap(), Some("it")).unwrap();
+    let mut script = Script::new(&stack, 5);
+    script.bases[1].dtype = DType::I64 as u8;
+    let indices: Vec<u8> = (0..LEN).flat_map(|index| (2 * index).to_ne_bytes()).collect();
+    run::write(&mut stack, &script.bases[1], &indices).unwrap();
+    script.clear().fill(0, 1.5).op(Opcode::Gather, &[2, 0, 1]).op(Opcode::Add, &[3, 2, 0]).op(Opcode::Add, &[4, 0, 0]);
+    let mut reported = Collected::default();
+    let error = stack.execute_reported(&script.batch().as_ref(), &[], &mut reported).unwrap_err();
+    assert_eq!(error.origin, Some(("program.c".to_owned(), 2)), "{error}");
+    // What depends on it is lost, but has not failed.
+    let failed: Vec<u32> = reported.failures().iter().map(|failure| failure.instr).collect();
+    assert_eq!(failed, [1]);
+    for array in [2, 3] {
+        assert_eq!(script.values(&mut stack, array).unwrap_err().origin, error.origin, "array {array}");
+    }
+    assert_eq!(script.values(&mut stack, 4).unwrap(), [3.0; LEN as usize]);
+    script.discard(&mut stack).unwrap();
 }
 
 /// Machines without OpenCL leave this out, and say so.

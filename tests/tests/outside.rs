@@ -1,12 +1,13 @@
-//! Memory of the program that arrays use, and memory of arrays that the program uses, on the CPU engine and on an engine with a
-//! heap of its own.
+//! Memory of the program that arrays use, and memory of arrays that the program uses: in host memory, and in that of an engine
+//! with a heap of its own.
 
 use bh_bytecode::{Constant, DType, Opcode};
-use bh_core::abi::{access, adopt, export, status};
+use bh_core::abi::{Adoption, access, adopt, export, memory, status};
 use bh_core::error::Result;
 use bh_core::stack::Stack;
 use bh_recorder::{ArrayId, Input, Location, Options, Patience, Recorder};
 use bh_tests::stacks;
+use bh_ve_shadow::MEMORY;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -76,12 +77,12 @@ impl Mine {
         Mine { elements: Box::new(VALUES), released: Box::default() }
     }
 
-    fn adopt(&mut self, recorder: &Recorder, mode: u32) -> Result<ArrayId> {
+    fn adopt(&mut self, recorder: &Recorder, mode: u32, kind: u32) -> Result<ArrayId> {
         let argument = (&raw const *self.released).cast_mut().cast();
         // SAFETY: four elements, which live as long as this value; the tests wait for the release.
         unsafe {
-            let data = self.elements.as_mut_ptr().cast();
-            recorder.adopt_as(DType::F64, &[4], mode, data, Some(release), argument)
+            let adoption = Adoption::new(self.elements.as_mut_ptr().cast(), mode, kind, Some(release), argument);
+            recorder.adopt_memory(DType::F64, &[4], &adoption)
         }
     }
 
@@ -98,26 +99,90 @@ fn end(recorder: &Recorder) {
 }
 
 #[test]
+fn donated_memory_of_a_device_is_used_where_it_lies() {
+    let (recorder, mut mine) = (start("'shadow'"), Mine::new());
+    let a = mine.adopt(&recorder, adopt::DONATED, MEMORY).unwrap();
+    let b = scaled(&recorder, a, 2.0);
+    assert_eq!((values(&recorder, a), values(&recorder, b)), (VALUES, VALUES.map(|value| 2.0 * value)));
+    assert_eq!((count(&recorder, "adoptions"), count(&recorder, "uploads")), (1, 0));
+    scale_end(&recorder, a, 10.0);
+    assert_eq!(values(&recorder, a), [1.0, 2.0, 30.0, 40.0]);
+    recorder.free(a).unwrap();
+    recorder.free(b).unwrap();
+    recorder.sync().unwrap();
+    assert_eq!(mine.released(), 1);
+    end(&recorder);
+}
+
+#[test]
 fn immutable_memory_keeps_its_content() {
-    for engines in ["'shadow'", "'ve-cpu'"] {
-        let (recorder, mut mine) = (start(engines), Mine::new());
-        let a = mine.adopt(&recorder, adopt::IMMUTABLE).unwrap();
-        let b = scaled(&recorder, a, 2.0);
-        scale_end(&recorder, a, 10.0);
-        assert_eq!(values(&recorder, a), [1.0, 2.0, 30.0, 40.0]);
-        assert_eq!(values(&recorder, b), VALUES.map(|value| 2.0 * value));
-        // Elements that the program writes, and all at once.
-        let first = recorder.derive(a, |view| view.slice(0, None, Some(1), 1)).unwrap();
-        // SAFETY: one value for one element.
-        unsafe { recorder.write(first, (&raw const LAST).cast(), None).unwrap() };
-        assert_eq!(values(&recorder, a), [4.0, 2.0, 30.0, 40.0]);
-        scale(&recorder, a, b, 0.5);
-        assert_eq!(values(&recorder, a), VALUES);
-        [a, b, first].into_iter().for_each(|array| recorder.free(array).unwrap());
-        recorder.sync().unwrap();
-        assert_eq!((mine.released(), *mine.elements), (1, VALUES), "{engines}");
-        end(&recorder);
+    for kind in [MEMORY, memory::HOST] {
+        for engines in if kind == MEMORY { &["'shadow'"][..] } else { &["'shadow'", "'ve-cpu'"] } {
+            let (recorder, mut mine) = (start(engines), Mine::new());
+            let a = mine.adopt(&recorder, adopt::IMMUTABLE, kind).unwrap();
+            let b = scaled(&recorder, a, 2.0);
+            scale_end(&recorder, a, 10.0);
+            assert_eq!(values(&recorder, a), [1.0, 2.0, 30.0, 40.0]);
+            assert_eq!(values(&recorder, b), VALUES.map(|value| 2.0 * value));
+            // Elements that the program writes, and all at once.
+            let first = recorder.derive(a, |view| view.slice(0, None, Some(1), 1)).unwrap();
+            // SAFETY: one value for one element.
+            unsafe { recorder.write(first, (&raw const LAST).cast(), None).unwrap() };
+            assert_eq!(values(&recorder, a), [4.0, 2.0, 30.0, 40.0]);
+            scale(&recorder, a, b, 0.5);
+            assert_eq!(values(&recorder, a), VALUES);
+            [a, b, first].into_iter().for_each(|array| recorder.free(array).unwrap());
+            recorder.sync().unwrap();
+            assert_eq!((mine.released(), *mine.elements), (1, VALUES), "{engines}, memory {kind}");
+            end(&recorder);
+        }
     }
+}
+
+#[test]
+fn what_writes_first_to_immutable_memory_of_a_device_writes_elsewhere() {
+    let (recorder, mut mine) = (start("'shadow'"), Mine::new());
+    let a = mine.adopt(&recorder, adopt::IMMUTABLE, MEMORY).unwrap();
+    let first = recorder.derive(a, |view| view.slice(0, None, Some(1), 1)).unwrap();
+    // SAFETY: one value for one element.
+    unsafe { recorder.write(first, (&raw const LAST).cast(), None).unwrap() };
+    assert_eq!((values(&recorder, a), *mine.elements), ([4.0, 2.0, 3.0, 4.0], VALUES));
+    recorder.free(first).unwrap();
+    recorder.free(a).unwrap();
+    recorder.sync().unwrap();
+    assert_eq!((mine.released(), *mine.elements), (1, VALUES));
+    end(&recorder);
+}
+
+#[test]
+fn what_a_device_lends_for_reading_does_not_change() {
+    let recorder = start("'shadow'");
+    let given = filled(&recorder);
+    let a = scaled(&recorder, given, 2.0);
+    let twice = VALUES.map(|value| 2.0 * value);
+    let lend = |array, mode| recorder.lend_device(array, mode, MEMORY);
+    let (read_only, snapshot) = (lend(a, export::READ_ONLY).unwrap(), lend(a, export::SNAPSHOT).unwrap());
+    // What is in host memory alone is brought.
+    let written = filled(&recorder);
+    let brought = lend(written, export::READ_ONLY).unwrap();
+    // SAFETY: the shadow engine's handles are addresses of the elements, which are lent.
+    let seen = |lent: &bh_recorder::Lent| unsafe { *lent.data.cast::<[f64; 4]>() };
+    assert_eq!([seen(&read_only), seen(&snapshot), seen(&brought)], [twice, twice, VALUES]);
+    assert_eq!(count(&recorder, "lendings"), 3);
+    scale_end(&recorder, a, 10.0);
+    assert_eq!(values(&recorder, a), [2.0, 4.0, 60.0, 80.0]);
+    scale(&recorder, a, given, 7.0);
+    assert_eq!(values(&recorder, a), VALUES.map(|value| 7.0 * value));
+    recorder.free(written).unwrap();
+    recorder.free(a).unwrap();
+    recorder.sync().unwrap();
+    assert_eq!([seen(&read_only), seen(&snapshot), seen(&brought)], [twice, twice, VALUES]);
+    for lent in [read_only, snapshot, brought] {
+        recorder.end_lending(&lent).unwrap();
+        assert_eq!(recorder.end_lending(&lent).unwrap_err().status, status::HANDLE);
+    }
+    recorder.free(given).unwrap();
+    end(&recorder);
 }
 
 #[test]
@@ -155,8 +220,15 @@ fn what_is_lent_in_host_memory_is_as_its_mode_says() {
 fn what_cannot_be_is_refused() {
     let (recorder, mut mine) = (start("'shadow'"), Mine::new());
     let code = |outcome: Result<ArrayId>| outcome.unwrap_err().status;
-    assert_eq!(code(mine.adopt(&recorder, 9)), status::ARGUMENT);
+    assert_eq!(code(mine.adopt(&recorder, adopt::SHARED, MEMORY)), status::UNSUPPORTED);
+    assert_eq!(code(mine.adopt(&recorder, adopt::DONATED, memory::OPENCL)), status::UNSUPPORTED);
+    assert_eq!(code(mine.adopt(&recorder, 9, MEMORY)), status::ARGUMENT);
+    assert_eq!(code(mine.adopt(&recorder, 9, memory::HOST)), status::ARGUMENT);
     let a = filled(&recorder);
+    let lend = |mode, kind| recorder.lend_device(a, mode, kind);
+    assert_eq!(lend(export::SHARED, MEMORY).err().unwrap().status, status::UNSUPPORTED);
+    assert_eq!(lend(export::READ_ONLY, memory::OPENCL).err().unwrap().status, status::UNSUPPORTED);
+    assert_eq!(lend(9, MEMORY).err().unwrap().status, status::ARGUMENT);
     assert_eq!(recorder.lend_as(a, 9, &mut Patience::endless()).err().unwrap().status, status::ARGUMENT);
     recorder.free(a).unwrap();
     assert_eq!(mine.released(), 0, "what was refused stays with its owner");
@@ -182,8 +254,11 @@ fn memory_is_given_back_with_no_lock_held() {
         std::thread::scope(|scope| scope.spawn(reading).join()).unwrap();
         other.released.fetch_add(1, Ordering::SeqCst);
     }
-    for engines in ["'ve-cpu'", "'shadow'"] {
+    for (engines, kind) in [("'ve-cpu'", memory::HOST), ("'shadow'", memory::HOST), ("'shadow'", MEMORY)] {
         for mode in [adopt::SHARED, adopt::DONATED, adopt::IMMUTABLE] {
+            if (mode, kind) == (adopt::SHARED, MEMORY) {
+                continue;
+            }
             let recorder = start(engines);
             let other = Other { recorder: recorder.clone(), array: filled(&recorder), released: AtomicU32::new(0) };
             recorder.sync().unwrap();
@@ -191,13 +266,13 @@ fn memory_is_given_back_with_no_lock_held() {
             let argument = (&raw const other).cast_mut().cast();
             // SAFETY: four elements, which live until they are given back.
             let a = unsafe {
-                let data = elements.as_mut_ptr().cast();
-                recorder.adopt_as(DType::F64, &[4], mode, data, Some(look), argument).unwrap()
+                let adoption = Adoption::new(elements.as_mut_ptr().cast(), mode, kind, Some(look), argument);
+                recorder.adopt_memory(DType::F64, &[4], &adoption).unwrap()
             };
             scale(&recorder, a, a, 3.0);
             recorder.free(a).unwrap();
             recorder.sync().unwrap();
-            assert_eq!(other.released.load(Ordering::SeqCst), 1, "{engines}, mode {mode}");
+            assert_eq!(other.released.load(Ordering::SeqCst), 1, "{engines}, memory {kind}, mode {mode}");
             recorder.free(other.array).unwrap();
             end(&recorder);
         }

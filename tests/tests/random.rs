@@ -43,3 +43,23 @@ fn stacks_equal_the_oracle() {
     writeln!(std::io::stdout(), "{checked} random programs equal the oracle on {stacks}").unwrap();
     assert_eq!(checked, programs);
 }
+
+/// Programs on a device whose memory holds few arrays at a time.
+const CROWDED: u64 = 1_000;
+
+#[test]
+fn arrays_make_room_for_each_other_on_a_device() {
+    let text = "[stacks]\nit = ['filter', 'fuser', 'node', 'shadow', 've-cpu']\n";
+    let text = format!("{text}[components.shadow]\nmemory_bytes = 2000\nrefuse = 0.1\nrenames = true\ndelay_us = 0\n");
+    let config = stacks::from_text("crowded.toml", &text).unwrap();
+    let mut stacks = [Stack::load(&config, Some("it")).unwrap()];
+    for seed in 0..CROWDED {
+        if let Err(error) = random::check_seed(&mut stacks, seed) {
+            panic!("{error}");
+        }
+    }
+    let evictions = stacks[0].stats().get("shadow.evictions").unwrap_or(0);
+    writeln!(std::io::stdout(), "{evictions} arrays made room for others in {CROWDED} programs").unwrap();
+    assert!(evictions > CROWDED / 10, "only {evictions} arrays made room for others");
+    assert_eq!(stacks[0].message("leaks").unwrap(), "0 arrays alive, 0 bytes of host memory");
+}

@@ -22,6 +22,8 @@ pub mod memory {
     pub const HOST: u32 = 0;
     /// OpenCL; the handle is a `cl_mem`.
     pub const OPENCL: u32 = 1;
+    /// Kinds from here on are an engine's own, agreed upon with its users.
+    pub const FIRST_PRIVATE: u32 = 65536;
 }
 
 /// Modes of [`Adoption`].
@@ -138,6 +140,11 @@ pub struct Adoption {
     /// First argument of `release`.
     argument: *mut c_void,
 }
+
+// SAFETY: the pointers are only passed on, and `release` may be called from any thread.
+unsafe impl Send for Adoption {}
+// SAFETY: as above; nothing is changed through a shared reference.
+unsafe impl Sync for Adoption {}
 
 impl Adoption {
     /// Memory of a kind ([`memory`]) to be taken in a mode ([`adopt`]).

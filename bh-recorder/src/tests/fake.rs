@@ -3,7 +3,7 @@
 use crate::{Backend, Data, SharedData, lock};
 use bh_bytecode::interp::{self, Memory};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode, View, base_flags, validate};
-use bh_core::abi::{Capabilities, ReleaseFn, access, adopt, status};
+use bh_core::abi::{Adoption, Capabilities, ReleaseFn, access, adopt, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -229,18 +229,12 @@ impl Data for Access {
         Ok(())
     }
 
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        mode: u32,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
-        assert_eq!(base.has(base_flags::PINNED), mode == adopt::SHARED);
+    unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
+        assert_eq!(base.has(base_flags::PINNED), adoption.mode() == adopt::SHARED);
+        let (release, argument) = adoption.release();
         let mut store = lock(&self.store);
         store.memory.insert(base.id, vec![0; base.bytes() as usize]);
-        store.adopted.insert(base.id, (data as usize, release, argument as usize));
+        store.adopted.insert(base.id, (adoption.data() as usize, release, argument as usize));
         Ok(())
     }
 
@@ -258,16 +252,9 @@ impl Data for Fake {
         self.access.unmap(base)
     }
 
-    unsafe fn adopt(
-        &mut self,
-        base: &Base,
-        mode: u32,
-        data: *mut u8,
-        release: Option<ReleaseFn>,
-        argument: *mut c_void,
-    ) -> Result<()> {
+    unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
         // SAFETY: promised by the caller.
-        unsafe { self.access.adopt(base, mode, data, release, argument) }
+        unsafe { self.access.adopt(base, adoption) }
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {

@@ -2,12 +2,13 @@
 
 use crate::heap::{Heap, Task, Work};
 use crate::job::{Job, JobBase};
+use crate::outside::Outside;
 use crate::residency::Space;
 use crate::script::{KEYS, Script};
 use crate::slot::Slot;
 use bh_bytecode::{Base, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, access, capability, kind, retire, status};
-use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
+use bh_core::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
 use bh_core::error::{Error, Result};
 use bh_ve_interp::usage::block_usage;
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ pub struct Shadow {
     jobs: u64,
     last_ticket: u64,
     open: HashMap<u64, Open>,
+    outside: Arc<Outside>,
 }
 
 /// The work behind a ticket, and what it writes, to be poisoned if that is lost.
@@ -34,6 +36,7 @@ impl Component for Shadow {
     const NAME: &'static str = "ve-shadow";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [&'static str] = KEYS;
+    const SHARED: bool = true;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Shadow> {
         let script = Script::new(&host)?;
@@ -41,17 +44,26 @@ impl Component for Shadow {
         if child.is_none() && script.refuses() {
             return Err(Error::new(status::INIT, "ve-shadow refuses blocks ('refuse' > 0) but no engine follows it"));
         }
-        Ok(Shadow { host, child, script, space: None, jobs: 0, last_ticket: 0, open: HashMap::new() })
+        let (open, outside) = (HashMap::new(), Arc::default());
+        Ok(Shadow { host, child, script, space: None, jobs: 0, last_ticket: 0, open, outside })
     }
 
     fn child(&mut self) -> Option<&mut Child> {
         self.child.as_mut()
     }
 
+    fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
+        Some(self.outside.clone())
+    }
+
     fn capabilities(&mut self) -> Capabilities {
         let renames = if self.script.renames { capability::RENAMES } else { 0 };
         Capabilities {
-            flags: capability::RETIRES_BLOCKS | capability::ASYNCHRONOUS | capability::NO_FORK | renames,
+            flags: capability::RETIRES_BLOCKS
+                | capability::ASYNCHRONOUS
+                | capability::NO_FORK
+                | capability::CONCURRENT_DATA
+                | renames,
             parallelism: 1,
             bandwidth: 1e8,
             launch_seconds: 2e-5,
@@ -62,7 +74,9 @@ impl Component for Shadow {
 
     fn bind(&mut self, registry: Registry) -> Result<()> {
         let heap = Heap::start(&self.host)?;
-        self.space = Some(Space::new(registry, heap, self.script.memory_bytes));
+        let space = Space::new(registry, heap, self.script.memory_bytes);
+        self.outside.bind(space.place.clone());
+        self.space = Some(space);
         Ok(())
     }
 
@@ -86,25 +100,25 @@ impl Component for Shadow {
                     open.written.extend(bases.iter().filter_map(to));
                     open.work.open();
                     let (job_batch, ticket) = (owned.clone(), open.work.clone());
-                    space.heap.push(Task::Block(Job { batch: job_batch, block, bases, delay, failing, ticket }));
-                    if let Err(error) = carry_out_renames(&space.registry, batch, block) {
+                    space.place.heap.push(Task::Block(Job { batch: job_batch, block, bases, delay, failing, ticket }));
+                    if let Err(error) = carry_out_renames(&space.place.registry, batch, block) {
                         open.work.fail(&error);
                     }
                 }
                 Err(error) => {
                     open.work.fail(&error);
                     for used in block_usage(batch, block).iter().filter(|used| used.writes) {
-                        space.registry.poison(&batch.bases[used.base as usize], &error);
+                        space.place.registry.poison(&batch.bases[used.base as usize], &error);
                     }
                 }
             }
             // What the job still needs is held by its slots, so data can be dropped at once; doing it when the job is done
             // could hit what other engines have written since. SYNC only asks for a transfer.
-            manage_data(&space.registry, batch, block)?;
+            manage_data(&space.place.registry, batch, block)?;
         }
         self.last_ticket += 1;
         self.open.insert(self.last_ticket, open);
-        space.heap.counters.most_tickets.raise(self.open.len() as u64);
+        space.place.heap.counters.most_tickets.raise(self.open.len() as u64);
         Ok(Ticket(self.last_ticket))
     }
 
@@ -114,7 +128,7 @@ impl Component for Shadow {
         };
         let outcome = open.work.wait();
         for (base, slot) in open.written.iter().filter(|_| outcome.is_err()) {
-            space.poison_if_current(base, slot);
+            space.place.poison_if_current(base, slot);
         }
         outcome
     }
@@ -131,7 +145,7 @@ impl Component for Shadow {
 impl Drop for Shadow {
     fn drop(&mut self) {
         if let Some(space) = &self.space {
-            space.heap.stop();
+            space.place.heap.stop();
         }
     }
 }
@@ -145,15 +159,15 @@ fn stage(space: &mut Space, batch: &BatchRef<'_>, block: u32) -> Result<Vec<JobB
     space.make_room(&bases)?;
     let mut staged: Vec<JobBase> = Vec::with_capacity(uses.len());
     for (used, base) in uses.iter().zip(&bases) {
-        let from = if used.needs_old { Some(space.fetch(base)?) } else { None };
+        let from = if used.needs_old { Some(space.place.fetch(base)?) } else { None };
         staged.push(JobBase { base: used.base, from, to: None });
     }
     for ((used, base), found) in uses.iter().zip(&bases).zip(&mut staged).filter(|((used, _), _)| used.writes) {
         // A renamed base keeps its old version for whoever else shows it.
         let renamed = renames.iter().any(|rename| rename.base == used.base);
         found.to = Some(match found.from.as_ref().filter(|_| !renamed) {
-            Some(slot) => space.claim(base, slot)?,
-            None => space.replace(base, used.access() & access::DISCARD != 0)?,
+            Some(slot) => space.place.claim(base, slot)?,
+            None => space.place.replace(base, used.access() & access::DISCARD != 0)?,
         });
     }
     for found in &staged {

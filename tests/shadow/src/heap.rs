@@ -35,6 +35,8 @@ pub struct Counters {
     pub prefetches: Counter,
     pub clones: Counter,
     pub evictions: Counter,
+    pub adoptions: Counter,
+    pub lendings: Counter,
     /// The most tickets that were open at a time.
     pub most_tickets: Counter,
 }
@@ -64,6 +66,8 @@ impl Heap {
             prefetches: host.counter("prefetches"),
             clones: host.counter("clones"),
             evictions: host.counter("evictions"),
+            adoptions: host.counter("adoptions"),
+            lendings: host.counter("lendings"),
             most_tickets: host.counter("most tickets"),
         };
         let (sender, thread) = (Mutex::new(Some(sender)), Mutex::new(Some(thread)));

@@ -55,9 +55,9 @@ impl Job {
         self.finish(Err(error));
     }
 
-    fn finish(&self, mut outcome: std::result::Result<Outcome, &Error>) {
-        for wanted in &self.bases {
-            if let Some(to) = &wanted.to {
+    fn finish(self, mut outcome: std::result::Result<Outcome, &Error>) {
+        for wanted in self.bases {
+            if let Some(to) = wanted.to {
                 let id = self.batch.bases[wanted.base as usize].id;
                 to.settle(match &mut outcome {
                     Ok((memory, lost)) => match lost.remove(&wanted.base) {
@@ -67,8 +67,9 @@ impl Job {
                     Err(error) => Err(error.clone()),
                 });
             }
+            wanted.from.iter().for_each(|from| from.end_read());
         }
-        self.bases.iter().filter_map(|wanted| wanted.from.as_ref()).for_each(|from| from.end_read());
+        // Whoever waits finds that memory of the application's which is not needed any more is given back.
         self.ticket.close();
     }
 

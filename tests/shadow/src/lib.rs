@@ -2,13 +2,16 @@
 //! that only transfers reach, works behind tickets on a thread of its own, fails where a script says so, and refuses blocks
 //! at random.
 
+mod bytes;
 mod engine;
 mod heap;
 mod job;
+mod outside;
 mod residency;
 mod script;
 mod slot;
 
 pub use engine::Shadow;
+pub use outside::MEMORY;
 
 bh_core::export_component!(Shadow);

@@ -9,11 +9,16 @@ use bh_core::error::Result;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The heap as a space of the registry.
-pub struct Space {
+/// The heap as a space of the registry, for use from any thread.
+pub struct Place {
     pub registry: Registry,
     pub heap: Arc<Heap>,
     number: u32,
+}
+
+/// Who makes room on the heap.
+pub struct Space {
+    pub place: Arc<Place>,
     /// The most bytes on the heap.
     limit: usize,
     /// When each base was last used here; some are gone meanwhile.
@@ -24,21 +29,23 @@ pub struct Space {
 impl Space {
     /// A new space with an empty heap.
     pub fn new(registry: Registry, heap: Arc<Heap>, limit: usize) -> Space {
-        Space { registry, heap, number: registry.new_space(), limit, used: HashMap::new(), clock: 0 }
+        let place = Arc::new(Place { registry, heap, number: registry.new_space() });
+        Space { place, limit, used: HashMap::new(), clock: 0 }
     }
 
     /// Evicts what was not used for longest until these bases have room.
     pub fn make_room(&mut self, bases: &[&Base]) -> Result<()> {
         self.clock += 1;
+        let Place { registry, heap, number } = &*self.place;
         // A base that is written may be there in its old version too, for as long as it takes.
         let needed: usize = bases.iter().map(|base| base.bytes() as usize).sum();
-        while self.heap.bytes() + needed > self.limit {
+        while heap.bytes() + needed > self.limit {
             let others = self.used.values().filter(|(base, _)| bases.iter().all(|used| used.id != base.id));
             let Some(&(oldest, _)) = others.min_by_key(|(_, used)| *used) else { break };
             self.used.remove(&oldest.id);
-            let before = self.heap.bytes();
-            match self.registry.detach(&oldest, self.number) {
-                Ok(()) if self.heap.bytes() < before => self.heap.counters.evictions.add(1),
+            let before = heap.bytes();
+            match registry.detach(&oldest, *number) {
+                Ok(()) if heap.bytes() < before => heap.counters.evictions.add(1),
                 // It was gone already, or is lost, or lent: others may do.
                 _ => {}
             }
@@ -48,16 +55,19 @@ impl Space {
         }
         Ok(())
     }
+}
 
+impl Place {
     /// The base's copy here, on its way from host memory if need be; one that is lost if its data is.
     pub fn fetch(&self, base: &Base) -> Result<Arc<Slot>> {
-        match self.try_fetch(base) {
+        match self.find(base) {
             Err(error) if self.registry.residency(base).lost != 0 => Ok(Slot::lost(base.bytes() as usize, error)),
             outcome => outcome,
         }
     }
 
-    fn try_fetch(&self, base: &Base) -> Result<Arc<Slot>> {
+    /// The same, for those that want to hear of what is lost.
+    pub fn find(&self, base: &Base) -> Result<Arc<Slot>> {
         let loan = self.registry.acquire_in(base, self.number, access::READ)?;
         // SAFETY: copies in this space come from `attach` below.
         if let Some(slot) = unsafe { loan.copy() } {
@@ -94,7 +104,8 @@ impl Space {
         Ok(slot)
     }
 
-    fn attach(&self, base: &Base, slot: Arc<Slot>, exclusive: bool) -> Result<()> {
+    /// Makes this the copy of a base, and if `exclusive` the only valid one.
+    pub fn attach(&self, base: &Base, slot: Arc<Slot>, exclusive: bool) -> Result<()> {
         let bytes = base.bytes() as usize;
         self.heap.attached(bytes);
         // SAFETY: the heap lives as long as the engine, which outlives what is attached.

@@ -1,5 +1,6 @@
 //! The private heap: copies of bases that only tasks of the queue and the registry's callbacks touch.
 
+use crate::bytes::Bytes;
 use crate::heap::{Heap, Task};
 use bh_bytecode::{DType, View};
 use bh_core::abi::{HostMemory, status};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a slot holds.
 pub struct Content {
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Bytes>,
     /// Tasks in the queue that will change it.
     pub writers: u32,
     /// Tasks in the queue that will read it.
@@ -28,7 +29,12 @@ pub struct Slot {
 impl Slot {
     /// Room for so many bytes, which a task is going to fill.
     pub fn new(bytes: usize) -> Arc<Slot> {
-        let content = Content { bytes: vec![0; bytes], writers: 0, readers: 0, error: None };
+        Slot::holding(Bytes::Own(vec![0; bytes]))
+    }
+
+    /// A copy that is there.
+    pub fn holding(bytes: Bytes) -> Arc<Slot> {
+        let content = Content { bytes: Arc::new(bytes), writers: 0, readers: 0, error: None };
         Arc::new(Slot { content: Mutex::new(content), settled: Condvar::new() })
     }
 
@@ -71,12 +77,23 @@ impl Slot {
     pub fn settle(&self, outcome: Result<Vec<u8>>) {
         let mut content = self.lock();
         content.writers -= 1;
+        let mut old = None;
         match outcome {
-            Ok(bytes) => (content.bytes, content.error) = (bytes, None),
+            Ok(bytes) => {
+                old = Some(std::mem::replace(&mut content.bytes, Arc::new(Bytes::Own(bytes))));
+                content.error = None;
+            }
             Err(error) => content.error = Some(error),
         }
         drop(content);
         self.settled.notify_all();
+        // The application hears of the end of its memory with no lock held.
+        drop(old);
+    }
+
+    /// The bytes that it has once no task will change it any more; they stay as they are.
+    pub fn hold(&self) -> Result<Arc<Bytes>> {
+        Ok(self.settled()?.bytes.clone())
     }
 
     /// Ends a task's claim to read it.
@@ -112,7 +129,10 @@ impl Attachment for Slot {
         let mut content = self.idle()?;
         heap.counters.region_writes.add(1);
         // SAFETY: as for `read`.
-        unsafe { strided::store(dtype, view, content.bytes.as_mut_ptr(), memory) };
+        let store = |bytes: &mut [u8]| unsafe { strided::store(dtype, view, bytes.as_mut_ptr(), memory) };
+        let old = Bytes::change(&mut content.bytes, store);
+        drop(content);
+        drop(old);
         Ok(())
     }
 

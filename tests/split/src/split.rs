@@ -60,17 +60,17 @@ impl Component for Split {
         Ok(())
     }
 
-    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], __report: &mut Report) -> Result<Ticket> {
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         self.ranks.iter_mut().for_each(|rank| rank.begin(batch));
         let all: Vec<u32> = (0..batch.blocks.len() as u32).collect();
         if batch.blocks.is_empty() {
-            for instr in batch.instrs {
-                self.run(batch, instr);
+            for index in 0..batch.instrs.len() as u32 {
+                self.run(batch, (0, index), report);
             }
         }
         for &block in if blocks.is_empty() { &all } else { blocks } {
-            for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
-                self.run(batch, &batch.instrs[instr as usize]);
+            for &index in batch.block_instrs(&batch.blocks[block as usize]) {
+                self.run(batch, (block, index), report);
             }
         }
         self.flush();
@@ -225,8 +225,9 @@ impl Split {
         }
     }
 
-    /// Runs one instruction on the ranks that it concerns; a failure poisons its outputs.
-    fn run(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
+    /// Runs one instruction, of this block and with this number, on the ranks that it concerns; a failure poisons its outputs.
+    fn run(&mut self, batch: &BatchRef<'_>, (block, index): (u32, u32), report: &mut Report) {
+        let instr = &batch.instrs[index as usize];
         if instr.opcode.is_system() {
             return self.manage(batch, instr);
         }
@@ -246,16 +247,18 @@ impl Split {
                 }
             }
             self.keep(Err(error));
-        } else if matches!(instr.opcode.kind(), Kind::Index | Kind::Extension) {
-            self.settle(batch, &uses);
+        } else if matches!(instr.opcode.kind(), Kind::Index | Kind::Extension)
+            && let Some(error) = self.settle(batch, &uses)
+        {
+            report.fail(block, index, &error);
+            self.keep(Err(error));
         }
     }
 
     /// Runs what was appended, as its last instruction may fail, and notes whether what it writes is lost: then it is lost on
-    /// both ranks.
-    fn settle(&mut self, batch: &BatchRef<'_>, uses: &[Use]) {
-        let outcomes = flush(&mut self.ranks, &self.wire);
-        let Some(error) = outcomes.into_iter().find_map(Result::err) else { return };
+    /// both ranks. The answer is what went wrong.
+    fn settle(&mut self, batch: &BatchRef<'_>, uses: &[Use]) -> Option<Error> {
+        let error = flush(&mut self.ranks, &self.wire).into_iter().find_map(Result::err)?;
         for found in uses.iter().filter(|found| found.writes) {
             if let Some(entry) = self.entries.get_mut(&batch.bases[found.base as usize].id) {
                 let mut pieces = entry.layout.pieces().into_iter();
@@ -265,17 +268,18 @@ impl Split {
                 }
             }
         }
-        self.keep(Err(error));
+        Some(error)
     }
 
     fn compute(&mut self, batch: &BatchRef<'_>, instr: &Instr, uses: &[Use]) -> Result<()> {
         for found in uses {
             let base = &batch.bases[found.base as usize];
             self.ensure(base, row_of(batch, instr, found.base).unwrap_or(base.row_hint));
-            let entry = entry_of(&mut self.entries, base)?;
-            match &entry.poison {
-                Some(error) if found.needs_old => return Err(error.clone()),
-                _ => {}
+        }
+        // What is lost with the instruction is known by now.
+        for found in uses.iter().filter(|found| found.needs_old) {
+            if let Some(error) = &entry_of(&mut self.entries, &batch.bases[found.base as usize])?.poison {
+                return Err(error.clone());
             }
         }
         let rows = self.common_rows(batch, instr);

@@ -1,11 +1,11 @@
-//! What a program does with memory of its own: it is copied, mapped, adopted and pinned.
+//! What a program does with memory of its own, and with that of arrays: it is copied, mapped, adopted, lent and pinned.
 
 use super::{Run, Seen};
 use bh_bytecode::random::Rng;
 use bh_bytecode::{Constant, DType};
-use bh_core::abi::{access, adopt, status};
+use bh_core::abi::{Adoption, access, adopt, export, memory, status};
 use bh_core::error::{Error, Result};
-use bh_recorder::ArrayId;
+use bh_recorder::{ArrayId, Lent, Patience};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,9 +62,10 @@ impl Run<'_> {
         if CHANGED.load(Ordering::Relaxed) {
             return Err(Error::new(status::EXECUTION, "memory that is immutable was changed"));
         }
-        // All modes in turn.
+        // All modes in turn, and the memory of a device if there is one.
         let turn = self.round + variable as u64;
         let mode = [adopt::SHARED, adopt::DONATED, adopt::IMMUTABLE][(turn % 3) as usize];
+        let kinds = if mode == adopt::SHARED { &[memory::HOST][..] } else { &[DEVICE, memory::HOST] };
         let mut words = vec![0u64; bytes.len().div_ceil(8)];
         // SAFETY: there are at least as many bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), words.as_mut_ptr().cast(), bytes.len()) };
@@ -72,9 +73,50 @@ impl Run<'_> {
         let mut owned = Box::new(Owned { words, before });
         let data = owned.words.as_mut_ptr().cast();
         let owner = Box::into_raw(owned).cast();
-        // SAFETY: the memory has the elements, lies on a boundary of 8 bytes, and stays until it is released.
-        let adopted = unsafe { self.recorder.adopt_as(dtype, &self.shape(shape), mode, data, Some(release), owner)? };
-        self.set(variable, adopted)
+        let mut outcome = Err(missing());
+        for &kind in kinds {
+            if is_missing(&outcome) {
+                // SAFETY: the memory has the elements, lies on a boundary of 8 bytes, and stays until it is released.
+                outcome = unsafe {
+                    let adoption = Adoption::new(data, mode, kind, Some(release), owner);
+                    self.recorder.adopt_memory(dtype, &self.shape(shape), &adoption)
+                };
+            }
+        }
+        self.set(variable, outcome?)
+    }
+
+    /// Asks for the memory of a variable whose elements were just read, in all modes in turn, and keeps it to the end.
+    pub(super) fn lend(&mut self, variable: usize, bytes: Vec<u8>) -> Result<()> {
+        let array = self.array(variable)?;
+        let view = self.recorder.info(array)?;
+        let turn = self.round + variable as u64;
+        if bytes.is_empty() || !view.view.is_contiguous() || turn.is_multiple_of(3) {
+            return Ok(());
+        }
+        let mode = [export::SNAPSHOT, export::READ_ONLY, export::SHARED][(turn % 5 % 3) as usize];
+        let mut lent = Err(missing());
+        if mode != export::SHARED && view.view.len() == view.base_len {
+            lent = self.recorder.lend_device(array, mode, DEVICE);
+        }
+        if is_missing(&lent) {
+            lent = self.recorder.lend_as(array, mode, &mut Patience::endless());
+        }
+        let held = Held { lent: lent?, bytes, fixed: mode != export::SHARED };
+        held.check()?;
+        self.lent.push(held);
+        Ok(())
+    }
+
+    /// Gives back what was lent.
+    pub(super) fn end_lending(&mut self) -> Result<()> {
+        for held in std::mem::take(&mut self.lent) {
+            if held.fixed {
+                held.check()?;
+            }
+            self.recorder.end_lending(&held.lent)?;
+        }
+        Ok(())
     }
 
     /// The variable's memory stays where it is for one statement, or until its array is no longer used.
@@ -89,6 +131,33 @@ impl Run<'_> {
         let bytes = wild(self.program.dtypes[variable], self.count(self.program.variables[variable]), variable as u64);
         // SAFETY: there are the bytes of all elements.
         unsafe { self.recorder.write(array, bytes.as_ptr(), None) }
+    }
+}
+
+/// The kind of memory of the shadow engine, whose handles are addresses.
+const DEVICE: u32 = memory::FIRST_PRIVATE + 1;
+
+fn missing() -> Error {
+    Error::new(status::UNSUPPORTED, "the stack has no such memory")
+}
+
+fn is_missing<T>(outcome: &Result<T>) -> bool {
+    outcome.as_ref().is_err_and(|error| error.status == status::UNSUPPORTED)
+}
+
+/// Memory that is lent, and what it held when it was.
+pub(super) struct Held {
+    lent: Lent,
+    bytes: Vec<u8>,
+    /// Must it stay so?
+    fixed: bool,
+}
+
+impl Held {
+    fn check(&self) -> Result<()> {
+        // SAFETY: so many bytes are lent in C order, until the lending ends.
+        let seen = unsafe { std::slice::from_raw_parts(self.lent.data.cast_const(), self.bytes.len()) };
+        if seen == self.bytes { Ok(()) } else { Err(Error::new(status::EXECUTION, "what is lent has other bytes")) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A run of a random user program on a recorder, round by round.
 
+use super::memory::Held;
 use super::{Action, Computation, First, Looped, Number, Operand, RANK, Seen, Shape, is_extreme, result_type};
 use bh_bytecode::complex::Complex;
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
@@ -13,12 +14,20 @@ pub struct Run<'a> {
     arrays: Vec<Option<ArrayId>>,
     pub(super) round: u64,
     read: Vec<(DType, Vec<u8>)>,
+    pub(super) lent: Vec<Held>,
 }
 
 impl<'a> Run<'a> {
     /// Nothing has run yet.
     pub fn new(program: &'a Looped, recorder: &'a Recorder) -> Run<'a> {
-        Run { program, recorder, arrays: vec![None; program.variables.len()], round: 0, read: Vec::new() }
+        Run {
+            program,
+            recorder,
+            arrays: vec![None; program.variables.len()],
+            round: 0,
+            read: Vec::new(),
+            lent: Vec::new(),
+        }
     }
 
     /// Runs one more round; none after the last one.
@@ -38,6 +47,7 @@ impl<'a> Run<'a> {
             self.step()?;
         }
         (0..self.program.variables.len()).try_for_each(|variable| self.read(self.whole(variable)))?;
+        self.end_lending()?;
         self.arrays.iter().flatten().try_for_each(|array| self.recorder.free(*array))?;
         Ok(self.read)
     }
@@ -78,7 +88,11 @@ impl<'a> Run<'a> {
             }
             Action::Eliminate(variable) => self.eliminate(variable),
             Action::Free(variable) => self.arrays[variable].take().map_or(Ok(()), |array| self.recorder.free(array)),
-            Action::Read(variable) => self.read(self.whole(variable)),
+            Action::Read(variable) => {
+                self.read(self.whole(variable))?;
+                let bytes = self.read.last().map_or(Vec::new(), |(_, bytes)| bytes.clone());
+                self.lend(variable, bytes)
+            }
             Action::ReadSeen(seen) => self.read(seen),
             Action::Load(seen) => self.load(seen),
             Action::Map(seen) => self.map(seen),

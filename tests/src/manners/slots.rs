@@ -1,6 +1,6 @@
 //! The cases that look at slots of their own: scalars, predictions, reports, serving, and memory of the program.
 
-use super::{Findings, Library};
+use super::{Findings, Library, calls};
 use crate::program::{LEN, Script};
 use crate::run;
 use bh_bytecode::{Constant, DType, Kind, Opcode, View, base_flags};
@@ -208,6 +208,8 @@ pub(super) fn exports(library: &Library, findings: &mut Findings) -> Result<()> 
         stack.end_export(&script.bases[1], lent.token)?;
         script.discard(&mut stack)?;
     }
+    calls::unknown_memory(&mut stack, findings)?;
+    calls::pinned(&mut stack, findings)?;
     let leaks = stack.message("leaks")?;
     if leaks != "0 arrays alive, 0 bytes of host memory" {
         findings.fault(format!("memory stays when all is given back: {leaks}"));
