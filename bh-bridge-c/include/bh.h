@@ -1037,6 +1037,30 @@ bh_status bh_bitwise_xor_reduce(bh_array *out, const bh_array *a, int32_t axis);
 // Bitwise exclusive or over axes.
 bh_status bh_bitwise_xor_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
+// Sum over axes of the elements where the mask is true; any for bool.
+bh_status bh_masked_add_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
+
+// Sum over axes of the elements where the mask is true; any for bool.
+bh_status bh_masked_add_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
+
+// Product over axes of the elements where the mask is true; all for bool.
+bh_status bh_masked_multiply_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
+
+// Product over axes of the elements where the mask is true; all for bool.
+bh_status bh_masked_multiply_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
+
+// Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates.
+bh_status bh_masked_minimum_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
+
+// Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates.
+bh_status bh_masked_minimum_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
+
+// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
+bh_status bh_masked_maximum_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
+
+// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
+bh_status bh_masked_maximum_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
+
 // Running sum along one axis.
 bh_status bh_add_accumulate(bh_array *out, const bh_array *a, int32_t axis);
 
@@ -1243,6 +1267,14 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_bitwise_or_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_bitwise_or_reduce_new(__VA_ARGS__))
 #define bh_bitwise_xor_reduce(...) (bh_at(__FILE__, __LINE__), bh_bitwise_xor_reduce(__VA_ARGS__))
 #define bh_bitwise_xor_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_bitwise_xor_reduce_new(__VA_ARGS__))
+#define bh_masked_add_reduce(...) (bh_at(__FILE__, __LINE__), bh_masked_add_reduce(__VA_ARGS__))
+#define bh_masked_add_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_masked_add_reduce_new(__VA_ARGS__))
+#define bh_masked_multiply_reduce(...) (bh_at(__FILE__, __LINE__), bh_masked_multiply_reduce(__VA_ARGS__))
+#define bh_masked_multiply_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_masked_multiply_reduce_new(__VA_ARGS__))
+#define bh_masked_minimum_reduce(...) (bh_at(__FILE__, __LINE__), bh_masked_minimum_reduce(__VA_ARGS__))
+#define bh_masked_minimum_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_masked_minimum_reduce_new(__VA_ARGS__))
+#define bh_masked_maximum_reduce(...) (bh_at(__FILE__, __LINE__), bh_masked_maximum_reduce(__VA_ARGS__))
+#define bh_masked_maximum_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_masked_maximum_reduce_new(__VA_ARGS__))
 #define bh_add_accumulate(...) (bh_at(__FILE__, __LINE__), bh_add_accumulate(__VA_ARGS__))
 #define bh_add_accumulate_new(...) (bh_at(__FILE__, __LINE__), bh_add_accumulate_new(__VA_ARGS__))
 #define bh_multiply_accumulate(...) (bh_at(__FILE__, __LINE__), bh_multiply_accumulate(__VA_ARGS__))

@@ -87,16 +87,16 @@ fn axes(opcode: Opcode, a: *const bh_array, axis: i32) -> Result<u16> {
     Ok(1 << axis)
 }
 
-fn fold_into(opcode: Opcode, out: *mut bh_array, a: *const bh_array, axis: i32) -> bh_status {
-    match axes(opcode, a, axis) {
-        Ok(mask) => into(opcode, mask, out, &[a]),
+fn fold_into(opcode: Opcode, out: *mut bh_array, inputs: &[*const bh_array], axis: i32) -> bh_status {
+    match axes(opcode, inputs[0], axis) {
+        Ok(mask) => into(opcode, mask, out, inputs),
         Err(error) => frame(|| Err(error)),
     }
 }
 
-fn fold_new(opcode: Opcode, out: *mut *mut bh_array, a: *const bh_array, axis: i32) -> bh_status {
-    match axes(opcode, a, axis) {
-        Ok(mask) => new(opcode, mask, None, out, &[a]),
+fn fold_new(opcode: Opcode, out: *mut *mut bh_array, inputs: &[*const bh_array], axis: i32) -> bh_status {
+    match axes(opcode, inputs[0], axis) {
+        Ok(mask) => new(opcode, mask, None, out, inputs),
         Err(error) => frame_out(out, || Err(error)),
     }
 }
@@ -145,13 +145,22 @@ macro_rules! export {
             });
     };
     ($variant:ident, $name:literal, Reduction, 1) => { export!(fold $variant, $name); };
+    ($variant:ident, $name:literal, Reduction, 2) => {
+        export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array, b: *const bh_array, axis: i32) -> {
+            fold_into(Opcode::$variant, out, &[a, b], axis)
+        });
+        export!(@ concat!($name, "_new"),
+            fn f(out: *mut *mut bh_array, a: *const bh_array, b: *const bh_array, axis: i32) -> {
+                fold_new(Opcode::$variant, out, &[a, b], axis)
+            });
+    };
     ($variant:ident, $name:literal, Accumulate, 1) => { export!(fold $variant, $name); };
     (fold $variant:ident, $name:literal) => {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array, axis: i32) -> {
-            fold_into(Opcode::$variant, out, a, axis)
+            fold_into(Opcode::$variant, out, &[a], axis)
         });
         export!(@ concat!($name, "_new"), fn f(out: *mut *mut bh_array, a: *const bh_array, axis: i32) -> {
-            fold_new(Opcode::$variant, out, a, axis)
+            fold_new(Opcode::$variant, out, &[a], axis)
         });
     };
     (Range, $name:literal, Generator, $inputs:literal) => {

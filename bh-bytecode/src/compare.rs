@@ -128,6 +128,10 @@ pub fn may_differ(opcode: Opcode, input: DType) -> bool {
             | Opcode::MultiplyReduce
             | Opcode::MinimumReduce
             | Opcode::MaximumReduce
+            | Opcode::MaskedAddReduce
+            | Opcode::MaskedMultiplyReduce
+            | Opcode::MaskedMinimumReduce
+            | Opcode::MaskedMaximumReduce
             | Opcode::AddAccumulate
             | Opcode::MultiplyAccumulate
     );

@@ -48,6 +48,7 @@ fn operands(info: &Info) -> String {
         Signature::Cast => "any ← any, but not real ← complex".into(),
         Signature::Select => "T ← bool, T, T".into(),
         Signature::Reduce => "T ← T, along axes".into(),
+        Signature::Masked => "T ← T, bool, along axes".into(),
         Signature::Index => "T ← index view".into(),
         Signature::Random => "T ← index view, key".into(),
         Signature::Gather => "T ← T, index".into(),

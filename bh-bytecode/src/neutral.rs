@@ -1,5 +1,6 @@
 //! Neutral elements of folds.
 
+use crate::batch::Constant;
 use crate::{DType, Opcode, c64, c128, scalar, types_of};
 
 /// The neutral element of a reduction or accumulate for a type, in the first bytes.
@@ -23,4 +24,9 @@ pub fn neutral(opcode: Opcode, dtype: DType) -> [u8; 16] {
         _ => {}
     }
     bytes
+}
+
+/// The same as a constant.
+pub fn neutral_constant(opcode: Opcode, dtype: DType) -> Constant {
+    Constant::from_bytes(dtype, &neutral(opcode, dtype))
 }

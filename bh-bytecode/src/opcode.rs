@@ -40,6 +40,8 @@ pub enum Signature {
     Select,
     /// T → T over fewer axes
     Reduce,
+    /// T, bool → T over fewer axes
+    Masked,
     /// index view → T
     Index,
     /// index view, key → T
@@ -83,6 +85,9 @@ macro_rules! signature_of {
     };
     (reduce) => {
         Signature::Reduce
+    };
+    (masked) => {
+        Signature::Masked
     };
     (index) => {
         Signature::Index
@@ -260,6 +265,19 @@ impl Opcode {
         TABLE.iter().find(covers).map(|row| row.opcode)
     }
 
+    /// For a masked reduction, the reduction of all elements: `AddReduce` for `MaskedAddReduce`.
+    pub fn unmasked(self) -> Option<Opcode> {
+        let info = self.info();
+        let plain =
+            |row: &&Info| row.signature == Signature::Reduce && row.scalar == info.scalar && row.types == info.types;
+        (info.signature == Signature::Masked).then(|| TABLE.iter().find(plain).map(|row| row.opcode))?
+    }
+
+    /// For a reduction of all elements, the one of those that a mask chooses, if there is one.
+    pub fn masked(self) -> Option<Opcode> {
+        TABLE.iter().map(|row| row.opcode).find(|opcode| opcode.unmasked() == Some(self))
+    }
+
     /// Are these operand types legal? Index views and keys have no type and are left out of `inputs`.
     pub fn check_types(self, output: DType, inputs: &[DType]) -> bool {
         let info = self.info();
@@ -277,6 +295,7 @@ impl Opcode {
             (Signature::Cast, &[input]) => !input.is_complex() || output.is_complex(),
             (Signature::Select, &[mask, a, b]) => mask == DType::Bool && a == output && b == output,
             (Signature::Reduce, &[input]) => legal(input) && output == input,
+            (Signature::Masked, &[input, mask]) => legal(input) && output == input && mask == DType::Bool,
             (Signature::Index | Signature::Random, &[]) => legal(output),
             (Signature::Gather | Signature::Scatter, &[value, index]) => {
                 value == output && TypeSet::INDEX.contains(index)
@@ -336,6 +355,9 @@ mod tests {
         assert_eq!(Opcode::AddReduce.combiner(), Some(Opcode::Add));
         assert_eq!(Opcode::LogicalAndReduce.combiner(), Some(Opcode::LogicalAnd));
         assert_eq!(Opcode::BitwiseXorReduce.combiner(), Some(Opcode::BitwiseXor));
+        assert_eq!(Opcode::MaskedMinimumReduce.combiner(), Some(Opcode::Minimum));
+        assert_eq!(Opcode::MaskedMinimumReduce.unmasked(), Some(Opcode::MinimumReduce));
+        assert_eq!((Opcode::AddReduce.masked(), Opcode::AddReduce.unmasked()), (Some(Opcode::MaskedAddReduce), None));
     }
 
     #[test]

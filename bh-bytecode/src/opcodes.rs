@@ -9,6 +9,7 @@
 //! * *signature* says how operand types relate, over the types of TYPESET:
 //!   `same` (T,…→T), `test` (T,…→bool), `abs` (T→T, complex→its real type), `part` (complex→its real type),
 //!   `cast` (any→any, complex→non-complex excluded), `select` (bool,T,T→T), `reduce` (T→T, fewer axes),
+//!   `masked` (T,bool→T, fewer axes; elements where the mask is false count as neutral ones),
 //!   `index` (→T, from an index view), `random` (→T, from an index view and a key), `gather`, `scatter`,
 //!   `scatter_mask` (index operations), `system` (no types).
 //! * *scalar function* is a generic function of [`crate::scalar`] (`none` where there is none); for reductions and
@@ -97,6 +98,10 @@ macro_rules! for_each_opcode {
             (BitwiseAndReduce, "bitwise_and_reduce", 87, Reduction, 1, reduce BITS, bit_and, all_ones, "{0} & {1}", "Bitwise and over axes."),
             (BitwiseOrReduce, "bitwise_or_reduce", 88, Reduction, 1, reduce BITS, bit_or, zero, "{0} | {1}", "Bitwise or over axes."),
             (BitwiseXorReduce, "bitwise_xor_reduce", 89, Reduction, 1, reduce BITS, bit_xor, zero, "{0} ^ {1}", "Bitwise exclusive or over axes."),
+            (MaskedAddReduce, "masked_add_reduce", 90, Reduction, 2, masked ALL, add, zero, "addT({0}, {1})", "Sum over axes of the elements where the mask is true; any for bool."),
+            (MaskedMultiplyReduce, "masked_multiply_reduce", 91, Reduction, 2, masked ALL, multiply, one, "mulT({0}, {1})", "Product over axes of the elements where the mask is true; all for bool."),
+            (MaskedMinimumReduce, "masked_minimum_reduce", 92, Reduction, 2, masked ORDERED, minimum, highest, "minT({0}, {1})", "Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates."),
+            (MaskedMaximumReduce, "masked_maximum_reduce", 93, Reduction, 2, masked ORDERED, maximum, lowest, "maxT({0}, {1})", "Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates."),
 
             (AddAccumulate, "add_accumulate", 100, Accumulate, 1, same ALL, add, zero, "addT({0}, {1})", "Running sum along one axis."),
             (MultiplyAccumulate, "multiply_accumulate", 101, Accumulate, 1, same ALL, multiply, one, "mulT({0}, {1})", "Running product along one axis."),

@@ -38,6 +38,12 @@ fn is_fold(instr: &Instr) -> bool {
     instr.opcode.kind() == Kind::Reduction && instr.param != 0
 }
 
+/// What a reduction folds at a point: the elements of its inputs, a mask among them.
+fn term(instr: &Instr, point: &[i64], read: impl Fn(u32, &[i64]) -> u64) -> u64 {
+    let inputs = instr.inputs().iter().map(|input| input.as_view().expect("folded inputs are views"));
+    inputs.fold(u64::from(instr.opcode.0), |term, view| mix(term, read(view, point)))
+}
+
 fn kept_point(point: &[i64], mask: u16) -> Vec<i64> {
     point.iter().enumerate().filter(|(axis, _)| mask >> axis & 1 == 0).map(|(_, &i)| i).collect()
 }
@@ -92,7 +98,7 @@ fn run_instr(batch: &BatchRef<'_>, instr: &Instr, memory: &mut Memory) {
         points(batch.shape(out)).iter().for_each(|p| memory[base][offset(batch, out, p) as usize] = 1);
         for point in points(batch.shape(input)) {
             let at = offset(batch, out, &kept_point(&point, instr.param)) as usize;
-            memory[base][at] = memory[base][at].wrapping_add(mix(instr.opcode.0 as u64, read(input, &point)));
+            memory[base][at] = memory[base][at].wrapping_add(term(instr, &point, read));
         }
     } else if matches!(instr.opcode.kind(), Kind::Accumulate | Kind::Extension)
         || (instr.opcode.kind() == Kind::Index && instr.opcode != Opcode::Gather)
@@ -224,8 +230,7 @@ impl<'a, 'b> Kernel<'a, 'b> {
                 }
             };
             if is_fold(instr) {
-                let input = instr.operands[1].as_view().expect("folded inputs are views");
-                let term = mix(instr.opcode.0 as u64, read(input, point));
+                let term = term(instr, point, read);
                 let sum = self.results.get_mut(&(out_view(instr), kept_point(point, instr.param)));
                 let sum = sum.expect("results are there");
                 *sum = sum.wrapping_add(term);

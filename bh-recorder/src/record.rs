@@ -148,7 +148,7 @@ impl State {
                 self.append(operation, out, sources, None)
             }
             Kind::Reduction | Kind::Accumulate => {
-                let input = self.only_array(operation, sources)?;
+                let input = self.folded_array(operation, sources)?;
                 let expected = self.folded_shape(operation, input)?;
                 if self.handles.at(out).view.shape() != expected.extents() {
                     let (shape, given) = (self.shape(input), self.shape(out));
@@ -160,7 +160,8 @@ impl State {
                     );
                     return Err(operation.error(status::SHAPE, text));
                 }
-                self.append(operation, out, sources, None)
+                // The mask is broadcast to what is folded.
+                self.append(operation, out, sources, (sources.len() > 1).then_some((input, true)))
             }
             Kind::Index => self.record_index(operation, out, sources),
             Kind::Generator | Kind::System | Kind::Extension => {
@@ -226,7 +227,7 @@ impl State {
                 }
             }
             Kind::Reduction | Kind::Accumulate => {
-                let input = self.only_array(operation, sources)?;
+                let input = self.folded_array(operation, sources)?;
                 let shape = self.folded_shape(operation, input)?;
                 self.counted(operation, shape)
             }
@@ -275,9 +276,17 @@ impl State {
         Ok(())
     }
 
-    fn only_array(&self, operation: Operation<'_>, sources: &[Source]) -> Result<u32> {
-        match sources {
-            &[Source::Handle(handle)] => Ok(handle),
+    /// The array that a fold goes through; the mask of a masked one must fit it.
+    fn folded_array(&self, operation: Operation<'_>, sources: &[Source]) -> Result<u32> {
+        match *sources {
+            [Source::Handle(handle)] => Ok(handle),
+            [Source::Handle(handle), Source::Handle(mask)] => {
+                let (shape, given) = (self.shape(handle), self.shape(mask));
+                if broadcasts(given.extents(), shape.extents()) {
+                    return Ok(handle);
+                }
+                Err(broadcast_error(operation.opcode, 2, given.extents(), shape.extents(), "folded array's"))
+            }
             _ => Err(operation.error(status::ARGUMENT, "the input must be an array, not a constant")),
         }
     }
@@ -423,7 +432,7 @@ impl State {
                         operands[position + 1] = self.builder.push_constant(value);
                         continue;
                     }
-                    let own_box = folds || matches!(index_box, Some((_, true)) if position == 0);
+                    let own_box = position == 0 && (folds || matches!(index_box, Some((_, true))));
                     let shape = self.handles.at(target).view.shape();
                     if own_box || self.handles.at(handle).view.shape() == shape {
                         Operand::view(self.intern(handle))
@@ -436,7 +445,9 @@ impl State {
             };
         }
         let (order, layout) = match (kind, sources) {
-            (Kind::Reduction, &[Source::Handle(input)]) => (self.fold_order(input, operation.param), Layout::default()),
+            (Kind::Reduction, &[Source::Handle(input), ..]) => {
+                (self.fold_order(input, operation.param), Layout::default())
+            }
             (Kind::Elementwise, _) => (0, self.result_layout(out, sources)),
             _ => (0, Layout::default()),
         };

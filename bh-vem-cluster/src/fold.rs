@@ -48,7 +48,8 @@ impl Planner {
         let widen = |_: usize, part: &IndexBox| part.widen(mask, source.shape());
         self.know_inputs(batch, instr);
         let Some(id) = batch.base_of(input).map(|base| base.id) else { return Ok(false) };
-        if self.arrays[&id].cuts.is_first() || source.is_empty() {
+        let masked = instr.inputs().len() > 1;
+        if self.arrays[&id].cuts.is_first() || source.is_empty() || masked {
             return self.by_output(batch, index, &widen);
         }
         let Some(shares) = self.owned(id, &source) else { return self.by_output(batch, index, &widen) };

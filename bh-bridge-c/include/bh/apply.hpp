@@ -221,14 +221,16 @@ inline bh_dtype dtype_of(const bh_array *array, place at) {
     return dtype;
 }
 
-/// Records a reduction and returns its result.
-inline bh_array *fold(int opcode, const bh_array *a, const axes &list, keep kept, place at) {
+/// Records a reduction, of the elements where a mask is true if there is one, and returns its result.
+inline bh_array *fold(int opcode, const bh_array *a, const axes &list, keep kept, place at, const bh_array *chosen = nullptr) {
     const int rank = rank_of(a, at);
     const bool keeps = kept == keep::yes || list.kept();
     const int mask = axis_mask(list, rank, at);
     // A reduction over no axis is a copy.
-    const bool none_at_all = mask == 0 && rank > 0;
-    owner result(record(none_at_all ? int(BH_OP_COPY) : opcode, mask, none_at_all ? dtype_of(a, at) : -1, 1, &a, at));
+    const bool none_at_all = mask == 0 && rank > 0 && chosen == nullptr;
+    const bh_array *inputs[] = {a, chosen};
+    const int count = chosen == nullptr ? 1 : 2;
+    owner result(record(none_at_all ? int(BH_OP_COPY) : opcode, mask, none_at_all ? dtype_of(a, at) : -1, count, inputs, at));
     for (int dim = 0; keeps && dim < rank; ++dim) {
         if ((mask >> dim & 1) == 0) continue;
         bh_array *next = nullptr;
@@ -238,9 +240,10 @@ inline bh_array *fold(int opcode, const bh_array *a, const axes &list, keep kept
     return result.give();
 }
 
-template <int Opcode, unsigned Set, class T> array<T> reduction(place at, const operand<T> &a, const axes &list, keep kept) {
+template <int Opcode, unsigned Set, class T>
+array<T> reduction(place at, const operand<T> &a, const axes &list, keep kept, const bh_array *chosen = nullptr) {
     static_assert(in_set(Set, code<T>), "this reduction does not exist for this element type: see its documentation");
-    bh_array *made = fold(Opcode, a.handle, list, kept, at);
+    bh_array *made = fold(Opcode, a.handle, list, kept, at, chosen);
     a.spend();
     return wrapped<T>(made);
 }

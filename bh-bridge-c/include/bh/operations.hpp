@@ -381,6 +381,30 @@ auto bitwise_xor_reduce(A &&a, const axes &over = {}, keep kept = dropdims, plac
     return detail::reduction<BH_OP_BITWISE_XOR_REDUCE, 0x1ff>(at, detail::take(static_cast<A &&>(a), at), over, kept);
 }
 
+/// Sum over axes of the elements where the mask is true; any for bool.
+template <class A, detail::if_array<A> = 0>
+auto masked_add_reduce(A &&a, const array<bool> &mask, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_MASKED_ADD_REDUCE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), over, kept, mask.handle());
+}
+
+/// Product over axes of the elements where the mask is true; all for bool.
+template <class A, detail::if_array<A> = 0>
+auto masked_multiply_reduce(A &&a, const array<bool> &mask, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_MASKED_MULTIPLY_REDUCE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), over, kept, mask.handle());
+}
+
+/// Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates.
+template <class A, detail::if_array<A> = 0>
+auto masked_minimum_reduce(A &&a, const array<bool> &mask, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_MASKED_MINIMUM_REDUCE, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), over, kept, mask.handle());
+}
+
+/// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
+template <class A, detail::if_array<A> = 0>
+auto masked_maximum_reduce(A &&a, const array<bool> &mask, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_MASKED_MAXIMUM_REDUCE, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), over, kept, mask.handle());
+}
+
 /// Running sum along one axis.
 template <class A, detail::if_array<A> = 0> auto add_accumulate(A &&a, int axis, place at = place::here()) {
     return detail::accumulation<BH_OP_ADD_ACCUMULATE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), axis);

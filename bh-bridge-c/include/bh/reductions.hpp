@@ -41,11 +41,6 @@ template <class T> void refuse_empty(const char *name, const array<T> &a, const 
     }
 }
 
-/// The elements that a mask chooses, and a value in place of the others.
-template <class U, class T> array<U> chosen_or(const array<U> &all, const selection<T> &a, U otherwise, place at) {
-    return bh::where(a.choice(at), all, otherwise, at);
-}
-
 /// How many elements of the array a mask chooses.
 template <class T> array<std::int64_t> chosen_count(const selection<T> &a, place at) {
     const array<bool> mask = a.choice(at);
@@ -92,7 +87,7 @@ struct all_type {
         return bh::logical_and_reduce(detail::as<bool>(static_cast<A &&>(a), at), over, kept, at);
     }
     template <class T> auto operator()(selection<T> &&a, place at = place::here()) const {
-        return bh::logical_and_reduce(detail::chosen_or<bool>(detail::as<bool>(a.elements(), at), a, true, at), {}, dropdims, at);
+        return bh::masked_multiply_reduce(detail::as<bool>(a.elements(), at), a.choice(at), {}, dropdims, at);
     }
 };
 inline constexpr all_type all{};
@@ -130,38 +125,32 @@ auto count_nonzero(A &&a, const axes &over = {}, keep kept = dropdims, place at 
 
 /// The same of the elements that a mask chooses, as in `sum(x(mask))`: one kernel, and no array of them is made.
 template <class T> auto sum(selection<T> &&a, place at = place::here()) {
-    using S = detail::sum_type<T>;
-    return bh::add_reduce(detail::chosen_or<S>(detail::as<S>(a.elements(), at), a, S(0), at), {}, dropdims, at);
+    return bh::masked_add_reduce(detail::as<detail::sum_type<T>>(a.elements(), at), a.choice(at), {}, dropdims, at);
 }
 template <class T> auto prod(selection<T> &&a, place at = place::here()) {
-    using S = detail::sum_type<T>;
-    return bh::multiply_reduce(detail::chosen_or<S>(detail::as<S>(a.elements(), at), a, S(1), at), {}, dropdims, at);
+    return bh::masked_multiply_reduce(detail::as<detail::sum_type<T>>(a.elements(), at), a.choice(at), {}, dropdims, at);
 }
 /// Waits for whether there is any element to choose from.
 template <class T> auto max(selection<T> &&a, place at = place::here()) {
     detail::refuse_none("max", a, at);
-    using limits = std::numeric_limits<T>;
-    const T lowest = limits::has_infinity ? -limits::infinity() : limits::lowest();
-    return bh::maximum_reduce(detail::chosen_or<T>(a.elements(), a, lowest, at), {}, dropdims, at);
+    return bh::masked_maximum_reduce(a.elements(), a.choice(at), {}, dropdims, at);
 }
 /// Waits for whether there is any element to choose from.
 template <class T> auto min(selection<T> &&a, place at = place::here()) {
     detail::refuse_none("min", a, at);
-    using limits = std::numeric_limits<T>;
-    const T highest = limits::has_infinity ? limits::infinity() : limits::max();
-    return bh::minimum_reduce(detail::chosen_or<T>(a.elements(), a, highest, at), {}, dropdims, at);
+    return bh::masked_minimum_reduce(a.elements(), a.choice(at), {}, dropdims, at);
 }
 template <class T> auto any(selection<T> &&a, place at = place::here()) {
-    return bh::logical_or_reduce(detail::chosen_or<bool>(detail::as<bool>(a.elements(), at), a, false, at), {}, dropdims, at);
+    return bh::masked_add_reduce(detail::as<bool>(a.elements(), at), a.choice(at), {}, dropdims, at);
 }
 template <class T> auto count_nonzero(selection<T> &&a, place at = place::here()) {
-    auto counted = detail::chosen_or<bool>(detail::as<bool>(a.elements(), at), a, false, at);
-    return bh::add_reduce(bh::cast<std::int64_t>(std::move(counted), at), {}, dropdims, at);
+    auto counted = detail::as<std::int64_t>(detail::as<bool>(a.elements(), at), at);
+    return bh::masked_add_reduce(std::move(counted), a.choice(at), {}, dropdims, at);
 }
 /// NaN of no elements.
 template <class T> auto mean(selection<T> &&a, place at = place::here()) {
     using M = detail::mean_type<T>;
-    auto total = bh::add_reduce(detail::chosen_or<M>(detail::as<M>(a.elements(), at), a, M(0), at), {}, dropdims, at);
+    auto total = bh::masked_add_reduce(detail::as<M>(a.elements(), at), a.choice(at), {}, dropdims, at);
     return bh::divide(std::move(total), detail::as<M>(detail::as<double>(detail::chosen_count(a, at), at), at), at);
 }
 

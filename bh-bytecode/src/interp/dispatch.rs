@@ -103,6 +103,9 @@ macro_rules! row {
     (Reduction reduce 1, $step:ident, $set:ident, $scalar:ident, $neutral:ident) => {
         types_of!($set, reduction, $step, $scalar, $neutral)
     };
+    (Reduction masked 2, $step:ident, $set:ident, $scalar:ident, $neutral:ident) => {
+        types_of!($set, reduction, $step, $scalar, $neutral)
+    };
     (Accumulate same 1, $step:ident, $set:ident, $scalar:ident, $neutral:ident) => {
         types_of!($set, accumulate, $step, $scalar, $neutral)
     };

@@ -1,4 +1,4 @@
-//! Reductions and accumulates: sequential folds in C order.
+//! Reductions, masked ones among them, and accumulates: sequential folds in C order.
 
 use super::extended::Widened;
 use super::{Step, offsets};
@@ -64,9 +64,17 @@ impl Step<'_, '_> {
 
     /// Folds the axes in the parameter.
     pub(super) fn reduce<T: Element, A: Copy>(&mut self, accumulator: Accumulator<T, A>) -> Result<(), String> {
-        let (fold_of, folds) = self.folds();
+        let (mut fold_of, folds) = self.folds();
         let mut state = vec![accumulator.start; folds];
-        let values = self.load::<T>(1, 1)?;
+        let mut values = self.load::<T>(1, 1)?;
+        if self.instr.count > 2 {
+            // What the mask leaves out is in no fold.
+            let mask = self.load::<bool>(2, 1)?;
+            let chosen = |at: &usize| mask.get(*at) == Some(&true);
+            let places: Vec<usize> = (0..values.len()).filter(chosen).collect();
+            fold_of = places.iter().map(|&at| fold_of[at]).collect();
+            values = places.iter().map(|&at| values[at]).collect();
+        }
         for (&fold, &value) in fold_of.iter().zip(&values) {
             state[fold] = (accumulator.step)(state[fold], value);
         }

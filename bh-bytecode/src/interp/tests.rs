@@ -201,6 +201,9 @@ fn every_opcode_runs_for_every_legal_type() {
                 }
                 Kind::Reduction => {
                     operands = vec![crate::with_dtype!(dtype, T => p.array(&[], &[T::default()])), ones(&mut p, dtype)];
+                    if info.inputs > 1 {
+                        operands.push(ones(&mut p, DType::Bool));
+                    }
                     1
                 }
                 Kind::Accumulate => {

@@ -306,7 +306,8 @@ impl Generator<'_> {
     fn fold(&mut self, opcode: Opcode, dtype: DType, inexact: bool) {
         let shape = self.shape();
         let accumulate = opcode.kind() == Kind::Accumulate;
-        if accumulate && shape.is_empty() {
+        let masked = opcode.info().inputs > 1;
+        if accumulate && shape.is_empty() || masked && !self.options.types.contains(DType::Bool) {
             return;
         }
         let rank = shape.len();
@@ -330,7 +331,11 @@ impl Generator<'_> {
         let output = self.output(dtype, &kept, inexact);
         let target = self.operand(output.0, &output.1);
         let source = self.input(dtype, &shape, &output, Rule { constant: false, identical: accumulate });
-        self.push(opcode, param, &[target, source]);
+        let mut operands = vec![target, source];
+        if masked {
+            operands.push(self.input(DType::Bool, &shape, &output, Rule { constant: false, identical: false }));
+        }
+        self.push(opcode, param, &operands);
         if let Some(instr) = self.batch.instrs.last_mut().filter(|_| !accumulate && self.rng.chance(30)) {
             instr.order = random_order(&mut self.rng, rank, param);
         }

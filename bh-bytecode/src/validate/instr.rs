@@ -150,7 +150,7 @@ fn place(info: &Info, input: usize) -> Place {
     match (info.signature, input) {
         (Signature::Index | Signature::Random, 0) => Place::Index,
         (Signature::Random, _) => Place::Key,
-        (Signature::Reduce, _) | (Signature::Gather, _) => Place::Array,
+        (Signature::Reduce | Signature::Masked | Signature::Gather, _) => Place::Array,
         (Signature::Scatter | Signature::ScatterMask, 1..) => Place::Array,
         _ if info.kind == Kind::Accumulate => Place::Array,
         _ => Place::Data,
@@ -258,14 +258,14 @@ fn check_shapes(batch: &BatchRef, instr: &Instr, info: &Info) -> Result<(), Faul
         _ => Ok(()),
     };
     match info.signature {
-        Signature::Reduce => {
+        Signature::Reduce | Signature::Masked => {
             let input = shape(1).unwrap_or(&[]);
             let kept = (0..input.len()).filter(|axis| instr.param >> axis & 1 == 0).map(|axis| input[axis]);
             if !kept.clone().eq(output.iter().copied()) {
                 let kept: Vec<i64> = kept.collect();
                 return Err((Some(0), format!("its shape {output:?} differs from the axes kept, {kept:?}")));
             }
-            Ok(())
+            if info.inputs > 1 { same(2, input, "the folded view's") } else { Ok(()) }
         }
         Signature::Gather => same(2, output, "the output's"),
         Signature::Scatter | Signature::ScatterMask => {

@@ -42,6 +42,7 @@ fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option
     let inner = batch.instrs[inner_index as usize];
     let source = inner.operands[1].as_view()?;
     let holds = inner.opcode == outer.opcode
+        && outer.inputs().len() == 1
         && facts.is_read_only_by(batch, between, index)
         && !facts.changed(batch, source, inner_index, index)
         && may_read_beside(batch, output(&outer)?, source);

@@ -195,6 +195,7 @@ impl<'a> Builder<'a> {
                 let source = (draft.gathers.len() - 1) as u16;
                 draft.value(Step::Gather { source, index: arg, input, output }, index)
             }
+            opcode if opcode.unmasked().is_some() => self.chosen(draft, index, output),
             opcode => {
                 let count = inputs.len().min(3);
                 let mut args = [Arg::Constant(0); 3];
@@ -220,6 +221,16 @@ impl<'a> Builder<'a> {
         draft.store(out, arg, index);
     }
 
+    /// What a masked reduction folds: the elements, and where the mask is false what changes nothing.
+    fn chosen(&self, draft: &mut Draft, index: u32, dtype: DType) -> Arg {
+        let instr = &self.batch.instrs[index as usize];
+        let [value, mask] = [0, 1].map(|at| self.read(draft, instr.inputs()[at], index));
+        let neutral = draft.constant(dtype, ConstantRef::Neutral(instr.opcode, dtype));
+        let args = [mask, value, neutral];
+        let step = Step::Compute { opcode: Opcode::Where, param: 0, input: dtype, output: dtype, args, count: 3 };
+        draft.computed(step, index)
+    }
+
     fn gather_source(&self, view: u32) -> GatherSource {
         let batch = self.batch;
         let mut shape: Vec<i64> = Vec::new();
@@ -243,10 +254,13 @@ impl<'a> Builder<'a> {
     fn reduce(&mut self, draft: &mut Draft, index: u32, out: u32, mask: u16) {
         let batch = self.batch;
         let instr = &batch.instrs[index as usize];
-        let arg = self.read(draft, instr.inputs()[0], index);
         let record = &batch.views[out as usize];
         let base = record.base;
         let dtype = batch.bases[base as usize].dtype();
+        let arg = match instr.opcode.unmasked() {
+            Some(_) => self.chosen(draft, index, dtype),
+            None => self.read(draft, instr.inputs()[0], index),
+        };
         let input = instr.inputs()[0].as_view();
         let rank = input.map_or(0, |view| batch.shape(view).len());
         // All reductions of a block have one order.
@@ -268,7 +282,8 @@ impl<'a> Builder<'a> {
         let strides =
             (0..rank).map(|axis| if mask >> axis & 1 == 1 { 0 } else { kept.next().copied().unwrap_or(0) }).collect();
         let slot = draft.slot(dtype, SlotMode::Result, buffer, Access { start: access.start, strides, memory: true });
-        draft.steps.push(Step::Reduce { opcode: instr.opcode, slot, arg });
+        let opcode = instr.opcode.unmasked().unwrap_or(instr.opcode);
+        draft.steps.push(Step::Reduce { opcode, slot, arg });
         draft.instrs.push(index);
         if self.result(out).is_none() {
             self.result_at.set(out, 0, self.results.len() as u32);

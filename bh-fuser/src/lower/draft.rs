@@ -53,6 +53,8 @@ impl Draft {
     pub(super) fn constant(&mut self, dtype: DType, constant: ConstantRef) -> Arg {
         let number = match constant {
             ConstantRef::Batch(number) => number,
+            // No batch has so many constants.
+            ConstantRef::Neutral(opcode, _) => NONE - 1 - u32::from(opcode.0),
             ConstantRef::Zero(_) => NONE,
         };
         let mut at = self.constant_at.get(dtype as u32, number);

@@ -1,5 +1,6 @@
 //! The kernel form: what a stage computes, apart from its sizes, and the parameters that complete it.
 
+use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::{BatchRef, Constant, DType, Opcode};
 
 /// What a block of the partition does.
@@ -267,6 +268,8 @@ pub enum ConstantRef {
     Batch(u32),
     /// Zero of a type: what a base that was never written holds.
     Zero(DType),
+    /// What changes nothing in folds by an opcode of a type.
+    Neutral(Opcode, DType),
 }
 
 impl ConstantRef {
@@ -277,6 +280,7 @@ impl ConstantRef {
                 let constant = batch.constants[index as usize];
                 if constant.dtype == dtype as u8 { constant } else { constant.cast(dtype) }
             }
+            ConstantRef::Neutral(opcode, dtype) => neutral_constant(opcode, dtype),
             ConstantRef::Zero(dtype) => Constant { bits: [0; 2], dtype: dtype as u8, reserved: [0; 7] },
         }
     }

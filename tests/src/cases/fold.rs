@@ -52,5 +52,9 @@ fn case(opcode: Opcode, dtype: DType, layout: Layout, param: u16, values: Values
         false => (0..shape.len()).filter(|axis| param >> axis & 1 == 0).map(|axis| shape[axis]).collect(),
     };
     let target = if layout == Layout::InPlace { source } else { builder.output(dtype, &kept, layout) };
-    Some(builder.finish(title, layout, opcode, param, &[target, source]))
+    let mut operands = vec![target, source];
+    if opcode.unmasked().is_some() {
+        operands.push(builder.input(DType::Bool, shape, layout, 1, Values::Tame));
+    }
+    Some(builder.finish(title, layout, opcode, param, &operands))
 }
