@@ -173,7 +173,8 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for &opcode in Opcode::ALL.iter().filter(|&&opcode| has_expression(opcode)) {
         let info = opcode.info();
-        if !matches!(info.kind, Kind::Elementwise | Kind::Reduction) {
+        // Lowering makes a masked fold a selection in front of a plain one.
+        if !matches!(info.kind, Kind::Elementwise | Kind::Reduction) || opcode.unmasked().is_some() {
             continue;
         }
         for input in info.types.iter() {

@@ -72,13 +72,16 @@ impl Limit {
                 let &input = inputs.next()?;
                 let found = classes(backend, batch, input);
                 let shape = input.as_view().map_or(&[][..], |view| batch.shape(view));
-                match found {
+                let limit = match found {
                     Classes::All(class) => Classes::All(class),
                     Classes::Each(all) if instr.opcode.kind() == Kind::Reduction => {
                         Classes::Each(folded(&all, shape, instr.param))
                     }
                     Classes::Each(all) => Classes::Each(running(all, shape, instr.param)),
-                }
+                };
+                // The extreme of no element is an infinity.
+                let of_none = if instr.opcode.unmasked().is_some() { Class::Infinite } else { Class::Finite };
+                limit.or(Classes::All(of_none))
             }
             Kind::Generator => Classes::All(Class::Finite),
             // Gathers and the other scatters move numbers.

@@ -6,7 +6,8 @@ mod support;
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, Program, program};
-use bh_bytecode::{DType, Kind, Opcode, text};
+use bh_bytecode::opcode::Signature;
+use bh_bytecode::{DType, Opcode, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
 use pair::{Keys, check_bits, compare, engine, levels};
 use support::chains::{Dice, stencil_chain};
@@ -287,7 +288,7 @@ fn rows_that_make_a_result_each() {
     for isa in levels() {
         let mut drivers = [engine(isa, "off", &[]), engine(isa, "on", &[])];
         let mut compiled = 0;
-        for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.kind() == Kind::Reduction) {
+        for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.info().signature == Signature::Reduce) {
             for dtype in opcode.info().types.iter().filter(|dtype| !dtype.is_complex()) {
                 for (rows, row) in sizes {
                     let (len, apart, fold) = (rows * row, rows * 2, opcode.name());

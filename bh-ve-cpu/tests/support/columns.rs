@@ -5,8 +5,9 @@ use super::chains::Dice;
 use bh_bytecode::batch::{NO_BASE, base_flags};
 use bh_bytecode::compare::may_differ;
 use bh_bytecode::interp::Memory;
+use bh_bytecode::opcode::Signature;
 use bh_bytecode::random::Program;
-use bh_bytecode::{Base, Batch, Constant, DType, Instr, Kind, Opcode, Operand, View};
+use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
 
 /// A program under construction; all of its views have one shape, but for results.
 struct Columns {
@@ -112,7 +113,7 @@ impl Columns {
         let shape = self.shape.clone();
         let kept: Vec<i64> = (0..shape.len()).filter(|axis| folded >> axis & 1 == 0).map(|axis| shape[axis]).collect();
         let folds: Vec<Opcode> =
-            Opcode::ALL.iter().copied().filter(|opcode| opcode.kind() == Kind::Reduction).collect();
+            Opcode::ALL.iter().copied().filter(|opcode| opcode.info().signature == Signature::Reduce).collect();
         let first = self.input();
         // A constant has no shape to be folded.
         let mut values = if first.as_view().is_some() { vec![first] } else { vec![self.array(&shape, &dense)] };

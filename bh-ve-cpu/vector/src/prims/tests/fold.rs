@@ -2,6 +2,7 @@
 
 use super::support::*;
 use super::*;
+use bh_bytecode::opcode::Signature;
 
 /// Checks a fold of samples, or of what `first` makes of two blocks of them and a single element.
 fn check_fold(
@@ -36,7 +37,7 @@ fn check_fold(
 #[test]
 fn folds_keep_their_lanes() {
     for isa in Isa::available() {
-        for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.kind() == Kind::Reduction) {
+        for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.info().signature == Signature::Reduce) {
             for dtype in opcode.info().types.iter() {
                 let run = reduce_lanes(isa, opcode, dtype).expect("every reduction folds");
                 let join = fold_lanes(isa, opcode, dtype).expect("every reduction joins");
