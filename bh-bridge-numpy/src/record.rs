@@ -207,14 +207,22 @@ fn operate_into<'py>(
     with_location(py, record).map_err(exception)
 }
 
-/// A reduction over the axes of a bit mask, or an accumulate along one. `keep`: reduced axes stay, with extent 1.
+/// A reduction over the axes of a bit mask, or an accumulate along one. `keep`: reduced axes stay, with extent 1. `mask`: which
+/// elements a masked reduction takes, in the array's shape.
 #[pyfunction]
-#[pyo3(signature = (opcode, array, axes, keep=false))]
-fn fold(py: Python<'_>, opcode: &str, array: &Bound<'_, Array>, axes: u16, keep: bool) -> PyResult<Array> {
+#[pyo3(signature = (opcode, array, axes, keep=false, mask=None))]
+fn fold(
+    py: Python<'_>,
+    opcode: &str,
+    array: &Bound<'_, Array>,
+    axes: u16,
+    keep: bool,
+    mask: Option<&Bound<'_, Array>>,
+) -> PyResult<Array> {
     let opcode = opcode_named(opcode)?;
     let array = array.borrow();
     let recorder = &array.context.recorder;
-    let from = [Input::Array(array.id)];
+    let from: Vec<Input> = [Some(array.id), mask.map(|mask| mask.borrow().id)].into_iter().flatten().map(Input::Array).collect();
     let record = |place: Location<'_>| recorder.operate_new(opcode, axes, None, &from, place);
     let mut id = with_location(py, record).map_err(exception)?;
     let reduces = opcode.kind() == Kind::Reduction;

@@ -48,8 +48,7 @@ impl Planner {
         let widen = |_: usize, part: &IndexBox| part.widen(mask, source.shape());
         self.know_inputs(batch, instr);
         let Some(id) = batch.base_of(input).map(|base| base.id) else { return Ok(false) };
-        let masked = instr.inputs().len() > 1;
-        if self.arrays[&id].cuts.is_first() || source.is_empty() || masked {
+        if self.arrays[&id].cuts.is_first() || source.is_empty() {
             return self.by_output(batch, index, &widen);
         }
         let Some(shares) = self.owned(id, &source) else { return self.by_output(batch, index, &widen) };
@@ -65,15 +64,22 @@ impl Planner {
         {
             return self.by_output(batch, index, &widen);
         }
+        // The mask comes to where the elements are.
+        if let Some((mask, chosen)) = mask_of(batch, index) {
+            let at = self.sendable(self.arrays[&mask].wrote);
+            if !self.is_here(mask, &chosen, &shares)? && self.fetch(mask, &chosen, &shares, at)?.is_err() {
+                return self.by_output(batch, index, &widen);
+            }
+        }
         let target = self.target(batch, index, output, None)?;
-        let partials = self.partials(batch, index, (id, &source), &shares)?;
+        let (partials, folded) = self.partials(batch, index, (id, &source), &shares)?;
         let view = batch.view(output);
         if !kept_whole {
-            self.collect(batch, index, (target, &view), &partials)
+            self.collect(batch, index, (target, &view), &partials, folded + 1)
         } else if self.arrays[&target].cuts.is_first() {
-            self.tree(batch, index, (target, &view), &partials)
+            self.tree(batch, index, (target, &view), &partials, folded + 1)
         } else {
-            self.reduce_scatter(batch, index, (target, &view), &partials)
+            self.reduce_scatter(batch, index, (target, &view), &partials, folded + 1)
         }
     }
 
@@ -87,27 +93,43 @@ impl Planner {
         Some(shares)
     }
 
-    /// Lets every rank fold its share into a base of its own.
+    /// Lets every rank fold its share into a base of its own; returns the stage in which that happens, too.
     fn partials(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
         (id, source): (u64, &View),
         shares: &[Share],
-    ) -> Result<Vec<Partial>> {
+    ) -> Result<(Vec<Partial>, usize)> {
         let instr = &batch.instrs[index as usize];
-        let stage = self.stage_of(self.arrays[&id].wrote);
+        let mut stage = self.stage_of(self.arrays[&id].wrote);
+        let mask = mask_of(batch, index);
+        let mut places = Vec::new();
+        for share in shares {
+            places.push(match &mask {
+                None => None,
+                Some((mask, chosen)) => {
+                    let (place, ready) = self.locate(*mask, chosen, *share)?;
+                    stage = stage.max(ready);
+                    Some(Local::Data(place))
+                }
+            });
+        }
         let mut partials = Vec::new();
-        for &(rank, part) in shares {
+        for (&(rank, part), mask) in shares.iter().zip(places) {
             let piece = self.piece(id, rank);
             let kept = part.without(u32::from(instr.param));
             let place = self.scratch(rank, &piece.base, kept.extent())?;
             let from = Place { base: piece.base, view: part.of(source, piece.window.low)? };
-            self.stages.push(stage, rank, instr, index, &[Local::Data(place), Local::Data(from)]);
+            let operands: Vec<Local> = [Local::Data(place), Local::Data(from)].into_iter().chain(mask).collect();
+            self.stages.push(stage, rank, instr, index, &operands);
             partials.push(Partial { rank, part: kept, place });
         }
         self.reads(id, stage);
-        Ok(partials)
+        if let Some((mask, _)) = mask {
+            self.reads(mask, stage);
+        }
+        Ok((partials, stage))
     }
 
     /// Room for a result of a rank.
@@ -116,22 +138,17 @@ impl Planner {
         Ok(Place { base: self.local_base(rank, like, view.len(), 0), view })
     }
 
-    /// The stage after that in which partial results are computed.
-    fn after_fold(&self, batch: &BatchRef<'_>, index: u32) -> usize {
-        let input = batch.instrs[index as usize].operands()[1].as_view().and_then(|view| batch.base_of(view));
-        input.map_or(0, |base| self.stage_of(self.arrays[&base.id].wrote)) + 1
-    }
-
-    /// Combines results two by two, until rank 0 has that of all.
+    /// Combines results two by two, until rank 0 has that of all; they are there from stage `after` on.
     fn tree(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
         (target, view): (u64, &View),
         partials: &[Partial],
+        after: usize,
     ) -> Result<bool> {
         let combine = combiner(batch, index)?;
-        let mut stage = self.after_fold(batch, index);
+        let mut stage = after;
         let mut step = 1;
         while step < partials.len() {
             for first in (0..partials.len()).step_by(FAN_IN * step) {
@@ -189,16 +206,16 @@ impl Planner {
         }
     }
 
-    /// Every owner of results gets its part of all ranks' and combines them in the order of ranks.
+    /// Every owner of results gets its part of all ranks' and combines them in the order of ranks, from stage `moved` on.
     fn reduce_scatter(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
         (target, view): (u64, &View),
         partials: &[Partial],
+        moved: usize,
     ) -> Result<bool> {
         let (combine, copy) = (combiner(batch, index)?, Own::new(batch, index, Opcode::Copy, 2));
-        let moved = self.after_fold(batch, index);
         let stage = moved.max(self.after_use(target));
         let Some(shares) = self.shares(target, view) else {
             for partial in partials {
@@ -240,16 +257,17 @@ impl Planner {
         Ok(true)
     }
 
-    /// Results of different ranks are different elements of an array on rank 0.
+    /// Results of different ranks, there from stage `after` on, are different elements of an array on rank 0.
     fn collect(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
         (target, view): (u64, &View),
         partials: &[Partial],
+        after: usize,
     ) -> Result<bool> {
         let copy = Own::new(batch, index, Opcode::Copy, 2);
-        let stage = self.after_fold(batch, index).max(self.after_use(target) + 1);
+        let stage = after.max(self.after_use(target) + 1);
         let piece = self.piece(target, 0);
         for partial in partials {
             let out = Place { base: piece.base, view: partial.part.of(view, piece.window.low)? };
@@ -353,6 +371,12 @@ impl Planner {
         }
         Ok(stage)
     }
+}
+
+/// The array that says which elements a masked reduction takes, and its view.
+fn mask_of(batch: &BatchRef<'_>, index: u32) -> Option<(u64, View)> {
+    let mask = batch.instrs[index as usize].inputs().get(1)?.as_view()?;
+    Some((batch.base_of(mask)?.id, batch.view(mask)))
 }
 
 /// The instruction that combines two results.

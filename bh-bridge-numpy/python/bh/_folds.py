@@ -16,6 +16,9 @@ REDUCTIONS = {
     name: f"{name}_reduce"
     for name in "add multiply minimum maximum logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor".split()
 }
+# Those that have one of the elements that a mask chooses; of none it is what changes nothing.
+MASKED = {name: f"masked_{name}_reduce" for name in "add multiply minimum maximum".split()}
+MASKED |= {"logical_and": "masked_multiply_reduce", "logical_or": "masked_add_reduce"}
 BOOLEAN = ("logical_and", "logical_or", "logical_xor")
 ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "logaddexp", "logaddexp2", "gcd", "lcm"}
 
@@ -87,8 +90,14 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         array = astype(array, fold_type(function, array.dtype, dtype))
     if is_complex(array._code) and name not in ("add", "multiply") or array._code == BOOL and name == "subtract":
         raise Fallback("complex numbers have no order in bh")
+    mask = None
     if where is not True:
-        array = select(function, array, where, initial)
+        where = native(where)
+        starts = function.identity is not None or not (initial is _NO_VALUE or initial is None)
+        if name in MASKED and axes and starts and where._code == BOOL and where._stack == array._stack:
+            opcode, mask = MASKED[name], _native.broadcast_to(where, array.shape)
+        else:
+            array = select(function, array, where, initial)
     empty = any(array.shape[axis] == 0 for axis in axes)
     if empty and function.identity is None and initial is _NO_VALUE:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
@@ -100,7 +109,7 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(array.shape) if keepdims or axis not in axes)
         result = _native.full(shape, array._code, number_like(initial))
     else:
-        result = _native.fold(opcode, array, mask_of(axes), bool(keepdims))
+        result = _native.fold(opcode, array, mask_of(axes), bool(keepdims), mask)
     if initial is not _NO_VALUE and initial is not None:
         result = astype(function(result, initial), array.dtype)
     return deliver(result, out)

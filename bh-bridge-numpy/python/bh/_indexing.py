@@ -14,11 +14,31 @@ ndarray = _native.ndarray
 _NOWHERE = np.iinfo(np.int64).max
 
 
+def _chosen(method, made, inputs):
+    """Calls a method that counts first and writes then; false if no component of the stack has it."""
+    try:
+        _native.extension(method, [made], inputs)
+    except _native.Error:
+        return False
+    return True
+
+
+def _count(mask):
+    """The number of true elements, which is waited for; None if no component of the stack counts them."""
+    total = _native.empty((), INT64, _native.Stack(mask._stack))
+    return _native.item_of(total) if _chosen("count_nonzero", total, [mask]) else None
+
+
 def flatnonzero(mask):
     """The flat indices of true elements in C order, as i64. Waits for their number."""
     flat = _native.reshape(mask, (-1,))
     if flat.size == 0:
         return _native.empty((0,), INT64)
+    count = _count(flat)
+    if count is not None:
+        found = _native.empty((count,), INT64, _native.Stack(flat._stack))
+        if count == 0 or _chosen("flatnonzero", found, [flat]):
+            return found
     places = _native.fold("add_accumulate", _native.cast(flat, INT64), 1)
     count = _native.item_of(places[-1:])
     found = _native.empty((count,), INT64)
@@ -228,6 +248,9 @@ def get(array, key):
 
         return subscript(array, key)
     try:
+        chosen = _compressed(array, key)
+        if chosen is not None:
+            return chosen
         parts = _Key(array, key)
         if not parts.dims:
             return parts.view
@@ -284,6 +307,18 @@ def whole_mask(array, key):
     if type(key) is ndarray and key._code == BOOL and 0 < key.ndim <= array.ndim and key.shape == array.shape[: key.ndim]:
         return key
     return None
+
+
+def _compressed(array, key):
+    """The elements that a mask of the array's shape chooses; None if the key is none, or no component of the stack has this."""
+    mask = whole_mask(array, key)
+    if mask is None or mask.ndim != array.ndim or mask.size == 0 or mask._stack != array._stack:
+        return None
+    count = _count(mask)
+    if count is None:
+        return None
+    made = _native.empty((count,), array._code, _native.Stack(array._stack))
+    return made if count == 0 or _chosen("compress", made, [mask, array]) else None
 
 
 def _spread(mask, array):
