@@ -45,6 +45,7 @@ mod handoff;
 mod inside;
 mod intern;
 mod later;
+mod limit;
 mod location;
 mod memory;
 mod operate;

@@ -2,6 +2,7 @@
 
 use super::builder::Builder;
 use super::executor::{Executor, Job, Runner};
+use super::limit;
 use super::order::Layout;
 use super::scalars::{Evaluator, Scalar};
 use super::slab::{INDEX_BITS, Slab};
@@ -429,7 +430,13 @@ impl State {
         let running = self.running.as_ref()?;
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;
-        if instructions < options.max_instructions && bytes < options.max_bytes {
+        let full = bytes >= options.max_bytes;
+        if instructions < limit::shortest(options.max_instructions) && !full {
+            return None;
+        }
+        let repeats = self.builder.period.found().is_some_and(|period| period < options.max_instructions as u64);
+        let most = limit::limit(instructions, self.builder.work_bytes, repeats, options.max_instructions);
+        if instructions < most && !full {
             return None;
         }
         let over = instructions >= 2 * options.max_instructions || bytes / 2 >= options.max_bytes;
