@@ -45,6 +45,8 @@ impl Component for Engine {
     const NAME: &'static str = "ve-cpu";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [&'static str] = KEYS;
+    /// It computes operations on scalars while batches run.
+    const SHARED: bool = true;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Engine> {
         let settings = Settings::read(&host)?;
