@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Times loops over rows, columns and elements on bh against NumPy: the first run, and later ones; results compared.
 
-    BH_PREFIX=DIR benches/loops.py [NAME...] [--sizes 100,300] [--threads N] [--runs N] [--json FILE] [--prebuilt]
+    BH_PREFIX=DIR benches/loops.py [NAME...] [--sizes 100,300] [--threads N] [--runs N] [--json FILE] [--table FILE]
+                                [--prebuilt]
 
-The names are those of `loops/numpy_version.py`. NumPy has one thread. The table begins with what NumPy is faster in.
+The names are those of `loops/numpy_version.py`. NumPy has one thread. The table begins with what NumPy is faster in;
+`--table` writes it as docs/PERFORMANCE.md has it.
 """
 
 import argparse
@@ -28,6 +30,21 @@ def lines_of(command, size, args):
     return {line["loop"]: line for line in lines}
 
 
+def markdown(table):
+    """A row for each loop with the times of bh (first run, later ones) and of NumPy for each size, and how bh compares."""
+    sizes = sorted({row["n"] for row in table})
+    titles = [f"n = {size}: first / later / NumPy ms, ratios" for size in sizes]
+    lines = [f"| loop | {' | '.join(titles)} |", "|---" * (len(sizes) + 1) + "|"]
+    for name in dict.fromkeys(row["loop"] for row in sorted(table, key=lambda row: row["loop"])):
+        cells = []
+        for size in sizes:
+            row = next(row for row in table if (row["loop"], row["n"]) == (name, size))
+            first, later, numpy = (row[key] * 1e3 for key in ("first", "later", "numpy"))
+            cells.append(f"{first:.2f} / {later:.2f} / {numpy:.2f}, {numpy / first:.2f} and {numpy / later:.2f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -35,6 +52,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--runs", type=int, default=4, help="runs of each loop: the first, and those of which the median counts")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", type=Path)
     parser.add_argument("--prebuilt", action="store_true", help="take the program that is there")
     args = parser.parse_args()
     if "BH_PREFIX" not in os.environ:
@@ -59,6 +77,8 @@ def main():
         print(f"{row['loop']:20} {row['n']:5} {times} {ratios}{'' if row['agree'] else '   results differ'}")
     if args.json:
         args.json.write_text(json.dumps({"threads": args.threads, "loops": table}, indent=1) + "\n")
+    if args.table:
+        args.table.write_text(markdown(table))
     return 0 if all(row["agree"] for row in table) else 1
 
 
