@@ -13,6 +13,7 @@ use bh_core::{Error, Result};
 use bh_fuser::lower::{self, Apart, BaseUse, Dim, Home, Joined, Lowered, SlotMode, Stage, Sweep, SweepArray};
 use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
 use bh_jit_abi::Fetch;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// A nest that runs in lock-step with others.
@@ -188,8 +189,9 @@ impl SweepPlan {
             // Rows of a ring lie anywhere: a slot is together with others of its own row.
             let ring = |slot: usize| number(arrays[slot]).is_some_and(|array| rolling[array].ring.is_some());
             let place = |slot: usize| (arrays[slot], if ring(slot) { rows[slot] } else { 0 });
-            let first_there = |slot: usize| (0..slot).find(|&other| place(other) == place(slot)).unwrap_or(slot) as u32;
-            let groups: Vec<u32> = (0..arrays.len()).map(first_there).collect();
+            let mut first_there = HashMap::new();
+            let groups: Vec<u32> =
+                (0..arrays.len()).map(|slot| *first_there.entry(place(slot)).or_insert(slot as u32)).collect();
             let memory = SweepMemory { resident: &resident, groups: &groups, fetches, in_order };
             let program =
                 compile_in_sweep(&stage, memory, primitives, tier1).map_err(|error: Error| located(&stage, error))?;

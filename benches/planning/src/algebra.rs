@@ -6,7 +6,7 @@ use bh_bytecode::{Batch, Opcode};
 use Axis::{All, At, From};
 
 /// Rows and columns of the matrices.
-const N: i64 = 4000;
+const N: i64 = 6000;
 
 fn repeat(ops: usize, mut step: impl FnMut(&mut Writer, i64)) -> Batch {
     let mut writer = Writer::default();

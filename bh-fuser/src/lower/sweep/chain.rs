@@ -1,5 +1,6 @@
 //! Collecting a chain: which nests may run in lock-step, and how far each must lag.
 
+use super::effort::Effort;
 use super::rows::{self, Rows, Steps};
 use super::{Apart, NO_ARRAY, SweepOptions, SweepRename};
 use super::{reuse, split};
@@ -20,6 +21,9 @@ pub(super) struct Facts {
     pub(super) uses: Vec<(u32, u32)>,
     /// Does the program ask for the base's data?
     pub(super) synced: Vec<bool>,
+    /// The bases, by the first block that uses them, and where those of each block begin.
+    ordered: Vec<u32>,
+    starts: Vec<u32>,
 }
 
 impl Facts {
@@ -30,6 +34,8 @@ impl Facts {
             pitch: vec![1; count],
             uses: vec![(u32::MAX, 0); count],
             synced: vec![false; count],
+            ordered: Vec::with_capacity(count),
+            starts: Vec::with_capacity(batch.blocks.len() + 1),
         };
         for (index, block) in batch.blocks.iter().enumerate() {
             let lowered = lower::lower(batch, index as u32);
@@ -58,7 +64,22 @@ impl Facts {
                 uses(rename.alias);
             }
         }
+        facts.ordered.extend((0..count as u32).filter(|&base| facts.uses[base as usize].0 != u32::MAX));
+        facts.ordered.sort_by_key(|&base| facts.uses[base as usize].0);
+        let mut at = 0;
+        for block in 0..=batch.blocks.len() as u32 {
+            while facts.ordered.get(at).is_some_and(|&base| facts.uses[base as usize].0 < block) {
+                at += 1;
+            }
+            facts.starts.push(at as u32);
+        }
         facts
+    }
+
+    /// The bases that the block is the first to use.
+    pub(super) fn begins(&self, block: u32) -> &[u32] {
+        let at = block as usize;
+        &self.ordered[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
     /// Does the block compute anything?
@@ -107,9 +128,26 @@ pub(super) struct Array {
     /// A nest of the sweep writes it.
     pub(super) written: bool,
     pub(super) accesses: Vec<Access>,
+    /// The rows of the accesses, each once for each nest.
+    spans: Vec<Span>,
+}
+
+/// Rows that a nest touches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    array: u32,
+    nest: u32,
+    write: bool,
+    rows: Rows,
 }
 
 impl Array {
+    /// Forgets the accesses of nests from one on.
+    pub(super) fn retain_before(&mut self, nest: u32) {
+        self.accesses.retain(|access| access.nest < nest);
+        self.spans.retain(|span| span.nest < nest);
+    }
+
     /// Does a nest that is put off use it?
     pub(super) fn used_late(&self) -> bool {
         self.put_off.0 || self.put_off.1
@@ -156,8 +194,8 @@ pub(super) struct Chain<'a> {
     pub(super) unit: i64,
     /// Bytes that kernels would read in the plain order, of which the chain's nests know nothing.
     pub(super) spared: u64,
-    /// Arrays and accesses that were looked at so far.
-    pub(super) looked: usize,
+    /// Arrays and accesses that may be looked at.
+    pub(super) effort: &'a Effort,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,6 +220,7 @@ impl<'a> Chain<'a> {
         facts: &'a Facts,
         options: &'a SweepOptions<'a>,
         first: u32,
+        effort: &'a Effort,
     ) -> Chain<'a> {
         Chain {
             batch,
@@ -198,14 +237,18 @@ impl<'a> Chain<'a> {
             reason: None,
             unit: 1,
             spared: 0,
-            looked: 0,
+            effort,
         }
     }
 
     /// Takes in blocks up to `limit`, as far as the chain goes. An error is the block whose rows are too many.
     pub(super) fn extend(&mut self, limit: u32) -> Result<(), u32> {
         for block in self.first..limit {
-            self.looked += self.arrays.iter().map(|array| 1 + array.accesses.len()).sum::<usize>() + self.nests.len();
+            let size = self.arrays.iter().map(|array| 1 + array.accesses.len()).sum::<usize>() + self.nests.len();
+            if !self.effort.afford(size) {
+                self.reason.get_or_insert(Apart::Effort);
+                break;
+            }
             let Some(swept) = self.block(block) else {
                 self.reason.get_or_insert(Apart::Special);
                 break;
@@ -224,6 +267,7 @@ impl<'a> Chain<'a> {
                 || self.nests.len() >= NESTS
                 || self.after.len() >= PUT_OFF
                 || (self.nests.len() < 2 && block - self.first >= ALONE)
+                || self.effort.spent()
             {
                 break;
             }
@@ -314,13 +358,14 @@ impl<'a> Chain<'a> {
             put_off: (false, false),
             written: false,
             accesses: Vec::new(),
+            spans: Vec::new(),
         });
         (self.arrays.len() - 1) as u32
     }
 
     /// Takes in a nest in parts, if it computes values that are better made once.
     fn reuse(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)], temporaries: &mut usize) -> bool {
-        self.looked += stage.kernel.slots.len() + stage.kernel.steps.len();
+        self.effort.look(stage.kernel.slots.len() + stage.kernel.steps.len());
         let first = u16::try_from(*temporaries).unwrap_or(u16::MAX);
         let arrays = self.slot_arrays(block, stage, fresh);
         let grid = |slot: usize| self.grid(arrays[slot]);
@@ -330,7 +375,7 @@ impl<'a> Chain<'a> {
             return false;
         }
         let known = self.snapshot();
-        self.looked += 8 * (self.arrays.len() + self.nests.len());
+        self.effort.look(8 * (self.arrays.len() + self.nests.len()));
         for (number, kept) in (first..).zip(&parts.kept) {
             let array = self.array(NO_BASE, kept.dtype, kept.len, None);
             self.current.insert(BufferKey::Temporary(block, number), array);
@@ -383,10 +428,13 @@ impl<'a> Chain<'a> {
         let steps = fitting.ok_or(Apart::Unbounded)?;
         let ways: Vec<Option<Rows>> =
             (0..arrays.len()).map(|slot| rows::rows(stage, slot, steps, pitch(slot))).collect();
-        let touched = arrays.iter().filter_map(|&array| self.arrays.get(array as usize));
-        self.looked += touched.map(|array| 4 + array.accesses.len()).sum::<usize>();
-        let lag = self.lag(stage, &arrays, steps, &ways)?;
         let nest = self.nests.len() as u32;
+        let spans = spans(stage, nest, &arrays, &ways);
+        let pairs = spans.iter().map(|own| 1 + self.arrays[own.array as usize].spans.len());
+        if !self.effort.afford(4 * arrays.len() + pairs.sum::<usize>()) {
+            return Err(Apart::Effort);
+        }
+        let lag = self.lag(stage, &arrays, steps, &ways, &spans)?;
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
             let Some(array) = self.arrays.get_mut(array as usize) else { continue };
             let write = stage.kernel.slots[slot].mode.writes();
@@ -395,6 +443,9 @@ impl<'a> Chain<'a> {
                 Some(rows) => array.accesses.push(Access { nest, slot: slot as u32, rows, write }),
                 None => array.apart = true,
             }
+        }
+        for span in spans {
+            self.arrays[span.array as usize].spans.push(span);
         }
         self.unit = lcm(self.unit, lag.unit);
         self.nests.push(Nest { block, stage: stage.clone(), arrays, steps, late: lag.late, early: lag.early });
@@ -424,7 +475,14 @@ impl<'a> Chain<'a> {
     }
 
     /// How far the nest must lag behind those of the chain, or why it cannot run in lock-step with them.
-    fn lag(&self, stage: &Stage, arrays: &[u32], steps: Steps, ways: &[Option<Rows>]) -> Result<Lag, Apart> {
+    fn lag(
+        &self,
+        stage: &Stage,
+        arrays: &[u32],
+        steps: Steps,
+        ways: &[Option<Rows>],
+        spans: &[Span],
+    ) -> Result<Lag, Apart> {
         let unit = if stage.kernel.reduces() {
             let iterations = (self.options.unit)(stage).filter(|_| steps.per == 1 || steps.phase == 0);
             let iterations = iterations.ok_or(Apart::Rows)?;
@@ -432,39 +490,38 @@ impl<'a> Chain<'a> {
         } else {
             1
         };
-        let mut depends: Option<(i64, i64)> = None;
-        let mut beside: Option<i64> = None;
-        let mut shares = self.nests.is_empty();
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
             let Some(array) = self.arrays.get(array as usize) else { continue };
             let write = stage.kernel.slots[slot].mode.writes();
             if array.put_off.1 || (write && array.put_off.0) {
                 return Err(Apart::Unbounded);
             }
-            let Some(own) = *way else {
+            let unbounded = match way {
                 // It touches any row at any time.
-                if array.written || (write && (array.apart || !array.accesses.is_empty())) {
-                    return Err(Apart::Unbounded);
-                }
-                continue;
+                None => array.written || (write && (array.apart || !array.accesses.is_empty())),
+                Some(_) => array.apart && (write || array.written),
             };
-            if array.apart && (write || array.written) {
+            if unbounded {
                 return Err(Apart::Unbounded);
             }
-            let own_rows = (own.first, own.last + steps.positions - 1);
-            for other in &array.accesses {
+        }
+        let mut depends: Option<(i64, i64)> = None;
+        let mut beside: Option<i64> = None;
+        let mut shares = self.nests.is_empty();
+        let end = |rows: Rows, steps: Steps| rows.last + steps.positions - 1;
+        for own in spans {
+            for other in &self.arrays[own.array as usize].spans {
                 shares = true;
                 let nest = &self.nests[other.nest as usize];
-                let other_rows = (other.rows.first, other.rows.last + nest.steps.positions - 1);
-                let apart = own_rows.1 < other_rows.0 || other_rows.1 < own_rows.0;
-                if (write || other.write) && !apart {
-                    let late = nest.late + own.last - other.rows.first;
-                    let early = nest.early + own.first - other.rows.last;
+                let apart = end(own.rows, steps) < other.rows.first || end(other.rows, nest.steps) < own.rows.first;
+                if (own.write || other.write) && !apart {
+                    let late = nest.late + own.rows.last - other.rows.first;
+                    let early = nest.early + own.rows.first - other.rows.last;
                     let known = depends.unwrap_or((late, early));
                     depends = Some((known.0.max(late), known.1.min(early)));
                 } else {
                     // Free to run at any time: best when the other nest is at these rows.
-                    let late = nest.late + own.last - other.rows.last;
+                    let late = nest.late + own.rows.last - other.rows.last;
                     beside = Some(beside.unwrap_or(late).max(late));
                 }
             }
@@ -476,6 +533,18 @@ impl<'a> Chain<'a> {
         let late = (late + unit - 1).div_euclid(unit) * unit;
         Ok(Lag { late, early: early.min(late).div_euclid(unit) * unit, unit })
     }
+}
+
+/// The rows of a nest's arrays, each once.
+fn spans(stage: &Stage, nest: u32, arrays: &[u32], ways: &[Option<Rows>]) -> Vec<Span> {
+    let slots = stage.kernel.slots.iter().zip(arrays).zip(ways);
+    let known = slots.filter(|((_, array), _)| **array != NO_ARRAY);
+    let mut spans: Vec<Span> = known
+        .filter_map(|((slot, &array), way)| way.map(|rows| Span { array, nest, write: slot.mode.writes(), rows }))
+        .collect();
+    spans.sort_unstable();
+    spans.dedup();
+    spans
 }
 
 pub(super) fn gcd(a: i64, b: i64) -> i64 {

@@ -7,12 +7,16 @@
 
 use super::SweepNest;
 use super::chain::{Access, Chain, Nest};
+use super::effort::Effort;
 use super::union::{Kind, Part, Union, United};
 use crate::lower::{Dim, Parameters, Stage};
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 /// Arrays of a loop: more positions would not find registers, nor the processor's prefetchers streams.
 const SLOTS: usize = 40;
+/// How many loops before it a nest may join.
+const BACK: usize = 32;
 /// Steps of a loop.
 const STEPS: usize = 160;
 
@@ -43,20 +47,28 @@ struct Draft {
 
 /// The turns of a chain's strips, which have so many times.
 pub(super) fn turns(chain: &Chain<'_>, strip: i64) -> Vec<Turn> {
-    let touches: Vec<Vec<Touch>> = (0..chain.nests.len()).map(|nest| touches(chain, nest)).collect();
-    let apart = |a: usize, b: usize| !touches[a].iter().any(|one| touches[b].iter().any(|two| one.meets(two, strip)));
+    let meetings = Meetings::new(chain, strip);
     let mut drafts: Vec<Draft> = Vec::new();
     for nest in 0..chain.nests.len() {
         let all_apart = |one: &[usize], others: &[Draft]| {
-            one.iter().all(|&one| others.iter().flat_map(|draft| &draft.nests).all(|&other| apart(one, other)))
+            let mut others = others.iter().flat_map(|draft| &draft.nests);
+            others.all(|&other| one.iter().all(|&one| meetings.apart(one, other)))
         };
-        let found = (0..drafts.len()).rev().find_map(|at| {
-            let early = all_apart(&[nest], &drafts[at + 1..]);
-            if !early && !all_apart(&drafts[at].nests, &drafts[at + 1..]) {
-                return None;
+        // Is the nest apart from those that come after?
+        let mut early = true;
+        let mut found = None;
+        for at in (0..drafts.len()).rev().take(BACK) {
+            if (early || all_apart(&drafts[at].nests, &drafts[at + 1..]))
+                && let Some(united) = unite(chain, &meetings.touches, &drafts[at], nest)
+            {
+                found = Some((at, early, united));
+                break;
             }
-            Some((at, early, unite(chain, &touches, &drafts[at], nest)?))
-        });
+            early = early && all_apart(&[nest], &drafts[at..=at]);
+            if chain.effort.spent() {
+                break;
+            }
+        }
         match found {
             Some((at, early, united)) => {
                 let mut draft = drafts.remove(at);
@@ -67,7 +79,42 @@ pub(super) fn turns(chain: &Chain<'_>, strip: i64) -> Vec<Turn> {
             None => drafts.push(Draft { nests: vec![nest], united: None }),
         }
     }
-    drafts.into_iter().map(|draft| finish(chain, &touches, draft)).collect()
+    drafts.into_iter().map(|draft| finish(chain, &meetings.touches, draft)).collect()
+}
+
+/// Which nests may touch the same rows in a strip, so that their order matters.
+struct Meetings<'a> {
+    /// The accesses of each nest, by array.
+    touches: Vec<Vec<Touch>>,
+    strip: i64,
+    /// What is known of each pair of nests.
+    known: RefCell<Vec<Option<bool>>>,
+    effort: &'a Effort,
+}
+
+impl<'a> Meetings<'a> {
+    fn new(chain: &Chain<'a>, strip: i64) -> Meetings<'a> {
+        let nests = chain.nests.len();
+        let known = RefCell::new(vec![None; nests * nests]);
+        Meetings { touches: touches(chain), strip, known, effort: chain.effort }
+    }
+
+    /// Do two nests never meet?
+    fn apart(&self, one: usize, two: usize) -> bool {
+        let at = one.min(two) * self.touches.len() + one.max(two);
+        *self.known.borrow_mut()[at].get_or_insert_with(|| {
+            let mut met = common(&self.touches[one], &self.touches[two]).inspect(|_| self.effort.look(1));
+            !met.any(|(one, two)| one.meets(two, self.strip))
+        })
+    }
+}
+
+/// The pairs of accesses to one array.
+fn common<'a>(ones: &'a [Touch], twos: &'a [Touch]) -> impl Iterator<Item = (&'a Touch, &'a Touch)> {
+    ones.iter().flat_map(move |one| {
+        let first = twos.partition_point(|two| two.array < one.array);
+        twos[first..].iter().take_while(|two| two.array == one.array).map(move |two| (one, two))
+    })
 }
 
 /// An access of a nest, with rows seen from the front of the sweep.
@@ -79,15 +126,17 @@ struct Touch {
     write: bool,
 }
 
-fn touches(chain: &Chain<'_>, nest: usize) -> Vec<Touch> {
-    let late = chain.nests[nest].late;
-    let touch = |array: usize, access: &Access| {
-        let (first, last) = (access.rows.first - late, access.rows.last - late);
-        Touch { array: array as u32, slot: access.slot as usize, first, last, write: access.write }
-    };
-    let own = |access: &&Access| access.nest as usize == nest;
-    let arrays = chain.arrays.iter().enumerate();
-    arrays.flat_map(|(at, array)| array.accesses.iter().filter(own).map(move |access| touch(at, access))).collect()
+/// The accesses of each nest.
+fn touches(chain: &Chain<'_>) -> Vec<Vec<Touch>> {
+    let mut touches: Vec<Vec<Touch>> = chain.nests.iter().map(|_| Vec::new()).collect();
+    for (number, array) in (0..).zip(&chain.arrays) {
+        for &Access { nest, slot, rows, write } in &array.accesses {
+            let late = chain.nests[nest as usize].late;
+            let (first, last) = (rows.first - late, rows.last - late);
+            touches[nest as usize].push(Touch { array: number, slot: slot as usize, first, last, write });
+        }
+    }
+    touches
 }
 
 impl Touch {
@@ -128,7 +177,8 @@ fn unite(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: &Draft, nest: usize) 
         nests().zip(&stages).map(|(nest, stage)| Part { stage, arrays: &chain.nests[nest].arrays }).collect();
     let (late, extents) = (|nest: usize| chain.nests[nest].late, &stages[0].parameters.extents);
     let last = stages.last()?;
-    let fits = late(nest) >= late(draft.nests[0])
+    let fits = parts.iter().all(|part| part.stage.kernel.steps.len() <= 2 * STEPS)
+        && late(nest) >= late(draft.nests[0])
         && parts.iter().all(|part| part.is_plain())
         && extents.len() > 1
         && extents[1..] == last.parameters.extents[1..];
@@ -136,7 +186,7 @@ fn unite(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: &Draft, nest: usize) 
         return None;
     }
     let agrees = |(&other, stage): (&usize, &Cow<'_, Stage>)| {
-        let pairs = touches[other].iter().flat_map(|one| touches[nest].iter().map(move |two| (one, two)));
+        let pairs = common(&touches[other], &touches[nest]).inspect(|_| chain.effort.look(1));
         pairs.filter(|(one, two)| one.meets(two, 1)).all(|(one, two)| {
             // What one makes, the other needs, or makes anew: if that is the same element, no other iteration sees it.
             let place = |stage: &Stage, late: i64, touch: &Touch| {

@@ -84,11 +84,11 @@ impl Chain<'_> {
         };
         let spared: u64 = common.map(|(_, &array)| bytes(array)).sum();
         let known = self.snapshot();
-        self.looked += 8 * (self.arrays.len() + self.nests.len());
+        self.effort.look(8 * (self.arrays.len() + self.nests.len()));
         self.spared += spared;
         let mut later = self.nests.split_off(at).into_iter();
         for array in &mut self.arrays {
-            array.accesses.retain(|access| (access.nest as usize) < at);
+            array.retain_before(at as u32);
         }
         let first = later.next().map_or(block, |nest| nest.block);
         let mut placed = self.place(first, &merged.stage, merged.arrays);

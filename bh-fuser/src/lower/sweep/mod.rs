@@ -25,6 +25,7 @@
 //! the chain depends on them.
 
 mod chain;
+mod effort;
 mod figures;
 mod lockstep;
 mod merge;
@@ -38,10 +39,12 @@ mod union;
 mod window;
 
 use super::kernel::Stage;
-use bh_bytecode::{Base, BatchRef, DType, steps};
+use bh_bytecode::{BatchRef, DType};
 use chain::Chain;
+use effort::Effort;
 pub use figures::{Figures, figures};
 pub use lockstep::{Joined, Turn};
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// What an engine wants of sweeps.
@@ -221,7 +224,7 @@ pub struct Sweeps {
 }
 
 /// What the search for sweeps may look at, accesses and arrays of chains, for each instruction of a batch and in any case.
-const EFFORT: usize = 100;
+const EFFORT: usize = 200;
 const LEAST_EFFORT: usize = 20_000;
 
 /// The sweeps of a batch with a partition.
@@ -233,22 +236,19 @@ pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Sweeps {
     }
     let facts = chain::Facts::new(batch);
     let mut first = 0;
-    let most = EFFORT * batch.instrs.len() + LEAST_EFFORT;
-    let mut looked = 0;
+    let effort = Effort::new(EFFORT * batch.instrs.len() + LEAST_EFFORT);
     while first + 1 < blocks {
-        if looked > most {
+        if effort.spent() {
             sweeps.apart.push((first, Apart::Effort));
             break;
         }
-        let before = looked;
-        let mut outcome = longest(batch, &facts, options, first, blocks, &mut looked);
+        let mut outcome = longest(batch, &facts, options, first, blocks, &effort);
         if let Ok((sweep, true)) = &outcome {
-            let end = best_end(batch, &facts, first, sweep.blocks.end);
+            let end = best_end(batch, &facts, first, sweep.blocks.end, &effort);
             if end < sweep.blocks.end {
-                outcome = longest(batch, &facts, options, first, end, &mut looked).or(outcome);
+                outcome = longest(batch, &facts, options, first, end, &effort).or(outcome);
             }
         }
-        steps::add(looked - before);
         first = match outcome.map(|(sweep, _)| sweep) {
             Ok(sweep) => {
                 let end = sweep.blocks.end;
@@ -274,15 +274,14 @@ fn longest(
     options: &SweepOptions<'_>,
     first: u32,
     limit: u32,
-    looked: &mut usize,
+    effort: &Effort,
 ) -> Result<(Sweep, bool), Apart> {
     let mut end = limit;
     loop {
-        let mut chain = Chain::new(batch, facts, options, first);
+        let mut chain = Chain::new(batch, facts, options, first, effort);
         let extended = chain.extend(end);
-        *looked += chain.looked;
         match extended.and_then(|()| window::finish(chain, options)) {
-            Err(block) if block > first && block < end => end = block,
+            Err(block) if block > first && block < end && !effort.spent() => end = block,
             Err(_) => return Err(Apart::Rows),
             // A chain that was cut until nothing was left.
             Ok(Err(_)) if end < limit => return Err(Apart::Rows),
@@ -293,12 +292,24 @@ fn longest(
 
 /// Where a sweep ends best that may go up to block `most`, in its second half: where the arrays that are used before
 /// and after are smallest, as they must go through memory; and late.
-fn best_end(batch: &BatchRef<'_>, facts: &chain::Facts, first: u32, most: u32) -> u32 {
-    let bytes = |end: &u32| -> u64 {
-        let crosses = |(_, uses): &(&Base, &(u32, u32))| (first..*end).contains(&uses.0) && uses.1 >= *end;
-        batch.bases.iter().zip(&facts.uses).filter(crosses).map(|(base, _)| base.bytes()).sum()
-    };
-    (first + (most - first).div_ceil(2)..=most).rev().min_by_key(bytes).unwrap_or(most)
+fn best_end(batch: &BatchRef<'_>, facts: &chain::Facts, first: u32, most: u32, effort: &Effort) -> u32 {
+    // How many more bytes cross each end than the one before.
+    let mut grows = vec![0i64; (most - first) as usize + 2];
+    for block in first..most {
+        for &base in facts.begins(block) {
+            effort.look(1);
+            let bytes = batch.bases[base as usize].bytes().min(1 << 50) as i64;
+            grows[(block + 1 - first) as usize] += bytes;
+            grows[(facts.uses[base as usize].1.min(most) + 1 - first) as usize] -= bytes;
+        }
+    }
+    let crossing = grows.iter().scan(0, |bytes, grown| {
+        *bytes += grown;
+        Some(*bytes)
+    });
+    let half = (most - first).div_ceil(2);
+    let ends = (first..=most).zip(crossing).skip(half as usize);
+    ends.min_by_key(|&(end, bytes)| (bytes, Reverse(end))).map_or(most, |(end, _)| end)
 }
 
 /// Do the arrays pass what the caches hold anyway?

@@ -261,11 +261,11 @@ impl Classes {
                 open.extend(values(&stage.kernel.steps[*step]));
             }
         }
-        let members = |class: u32| -> Vec<(usize, &Value)> {
-            let all = self.values.iter().enumerate();
-            all.filter(|&(at, value)| value.class == class && needed[at]).collect()
-        };
-        classes.iter().filter_map(|&class| self.along(stage, class, &members(class))).collect()
+        let mut members: Vec<Vec<(usize, &Value)>> = vec![Vec::new(); self.costs.len()];
+        for (at, value) in self.values.iter().enumerate().filter(|(at, _)| needed[*at]) {
+            members[value.class as usize].push((at, value));
+        }
+        classes.iter().filter_map(|&class| self.along(stage, class, &members[class as usize])).collect()
     }
 
     /// The class, if these values of it lie apart along one loop, and not far, so that together they fill a box.

@@ -13,7 +13,7 @@ pub(super) struct Steps {
 }
 
 /// The rows that a slot touches at position 0; at position `p` they lie `p` rows further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rows {
     pub(super) first: i64,
     pub(super) last: i64,

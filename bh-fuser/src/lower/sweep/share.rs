@@ -60,6 +60,7 @@ impl Chain<'_> {
             return false;
         }
         let rolling: Vec<bool> = self.arrays.iter().map(|array| window::is_rolling(self, array)).collect();
+        self.effort.look(4 * self.arrays.len());
         let places = self.places(&rolling);
         let shared = |strip: i64| -> i64 {
             let arrays = self.arrays.iter().zip(&places).filter(|(_, place)| place.is_some());
@@ -79,6 +80,7 @@ impl Chain<'_> {
             let fits = |place: &Place, in_place: bool| {
                 place.still == still && self.follows(&self.arrays[place.last], &self.arrays[at], in_place)
             };
+            self.effort.look(places.len());
             let known = [true, false].into_iter().find_map(|way| places.iter().position(|place| fits(place, way)));
             match known {
                 Some(known) => {

@@ -6,6 +6,9 @@ use crate::lower::{Arg, Kernel, Parameters, SlotMode, Stage, Step, StrideClass};
 /// Longer nests are not parted: each step is compared with all others.
 const MOST_STEPS: usize = 512;
 
+/// No group.
+const SEVERAL: usize = usize::MAX;
+
 /// The parts of a nest, in an order that gives the same results; the nest itself if all of it goes through rows in one way.
 pub(super) fn parts(stage: &Stage) -> Vec<Stage> {
     let whole = || vec![stage.clone()];
@@ -53,15 +56,17 @@ fn groups(kernel: &Kernel) -> (Vec<usize>, Vec<usize>) {
 fn interfere(stage: &Stage, group: &[usize]) -> bool {
     let slots = &stage.kernel.slots;
     let uses = stage.kernel.steps.iter().zip(group);
-    let stores = uses.clone().filter_map(|(step, group)| match step {
-        Step::Store { slot, .. } => Some((slots[*slot as usize].same_as, group)),
-        _ => None,
-    });
-    stores.into_iter().any(|(stored, own)| {
-        uses.clone().any(|(step, other)| match step {
-            Step::Load { slot } => slots[*slot as usize].same_as == stored && other != own,
-            _ => false,
-        })
+    // The group that stores to each place, or `SEVERAL`.
+    let mut stored = vec![None; slots.len()];
+    for (step, &own) in uses.clone() {
+        if let Step::Store { slot, .. } = step {
+            let known = &mut stored[usize::from(slots[*slot as usize].same_as)];
+            *known = Some(known.filter(|&known| known != own).map_or(own, |_| SEVERAL));
+        }
+    }
+    uses.clone().any(|(step, &own)| match step {
+        Step::Load { slot } => stored[usize::from(slots[*slot as usize].same_as)].is_some_and(|by| by != own),
+        _ => false,
     })
 }
 

@@ -52,10 +52,11 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) 
         }
     }
     let turns = lockstep::turns(&chain, strip);
-    let Chain { first, end: end_block, nests, after, arrays: drafts, .. } = chain;
+    let uses = uses(&chain);
+    let Chain { first, end: end_block, nests, after, .. } = chain;
     Some(Sweep {
         blocks: first..end_block,
-        nests: nests.into_iter().enumerate().map(|(index, nest)| finish_nest(index as u32, nest, &drafts)).collect(),
+        nests: nests.into_iter().zip(uses).map(|(nest, uses)| finish_nest(nest, uses)).collect(),
         turns,
         after: after.into_iter().map(|(block, stage, arrays)| LateNest { block, stage, arrays }).collect(),
         arrays,
@@ -109,7 +110,7 @@ fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
             (true, Some(region)) => written.push(region),
             (true, None) => {}
             // Writes of the same nest come after its reads.
-            (false, Some(region)) if rows::covered(region, &written) => {}
+            (false, Some(region)) if chain.effort.afford(written.len()) && rows::covered(region, &written) => {}
             (false, _) => return false,
         }
     }
@@ -202,17 +203,29 @@ fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SweepArray {
     SweepArray { base: array.base, dtype: array.dtype, pitch: array.pitch, home }
 }
 
-fn finish_nest(index: u32, nest: Nest, arrays: &[Array]) -> SweepNest {
-    let mut writes = Vec::new();
-    let mut rows = vec![0; nest.arrays.len()];
-    for (number, array) in arrays.iter().enumerate() {
-        for access in array.accesses.iter().filter(|access| access.nest == index) {
-            rows[access.slot as usize] = access.rows.first;
+/// The first row of each slot of a nest, and the arrays that it writes with the row of each.
+struct Uses {
+    rows: Vec<i64>,
+    writes: Vec<(u32, i64)>,
+}
+
+/// The uses of each nest.
+fn uses(chain: &Chain<'_>) -> Vec<Uses> {
+    let none = |nest: &Nest| Uses { rows: vec![0; nest.arrays.len()], writes: Vec::new() };
+    let mut uses: Vec<Uses> = chain.nests.iter().map(none).collect();
+    for (number, array) in (0..).zip(&chain.arrays) {
+        for access in &array.accesses {
+            let uses = &mut uses[access.nest as usize];
+            uses.rows[access.slot as usize] = access.rows.first;
             if access.write {
-                writes.push((number as u32, access.rows.first));
+                uses.writes.push((number, access.rows.first));
             }
         }
     }
+    uses
+}
+
+fn finish_nest(nest: Nest, Uses { rows, writes }: Uses) -> SweepNest {
     let Nest { block, stage, arrays, steps, late, early, .. } = nest;
     SweepNest {
         block,
