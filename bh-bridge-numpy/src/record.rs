@@ -222,7 +222,8 @@ fn fold(
     let opcode = opcode_named(opcode)?;
     let array = array.borrow();
     let recorder = &array.context.recorder;
-    let from: Vec<Input> = [Some(array.id), mask.map(|mask| mask.borrow().id)].into_iter().flatten().map(Input::Array).collect();
+    let from: Vec<Input> =
+        [Some(array.id), mask.map(|mask| mask.borrow().id)].into_iter().flatten().map(Input::Array).collect();
     let record = |place: Location<'_>| recorder.operate_new(opcode, axes, None, &from, place);
     let mut id = with_location(py, record).map_err(exception)?;
     let reduces = opcode.kind() == Kind::Reduction;

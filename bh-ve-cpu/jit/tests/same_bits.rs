@@ -5,8 +5,8 @@ mod pair;
 mod support;
 
 use bh_bytecode::interp::Memory;
-use bh_bytecode::random::{self, Program, program};
 use bh_bytecode::opcode::Signature;
+use bh_bytecode::random::{self, Program, program};
 use bh_bytecode::{DType, Opcode, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
 use pair::{Keys, check_bits, compare, engine, levels};

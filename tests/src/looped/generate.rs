@@ -260,7 +260,10 @@ impl Looped {
     pub(super) fn folds(&self, kind: Kind, dtype: DType) -> Vec<Opcode> {
         let fits = |opcode: &Opcode| {
             let info = opcode.info();
-            info.kind == kind && info.inputs == 1 && info.types.contains(dtype) && (self.has_sums(dtype) || !is_sum(*opcode))
+            info.kind == kind
+                && info.inputs == 1
+                && info.types.contains(dtype)
+                && (self.has_sums(dtype) || !is_sum(*opcode))
         };
         Opcode::ALL.iter().copied().filter(fits).collect()
     }
