@@ -15,5 +15,6 @@ mod tier1;
 
 pub use bh_vector::{math, prims, simd};
 pub use engine::Engine;
+pub use plan::plan_blocks;
 
 bh_core::export_component!(Engine);

@@ -2,6 +2,7 @@
 
 use crate::primitives::Primitives;
 use crate::program::{self, Program};
+use crate::simd::Isa;
 use crate::tier1::Tier1;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
@@ -88,6 +89,19 @@ impl BlockPlan {
             Work::Nothing | Work::Special(_) => 0,
         }
     }
+}
+
+/// Plans all blocks of a batch one by one, for block operations; returns how many programs that makes. It is there to be
+/// measured.
+pub fn plan_blocks(batch: &BatchRef<'_>) -> Result<usize> {
+    let primitives = Primitives { isa: Isa::detect(), stream_bytes: 1 << 25, cache_bytes: 1 << 20 };
+    let programs = |block: u32| -> Result<usize> {
+        Ok(match BlockPlan::new(batch, block, primitives, &mut None)?.work {
+            Work::Programs(programs, _) => programs.len(),
+            Work::Nothing | Work::Special(_) => 0,
+        })
+    };
+    (0..batch.blocks.len() as u32).map(programs).sum()
 }
 
 /// Bytes of a temporary, with what lies between it and the next one.

@@ -11,8 +11,8 @@ use bh_fuser::{Algorithm, Options, Partition, Partitioner};
 const CACHE: i64 = 1 << 20;
 
 /// The names of the stages, in the order in which a batch goes through them. `linear` takes the place of `fuse` the first
-/// time; `again` is what remains when the structure comes back.
-pub const STAGES: &[&str] = &["filter", "linear", "fuse", "lower", "sweeps", "again"];
+/// time; `programs` is `lower` with what the CPU engine makes of it; `again` is what remains when the structure comes back.
+pub const STAGES: &[&str] = &["filter", "linear", "fuse", "lower", "programs", "sweeps", "again"];
 
 /// A batch, and what its stages begin with.
 pub struct Subject {
@@ -73,6 +73,9 @@ impl Subject {
                 for block in 0..batch.blocks.len() as u32 {
                     lower::lower(&batch, block);
                 }
+            }
+            "programs" => {
+                bh_ve_cpu::plan_blocks(&self.partition.apply(&batch)).expect("families can be planned");
             }
             "sweeps" => {
                 lower::sweeps(&self.partition.apply(&batch), &SweepOptions { bytes: CACHE, unit: &|_| Some(1) });

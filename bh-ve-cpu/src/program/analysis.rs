@@ -4,7 +4,8 @@
 use super::Geometry;
 use crate::primitives::{Dividend, LanesFn, PrimFn, Primitives, ProductSum, Side, SumFn};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Stage, Step};
+use bh_fuser::lower::{Arg, BufferRef, Dim, Slot, SlotMode, Stage, Step};
+use std::collections::HashSet;
 
 /// The fewest and the most terms of a sum of many blocks. Three terms are one super-instruction already.
 const SUM_LEAST: usize = 4;
@@ -82,6 +83,9 @@ pub(super) struct Analysis<'a> {
     resident: &'a [bool],
     /// Outputs of so many bytes bypass the caches.
     stream_bytes: u64,
+    /// Bytes that all slots touch, each buffer counted once, and the buffers that are read.
+    touched: u64,
+    read: HashSet<BufferRef>,
 }
 
 impl<'a> Analysis<'a> {
@@ -91,7 +95,9 @@ impl<'a> Analysis<'a> {
         let splat = vec![false; stage.kernel.constants.len()];
         let (values, forms, terms) = (Vec::new(), Vec::new(), Vec::new());
         let stream_bytes = primitives.stream_bytes;
-        let mut analysis = Analysis { stage, geometry, values, forms, terms, splat, resident, stream_bytes };
+        let (touched, read) = touched(stage);
+        let mut analysis =
+            Analysis { stage, geometry, values, forms, terms, splat, resident, stream_bytes, touched, read };
         analysis.collect();
         analysis.sum(primitives);
         analysis.sum_products(primitives);
@@ -140,23 +146,11 @@ impl<'a> Analysis<'a> {
     /// reads the same buffer.
     pub(super) fn streams(&self, slot: u16) -> bool {
         let parameters = &self.stage.parameters;
-        let bytes = |slot: usize| {
-            let moves = |(&extent, &stride): (&i64, &i64)| if stride == 0 { 1 } else { extent };
-            let elements: i64 = parameters.extents.iter().zip(parameters.stride(slot)).map(moves).product();
-            elements as u64 * self.slots()[slot].dtype.size() as u64
-        };
-        let touched = || {
-            let buffer = |slot: usize| parameters.buffers[slot];
-            let first = |slot: &usize| (0..*slot).all(|other| buffer(other) != buffer(*slot));
-            let in_memory = |slot: &usize| matches!(self.slots()[*slot].mode, SlotMode::Read | SlotMode::Write);
-            (0..self.slots().len()).filter(in_memory).filter(first).map(bytes).sum::<u64>()
-        };
         let buffer = parameters.buffers[slot as usize];
-        let read = |(other, slot): (usize, &Slot)| slot.mode == SlotMode::Read && parameters.buffers[other] == buffer;
-        (bytes(slot.into()) >= self.stream_bytes || touched() >= self.stream_bytes.saturating_mul(2))
+        (bytes(self.stage, slot.into()) >= self.stream_bytes || self.touched >= self.stream_bytes.saturating_mul(2))
             && !self.resident.get(slot as usize).is_some_and(|&resident| resident)
             && self.access(slot) == Access::Direct
-            && !self.slots().iter().enumerate().any(read)
+            && !self.read.contains(&buffer)
             && parameters.gathers.iter().all(|source| source.buffer != buffer)
     }
 
@@ -286,8 +280,9 @@ impl<'a> Analysis<'a> {
     /// Leaves out a step whose work another one does.
     pub(super) fn drop_step(&mut self, index: usize) {
         (self.forms[index].count, self.forms[index].terms) = (0, (0, 0));
-        if let Some(value) = self.values.iter_mut().find(|value| value.made == index) {
-            value.home = Home::Nowhere;
+        // Values are in the order of the steps that make them.
+        if let Ok(at) = self.values.binary_search_by_key(&index, |value| value.made) {
+            self.values[at].home = Home::Nowhere;
         }
     }
 
@@ -452,14 +447,17 @@ impl<'a> Analysis<'a> {
     /// be copied first.
     fn materialise_swapped(&mut self) {
         let (slots, steps) = (self.slots(), self.steps());
-        let written = |group: u16| {
-            steps.iter().any(|step| matches!(step, Step::Store { slot, .. } if slots[*slot as usize].same_as == group))
-        };
+        let mut written = vec![false; slots.len()];
+        for step in steps {
+            if let Step::Store { slot, .. } = step {
+                written[usize::from(slots[*slot as usize].same_as)] = true;
+            }
+        }
         for step in steps {
             if let Step::Store { slot: target, arg: Arg::Value(value) } = step
                 && let Home::Slot(slot) = self.values[*value as usize].home
                 && slots[slot as usize].same_as != slots[*target as usize].same_as
-                && written(slots[slot as usize].same_as)
+                && written[usize::from(slots[slot as usize].same_as)]
             {
                 self.values[*value as usize].home = Home::Register;
             }
@@ -469,6 +467,19 @@ impl<'a> Analysis<'a> {
     /// Gives values that are stored densely the output's memory as their home, when no load still needs what is there.
     fn store_directly(&mut self) {
         let slots = self.slots();
+        let group = |slot: u16| usize::from(slots[slot as usize].same_as);
+        // The last step that needs what is in the memory of each group of slots.
+        let mut needed = vec![0; slots.len()];
+        for value in &self.values {
+            let (slot, last) = match (value.home, self.steps()[value.made]) {
+                (Home::Slot(slot), _) => (slot, value.last),
+                // It is read when it is copied into its register.
+                (Home::Register, Step::Load { slot }) => (slot, value.made),
+                _ => continue,
+            };
+            let known = &mut needed[group(slot)];
+            *known = last.max(*known);
+        }
         for step in self.steps() {
             let &Step::Store { slot, arg: Arg::Value(value) } = step else { continue };
             let Value { home, made, .. } = self.values[value as usize];
@@ -476,17 +487,34 @@ impl<'a> Analysis<'a> {
             if home != Home::Register || load || self.access(slot) != Access::Direct || self.streams(slot) {
                 continue;
             }
-            let group = slots[slot as usize].same_as;
-            let in_group = |slot: u16| slots[slot as usize].same_as == group;
-            let needed = self.values.iter().any(|other| match (other.home, self.steps()[other.made]) {
-                (Home::Slot(place), _) => in_group(place) && other.last > made,
-                // It is read when it is copied into its register.
-                (Home::Register, Step::Load { slot: place }) => in_group(place) && other.made > made,
-                _ => false,
-            });
-            if !needed {
+            let known = &mut needed[group(slot)];
+            if *known <= made {
                 self.values[value as usize].home = Home::Slot(slot);
+                *known = self.values[value as usize].last.max(*known);
             }
         }
     }
+}
+
+/// Bytes that a slot touches.
+fn bytes(stage: &Stage, slot: usize) -> u64 {
+    let parameters = &stage.parameters;
+    let moves = |(&extent, &stride): (&i64, &i64)| if stride == 0 { 1 } else { extent };
+    let elements: i64 = parameters.extents.iter().zip(parameters.stride(slot)).map(moves).product();
+    elements as u64 * stage.kernel.slots[slot].dtype.size() as u64
+}
+
+/// Bytes that all slots touch, each buffer counted once, and the buffers that are read.
+fn touched(stage: &Stage) -> (u64, HashSet<BufferRef>) {
+    let (mut known, mut read) = (HashSet::new(), HashSet::new());
+    let mut total = 0;
+    for (at, (slot, &buffer)) in stage.kernel.slots.iter().zip(&stage.parameters.buffers).enumerate() {
+        if known.insert(buffer) && matches!(slot.mode, SlotMode::Read | SlotMode::Write) {
+            total += bytes(stage, at);
+        }
+        if slot.mode == SlotMode::Read {
+            read.insert(buffer);
+        }
+    }
+    (total, read)
 }

@@ -3,7 +3,8 @@
 //! together.
 
 use super::Geometry;
-use bh_fuser::lower::{Dim, SlotMode, Stage};
+use bh_fuser::lower::{BufferRef, Dim, SlotMode, Stage};
+use std::collections::HashMap;
 
 /// The fewest iterations of the second dimension in a tile: rows at a tile's edge are read twice.
 const LEAST: i64 = 16;
@@ -16,27 +17,22 @@ pub(crate) fn choose(stage: &Stage, geometry: &Geometry, cache: i64) -> Option<i
         return None;
     }
     // The views of each array, as the range of where they start.
-    let mut arrays: Vec<(usize, i64, i64)> = Vec::new();
+    let mut arrays: HashMap<(BufferRef, &[i64]), (usize, i64, i64)> = HashMap::new();
     let mut bytes = 0;
     for (slot, form) in stage.kernel.slots.iter().enumerate() {
         let start = parameters.starts[slot];
         match form.mode {
             SlotMode::Read => {
-                let same = |&&mut (other, ..): &&mut (usize, i64, i64)| {
-                    parameters.buffers[other] == parameters.buffers[slot]
-                        && parameters.stride(other) == parameters.stride(slot)
-                };
-                match arrays.iter_mut().find(same) {
-                    Some((_, low, high)) => (*low, *high) = ((*low).min(start), (*high).max(start)),
-                    None => arrays.push((slot, start, start)),
-                }
+                let views = (parameters.buffers[slot], parameters.stride(slot));
+                let (_, low, high) = arrays.entry(views).or_insert((slot, start, start));
+                (*low, *high) = ((*low).min(start), (*high).max(start));
             }
             SlotMode::Write => bytes += plane(stage, slot),
             SlotMode::Result | SlotMode::Index => {}
         }
     }
     let mut is_reused = false;
-    for (slot, low, high) in arrays {
+    for (slot, low, high) in arrays.into_values() {
         let pitch = parameters.stride(slot)[0].abs();
         let planes = if pitch > 0 { (high - low) / pitch + 1 } else { 1 };
         is_reused |= planes > 1;

@@ -9,6 +9,8 @@ use bh_jit_abi::{Divider, Fetch, Folds, LANES, LONG_ROW, Level, Near, Request, S
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
 const NEAR_ROWS: i64 = 8;
 const NEAR: i64 = 64;
+/// So many slots before one are looked at for its neighbour.
+const NEIGHBOURS: usize = 256;
 /// Elements of rows that are too short for positions of their own.
 const NARROW: i64 = 16;
 
@@ -158,7 +160,7 @@ fn neighbour(
     } else {
         geometry.plane_stride(strides)
     };
-    earlier.iter().enumerate().find_map(|(other, form)| {
+    earlier.iter().enumerate().skip(earlier.len().saturating_sub(NEIGHBOURS)).find_map(|(other, form)| {
         let moves_along = form.mode == SlotMode::Read
             && form.stride == stride
             && form.near.is_none()
