@@ -230,3 +230,42 @@ fn known_scalars_need_no_batch_and_mix_with_arrays() {
     [a, x, y, z, total, unused].into_iter().for_each(|array| recorder.free(array).unwrap());
     recorder.shutdown().unwrap();
 }
+
+/// Runs 1,500 little operations that repeat nothing, in batches of at most so many: the numbers of batches, and what comes out.
+fn little(max_instructions: usize) -> (u64, Vec<Constant>) {
+    let (recorder, place) = (Recorder::new(), Location::UNKNOWN);
+    let options = Options { max_instructions, ..Options::default() };
+    recorder.start(options, || Ok(Box::new(stacks::load("cpu")?))).unwrap();
+    let opcodes = [Opcode::Add, Opcode::Subtract, Opcode::Maximum, Opcode::Arctan2, Opcode::Minimum, Opcode::Arctan2];
+    let arrays: Vec<ArrayId> =
+        (0..7).map(|at| recorder.full(Constant::from_value(0.25 * f64::from(at)), &[50], place).unwrap()).collect();
+    let mut state = 1u64;
+    for _ in 0..1500 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let pick = |from: u32, count: usize| (state >> from) as usize % count;
+        let (into, one, two) = (pick(33, 7), pick(39, 7), pick(45, 7));
+        let inputs = [Input::Array(arrays[one]), Input::Array(arrays[two])];
+        recorder.operate(opcodes[pick(51, opcodes.len())], 0, arrays[into], &inputs, place).unwrap();
+    }
+    recorder.sync().unwrap();
+    let batches = recorder.statistics().batches;
+    let sum = |&array: &ArrayId| {
+        let total = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(array)], place).unwrap();
+        let value = recorder.read_scalar(total).unwrap();
+        drop_all(&recorder, &[total]);
+        value
+    };
+    let values = arrays.iter().map(sum).collect();
+    drop_all(&recorder, &arrays);
+    recorder.shutdown().unwrap();
+    (batches, values)
+}
+
+#[test]
+fn batches_that_do_little_and_repeat_nothing_end_earlier_with_the_same_bits() {
+    let limits = [7, 256, 1000, 8000].map(little);
+    assert!(limits.iter().all(|(_, values)| *values == limits[0].1), "{limits:?}");
+    // A quarter of the most, but at least 256.
+    let batches = limits.map(|(batches, _)| batches);
+    assert!(batches[0] > 200 && batches[1] == batches[2] && batches[2] > 5 && batches[3] == 1, "{batches:?}");
+}
