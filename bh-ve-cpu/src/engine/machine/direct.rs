@@ -162,20 +162,20 @@ fn base_is_real(batch: &BatchRef<'_>, view: u32) -> bool {
     batch.views[view as usize].base != NO_BASE
 }
 
-/// The one axis of more than an element that a reduction folds: its number of elements, and the stride between them.
-fn line(batch: &BatchRef<'_>, instr: &Instr) -> Option<(i64, i64)> {
-    let [input] = instr.inputs() else { return None };
-    let view = input.as_view()?;
-    let (shape, strides) = (batch.shape(view), batch.stride(view));
+/// The one axis of more than an element that a reduction folds, and its number of elements.
+fn line(batch: &BatchRef<'_>, instr: &Instr) -> Option<(usize, i64)> {
+    let view = instr.inputs().first()?.as_view()?;
+    let shape = batch.shape(view);
     let all = (1u32 << shape.len()) - 1;
     let mut long = (0..shape.len()).filter(|&axis| shape[axis] != 1);
     let axis = long.next()?;
     let backward = AxisOrder::decode(instr.order, shape.len()).map_or(0, |order| order.backward());
     let fits = u32::from(instr.param) == all && long.next().is_none() && shape[axis] > 0 && backward == 0;
-    fits.then(|| (shape[axis], strides[axis]))
+    fits.then(|| (axis, shape[axis]))
 }
 
-/// Folds one line, as planned kernels do: element `i` into lane `i % 32`, and the lanes by halving.
+/// Folds one line, as planned kernels do: element `i` into lane `i % 32`, and the lanes by halving; where a mask is false, the
+/// neutral element.
 ///
 /// # Safety
 /// The views of the operation must lie inside the memory of their bases.
@@ -193,25 +193,41 @@ unsafe fn fold(
     };
     let operands = instr.operands();
     let dtype = batch.dtype(operands[0]).ok_or_else(missing)?;
-    let (elements, stride) = line(batch, instr).ok_or_else(missing)?;
+    let (axis, elements) = line(batch, instr).ok_or_else(missing)?;
+    let stride = |operand: bh_bytecode::Operand| operand.as_view().map_or(0, |view| batch.stride(view)[axis] as isize);
     let (Some(out), Some(from)) = (place(operands[0]), place(operands[1])) else { return Err(missing()) };
+    let masked = match operands.get(2) {
+        None => None,
+        Some(&mask) => {
+            let select = primitives.elementwise(Opcode::Where, 0, dtype, dtype).ok_or_else(missing)?;
+            Some((select, place(mask).ok_or_else(missing)?, stride(mask)))
+        }
+    };
     let combiner = instr.opcode.combiner().ok_or_else(missing)?;
     let (into_lanes, join) = primitives.lanes(combiner, dtype).ok_or_else(missing)?;
     let size = dtype.size();
     let mut lanes = Buffers([[MaybeUninit::uninit(); BLOCK * 16]; OPERANDS]);
-    let [lanes, block, ..] = &mut lanes.0;
-    let (lanes, block) = (lanes.as_mut_ptr().cast::<u8>(), block.as_mut_ptr().cast::<u8>());
-    let (elements, step, null) = (elements as usize, stride as isize * size as isize, std::ptr::null());
+    let [lanes, block, others, bits] = lanes.0.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
+    let stride = stride(operands[1]);
+    let (elements, step, null) = (elements as usize, stride * size as isize, std::ptr::null());
+    let neutral = neutral(instr.opcode, dtype);
     // SAFETY: promised by the caller; a buffer has room for the lanes, and for a block, of the largest type.
     unsafe {
-        primitives.fill(size)(LANES, lanes, neutral(instr.opcode, dtype).as_ptr());
-        if stride == 1 {
+        primitives.fill(size)(LANES, lanes, neutral.as_ptr());
+        if masked.is_some() {
+            primitives.fill(size)(BLOCK, others, neutral.as_ptr());
+        }
+        if stride == 1 && masked.is_none() {
             into_lanes(elements, lanes, from, null, null);
         } else {
             // Blocks are whole numbers of lanes.
             for first in (0..elements).step_by(BLOCK) {
                 let count = BLOCK.min(elements - first);
                 primitives.gather_strided(size)(count, block, from.wrapping_offset(first as isize * step), step);
+                if let Some((select, mask, stride)) = masked {
+                    primitives.gather_strided(1)(count, bits, mask.wrapping_offset(first as isize * stride), stride);
+                    select(count, block, bits, block, others);
+                }
                 into_lanes(count, lanes, block, null, null);
             }
         }
