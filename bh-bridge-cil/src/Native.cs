@@ -134,6 +134,10 @@ namespace Bh
         BitwiseAndReduce = 87,
         BitwiseOrReduce = 88,
         BitwiseXorReduce = 89,
+        MaskedAddReduce = 90,
+        MaskedMultiplyReduce = 91,
+        MaskedMinimumReduce = 92,
+        MaskedMaximumReduce = 93,
         AddAccumulate = 100,
         MultiplyAccumulate = 101,
         Range = 110,
@@ -975,6 +979,30 @@ namespace Bh
 
         [DllImport(Library)]
         internal static extern int bh_bitwise_xor_reduce_new(out IntPtr result, IntPtr a, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_add_reduce(IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_add_reduce_new(out IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_multiply_reduce(IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_multiply_reduce_new(out IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_minimum_reduce(IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_minimum_reduce_new(out IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_maximum_reduce(IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_masked_maximum_reduce_new(out IntPtr result, IntPtr a, IntPtr b, int axis);
 
         [DllImport(Library)]
         internal static extern int bh_add_accumulate(IntPtr result, IntPtr a, int axis);
