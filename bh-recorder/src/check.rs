@@ -115,6 +115,7 @@ mod tests {
             for dtype in DType::ALL {
                 let inputs = match opcode.info().signature {
                     Signature::Select => vec![DType::Bool, dtype, dtype],
+                    Signature::Masked => vec![dtype, DType::Bool],
                     Signature::Gather => vec![dtype, DType::I64],
                     _ => vec![dtype; opcode.info().inputs as usize],
                 };
