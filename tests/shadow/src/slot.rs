@@ -146,7 +146,7 @@ impl Attachment for Slot {
         let to = Slot::new(bytes);
         self.lock().readers += 1;
         to.lock().writers += 1;
-        heap.push(Task::Clone { from: self.clone(), to: to.clone(), dtype, view: Box::new(view.clone()) });
+        heap.push(Task::Clone { from: self.clone(), to: to.clone(), dtype, view: Box::new(*view) });
         heap.counters.clones.add(1);
         heap.attached(bytes);
         Ok(to)
