@@ -69,7 +69,7 @@ fn heat_sends_two_rows_between_neighbours_and_one_number_from_each_rank() {
 
 #[test]
 fn a_turn_is_one_kernel_on_each_rank_one_for_the_sum_and_a_plan_that_was_made_before() {
-    let (ranks, shape) = (4u64, [64, 40]);
+    let (ranks, shape) = (4u64, [400, 300]);
     let mut stack = cluster_on("'fuser', 'node', 've-cpu'", ranks as usize, 64);
     let mut program = Program::new(&mut stack);
     let grid = program.grid(&shape, |index| index as f64 % 7.0);
