@@ -62,8 +62,8 @@ pub struct Stack {
     top: Child,
     links: Box<Link>,
     services: Arc<Services>,
-    /// Where the statistics go at the end.
-    statistics: Option<PathBuf>,
+    /// Where the statistics go at the end, and whether as JSON.
+    statistics: Option<(PathBuf, bool)>,
     running: bool,
     /// What [`DESCRIPTION`] points to.
     _description: CString,
@@ -80,7 +80,8 @@ impl Stack {
     pub fn load_with(config: &Config, name: Option<&str>, handles: Handles) -> Result<Stack> {
         let memory = Memory::new(config.memory_settings()?);
         let trace = config.variable("BH_TRACE").map(|path| Trace::new(&of_rank(path)));
-        let statistics = config.variable("BH_STATS").map(of_rank).map(PathBuf::from);
+        let statistics =
+            config.variable("BH_STATS").map(|path| (PathBuf::from(of_rank(path)), path.ends_with(".json")));
         let chosen = config.choose_stack(name)?;
         let description = CString::new(config.describe(&chosen)).unwrap_or_default();
         let handles = handles.with(DESCRIPTION, description.as_ptr().cast_mut().cast());
@@ -217,9 +218,9 @@ impl Stack {
         if let Some(trace) = self.services.trace() {
             result = result.and(trace.write().map_err(|error| file_error("trace", trace.path(), &error)));
         }
-        if let Some(path) = &self.statistics {
+        if let Some((path, json)) = &self.statistics {
             let snapshot = self.stats();
-            let written = match path.extension().is_some_and(|extension| extension == "json") {
+            let written = match *json {
                 true => std::fs::write(path, snapshot.to_json()),
                 false => std::fs::write(path, snapshot.to_table()),
             };

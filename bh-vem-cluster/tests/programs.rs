@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An MPI: the name of bh's library, the launcher, the compiler.
 type Mpi = (&'static str, &'static str, &'static str);
@@ -32,7 +33,10 @@ struct Program(PathBuf);
 impl Program {
     fn compile(compiler: &str, source: &Path) -> Program {
         let name = source.file_stem().unwrap().to_string_lossy().into_owned();
-        let program = std::env::temp_dir().join(format!("bh-ranks-{name}-{compiler}-{}", std::process::id()));
+        // Several tests have the same program at a time.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let program = std::env::temp_dir().join(format!("bh-ranks-{name}-{compiler}-{}-{number}", std::process::id()));
         let (library, plus) = (prefix().join("lib"), source.extension().is_some_and(|extension| extension == "cpp"));
         let compiled = Command::new(if plus { "g++" } else { compiler })
             .args([if plus { "-std=c++17" } else { "-std=c99" }, "-Wall", "-Wextra", "-O1", "-o"])
