@@ -307,7 +307,9 @@ impl Generator<'_> {
         let shape = self.shape();
         let accumulate = opcode.kind() == Kind::Accumulate;
         let masked = opcode.info().inputs > 1;
-        if accumulate && shape.is_empty() || masked && !self.options.types.contains(DType::Bool) {
+        // A complex product that has overflowed is no number any more once it meets a neutral element.
+        let overflows = opcode == Opcode::MaskedMultiplyReduce && dtype.is_complex();
+        if accumulate && shape.is_empty() || masked && (overflows || !self.options.types.contains(DType::Bool)) {
             return;
         }
         let rank = shape.len();
