@@ -554,13 +554,36 @@ bh_status bh_opencl_adopt(bh_array **out,
                           bh_release release,
                           void *argument);
 
+// As `bh_opencl_adopt`, in a mode. `BH_ADOPT_DONATED`: as `bh_opencl_adopt`. `BH_ADOPT_IMMUTABLE`: nobody writes to the buffer,
+// the library neither, which writes to another one. `BH_ADOPT_SHARED`: the program goes on using the buffer, which always has
+// the array's elements: what it enqueues between two calls comes after the first call's operations, and before the next
+// one's, in the context's queue, or must be done by then. What `bh_write` and `bh_map` change gets there with the next
+// operation, or with `bh_opencl_lend_as`.
+bh_status bh_opencl_adopt_as(bh_array **out,
+                             bh_context *context,
+                             bh_dtype dtype,
+                             int32_t rank,
+                             const int64_t *shape,
+                             void *cl_mem,
+                             uint32_t mode,
+                             bh_release release,
+                             void *argument);
+
 // A buffer (`cl_mem`) of the context's `cl_context` with the elements of `a` in C order, as they are now. It is a copy on
 // the device, which the program may change, and which ends with `bh_opencl_return`. If the context has the program's queue,
 // commands that are enqueued there from now on find the elements, else all others do.
 bh_status bh_opencl_lend(void **out,
                          const bh_array *a);
 
-// Gives a buffer back that `bh_opencl_lend` lent. The program's commands that use it must be done, or in the context's queue.
+// As `bh_opencl_lend`, in a mode. `BH_EXPORT_SNAPSHOT`: as `bh_opencl_lend`. `BH_EXPORT_READ_ONLY`: the array's own buffer, without
+// a copy, which nobody writes to: later operations on the array write to another one. `BH_EXPORT_SHARED`: the array's own
+// buffer, which both sides write to, as with `BH_ADOPT_SHARED`. The last two need an array that is all of its memory, in C order.
+bh_status bh_opencl_lend_as(void **out,
+                            const bh_array *a,
+                            uint32_t mode);
+
+// Gives a buffer back that `bh_opencl_lend` or `bh_opencl_lend_as` lent. The program's commands that use it must be done, or in
+// the context's queue.
 bh_status bh_opencl_return(bh_context *context,
                            void *cl_mem);
 

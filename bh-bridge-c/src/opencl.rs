@@ -4,6 +4,7 @@
 use crate::create::{self, bh_dtype, bh_release};
 use crate::error::{argument, bh_status, frame, frame_out, null, read_text};
 use crate::handle::{self, bh_array, bh_context, context};
+use bh_core::Result;
 use bh_core::abi::{Adoption, adopt, export, memory};
 use bh_core::services::Handles;
 use bh_recorder::Lent;
@@ -16,7 +17,7 @@ const CONTEXT: &str = "opencl.context";
 const QUEUE: &str = "opencl.queue";
 
 /// What is lent, by the context's slot and the address of the `cl_mem`.
-static LENT: Mutex<Option<HashMap<(u64, usize), Lent>>> = Mutex::new(None);
+static LENT: Mutex<Option<HashMap<(u64, usize), Vec<Lent>>>> = Mutex::new(None);
 
 /// Makes a context on an OpenCL stack that works in the program's own `cl_context`, so that arrays and the program's buffers
 /// can take each other's place (`bh_opencl_adopt`, `bh_opencl_lend`). With an in-order `cl_command_queue` of that context,
@@ -60,20 +61,55 @@ pub unsafe extern "C" fn bh_opencl_adopt(
     release: bh_release,
     argument: *mut c_void,
 ) -> bh_status {
-    frame_out(out, || {
-        let context = self::context(context)?;
-        // SAFETY: promised by the caller.
-        let shape = unsafe { create::numbers(rank, shape, "shape") }?;
-        if cl_mem.is_null() {
-            return Err(null("cl_mem"));
-        }
-        // SAFETY: promised by the caller.
-        let array = unsafe {
-            let adoption = Adoption::new(cl_mem, adopt::DONATED, memory::OPENCL, release, argument);
-            context.recorder.adopt_memory(create::dtype(dtype)?, shape, &adoption)?
-        };
-        Ok(context.array(array))
-    })
+    // SAFETY: promised by the caller.
+    frame_out(out, || unsafe { take(context, (dtype, rank, shape), (adopt::DONATED, cl_mem), release, argument) })
+}
+
+/// As `bh_opencl_adopt`, in a mode. `BH_ADOPT_DONATED`: as `bh_opencl_adopt`. `BH_ADOPT_IMMUTABLE`: nobody writes to the buffer,
+/// the library neither, which writes to another one. `BH_ADOPT_SHARED`: the program goes on using the buffer, which always has
+/// the array's elements: what it enqueues between two calls comes after the first call's operations, and before the next
+/// one's, in the context's queue, or must be done by then. What `bh_write` and `bh_map` change gets there with the next
+/// operation, or with `bh_opencl_lend_as`.
+///
+/// # Safety
+/// As `bh_opencl_adopt`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_opencl_adopt_as(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+    cl_mem: *mut c_void,
+    mode: u32,
+    release: bh_release,
+    argument: *mut c_void,
+) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame_out(out, || unsafe { take(context, (dtype, rank, shape), (mode, cl_mem), release, argument) })
+}
+
+/// # Safety
+/// As `bh_opencl_adopt`.
+unsafe fn take(
+    context: *mut bh_context,
+    (dtype, rank, shape): (bh_dtype, i32, *const i64),
+    (mode, cl_mem): (u32, *mut c_void),
+    release: bh_release,
+    argument: *mut c_void,
+) -> Result<*mut bh_array> {
+    let context = self::context(context)?;
+    // SAFETY: promised by the caller.
+    let shape = unsafe { create::numbers(rank, shape, "shape") }?;
+    if cl_mem.is_null() {
+        return Err(null("cl_mem"));
+    }
+    // SAFETY: promised by the caller.
+    let array = unsafe {
+        let adoption = Adoption::new(cl_mem, mode, memory::OPENCL, release, argument);
+        context.recorder.adopt_memory(create::dtype(dtype)?, shape, &adoption)?
+    };
+    Ok(context.array(array))
 }
 
 /// A buffer (`cl_mem`) of the context's `cl_context` with the elements of `a` in C order, as they are now. It is a copy on
@@ -84,37 +120,60 @@ pub unsafe extern "C" fn bh_opencl_adopt(
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_opencl_lend(out: *mut *mut c_void, a: *const bh_array) -> bh_status {
-    frame(|| {
-        if out.is_null() {
-            return Err(null("out"));
-        }
-        let array = handle::array(a, "a")?;
-        let info = array.recorder.info(array.id)?;
-        let whole = info.view.len() == info.base_len && info.view.is_contiguous();
-        let lent = if whole {
-            array.recorder.lend_device(array.id, export::SNAPSHOT, memory::OPENCL)?
-        } else {
-            let dense = create::copy(&array, info.dtype)?;
-            let lent = array.recorder.lend_device(dense, export::SNAPSHOT, memory::OPENCL);
-            array.recorder.free(dense)?;
-            lent?
-        };
-        let handle = lent.data.cast::<c_void>();
-        let mut all = LENT.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get_or_insert_default().insert((array.slot, handle.addr()), lent);
-        // SAFETY: not null, and valid as the caller promises.
-        unsafe { out.write(handle) };
-        Ok(())
-    })
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { lend(out, a, export::SNAPSHOT) })
 }
 
-/// Gives a buffer back that `bh_opencl_lend` lent. The program's commands that use it must be done, or in the context's queue.
+/// As `bh_opencl_lend`, in a mode. `BH_EXPORT_SNAPSHOT`: as `bh_opencl_lend`. `BH_EXPORT_READ_ONLY`: the array's own buffer, without
+/// a copy, which nobody writes to: later operations on the array write to another one. `BH_EXPORT_SHARED`: the array's own
+/// buffer, which both sides write to, as with `BH_ADOPT_SHARED`. The last two need an array that is all of its memory, in C order.
+///
+/// # Safety
+/// As `bh_opencl_lend`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_opencl_lend_as(out: *mut *mut c_void, a: *const bh_array, mode: u32) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame(|| unsafe { lend(out, a, mode) })
+}
+
+/// # Safety
+/// As `bh_opencl_lend`.
+unsafe fn lend(out: *mut *mut c_void, a: *const bh_array, mode: u32) -> Result<()> {
+    if out.is_null() {
+        return Err(null("out"));
+    }
+    let array = handle::array(a, "a")?;
+    let info = array.recorder.info(array.id)?;
+    let whole = info.view.len() == info.base_len && info.view.is_contiguous();
+    let lent = if whole || mode != export::SNAPSHOT {
+        array.recorder.lend_device(array.id, mode, memory::OPENCL)?
+    } else {
+        let dense = create::copy(&array, info.dtype)?;
+        let lent = array.recorder.lend_device(dense, mode, memory::OPENCL);
+        array.recorder.free(dense)?;
+        lent?
+    };
+    let handle = lent.data.cast::<c_void>();
+    let mut all = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get_or_insert_default().entry((array.slot, handle.addr())).or_default().push(lent);
+    // SAFETY: not null, and valid as the caller promises.
+    unsafe { out.write(handle) };
+    Ok(())
+}
+
+/// Gives a buffer back that `bh_opencl_lend` or `bh_opencl_lend_as` lent. The program's commands that use it must be done, or in
+/// the context's queue.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_opencl_return(context: *mut bh_context, cl_mem: *mut c_void) -> bh_status {
     frame(|| {
         let context = self::context(context)?;
         let mut all = LENT.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = all.get_or_insert_default().remove(&(context.slot(), cl_mem.addr()));
+        let key = (context.slot(), cl_mem.addr());
+        let open = all.get_or_insert_default();
+        let found = open.get_mut(&key).and_then(Vec::pop);
+        if open.get(&key).is_some_and(Vec::is_empty) {
+            open.remove(&key);
+        }
         drop(all);
         let lent = found.ok_or_else(|| argument("cl_mem: it is not lent by this context".into()))?;
         context.recorder.end_lending(&lent)

@@ -483,7 +483,13 @@ namespace Bh
         internal static extern int bh_opencl_adopt(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr cl_mem, Release release, IntPtr argument);
 
         [DllImport(Library)]
+        internal static extern int bh_opencl_adopt_as(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr cl_mem, uint mode, Release release, IntPtr argument);
+
+        [DllImport(Library)]
         internal static extern int bh_opencl_lend(out IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_opencl_lend_as(out IntPtr result, IntPtr a, uint mode);
 
         [DllImport(Library)]
         internal static extern int bh_opencl_return(IntPtr context, IntPtr cl_mem);

@@ -3,9 +3,9 @@
 use crate::batch_file;
 use bh_bytecode::Batch;
 use bh_core::abi::status;
-use bh_core::{Error, Result, private};
+use bh_core::{Config, Error, Result, Stack, private};
 use bh_fuser::options::{ALGORITHMS, by_name};
-use bh_fuser::{Options, Partitioner, draw, explain};
+use bh_fuser::{Notes, Options, Partitioner, draw, explain};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -21,12 +21,13 @@ pub enum Source<'a> {
 /// Draws the partition that an algorithm gives, as dot on standard output or to the files given.
 pub fn draw(
     source: &Source<'_>,
-    algorithm: Option<&str>,
+    (algorithm, stack): (Option<&str>, Option<&str>),
     dot: Option<PathBuf>,
     svg: Option<PathBuf>,
 ) -> Result<ExitCode> {
     let (batch, options) = prepare(source, algorithm)?;
-    let text = draw::dot(&batch.as_ref(), &options);
+    let notes = notes(&batch, stack)?;
+    let text = draw::dot(&batch.as_ref(), &options, &notes);
     match (&dot, &svg) {
         (None, None) => print!("{text}"),
         _ => {
@@ -34,18 +35,37 @@ pub fn draw(
                 write(&file, &text)?;
             }
             if let Some(file) = svg {
-                write(&file, &draw::svg(&batch.as_ref(), &options))?;
+                write(&file, &draw::svg(&batch.as_ref(), &options, &notes))?;
             }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says why neighbouring operations are in different kernels.
-pub fn explain(source: &Source<'_>, algorithm: Option<&str>) -> Result<ExitCode> {
+/// Says why neighbouring operations are in different kernels, and what the engines of a stack make of each kernel.
+pub fn explain(source: &Source<'_>, algorithm: Option<&str>, stack: Option<&str>) -> Result<ExitCode> {
     let (batch, options) = prepare(source, algorithm)?;
-    print!("{}", explain::explain(&batch.as_ref(), &options));
+    let notes = notes(&batch, stack)?;
+    print!("{}", explain::explain(&batch.as_ref(), &options, &notes));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the engines of a stack, if one is named, here or in the environment.
+fn notes(batch: &Batch, stack: Option<&str>) -> Result<Notes> {
+    if stack.is_none() && bh_core::environment::variable("BH_STACK").is_none() {
+        return Ok(Notes::default());
+    }
+    let mut stack = Stack::load(&Config::find()?, stack)?;
+    for extension in &batch.extensions {
+        if let Some(name) = batch.as_ref().extension_name(extension.opcode) {
+            stack.extmethod(name, extension.opcode)?;
+        }
+    }
+    let directory = private::temporary_directory("bh-explain").map_err(|text| Error::new(status::FILE, text))?;
+    let notes = Notes::ask(&batch.as_ref(), &directory.join("batch.bhb"), |text| stack.message(text));
+    // Best effort: it lies among the temporary files.
+    let _ = std::fs::remove_dir_all(&directory);
+    notes
 }
 
 fn prepare(source: &Source<'_>, algorithm: Option<&str>) -> Result<(Batch, Options)> {

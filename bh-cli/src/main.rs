@@ -58,6 +58,9 @@ enum Command {
         /// singleton, naive, greedy, unintrusive or optimal
         #[arg(long)]
         algorithm: Option<String>,
+        /// Ask the engines of this stack what they make of each kernel; by default that of BH_STACK
+        #[arg(long)]
+        stack: Option<String>,
         /// Write Graphviz dot here
         #[arg(long)]
         dot: Option<PathBuf>,
@@ -75,6 +78,9 @@ enum Command {
         /// singleton, naive, greedy, unintrusive or optimal
         #[arg(long)]
         algorithm: Option<String>,
+        /// Ask the engines of this stack what they make of each kernel; by default that of BH_STACK
+        #[arg(long)]
+        stack: Option<String>,
         /// A program with its arguments
         #[arg(last = true)]
         command: Vec<OsString>,
@@ -142,10 +148,12 @@ fn main() -> ExitCode {
             (Some(report), [case]) => engine::run_case(&library, case, &report),
             _ => engine::check(&library, &cases, limit),
         },
-        Command::Graph { file, algorithm, dot, svg, command } => {
-            graph::draw(&source(&file, &command), algorithm.as_deref(), dot, svg)
+        Command::Graph { file, algorithm, stack, dot, svg, command } => {
+            graph::draw(&source(&file, &command), (algorithm.as_deref(), stack.as_deref()), dot, svg)
         }
-        Command::Explain { file, algorithm, command } => graph::explain(&source(&file, &command), algorithm.as_deref()),
+        Command::Explain { file, algorithm, stack, command } => {
+            graph::explain(&source(&file, &command), algorithm.as_deref(), stack.as_deref())
+        }
         Command::Replay { file, stack, text, elements } => replay::run(&file, stack.as_deref(), text, elements),
         Command::Serve { stack } => serve::run(stack.as_deref()),
         Command::Matlab { file, profile, stack } => matlab::run(file, profile, stack),

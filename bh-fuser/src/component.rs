@@ -5,13 +5,14 @@ use crate::draw;
 use crate::emit::Partition;
 use crate::explain;
 use crate::fuse::Partitioner;
+use crate::notes::Notes;
 use crate::options::Options;
 use crate::persist;
 use bh_bytecode::BatchRef;
 use bh_bytecode::planning::{Level, Planning};
 use bh_core::abi::{kind, log_level, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The most memory that remembered partitions take, and that assignments do beside them, in bytes: 10,000 batches of 30
 /// operations fit.
@@ -200,14 +201,21 @@ impl Fuser {
     fn draw(&mut self, batch: &BatchRef<'_>, partition: &Partition) {
         let Some(directory) = &self.graphs else { return };
         let batch = partition.apply(batch);
-        let write = |directory: &Path, number: usize| -> std::io::Result<()> {
-            std::fs::create_dir_all(directory)?;
-            let file = |kind: &str| directory.join(format!("partition-{number:04}.{kind}"));
-            std::fs::write(file("dot"), draw::dot(&batch, &self.options))?;
-            std::fs::write(file("svg"), draw::svg(&batch, &self.options))?;
-            std::fs::write(file("txt"), explain::explain(&batch, &self.options))
+        let (number, options, child) = (self.graph_count, &self.options, &mut self.child);
+        let file = |kind: &str| directory.join(format!("partition-{number:04}.{kind}"));
+        let mut write = || -> std::result::Result<(), String> {
+            std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
+            // An engine that does not answer is no reason not to draw.
+            let notes = Notes::ask(&batch, &file("bhb"), |text| child.message(text)).unwrap_or_default();
+            let texts = [
+                ("dot", draw::dot(&batch, options, &notes)),
+                ("svg", draw::svg(&batch, options, &notes)),
+                ("txt", explain::explain(&batch, options, &notes)),
+            ];
+            let mut written = texts.iter().map(|(kind, text)| std::fs::write(file(kind), text));
+            written.try_for_each(|outcome| outcome.map_err(|error| error.to_string()))
         };
-        if let Err(error) = write(directory, self.graph_count) {
+        if let Err(error) = write() {
             self.warn(&format!("cannot draw the partition into {}: {error}", directory.display()));
         }
         self.graph_count += 1;

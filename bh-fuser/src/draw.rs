@@ -4,6 +4,7 @@
 use crate::deps::Dependencies;
 use crate::explain::describe;
 use crate::facts::{Class, Facts};
+use crate::notes::Notes;
 use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
@@ -22,7 +23,7 @@ struct Drawing {
     caption: String,
 }
 
-fn plan(batch: &BatchRef<'_>, options: &Options) -> Drawing {
+fn plan(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> Drawing {
     let (mut facts, mut relations) = (Facts::default(), RelationCache::default());
     let mut dependencies = Dependencies::default();
     facts.gather(batch);
@@ -43,7 +44,8 @@ fn plan(batch: &BatchRef<'_>, options: &Options) -> Drawing {
         if block.contracted_count + block.rename_count > 0 {
             let _ = write!(title, ", {} contracted, {} renamed", block.contracted_count, block.rename_count);
         }
-        let lines = members.iter().map(|&op| describe(batch, op)).collect();
+        let operations = members.iter().map(|&op| describe(batch, op));
+        let lines = operations.chain(notes.of(number).map(str::to_owned)).collect();
         nodes.push(Node { block: number, title, lines });
     }
     let mut edges: Vec<(usize, usize)> = dependencies
@@ -65,9 +67,9 @@ fn plan(batch: &BatchRef<'_>, options: &Options) -> Drawing {
     Drawing { nodes, edges, caption }
 }
 
-/// The partition of a batch in Graphviz's language.
-pub fn dot(batch: &BatchRef<'_>, options: &Options) -> String {
-    let drawing = plan(batch, options);
+/// The partition of a batch in Graphviz's language, with what engines say of its kernels.
+pub fn dot(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String {
+    let drawing = plan(batch, options, notes);
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut text = String::from("digraph partition {\n  node [shape=box, fontname=monospace];\n");
     // Writing to a string cannot fail.
@@ -89,8 +91,8 @@ const CHARACTER: f64 = 7.3;
 const GAP: usize = 28;
 
 /// The partition of a batch as SVG: kernels from top to bottom in their order, dependencies as curves on the left.
-pub fn svg(batch: &BatchRef<'_>, options: &Options) -> String {
-    let drawing = plan(batch, options);
+pub fn svg(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String {
+    let drawing = plan(batch, options, notes);
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let longest = |node: &Node| node.lines.iter().chain([&node.title]).map(|line| line.chars().count()).max();
     let columns = drawing.nodes.iter().filter_map(longest).chain([drawing.caption.len()]).max().unwrap_or(0);

@@ -4,6 +4,7 @@ use crate::deps::Dependencies;
 use crate::facts::{Class, Facts};
 use crate::legality::{Entry, Reason, Rules, Summary};
 use crate::lower::{self, Home, Lowered};
+use crate::notes::Notes;
 use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
@@ -47,6 +48,8 @@ impl Reason {
 
 /// The blocks of a partition with all that the rules want to know of them.
 struct Blocks {
+    /// Indices in the batch.
+    numbers: Vec<usize>,
     members: Vec<Vec<u32>>,
     described: Vec<(Summary, Vec<Entry>)>,
     /// The blocks that each block leads to, as sorted lists.
@@ -55,9 +58,9 @@ struct Blocks {
 
 fn blocks(rules: &mut Rules<'_>, dependencies: &Dependencies) -> Blocks {
     let (batch, facts) = (rules.batch, rules.facts);
-    let mut found = Blocks { members: vec![], described: vec![], successors: vec![] };
+    let mut found = Blocks { numbers: vec![], members: vec![], described: vec![], successors: vec![] };
     let mut block_of = vec![usize::MAX; batch.instrs.len()];
-    for block in batch.blocks {
+    for (number, block) in batch.blocks.iter().enumerate() {
         let work = |op: &u32| facts.ops[*op as usize].class != Class::System;
         let mut members: Vec<u32> = batch.block_instrs(block).iter().copied().filter(work).collect();
         if members.is_empty() {
@@ -83,6 +86,7 @@ fn blocks(rules: &mut Rules<'_>, dependencies: &Dependencies) -> Blocks {
         }
         found.described.extend(described);
         members.sort_unstable();
+        found.numbers.push(number);
         found.members.push(members);
     }
     found.successors = vec![Vec::new(); found.members.len()];
@@ -162,8 +166,8 @@ fn dtype_name(dtype: DType) -> &'static str {
     dtype.name()
 }
 
-/// The kernels of a partitioned batch, and for each pair of neighbours why they are two.
-pub fn explain(batch: &BatchRef<'_>, options: &Options) -> String {
+/// The kernels of a partitioned batch, with what engines say of them, and for each pair of neighbours why they are two.
+pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String {
     let price = price(batch, options);
     let mut text = String::new();
     with_rules(batch, options, |rules, dependencies| {
@@ -183,6 +187,9 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options) -> String {
             let _ = writeln!(text, "kernel {number}");
             for &instr in members {
                 let _ = writeln!(text, "  {}", describe(batch, instr));
+            }
+            for note in notes.of(blocks.numbers[number]) {
+                let _ = writeln!(text, "  {note}");
             }
             if number + 1 < blocks.members.len() {
                 let reason = match blocks.why_apart(rules, number, number + 1) {

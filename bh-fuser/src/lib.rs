@@ -19,6 +19,7 @@ mod greedy;
 mod legality;
 mod lists;
 pub mod lower;
+mod notes;
 mod optimal;
 pub mod options;
 mod order;
@@ -40,6 +41,7 @@ pub use component::Fuser;
 pub use emit::Partition;
 pub use fuse::Partitioner;
 pub use legality::Reason;
+pub use notes::Notes;
 pub use options::{Algorithm, Legality, Options};
 pub use price::{Price, price};
 

@@ -129,35 +129,30 @@ impl Recorder {
         self.lend_as(array, export::READ_ONLY, patience)
     }
 
-    /// Lends the array's elements in memory of a device, of a kind of [`memory`], for reading or as a copy (a mode of
-    /// [`bh_core::abi::export`]), until [`Recorder::end_lending`]. The array must be all of its base, in C order. `data` is
-    /// the device's own handle.
+    /// As [`Recorder::lend_as`], in memory of a device, of a kind of [`memory`]. The array must be all of its base, in C order.
+    /// `data` is the device's own handle.
     pub fn lend_device(&self, array: ArrayId, mode: u32, kind: u32) -> Result<Lent> {
-        let held = self.hold(array, access::READ)?;
-        let (base, view) = (held.base, held.view);
-        if view.len() != base.len || !view.is_contiguous() {
-            self.let_go(held);
+        let info = self.info(array)?;
+        if info.view.len() != info.base_len || !info.view.is_contiguous() {
             return Err(Error::new(status::ARGUMENT, "lend: the array is only a part of its memory"));
         }
-        let exported = self.with_data(&held, &mut Patience::endless(), |data| {
-            let Export { data, token, .. } = data.export(&base, &ExportRequest::new(mode, kind))?;
-            Ok((SendPtr(data.cast()), token))
-        });
-        self.let_go(held);
-        let (data, token) = exported?;
-        Ok(Lent { data: data.get(), base, token, kept: None })
+        self.lend_in(array, (mode, kind), &mut Patience::endless())
     }
 
     /// Lends the array's elements in a mode of [`bh_core::abi::export`], until [`Recorder::end_lending`]. Waits for them. Of what
     /// is shared, each operation completes before it returns.
     pub fn lend_as(&self, array: ArrayId, mode: u32, patience: &mut Patience<'_>) -> Result<Lent> {
+        self.lend_in(array, (mode, memory::HOST), patience)
+    }
+
+    fn lend_in(&self, array: ArrayId, (mode, kind): (u32, u32), patience: &mut Patience<'_>) -> Result<Lent> {
         let shared = mode == export::SHARED;
         let held = self.hold(array, if shared { access::WRITE } else { access::READ })?;
         let (base, view) = (held.base, held.view);
         let pinned = if shared { self.pin(held.handle, true, true) } else { Ok(()) };
         let exported = pinned.and_then(|()| {
             let exported = self.with_data(&held, patience, |data| {
-                let Export { data, token, .. } = data.export(&base, &ExportRequest::new(mode, memory::HOST))?;
+                let Export { data, token, .. } = data.export(&base, &ExportRequest::new(mode, kind))?;
                 Ok((SendPtr(data.cast()), token))
             });
             if shared && exported.is_err() {
@@ -170,7 +165,11 @@ impl Recorder {
             self.let_go(held);
         }
         let (data, token) = exported?;
-        Ok(Lent { data: element_address(data.get(), &base, &view), base, token, kept })
+        let data = match kind {
+            memory::HOST => element_address(data.get(), &base, &view),
+            _ => data.get(),
+        };
+        Ok(Lent { data, base, token, kept })
     }
 
     /// Ends a lending. Runs nothing that was recorded.

@@ -1,6 +1,7 @@
 //! Arrays on the device: what the registry is told about them, uploads, and who makes room when memory is short.
 
 use crate::attachment::Counters;
+use crate::held::Held;
 use crate::memory::{Memory, Pool};
 use crate::shared::Space;
 use bh_bytecode::{Base, View};
@@ -20,6 +21,8 @@ pub(crate) struct Arrays {
     clock: u64,
     counters: &'static Counters,
     evictions: Counter,
+    /// Memory that the program uses, too.
+    pub(crate) held: Arc<Held>,
 }
 
 /// A base with a copy on the device, which the registry may have dropped.
@@ -48,9 +51,10 @@ enum Claim {
 }
 
 impl Arrays {
-    pub(crate) fn new(registry: Registry, pool: Arc<Pool>, host: &Host) -> Arrays {
+    pub(crate) fn new(registry: Registry, pool: Arc<Pool>, held: Arc<Held>, host: &Host) -> Arrays {
         let (space, evictions) = (registry.new_space(), host.counter("evictions"));
-        Arrays { registry, pool, space, known: HashMap::new(), clock: 0, counters: Counters::new(host), evictions }
+        let (known, counters) = (HashMap::new(), Counters::new(host));
+        Arrays { registry, pool, space, known, clock: 0, counters, evictions, held }
     }
 
     /// Where arrays of the device are known.
@@ -87,7 +91,9 @@ impl Arrays {
     /// Brings the array that was not used for longest back to host memory. False if there is none.
     fn evict(&mut self) -> Result<bool> {
         loop {
-            let oldest = self.known.values().filter(|known| known.used < self.clock).min_by_key(|known| known.used);
+            let mut old: Vec<&Known> = self.known.values().filter(|known| known.used < self.clock).collect();
+            old.retain(|known| self.held.memory(known.base.id).is_none());
+            let oldest = old.into_iter().min_by_key(|known| known.used);
             let Some(Known { base, memory, .. }) = oldest else { return Ok(false) };
             let (base, gone) = (*base, memory.strong_count() == 0);
             self.known.remove(&base.id);
@@ -112,16 +118,70 @@ impl Arrays {
 
     /// The base's memory for this access, with its content if that is needed.
     pub(crate) fn lend(&mut self, base: &Base, mode: u32) -> Result<Lent> {
+        if let Some(memory) = self.held.memory(base.id) {
+            return self.lend_held(base, mode, memory);
+        }
         if mode & access::DISCARD == 0 {
-            let claim = if mode & access::WRITE == 0 { Claim::Nothing } else { Claim::Write };
-            return Ok(Lent { memory: self.fetch(base)?, claim });
+            let memory = self.fetch(base)?;
+            if mode & access::WRITE == 0 {
+                return Ok(Lent { memory, claim: Claim::Nothing });
+            }
+            if !memory.is_read_only() {
+                return Ok(Lent { memory, claim: Claim::Write });
+            }
+            let own = self.fresh(base)?;
+            memory.copy_to(&own, base.bytes() as usize)?;
+            return Ok(Lent { memory: own, claim: Claim::Attach });
         }
         // A lost base may be overwritten, so that its error is none here. Memory that aliases still need is not lent.
-        if let Some(memory) = self.attached(base, mode)? {
+        if let Some(memory) = self.attached(base, mode)?.filter(|memory| !memory.is_read_only()) {
             self.used(base, &memory);
             return Ok(Lent { memory, claim: Claim::Nothing });
         }
         Ok(Lent { memory: self.fresh(base)?, claim: Claim::Attach })
+    }
+
+    /// Memory that the program uses, too, and that the base keeps.
+    fn lend_held(&mut self, base: &Base, mode: u32, memory: Arc<Memory>) -> Result<Lent> {
+        self.used(base, &memory);
+        if mode & access::DISCARD == 0 {
+            self.refresh(base, &memory)?;
+            let claim = if mode & access::WRITE == 0 { Claim::Nothing } else { Claim::Write };
+            return Ok(Lent { memory, claim });
+        }
+        // Aliases get copies of their own, as the memory stays. A lost base may be overwritten.
+        let attached = self.attached(base, access::WRITE).unwrap_or(None);
+        let stays = attached.is_some_and(|attached| Arc::ptr_eq(&attached, &memory));
+        Ok(Lent { memory, claim: if stays { Claim::Nothing } else { Claim::Attach } })
+    }
+
+    /// Brings what a base holds to memory that the program uses, too.
+    fn refresh(&self, base: &Base, memory: &Arc<Memory>) -> Result<()> {
+        if self.attached(base, access::READ)?.is_some_and(|attached| Arc::ptr_eq(&attached, memory)) {
+            return Ok(());
+        }
+        let loan = self.registry.acquire(base, access::READ)?;
+        // SAFETY: the loan holds the whole base until it is released.
+        self.upload(memory, unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), base.bytes() as usize) })?;
+        drop(loan);
+        self.attach(base, memory.clone(), false)
+    }
+
+    /// Makes memory that the program uses, too, the only one with the values of its base: before a batch, as the program may
+    /// have written to it, and after one, as other engines may have written elsewhere.
+    pub(crate) fn settle_held(&mut self) -> Result<()> {
+        for (base, memory) in self.held.all() {
+            let found = self.registry.residency(&base);
+            if found.host == 0 && found.spaces == 0 && found.lost == 0 {
+                self.held.forget(base.id);
+            } else if found.lost == 0
+                && (found.host != 0 || found.alias != 0 || self.attached(&base, access::READ)?.is_none())
+            {
+                self.refresh(&base, &memory)?;
+                self.claim(&base, &Lent { memory, claim: Claim::Write })?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells the registry what a block will write.

@@ -3,9 +3,9 @@
 use crate::memory::Memory;
 use crate::moves;
 use bh_bytecode::{DType, View};
-use bh_core::abi::HostMemory;
+use bh_core::abi::{HostMemory, status};
 use bh_core::component::Attachment;
-use bh_core::{Counter, Host, Result};
+use bh_core::{Counter, Error, Host, Result};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -92,6 +92,10 @@ impl Attachment for Memory {
         view: &View,
         memory: &HostMemory,
     ) -> Result<()> {
+        if self.is_read_only() {
+            // The registry writes elsewhere then.
+            return Err(Error::new(status::UNSUPPORTED, "OpenCL: the memory is only to be read"));
+        }
         let begun = counters.begin();
         // SAFETY: promised by the caller.
         let bytes = unsafe { moves::write(self, dtype, view, memory)? };

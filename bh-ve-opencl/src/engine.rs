@@ -2,11 +2,11 @@
 
 use crate::arrays::Arrays;
 use crate::device;
+use crate::explain::explain;
 use crate::launch::Launcher;
 use crate::running::{Notes, Open, PLANS, open};
 use crate::settings::{KEYS, Settings};
 use crate::shared::Service;
-use crate::stream::Nests;
 use crate::timing::Timing;
 use crate::whereabouts::{Place, Whereabouts};
 use crate::work::Work;
@@ -58,6 +58,19 @@ impl Counters {
             lower: host.counter("lower_ns"),
             specialised: host.counter("blocks specialised"),
             wait: host.counter("wait_ns"),
+        }
+    }
+}
+
+impl Counters {
+    /// A block goes to the next engine.
+    pub(crate) fn count(&self, place: Place) {
+        match place {
+            Place::TooSmall => self.small.add(1),
+            Place::TooLarge => self.too_large.add(1),
+            Place::Unsupported => self.unsupported.add(1),
+            Place::NotBuilt => self.meanwhile.add(1),
+            Place::Device | Place::Pieces | Place::Lost => {}
         }
     }
 }
@@ -120,7 +133,7 @@ impl Component for Engine {
 
     fn bind(&mut self, registry: Registry) -> Result<()> {
         if let Some(device) = &mut self.device {
-            let arrays = Arrays::new(registry, device.pool.clone(), &self.host);
+            let arrays = Arrays::new(registry, device.pool.clone(), self.service.held.clone(), &self.host);
             self.service.bind(arrays.space());
             let timing = Timing::new(self.host, self.settings.times);
             device.launcher = Some(Launcher::new(arrays, timing));
@@ -134,36 +147,20 @@ impl Component for Engine {
         if instrs.iter().all(|&instr| batch.instrs[instr as usize].opcode.is_system()) {
             return true;
         }
-        if self.child.is_some() && device.pool.gpu.is_lost() {
-            self.whereabouts.note(batch, block, Place::Lost);
-            return false;
-        }
-        if !instrs.iter().all(|&instr| device.runs(batch, instr)) {
-            self.counters.unsupported.add(1);
-            self.whereabouts.note(batch, block, Place::Unsupported);
-            return false;
-        }
         let work = Work::of(batch, block);
-        let several = instrs.iter().filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system()).count() > 1;
-        // Parts of a block may fit. Of one operation that no other engine can take, the error says what is missing.
-        let fits = work.fits(&device.pool);
-        if !fits && (several || self.child.is_some()) && Nests::of(batch, block, &device.pool).is_none() {
-            self.counters.too_large.add(1);
-            self.whereabouts.note(batch, block, Place::TooLarge);
-            return false;
-        }
-        if self.child.is_none() {
+        let small = || self.child.is_some() && work.is_small(&self.settings) && !device.has_any(batch, block);
+        let refused = match device.refuses(batch, block, &work, self.child.is_some()) {
+            None if small() => Some(Place::TooSmall),
+            refused => refused,
+        };
+        let Some(place) = refused else { return true };
+        if self.child.is_some() && self.service.held.is_used(batch, block) {
+            // The next engine gets it from here, so that the program finds the results in its memory.
             return true;
         }
-        if work.bytes < self.settings.small_bytes
-            && work.operations < self.settings.small_operations
-            && !device.has_any(batch, block)
-        {
-            self.counters.small.add(1);
-            self.whereabouts.note(batch, block, Place::TooSmall);
-            return false;
-        }
-        true
+        self.counters.count(place);
+        self.whereabouts.note(batch, block, place);
+        false
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
@@ -175,7 +172,8 @@ impl Component for Engine {
         Ok(own)
     }
 
-    /// Answers `devices`, `where` and `extmethod-library opencl NAME FILE`, adds its device to `info`, and passes everything else on.
+    /// Answers `devices`, `where`, `explain FILE` and `extmethod-library opencl NAME FILE`, adds its device to `info`, waits at
+    /// `finish building` for kernels that are built beside the program, and passes everything else on.
     fn message(&mut self, text: &str) -> Result<String> {
         let below = |engine: &mut Engine| engine.child.as_mut().map_or(Ok(String::new()), |child| child.message(text));
         match text {
@@ -198,6 +196,12 @@ impl Component for Engine {
                 Ok(if below.is_empty() { own } else { format!("{own}\n{below}") })
             }
             "where" => Ok(self.whereabouts.to_string() + &below(self)?),
+            "finish building" => {
+                if let Some(device) = &self.device {
+                    device.pool.programs.finish_building();
+                }
+                below(self)
+            }
             "exiting" => {
                 if let Some(device) = &self.device {
                     device.pool.programs.close();
@@ -205,6 +209,9 @@ impl Component for Engine {
                 below(self)
             }
             _ => {
+                if let (Some(file), Some(device)) = (text.strip_prefix("explain "), &self.device) {
+                    return explain(device, &self.settings, self.child.is_some(), file);
+                }
                 let mut words = text.splitn(4, ' ');
                 if let (Some("extmethod-library"), Some(component), Some(name), Some(file)) =
                     (words.next(), words.next(), words.next(), words.next())

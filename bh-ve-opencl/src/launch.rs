@@ -9,6 +9,7 @@ use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_fuser::lower::{BaseUse, BufferRef};
+use opencl3::event::{Event, retain_event};
 use std::sync::Arc;
 
 /// An instruction (index in the batch) that failed, and why.
@@ -47,13 +48,15 @@ impl<'a> Brought<'a> {
 pub(crate) struct Launcher {
     pub(crate) arrays: Arrays,
     /// Has the last block changed anything?
-    begun: bool,
+    pub(crate) begun: bool,
     pub(crate) timing: Timing,
+    /// The events of the next block's kernels, if somebody wants them.
+    pub(crate) watched: Option<Vec<Event>>,
 }
 
 impl Launcher {
     pub(crate) fn new(arrays: Arrays, timing: Timing) -> Launcher {
-        Launcher { arrays, begun: false, timing }
+        Launcher { arrays, begun: false, timing, watched: None }
     }
 
     /// Has any array of a block a copy on the device?
@@ -69,7 +72,6 @@ impl Launcher {
     pub(crate) fn block(&mut self, batch: &BatchRef<'_>, plan: &mut BlockPlan) -> Result<Vec<Failure>> {
         self.arrays.tick();
         self.begun = false;
-        plan.runs += 1;
         let scratch = plan.launches().scratch.clone();
         let mut notes = 0;
         for launch in &mut plan.launches().all {
@@ -97,6 +99,12 @@ impl Launcher {
             }
             let constant = |dtype, name: bh_fuser::lower::ConstantRef| name.value(batch, dtype);
             let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant)?;
+            if let Some(watched) = &mut self.watched {
+                // SAFETY: the event is there, and the second value releases what is counted here.
+                if unsafe { retain_event(event.get()) }.is_ok() {
+                    watched.push(Event::new(event.get()));
+                }
+            }
             self.timing.started(event);
             if let Some(note) = note {
                 failed(&launch.code, note, &mut failures)?;

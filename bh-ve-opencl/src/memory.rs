@@ -10,6 +10,7 @@ use bh_core::{Counter, Error, Host, Result};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The memory of a device, and what moves data in it.
@@ -45,6 +46,8 @@ pub(crate) struct Memory {
     pub(crate) pool: Arc<Pool>,
     /// Whose it is, if it is the program's.
     owner: Option<Owner>,
+    /// How many rely on its content: while there are any, nobody writes to it.
+    readers: AtomicU32,
 }
 
 /// The program, which gets its buffer back.
@@ -115,7 +118,7 @@ impl Pool {
         };
         state.used_bytes += capacity as u64;
         self.peak.raise(state.used_bytes);
-        Ok(Memory { buffer: Some(buffer), capacity, pool: self.clone(), owner: None })
+        Ok(Memory { buffer: Some(buffer), capacity, pool: self.clone(), owner: None, readers: AtomicU32::new(0) })
     }
 
     fn allocate(&self, state: &mut State, capacity: usize) -> Result<Buffer<u8>> {
@@ -161,7 +164,23 @@ impl Memory {
         argument: *mut c_void,
         handle: *mut c_void,
     ) -> Memory {
-        Memory { buffer: Some(buffer), capacity: 0, pool, owner: Some(Owner { release, argument, handle }) }
+        let owner = Some(Owner { release, argument, handle });
+        Memory { buffer: Some(buffer), capacity: 0, pool, owner, readers: AtomicU32::new(0) }
+    }
+
+    /// Somebody relies on the content, until [`Memory::end_reading`].
+    pub(crate) fn begin_reading(&self) {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One of those who rely on the content does no more.
+    pub(crate) fn end_reading(&self) {
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Does anybody rely on the content, so that who writes takes other memory?
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0
     }
 
     /// Leaves the program its buffer, as if it had never been adopted.

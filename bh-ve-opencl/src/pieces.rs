@@ -56,7 +56,7 @@ impl Part {
         Part { offsets: vec![0; extents.len()], extents }
     }
 
-    fn halves(&self, dim: usize) -> [Part; 2] {
+    pub(crate) fn halves(&self, dim: usize) -> [Part; 2] {
         let (mut left, mut right) = (self.clone(), self.clone());
         let half = self.extents[dim] / 2;
         left.extents[dim] = half;
@@ -140,6 +140,12 @@ fn shares_results(stage: &Stage, part: &Part) -> bool {
 /// Is this the part with the first elements of all dimensions that are folded? It comes before those with the others.
 fn begins(stage: &Stage, part: &Part) -> bool {
     stage.kernel.dims.iter().zip(&part.offsets).all(|(dim, offset)| *dim == Dim::Kept || *offset == 0)
+}
+
+/// What a part of a nest uses of its bases, and the window of each slot.
+pub(crate) fn windows_of(stage: &Stage, part: &Part, batch: &BatchRef<'_>) -> (Vec<Window>, Vec<Option<usize>>) {
+    let Uses { windows, slots, .. } = Uses::of(stage, part, batch);
+    (windows, slots)
 }
 
 /// What a part of a nest uses of its bases, and the window of each slot and of each gather's source. A base that is written

@@ -7,7 +7,8 @@ use crate::methods::Methods;
 use crate::programs::Entry;
 use crate::settings::{Settings, Specialise};
 use crate::start::Launch;
-use crate::stream::Nests;
+use crate::stream::InPieces;
+use crate::tune::{WAYS, Way};
 use crate::work::Work;
 use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
@@ -15,8 +16,9 @@ use bh_core::abi::access;
 use bh_fuser::lower::{self, BaseUse, BufferRef, Lowered, Special, Stage, Uses};
 use std::sync::Arc;
 
-/// Runs of a block after which its kernels are built with their sizes in the text.
-const HOT: u32 = 2;
+/// Calls of a block's kernels with the same sizes, whatever batch they are in, after which they are built with the sizes in
+/// their texts.
+pub(crate) const HOT: u32 = 2;
 
 /// A rename: the base gets other memory.
 pub(crate) struct Rename {
@@ -50,10 +52,12 @@ pub(crate) struct BlockPlan {
     pub(crate) plain: Launches,
     /// With sizes in their texts, if that was asked for.
     pub(crate) special: Option<Launches>,
-    /// Its nests, if its arrays do not fit the device together.
-    pub(crate) in_pieces: Option<Nests>,
-    /// How often it has run.
-    pub(crate) runs: u32,
+    /// The way in which those are built.
+    pub(crate) way: Way,
+    /// Its pieces, if its arrays do not fit the device together.
+    pub(crate) in_pieces: Option<InPieces>,
+    /// Names its kernels and their numbers: blocks with the same name run the same.
+    pub(crate) name: u128,
 }
 
 impl BlockPlan {
@@ -80,51 +84,66 @@ impl BlockPlan {
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
             Rename { base: rename.base, alias }
         });
-        let in_pieces = if Work::of(batch, block).fits(pool) { None } else { Nests::of(batch, block, pool) };
+        let in_pieces = if Work::of(batch, block).fits(pool) { None } else { InPieces::of(batch, block, pool) };
         let plain = match in_pieces {
-            None => launches(batch, block, &lowered, Variant::Parameterised, pool, methods),
+            None => launches((batch, block), &lowered, Variant::Parameterised, Way::USUAL, pool, methods),
             Some(_) => Launches { all: Vec::new(), scratch: Vec::new() },
         };
+        let words = plain.all.iter().flat_map(|launch| {
+            let hash = launch.entry.hash;
+            [hash as u64, (hash >> 64) as u64].into_iter().chain(launch.code.numbers.iter().map(|&it| it as u64))
+        });
+        let name = bh_bytecode::hash::hash_words(&words.collect::<Vec<u64>>());
         BlockPlan {
             uses: uses.into_vec(),
             renames: renames.collect(),
             temporaries,
             plain,
             special: None,
+            way: Way::USUAL,
             in_pieces,
-            runs: 0,
+            name,
         }
     }
 
-    /// Plans the kernels with sizes in their texts.
-    fn specialise(&mut self, batch: &BatchRef<'_>, block: u32, pool: &Pool, methods: &Methods) {
-        let lowered = lower::lower(batch, block);
-        self.special = Some(launches(batch, block, &lowered, Variant::Specialised, pool, methods));
+    /// The kernels with sizes in their texts for each way of building them, all of which are to be built.
+    pub(crate) fn ways(&self, at: (&BatchRef<'_>, u32), pool: &Pool, methods: &Methods) -> Vec<Vec<Arc<Entry>>> {
+        let lowered = lower::lower(at.0, at.1);
+        let entries = |way| {
+            let found = launches(at, &lowered, Variant::Specialised, way, pool, methods);
+            found.all.iter().map(|launch| launch.entry.clone()).collect()
+        };
+        WAYS.into_iter().map(entries).collect()
     }
 
-    /// Plans the kernels with sizes in their texts if it is time for them.
+    /// Plans the kernels with sizes in their texts if it is time for them: at the call with this number. Returns those that
+    /// are to be built beside the program.
     pub(crate) fn choose_variant(
         &mut self,
-        batch: &BatchRef<'_>,
-        block: u32,
+        at: (&BatchRef<'_>, u32),
+        (calls, way): (u32, Way),
         pool: &Pool,
         methods: &Methods,
         settings: &Settings,
         counters: &Counters,
-    ) {
+    ) -> Vec<Arc<Entry>> {
         let wanted = match settings.specialise {
             Specialise::Off => false,
-            Specialise::Auto => self.runs >= HOT,
+            Specialise::Auto => calls > HOT,
             Specialise::On => true,
         };
-        if !wanted || self.special.is_some() || self.in_pieces.is_some() {
-            return;
+        let nothing = self.in_pieces.is_some() || self.plain.all.is_empty();
+        if !wanted || nothing || (self.special.is_some() && self.way == way) {
+            return Vec::new();
         }
-        self.specialise(batch, block, pool, methods);
-        counters.specialised.add(1);
-        if settings.specialise == Specialise::Auto {
-            let all = self.special.iter().flat_map(|special| &special.all);
-            all.for_each(|launch| pool.programs.build_later(&launch.entry));
+        counters.specialised.add(u64::from(self.special.is_none()));
+        let lowered = lower::lower(at.0, at.1);
+        self.special = Some(launches(at, &lowered, Variant::Specialised, way, pool, methods));
+        self.way = way;
+        let all = self.special.iter().flat_map(|special| &special.all);
+        match settings.specialise {
+            Specialise::Auto => all.map(|launch| launch.entry.clone()).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -138,6 +157,11 @@ impl BlockPlan {
         now.all.iter().filter(|it| it.entry.ready().is_none()).map(|it| it.entry.clone()).collect()
     }
 
+    /// Do kernels with sizes in their texts run?
+    pub(crate) fn is_special(&self) -> bool {
+        self.special.as_ref().is_some_and(Launches::ready)
+    }
+
     /// The kernels to run: specialised ones if they are built.
     pub(crate) fn launches(&mut self) -> &mut Launches {
         match &mut self.special {
@@ -147,12 +171,12 @@ impl BlockPlan {
     }
 }
 
-/// All kernels of a block.
+/// All kernels of a block, built in this way.
 fn launches(
-    batch: &BatchRef<'_>,
-    block: u32,
+    (batch, block): (&BatchRef<'_>, u32),
     lowered: &Lowered,
     variant: Variant,
+    way: Way,
     pool: &Pool,
     methods: &Methods,
 ) -> Launches {
@@ -162,7 +186,10 @@ fn launches(
     match lowered {
         Lowered::Nothing => {}
         Lowered::Loops(stages, _) => {
-            stages.iter().for_each(|stage| codes.extend(code::stage(stage, target, variant, &mut scratch)));
+            for stage in stages {
+                let target = way.target(target, pool.gpu.facts.largest_group, stage.kernel.reduces());
+                codes.extend(code::stage(stage, &target, variant, &mut scratch));
+            }
         }
         Lowered::Special(Special::Accumulate(instr)) => {
             (codes, scratch) = code::accumulate(batch, *instr, target, variant);

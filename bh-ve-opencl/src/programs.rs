@@ -10,10 +10,10 @@ use opencl3::context::Context;
 use opencl3::device::Device;
 use opencl3::kernel::Kernel;
 use opencl3::program::Program;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -95,6 +95,7 @@ impl Gpu {
 /// A kernel's text, and the kernel once it is built.
 pub(crate) struct Entry {
     pub(crate) text: String,
+    pub(crate) hash: u128,
     built: OnceLock<std::result::Result<Built, String>>,
     busy: AtomicUsize,
 }
@@ -117,6 +118,11 @@ pub(crate) struct Prepared {
 }
 
 impl Entry {
+    /// Is it built, or known not to be buildable?
+    pub(crate) fn is_done(&self) -> bool {
+        self.built.get().is_some()
+    }
+
     /// The kernel, if it is built and usable.
     pub(crate) fn ready(&self) -> Option<&Built> {
         self.built.get()?.as_ref().ok()
@@ -147,9 +153,17 @@ struct Shared {
 /// The threads that build kernels beside the program.
 #[derive(Default)]
 struct Later {
+    waiting: VecDeque<Arc<Entry>>,
     threads: Vec<JoinHandle<()>>,
+    /// Threads that have not found that nothing waits any more.
+    running: usize,
     /// None is started any more.
     closed: bool,
+}
+
+/// What a choice is kept under; no kernel's text is like that.
+fn choice_key(name: u128) -> Vec<u8> {
+    format!("choice {name:032x}").into_bytes()
 }
 
 /// The most kernels that are known by their texts; beyond, all that nobody uses go.
@@ -198,7 +212,7 @@ impl Programs {
         if let Some(entry) = entries.iter().find(|entry| entry.text == text) {
             return entry.clone();
         }
-        let entry = Arc::new(Entry { text, built: OnceLock::new(), busy: AtomicUsize::new(0) });
+        let entry = Arc::new(Entry { text, hash, built: OnceLock::new(), busy: AtomicUsize::new(0) });
         entries.push(entry.clone());
         entry
     }
@@ -212,6 +226,19 @@ impl Programs {
             let _ = entry.built.set(Ok(built));
         }
         entry.ready().is_some()
+    }
+
+    /// The number that was kept on disk for a name.
+    pub(crate) fn choice(&self, name: u128) -> Option<usize> {
+        let kept = self.shared.store.as_ref()?.read(&choice_key(name))?;
+        std::str::from_utf8(&kept).ok()?.parse().ok()
+    }
+
+    /// Keeps a number for a name on disk.
+    pub(crate) fn keep_choice(&self, name: u128, number: usize) {
+        if let Some(store) = &self.shared.store {
+            store.write(&choice_key(name), number.to_string().as_bytes());
+        }
     }
 
     /// Builds what is not built yet, side by side. Fails with the first failure.
@@ -244,32 +271,60 @@ impl Programs {
         Ok(())
     }
 
-    /// Builds an entry on a thread of its own, unless that has begun.
+    /// Builds an entry beside the program, unless that has begun.
     pub(crate) fn build_later(&self, entry: &Arc<Entry>) {
-        let mut later = self.shared.later.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut later = self.shared.later();
         if later.closed || entry.built.get().is_some() || entry.busy.swap(1, Ordering::Relaxed) == 1 {
             return;
         }
+        later.waiting.push_back(entry.clone());
+        if later.running >= self.shared.builders {
+            return;
+        }
         later.threads.retain(|thread| !thread.is_finished());
-        let (shared, entry) = (self.shared.clone(), entry.clone());
+        let shared = self.shared.clone();
         let builder = std::thread::Builder::new().name("bh-opencl-build".into());
         // Without a thread the kernel stays as it is, which is only slower.
-        later.threads.extend(without_signals(|| builder.spawn(move || shared.build(&entry))));
+        if let Ok(thread) = without_signals(|| builder.spawn(move || shared.build_waiting())) {
+            later.running += 1;
+            later.threads.push(thread);
+        }
+    }
+
+    /// Waits until all that is built beside the program is there.
+    pub(crate) fn finish_building(&self) {
+        let threads = std::mem::take(&mut self.shared.later().threads);
+        // A thread that panicked leaves its kernel as it was.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 
     /// Waits for the threads that build, and lets no other begin: the driver's own data ends before that of this library
     /// when the process exits, and a compiler that still runs then would use it.
     pub(crate) fn close(&self) {
-        let mut later = self.shared.later.lock().unwrap_or_else(PoisonError::into_inner);
-        later.closed = true;
-        for thread in later.threads.drain(..) {
-            // A thread that panicked leaves its kernel as it was.
-            let _ = thread.join();
-        }
+        self.shared.later().closed = true;
+        self.finish_building();
     }
 }
 
 impl Shared {
+    fn later(&self) -> MutexGuard<'_, Later> {
+        self.later.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Builds what waits, until nothing does.
+    fn build_waiting(&self) {
+        loop {
+            let mut later = self.later();
+            let next = if later.closed { None } else { later.waiting.pop_front() };
+            let Some(entry) = next else {
+                later.running -= 1;
+                return;
+            };
+            drop(later);
+            self.build(&entry);
+        }
+    }
+
     fn build(&self, entry: &Entry) {
         entry.built.get_or_init(|| {
             let (begin, clock) = (Instant::now(), self.host.trace_clock());

@@ -9,7 +9,8 @@ use crate::methods::Methods;
 use crate::plan::BlockPlan;
 use crate::programs::{Entry, Gpu, Programs, failed};
 use crate::settings::Settings;
-use crate::stream::Nests;
+use crate::stream::InPieces;
+use crate::tune::Tuner;
 use crate::whereabouts::{Place, Whereabouts};
 use crate::work::Work;
 use bh_bytecode::opcode::Signature;
@@ -18,24 +19,30 @@ use bh_core::abi::status;
 use bh_core::component::enter_block;
 use bh_core::{Child, Error, Host, Report, Result, Ticket};
 use opencl3::event::{CL_COMPLETE, Event};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Bytes of plans that are kept.
 pub(crate) const PLANS: usize = 64 << 20;
 
+/// Names of blocks that are counted; beyond, counting begins anew.
+const NAMES: usize = 1 << 16;
+
 /// Opens the device that the settings ask for.
 pub(crate) fn open(host: &Host, settings: &Settings) -> Result<Open> {
     let (context, queue) = (host.handle("opencl.context"), host.handle("opencl.queue"));
     let gpu = if context.is_null() && queue.is_null() {
         let devices = device::list()?;
-        Gpu::open(device::choose(&devices, settings.device.as_deref())?, settings.times)?
+        let facts = device::choose(&devices, settings.device.as_deref())?;
+        let times = settings.times || settings.tunes(facts.class).is_some();
+        Gpu::open(facts, times)?
     } else {
         // SAFETY: the program has said that they are OpenCL's.
         unsafe { Gpu::borrow(context, queue, settings.times)? }
     };
     let target = target(&gpu.facts, settings);
+    let tunes = settings.tunes(gpu.facts.class).filter(|_| context.is_null());
     settings.fault_after.into_iter().for_each(|kernels| gpu.lose_after(kernels));
     let gpu = Arc::new(gpu);
     let programs = Programs::new(gpu.clone(), settings, host);
@@ -45,6 +52,8 @@ pub(crate) fn open(host: &Host, settings: &Settings) -> Result<Open> {
         methods: Methods::default(),
         launcher: None,
         plans: Cache::new(PLANS),
+        calls: HashMap::new(),
+        tuner: Tuner::new(tunes.is_some(), tunes.unwrap_or(0), host),
         pending: VecDeque::new(),
         last: 0,
     })
@@ -68,6 +77,9 @@ pub(crate) struct Open {
     pub(crate) methods: Methods,
     pub(crate) launcher: Option<Launcher>,
     pub(crate) plans: Cache<Vec<Option<BlockPlan>>>,
+    /// How often blocks of each name were called.
+    calls: HashMap<u128, u32>,
+    tuner: Tuner,
     /// Batches that may not be done, in order, with what marks the end of each in the queue.
     pending: VecDeque<(u64, Event)>,
     /// The number of the last ticket.
@@ -149,9 +161,32 @@ impl Open {
         !scatters || scatter(batch, index, &self.pool.target, crate::code::Variant::Parameterised).is_some()
     }
 
+    /// Why the device does not run a block; `falls`: there is a next engine.
+    pub(crate) fn refuses(&self, batch: &BatchRef<'_>, block: u32, work: &Work, falls: bool) -> Option<Place> {
+        if falls && self.pool.gpu.is_lost() {
+            return Some(Place::Lost);
+        }
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        if !instrs.iter().all(|&instr| self.runs(batch, instr)) {
+            return Some(Place::Unsupported);
+        }
+        // Parts of a block may fit. Of one operation that no other engine can take, the error says what is missing.
+        let several = instrs.iter().filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system()).count() > 1;
+        let parted = || InPieces::of(batch, block, &self.pool).is_some();
+        ((several || falls) && !work.fits(&self.pool) && !parted()).then_some(Place::TooLarge)
+    }
+
     /// Has any array of a block a copy on the device?
     pub(crate) fn has_any(&self, batch: &BatchRef<'_>, block: u32) -> bool {
         self.launcher.as_ref().is_some_and(|launcher| launcher.has_any(batch, block))
+    }
+
+    /// Blocks that the device does not run, but that came here because the program uses memory of theirs, too.
+    fn sent_on(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<(u32, Place)> {
+        let Some(launcher) = &self.launcher else { return Vec::new() };
+        let used = |block: &u32| launcher.arrays.held.is_used(batch, *block);
+        let refused = |block: u32| Some((block, self.refuses(batch, block, &Work::of(batch, block), true)?));
+        blocks.iter().copied().filter(used).filter_map(refused).collect()
     }
 
     /// Puts blocks into the queue, or runs them elsewhere if they have to, or do better.
@@ -163,7 +198,8 @@ impl Open {
         notes: Notes<'_>,
         report: &mut Report,
     ) -> Result<()> {
-        let Open { pool, methods, launcher, plans, .. } = self;
+        let sent = if child.is_some() { self.sent_on(batch, blocks) } else { Vec::new() };
+        let Open { pool, methods, launcher, plans, calls, tuner, .. } = self;
         let Notes { settings, counters, whereabouts } = notes;
         let Some(launcher) = launcher else {
             return Err(Error::new(status::INIT, "the OpenCL engine has no array registry"));
@@ -184,19 +220,37 @@ impl Open {
             }
         };
         let Some(plans) = plans else { return Ok(()) };
-        let mut missing: Vec<Arc<Entry>> = Vec::new();
-        let mut elsewhere: Vec<u32> = Vec::new();
+        if calls.len() > NAMES {
+            calls.clear();
+        }
+        let (mut missing, mut later): (Vec<Arc<Entry>>, Vec<Arc<Entry>>) = Default::default();
+        let mut elsewhere: Vec<(u32, Place)> = Vec::new();
+        launcher.arrays.settle_held()?;
         for &block in blocks {
+            if let Some((_, place)) = sent.iter().find(|(sent, _)| *sent == block) {
+                elsewhere.push((block, *place));
+                continue;
+            }
             let plan = &mut plans[block as usize];
             let plan = plan.get_or_insert_with(|| BlockPlan::new(batch, block, pool, methods));
-            plan.choose_variant(batch, block, pool, methods, settings, counters);
+            let calls = calls.entry(plan.name).or_default();
+            *calls = calls.saturating_add(1);
+            let (at, programs) = ((batch, block), &pool.programs);
+            let bytes = || Work::of(batch, block).bytes;
+            if !plan.plain.all.is_empty() && tuner.begins(plan.name, *calls, bytes, programs) {
+                let ways = plan.ways(at, pool, methods);
+                later.extend(ways.iter().flatten().cloned());
+                tuner.begin(plan.name, ways);
+            }
+            let way = tuner.way(plan.name, programs);
+            later.extend(plan.choose_variant(at, (*calls, way), pool, methods, settings, counters));
             let entries = plan.missing(settings);
             if let Some(child) = child.as_deref_mut()
                 && settings.while_building
                 && meanwhile(batch, block, &entries, child, launcher)
             {
                 entries.iter().for_each(|entry| pool.programs.build_later(entry));
-                elsewhere.push(block);
+                elsewhere.push((block, Place::NotBuilt));
             } else {
                 missing.extend(entries);
             }
@@ -204,18 +258,25 @@ impl Open {
         counters.lower.add(begin.elapsed().as_nanos() as u64);
         // What cannot be built fails in its turn.
         let built = pool.programs.build(&missing);
+        // Kernels that nobody waits for come after those that are waited for.
+        later.iter().for_each(|entry| pool.programs.build_later(entry));
         for &block in blocks {
             enter_block(block);
-            let Some(plan) = &mut plans[block as usize] else { continue };
             let mut turn =
                 Turn { batch, block, pool, launcher, child: child.as_deref_mut(), counters, whereabouts, report };
-            if elsewhere.contains(&block) {
-                counters.meanwhile.add(1);
-                turn.whereabouts.note(batch, block, Place::NotBuilt);
+            if let Some(&(_, place)) = elsewhere.iter().find(|(known, _)| *known == block) {
+                counters.count(place);
+                turn.whereabouts.note(batch, block, place);
                 turn.on_child()?;
                 continue;
             }
-            let Some(failures) = turn.run(plan, &built).map_err(|error| turn.failed(error))? else { continue };
+            let Some(plan) = &mut plans[block as usize] else { continue };
+            turn.launcher.watched = (plan.is_special() && tuner.measures(plan.name, plan.way)).then(Vec::new);
+            let outcome = turn.run(plan, &built).map_err(|error| turn.failed(error));
+            if let Some(watched) = turn.launcher.watched.take() {
+                tuner.ran(plan.name, watched);
+            }
+            let Some(failures) = outcome? else { continue };
             for (instr, error) in failures {
                 if !turn.report.is_wanted() {
                     return Err(error.at_instr(batch, instr).in_block(block));
@@ -224,6 +285,7 @@ impl Open {
             }
             launcher.arrays.registry.block_done(batch, block);
         }
+        launcher.arrays.settle_held()?;
         match settings.profile {
             true => launcher.timing.collect_all(),
             false => launcher.timing.collect(),
@@ -288,25 +350,28 @@ impl Turn<'_, '_> {
                 Ok(Some(failures))
             }
             Err(error) if error.status == status::MEMORY && !self.launcher.has_begun() => {
-                let nests = plan.in_pieces.take().or_else(|| Nests::of(self.batch, self.block, self.pool));
-                match nests {
-                    Some(nests) => self.in_pieces(plan.in_pieces.insert(nests)).map(Some),
-                    None if self.child.is_some() => {
+                let nests = plan.in_pieces.take().or_else(|| InPieces::of(self.batch, self.block, self.pool));
+                let parted = nests.map(|nests| self.in_pieces(plan.in_pieces.insert(nests)));
+                let fits = !matches!(&parted, Some(Err(error)) if error.status == status::MEMORY);
+                match parted {
+                    // What has begun is not begun anew.
+                    Some(outcome) if fits || self.launcher.has_begun() || self.child.is_none() => outcome.map(Some),
+                    _ if self.child.is_some() => {
                         self.counters.too_large.add(1);
                         self.whereabouts.note(self.batch, self.block, Place::TooLarge);
                         self.on_child().map(|()| None)
                     }
-                    None => Err(error),
+                    _ => Err(error),
                 }
             }
             Err(error) => Err(error),
         }
     }
 
-    fn in_pieces(&mut self, nests: &Nests) -> Result<Vec<Failure>> {
+    fn in_pieces(&mut self, nests: &InPieces) -> Result<Vec<Failure>> {
+        let (pieces, kernels, failures) = self.launcher.in_pieces(self.batch, nests)?;
         self.counters.in_pieces.add(1);
         self.whereabouts.note(self.batch, self.block, Place::Pieces);
-        let (pieces, kernels, failures) = self.launcher.in_pieces(self.batch, nests)?;
         self.counters.pieces.add(pieces);
         self.counters.kernels.add(kernels);
         Ok(failures)

@@ -1,6 +1,7 @@
 //! The engine's config keys.
 
 use crate::code::{PLACEMENTS, Placement, Placements};
+use crate::device::Class;
 use bh_core::config::parse_size;
 use bh_core::{Error, Host, Result};
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(crate) const KEYS: &[&str] = &[
     "builders",
     "while_building",
     "placements",
+    "tune",
     "fault_after",
 ];
 
@@ -32,6 +34,17 @@ pub(crate) enum Specialise {
     /// In the background, when a batch has come several times.
     Auto,
     /// Before a kernel first runs.
+    On,
+}
+
+/// Whose ways of building hot kernels are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tune {
+    /// Nobody's.
+    Off,
+    /// Those of blocks with much data, on graphics processors.
+    Auto,
+    /// All blocks', on any device.
     On,
 }
 
@@ -66,6 +79,7 @@ pub(crate) struct Settings {
     /// May the next engine run blocks whose kernels are not built yet?
     pub(crate) while_building: bool,
     pub(crate) placements: Placements,
+    pub(crate) tune: Tune,
     /// For tests: after so many kernels the device is as lost.
     pub(crate) fault_after: Option<u64>,
 }
@@ -108,6 +122,12 @@ impl Settings {
             None | Some("off") => false,
             Some(other) => return Err(Error::of_key("while_building", "off or auto", other)),
         };
+        let tune = match text("tune").as_deref() {
+            None | Some("auto") => Tune::Auto,
+            Some("off") => Tune::Off,
+            Some("on") => Tune::On,
+            Some(other) => return Err(Error::of_key("tune", "off, auto or on", other)),
+        };
         let fault_after: u64 = host.config_or("fault_after", 0)?;
         let profile: bool = host.config_or("profile", false)?;
         let builders: usize = host.config_or("builders", 0)?;
@@ -127,23 +147,41 @@ impl Settings {
             times: profile || host.trace_clock() != 0,
             while_building,
             placements: placements(text("placements").as_deref())?,
+            tune,
             fault_after: (fault_after > 0).then_some(fault_after),
             builders: if builders == 0 { cores.min(16) } else { builders },
         })
     }
 }
 
+impl Settings {
+    /// Is the way in which hot kernels are built on a device of this class to be measured? From so many bytes of a block on.
+    pub(crate) fn tunes(&self, class: Class) -> Option<u64> {
+        match self.tune {
+            _ if self.specialise != Specialise::Auto => None,
+            Tune::Off => None,
+            Tune::Auto => (class == Class::Gpu).then_some(TUNED_BYTES),
+            Tune::On => Some(0),
+        }
+    }
+}
+
+/// Bytes of blocks whose ways are worth measuring.
+const TUNED_BYTES: u64 = 16 << 20;
+
 /// The placements of a text: all of them, none, or a list.
 fn placements(text: Option<&str>) -> Result<Placements> {
     let names: Vec<&str> = match text.map(str::trim) {
-        None | Some("auto" | "all") => return Ok(Placements::ALL),
+        None | Some("auto") => return Ok(Placements::USUAL),
+        Some("all") => return Ok(Placements::ALL),
         Some("none") => Vec::new(),
         Some(list) => list.split(',').map(str::trim).collect(),
     };
     let find = |name: &str| PLACEMENTS.iter().find(|(_, known)| *known == name).map(|(placement, _)| *placement);
     let found: Option<Vec<Placement>> = names.iter().map(|name| find(name)).collect();
     let known = PLACEMENTS.map(|(_, name)| name).join(", ");
-    let wrong = || Error::of_key("placements", &format!("auto, none, or some of {known}"), text.unwrap_or_default());
+    let wrong =
+        || Error::of_key("placements", &format!("auto, all, none, or some of {known}"), text.unwrap_or_default());
     found.map(Placements::of).ok_or_else(wrong)
 }
 

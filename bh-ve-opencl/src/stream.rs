@@ -1,15 +1,38 @@
 //! Blocks whose arrays do not fit the device together: their loop nests run piece by piece, on arrays in host memory.
 
-use crate::code::{self, Place, Variant};
+use crate::code::{self, Code, Place, Variant};
 use crate::launch::{Failure, Launcher, failed, note_bytes};
 use crate::memory::{Memory, Pool};
 use crate::pieces::{self, Part, Piece, Room, Window};
 use crate::start::Launch;
+use crate::steps::Steps;
 use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::component::Loan;
 use bh_core::{Error, Result};
 use bh_fuser::lower::{BaseUse, BufferRef, Lowered, Stage, Uses, lower};
+
+/// A block that runs in pieces.
+pub(crate) enum InPieces {
+    Nests(Nests),
+    Steps(Steps),
+}
+
+impl InPieces {
+    /// The pieces of a block; none if it cannot be parted so that the device has room.
+    pub(crate) fn of(batch: &BatchRef<'_>, block: u32, pool: &Pool) -> Option<InPieces> {
+        let steps = || Steps::of(batch, block, pool.limit.min(pool.gpu.facts.largest_bytes));
+        Nests::of(batch, block, pool).map(InPieces::Nests).or_else(|| steps().map(InPieces::Steps))
+    }
+
+    /// How many pieces there are, if that is known before they run.
+    pub(crate) fn count(&self, batch: &BatchRef<'_>) -> Option<usize> {
+        match self {
+            InPieces::Nests(nests) => Some(nests.count(batch)),
+            InPieces::Steps(_) => None,
+        }
+    }
+}
 
 /// The nests of a block that runs in pieces.
 pub(crate) struct Nests {
@@ -22,7 +45,7 @@ pub(crate) struct Nests {
 
 impl Nests {
     /// The nests of a block; none if it has none, or they cannot be parted so that the device has room.
-    pub(crate) fn of(batch: &BatchRef<'_>, block: u32, pool: &Pool) -> Option<Nests> {
+    fn of(batch: &BatchRef<'_>, block: u32, pool: &Pool) -> Option<Nests> {
         if !batch.renames(&batch.blocks[block as usize]).is_empty() {
             return None;
         }
@@ -38,8 +61,15 @@ impl Nests {
     }
 }
 
+impl Nests {
+    fn count(&self, batch: &BatchRef<'_>) -> usize {
+        let parts = |stage| pieces::parts(stage, batch, &self.room).map_or(0, |parts| parts.len());
+        self.stages.iter().map(parts).sum()
+    }
+}
+
 /// A base in host memory, which nobody else uses for as long as it is lent.
-struct Home {
+pub(crate) struct Home {
     /// Index in the batch.
     base: u32,
     loan: Loan,
@@ -68,7 +98,7 @@ fn elements<'a>(homes: &'a mut [Home], window: &Window) -> Result<&'a mut [u8]> 
 }
 
 /// The memory and the kernels of a piece.
-struct Ready {
+pub(crate) struct Ready {
     launches: Vec<Launch>,
     windows: Vec<(Window, Memory)>,
     partials: Vec<Memory>,
@@ -77,6 +107,10 @@ struct Ready {
 }
 
 impl Ready {
+    pub(crate) fn kernels(&self) -> u64 {
+        self.launches.len() as u64
+    }
+
     fn memory<'a>(&'a self, temporaries: &'a [Memory], place: Place) -> Option<&'a Memory> {
         match place {
             Place::Of(BufferRef::Base(window)) => self.windows.get(window as usize).map(|(_, memory)| memory),
@@ -94,7 +128,15 @@ impl Ready {
 impl Launcher {
     /// Runs a block piece by piece. Its outputs are in host memory afterwards. Returns how many pieces and kernels there were, and
     /// the instructions that failed while the others went on.
-    pub(crate) fn in_pieces(&mut self, batch: &BatchRef<'_>, nests: &Nests) -> Result<(u64, u64, Vec<Failure>)> {
+    pub(crate) fn in_pieces(&mut self, batch: &BatchRef<'_>, block: &InPieces) -> Result<(u64, u64, Vec<Failure>)> {
+        self.begun = false;
+        match block {
+            InPieces::Nests(nests) => self.nests(batch, nests),
+            InPieces::Steps(steps) => self.in_steps(batch, steps),
+        }
+    }
+
+    fn nests(&mut self, batch: &BatchRef<'_>, nests: &Nests) -> Result<(u64, u64, Vec<Failure>)> {
         self.arrays.tick();
         let mut homes = self.homes(batch, &nests.uses)?;
         let temporaries = self.take_all(&nests.temporaries)?;
@@ -123,7 +165,7 @@ impl Launcher {
     }
 
     /// Brings the bases of a block to host memory. What is only overwritten comes last, as its content is given up.
-    fn homes(&mut self, batch: &BatchRef<'_>, uses: &[BaseUse]) -> Result<Vec<Home>> {
+    pub(crate) fn homes(&mut self, batch: &BatchRef<'_>, uses: &[BaseUse]) -> Result<Vec<Home>> {
         let mut homes = Vec::new();
         for overwritten in [false, true] {
             for used in uses.iter().filter(|used| used.discards() == overwritten) {
@@ -142,24 +184,34 @@ impl Launcher {
         for stage in std::iter::once(&piece.stage).chain(&piece.combine) {
             codes.extend(code::stage(stage, &pool.target, Variant::Parameterised, &mut scratch));
         }
+        self.bring(codes, piece.windows, &piece.partials, &scratch)
+    }
+
+    /// Takes the memory of kernels that work on windows and builds them. Changes nothing.
+    pub(crate) fn bring(
+        &mut self,
+        codes: Vec<Code>,
+        windows: Vec<Window>,
+        partials: &[usize],
+        scratch: &[usize],
+    ) -> Result<Ready> {
+        let programs = self.arrays.pool.programs.clone();
         let notes = codes.iter().map(note_bytes).max().unwrap_or(0);
-        let mut launches: Vec<Launch> = codes.into_iter().map(|code| Launch::new(code, &pool.programs)).collect();
-        let entries: Vec<_> = launches.iter().map(|launch| launch.entry.clone()).collect();
-        pool.programs.build(&entries)?;
+        let windows = windows.into_iter().map(|window| Ok((window, self.arrays.take(window.bytes())?)));
+        let windows = windows.collect::<Result<Vec<(Window, Memory)>>>()?;
+        let (partials, scratch) = (self.take_all(partials)?, self.take_all(scratch)?);
+        let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
+        let mut launches: Vec<Launch> = codes.into_iter().map(|code| Launch::new(code, &programs)).collect();
         for launch in &mut launches {
             launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
         }
-        let mut windows = Vec::new();
-        for window in piece.windows {
-            windows.push((window, self.arrays.take(window.bytes())?));
-        }
-        let (partials, scratch) = (self.take_all(&piece.partials)?, self.take_all(&scratch)?);
-        let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
+        let entries: Vec<_> = launches.iter().map(|launch| launch.entry.clone()).collect();
+        programs.build(&entries)?;
         Ok(Ready { launches, windows, partials, scratch, note })
     }
 
     /// Runs a piece: arrays in, kernels, arrays out.
-    fn piece(
+    pub(crate) fn piece(
         &mut self,
         batch: &BatchRef<'_>,
         ready: &Ready,
@@ -167,6 +219,7 @@ impl Launcher {
         homes: &mut [Home],
         failures: &mut Vec<Failure>,
     ) -> Result<()> {
+        self.begun = true;
         for (window, memory) in ready.windows.iter().filter(|(window, _)| window.needed) {
             self.arrays.upload(memory, elements(homes, window)?)?;
         }

@@ -17,7 +17,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Place::Device => "the device",
             Place::Pieces => "the device, in pieces",

@@ -1,6 +1,7 @@
 //! What a block takes: bytes of arrays and operations.
 
 use crate::memory::{Pool, capacity};
+use crate::settings::Settings;
 use bh_bytecode::BatchRef;
 
 /// What running a block takes.
@@ -36,6 +37,11 @@ impl Work {
         let renamed = batch.renames(block).iter().map(|rename| size(rename.base));
         let sizes = bases.iter().map(|&base| size(base));
         Work { bytes: sizes.clone().chain(renamed).sum(), largest: sizes.max().unwrap_or(0), operations }
+    }
+
+    /// Is it better done where the data is, if that is host memory?
+    pub(crate) fn is_small(&self, settings: &Settings) -> bool {
+        self.bytes < settings.small_bytes && self.operations < settings.small_operations
     }
 
     /// Can all arrays be on the device together?

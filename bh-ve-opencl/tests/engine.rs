@@ -86,9 +86,9 @@ fn arrays_larger_than_device_memory_together_come_and_go() {
 #[test]
 fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
     let _alone = alone();
-    let keys = "memory = '100KiB'\nsmall_bytes = '1KiB'\nspecialise = 'off'\ncache_dir = ''";
+    let keys = "memory = '50KiB'\nsmall_bytes = '1KiB'\nspecialise = 'off'\ncache_dir = ''";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
-    check(&mut stack, &running_sums(8192));
+    check(&mut stack, &indexed(Opcode::Gather, 8192));
     assert_eq!((count(&stack, "kernels"), count(&stack, "blocks too large")), (0, 1));
     check(&mut stack, &sums(2, 20));
     assert_eq!((count(&stack, "kernels"), count(&stack, "blocks too small")), (0, 1));
@@ -96,15 +96,62 @@ fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
     assert_eq!(count(&stack, "kernels"), 1);
 }
 
-/// Running sums of integers, which cannot be parted.
-fn running_sums(len: i64) -> Program {
+/// A gather, whose source cannot be parted, or a scatter.
+fn indexed(opcode: Opcode, len: i64) -> Program {
     let mut build = Build::default();
-    let (source, result) = (build.base(DType::I64, len, true), build.base(DType::I64, len, false));
-    let [source, result] = [source, result].map(|base| build.view(base, 0, &[len], &[1]));
+    let bases = [true, true, false].map(|filled| build.base(DType::I64, len, filled));
+    let [whole, values, index] = bases.map(|base| build.view(base, 0, &[len], &[1]));
+    match opcode {
+        Opcode::Gather => build.push(opcode, &[values, whole, index]),
+        Opcode::CondScatter => {
+            let mask = build.base(DType::Bool, len, true);
+            let mask = build.view(mask, 0, &[len], &[1]);
+            build.push(opcode, &[whole, values, index, mask]);
+        }
+        _ => build.push(opcode, &[whole, values, index]),
+    }
+    let mut program = build.program.unwrap();
+    program.batch.bases[2].flags = base_flags::LIVE_OUT;
+    let mut rng = Rng::new(5);
+    program.memory.insert(3, data::fill(&mut rng, DType::I64, len, data::Values::Indices(len)));
+    program
+}
+
+/// Running sums of a matrix along an axis.
+fn running_sums(dtype: DType, shape: [i64; 2], axis: u16) -> Program {
+    let mut build = Build::default();
+    let len = shape[0] * shape[1];
+    let (source, result) = (build.base(dtype, len, true), build.base(dtype, len, false));
+    let [source, result] = [source, result].map(|base| build.view(base, 0, &shape, &[shape[1], 1]));
     let mut instr = Instr::new(Opcode::AddAccumulate, &[result, source]);
-    instr.param = 1;
+    instr.param = 1 << axis;
     build.program().batch.push_instr(instr);
     build.program.unwrap()
+}
+
+#[test]
+fn running_sums_and_scatters_come_in_pieces() {
+    let _alone = alone();
+    // Arrays of 256 KiB, each of which is larger than the memory.
+    let keys = "memory = '100KiB'\nspecialise = 'off'\ncache_dir = ''";
+    let Some(mut stack) = load("'opencl'", keys) else { return };
+    for (shape, axis) in [([1, 32768], 1), ([256, 128], 0), ([256, 128], 1)] {
+        for dtype in [DType::I64, DType::F64] {
+            check(&mut stack, &running_sums(dtype, shape, axis));
+        }
+    }
+    for opcode in [Opcode::Scatter, Opcode::ScatterAdd, Opcode::CondScatter] {
+        check(&mut stack, &indexed(opcode, 32768));
+    }
+    assert_eq!((count(&stack, "blocks in pieces"), count(&stack, "blocks too large")), (9, 0));
+    assert!(count(&stack, "pieces") >= 9 * 4 && count(&stack, "device peak_bytes") <= 100 << 10);
+    // An index out of range is an error of the instruction, as without pieces.
+    let mut wrong = indexed(Opcode::Scatter, 32768);
+    let mut indices = wrong.memory.get(3).unwrap().to_vec();
+    indices[8 * 30000..][..8].copy_from_slice(&40000i64.to_ne_bytes());
+    wrong.memory.insert(3, indices);
+    let error = run::run(&mut stack, &wrong).unwrap_err().to_string();
+    assert!(error.contains("index 40000 is out of range for 32768 elements"), "{error}");
 }
 
 #[test]
@@ -117,8 +164,8 @@ fn arrays_larger_than_device_memory_come_in_pieces() {
     assert_eq!((count(&stack, "blocks in pieces"), count(&stack, "blocks too large")), (1, 0));
     assert!(count(&stack, "pieces") >= 8 && count(&stack, "device peak_bytes") <= 100 << 10);
     // What cannot be parted is an error that says so.
-    let error = run::run(&mut stack, &running_sums(32768)).unwrap_err().to_string();
-    assert!(error.contains("add_accumulate") && error.contains("out of device memory"), "{error}");
+    let error = run::run(&mut stack, &indexed(Opcode::Gather, 32768)).unwrap_err().to_string();
+    assert!(error.contains("gather") && error.contains("out of device memory"), "{error}");
 }
 
 /// Sums over an axis of a product of a matrix and itself turned, at 3 times the memory and more. Hundreds of pieces, so only with
@@ -170,7 +217,7 @@ fn random_programs_in_pieces_equal_the_oracle() {
 #[test]
 fn the_next_engine_runs_what_is_not_built_yet() {
     let _alone = alone();
-    let keys = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''";
+    let keys = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'auto'";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
     let program = sums(2, 1000);
     check(&mut stack, &program);
@@ -354,6 +401,25 @@ fn arrays_read_across_their_order_are_turned_in_tiles() {
 }
 
 #[test]
+fn elements_that_come_as_vectors_are_the_same() {
+    let _alone = alone();
+    let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''\nplacements = 'all'") else { return };
+    // Enough elements for all items, and some that are left over; a shifted array, which is not aligned, and one element.
+    let len = 200_003;
+    for dtype in [DType::F64, DType::F32, DType::I16, DType::Bool] {
+        let mut build = Build::default();
+        let (source, shifted) = (build.base(dtype, len, true), build.base(dtype, len + 1, true));
+        let (single, out) = (build.base(dtype, 1, true), build.base(dtype, len, false));
+        let [source, out] = [source, out].map(|base| build.view(base, 0, &[len], &[1]));
+        let (shifted, single) = (build.view(shifted, 1, &[len], &[1]), build.view(single, 0, &[len], &[0]));
+        build.push(Opcode::Add, &[out, source, shifted]);
+        build.push(Opcode::Multiply, &[out, out, single]);
+        check(&mut stack, &build.program.unwrap());
+    }
+    assert_eq!(count(&stack, "kernels"), 4);
+}
+
+#[test]
 fn large_transfers_go_through_pinned_memory_piece_by_piece() {
     let _alone = alone();
     // Arrays of 66 KB in pieces of 4 KiB, the last of which is not full.
@@ -400,6 +466,90 @@ fn kernels_with_their_sizes_in_the_text_give_the_same() {
         check(&mut stack, &program(seed, &options));
     }
     assert!(count(&stack, "blocks specialised") > 5);
+}
+
+#[test]
+fn kernels_are_built_for_their_sizes_at_the_third_call_in_any_batch() {
+    let _alone = alone();
+    let Some(mut stack) = load("'opencl'", "specialise = 'auto'\ncache_dir = ''") else { return };
+    // The same kernel in batches of their own, and in one with another kernel.
+    let mut other = sums(2, 3000);
+    let base =
+        other.batch.push_base(Base { flags: base_flags::LIVE_OUT | base_flags::BORN, ..Base::new(99, DType::F64, 7) });
+    let view = Operand::view(other.batch.push_view(base, &View::contiguous(&[7]).unwrap()));
+    let zero = Operand::constant(other.batch.push_constant(Constant::from_value(0.0)));
+    other.batch.push_instr(Instr::new(Opcode::Copy, &[view, zero]));
+    check(&mut stack, &sums(2, 3000));
+    check(&mut stack, &other);
+    assert_eq!(count(&stack, "blocks specialised"), 0);
+    check(&mut stack, &sums(2, 3000));
+    assert_eq!(count(&stack, "blocks specialised"), 1);
+    let built = count(&stack, "kernels built");
+    stack.message("finish building").unwrap();
+    check(&mut stack, &sums(2, 3000));
+    assert!(count(&stack, "kernels built") <= built + 1);
+    // Another size is another kernel.
+    check(&mut stack, &sums(2, 3001));
+    assert_eq!(count(&stack, "blocks specialised"), 1);
+}
+
+#[test]
+fn ways_of_building_hot_kernels_are_measured_and_kept() {
+    let _alone = alone();
+    let directory = std::env::temp_dir().join(format!("bh-opencl-tune-{}", std::process::id()));
+    let keys = format!("specialise = 'auto'\ntune = 'on'\ncache_dir = '{}'", directory.display());
+    let Some(mut stack) = load("'opencl'", &keys) else { return };
+    let programs = [sums(3, 5000), running_sums(DType::F64, [50, 40], 1)];
+    let first: Vec<_> = programs.iter().map(|program| run::run(&mut stack, program).unwrap()).collect();
+    let mut calls = 0;
+    while count(&stack, "blocks tuned") < 2 && calls < 400 {
+        for (program, first) in programs.iter().zip(&first) {
+            // The same bits in every way.
+            assert_eq!(&run::run(&mut stack, program).unwrap(), first);
+        }
+        calls += 1;
+        if calls == 20 {
+            stack.message("finish building").unwrap();
+        }
+    }
+    assert_eq!((count(&stack, "blocks tuned"), count(&stack, "choices loaded")), (2, 0), "after {calls} calls");
+    drop(stack);
+    let mut again = load("'opencl'", &keys).unwrap();
+    for _ in 0..4 {
+        check(&mut again, &programs[0]);
+    }
+    assert_eq!((count(&again, "blocks tuned"), count(&again, "choices loaded")), (0, 1));
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn it_says_where_each_kernel_would_run_and_how() {
+    let _alone = alone();
+    let keys =
+        "memory = '50KiB'\nsmall_bytes = '1KiB'\nspecialise = 'auto'\ncache_dir = ''\nplacements = 'private,local'";
+    let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
+    let said = |stack: &mut Stack, program: &Program| {
+        let mut batch = program.batch.clone();
+        let all: Vec<u32> = (0..batch.instrs.len() as u32).collect();
+        batch.push_block(&all, &[]);
+        let file = std::env::temp_dir().join(format!("bh-opencl-explain-{}", std::process::id()));
+        let notes = bh_fuser::Notes::ask(&batch.as_ref(), &file, |text| stack.message(text)).unwrap();
+        assert!(!file.exists());
+        notes.of(0).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let elementwise = said(&mut stack, &sums(2, 1000)).join("\n");
+    assert!(
+        elementwise.starts_with("on ") && elementwise.contains("unroll: no, not among the placements"),
+        "{elementwise}"
+    );
+    assert!(elementwise.contains("indices of 32 bits") && elementwise.contains("after 2 calls"), "{elementwise}");
+    let small = said(&mut stack, &sums(2, 5)).join("\n");
+    assert!(small.contains("while its arrays are in host memory on the next engine"), "{small}");
+    let large = said(&mut stack, &sums(2, 8192)).join("\n");
+    assert!(large.contains("pieces"), "{large}");
+    let refused = said(&mut stack, &indexed(Opcode::Gather, 8192)).join("\n");
+    assert!(refused.contains("the next engine: does not fit the device"), "{refused}");
+    assert_eq!(count(&stack, "kernels"), 0);
 }
 
 #[test]

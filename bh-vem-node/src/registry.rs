@@ -424,7 +424,8 @@ impl RegistryService for ArrayRegistry {
                     Some(unsafe { write(operations.context, loan.data, base, &view_spec(view), memory, &mut record) })
                 });
                 self.with(|arrays| arrays.release(loan.token));
-                if let Some(code) = code {
+                // An engine may refuse to write to memory that others rely on.
+                if let Some(code) = code.filter(|&code| code != status::UNSUPPORTED) {
                     self.region_writes.add(1);
                     self.region_write_bytes.add(view.len() as u64 * base.dtype().size() as u64);
                     return checked(code, &record);

@@ -26,6 +26,9 @@ static void find(const char *name, void *function) {
     memcpy(function, &found, sizeof found);
 }
 
+/* Modes, as in bh_component.h. */
+enum { ADOPT_SHARED = 0, ADOPT_IMMUTABLE = 2, EXPORT_READ_ONLY = 1, EXPORT_SHARED = 2 };
+
 enum { LENGTH = 1000, BYTES = LENGTH * (int)sizeof(double) };
 
 static int released;
@@ -118,6 +121,69 @@ int main(void) {
     OK(bh_sync(context));
     OK(bh_context_destroy(context));
     TRUE(released == 1);
+
+    /* A buffer that both sides use: what each writes the other one finds, in the order of the queue. */
+    OK(bh_context_create_opencl(&context, "opencl-only", own, queue));
+    for (i = 0; i < LENGTH; i++) values[i] = (double)i;
+    if (write_buffer(queue, memory, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    FAILS(bh_opencl_adopt_as(&refused, context, BH_TYPE_F64, 1, shape, memory, 7, NULL, NULL), BH_STATUS_ARGUMENT, "mode 7");
+    OK(bh_opencl_adopt_as(&array, context, BH_TYPE_F64, 1, shape, memory, ADOPT_SHARED, release, &one));
+    OK(bh_add(array, array, array));
+    if (read_buffer(queue, memory, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    for (i = 0; i < LENGTH; i++) TRUE(values[i] == 2.0 * (double)i);
+    OK(bh_read(values, array));
+    for (i = 0; i < LENGTH; i++) values[i] += 7.0;
+    if (write_buffer(queue, memory, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    OK(bh_empty(&sum, context, BH_TYPE_F64, 1, shape));
+    OK(bh_add(sum, array, array));
+    OK(bh_read(values, sum));
+    for (i = 0; i < LENGTH; i++) TRUE(values[i] == 4.0 * (double)i + 14.0);
+    OK(bh_write(array, values));
+    OK(bh_opencl_lend_as(&lent, array, EXPORT_SHARED));
+    TRUE(lent == memory);
+    if (read_buffer(queue, memory, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    for (i = 0; i < LENGTH; i++) TRUE(values[i] == 4.0 * (double)i + 14.0);
+    OK(bh_opencl_return(context, lent));
+    OK(bh_free(array));
+    OK(bh_sync(context));
+    TRUE(released == 2);
+
+    /* One that nobody writes to. */
+    for (i = 0; i < LENGTH; i++) values[i] = (double)i;
+    if (write_buffer(queue, memory, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    OK(bh_opencl_adopt_as(&array, context, BH_TYPE_F64, 1, shape, memory, ADOPT_IMMUTABLE, release, &one));
+    OK(bh_opencl_lend_as(&lent, array, EXPORT_READ_ONLY));
+    TRUE(lent == memory);
+    OK(bh_opencl_return(context, lent));
+    OK(bh_add(array, array, array));
+    OK(bh_sync(context));
+    TRUE(released == 3);
+    if (read_buffer(queue, memory, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    for (i = 0; i < LENGTH; i++) TRUE(values[i] == (double)i);
+
+    /* What is lent for reading stays as it is without a copy. */
+    OK(bh_opencl_lend_as(&lent, array, EXPORT_READ_ONLY));
+    OK(bh_add(array, array, array));
+    OK(bh_read(values, array));
+    for (i = 0; i < LENGTH; i++) TRUE(values[i] == 4.0 * (double)i);
+    if (read_buffer(queue, lent, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    for (i = 0; i < LENGTH; i++) TRUE(values[i] == 2.0 * (double)i);
+    OK(bh_opencl_return(context, lent));
+    FAILS(bh_opencl_return(context, lent), BH_STATUS_ARGUMENT, "not lent");
+
+    /* An array's own memory, which the program writes to while it has it. */
+    OK(bh_opencl_lend_as(&lent, array, EXPORT_SHARED));
+    for (i = 0; i < LENGTH; i++) values[i] = 5.0;
+    if (write_buffer(queue, lent, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    OK(bh_add(array, array, array));
+    if (read_buffer(queue, lent, 1, 0, BYTES, values, 0, NULL, NULL) != 0) return 2;
+    for (i = 0; i < LENGTH; i++) TRUE(values[i] == 10.0);
+    OK(bh_opencl_return(context, lent));
+    OK(bh_free(array));
+    OK(bh_free(sum));
+    OK(bh_sync(context));
+    OK(bh_context_destroy(context));
+    for (i = 0; i < LENGTH; i++) values[i] = 5.0 * (double)i;
 
     /* A queue of bh's own, and memory that the program finds in its own. */
     OK(bh_context_create_opencl(&context, "opencl-only", own, NULL));

@@ -1,5 +1,6 @@
 //! From lowered kernels to OpenCL C.
 
+mod choices;
 mod fold;
 mod numbers;
 mod part;
@@ -10,13 +11,15 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod turned;
+mod vector;
 mod view;
 
+pub(crate) use choices::choices;
 pub(crate) use fold::Fold;
 pub(crate) use numbers::Variant;
 pub(crate) use product::{is_product, product};
 pub(crate) use scan::accumulate;
-pub(crate) use scatter::scatter;
+pub(crate) use scatter::{Range, scatter, scatter_range};
 pub(crate) use stage::{stage, together};
 
 use bh_bytecode::c::{Dialect, complete};
@@ -34,15 +37,25 @@ pub(crate) enum Placement {
     Padding,
     /// Some elements by each item, so that several reads are on their way.
     Unroll,
+    /// Loads and stores of some neighbours at once.
+    Vector,
 }
 
 /// All placements with their names in the configuration.
-pub(crate) const PLACEMENTS: [(Placement, &str); 4] = [
+pub(crate) const PLACEMENTS: [(Placement, &str); 5] = [
     (Placement::Private, "private"),
     (Placement::Local, "local"),
     (Placement::Padding, "padding"),
     (Placement::Unroll, "unroll"),
+    (Placement::Vector, "vector"),
 ];
+
+impl Placement {
+    /// The name in the configuration.
+    pub(crate) fn name(self) -> &'static str {
+        PLACEMENTS.iter().find(|(placement, _)| *placement == self).map_or("", |(_, name)| name)
+    }
+}
 
 /// A set of placements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +64,22 @@ pub(crate) struct Placements(u32);
 impl Placements {
     pub(crate) const ALL: Placements = Placements(u32::MAX);
 
+    /// Those that are in use where nobody says otherwise: neighbouring items read whole lines of memory without vectors.
+    pub(crate) const USUAL: Placements = Placements(u32::MAX & !(1 << Placement::Vector as u32));
+
+    /// The others and this one.
+    pub(crate) fn with(self, placement: Placement) -> Placements {
+        Placements(self.0 | 1 << placement as u32)
+    }
+
     /// The set of these.
     pub(crate) fn of(chosen: impl IntoIterator<Item = Placement>) -> Placements {
         Placements(chosen.into_iter().fold(0, |set, placement| set | 1 << placement as u32))
+    }
+
+    /// The others than this one.
+    pub(crate) fn without(self, placement: Placement) -> Placements {
+        Placements(self.0 & !(1 << placement as u32))
     }
 
     pub(crate) fn has(self, placement: Placement) -> bool {
@@ -222,7 +248,7 @@ fn note(condition: &str, notes: &str, failure: usize, index: &str) -> String {
 /// The kernels of a block as text: without the functions that they call, for golden tests and reports.
 pub fn text_of(batch: &BatchRef<'_>, block: u32, specialised: bool) -> String {
     let target =
-        Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8, halves: 2, placements: Placements::ALL };
+        Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8, halves: 2, placements: Placements::USUAL };
     let variant = if specialised { Variant::Specialised } else { Variant::Parameterised };
     let mut codes: Vec<Code> = Vec::new();
     match lower(batch, block) {

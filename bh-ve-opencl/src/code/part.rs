@@ -46,6 +46,15 @@ impl<'a> Part<'a> {
         format!("{buffer}[{}]", self.address(slot))
     }
 
+    /// The elements of a slot from index `at` on, as a value of the vector type `name`.
+    pub(super) fn neighbours(&mut self, slot: u16, name: &str) -> String {
+        let known = self.stage.kernel.slots[slot as usize];
+        let buffer = self.writer.buffer(self.place(slot, 0), known.dtype, known.mode.writes());
+        let start = self.writer.numbers.text(self.stage.parameters.starts[slot as usize]);
+        let constant = if known.mode.writes() { "" } else { "const " };
+        format!("*(__global {constant}{name} *)({buffer} + {start} + at)")
+    }
+
     fn address(&mut self, slot: u16) -> String {
         let parameters = &self.stage.parameters;
         let strides = parameters.stride(slot as usize);
@@ -108,7 +117,8 @@ impl<'a> Part<'a> {
                 }
                 Step::Gather { source, input, output, .. } => self.gather(source, instr, input, output, &args[0]),
                 Step::Store { slot, .. } => {
-                    let element = self.element(slot, 0);
+                    let staged = self.staged.iter().find(|(staged, _)| *staged == slot);
+                    let element = staged.map(|(_, element)| element.clone()).unwrap_or_else(|| self.element(slot, 0));
                     self.body += &format!("{element} = {};\n", args[0]);
                     continue;
                 }

@@ -22,13 +22,31 @@ const COUNTS: Place = Place::Scratch(4);
 /// Copies of operands that lie in the base that is written.
 const COPIES: u16 = 5;
 
+/// Which part of all elements the output of a scatter is: from this number on, of so many. Indices count all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub(crate) first: i64,
+    pub(crate) whole: i64,
+}
+
 /// The kernels of a scatter instruction (index in the batch), and the bytes of the memory between them. `None` if the
 /// device cannot do it.
-pub(crate) fn scatter<'a>(
+pub(crate) fn scatter(
+    batch: &BatchRef<'_>,
+    instr: u32,
+    target: &Target,
+    variant: Variant,
+) -> Option<(Vec<Code>, Vec<usize>)> {
+    scatter_range(batch, instr, target, variant, None)
+}
+
+/// As [`scatter`], where the output may be a part of what the indices count.
+pub(crate) fn scatter_range<'a>(
     batch: &BatchRef<'a>,
     instr: u32,
     target: &Target,
     variant: Variant,
+    range: Option<Range>,
 ) -> Option<(Vec<Code>, Vec<usize>)> {
     let record = &batch.instrs[instr as usize];
     let mut operands = record.operands().iter().map(|&operand| Access::new(batch, operand));
@@ -66,7 +84,7 @@ pub(crate) fn scatter<'a>(
     };
     let ((value, value_bytes), (index, index_bytes)) = (apart(value), apart(index));
     let (mask, mask_bytes) = mask.map(apart).map_or((None, 0), |(mask, bytes)| (Some(mask), bytes));
-    let scatter = Scatter { output, value, index, mask, shape, elements, count, instr, target, variant, wide };
+    let scatter = Scatter { output, value, index, mask, shape, elements, range, count, instr, target, variant, wide };
     let (codes, mut scratch) = if record.opcode == Opcode::ScatterAdd { scatter.sums() } else { scatter.last() };
     scratch.resize(COPIES as usize, 0);
     scratch.extend([value_bytes, index_bytes, mask_bytes].into_iter().filter(|bytes| *bytes > 0));
@@ -82,6 +100,7 @@ struct Scatter<'a> {
     /// The extents of value, index and mask.
     shape: &'a [i64],
     elements: i64,
+    range: Option<Range>,
     count: i64,
     instr: u32,
     target: &'a Target,
@@ -105,7 +124,8 @@ impl Scatter<'_> {
         let count = writer.numbers.text(self.count);
         let (split, names) = indices(writer, self.shape, "t", "i");
         let source = self.index.element(writer, &names, false);
-        let elements = writer.numbers.text(self.elements);
+        let whole = self.range.map_or(self.elements, |range| range.whole);
+        let elements = writer.numbers.text(whole);
         let mut text = format!("for ({index} t = get_global_id(0); t < {count}; t += get_global_size(0)) {{\n{split}");
         let wanted = self.mask.as_ref().map(|mask| mask.element(writer, &names, false));
         text += &format!("const int wanted = {};\n", wanted.map_or("1".into(), |mask| format!("{mask} != 0")));
@@ -113,9 +133,17 @@ impl Scatter<'_> {
         if self.index.dtype == DType::I64 {
             text += &format!("if (place < 0) place += {elements};\n");
         }
-        text += &format!("const int inside = (ulong)place < (ulong){elements}, valid = wanted && inside;\n");
+        text += &format!("const int inside = (ulong)place < (ulong){elements}");
+        match self.range {
+            None => text += ", valid = wanted && inside;\n",
+            Some(range) => {
+                let (first, own) = (writer.numbers.text(range.first), writer.numbers.text(self.elements));
+                text += &format!(";\nplace -= {first};\n");
+                text += &format!("const int valid = wanted && inside && (ulong)place < (ulong){own};\n");
+            }
+        }
         if notes {
-            let failure = writer.failure(self.instr, self.index.dtype == DType::I64, self.elements);
+            let failure = writer.failure(self.instr, self.index.dtype == DType::I64, whole);
             let notes = writer.buffer(Place::Failures, DType::I32, true);
             text += &super::note("wanted && !inside", &notes, failure, "given");
         }
@@ -158,10 +186,13 @@ impl Scatter<'_> {
     fn sums(&self) -> (Vec<Code>, Vec<usize>) {
         let mut keys = self.writer();
         let (key, number) = (keys.buffer(KEYS[0], DType::U32, true), keys.buffer(NUMBERS[0], DType::U32, true));
+        // What is of another part comes last; without parts, there is nothing but failures.
+        let none = if self.range.is_some() { keys.numbers.text(self.elements) } else { "0".into() };
         let body =
-            self.each(&mut keys, true, &format!("{key}[t] = valid ? (uint)place : 0;\n{number}[t] = (uint)t;\n"));
+            self.each(&mut keys, true, &format!("{key}[t] = valid ? (uint)place : {none};\n{number}[t] = (uint)t;\n"));
         let mut codes = vec![self.finish(keys, self.count, &body)];
-        let bits = 64 - (self.elements - 1).max(0).leading_zeros();
+        let largest = if self.range.is_some() { self.elements } else { self.elements - 1 };
+        let bits = 64 - largest.max(0).leading_zeros();
         let steps = bits.div_ceil(DIGIT);
         for step in 0..steps {
             codes.extend(self.sort(step));
@@ -245,9 +276,13 @@ impl Scatter<'_> {
         let (value_split, value) = self.value(&mut writer, "n", "v");
         let sum = expression(Opcode::Add, 0, dtype, dtype, &["sum", &value]);
         let name = type_name(dtype);
+        let skip = match self.range {
+            Some(_) => format!("place == (uint){} || ", writer.numbers.text(self.elements)),
+            None => String::new(),
+        };
         let body = format!(
             "for ({index} t = get_global_id(0); t < {count}; t += get_global_size(0)) {{\nconst uint place = {key}[t];\n\
-             if (t > 0 && {key}[t - 1] == place) continue;\n{split}{name} sum = {element};\n\
+             if ({skip}t > 0 && {key}[t - 1] == place) continue;\n{split}{name} sum = {element};\n\
              for ({index} q = t; q < {count} && {key}[q] == place; q++) {{\nconst {index} n = {number}[q];\n\
              {value_split}sum = {sum};\n}}\n{element} = sum;\n}}\n"
         );

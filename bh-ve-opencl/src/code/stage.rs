@@ -2,6 +2,7 @@
 
 use super::part::{PARTIALS, Part, is_wide};
 use super::turned::turned;
+use super::vector::vector;
 use super::{Code, Fold, Place, Placement, Target, Variant, Writer};
 use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
@@ -13,21 +14,12 @@ use std::fmt::Write;
 /// nothing to do.
 pub(crate) fn stage(stage: &Stage, target: &Target, variant: Variant, scratch: &mut Vec<usize>) -> Vec<Code> {
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
-    let extents_of = |role: Dim| {
-        let pairs = kernel.dims.iter().zip(&parameters.extents);
-        pairs.filter(|(dim, _)| **dim == role).map(|(_, extent)| *extent).collect::<Vec<i64>>()
-    };
-    let (kept, reduced) = (extents_of(Dim::Kept), extents_of(Dim::Reduced));
-    let (outputs, each) = (kept.iter().product::<i64>(), reduced.iter().product::<i64>());
     if !kernel.reduces() {
         // Without reductions all dimensions are kept, whatever they are called.
         return if parameters.iterations() == 0 { Vec::new() } else { vec![map(stage, target, variant)] };
     }
-    if outputs == 0 {
-        return Vec::new();
-    }
-    let inner = kernel.dims.last() == Some(&Dim::Reduced);
-    let fold = Fold::choose(target, outputs, each, inner);
+    let Some((outputs, _, fold)) = reduction(stage, target) else { return Vec::new() };
+    let kept: Vec<i64> = extents_of(stage, Dim::Kept).collect();
     let first = scratch.len();
     if fold.splits > 1 {
         for (_, slot, _) in reductions(kernel) {
@@ -41,6 +33,21 @@ pub(crate) fn stage(stage: &Stage, target: &Target, variant: Variant, scratch: &
         codes.push(reduce(&finish, target, variant, fold, first as u16));
     }
     codes
+}
+
+/// The extents of the dimensions with this role.
+fn extents_of(stage: &Stage, role: Dim) -> impl Iterator<Item = i64> {
+    let pairs = stage.kernel.dims.iter().zip(&stage.parameters.extents);
+    pairs.filter(move |(dim, _)| **dim == role).map(|(_, extent)| *extent)
+}
+
+/// How many results the reductions of a stage have, of how many elements each, and how items share them; none if there is
+/// nothing to do.
+pub(super) fn reduction(stage: &Stage, target: &Target) -> Option<(i64, i64, Fold)> {
+    let outputs: i64 = extents_of(stage, Dim::Kept).product();
+    let each: i64 = extents_of(stage, Dim::Reduced).product();
+    let inner = stage.kernel.dims.last() == Some(&Dim::Reduced);
+    (outputs > 0).then(|| (outputs, each, Fold::choose(target, outputs, each, inner)))
 }
 
 /// The reductions of a kernel: opcode, slot of the results, what is folded.
@@ -91,10 +98,13 @@ fn finish(stage: &Stage, kept: &[i64], splits: i64) -> Stage {
 
 /// Element by element.
 fn map(stage: &Stage, target: &Target, variant: Variant) -> Code {
-    if variant == Variant::Specialised && shares_rows(stage, target) {
+    if variant == Variant::Specialised && shares_rows(stage, target).is_ok() {
         return rows(stage, target, variant);
     }
     if let Some(code) = turned(stage, target, variant) {
+        return code;
+    }
+    if let Some(code) = vector(stage, target, variant) {
         return code;
     }
     let mut part = Part::new(stage, variant, target, 0);
@@ -152,13 +162,19 @@ const ROWS: i64 = 4;
 /// Steps of a kernel whose rows are done together at most.
 const MOST_STEPS: usize = 120;
 
-/// Do rows of the outermost dimension read what their neighbours read, and are there enough of them?
-fn shares_rows(stage: &Stage, target: &Target) -> bool {
+/// How many rows of the outermost dimension one item does, as they read what their neighbours read and there are enough of
+/// them; the error says why it does one.
+pub(super) fn shares_rows(stage: &Stage, target: &Target) -> Result<i64, &'static str> {
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
-    let [height, width @ ..] = parameters.extents.as_slice() else { return false };
-    let private = target.placements.has(Placement::Private);
-    if !private || width.is_empty() || *height < 2 * ROWS || kernel.steps.len() > MOST_STEPS {
-        return false;
+    if !target.placements.has(Placement::Private) {
+        return Err("not among the placements");
+    }
+    let [height, width @ ..] = parameters.extents.as_slice() else { return Err("there is no dimension") };
+    if width.is_empty() || *height < 2 * ROWS {
+        return Err("there are too few rows");
+    }
+    if kernel.steps.len() > MOST_STEPS {
+        return Err("too many operations for some rows at once");
     }
     let reads: Vec<usize> = (0..kernel.slots.len()).filter(|&at| kernel.slots[at].mode == SlotMode::Read).collect();
     let shared = |a: usize, b: usize| {
@@ -170,8 +186,13 @@ fn shares_rows(stage: &Stage, target: &Target) -> bool {
             && apart % step == 0
             && (1..ROWS).contains(&(apart / step).abs())
     };
-    parameters.iterations() / ROWS >= target.items()
-        && reads.iter().enumerate().any(|(at, &a)| reads[at + 1..].iter().any(|&b| shared(a, b)))
+    if !reads.iter().enumerate().any(|(at, &a)| reads[at + 1..].iter().any(|&b| shared(a, b))) {
+        return Err("no row reads what its neighbours read");
+    }
+    if parameters.iterations() / ROWS < target.items() {
+        return Err("too few elements for the items of the device");
+    }
+    Ok(ROWS)
 }
 
 /// Several stages without reductions that do not depend on each other as one kernel: each has a range of the items. None if
@@ -211,18 +232,29 @@ const TURNS: i64 = 4;
 /// Longer bodies are not unrolled.
 const LONG: usize = 40;
 
-/// What comes before the loop over elements. Functions are long, and registers few: neither has room for some of each.
+/// What comes before the loop over elements.
 fn unroll(kernel: &Kernel, target: &Target) -> &'static str {
+    if unrolls(kernel, target).is_ok() { "#pragma unroll 4\n" } else { "" }
+}
+
+/// How many elements an item does one after the other; the error says why one. Functions are long, and registers few:
+/// neither has room for some of each.
+pub(super) fn unrolls(kernel: &Kernel, target: &Target) -> Result<i64, &'static str> {
+    if !target.placements.has(Placement::Unroll) {
+        return Err("not among the placements");
+    }
     let function = |step: &Step| match *step {
         Step::Compute { opcode, input, .. } => tolerance(opcode, input) != Tolerance::Exact && opcode != Opcode::Sqrt,
         _ => false,
     };
-    let long = kernel.steps.len() > LONG || kernel.steps.iter().any(function);
-    if long || !target.placements.has(Placement::Unroll) { "" } else { "#pragma unroll 4\n" }
+    if kernel.steps.iter().any(function) {
+        return Err("it has functions, which need registers");
+    }
+    if kernel.steps.len() > LONG { Err("too many operations") } else { Ok(EACH) }
 }
 
 /// More groups than this take turns.
-const MOST_GROUPS: u64 = 1 << 22;
+pub(super) const MOST_GROUPS: u64 = 1 << 22;
 
 /// With reductions; `scratch` is the number of the first piece of memory between two kernels.
 fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch: u16) -> Code {
@@ -238,7 +270,7 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     let (reduced, reduced_names) = of_role(Dim::Reduced, &part.names);
     let (outputs, each) = (kept.iter().product::<i64>(), reduced.iter().product::<i64>());
     // Rows that read each other's elements are folded by one item.
-    let rows = variant == Variant::Specialised && kept.is_empty() && shares_rows(stage, target);
+    let rows = variant == Variant::Specialised && kept.is_empty() && shares_rows(stage, target).is_ok();
     let (reduced, reduced_names, each) = match rows {
         false => (reduced, reduced_names, each),
         true => {

@@ -13,30 +13,43 @@ const SHORT: i64 = 16;
 /// Bytes of local memory for tiles.
 const LOCAL: usize = 20 << 10;
 
+/// Elements of a side.
+fn side(target: &Target) -> usize {
+    SIDE.min(target.group)
+}
+
 /// What goes through local memory: the dimension that neighbours of the memory are along, and the slots.
 struct Turned {
     along: usize,
     slots: Vec<usize>,
 }
 
-/// Finds the slots that are read across their order; none if tiles would not pay.
-fn find(stage: &Stage, side: usize) -> Option<Turned> {
-    let (kernel, parameters) = (&stage.kernel, &stage.parameters);
-    let last = parameters.extents.len().checked_sub(1)?;
+/// How many arrays come in tiles, or why none does.
+pub(super) fn turns(stage: &Stage, target: &Target) -> Result<usize, &'static str> {
+    find(stage, target).map(|turned| turned.slots.len())
+}
+
+/// Finds the slots that are read across their order; the error says why tiles would not pay.
+fn find(stage: &Stage, target: &Target) -> Result<Turned, &'static str> {
+    if !target.placements.has(Placement::Local) {
+        return Err("not among the placements");
+    }
+    let (kernel, parameters, side) = (&stage.kernel, &stage.parameters, side(target));
+    let last = parameters.extents.len().saturating_sub(1);
     let long = |dim: usize| parameters.extents[dim] >= SHORT;
     if last == 0 || !long(last) {
-        return None;
+        return Err("there are no two long dimensions");
     }
     let step = |slot: usize, dim: usize| parameters.stride(slot)[dim].unsigned_abs();
     let across = |slot: usize| {
         let unit = (0..last).find(|&dim| step(slot, dim) == 1 && long(dim));
         unit.filter(|_| kernel.slots[slot].mode == SlotMode::Read && step(slot, last) > 1)
     };
-    let along = (0..kernel.slots.len()).find_map(across)?;
+    let along = (0..kernel.slots.len()).find_map(across).ok_or("nothing is read across its order")?;
     let mut writes = (0..kernel.slots.len()).filter(|&slot| kernel.slots[slot].mode.writes());
     // Writes along another order would wait for memory whatever reads do.
     if writes.any(|slot| step(slot, last) > 1) {
-        return None;
+        return Err("something is written across its order");
     }
     let mut bytes = 0;
     let mut fits = |slot: &usize| {
@@ -44,16 +57,13 @@ fn find(stage: &Stage, side: usize) -> Option<Turned> {
         bytes <= LOCAL
     };
     let slots = (0..kernel.slots.len()).filter(|&slot| across(slot) == Some(along));
-    Some(Turned { along, slots: slots.take_while(|slot| fits(slot)).collect() })
+    Ok(Turned { along, slots: slots.take_while(|slot| fits(slot)).collect() })
 }
 
 /// The kernel in tiles, if that pays.
 pub(super) fn turned(stage: &Stage, target: &Target, variant: Variant) -> Option<Code> {
-    if !target.placements.has(Placement::Local) {
-        return None;
-    }
-    let side = SIDE.min(target.group);
-    let Turned { along, slots } = find(stage, side)?;
+    let side = side(target);
+    let Turned { along, slots } = find(stage, target).ok()?;
     let mut part = Part::new(stage, variant, target, 0);
     let index = part.writer.index();
     let last = stage.parameters.extents.len() - 1;
@@ -66,7 +76,8 @@ pub(super) fn turned(stage: &Stage, target: &Target, variant: Variant) -> Option
     }
     let tiles: i64 = extents.iter().product();
     let count = part.writer.numbers.text(tiles);
-    let (pad, rows) = (side + 1, target.group / side);
+    let pad = side + usize::from(target.placements.has(Placement::Padding));
+    let rows = target.group / side;
     for slot in &slots {
         part.body += &format!("__local {} t{slot}[{}];\n", type_name(stage.kernel.slots[*slot].dtype), side * pad);
     }
