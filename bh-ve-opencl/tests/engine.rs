@@ -206,7 +206,7 @@ fn random_programs_in_pieces_equal_the_oracle() {
     let keys = "memory = '2KiB'\nsmall_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'off'";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
     let options = Options { max_instrs: 8, max_rank: 3, ..Options::default() };
-    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(300, |text| text.parse().unwrap());
+    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(60, |text| text.parse().unwrap());
     for seed in 0..programs {
         check(&mut stack, &program(seed, &options));
     }
