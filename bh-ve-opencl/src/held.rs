@@ -38,12 +38,12 @@ impl Held {
     /// A lending ends.
     pub(crate) fn give_back(&self, base: u64) {
         let mut all = self.lock();
-        if let Some(both) = all.get_mut(&base) {
-            both.lent = both.lent.saturating_sub(1);
-            if both.lent == 0 && !both.adopted {
-                all.remove(&base);
-            }
-        }
+        let Some(both) = all.get_mut(&base) else { return };
+        both.lent = both.lent.saturating_sub(1);
+        let ended = if both.lent == 0 && !both.adopted { all.remove(&base) } else { None };
+        // Who gets memory back hears it under no lock.
+        drop(all);
+        drop(ended);
     }
 
     /// The memory that a base must keep.
@@ -58,7 +58,8 @@ impl Held {
 
     /// The base has ended.
     pub(crate) fn forget(&self, base: u64) {
-        self.lock().remove(&base);
+        let ended = self.lock().remove(&base);
+        drop(ended);
     }
 
     /// Does a block use any of it?
