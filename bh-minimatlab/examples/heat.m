@@ -1,20 +1,22 @@
-% Heat in a plate: each point becomes the mean of itself and its neighbours, until little changes.
-n = 60;
-grid = zeros(n + 2, n + 2);
-grid(:, 1) = -273.15;
-grid(:, end) = -273.15;
+% Heat in a square plate with fixed borders, by Jacobi iteration: the program of the Bohrium papers.
+% Columns are rows of the C++ version, whose arrays are stored row by row.
+if ! exist("n", "var"), n = 60; steps = 200; end
+epsilon = 1e-3;
+grid = zeros(n, n);
+grid(1, :) = -273.15;
 grid(end, :) = -273.15;
-grid(1, :) = 40;
-delta = 1e9;
-steps = 0;
-while delta > 1
-  work = 0.2 * (grid(2:end-1, 2:end-1) + grid(1:end-2, 2:end-1) + grid(3:end, 2:end-1) ...
-                + grid(2:end-1, 1:end-2) + grid(2:end-1, 3:end));
-  delta = sum(sum(abs(grid(2:end-1, 2:end-1) - work)));
-  grid(2:end-1, 2:end-1) = work;
-  steps++;
-  if steps >= 200
+grid(:, end) = -273.15;
+grid(:, 1) = 40;
+tic
+delta = epsilon + 1;
+for step = 1:steps
+  if delta <= epsilon
     break
   end
+  next = 0.2 * (grid(2:end-1, 2:end-1) + grid(2:end-1, 1:end-2) + grid(3:end, 2:end-1) ...
+                + grid(1:end-2, 2:end-1) + grid(2:end-1, 3:end));
+  delta = sum(sum(abs(next - grid(2:end-1, 2:end-1))));
+  grid(2:end-1, 2:end-1) = next;
 end
-printf("%d steps, mean %.6f\n", steps, mean(mean(grid)));
+seconds = toc;
+printf("change %.6f, mean %.6f\n", delta, mean(mean(grid)));

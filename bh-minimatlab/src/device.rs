@@ -1,6 +1,6 @@
 //! Matrices on the recorder: making, reading, and recording operations.
 
-use crate::source::{Fault, Outcome};
+use crate::source::{Fault, Outcome, Place, Source};
 use crate::value::{Matrix, Value};
 use bh_bytecode::{Constant, DType, Opcode, View};
 use bh_recorder::{Array, ArrayId, Input, Location, Recorder};
@@ -16,6 +16,8 @@ pub struct Device {
     recorder: Arc<Recorder>,
     file: RefCell<String>,
     line: Cell<u32>,
+    /// The statement that runs.
+    statement: RefCell<Option<Place>>,
     /// Truth values that must be false when somebody looks at values, and what is wrong otherwise.
     checks: RefCell<Vec<(Array, Fault)>>,
     /// Key of random numbers, and the first one that was not used.
@@ -36,7 +38,8 @@ impl Device {
     /// On a recorder that is started.
     pub fn new(recorder: Arc<Recorder>) -> Device {
         let (file, line) = (RefCell::new(String::new()), Cell::new(0));
-        Device { recorder, file, line, checks: RefCell::default(), random: Cell::new((42, 0)) }
+        let statement = RefCell::default();
+        Device { recorder, file, line, statement, checks: RefCell::default(), random: Cell::new((42, 0)) }
     }
 
     /// The recorder.
@@ -44,12 +47,14 @@ impl Device {
         &self.recorder
     }
 
-    /// The place that the following operations are recorded for.
-    pub fn set_place(&self, file: &str, line: u32) {
-        if *self.file.borrow() != file {
-            file.clone_into(&mut self.file.borrow_mut());
+    /// The statement that the following operations are recorded for.
+    pub fn set_place(&self, source: &Rc<Source>, offset: usize) {
+        let place = Place { source: source.clone(), offset };
+        self.line.set(source.text[..offset].bytes().filter(|byte| *byte == b'\n').count() as u32 + 1);
+        if *self.file.borrow() != source.name {
+            source.name.clone_into(&mut self.file.borrow_mut());
         }
-        self.line.set(line);
+        *self.statement.borrow_mut() = Some(place);
     }
 
     fn with_place<T>(&self, call: impl FnOnce(Location<'_>) -> bh_core::Result<T>) -> Outcome<T> {
@@ -284,7 +289,8 @@ impl Device {
     }
 
     /// Any of these truth values is an error, which is found when values are looked at next.
-    pub fn refuse_any(&self, wrong: &Matrix, fault: Fault) -> Outcome<()> {
+    pub fn refuse_any(&self, wrong: &Matrix, mut fault: Fault) -> Outcome<()> {
+        fault.place = self.statement.borrow().clone();
         let any = self.reduce(Opcode::LogicalOrReduce, &self.truth(wrong)?, true, true)?;
         self.checks.borrow_mut().push((any.array.duplicate()?, fault));
         if self.checks.borrow().len() >= MOST_CHECKS {
@@ -301,6 +307,12 @@ impl Device {
             }
         }
         Ok(())
+    }
+
+    /// Waits until all that was recorded is done.
+    pub fn wait(&self) -> Outcome<()> {
+        self.look_at_checks()?;
+        Ok(self.recorder.sync()?)
     }
 
     /// Forgets the conditions, after an error.

@@ -144,7 +144,7 @@ pub fn general(value: f64, precision: usize) -> String {
         return number(value, &Form::Exponent);
     }
     if value == 0.0 {
-        return "0".to_owned();
+        return if value.is_sign_negative() { "-0" } else { "0" }.to_owned();
     }
     let precision = precision.max(1);
     let rounded = format!("{value:.*e}", precision - 1);

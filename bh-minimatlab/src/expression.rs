@@ -111,7 +111,7 @@ impl Parser {
         let mut value = self.primary()?;
         loop {
             let at = self.offset();
-            if self.is("(") && !matches!(value.kind, Kind::Number(_) | Kind::Text(_)) {
+            if self.is("(") {
                 self.next();
                 let arguments = self.arguments(")")?;
                 let place = value.at;

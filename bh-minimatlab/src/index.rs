@@ -1,7 +1,7 @@
 //! Reading and assigning parts of matrices.
 
 use crate::device::{Device, Item};
-use crate::operators::{matrix, scalar};
+use crate::operators::{matrix, refuse_nan, scalar};
 use crate::source::{Fault, Outcome};
 use crate::value::{Matrix, Value};
 use bh_bytecode::Opcode;
@@ -202,13 +202,21 @@ pub fn assign(device: &Device, target: &mut Value, subscripts: &[Subscript], val
     if matches!(value, Value::Function(_)) || matches!(target, Value::Function(_)) {
         return Err(Fault::new("a function handle has no elements to assign"));
     }
-    // A truth value that is given numbers becomes one of numbers.
-    let keeps_truth = target.is_logical() && value.is_logical();
+    // Truth values stay truth values.
+    let kept;
+    let value = if target.is_logical() && !value.is_logical() {
+        refuse_nan(device, value)?;
+        kept = match value {
+            Value::Number(number) => Value::Truth(*number != 0.0),
+            other => Value::Matrix(device.truth(&matrix(device, other)?)?),
+        };
+        &kept
+    } else {
+        value
+    };
     let mut into = match &*target {
-        Value::Matrix(matrix) if matrix.logical && !keeps_truth => device.double(matrix)?,
         Value::Matrix(matrix) => matrix.clone(),
-        other if keeps_truth => matrix(device, other)?,
-        other => device.double(&matrix(device, other)?)?,
+        other => matrix(device, other)?,
     };
     into.range = false;
     // A mask needs no look at its elements.
@@ -361,7 +369,7 @@ pub fn delete(device: &Device, target: &mut Value, subscripts: &[Subscript]) -> 
             }
             let span = |list: Vec<i64>| Places { rows: 1, cols: list.len(), kind: Kind::List(list), all: false };
             let all = |extent| Places { kind: Kind::Span(0, 1, extent), rows: 1, cols: extent, all: true };
-            let (rows, cols) = if full(&rows, source.rows) {
+            let (rows, cols) = if full(&rows, source.rows) && !(cols.all && !rows.all) {
                 (all(source.rows), span(kept(&cols, source.cols)))
             } else if full(&cols, source.cols) {
                 (span(kept(&rows, source.rows)), all(source.cols))

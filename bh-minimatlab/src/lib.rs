@@ -3,6 +3,7 @@
 
 mod arrange;
 mod ast;
+mod compute;
 mod device;
 mod display;
 mod evaluate;
@@ -12,11 +13,14 @@ mod lexer;
 mod library;
 mod operators;
 mod parser;
+mod picture;
 mod print;
+mod raster;
+mod show;
 mod source;
 mod value;
 
-pub use evaluate::Interpreter;
+pub use evaluate::{Interpreter, Variable};
 pub use source::{Fault, Place};
 
 use bh_core::abi::status;

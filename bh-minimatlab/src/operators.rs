@@ -31,7 +31,8 @@ pub fn scalar(device: &Device, value: &Value) -> Outcome<Option<f64>> {
     })
 }
 
-fn native(value: &Value) -> Option<f64> {
+/// The number of a value that is native.
+pub fn native(value: &Value) -> Option<f64> {
     match value {
         Value::Number(value) => Some(*value),
         Value::Truth(value) => Some(f64::from(u8::from(*value))),
@@ -73,10 +74,14 @@ fn fits(a: &Value, b: &Value) -> bool {
     one(r1, r2) && one(c1, c2)
 }
 
+/// Checks that elementwise operands have sizes that stretch to one.
+pub fn conform(operator: &str, a: &Value, b: &Value) -> Outcome<()> {
+    if fits(a, b) { Ok(()) } else { Err(nonconformant(operator, a, b)) }
+}
+
 /// An operator between two values.
 pub fn binary(device: &Device, operator: &str, a: &Value, b: &Value) -> Outcome<Value> {
     let (a, b) = (numeric(device, a, operator)?, numeric(device, b, operator)?);
-    let scalars = a.len() == 1 || b.len() == 1;
     match operator {
         "*" if !(a.len() == 1 || b.len() == 1) => return product(device, &a, &b),
         "/" if b.len() != 1 => return divide_right(device, &a, &b),
@@ -84,9 +89,7 @@ pub fn binary(device: &Device, operator: &str, a: &Value, b: &Value) -> Outcome<
         "^" if !(a.len() == 1 && b.len() == 1) => return matrix_power(device, &a, &b),
         _ => {}
     }
-    if !scalars && !fits(&a, &b) {
-        return Err(nonconformant(operator, &a, &b));
-    }
+    conform(operator, &a, &b)?;
     if let (Some(x), Some(y)) = (native(&a), native(&b)) {
         return binary_native(operator, x, y);
     }
@@ -114,7 +117,8 @@ pub fn binary(device: &Device, operator: &str, a: &Value, b: &Value) -> Outcome<
     Ok(Value::Matrix(device.apply(opcode, &[item(&a), item(&b)])?))
 }
 
-fn refuse_nan(device: &Device, value: &Value) -> Outcome<()> {
+/// NaN is neither true nor false.
+pub fn refuse_nan(device: &Device, value: &Value) -> Outcome<()> {
     match value {
         Value::Matrix(matrix) if !matrix.logical => {
             let nan = device.apply(Opcode::Isnan, &[Item::Matrix(matrix)])?;
@@ -339,6 +343,8 @@ const FUNCTIONS: &[(&str, Opcode, Native)] = &[
     ("asinh", Opcode::Arcsinh, f64::asinh),
     ("acosh", Opcode::Arccosh, f64::acosh),
     ("atanh", Opcode::Arctanh, f64::atanh),
+    ("erf", Opcode::Erf, libm::erf),
+    ("erfc", Opcode::Erfc, libm::erfc),
     ("abs", Opcode::Absolute, f64::abs),
     ("floor", Opcode::Floor, f64::floor),
     ("ceil", Opcode::Ceil, f64::ceil),

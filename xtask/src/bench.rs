@@ -2,18 +2,21 @@
 //! programs against their twins; ranks of a cluster against one.
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute, target};
-use crate::{cluster, demo, install, packages};
+use crate::{cil, cluster, demo, install, packages};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, `bench cluster`, `bench python`, or
-/// benchmark programs.
+/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, `bench cluster`, `bench python`,
+/// `bench fronts`, or benchmark programs.
 pub fn run(arguments: &[String]) -> Outcome {
     if arguments.first().is_some_and(|name| name == "planning") {
         return planning(&arguments[1..]);
     }
     if arguments.first().is_some_and(|name| name == "python") {
         return python(&arguments[1..]);
+    }
+    if arguments.first().is_some_and(|name| name == "fronts") {
+        return fronts(&arguments[1..]);
     }
     packages::ensure(&[("cc", "gcc"), ("g++", "g++"), ("pkg-config", "pkg-config")])?;
     let prefix = target().join("prefix");
@@ -50,6 +53,15 @@ fn python(arguments: &[String]) -> Outcome {
     let mut command = Command::new(packages::python_with_numpy()?);
     command.arg(root().join("benches/python.py")).args(arguments);
     execute(command.env("PYTHONPATH", package))
+}
+
+/// The papers' programs in .NET and MiniMatlab against their C++ versions.
+fn fronts(arguments: &[String]) -> Outcome {
+    cil::ensure_packages()?;
+    execute(cargo().args(["build", "--release", "--lib", "--bins", "--examples"]).args(packages::workspace()))?;
+    let mut command = Command::new("python3");
+    command.arg(root().join("benches/fronts.py")).arg(target().join("release")).arg(target().join("cil/release"));
+    execute(command.args(arguments))
 }
 
 /// What planning costs, stage by stage; nothing is installed.

@@ -13,11 +13,19 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/lib/mono/4.5/System.Numerics.dll", "libmono-system-numerics4.0-cil"),
 ];
 
-/// Checks that what is generated is current, builds the library, its tests and its examples, and runs them against what was
-/// built under a cargo profile and installed in `prefix`.
+/// Installs what the library needs.
+pub fn ensure_packages() -> Outcome {
+    packages::ensure(NEEDED)
+}
+
+/// Checks that what is generated is current, builds the library with its tests, and runs them against what was built under a
+/// cargo profile; then compares the papers' programs, in .NET and in MiniMatlab, with their C++ versions.
 pub fn test(profile: &str, prefix: &Path) -> Outcome {
-    packages::ensure(NEEDED)?;
+    ensure_packages()?;
+    let (libraries, out) = (target().join(profile), target().join("cil").join(profile));
     let mut tests = Command::new(root().join("bh-bridge-cil/tests/run"));
-    tests.arg(target().join(profile)).arg(target().join("cil").join(profile)).arg(prefix);
-    run(tests.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1"))
+    run(tests.arg(&libraries).arg(&out).current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    let mut fronts = Command::new("python3");
+    fronts.arg(root().join("benches/fronts.py")).arg(&libraries).arg(&out).arg("--check").arg("--prefix").arg(prefix);
+    run(&mut fronts)
 }

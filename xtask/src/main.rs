@@ -36,6 +36,7 @@ usage: cargo xtask COMMAND
   bench statements [options]   single statements against NumPy
   bench loops [options]        loops over rows, columns and elements against NumPy, first runs too
   bench python [NAME...]       recording from Python, and the papers' NumPy sources on NumPy and on bh
+  bench fronts [NAME...]       the papers' programs in .NET and MiniMatlab against C++
   bench cluster [options]      ranks of a cluster against one rank, and against threads (see benches/cluster.py)
   bench [NAME...] [options]    benchmark programs against their C twins and NumPy (see benches/README.md)
 ";

@@ -1,5 +1,5 @@
-// The C++ programs that the examples in C# must equal, with the same output: twins NAME SIZE STEPS.
-#include "../../benches/common/bh_harness.hpp"
+// The C++ programs that those of other front ends must equal, with the same output: twins NAME SIZE STEPS.
+#include "../common/bh_harness.hpp"
 
 #include <chrono>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace shallow_water {
 #include "../../examples/shallow_water.cpp"
 }
 namespace nbody {
-#include "../../benches/nbody/bh.cpp"
+#include "../nbody/bh.cpp"
 }
 #undef main
 
