@@ -32,7 +32,8 @@ fn opencl_before_the_cpu() {
     let stats = stack.stats();
     let count = |name: &str| stats.get(name).unwrap_or(0);
     let on_the_cpu = count("ve-cpu.kernels") + count("ve-cpu.kernels run at once");
-    assert!(count("opencl.kernels") > 0 && on_the_cpu > 0 && count("opencl.blocks too small") > 0);
+    let counts = (count("opencl.kernels"), on_the_cpu, count("opencl.blocks too small"));
+    assert!(counts.0 > 0 && counts.1 > 0 && counts.2 > 0, "{counts:?}");
     say(format_args!("{summary}, {} kernels on the device", count("opencl.kernels")));
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
