@@ -3,7 +3,6 @@
 //! Constants that are equal when a batch first comes are planned as one. If a later one tells some of them apart, it gets
 //! plans of its own, which rely only on what is equal in both: whatever the values, there is soon a plan that fits.
 
-use crate::overlap::Group;
 use crate::plan::BlockPlan;
 use crate::sweep::SweepPlans;
 use bh_bytecode::cache::{Cache, Key};
@@ -30,8 +29,6 @@ pub(crate) struct Plans {
     pub(crate) blocks: Vec<Option<BlockPlan>>,
     /// The sweeps, if they were ever asked for.
     pub(crate) sweeps: Option<SweepPlans>,
-    /// The blocks that may run at the same time, if they were ever asked for.
-    pub(crate) groups: Option<Vec<Group>>,
 }
 
 /// The plans of recent batches, for so many bytes of them.
@@ -87,11 +84,6 @@ impl PlanCache {
         };
         let variant = kept.last_mut().expect("one was pushed above");
         (&mut variant.plans, &variant.instrs, false)
-    }
-
-    /// Forgets which blocks may run at the same time, as that depends on the number of threads.
-    pub(crate) fn forget_groups(&mut self) {
-        self.cache.values_mut().flatten().for_each(|variant| variant.plans.groups = None);
     }
 }
 

@@ -5,10 +5,9 @@ mod scalars;
 
 use crate::affinity::{Affinity, bind};
 use crate::cache::{PlanCache, Plans};
-use crate::overlap::{self, Group};
 use crate::plan::BlockPlan;
 use crate::run::Workers;
-use crate::settings::{Jit, KEYS, Overlap, Planning, Settings};
+use crate::settings::{Jit, KEYS, Planning, Settings};
 use crate::sweep::{self, SweepPlan};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::planning::{self, Level, Work};
@@ -18,7 +17,6 @@ use bh_core::component::{SharedCalls, enter_block};
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
 use machine::Machine;
 use scalars::Scalars;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The CPU engine.
@@ -37,7 +35,6 @@ pub struct Engine {
     swept_kernels: Counter,
     saved_bytes: Counter,
     refused_sweeps: Counter,
-    overlapped: Counter,
     at_once: Counter,
 }
 
@@ -65,7 +62,6 @@ impl Component for Engine {
             swept_kernels: host.counter("kernels in sweeps"),
             saved_bytes: host.counter("bytes saved by sweeps"),
             refused_sweeps: host.counter("sweeps refused"),
-            overlapped: host.counter("kernels overlapped"),
             at_once: host.counter("kernels run at once"),
         })
     }
@@ -126,7 +122,6 @@ impl Component for Engine {
                     }
                 };
                 self.machine.workers = start(&self.settings, self.host)?;
-                self.cache.forget_groups();
                 Ok("ok".into())
             }
             (Some("affinity"), None, ..) => Ok(self.settings.affinity.to_string()),
@@ -180,11 +175,10 @@ impl Component for Engine {
             self.plan_misses.add(1)
         }
         let count = batch.blocks.len();
-        let always = self.settings.overlap == Overlap::On;
         let whole = blocks.is_empty()
             || (blocks.len() == count && blocks.iter().enumerate().all(|(at, &block)| at as u32 == block));
         let all = if blocks.is_empty() { count } else { 0 };
-        let Plans { blocks: plans, sweeps, groups } = plans;
+        let Plans { blocks: plans, sweeps } = plans;
         let mut rest: &[SweepPlan] = &[];
         if let (Some(bytes), true) = (self.settings.sweep_bytes, whole && level == Level::Full) {
             if sweeps.is_none() {
@@ -196,15 +190,7 @@ impl Component for Engine {
                 self.refused_sweeps.add(planned.refused);
             }
         }
-        let overlaps = self.settings.overlap != Overlap::Off && self.machine.workers.threads() > 1;
-        let mut together: &[Group] = &[];
-        if overlaps && whole && count > 1 {
-            if groups.is_none() && (known || always) {
-                *groups = find_groups(batch, plans, rest, &mut self.machine, self.margins, always);
-            }
-            together = groups.as_deref().unwrap_or_default();
-        }
-        // Blocks before this one have run in a sweep or a group.
+        // Blocks before this one have run in a sweep.
         let mut done = 0;
         for block in (0..all as u32).chain(blocks.iter().copied()) {
             enter_block(block);
@@ -219,17 +205,6 @@ impl Component for Engine {
                     self.sweeps.add(1);
                     self.swept_kernels.add(u64::from(sweep.blocks.end - sweep.blocks.start));
                     self.saved_bytes.add(sweep.saved());
-                }
-            }
-            if let [group, others @ ..] = together
-                && group.blocks.start == block
-            {
-                together = others;
-                // What is saved is about half of the work that is shared.
-                let pays = always || self.machine.workers.are_at_hand(group.participants, 2 * group.saved);
-                if pays && self.machine.group(&registry, batch, plans, group) {
-                    done = group.blocks.end;
-                    self.overlapped.add(group.kernels);
                 }
             }
             if block >= done || !whole {
@@ -247,7 +222,7 @@ impl Engine {
     /// How much planning a batch gets: what it asks for, unless the settings force a level. What has to be planned for its
     /// first time is asked for by other settings.
     fn level(&self, batch: &BatchRef<'_>) -> Level {
-        let all = self.settings.overlap == Overlap::On || self.settings.jit == Jit::On;
+        let all = self.settings.jit == Jit::On;
         match self.settings.planning {
             Planning::Direct => Level::Direct,
             Planning::Full => Level::Full,
@@ -338,24 +313,6 @@ fn plan_of<'a>(
             Ok(plan.insert(new))
         }
     }
-}
-
-/// The blocks of a batch that may run at the same time; `all` of them, or where that saves time. `None` if they are not
-/// planned yet.
-fn find_groups(
-    batch: &BatchRef<'_>,
-    plans: &mut [Option<BlockPlan>],
-    sweeps: &[SweepPlan],
-    machine: &mut Machine,
-    margins: Counter,
-    all: bool,
-) -> Option<Vec<Group>> {
-    let apart: Vec<Range<u32>> = sweeps.iter().map(|sweep| sweep.blocks.clone()).collect();
-    for block in (0..plans.len() as u32).filter(|block| all && !apart.iter().any(|range| range.contains(block))) {
-        // What cannot be planned fails in its turn.
-        let _ = plan_of(&mut plans[block as usize], batch, block, machine, margins);
-    }
-    overlap::plan(batch, plans, &apart, machine.workers.threads(), all)
 }
 
 /// Names the block of an error, and its first operation if no other is named.

@@ -3,7 +3,6 @@
 mod affinity;
 mod cache;
 mod engine;
-mod overlap;
 mod plan;
 mod primitives;
 mod program;

@@ -22,7 +22,6 @@ pub(crate) const KEYS: &[&str] = &[
     "cache_bytes",
     "sweep_bytes",
     "stream_bytes",
-    "overlap",
     "planning",
     "plan_bytes",
     "jit",
@@ -31,17 +30,6 @@ pub(crate) const KEYS: &[&str] = &[
     "jit_library",
     "fast_math",
 ];
-
-/// When kernels that have nothing to do with each other run at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overlap {
-    /// Never.
-    Off,
-    /// When a batch comes again, where that saves time.
-    Auto,
-    /// Wherever they may.
-    On,
-}
 
 /// How much of a batch is planned before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +69,6 @@ pub(crate) struct Settings {
     pub(crate) stream_bytes: u64,
     /// What the nearest large cache holds, less some room.
     pub(crate) cache_bytes: i64,
-    /// When kernels run at the same time.
-    pub(crate) overlap: Overlap,
     /// How much is planned.
     pub(crate) planning: Planning,
     /// Plans of batches are kept in so many bytes, about.
@@ -158,12 +144,6 @@ impl Settings {
             Some("off") => None,
             Some(text) => return wrong("sweeps", text, "auto or off"),
         };
-        let overlap = match host.config("overlap").as_deref() {
-            None | Some("" | "auto") => Overlap::Auto,
-            Some("on") => Overlap::On,
-            Some("off") => Overlap::Off,
-            Some(text) => return wrong("overlap", text, "auto, on or off"),
-        };
         let planning = match host.config("planning").as_deref() {
             None | Some("" | "auto") => Planning::Auto,
             Some("direct") => Planning::Direct,
@@ -195,7 +175,6 @@ impl Settings {
             sweep_bytes,
             stream_bytes,
             cache_bytes,
-            overlap,
             planning,
             plan_bytes,
             jit,

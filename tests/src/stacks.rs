@@ -8,7 +8,7 @@ use bh_core::stack::Stack;
 use std::path::{Path, PathBuf};
 
 /// The stacks that all suites run on.
-pub const STACKS: &[&str] = &["cpu", "cpu-linear", "cpu-plain", "direct", "overlap", "shadow", "split"];
+pub const STACKS: &[&str] = &["cpu", "cpu-linear", "cpu-plain", "direct", "shadow", "split"];
 
 /// The repository; `BH_TEST_ROOT` names it where the tests were not built.
 pub fn root() -> PathBuf {

@@ -68,11 +68,6 @@ fn cpu_linear() {
 }
 
 #[test]
-fn overlap() {
-    conforms("overlap");
-}
-
-#[test]
 fn shadow() {
     conforms("shadow");
 }

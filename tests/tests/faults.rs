@@ -100,7 +100,7 @@ fn an_index_out_of_range_is_reported_with_its_line() {
 #[test]
 fn memory_that_runs_out_is_an_error_and_not_the_end() {
     // The split stack has two nodes, with half of the array each.
-    for (name, bytes) in [("cpu", 8_388_608), ("overlap", 8_388_608), ("split", 4_194_304)] {
+    for (name, bytes) in [("cpu", 8_388_608), ("split", 4_194_304)] {
         let file = stacks::root().join("config/test").join(format!("{name}.toml"));
         let text = std::fs::read_to_string(file).unwrap() + "\n[memory]\nlimit = '1MiB'\n";
         let mut stack = Stack::load(&stacks::from_text("small.toml", &text).unwrap(), Some(name)).unwrap();
@@ -123,52 +123,6 @@ fn memory_that_runs_out_is_an_error_and_not_the_end() {
         assert_eq!(script.values(&mut stack, 0).unwrap_err().status, status::MEMORY, "{name}");
         assert_eq!(script.values(&mut stack, 1).unwrap(), [1.0; 1 << 10], "{name}");
     }
-}
-
-/// Kernels that could run at the same time have their memory one after the other if it is scarce, and the errors of arrays
-/// that are lost.
-#[test]
-fn kernels_at_the_same_time_fail_as_those_in_order() {
-    let file = stacks::root().join("config/test/overlap.toml");
-    let text = std::fs::read_to_string(file).unwrap() + "\n[memory]\nlimit = '1MiB'\n";
-    let mut stack = Stack::load(&stacks::from_text("small.toml", &text).unwrap(), Some("overlap")).unwrap();
-    let overlapped = |stack: &Stack| stack.stats().get("ve-cpu.kernels overlapped").unwrap();
-    let mut script = Script::new(&stack, 8);
-    // 300 KB each: three of them at a time.
-    script.bases.iter_mut().for_each(|base| (base.len, base.row_hint) = (37_500, 37_500));
-    for (kept, expected) in [(3, 3), (8, 0)] {
-        script.clear();
-        for array in 0..kept {
-            let base = script.bases[array as usize];
-            let view = bh_bytecode::View::contiguous(&[base.len]).unwrap();
-            let place = script.batch().push_view(array, &view);
-            script.fill(place, 2.0).op(Opcode::Discard, &[place]);
-        }
-        let before = overlapped(&stack);
-        script.run(&mut stack).unwrap();
-        assert_eq!(overlapped(&stack) - before, expected, "{kept} arrays");
-    }
-    drop(stack);
-    let outcomes = ["cpu-plain", "overlap"].map(|name| {
-        let mut stack = stacks::load(name).unwrap();
-        let mut script = Script::new(&stack, 8);
-        script.bases[1].dtype = bh_bytecode::DType::I64 as u8;
-        script.clear().fill(0, 1.5).fill(2, 3.0);
-        let indices: Vec<u8> = (LEN..2 * LEN).flat_map(i64::to_ne_bytes).collect();
-        bh_tests::run::write(&mut stack, &script.bases[1], &indices).unwrap();
-        script.op(Opcode::Gather, &[3, 0, 1]).op(Opcode::Add, &[7, 0, 0]);
-        let first = script.run(&mut stack).unwrap_err();
-        // The third of five kernels reads what is lost; the fifth gives a lost array new values.
-        script.clear().op(Opcode::Sqrt, &[4, 0]).op(Opcode::Add, &[5, 0, 2]).op(Opcode::Sqrt, &[6, 3]);
-        script.op(Opcode::Multiply, &[7, 2, 2]).op(Opcode::Sqrt, &[3, 2]);
-        let second = script.run(&mut stack).unwrap_err();
-        let values: Vec<_> =
-            [0, 2, 3, 4, 5, 6, 7].map(|array| script.values(&mut stack, array).map_err(|e| e.to_string())).into();
-        script.discard(&mut stack).unwrap();
-        (first.to_string(), second.to_string(), values)
-    });
-    assert_eq!(outcomes[0], outcomes[1]);
-    assert!(outcomes[0].2[5].is_err() && outcomes[0].2[4].is_ok());
 }
 
 #[test]
@@ -228,7 +182,6 @@ fn wrong_values_of_keys_name_the_right_ones() {
         ("ve-cpu", "sweeps", "on", "auto or off"),
         ("ve-cpu", "cache_bytes", "0", "auto or a size from 1 to 281474976710656 bytes, like 768KiB or 64MiB"),
         ("ve-cpu", "stream_bytes", "1MB", "auto or a size from 0 to 18446744073709551615 bytes, like 768KiB or 64MiB"),
-        ("ve-cpu", "overlap", "yes", "auto, on or off"),
         ("ve-cpu", "planning", "none", "auto, direct or full"),
         ("ve-cpu", "jit", "true", "auto, on or off"),
         ("ve-cpu", "jit_kernels", "many", "a whole number from 0"),

@@ -34,7 +34,6 @@ planning = "full"
 threads = 1
 jit = "off"
 sweeps = "off"
-overlap = "off"
 "#;
 
 /// As users have it, but for kernels that are compiled behind the test's back.
@@ -47,7 +46,7 @@ threads = 2
 jit = "off"
 "#;
 
-/// Strips of few rows, outputs past the caches, and kernels at the same time.
+/// Strips of few rows, and outputs past the caches.
 const TIGHT: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
@@ -57,7 +56,6 @@ threads = 3
 jit = "off"
 sweep_bytes = 3000
 stream_bytes = 64
-overlap = "on"
 "#;
 
 /// Tiles, small kernels, and arrays that are renamed wherever they may be.
@@ -89,7 +87,6 @@ rename_percent = 400
 planning = "full"
 threads = 13
 jit = "off"
-overlap = "on"
 "#;
 
 /// The definition of every operation.

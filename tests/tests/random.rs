@@ -21,10 +21,6 @@ fn check_part(part: u64, programs: u64) -> u64 {
         count += 1;
     }
     for stack in &mut stacks {
-        if stack.name() == "overlap" {
-            let overlapped = stack.stats().get("ve-cpu.kernels overlapped").unwrap_or(0);
-            assert!(overlapped > count, "{overlapped} kernels at the same time in {count} programs");
-        }
         let leaks = stack.message("leaks").unwrap();
         assert_eq!(leaks.lines().last(), Some("0 arrays alive, 0 bytes of host memory"), "stack {}", stack.name());
     }

@@ -73,18 +73,14 @@ fn planning(arguments: &[String]) -> Outcome {
     execute(&mut command)
 }
 
-/// The cost of recording, of a tiny round trip, of a repeated batch, and of start-up; then what small kernels take.
+/// The cost of recording, of a tiny round trip, of a repeated batch, and of start-up.
 fn overhead(prefix: &Path, arguments: &[String]) -> Outcome {
-    let measure = |source: &str, program: &str| {
-        let program = target().join(program);
-        demo::compile(prefix, &root().join(source), &program)?;
-        let text = output(&mut Command::new(program))?;
-        print!("{text}");
-        let figures: Result<serde_json::Value, _> = serde_json::from_str(&text);
-        figures.map_err(|error| Failure(format!("the benchmark printed no JSON: {error}")))
-    };
-    let mut figures = measure("benches/overhead/bh.c", "overhead")?;
-    figures["small_kernels"] = measure("benches/overhead/chains.c", "chains")?;
+    let program = target().join("overhead");
+    demo::compile(prefix, &root().join("benches/overhead/bh.c"), &program)?;
+    let text = output(&mut Command::new(program))?;
+    print!("{text}");
+    let figures: Result<serde_json::Value, _> = serde_json::from_str(&text);
+    let figures = figures.map_err(|error| Failure(format!("the benchmark printed no JSON: {error}")))?;
     match option(arguments, "--json")? {
         Some(file) => Ok(std::fs::write(file, format!("{figures:#}\n"))?),
         None => Ok(()),

@@ -1,7 +1,6 @@
-//! What runs planned blocks, groups and sweeps: on memory that the registry lends, with threads and scratch of its own.
+//! What runs planned blocks and sweeps: on memory that the registry lends, with threads and scratch of its own.
 
 mod direct;
-mod group;
 mod lent;
 
 use crate::plan::{BlockPlan, Work, temporary_bytes};
@@ -33,7 +32,7 @@ pub(super) struct Machine {
     /// What is lent while operations run at once.
     held: direct::Held,
     fresh: Vec<Fresh>,
-    /// One for each nest of a sweep, or program of a group.
+    /// One for each nest of a sweep.
     bindings: Vec<Binding>,
     gaps: Aligned,
 }

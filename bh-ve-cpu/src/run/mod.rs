@@ -1,6 +1,5 @@
 //! Running programs: binding them to memory, and driving their blocks on the participants.
 
-mod alone;
 mod cursor;
 mod division;
 mod failure;
@@ -16,13 +15,12 @@ mod scratch;
 mod sweep;
 mod workers;
 
-pub(crate) use alone::run_alone;
 pub(crate) use failure::Failure;
 pub(crate) use gather::{Form as GatherForm, resolve};
 pub(crate) use margin::prefetch;
 pub(crate) use scratch::Aligned;
 pub(crate) use sweep::run_sweep;
-pub(crate) use workers::{Workers, kernel_participants};
+pub(crate) use workers::{Workers};
 
 use crate::primitives::Primitives;
 use crate::program::Program;

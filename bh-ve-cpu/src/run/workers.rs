@@ -23,11 +23,6 @@ const LONG: u64 = 25_000_000;
 const LEAST_TASKS: u64 = 4;
 const MOST_TASKS: u64 = 64;
 
-/// How many of so many participants should share work of this many units, if they are there.
-pub(crate) fn kernel_participants(units: u64, threads: usize) -> usize {
-    if units < SERIAL_AWAKE { 1 } else { threads.min((units / (SERIAL_AWAKE / 2)) as usize) }
-}
-
 /// The calling thread and the pool.
 pub(crate) struct Workers {
     pool: Option<Pool>,
@@ -72,12 +67,13 @@ impl Workers {
 
     /// How many participants should share work of this many units.
     pub(crate) fn participants(&self, units: u64) -> usize {
-        let wanted = kernel_participants(units, self.threads);
+        let wanted =
+            if units < SERIAL_AWAKE { 1 } else { self.threads.min((units / (SERIAL_AWAKE / 2)) as usize) };
         if wanted > 1 && self.are_at_hand(wanted, units) { wanted } else { 1 }
     }
 
     /// Are so many participants there for work of this many units, or is it worth waking them?
-    pub(crate) fn are_at_hand(&self, participants: usize, units: u64) -> bool {
+    fn are_at_hand(&self, participants: usize, units: u64) -> bool {
         let now = Instant::now();
         let close =
             |(last, streak): (Instant, u32)| (now.duration_since(last) < CLOSE).then_some(streak.min(STREAK) + 1);
