@@ -23,6 +23,14 @@ pub enum Kind {
     Extension,
 }
 
+impl Kind {
+    /// May an output be an input too, view for view? Then an element is read before it is written. (Of an extension method
+    /// only its author knows, so it is not refused.)
+    pub fn works_in_place(self) -> bool {
+        matches!(self, Kind::Elementwise | Kind::Accumulate | Kind::Extension)
+    }
+}
+
 /// How the types of an opcode's operands relate; see the opcode table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signature {

@@ -1,7 +1,7 @@
 //! What passes may know about a batch: who writes which base, and whether a value is still the same further down.
 
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, Overlap, base_flags, steps};
+use bh_bytecode::{Batch, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, base_flags, steps};
 
 /// How many writes of a base are looked at for one question, and how many of these closely: beyond that nothing is known.
 const LOOK_AT: usize = 64;
@@ -151,10 +151,15 @@ pub fn relation(batch: &Batch, a: u32, b: u32) -> Overlap {
     overlap(&batch.view(a), &batch.view(b))
 }
 
-/// May an instruction that writes `output` read `input` element by element: identical, disjoint, or another base?
-pub fn may_read_beside(batch: &Batch, output: u32, input: u32) -> bool {
+/// May an instruction of `kind` that writes `output` read `input`: another base, disjoint, or identical where it works in
+/// place?
+pub fn may_read_beside(batch: &Batch, kind: Kind, output: u32, input: u32) -> bool {
     batch.views[output as usize].base != batch.views[input as usize].base
-        || relation(batch, output, input) != Overlap::Overlapping
+        || match relation(batch, output, input) {
+            Overlap::Disjoint => true,
+            Overlap::Identical => kind.works_in_place(),
+            Overlap::Overlapping => false,
+        }
 }
 
 /// The output view of an instruction with exactly one output.

@@ -49,7 +49,7 @@ fn lines(device: &Open, settings: &Settings, falls: bool, batch: &BatchRef<'_>, 
     let work = Work::of(batch, block);
     let nests = if work.fits(&device.pool) { None } else { Some(InPieces::of(batch, block, &device.pool)) };
     if let Some(None) = nests {
-        let text = format!("{}: {} bytes of arrays, and it cannot be parted", Place::TooLarge.text(), work.bytes);
+        let text = format!("{}: {} bytes of arrays, and it cannot be parted", Place::TooLarge.text(), work.room);
         return vec![text];
     }
     let mut lines = vec![match &nests {

@@ -7,9 +7,11 @@ use bh_bytecode::BatchRef;
 /// What running a block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// Bytes of all arrays, as the device gives them.
+    /// Bytes of all arrays.
     pub(crate) bytes: u64,
-    /// Bytes of the largest.
+    /// Bytes that they take on the device.
+    pub(crate) room: u64,
+    /// Bytes that the largest takes there.
     largest: u64,
     /// Element operations.
     pub(crate) operations: u64,
@@ -33,10 +35,10 @@ impl Work {
             }
             operations += if batch.instrs[index as usize].opcode.is_system() { 0 } else { most };
         }
-        let size = |base: u32| capacity(batch.bases[base as usize].bytes() as usize) as u64;
-        let renamed = batch.renames(block).iter().map(|rename| size(rename.base));
-        let sizes = bases.iter().map(|&base| size(base));
-        Work { bytes: sizes.clone().chain(renamed).sum(), largest: sizes.max().unwrap_or(0), operations }
+        let renamed = batch.renames(block).iter().map(|rename| rename.base);
+        let bytes = bases.iter().copied().chain(renamed).map(|base| batch.bases[base as usize].bytes());
+        let room = bytes.clone().map(|bytes| capacity(bytes as usize) as u64);
+        Work { bytes: bytes.sum(), room: room.clone().sum(), largest: room.max().unwrap_or(0), operations }
     }
 
     /// Is it better done where the data is, if that is host memory?
@@ -46,6 +48,6 @@ impl Work {
 
     /// Can all arrays be on the device together?
     pub(crate) fn fits(&self, pool: &Pool) -> bool {
-        self.bytes <= pool.limit && self.largest <= pool.gpu.facts.largest_bytes
+        self.room <= pool.limit && self.largest <= pool.gpu.facts.largest_bytes
     }
 }

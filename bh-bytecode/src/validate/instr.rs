@@ -19,7 +19,7 @@ pub(super) fn check(batch: &BatchRef, instr: &Instr, discarded: &mut [bool]) -> 
         Kind::Extension => {
             check_order(batch, instr)?;
             check_outputs(batch, instr)?;
-            check_overlap(batch, instr, true)
+            check_overlap(batch, instr, info.kind)
         }
         _ => {
             check_types(batch, instr, info)?;
@@ -27,8 +27,7 @@ pub(super) fn check(batch: &BatchRef, instr: &Instr, discarded: &mut [bool]) -> 
             check_order(batch, instr)?;
             check_outputs(batch, instr)?;
             check_shapes(batch, instr, info)?;
-            let in_place = matches!(info.kind, Kind::Elementwise | Kind::Accumulate);
-            check_overlap(batch, instr, in_place)
+            check_overlap(batch, instr, info.kind)
         }
     }
 }
@@ -278,7 +277,7 @@ fn check_shapes(batch: &BatchRef, instr: &Instr, info: &Info) -> Result<(), Faul
 }
 
 /// No output overlaps another operand, but for identical views where an element is read before it is written.
-fn check_overlap(batch: &BatchRef, instr: &Instr, in_place: bool) -> Result<(), Fault> {
+fn check_overlap(batch: &BatchRef, instr: &Instr, kind: Kind) -> Result<(), Fault> {
     let operands = instr.operands();
     for (at, &output) in instr.outputs().iter().enumerate() {
         let (Some(out), Some(out_record)) = (output.as_view(), view_of(batch, output)) else { continue };
@@ -295,7 +294,7 @@ fn check_overlap(batch: &BatchRef, instr: &Instr, in_place: bool) -> Result<(), 
             };
             match relation {
                 Overlap::Disjoint => {}
-                Overlap::Identical if out_record.len == 0 || (in_place && is_input) => {}
+                Overlap::Identical if out_record.len == 0 || (kind.works_in_place() && is_input) => {}
                 Overlap::Identical => {
                     return Err((
                         Some(other_at),

@@ -38,7 +38,9 @@ fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option
     let inner = batch.instrs[inner_index as usize];
     let (inner_opcode, source, inner_value) = with_constant(batch, &inner)?;
     let view = source.as_view()?;
-    if facts.changed(batch, view, inner_index, index) || !may_read_beside(batch, output(&outer)?, view) {
+    if facts.changed(batch, view, inner_index, index)
+        || !may_read_beside(batch, outer.opcode.kind(), output(&outer)?, view)
+    {
         return None;
     }
     // x − c is taken as x + (−c).

@@ -80,6 +80,6 @@ fn reusable(batch: &Batch, facts: &Facts, earlier: u32, later: u32) -> Option<u3
     let holds = target != result
         && first.inputs().iter().all(unchanged)
         && !facts.changed(batch, result, earlier + 1, later)
-        && may_read_beside(batch, target, result);
+        && may_read_beside(batch, Kind::Elementwise, target, result);
     holds.then_some(result)
 }

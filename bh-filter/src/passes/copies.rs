@@ -49,7 +49,7 @@ fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Op
     match source.as_view() {
         Some(original) => {
             let holds = !facts.changed(batch, original, copy_index, index)
-                && may_read_beside(batch, output(&instr)?, original)
+                && may_read_beside(batch, instr.opcode.kind(), output(&instr)?, original)
                 && !(instr.opcode == Opcode::Gather
                     && batch.views[output(&instr)? as usize].base == batch.views[original as usize].base);
             holds.then_some(source)
@@ -81,7 +81,7 @@ fn uncast(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Oper
         && output_type(batch, &instr) == Some(from)
         && holds_exactly(through, from)
         && !facts.changed(batch, original, there_index, index)
-        && may_read_beside(batch, output(&instr)?, original);
+        && may_read_beside(batch, instr.opcode.kind(), output(&instr)?, original);
     holds.then_some(source)
 }
 

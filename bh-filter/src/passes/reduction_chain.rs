@@ -45,7 +45,7 @@ fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option
         && outer.inputs().len() == 1
         && facts.is_read_only_by(batch, between, index)
         && !facts.changed(batch, source, inner_index, index)
-        && may_read_beside(batch, output(&outer)?, source);
+        && may_read_beside(batch, outer.opcode.kind(), output(&outer)?, source);
     let rank = batch.views[source as usize].rank;
     holds.then(|| (inner.operands[1], combine_axes(inner.param, outer.param, rank), inner.order))
 }

@@ -131,7 +131,7 @@ fn double_negation(batch: &Batch, facts: &Facts, instr: &Instr, index: u32) -> O
     let view = source.as_view()?;
     let holds = definition.opcode == instr.opcode
         && !facts.changed(batch, view, inner, index)
-        && may_read_beside(batch, output(instr)?, view);
+        && may_read_beside(batch, instr.opcode.kind(), output(instr)?, view);
     holds.then_some(Result::Copy(source))
 }
 

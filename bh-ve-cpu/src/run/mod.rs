@@ -20,7 +20,7 @@ pub(crate) use gather::{Form as GatherForm, resolve};
 pub(crate) use margin::prefetch;
 pub(crate) use scratch::Aligned;
 pub(crate) use sweep::run_sweep;
-pub(crate) use workers::{Workers};
+pub(crate) use workers::Workers;
 
 use crate::primitives::Primitives;
 use crate::program::Program;

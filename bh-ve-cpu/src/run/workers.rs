@@ -67,8 +67,7 @@ impl Workers {
 
     /// How many participants should share work of this many units.
     pub(crate) fn participants(&self, units: u64) -> usize {
-        let wanted =
-            if units < SERIAL_AWAKE { 1 } else { self.threads.min((units / (SERIAL_AWAKE / 2)) as usize) };
+        let wanted = if units < SERIAL_AWAKE { 1 } else { self.threads.min((units / (SERIAL_AWAKE / 2)) as usize) };
         if wanted > 1 && self.are_at_hand(wanted, units) { wanted } else { 1 }
     }
 
