@@ -16,8 +16,11 @@ use std::sync::{Mutex, PoisonError};
 const CONTEXT: &str = "opencl.context";
 const QUEUE: &str = "opencl.queue";
 
-/// What is lent, by the context's slot and the address of the `cl_mem`.
-static LENT: Mutex<Option<HashMap<(u64, usize), Vec<Lent>>>> = Mutex::new(None);
+/// The context's slot and the address of the `cl_mem`.
+type LentKey = (u64, usize);
+
+/// What is lent.
+static LENT: Mutex<Option<HashMap<LentKey, Vec<Lent>>>> = Mutex::new(None);
 
 /// Makes a context on an OpenCL stack that works in the program's own `cl_context`, so that arrays and the program's buffers
 /// can take each other's place (`bh_opencl_adopt`, `bh_opencl_lend`). With an in-order `cl_command_queue` of that context,

@@ -44,7 +44,7 @@ pub struct Access {
     pub view: u32,
     /// Bits of [`access`].
     pub flags: u8,
-    /// Counts FREE, DISCARD and SYNC between uses of the base that must not share a kernel.
+    /// Counts FREE, DISCARD, SYNC and what may fail between uses of the base that must not share a kernel.
     pub epoch: u32,
 }
 
@@ -288,6 +288,8 @@ impl Facts {
             op.class = Class::Alone;
         }
         op.end = self.accesses.len() as u32;
+        let may_fail = matches!(instr.opcode.kind(), Kind::Index | Kind::Extension);
+        self.stand_between(first, may_fail);
         for access in &mut self.accesses[first as usize..] {
             let base = &mut self.bases[access.base as usize];
             base.accesses += 1;
@@ -303,7 +305,20 @@ impl Facts {
             }
             access.epoch = base.epoch;
         }
+        self.stand_between(first, may_fail);
         self.ops.push(op);
+    }
+
+    /// What fails loses all of the base that it writes a part of: those who use other parts before keep them, and those who do
+    /// later lose them.
+    fn stand_between(&mut self, first: u32, may_fail: bool) {
+        for access in self.accesses[first as usize..].iter().filter(|_| may_fail) {
+            let base = &mut self.bases[access.base as usize];
+            let part = access.flags & access::WRITE != 0 && !self.views[access.view as usize].whole;
+            if part && base.accesses > 0 {
+                base.pending |= PENDING_ANY;
+            }
+        }
     }
 
     fn gather_system(&mut self, batch: &BatchRef<'_>, index: u32) {

@@ -32,7 +32,7 @@ impl Interpreter {
         let step = step.as_deref().map_or(Ok(1.0), &mut part)?;
         let last = part(last)?;
         let steps = (last - first) / step;
-        if step == 0.0 || !(steps >= 0.0) {
+        if step == 0.0 || steps.is_nan() || steps < 0.0 {
             let nan = first.is_nan() || last.is_nan() || step.is_nan();
             return if nan {
                 Err(Fault::at("a range has NaN for a limit", &self.source(), expression.at))

@@ -369,7 +369,7 @@ pub fn delete(device: &Device, target: &mut Value, subscripts: &[Subscript]) -> 
             }
             let span = |list: Vec<i64>| Places { rows: 1, cols: list.len(), kind: Kind::List(list), all: false };
             let all = |extent| Places { kind: Kind::Span(0, 1, extent), rows: 1, cols: extent, all: true };
-            let (rows, cols) = if full(&rows, source.rows) && !(cols.all && !rows.all) {
+            let (rows, cols) = if full(&rows, source.rows) && (rows.all || !cols.all) {
                 (all(source.rows), span(kept(&cols, source.cols)))
             } else if full(&cols, source.cols) {
                 (span(kept(&rows, source.rows)), all(source.cols))

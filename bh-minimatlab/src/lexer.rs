@@ -273,7 +273,7 @@ impl Lexer<'_> {
         let mut chars = self.rest.char_indices().skip(1).peekable();
         while let Some((at, c)) = chars.next() {
             if c == quote {
-                if !chars.next_if(|(_, next)| *next == quote).is_some() {
+                if chars.next_if(|(_, next)| *next == quote).is_none() {
                     self.rest = &self.rest[at + 1..];
                     return Ok(text);
                 }

@@ -81,7 +81,7 @@ mod tests {
     fn what_came_again_is_remembered_longest() {
         let mut seen = Seen::default();
         let again = 10_000;
-        let mut round = |seen: &mut Seen| (0..again).map(|at| seen.count([at, 1])).collect::<Vec<u32>>();
+        let round = |seen: &mut Seen| (0..again).map(|at| seen.count([at, 1])).collect::<Vec<u32>>();
         assert!(round(&mut seen).iter().all(|&times| times == 0));
         assert!(round(&mut seen).iter().all(|&times| times == 1));
         (0..REMEMBERED as u64).for_each(|at| assert_eq!(seen.count([at, 2]), 0));

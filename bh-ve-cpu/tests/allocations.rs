@@ -25,8 +25,7 @@ fn repeated_batches_allocate_nothing() {
         (0..20).for_each(|_| driver.run(&batch.as_ref()).unwrap());
         let before = allocations();
         (0..50).for_each(|_| driver.run(&batch.as_ref()).unwrap());
-        let count = allocations() - before;
-        count
+        allocations() - before
     });
     assert_eq!(counts, [0, 0]);
 }

@@ -139,7 +139,7 @@ impl Launcher {
         };
         let ((output, to), (input, from)) = (operand(0), operand(1));
         let axis = record.param.trailing_zeros() as usize;
-        let views = [(input.clone(), from, SlotMode::Read), (output.clone(), to, SlotMode::Write)];
+        let views = [(input, from, SlotMode::Read), (output, to, SlotMode::Write)];
         let nest = accesses(batch, &views);
         // The element before a part's first one along the axis.
         let step = output.stride()[axis];
@@ -201,7 +201,7 @@ impl Launcher {
         let Some((output, to)) = view_of(&record.operands()[0]) else { return Ok(()) };
         let inputs: Vec<Option<(View, u32)>> = record.operands()[1..].iter().map(view_of).collect();
         let reads: Vec<(View, u32, SlotMode)> =
-            inputs.iter().flatten().map(|(view, base)| (view.clone(), *base, SlotMode::Read)).collect();
+            inputs.iter().flatten().map(|(view, base)| (*view, *base, SlotMode::Read)).collect();
         let nest = accesses(batch, &reads);
         let whole: i64 = output.shape().iter().product();
         let height = output.shape().first().copied().unwrap_or(1);

@@ -17,7 +17,7 @@ pub const NUMBER: usize = 8;
 #[derive(Clone, Debug)]
 pub enum Values {
     /// Elements of a rank.
-    Data(Place),
+    Data(Box<Place>),
     /// A constant.
     Same(Vec<u8>),
 }
@@ -33,6 +33,9 @@ pub struct Part {
     pub values: Values,
     pub mask: Option<Place>,
 }
+
+/// The parts of the indices, and the owners' elements by rank.
+type Prepared = (Vec<Part>, BTreeMap<usize, Place>);
 
 /// Who exchanges what.
 #[derive(Debug)]
@@ -143,7 +146,7 @@ impl Planner {
         instr: &Instr,
         (id, view, gathers): (u64, View, bool),
         shares: &[Share],
-    ) -> Result<Option<(Vec<Part>, BTreeMap<usize, Place>)>> {
+    ) -> Result<Option<Prepared>> {
         // Of a gather, operand 0 is written, of a scatter operand 1 read.
         let inputs = if gathers { &[2][..] } else { &[1, 2, 3] };
         let mut sources = Vec::new();
@@ -173,9 +176,12 @@ impl Planner {
                 let Some(output) = instr.operands()[0].as_view() else { return Ok(None) };
                 let Some(base) = batch.base_of(output) else { return Ok(None) };
                 let piece = self.piece(base.id, rank);
-                Values::Data(Place { base: piece.base, view: which.of(&batch.view(output), piece.window.low)? })
+                Values::Data(Box::new(Place {
+                    base: piece.base,
+                    view: which.of(&batch.view(output), piece.window.low)?,
+                }))
             } else if let Some(found) = places.get(&1) {
-                Values::Data(found[number])
+                Values::Data(Box::new(found[number]))
             } else {
                 let Some(constant) = instr.operands()[1].as_constant() else { return Ok(None) };
                 let constant = &batch.constants[constant as usize];

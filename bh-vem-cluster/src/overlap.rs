@@ -309,7 +309,7 @@ fn part_of(view: &View, rows: Option<(usize, Span)>) -> View {
     match rows {
         Some((dim, rows)) if dim < view.rank() => {
             let part = IndexBox::whole(view.shape()).with(dim, rows.low, rows.len());
-            part.of(view, 0).unwrap_or_else(|_| *view)
+            part.of(view, 0).unwrap_or(*view)
         }
         _ => *view,
     }
@@ -395,7 +395,7 @@ impl<'a, 'b> Writer<'a, 'b> {
         let Local::Data(result) = target else { return };
         let mut combine = Instr::new(combiner, &[Operand::view(0); 3]);
         combine.origin = instr.origin;
-        let dense = View::contiguous(out.shape()).unwrap_or_else(|_| out);
+        let dense = View::contiguous(out.shape()).unwrap_or(out);
         for (number, (time, rows)) in cut.parts().into_iter().enumerate() {
             // The first part is one of the borders.
             let mut into = result;
@@ -403,8 +403,9 @@ impl<'a, 'b> Writer<'a, 'b> {
                 let base = Base { id: (self.new_base)(), len: dense.len().max(1), row_hint: 0, ..result.base };
                 into = Place { base, view: dense };
             }
-            let input = self.operand(&instr.operands()[1], time, rows);
-            self.batch(time).push(instr, global, &[Local::Data(into), input]);
+            let inputs = instr.inputs().iter().map(|input| self.operand(input, time, rows));
+            let operands: Vec<Local> = std::iter::once(Local::Data(into)).chain(inputs).collect();
+            self.batch(time).push(instr, global, &operands);
             if number > 0 {
                 self.late.push(&combine, global, &[result, result, into].map(Local::Data));
                 self.late.push_system(Opcode::Discard, &into.base);

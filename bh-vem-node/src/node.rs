@@ -48,7 +48,9 @@ impl Component for Node {
         for child in &mut children {
             // SAFETY: the box lives as long as this value, and nothing below calls the registry after it.
             child.bind(unsafe { Registry::new(&raw const service.table) })?;
-            child.shared().map(|calls| service.registry.set_engine(calls));
+            if let Some(calls) = child.shared() {
+                service.registry.set_engine(calls);
+            }
         }
         let (pending, blocks, block_instrs) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Node { host, children, service, leak_report, pending, blocks, block_instrs })

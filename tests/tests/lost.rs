@@ -11,7 +11,6 @@ use bh_tests::program::{LEN, Script};
 use bh_tests::{run, stacks};
 use bh_ve_interp::usage::instr_usage;
 use std::collections::HashSet;
-use std::io::Write;
 
 /// Programs. `BH_TEST_PROGRAMS` asks for another number.
 const PROGRAMS: u64 = 400;
@@ -104,7 +103,7 @@ fn check_all(name: &str, mut stack: Stack, programs: u64) {
         }
     }
     assert!(lost > programs / 8, "stack {name}: only {lost} arrays were lost");
-    writeln!(std::io::stdout(), "{name}: {lost} arrays lost in {programs} programs").unwrap();
+    println!("{name}: {lost} arrays lost in {programs} programs");
     let leaks = stack.message("leaks").unwrap();
     assert_eq!(leaks.lines().last(), Some("0 arrays alive, 0 bytes of host memory"), "stack {name}");
 }
@@ -150,7 +149,7 @@ fn devices_lose_the_same_arrays() {
             Ok(stack) => check_all(name, stack, programs(BUILT)),
             Err(error) => {
                 assert!(error.to_string().contains("OpenCL"), "{error}");
-                writeln!(std::io::stdout(), "left out: {error}").unwrap();
+                println!("left out: {error}");
             }
         }
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub struct Below {
     /// The topmost of them, side by side.
     pub children: Vec<Child>,
+    #[expect(clippy::vec_box, reason = "the children point at the links, which must stay where they are")]
     links: Vec<Box<Link>>,
     _services: Arc<Services>,
 }

@@ -103,7 +103,9 @@ fn write(case: &Case) -> String {
     for Variable { name, class, size, elements } in &answer.variables {
         // Writing to a text cannot fail.
         let _ = write!(text, "{name} {class} {} {}", size.0, size.1);
-        elements.iter().for_each(|element| drop(write!(text, " {element}")));
+        for element in elements {
+            let _ = write!(text, " {element}");
+        }
         text.push('\n');
     }
     text

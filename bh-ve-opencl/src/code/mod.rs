@@ -65,7 +65,7 @@ impl Placements {
     pub(crate) const ALL: Placements = Placements(u32::MAX);
 
     /// Those that are in use where nobody says otherwise: neighbouring items read whole lines of memory without vectors.
-    pub(crate) const USUAL: Placements = Placements(u32::MAX & !(1 << Placement::Vector as u32));
+    pub(crate) const USUAL: Placements = Placements(!(1 << Placement::Vector as u32));
 
     /// The others and this one.
     pub(crate) fn with(self, placement: Placement) -> Placements {

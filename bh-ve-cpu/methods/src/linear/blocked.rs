@@ -153,12 +153,12 @@ fn narrow<T: Inexact>(mut block: MatMut<'_, T>, swaps: &mut [usize]) {
         let (done, mut rest) = block.rb_mut().split_at_col_mut(step + 1);
         let mut column = done.col_mut(step);
         for row in step + 1..column.nrows() {
-            column[row] = column[row] * inverse;
+            column[row] *= inverse;
         }
         for other in 0..rest.ncols() {
             let factor = rest[(step, other)];
             for row in step + 1..column.nrows() {
-                rest[(row, other)] = rest[(row, other)] - factor * column[row];
+                rest[(row, other)] -= factor * column[row];
             }
         }
     }
