@@ -23,18 +23,27 @@ fn needed<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item =
     inputs.chain(outputs).map(|(base, _)| base)
 }
 
+/// The bases of which an instruction sees no element: engines borrow them nevertheless.
+fn unseen<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item = u32> + 'a {
+    let views = instr.operands().iter().filter_map(|operand| operand.as_view());
+    views
+        .filter(|&view| batch.views[view as usize].len == 0 && batch.base_of(view).is_some())
+        .map(|view| batch.views[view as usize].base)
+}
+
 /// The bases that an instruction writes.
-fn written<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item = u32> + 'a {
+pub(super) fn written<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item = u32> + 'a {
     instr.outputs().iter().filter_map(|operand| reached(batch, operand.as_view()?)).map(|(base, _)| base)
 }
 
-/// Does a block need the data of a base that was lost before it?
+/// Does a block name a base whose data was lost before it, other than to write all of it?
 pub(super) fn needs_lost(registry: Registry, batch: &BatchRef<'_>, block: u32) -> bool {
     let block = &batch.blocks[block as usize];
     let mut made: HashSet<u32> = batch.contracted(block).iter().copied().collect();
     batch.block_instrs(block).iter().filter(|&&instr| !is_system(batch, instr)).any(|&instr| {
         let instr = &batch.instrs[instr as usize];
         let lost = needed(batch, instr)
+            .chain(unseen(batch, instr))
             .any(|base| made.insert(base) && registry.residency(&batch.bases[base as usize]).lost != 0);
         made.extend(written(batch, instr));
         lost

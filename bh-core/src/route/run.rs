@@ -1,6 +1,6 @@
 //! The calls for one batch: to the engine, to its first child, and again after failures.
 
-use super::flow::{Failures, needs_lost};
+use super::flow::{Failures, needs_lost, written};
 use super::{Partition, is_system, nobody, route};
 use crate::abi::{BatchTables, ReportRecord, capability};
 use crate::error::{Error, Result};
@@ -188,12 +188,9 @@ impl<'a> Run<'a> {
         };
         if let Some(registry) = self.link.registry() {
             for &instr in batch.block_instrs(block) {
-                for view in batch.instrs[instr as usize].outputs().iter().filter_map(|operand| operand.as_view()) {
-                    let base = batch.views[view as usize].base;
-                    if let Some(record) = batch.bases.get(base as usize)
-                        && !batch.contracted(block).contains(&base)
-                    {
-                        registry.poison(record, &error);
+                for base in written(batch, &batch.instrs[instr as usize]) {
+                    if !batch.contracted(block).contains(&base) {
+                        registry.poison(&batch.bases[base as usize], &error);
                     }
                 }
             }
