@@ -1,10 +1,8 @@
 //! The block primitives of the chosen instruction set.
 
-pub(crate) use crate::math::{Dividend, Norm};
 use crate::prims;
 pub(crate) use crate::prims::{
-    CopyFn, Difference, Factors, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_PRODUCTS, PhiloxFn, PrimFn, ProductSum,
-    RepeatFn, RunFn, Side, StridedFn, SumFn,
+    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, RepeatFn, RunFn, Side, StridedFn, SumFn,
 };
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
@@ -53,16 +51,6 @@ impl Primitives {
         prims::lookup_sum(self.isa, dtype)
     }
 
-    /// A sum of products of blocks of a type.
-    pub(crate) fn product_sum(&self, sum: ProductSum, dtype: DType) -> Option<SumFn> {
-        prims::lookup_product_sum(self.isa, sum, dtype)
-    }
-
-    /// What is made of the root of a sum of squares of f64.
-    pub(crate) fn norm(&self, sum: ProductSum, norm: Norm) -> Option<SumFn> {
-        crate::math::lookup_norm(self.isa, sum, norm)
-    }
-
     /// A fold into lanes, and the join of the lanes.
     pub(crate) fn lanes(&self, combiner: Opcode, dtype: DType) -> Option<(LanesFn, JoinFn)> {
         Some((prims::reduce_lanes(self.isa, combiner, dtype)?, prims::fold_lanes(self.isa, combiner, dtype)?))
@@ -71,11 +59,6 @@ impl Primitives {
     /// The fold into lanes of what an operation makes of two blocks.
     pub(crate) fn lanes_of(&self, first: Opcode, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
         prims::reduce_lanes_of(self.isa, first, combiner, dtype)
-    }
-
-    /// The fold into lanes of what is made of the difference of a block and a single element.
-    pub(crate) fn lanes_of_difference(&self, made: Difference, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
-        prims::reduce_lanes_of_difference(self.isa, made, combiner, dtype)
     }
 
     pub(crate) fn copy_streaming(&self) -> CopyFn {

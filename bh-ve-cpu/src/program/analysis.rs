@@ -2,7 +2,7 @@
 //! which steps become one primitive.
 
 use super::Geometry;
-use crate::primitives::{Dividend, LanesFn, PrimFn, Primitives, ProductSum, Side, SumFn};
+use crate::primitives::{LanesFn, PrimFn, Primitives, Side};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, BufferRef, Dim, Slot, SlotMode, Stage, Step};
 use std::collections::HashSet;
@@ -61,12 +61,8 @@ pub(super) struct Form {
     pub(super) count: usize,
     /// The operand that is a single element.
     pub(super) scalar: Option<usize>,
-    /// The sum, if it is one of products.
-    pub(super) sum: Option<(ProductSum, SumFn)>,
     /// The terms of a sum of many blocks: a part of [`Analysis::terms`]. The only operand besides is a factor, if any.
     pub(super) terms: (usize, usize),
-    /// The term after those of a sum of products, if there is one: what is divided by a norm.
-    pub(super) dividend: Option<Dividend>,
 }
 
 /// The analysis of a stage.
@@ -100,9 +96,6 @@ impl<'a> Analysis<'a> {
             Analysis { stage, geometry, values, forms, terms, splat, resident, stream_bytes, touched, read };
         analysis.collect();
         analysis.sum(primitives);
-        analysis.sum_products(primitives);
-        analysis.sink_differences(primitives);
-        analysis.find_norms(primitives);
         analysis.fuse(primitives);
         analysis.fuse_folds(primitives);
         analysis.find_scalars(primitives);
@@ -159,16 +152,8 @@ impl<'a> Analysis<'a> {
         for (index, step) in self.steps().iter().enumerate() {
             let mut args = [Arg::Constant(0); 3];
             args.iter_mut().zip(step.args()).for_each(|(to, from)| *to = *from);
-            self.forms.push(Form {
-                run: None,
-                lanes: None,
-                args,
-                count: step.args().len(),
-                scalar: None,
-                sum: None,
-                terms: (0, 0),
-                dividend: None,
-            });
+            let count = step.args().len();
+            self.forms.push(Form { run: None, lanes: None, args, count, scalar: None, terms: (0, 0) });
             if let Some(dtype) = step.output(self.slots()) {
                 let value = Value { home: Home::Register, dtype, made: index, last: index, uses: 0, block: false };
                 self.values.push(value);
@@ -177,19 +162,14 @@ impl<'a> Analysis<'a> {
         self.count_uses();
     }
 
-    pub(super) fn count_uses(&mut self) {
+    fn count_uses(&mut self) {
         for value in &mut self.values {
             (value.last, value.uses, value.block) = (value.made, 0, false);
         }
         self.splat.fill(false);
         for (index, form) in self.forms.iter().enumerate() {
             let operands = form.args[..form.count].iter().enumerate().map(|(at, arg)| (form.scalar != Some(at), arg));
-            let terms = &self.terms[form.terms.0..form.terms.1];
-            let is_single = |term| match form.dividend {
-                Some(dividend) if term + 1 == terms.len() => dividend == Dividend::Single,
-                _ => form.sum.is_some_and(|(sum, _)| sum.is_single(term)),
-            };
-            let terms = terms.iter().enumerate().map(|(at, arg)| (!is_single(at), arg));
+            let terms = self.terms[form.terms.0..form.terms.1].iter().map(|arg| (true, arg));
             for (block, arg) in operands.chain(terms) {
                 match *arg {
                     Arg::Value(value) => {
@@ -278,7 +258,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Leaves out a step whose work another one does.
-    pub(super) fn drop_step(&mut self, index: usize) {
+    fn drop_step(&mut self, index: usize) {
         (self.forms[index].count, self.forms[index].terms) = (0, (0, 0));
         // Values are in the order of the steps that make them.
         if let Ok(at) = self.values.binary_search_by_key(&index, |value| value.made) {
@@ -297,8 +277,14 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// Is a step with operands still a primitive of its own?
+    fn is_plain(&self, step: usize) -> bool {
+        let Form { run, count, terms, .. } = self.forms[step];
+        run.is_none() && count > 0 && terms.0 == terms.1
+    }
+
     /// The step that makes a value, if it has this opcode, is still a plain one, and the value has one use.
-    pub(super) fn only_use(&self, arg: Arg, wanted: Opcode) -> Option<usize> {
+    fn only_use(&self, arg: Arg, wanted: Opcode) -> Option<usize> {
         let Arg::Value(value) = arg else { return None };
         let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
         match self.steps()[made] {
@@ -390,12 +376,11 @@ impl<'a> Analysis<'a> {
     }
 
     /// Is a step the fold of elements of a line, as they are, into lanes?
-    pub(super) fn folds_into_lanes(&self, step: usize) -> bool {
+    fn folds_into_lanes(&self, step: usize) -> bool {
         let Step::Reduce { slot, arg: Arg::Value(value), .. } = self.steps()[step] else { return false };
         self.geometry.line_role() == Dim::Reduced
             && self.geometry.steps.is_none()
             && self.slots()[slot as usize].dtype == self.values[value as usize].dtype
-            && self.forms[step].lanes.is_none()
     }
 
     /// Takes single elements where a primitive accepts them: constants, and loads that stay the same along a line.
@@ -418,7 +403,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    pub(super) fn is_scalar(&self, arg: Arg) -> bool {
+    fn is_scalar(&self, arg: Arg) -> bool {
         match arg {
             Arg::Constant(_) => true,
             Arg::Value(value) => match self.steps()[self.values[value as usize].made] {

@@ -190,11 +190,7 @@ impl Compiler<'_> {
                         let first = program.terms.len() as u32;
                         program.terms.extend(terms.iter().map(|&term| place(term)));
                         program.ops.push(Op::Sum {
-                            run: form
-                                .sum
-                                .map(|(_, run)| run)
-                                .or(self.primitives.sum(input))
-                                .ok_or_else(|| missing(opcode, input))?,
+                            run: self.primitives.sum(input).ok_or_else(|| missing(opcode, input))?,
                             dst: place(dst),
                             first,
                             count: terms.len() as u16,
@@ -251,7 +247,6 @@ impl Compiler<'_> {
                         neutral: neutral(opcode, dtype),
                         size: dtype.size(),
                         args: [form.args[0], form.args[1.min(form.count - 1)]].map(place),
-                        single: place(form.args[form.count - 1]),
                         slot: slot as usize,
                     });
                 }

@@ -8,11 +8,8 @@
 mod analysis;
 mod compile;
 mod cut;
-mod differences;
 mod geometry;
 mod margin;
-mod norms;
-mod products;
 mod registers;
 mod tile;
 
@@ -47,8 +44,7 @@ pub(crate) struct RowStride {
 pub(crate) enum Op {
     /// An element-wise primitive.
     Prim { run: PrimFn, dst: Place, args: [Place; 3] },
-    /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `single`; or
-    /// another function of them.
+    /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `single`.
     Sum { run: SumFn, dst: Place, first: u32, count: u16, single: Option<Place> },
     /// A dense copy.
     Copy { dst: Place, src: Place, size: usize },
@@ -86,7 +82,7 @@ pub(crate) struct SlotPlan {
 pub(crate) struct Fold {
     /// Combines two blocks element by element.
     pub(crate) combine: PrimFn,
-    /// Folds a block, or what it makes of two and a single element, into lanes.
+    /// Folds a block, or what it makes of two, into lanes.
     pub(crate) lanes: LanesFn,
     /// Folds the lanes into the first.
     pub(crate) join: JoinFn,
@@ -96,8 +92,6 @@ pub(crate) struct Fold {
     pub(crate) size: usize,
     /// The value that is folded, or the two that [`Fold::lanes`] makes it of.
     pub(crate) args: [Place; 2],
-    /// The single element, if [`Fold::lanes`] uses one.
-    pub(crate) single: Place,
     /// The slot (counted from the first slot) that receives the result.
     pub(crate) slot: usize,
 }

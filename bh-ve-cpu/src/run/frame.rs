@@ -190,8 +190,7 @@ impl<'a> Frame<'a> {
     fn folds_directly(&self) -> bool {
         let program = self.program;
         let in_memory = |fold: &Fold| {
-            let [a, b] = fold.args;
-            [a, b, fold.single].iter().all(|&arg| usize::from(arg) >= self.first_slot)
+            fold.args.iter().all(|&arg| usize::from(arg) >= self.first_slot)
         };
         program.line_ops.is_empty()
             && program.ops.is_empty()
@@ -222,7 +221,6 @@ impl<'a> Frame<'a> {
                 (positions[slot].wrapping_offset(start), plan.plane)
             };
             let [a, b] = fold.args.map(operand);
-            let single = operand(fold.single);
             let at =
                 |(start, plane): (*mut u8, isize), number: isize| start.wrapping_offset(number.wrapping_mul(plane));
             for number in 0..rows as isize {
@@ -230,7 +228,7 @@ impl<'a> Frame<'a> {
                 // SAFETY: promised by the caller.
                 unsafe {
                     let count = (row * geometry.row) as usize;
-                    (fold.lanes)(count, lanes, at(a, number), at(b, number), at(single, number));
+                    (fold.lanes)(count, lanes, at(a, number), at(b, number));
                 }
             }
         }
@@ -340,7 +338,7 @@ impl<'a> Frame<'a> {
                     for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
                         let lanes = lanes.wrapping_add(set * LANES * fold.size);
                         let [a, b] = fold.args.map(|arg| self.at(arg).wrapping_add(from * fold.size));
-                        (fold.lanes)(count, lanes, a, b, self.at(fold.single));
+                        (fold.lanes)(count, lanes, a, b);
                     }
                 }
                 Folding::Elements(_) => {

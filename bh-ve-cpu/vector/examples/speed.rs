@@ -98,7 +98,7 @@ fn all_primitives(isas: &[Isa], wanted: impl Fn(Opcode) -> bool) {
                         let run = prims::reduce_lanes(isa, opcode, dtype)?;
                         let null = std::ptr::null();
                         // SAFETY: lanes and a block; the level is available.
-                        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr(), null, null) }))
+                        Some(time(|| unsafe { run(BLOCK, out.as_mut_ptr().cast(), a.as_ptr(), null) }))
                     });
                 }
                 (Kind::Generator, Signature::Index) => line(&format!("range | {dtype}"), isas, |isa| {

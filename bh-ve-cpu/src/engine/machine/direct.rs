@@ -218,7 +218,7 @@ unsafe fn fold(
             primitives.fill(size)(BLOCK, others, neutral.as_ptr());
         }
         if stride == 1 && masked.is_none() {
-            into_lanes(elements, lanes, from, null, null);
+            into_lanes(elements, lanes, from, null);
         } else {
             // Blocks are whole numbers of lanes.
             for first in (0..elements).step_by(BLOCK) {
@@ -228,7 +228,7 @@ unsafe fn fold(
                     primitives.gather_strided(1)(count, bits, mask.wrapping_offset(first as isize * stride), stride);
                     select(count, block, bits, block, others);
                 }
-                into_lanes(count, lanes, block, null, null);
+                into_lanes(count, lanes, block, null);
             }
         }
         join(lanes, lanes);

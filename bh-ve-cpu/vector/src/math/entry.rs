@@ -1,7 +1,6 @@
 //! Block entry points: one loop over vectors, instantiated per function and instruction-set level.
 
 use super::{Binary, PrimFn, Unary};
-use crate::prims::SumFn;
 use crate::simd::{Isa, MAX_LANES, Vector};
 use std::marker::PhantomData;
 
@@ -58,13 +57,6 @@ pub(super) trait Entry: 'static {
     /// # Safety
     /// See [`PrimFn`]; must be inlined where the level is enabled.
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, operands: [*const u8; 3]);
-}
-
-/// [`Entry`] of a function of many blocks.
-pub(super) trait SumEntry: 'static {
-    /// # Safety
-    /// See [`SumFn`]; must be inlined where the level is enabled.
-    unsafe fn run<V: Vector>(n: usize, dst: *mut u8, terms: *const *const u8, single: *const u8);
 }
 
 /// Applies `f` to `n` elements of each operand.
@@ -146,7 +138,7 @@ impl<K: Binary, T: Lane> Entry for OfTwo<K, T> {
 macro_rules! level {
     ($module:ident, $vector:ident $(, $feature:literal)?) => {
         mod $module {
-            use super::{Entry, SumEntry};
+            use super::Entry;
 
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe extern "C" fn entry<E: Entry>(
@@ -154,14 +146,6 @@ macro_rules! level {
             ) {
                 // SAFETY: the contract of PrimFn.
                 unsafe { E::run::<crate::simd::$vector>(n, dst, [a, b, c]) }
-            }
-
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn sum_entry<E: SumEntry>(
-                n: usize, dst: *mut u8, terms: *const *const u8, _: usize, single: *const u8,
-            ) {
-                // SAFETY: the contract of SumFn.
-                unsafe { E::run::<crate::simd::$vector>(n, dst, terms, single) }
             }
         }
     };
@@ -193,11 +177,6 @@ macro_rules! at_level {
 /// The entry point at a level.
 pub(super) fn at_level<E: Entry>(isa: Isa) -> PrimFn {
     at_level!(isa, entry::<E>)
-}
-
-/// The entry point of a function of many blocks at a level.
-pub(super) fn sum_at_level<E: SumEntry>(isa: Isa) -> SumFn {
-    at_level!(isa, sum_entry::<E>)
 }
 
 /// The entry point of a unary function.

@@ -18,7 +18,6 @@ mod exponential;
 mod inverse;
 mod logarithm;
 mod modulus;
-mod norm;
 mod payne_hanek;
 mod power;
 mod root;
@@ -30,7 +29,6 @@ mod trigonometric;
 
 pub use complex::COMPLEX;
 pub use modulus::{modulus_of_all, square_of_modulus};
-pub use norm::{Dividend, Norm, lookup_norm};
 pub use rooted::lookup_rooted;
 
 use crate::simd::{Isa, Vector};

@@ -1,7 +1,6 @@
 //! Reductions of blocks into virtual lanes. The lanes and the order in which they are joined are part of the result's
 //! definition: neither the instruction set nor the thread count may change them.
 
-use super::Side;
 use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode, scalar, types_of};
@@ -11,12 +10,12 @@ use std::sync::atomic::{Ordering, compiler_fence};
 /// Lanes of a fold. Element `i` of a block goes to lane `i % LANES`.
 pub const LANES: usize = 32;
 
-/// `lanes[i % LANES] = op(lanes[i % LANES], a[i])` for each of the `n` elements at `a`, or the same of what operations make
-/// of the elements at `a` and `b` and the one at `c`. `b` and `c` may be null where they are not used.
+/// `lanes[i % LANES] = op(lanes[i % LANES], a[i])` for each of the `n` elements at `a`, or the same of what an operation makes
+/// of the elements at `a` and `b`. `b` may be null where it is not used.
 ///
 /// # Safety
-/// `lanes` must be valid for `LANES`, `a` and `b` for `n` elements and `c` for one; the level must be available.
-pub type LanesFn = unsafe extern "C" fn(n: usize, lanes: *mut u8, a: *const u8, b: *const u8, c: *const u8);
+/// `lanes` must be valid for `LANES`, `a` and `b` for `n` elements; the level must be available.
+pub type LanesFn = unsafe extern "C" fn(n: usize, lanes: *mut u8, a: *const u8, b: *const u8);
 
 /// Joins `LANES` lanes into one element at `out`, which may be the first lane.
 ///
@@ -34,9 +33,7 @@ trait Combine: 'static {
 trait Source<T>: 'static {
     /// Is it made of two blocks?
     const TWO: bool;
-    /// Is it made of a single element, too?
-    const SINGLE: bool = false;
-    fn element(a: T, b: T, c: T) -> T;
+    fn element(a: T, b: T) -> T;
 }
 
 /// The elements of a block.
@@ -45,7 +42,7 @@ struct Plain;
 impl<T> Source<T> for Plain {
     const TWO: bool = false;
     #[inline(always)]
-    fn element(a: T, _: T, _: T) -> T {
+    fn element(a: T, _: T) -> T {
         a
     }
 }
@@ -53,7 +50,7 @@ impl<T> Source<T> for Plain {
 /// # Safety
 /// As [`LanesFn`].
 #[inline(always)]
-unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *const u8, b: *const u8, c: *const u8) {
+unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *const u8, b: *const u8) {
     let lanes = lanes.cast::<[C::Element; LANES]>();
     // SAFETY: the caller vouches for all of them; the lanes are copied, so that they can live in registers.
     unsafe {
@@ -62,10 +59,9 @@ unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *
         let (chunks, rest) = elements(a);
         let (second_chunks, second_rest) = elements(if S::TWO { b } else { a });
         let mut sums = lanes.read_unaligned();
-        let single = if S::SINGLE { c.cast::<C::Element>().read_unaligned() } else { sums[0] };
         for (a, b) in chunks.iter().zip(second_chunks) {
             for lane in 0..LANES {
-                sums[lane] = C::combine(sums[lane], S::element(a[lane], b[lane], single));
+                sums[lane] = C::combine(sums[lane], S::element(a[lane], b[lane]));
             }
             // The compiler may change the order of integers' sums, and would gather the same lane of several chunks.
             compiler_fence(Ordering::SeqCst);
@@ -74,7 +70,7 @@ unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *
         // In memory, as registers have no numbers.
         for (lane, (&a, &b)) in rest.iter().zip(second_rest).enumerate() {
             let lane = lanes.cast::<C::Element>().add(lane);
-            lane.write_unaligned(C::combine(lane.read_unaligned(), S::element(a, b, single)));
+            lane.write_unaligned(C::combine(lane.read_unaligned(), S::element(a, b)));
         }
     }
 }
@@ -116,10 +112,9 @@ macro_rules! level {
                 lanes: *mut u8,
                 a: *const u8,
                 b: *const u8,
-                c: *const u8,
             ) {
                 // SAFETY: the contract of LanesFn.
-                unsafe { fold::<C, S>(n, lanes, a, b, c) }
+                unsafe { fold::<C, S>(n, lanes, a, b) }
             }
 
             $(#[target_feature(enable = $feature)])?
@@ -226,7 +221,7 @@ macro_rules! sources {
             impl<T: scalar::Numeric> Source<T> for $name {
                 const TWO: bool = true;
                 #[inline(always)]
-                fn element(a: T, b: T, _: T) -> T {
+                fn element(a: T, b: T) -> T {
                     scalar::$scalar(a, b)
                 }
             }
@@ -247,56 +242,3 @@ macro_rules! sources {
 }
 
 sources! { Add = add, Subtract = subtract, Multiply = multiply, Divide = divide }
-
-/// What the difference of a block and a single element is made to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Difference {
-    /// Its square.
-    Squared,
-    /// Its product with another block. The single element is on this side of the minus.
-    Times(Side),
-}
-
-/// The square of a difference.
-struct Squared;
-
-impl<T: scalar::Numeric> Source<T> for Squared {
-    const TWO: bool = false;
-    const SINGLE: bool = true;
-    #[inline(always)]
-    fn element(a: T, _: T, c: T) -> T {
-        let difference = scalar::subtract(a, c);
-        scalar::multiply(difference, difference)
-    }
-}
-
-/// The product of a difference and another block. If `LEFT`, the single element comes first.
-struct Times<const LEFT: bool>;
-
-impl<T: scalar::Numeric, const LEFT: bool> Source<T> for Times<LEFT> {
-    const TWO: bool = true;
-    const SINGLE: bool = true;
-    #[inline(always)]
-    fn element(a: T, b: T, c: T) -> T {
-        scalar::multiply(if LEFT { scalar::subtract(c, a) } else { scalar::subtract(a, c) }, b)
-    }
-}
-
-/// The fold of what is made of the difference of the first block and the single element, into lanes as those of
-/// [`reduce_lanes`]: for sums and limits of `f32` or `f64`. Another factor is the second block.
-pub fn reduce_lanes_of_difference(isa: Isa, made: Difference, combiner: Opcode, dtype: DType) -> Option<LanesFn> {
-    macro_rules! of {
-        ($type:ty) => {
-            match made {
-                Difference::Squared => pick_combiner!(isa, combiner, Squared, $type),
-                Difference::Times(Side::Right) => pick_combiner!(isa, combiner, Times<false>, $type),
-                Difference::Times(Side::Left) => pick_combiner!(isa, combiner, Times<true>, $type),
-            }
-        };
-    }
-    match dtype {
-        DType::F64 => of!(f64),
-        DType::F32 => of!(f32),
-        _ => None,
-    }
-}

@@ -12,7 +12,6 @@ mod fused;
 mod generate;
 mod levels;
 mod moves;
-mod products;
 mod quotient;
 mod repeat;
 mod sum;
@@ -23,12 +22,9 @@ mod tests;
 pub use crate::math::PrimFn;
 pub use constant::{Side, lookup_const};
 pub use elementwise::lookup;
-pub use fold::{
-    Difference, JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes, reduce_lanes_of, reduce_lanes_of_difference,
-};
+pub use fold::{JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes, reduce_lanes_of};
 pub use fused::{lookup_fused, lookup_fused_const};
 pub use generate::{IotaFn, PhiloxFn, RunFn, iota, is_run, philox};
 pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
-pub use products::{Factors, MOST_PRODUCTS, ProductSum, lookup_product_sum};
 pub use repeat::{RepeatFn, repeat};
 pub use sum::{SumFn, lookup_sum};

@@ -6,8 +6,7 @@ use bh_bytecode::DType;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * factor` for each of `n` elements; without a factor if it is null. For sums of
-/// products, see [`lookup_product_sum`](super::lookup_product_sum).
+/// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * factor` for each of `n` elements; without a factor if it is null.
 ///
 /// # Safety
 /// `terms` must be valid for `count` pointers (at least one), each valid for `n` aligned elements, `factor` null or valid

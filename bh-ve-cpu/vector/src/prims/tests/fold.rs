@@ -4,7 +4,7 @@ use super::support::*;
 use super::*;
 use bh_bytecode::opcode::Signature;
 
-/// Checks a fold of samples, or of what `first` makes of two blocks of them and a single element.
+/// Checks a fold of samples, or of what `first` makes of two blocks of them.
 fn check_fold(
     what: &str,
     run: LanesFn,
@@ -16,17 +16,16 @@ fn check_fold(
     let size = dtype.size();
     for n in [1, 31, 32, 100, 257] {
         let (start, elements, others) = (samples(dtype, LANES, 1), samples(dtype, n, 2), samples(dtype, n, 3));
-        let single = sample(dtype, n, 4);
         let mut wanted: Vec<Vec<u8>> = start.chunks(size).map(<[u8]>::to_vec).collect();
         for (i, (element, other)) in elements.chunks(size).zip(others.chunks(size)).enumerate() {
-            let element = first.map_or_else(|| element.to_vec(), |first| first(element, other, &single));
+            let element = first.map_or_else(|| element.to_vec(), |first| first(element, other, &[]));
             wanted[i % LANES] = combine(&wanted[i % LANES], &element, &[]);
         }
         let mut lanes = Block::new(&start, size);
         let (mut block, mut other) = (Block::new(&elements, size), Block::new(&others, size));
         let other = if first.is_some() { other.pointer() } else { std::ptr::null_mut() };
-        // SAFETY: 32 lanes, n elements and a single one.
-        unsafe { run(n, lanes.pointer(), block.pointer(), other, single.as_ptr()) };
+        // SAFETY: 32 lanes and n elements.
+        unsafe { run(n, lanes.pointer(), block.pointer(), other) };
         for (got, wanted) in lanes.bytes(LANES * size).chunks(size).zip(&wanted) {
             assert!(same(dtype, got, wanted), "{what} of {n}");
         }
@@ -84,28 +83,5 @@ fn folds_of_two_blocks_round_twice() {
             }
         }
         assert!(reduce_lanes_of(isa, Opcode::Multiply, Opcode::Add, DType::C64).is_none());
-    }
-}
-
-#[test]
-fn folds_of_products_of_differences_round_three_times() {
-    for isa in Isa::available() {
-        for dtype in [DType::F32, DType::F64] {
-            let arithmetic = |opcode| scalar_of(opcode, dtype, 0).expect("arithmetic");
-            for combiner in [Opcode::Add, Opcode::Minimum, Opcode::Maximum] {
-                for made in [Difference::Squared, Difference::Times(Side::Right), Difference::Times(Side::Left)] {
-                    let run = reduce_lanes_of_difference(isa, made, combiner, dtype).expect("a super-instruction");
-                    let (subtract, multiply) = (arithmetic(Opcode::Subtract), arithmetic(Opcode::Multiply));
-                    let first: Scalar = Box::new(move |x, factor, c| match made {
-                        Difference::Squared => multiply(&subtract(x, c, &[]), &subtract(x, c, &[]), &[]),
-                        Difference::Times(Side::Right) => multiply(factor, &subtract(x, c, &[]), &[]),
-                        Difference::Times(Side::Left) => multiply(factor, &subtract(c, x, &[]), &[]),
-                    });
-                    let what = format!("{combiner:?} of {made:?} {dtype} {isa}");
-                    check_fold(&what, run, Some(&first), &arithmetic(combiner), dtype, |_, _, _| {});
-                }
-            }
-        }
-        assert!(reduce_lanes_of_difference(isa, Difference::Squared, Opcode::Add, DType::I64).is_none());
     }
 }
