@@ -46,9 +46,9 @@ impl Primitives {
         prims::lookup_const(self.isa, opcode, side, dtype)
     }
 
-    /// A sum of many blocks of a type.
-    pub(crate) fn sum(&self, dtype: DType) -> Option<SumFn> {
-        prims::lookup_sum(self.isa, dtype)
+    /// A sum of many blocks of a type, or of their squares.
+    pub(crate) fn sum(&self, dtype: DType, squares: bool) -> Option<SumFn> {
+        prims::lookup_sum(self.isa, dtype, squares)
     }
 
     /// A fold into lanes, and the join of the lanes.

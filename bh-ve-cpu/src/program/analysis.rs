@@ -2,7 +2,7 @@
 //! which steps become one primitive.
 
 use super::Geometry;
-use crate::primitives::{LanesFn, PrimFn, Primitives, Side};
+use crate::primitives::{LanesFn, PrimFn, Primitives, Side, SumFn};
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, BufferRef, Dim, Slot, SlotMode, Stage, Step};
 use std::collections::HashSet;
@@ -61,8 +61,16 @@ pub(super) struct Form {
     pub(super) count: usize,
     /// The operand that is a single element.
     pub(super) scalar: Option<usize>,
-    /// The terms of a sum of many blocks: a part of [`Analysis::terms`]. The only operand besides is a factor, if any.
+    /// The sum, if the step is one of many blocks.
+    pub(super) sum: Option<SumFn>,
+    /// Its terms: a part of [`Analysis::terms`]. The only operand besides is a single element, if any.
     pub(super) terms: (usize, usize),
+}
+
+/// A chain of additions of squares: all of its steps, and what the squares are of.
+struct Squares {
+    steps: Vec<usize>,
+    terms: Vec<Arg>,
 }
 
 /// The analysis of a stage.
@@ -96,6 +104,7 @@ impl<'a> Analysis<'a> {
             Analysis { stage, geometry, values, forms, terms, splat, resident, stream_bytes, touched, read };
         analysis.collect();
         analysis.sum(primitives);
+        analysis.sum_squares(primitives);
         analysis.fuse(primitives);
         analysis.fuse_folds(primitives);
         analysis.find_scalars(primitives);
@@ -153,7 +162,7 @@ impl<'a> Analysis<'a> {
             let mut args = [Arg::Constant(0); 3];
             args.iter_mut().zip(step.args()).for_each(|(to, from)| *to = *from);
             let count = step.args().len();
-            self.forms.push(Form { run: None, lanes: None, args, count, scalar: None, terms: (0, 0) });
+            self.forms.push(Form { run: None, lanes: None, args, count, scalar: None, sum: None, terms: (0, 0) });
             if let Some(dtype) = step.output(self.slots()) {
                 let value = Value { home: Home::Register, dtype, made: index, last: index, uses: 0, block: false };
                 self.values.push(value);
@@ -201,7 +210,8 @@ impl<'a> Analysis<'a> {
     fn sum(&mut self, primitives: Primitives) {
         for index in (0..self.forms.len()).rev() {
             let Step::Compute { opcode: Opcode::Add, input, .. } = self.steps()[index] else { continue };
-            if self.forms[index].count != 2 || primitives.sum(input).is_none() {
+            let sum = primitives.sum(input, false);
+            if self.forms[index].count != 2 || sum.is_none() {
                 continue;
             }
             let (mut chain, mut terms) = (Vec::new(), Vec::new());
@@ -229,7 +239,7 @@ impl<'a> Analysis<'a> {
                 self.drop_step(at);
             }
             let form = &mut self.forms[index];
-            (form.count, form.terms) = (0, (first, self.terms.len()));
+            (form.count, form.sum, form.terms) = (0, sum, (first, self.terms.len()));
         }
         self.count_uses();
         self.scale_sums();
@@ -244,17 +254,79 @@ impl<'a> Analysis<'a> {
                     continue;
                 };
                 let Value { made, uses: 1, .. } = self.values[sum as usize] else { continue };
-                let terms = self.forms[made].terms;
+                let Form { sum: run, terms, .. } = self.forms[made];
                 if terms.0 == terms.1 || input != output || !self.is_scalar(factor) {
                     continue;
                 }
                 self.drop_step(made);
                 let args = [factor; 3];
-                self.forms[index] = Form { args, count: 1, scalar: Some(0), terms, ..self.forms[index] };
+                self.forms[index] = Form { args, count: 1, scalar: Some(0), sum: run, terms, ..self.forms[index] };
                 break;
             }
         }
         self.count_uses();
+    }
+
+    /// Turns sums of squares, as distances are made of, into sums that read every block once; a single element may be added
+    /// at the end.
+    fn sum_squares(&mut self, primitives: Primitives) {
+        for index in (0..self.forms.len()).rev() {
+            let Step::Compute { opcode: Opcode::Add, input, .. } = self.steps()[index] else { continue };
+            let Some(sum) = primitives.sum(input, true).filter(|_| self.is_plain(index)) else { continue };
+            let [left, right, _] = self.forms[index].args;
+            let (single, rest) = match (self.is_scalar(left), self.is_scalar(right)) {
+                (false, true) => (Some(right), self.only_use(left, Opcode::Add)),
+                (true, false) => (Some(left), self.only_use(right, Opcode::Add)),
+                _ => (None, Some(index)),
+            };
+            let Some(Squares { steps, mut terms }) = rest.and_then(|last| self.squares(last)) else { continue };
+            terms.reverse();
+            let first = self.terms.len();
+            self.terms.extend(terms);
+            steps.into_iter().filter(|&step| step != index).for_each(|step| self.drop_step(step));
+            let (args, count, scalar) = single.map_or((self.forms[index].args, 0, None), |it| ([it; 3], 1, Some(0)));
+            let terms = (first, self.terms.len());
+            self.forms[index] = Form { args, count, scalar, sum: Some(sum), terms, ..self.forms[index] };
+        }
+        self.count_uses();
+    }
+
+    /// The squares that a chain of additions adds up, the last one first; `None` if it adds other things as well.
+    fn squares(&self, last: usize) -> Option<Squares> {
+        let (mut steps, mut terms, mut at) = (Vec::new(), Vec::new(), last);
+        while terms.len() + 2 <= SUM_TERMS {
+            steps.push(at);
+            let [left, right, _] = self.forms[at].args;
+            // Addition is commutative, so the chain may come from either side.
+            let (rest, (square, of)) = match (self.square(left), self.square(right)) {
+                (first, Some(second)) => (first.ok_or(left), second),
+                (Some(first), None) => (Err(right), first),
+                (None, None) => return None,
+            };
+            steps.push(square);
+            terms.push(of);
+            match rest {
+                Ok((square, of)) => {
+                    steps.push(square);
+                    terms.push(of);
+                    return Some(Squares { steps, terms });
+                }
+                Err(rest) => at = self.only_use(rest, Opcode::Add)?,
+            }
+        }
+        None
+    }
+
+    /// The step of a square that has no other use, and what it is of.
+    fn square(&self, arg: Arg) -> Option<(usize, Arg)> {
+        let Arg::Value(value) = arg else { return None };
+        let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
+        let [a, b, _] = self.forms[made].args;
+        match self.steps()[made] {
+            Step::Compute { opcode: Opcode::Multiply, .. } if self.is_plain(made) && a == b => Some((made, a)),
+            Step::Compute { opcode: Opcode::Powi, param: 2, .. } if self.is_plain(made) => Some((made, a)),
+            _ => None,
+        }
     }
 
     /// Leaves out a step whose work another one does.

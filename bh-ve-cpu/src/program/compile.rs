@@ -190,7 +190,7 @@ impl Compiler<'_> {
                         let first = program.terms.len() as u32;
                         program.terms.extend(terms.iter().map(|&term| place(term)));
                         program.ops.push(Op::Sum {
-                            run: self.primitives.sum(input).ok_or_else(|| missing(opcode, input))?,
+                            run: form.sum.ok_or_else(|| missing(opcode, input))?,
                             dst: place(dst),
                             first,
                             count: terms.len() as u16,

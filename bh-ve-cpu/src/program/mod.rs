@@ -44,7 +44,8 @@ pub(crate) struct RowStride {
 pub(crate) enum Op {
     /// An element-wise primitive.
     Prim { run: PrimFn, dst: Place, args: [Place; 3] },
-    /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `single`.
+    /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `single`, or
+    /// of their squares, plus that.
     Sum { run: SumFn, dst: Place, first: u32, count: u16, single: Option<Place> },
     /// A dense copy.
     Copy { dst: Place, src: Place, size: usize },

@@ -189,9 +189,7 @@ impl<'a> Frame<'a> {
     /// Is there nothing to do but to fold what lies in memory into lanes?
     fn folds_directly(&self) -> bool {
         let program = self.program;
-        let in_memory = |fold: &Fold| {
-            fold.args.iter().all(|&arg| usize::from(arg) >= self.first_slot)
-        };
+        let in_memory = |fold: &Fold| fold.args.iter().all(|&arg| usize::from(arg) >= self.first_slot);
         program.line_ops.is_empty()
             && program.ops.is_empty()
             && program.stores.is_empty()

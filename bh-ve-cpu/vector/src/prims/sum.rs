@@ -1,4 +1,4 @@
-//! Sums of many blocks in one pass, with the bits of additions one after the other.
+//! Sums of many blocks, or of their squares, in one pass, with the bits of additions one after the other.
 
 use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
@@ -6,13 +6,14 @@ use bh_bytecode::DType;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * factor` for each of `n` elements; without a factor if it is null.
+/// `dst[i] = (((t0[i] + t1[i]) + t2[i]) + ...) * single` for each of `n` elements, or the sum of the terms' squares, plus
+/// `single`; without a single element if it is null.
 ///
 /// # Safety
-/// `terms` must be valid for `count` pointers (at least one), each valid for `n` aligned elements, `factor` null or valid
+/// `terms` must be valid for `count` pointers (at least one), each valid for `n` aligned elements, `single` null or valid
 /// for one element and `dst` for `n`; `dst` may be one of the terms but must not overlap any otherwise. The level must be
 /// available.
-pub type SumFn = unsafe extern "C" fn(n: usize, dst: *mut u8, terms: *const *const u8, count: usize, factor: *const u8);
+pub type SumFn = unsafe extern "C" fn(n: usize, dst: *mut u8, terms: *const *const u8, count: usize, single: *const u8);
 
 /// What sums can be made of.
 trait Number: Copy {
@@ -44,14 +45,17 @@ type Vectors<T, const V: usize, const K: usize> = [[T; V]; K];
 /// # Safety
 /// As [`SumFn`], for the `K` vectors of `V` elements that are written.
 #[inline(always)]
-unsafe fn part<T: Number, const V: usize, const K: usize>(
+unsafe fn part<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
     at: usize,
     terms: &[*const u8],
-    factor: Option<T>,
+    single: Option<T>,
     out: *mut T,
 ) {
-    // SAFETY: promised by the caller.
-    let load = |term: *const u8| unsafe { term.cast::<T>().add(at).cast::<Vectors<T, V, K>>().read_unaligned() };
+    let load = |term: *const u8| {
+        // SAFETY: promised by the caller.
+        let values = unsafe { term.cast::<T>().add(at).cast::<Vectors<T, V, K>>().read_unaligned() };
+        if SQUARES { values.map(|vector| vector.map(|element| element.multiply(element))) } else { values }
+    };
     let mut sum = load(terms[0]);
     for &term in &terms[1..] {
         let values = load(term);
@@ -65,8 +69,8 @@ unsafe fn part<T: Number, const V: usize, const K: usize>(
     }
     // Written vector by vector, as the compiler sends the whole by way of the stack.
     for (number, mut vector) in sum.into_iter().enumerate() {
-        if let Some(factor) = factor {
-            vector = vector.map(|element| element.multiply(factor));
+        if let Some(single) = single {
+            vector = vector.map(|element| if SQUARES { element.add(single) } else { element.multiply(single) });
         }
         // SAFETY: promised by the caller.
         unsafe { out.add(number * V).cast::<[T; V]>().write_unaligned(vector) };
@@ -78,16 +82,16 @@ unsafe fn part<T: Number, const V: usize, const K: usize>(
 /// # Safety
 /// As [`SumFn`].
 #[inline(always)]
-unsafe fn parts<T: Number, const V: usize, const K: usize>(
+unsafe fn parts<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
     mut at: usize,
     n: usize,
     dst: *mut T,
     terms: &[*const u8],
-    factor: Option<T>,
+    single: Option<T>,
 ) -> usize {
     while at + V * K <= n {
         // SAFETY: promised by the caller; the part ends at `n` or before.
-        unsafe { part::<T, V, K>(at, terms, factor, dst.add(at)) };
+        unsafe { part::<T, SQUARES, V, K>(at, terms, single, dst.add(at)) };
         at += V * K;
     }
     at
@@ -98,32 +102,32 @@ unsafe fn parts<T: Number, const V: usize, const K: usize>(
 /// # Safety
 /// As [`SumFn`].
 #[inline(always)]
-unsafe fn sum<T: Number, const V: usize>(
+unsafe fn sum<T: Number, const SQUARES: bool, const V: usize>(
     n: usize,
     dst: *mut u8,
     terms: *const *const u8,
     count: usize,
-    factor: *const u8,
+    single: *const u8,
 ) {
     // SAFETY: promised by the caller; all parts end at `n` or before.
     unsafe {
         let terms = std::slice::from_raw_parts(terms, count);
         let dst = dst.cast::<T>();
-        let factor = (!factor.is_null()).then(|| factor.cast::<T>().read_unaligned());
+        let single = (!single.is_null()).then(|| single.cast::<T>().read_unaligned());
         if n < V {
-            parts::<T, 1, 1>(0, n, dst, terms, factor);
+            parts::<T, SQUARES, 1, 1>(0, n, dst, terms, single);
             return;
         }
         // The last vector lies over the one before it. What it needs may be overwritten by then, so it is made first.
         let tail = !n.is_multiple_of(V);
         let mut last = MaybeUninit::<[T; V]>::uninit();
         if tail {
-            part::<T, V, 1>(n - V, terms, factor, last.as_mut_ptr().cast());
+            part::<T, SQUARES, V, 1>(n - V, terms, single, last.as_mut_ptr().cast());
         }
-        let at = parts::<T, V, 8>(0, n, dst, terms, factor);
-        let at = parts::<T, V, 4>(at, n, dst, terms, factor);
-        let at = parts::<T, V, 2>(at, n, dst, terms, factor);
-        parts::<T, V, 1>(at, n, dst, terms, factor);
+        let at = parts::<T, SQUARES, V, 8>(0, n, dst, terms, single);
+        let at = parts::<T, SQUARES, V, 4>(at, n, dst, terms, single);
+        let at = parts::<T, SQUARES, V, 2>(at, n, dst, terms, single);
+        parts::<T, SQUARES, V, 1>(at, n, dst, terms, single);
         if tail {
             dst.add(n - V).cast::<[T; V]>().write_unaligned(last.assume_init());
         }
@@ -136,41 +140,45 @@ macro_rules! level {
             use super::*;
 
             macro_rules! entry {
-                ($name:ident, $type:ty) => {
+                ($name:ident, $type:ty, $squares:literal) => {
                     $(#[target_feature(enable = $feature)])?
                     pub(super) unsafe extern "C" fn $name(
                         n: usize,
                         dst: *mut u8,
                         terms: *const *const u8,
                         count: usize,
-                        factor: *const u8,
+                        single: *const u8,
                     ) {
                         // SAFETY: the contract of SumFn.
-                        unsafe { sum::<$type, { $bytes / size_of::<$type>() }>(n, dst, terms, count, factor) }
+                        unsafe { sum::<$type, $squares, { $bytes / size_of::<$type>() }>(n, dst, terms, count, single) }
                     }
                 };
             }
-            entry!(of_f64, f64);
-            entry!(of_f32, f32);
-            entry!(of_i64, i64);
-            entry!(of_i32, i32);
+            entry!(of_f64, f64, false);
+            entry!(of_f32, f32, false);
+            entry!(of_i64, i64, false);
+            entry!(of_i32, i32, false);
+            entry!(squares_of_f64, f64, true);
+            entry!(squares_of_f32, f32, true);
         }
     };
 }
 for_each_level!(level);
 
-/// The sum of blocks of a type, where there is one.
-pub fn lookup_sum(isa: Isa, dtype: DType) -> Option<SumFn> {
+/// The sum of blocks of a type, or of their squares, where there is one.
+pub fn lookup_sum(isa: Isa, dtype: DType, squares: bool) -> Option<SumFn> {
     macro_rules! of {
         ($name:ident) => {
             at_level!(isa, $name as SumFn)
         };
     }
-    match dtype {
-        DType::F64 => Some(of!(of_f64)),
-        DType::F32 => Some(of!(of_f32)),
-        DType::I64 => Some(of!(of_i64)),
-        DType::I32 => Some(of!(of_i32)),
+    match (dtype, squares) {
+        (DType::F64, false) => Some(of!(of_f64)),
+        (DType::F32, false) => Some(of!(of_f32)),
+        (DType::I64, false) => Some(of!(of_i64)),
+        (DType::I32, false) => Some(of!(of_i32)),
+        (DType::F64, true) => Some(of!(squares_of_f64)),
+        (DType::F32, true) => Some(of!(squares_of_f32)),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Sums of many blocks.
+//! Sums of many blocks, and of their squares.
 
 use super::support::*;
 use super::*;
@@ -22,20 +22,23 @@ fn in_place(
 
 #[test]
 fn sums_of_many_blocks_add_in_order() {
-    fn check<T: Element + std::fmt::Debug>(dtype: DType, add: fn(T, T) -> T, multiply: fn(T, T) -> T) {
+    fn check<T: Element + std::fmt::Debug>(dtype: DType, squares: bool, add: fn(T, T) -> T, multiply: fn(T, T) -> T) {
         for isa in Isa::available() {
-            let run = lookup_sum(isa, dtype).unwrap();
+            let run = lookup_sum(isa, dtype, squares).unwrap();
             for (count, n) in [(1, 5), (4, 131), (9, 64), (81, 78)] {
                 let mut blocks: Vec<Block> =
                     (0..count).map(|salt| Block::new(&samples(dtype, n, salt), dtype.size())).collect();
-                let term = |block: usize, i: usize| T::read(&sample(dtype, i, block));
-                for factor in [None, Some(sample(dtype, 3, 1))] {
+                let term = |block: usize, i: usize| {
+                    let of_block = || T::read(&sample(dtype, i, block));
+                    if squares { multiply(of_block(), of_block()) } else { of_block() }
+                };
+                for single in [None, Some(sample(dtype, 3, 1))] {
                     // Into the first term, as a kernel may that updates in place.
-                    let out = in_place(run, &mut blocks, 0, (n, dtype.size()), factor.as_ref());
+                    let out = in_place(run, &mut blocks, 0, (n, dtype.size()), single.as_ref());
                     for i in 0..n {
                         let mut wanted = (1..count).fold(term(0, i), |sum, block| add(sum, term(block, i)));
-                        if let Some(bytes) = &factor {
-                            wanted = multiply(wanted, T::read(bytes));
+                        if let Some(bytes) = &single {
+                            wanted = if squares { add } else { multiply }(wanted, T::read(bytes));
                         }
                         let found = &out[i * dtype.size()..][..dtype.size()];
                         assert!(same(dtype, found, &to_bytes(wanted)), "{isa} {dtype} {count} terms, element {i}");
@@ -44,9 +47,11 @@ fn sums_of_many_blocks_add_in_order() {
             }
         }
     }
-    check::<f64>(DType::F64, scalar::add, scalar::multiply);
-    check::<f32>(DType::F32, scalar::add, scalar::multiply);
-    check::<i64>(DType::I64, scalar::add, scalar::multiply);
-    check::<i32>(DType::I32, scalar::add, scalar::multiply);
-    assert!(lookup_sum(Isa::detect(), DType::C64).is_none());
+    for squares in [false, true] {
+        check::<f64>(DType::F64, squares, scalar::add, scalar::multiply);
+        check::<f32>(DType::F32, squares, scalar::add, scalar::multiply);
+    }
+    check::<i64>(DType::I64, false, scalar::add, scalar::multiply);
+    check::<i32>(DType::I32, false, scalar::add, scalar::multiply);
+    assert!(lookup_sum(Isa::detect(), DType::C64, false).is_none());
 }
