@@ -2,6 +2,7 @@
 
 mod analysis;
 mod diagnostics;
+mod losses;
 mod memory;
 pub mod passes;
 

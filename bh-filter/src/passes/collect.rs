@@ -8,14 +8,19 @@
 
 use super::Options;
 use crate::analysis::{Facts, constant, may_read_beside, output, output_type};
+use crate::losses::Losses;
 use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let facts = Facts::of(batch);
+    let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
         let Some((opcode, source, value)) = merged(batch, &facts, options, index) else { continue };
+        if !losses.get_or_insert_with(|| Losses::of(batch)).keeps(batch, index, &[source]) {
+            continue;
+        }
         let value = Operand::constant(batch.push_constant(value));
         let instr = &mut batch.instrs[index as usize];
         instr.opcode = opcode;

@@ -7,6 +7,7 @@
 
 use super::Options;
 use crate::analysis::{Facts, base_of, become_copy, may_read_beside, output};
+use crate::losses::Losses;
 use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand};
 use std::collections::HashMap;
 
@@ -30,11 +31,17 @@ enum Input {
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
     let facts = Facts::of(batch);
     let mut seen: HashMap<Key, u32> = HashMap::new();
+    let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
         let instr = batch.instrs[index as usize];
         let Some(key) = key(batch, &instr) else { continue };
-        if let Some(result) = seen.get(&key).and_then(|&earlier| reusable(batch, &facts, earlier, index)) {
+        let found = seen.get(&key).and_then(|&earlier| Some((earlier, reusable(batch, &facts, earlier, index)?)));
+        let kept = found.filter(|&(earlier, result)| {
+            let losses = losses.get_or_insert_with(|| Losses::of(batch));
+            losses.keeps_as_copy(batch, index, earlier, Operand::view(result))
+        });
+        if let Some((_, result)) = kept {
             become_copy(&mut batch.instrs[index as usize], Operand::view(result));
             changed += 1;
         } else {

@@ -8,11 +8,13 @@
 
 use super::Options;
 use crate::analysis::{Facts, may_read_beside, output, output_type};
+use crate::losses::Losses;
 use bh_bytecode::{Batch, DType, Kind, Opcode, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
     let facts = Facts::of(batch);
+    let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
         let instr = batch.instrs[index as usize];
@@ -24,8 +26,11 @@ pub fn run(batch: &mut Batch, _: &Options) -> usize {
         }
         for place in instr.outputs as usize..instr.count as usize {
             let source = original(batch, &facts, index, place).or_else(|| uncast(batch, &facts, index, place));
-            if let Some(source) = source {
-                batch.instrs[index as usize].operands[place] = source;
+            let Some(source) = source else { continue };
+            let mut next = batch.instrs[index as usize];
+            next.operands[place] = source;
+            if losses.get_or_insert_with(|| Losses::of(batch)).keeps(batch, index, next.inputs()) {
+                batch.instrs[index as usize] = next;
                 changed += 1;
             }
         }

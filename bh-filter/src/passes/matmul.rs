@@ -8,6 +8,7 @@
 
 use super::Options;
 use crate::analysis::{Facts, base_of, output, output_type};
+use crate::losses::Losses;
 use bh_bytecode::{Batch, Instr, Opcode, Operand, View};
 
 /// Below this number of multiplications the fused kernel is at least as fast as a call.
@@ -17,7 +18,7 @@ const LEAST_WORK: i64 = 32 * 32 * 32;
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let Some(opcode) = options.matmul else { return 0 };
     let mut changed = 0;
-    let mut facts = None;
+    let (mut facts, mut losses) = (None, None);
     for index in 0..batch.instrs.len() as u32 {
         if batch.instrs[index as usize].opcode != Opcode::AddReduce {
             continue;
@@ -25,6 +26,9 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
         let known = facts.get_or_insert_with(|| Facts::of(batch));
         let Some((out, a, b)) = product(batch, known, options, index) else { continue };
         let operands = [out, a, b].map(|(base, view)| Operand::view(batch.intern_view(base, &view)));
+        if !losses.get_or_insert_with(|| Losses::of(batch)).keeps(batch, index, &operands[1..]) {
+            continue;
+        }
         let origin = batch.instrs[index as usize].origin;
         let mut instr = Instr::new(opcode, &operands);
         instr.origin = origin;

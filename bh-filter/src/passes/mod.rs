@@ -1,5 +1,6 @@
 //! The rewriting passes, one file each. A pass changes what an instruction computes or reads only when its output keeps
-//! its values; removing what nobody needs any more is `dead_code`'s job alone.
+//! its values, and is lost by the same causes where something fails ([`Losses`](crate::losses::Losses)); removing what
+//! nobody needs any more is `dead_code`'s job alone.
 
 mod collect;
 mod common;

@@ -8,12 +8,13 @@
 
 use super::Options;
 use crate::analysis::{Facts, may_read_beside, output, output_type};
+use crate::losses::Losses;
 use bh_bytecode::{Batch, DType, Kind, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let mut changed = 0;
-    let mut facts = None;
+    let (mut facts, mut losses) = (None, None);
     for index in 0..batch.instrs.len() as u32 {
         if batch.instrs[index as usize].opcode.kind() != Kind::Reduction {
             continue;
@@ -21,6 +22,9 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
         while let Some((source, axes, order)) =
             merged(batch, facts.get_or_insert_with(|| Facts::of(batch)), options, index)
         {
+            if !losses.get_or_insert_with(|| Losses::of(batch)).keeps(batch, index, &[source]) {
+                break;
+            }
             let instr = &mut batch.instrs[index as usize];
             instr.operands[1] = source;
             (instr.param, instr.order) = (axes, order);

@@ -9,10 +9,12 @@
 //! for floats, which flips the sign alone, the inner value must still be what its definition gave, and so must x
 //! ([`Facts::definition`], [`Facts::changed`]). For floats, x/2ᵏ and x·2⁻ᵏ are the one number that lies nearest to the same
 //! real number, as both powers are exact; k is from 1 to 4, which the structure of a batch tells ([`ConstantClass`]). Only
-//! the instruction itself changes; its output keeps its values.
+//! the instruction itself changes; its output keeps its values, and is lost by the same causes as before: x·0 is 0 only where
+//! x cannot be lost, or the output is lost with it in any case.
 
 use super::Options;
 use crate::analysis::{Facts, become_copy, constant, erase, may_read_beside, output, output_type};
+use crate::losses::Losses;
 use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, TypeSet};
 
@@ -26,6 +28,7 @@ enum Result {
 /// Runs the pass.
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
     let facts = Facts::of(batch);
+    let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
         let instr = batch.instrs[index as usize];
@@ -34,6 +37,13 @@ pub fn run(batch: &mut Batch, _: &Options) -> usize {
             .or_else(|| same_operands(&instr, dtype))
             .or_else(|| double_negation(batch, &facts, &instr, index))
             .or_else(|| power_of_two(batch, &instr, dtype));
+        let found = found.filter(|found| {
+            let losses = losses.get_or_insert_with(|| Losses::of(batch));
+            match found {
+                Result::Copy(source) | Result::Product(source, _) => losses.keeps(batch, index, &[*source]),
+                Result::Fill(_) => losses.keeps(batch, index, &[]),
+            }
+        });
         match found {
             Some(Result::Copy(source)) if is_self_copy(&instr, source) => erase(&mut batch.instrs[index as usize]),
             Some(Result::Copy(source)) => become_copy(&mut batch.instrs[index as usize], source),
