@@ -1,8 +1,8 @@
 //! `bh graph` and `bh explain`: the kernel partition of a dumped batch, or of the batches of a program.
 
 use crate::batch_file;
-use bh_bytecode::Batch;
-use bh_core::abi::status;
+use bh_bytecode::{Batch, base_flags};
+use bh_core::abi::{Prediction, capability, status};
 use bh_core::{Config, Error, Result, Stack, private};
 use bh_fuser::options::{ALGORITHMS, by_name};
 use bh_fuser::{Notes, Options, Partitioner, draw, explain};
@@ -45,15 +45,41 @@ pub fn draw(
 /// Says why neighbouring operations are in different kernels, and what the engines of a stack make of each kernel.
 pub fn explain(source: &Source<'_>, algorithm: Option<&str>, stack: Option<&str>) -> Result<ExitCode> {
     let (batch, options) = prepare(source, algorithm)?;
-    let notes = notes(&batch, stack)?;
-    print!("{}", explain::explain(&batch.as_ref(), &options, &notes));
+    let asked = notes(&batch, stack)?;
+    print!("{}", explain::explain(&batch.as_ref(), &options, &asked));
+    if let Some(mut stack) = asked_stack(&batch, stack)? {
+        print!("{}", memory(&batch, &mut stack)?);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line about the memory that the batch takes on a stack that foretells it.
+fn memory(batch: &Batch, stack: &mut Stack) -> Result<String> {
+    if stack.capabilities().flags & capability::PREDICTS == 0 {
+        return Ok(format!("memory: stack {} does not foretell what batches take\n", stack.name()));
+    }
+    // Arrays that are there before the batch have no memory here, so they count as well.
+    let Prediction { peak_bytes, work_bytes, .. } = stack.predict(&batch.as_ref(), &[])?;
+    let before = batch.bases.iter().filter(|base| !base.has(base_flags::BORN)).map(|base| base.bytes()).sum::<u64>();
+    Ok(format!(
+        "memory: at most {peak_bytes} bytes of arrays at a time, {before} of them there before; at most {work_bytes} bytes to work in\n"
+    ))
 }
 
 /// Asks the engines of a stack, if one is named, here or in the environment.
 fn notes(batch: &Batch, stack: Option<&str>) -> Result<Notes> {
+    let Some(mut stack) = asked_stack(batch, stack)? else { return Ok(Notes::default()) };
+    let directory = private::temporary_directory("bh-explain").map_err(|text| Error::new(status::FILE, text))?;
+    let notes = Notes::ask(&batch.as_ref(), &directory.join("batch.bhb"), |text| stack.message(text));
+    // Best effort: it lies among the temporary files.
+    let _ = std::fs::remove_dir_all(&directory);
+    notes
+}
+
+/// The stack that is named, here or in the environment, with the methods of a batch.
+fn asked_stack(batch: &Batch, stack: Option<&str>) -> Result<Option<Stack>> {
     if stack.is_none() && bh_core::environment::variable("BH_STACK").is_none() {
-        return Ok(Notes::default());
+        return Ok(None);
     }
     let mut stack = Stack::load(&Config::find()?, stack)?;
     for extension in &batch.extensions {
@@ -61,11 +87,7 @@ fn notes(batch: &Batch, stack: Option<&str>) -> Result<Notes> {
             stack.extmethod(name, extension.opcode)?;
         }
     }
-    let directory = private::temporary_directory("bh-explain").map_err(|text| Error::new(status::FILE, text))?;
-    let notes = Notes::ask(&batch.as_ref(), &directory.join("batch.bhb"), |text| stack.message(text));
-    // Best effort: it lies among the temporary files.
-    let _ = std::fs::remove_dir_all(&directory);
-    notes
+    Ok(Some(stack))
 }
 
 fn prepare(source: &Source<'_>, algorithm: Option<&str>) -> Result<(Batch, Options)> {

@@ -79,6 +79,11 @@ fn class_of(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(step).filter(|&class| isize::try_from(class).is_ok())
 }
 
+/// Bytes that an allocation of `bytes` counts for.
+pub fn charged(bytes: usize) -> usize {
+    class_of(bytes).unwrap_or(usize::MAX)
+}
+
 impl Memory {
     /// An empty cache with these limits.
     pub fn new(settings: MemorySettings) -> Memory {

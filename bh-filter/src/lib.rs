@@ -9,7 +9,7 @@ pub mod passes;
 use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::planning::Level;
 use bh_bytecode::{Batch, BatchRef, Key, Opcode, StructureKey};
-use bh_core::abi::{kind, status};
+use bh_core::abi::{Prediction, kind, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use memory::Memory;
 use passes::{Options, Pass};
@@ -89,14 +89,30 @@ impl Component for Filter {
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
+        self.rewritten(batch, blocks, |child, batch, blocks| child.execute(batch, blocks, report))
+    }
+
+    fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        self.rewritten(batch, blocks, Child::predict)
+    }
+}
+
+impl Filter {
+    /// Passes a batch on as the passes leave it.
+    fn rewritten<T>(
+        &mut self,
+        batch: &BatchRef<'_>,
+        blocks: &[u32],
+        below: impl FnOnce(&mut Child, &BatchRef<'_>, &[u32]) -> Result<T>,
+    ) -> Result<T> {
         // A partition names instructions by index: what was cut into kernels already is left as it is.
         if self.steps.is_empty() || !batch.blocks.is_empty() {
-            return self.child.execute(batch, blocks, report);
+            return below(&mut self.child, batch, blocks);
         }
         let begin = self.host.trace_clock();
         if self.silent && batch.header.level == Level::Direct.code() {
             self.direct.add(1);
-            return self.child.execute(batch, blocks, report);
+            return below(&mut self.child, batch, blocks);
         }
         self.classes.clear();
         self.classes.extend(batch.constants.iter().map(|constant| ConstantClass::of(constant).code()));
@@ -106,7 +122,7 @@ impl Component for Filter {
         {
             self.hits.add(1);
             self.host.trace("filter", begin, if known.is_some() { "rewritten before" } else { "unchanged" });
-            return self.child.execute(&known.unwrap_or(*batch), &[], report);
+            return below(&mut self.child, &known.unwrap_or(*batch), &[]);
         }
         self.misses.add(1);
         self.ask_for_matmul()?;
@@ -117,16 +133,14 @@ impl Component for Filter {
         let key = Key::new(batch.structure().unwrap_or(self.structure.as_ref()), &self.classes);
         if changed == 0 {
             self.memory.keep_unchanged(&key);
-            return self.child.execute(batch, blocks, report);
+            return below(&mut self.child, batch, blocks);
         }
         self.scratch.sign();
         self.memory.keep_rewritten(&key, batch, &self.scratch, by_value);
         let rewritten = memory::with_bases_of(batch, &self.scratch);
-        self.child.execute(&rewritten, &[], report)
+        below(&mut self.child, &rewritten, &[])
     }
-}
 
-impl Filter {
     /// Runs all steps over the scratch batch. Returns how many instructions they changed, and whether values of constants
     /// beyond their classes had a part in it.
     fn rewrite(&mut self) -> (usize, bool) {

@@ -24,12 +24,14 @@ pub struct Entry {
     pub work: Work,
     /// Comes from a file and was not looked at yet.
     pub foreign: bool,
+    /// It was looked up for a batch that is still to run, and is counted as seen for that.
+    pub foretold: bool,
 }
 
 impl Entry {
     /// A partition that was just made.
     pub fn new(partition: Partition, level: Level, work: Work) -> Entry {
-        Entry { partition, level, seen: 0, work, foreign: false }
+        Entry { partition, level, seen: 0, work, foreign: false, foretold: false }
     }
 
     /// What making it costs, in the unit of the caches.
@@ -45,6 +47,8 @@ pub struct PartitionCache {
     /// The partition made last, if the cache has no room for it.
     loose: Option<Entry>,
     changed: bool,
+    /// Was the batch looked up before it runs?
+    foretelling: bool,
 }
 
 impl PartitionCache {
@@ -55,12 +59,24 @@ impl PartitionCache {
             cache: Cache::new(most_bytes),
             loose: None,
             changed: false,
+            foretelling: false,
         }
     }
 
     /// Looks a batch up. True if its partition is known and has had as much planning as it is worth by now. Afterwards
     /// [`PartitionCache::insert`] stores under the same key.
     pub fn look_up(&mut self, batch: &BatchRef<'_>, planning: Planning) -> bool {
+        self.foretelling = false;
+        self.look(batch, planning)
+    }
+
+    /// Looks a batch up that is going to run: what is found or inserted now, [`PartitionCache::look_up`] finds then.
+    pub fn foretell(&mut self, batch: &BatchRef<'_>, planning: Planning) -> bool {
+        self.foretelling = true;
+        self.look(batch, planning)
+    }
+
+    fn look(&mut self, batch: &BatchRef<'_>, planning: Planning) -> bool {
         match batch.structure() {
             Some(carried) => self.structure.copy_from(carried),
             None => self.structure.write(batch),
@@ -71,7 +87,9 @@ impl PartitionCache {
             return false;
         }
         entry.foreign = false;
-        entry.seen = entry.seen.saturating_add(1);
+        if !std::mem::replace(&mut entry.foretold, self.foretelling) {
+            entry.seen = entry.seen.saturating_add(1);
+        }
         entry.level >= planning.level_of(&batch.header, entry.work, entry.seen)
     }
 
@@ -95,6 +113,7 @@ impl PartitionCache {
     /// Remembers the partition of the batch looked up last.
     pub fn insert(&mut self, mut entry: Entry) {
         entry.seen = self.seen();
+        entry.foretold = self.foretelling;
         self.changed |= entry.level == Level::Full;
         let (bytes, cost) = (entry.partition.bytes(), entry.cost());
         self.loose = self.cache.insert(&Key::new(self.structure.as_ref(), &[]), entry, bytes, cost).err();

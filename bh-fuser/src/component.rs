@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::persist;
 use bh_bytecode::BatchRef;
 use bh_bytecode::planning::{Level, Planning};
-use bh_core::abi::{kind, log_level, status};
+use bh_core::abi::{Prediction, kind, log_level, status};
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use std::path::PathBuf;
 
@@ -110,33 +110,12 @@ impl Component for Fuser {
         if !batch.blocks.is_empty() || batch.instrs.is_empty() {
             return self.child.execute(batch, blocks, report);
         }
-        if !self.adapted {
-            self.adapt();
-        }
-        let begin = self.host.trace_clock();
-        if self.leaves(batch) {
+        if self.is_left(batch) {
             self.counters.direct.add(1);
-            let mut batch = *batch;
-            batch.header.level = Level::Direct.code();
-            return self.child.execute(&batch, &[], report);
+            return self.child.execute(&at_once(batch), &[], report);
         }
-        if self.cache.look_up(batch, self.options.planning) {
-            self.counters.hits.add(1);
-            self.host.trace("fuse", begin, "remembered");
-        } else {
-            self.counters.misses.add(1);
-            let seen = self.cache.seen();
-            let (mut entry, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments, seen);
-            let moved = self.partitioner.moved(&entry.partition.apply(batch), &self.options);
-            entry.partition.moved = moved;
-            self.counters.assignment_hits.add(u64::from(hit));
-            if !hit {
-                self.counters.levels[usize::from(entry.level == Level::Full)].add(1);
-            }
-            self.host.trace("fuse", begin, if hit { "assignment remembered" } else { entry.level.name() });
-            self.draw(batch, &entry.partition);
-            self.cache.insert(entry);
-        }
+        let known = self.cache.look_up(batch, self.options.planning);
+        self.plan(batch, known);
         let Some((partition, level)) = self.cache.found_with_level() else {
             return self.child.execute(batch, blocks, report);
         };
@@ -155,6 +134,24 @@ impl Component for Fuser {
         })
     }
 
+    /// The partition that is foretold is the one that the batch will run with.
+    fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        if !batch.blocks.is_empty() || batch.instrs.is_empty() {
+            return self.child.predict(batch, blocks);
+        }
+        if self.is_left(batch) {
+            return self.child.predict(&at_once(batch), &[]);
+        }
+        let known = self.cache.foretell(batch, self.options.planning);
+        self.plan(batch, known);
+        let Some((partition, level)) = self.cache.found_with_level() else {
+            return self.child.predict(batch, blocks);
+        };
+        let mut planned = partition.apply(batch);
+        planned.header.level = level.code();
+        self.child.predict(&planned, &partition.all)
+    }
+
     /// `fuser graph DIR` draws the partition of each new batch into files there; `fuser graph` stops that.
     fn message(&mut self, text: &str) -> Result<String> {
         match text.strip_prefix("fuser graph") {
@@ -168,9 +165,41 @@ impl Component for Fuser {
     }
 }
 
+/// The batch for components below that shall not plan it.
+fn at_once<'a>(batch: &BatchRef<'a>) -> BatchRef<'a> {
+    let mut batch = *batch;
+    batch.header.level = Level::Direct.code();
+    batch
+}
+
 impl Fuser {
+    /// Makes the partition of the batch that was just looked up, unless it is known.
+    fn plan(&mut self, batch: &BatchRef<'_>, known: bool) {
+        let begin = self.host.trace_clock();
+        if known {
+            self.counters.hits.add(1);
+            self.host.trace("fuse", begin, "remembered");
+        } else {
+            self.counters.misses.add(1);
+            let seen = self.cache.seen();
+            let (mut entry, hit) = self.partitioner.partition_with(batch, &self.options, &mut self.assignments, seen);
+            let moved = self.partitioner.moved(&entry.partition.apply(batch), &self.options);
+            entry.partition.moved = moved;
+            self.counters.assignment_hits.add(u64::from(hit));
+            if !hit {
+                self.counters.levels[usize::from(entry.level == Level::Full)].add(1);
+            }
+            self.host.trace("fuse", begin, if hit { "assignment remembered" } else { entry.level.name() });
+            self.draw(batch, &entry.partition);
+            self.cache.insert(entry);
+        }
+    }
+
     /// Is a batch to run operation by operation, so that a partition would only cost time? Not if somebody looks at partitions.
-    fn leaves(&self, batch: &BatchRef<'_>) -> bool {
+    fn is_left(&mut self, batch: &BatchRef<'_>) -> bool {
+        if !self.adapted {
+            self.adapt();
+        }
         let options = &self.options;
         let direct = match options.planning {
             Planning::Always(level) => level == Level::Direct,

@@ -52,6 +52,14 @@ impl PlanCache {
         }
     }
 
+    /// Are there plans for a batch? Makes none.
+    pub(crate) fn knows(&mut self, batch: &BatchRef<'_>) -> bool {
+        write_partition(batch, &mut self.words);
+        let key = Key::new(batch.signed(&mut self.structure), &self.words);
+        let holds = |&(a, b): &(u32, u32)| batch.constants[a as usize] == batch.constants[b as usize];
+        self.cache.get(&key).is_some_and(|variants| variants.iter().any(|variant| variant.same.iter().all(holds)))
+    }
+
     /// The plans of a batch, and the instructions to plan and run it with. Returns whether plans for it were known.
     pub(crate) fn plans(&mut self, batch: &BatchRef<'_>) -> (&mut Plans, &[Instr], bool) {
         write_partition(batch, &mut self.words);

@@ -12,7 +12,7 @@ use crate::sweep::{self, SweepPlan};
 use crate::tier1::{self, Tier1};
 use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
-use bh_core::abi::{Capabilities, capability, kind, status};
+use bh_core::abi::{Capabilities, Prediction, capability, kind, status};
 use bh_core::component::{SharedCalls, enter_block};
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
 use machine::Machine;
@@ -75,7 +75,8 @@ impl Component for Engine {
             flags: capability::RENAMES
                 | capability::RETIRES_BLOCKS
                 | capability::ACQUIRES_FIRST
-                | capability::EVALUATES,
+                | capability::EVALUATES
+                | capability::PREDICTS,
             parallelism: self.machine.workers.threads() as u32,
             bandwidth: 10e9,
             launch_seconds: 1e-6,
@@ -164,15 +165,19 @@ impl Component for Engine {
         if level == Level::Direct && (batch.header.level != 0 || self.settings.planning == Planning::Direct) {
             return self.run_at_once(&registry, batch, blocks, report);
         }
+        if self.machine.rehearses() && level == Level::Direct && !self.cache.knows(batch) {
+            return self.run_at_once(&registry, batch, blocks, report);
+        }
         let (plans, instrs, known) = self.cache.plans(batch);
         if level == Level::Direct && !known {
             return self.run_at_once(&registry, batch, blocks, report);
         }
         let batch = &BatchRef { instrs, ..*batch };
+        let count_if_run = u64::from(!self.machine.rehearses());
         if known {
-            self.plan_hits.add(1)
+            self.plan_hits.add(count_if_run)
         } else {
-            self.plan_misses.add(1)
+            self.plan_misses.add(count_if_run)
         }
         let count = batch.blocks.len();
         let whole = blocks.is_empty()
@@ -187,7 +192,7 @@ impl Component for Engine {
             }
             if let Some(planned) = sweeps {
                 rest = &planned.sweeps;
-                self.refused_sweeps.add(planned.refused);
+                self.refused_sweeps.add(planned.refused * count_if_run);
             }
         }
         // Blocks before this one have run in a sweep.
@@ -199,22 +204,30 @@ impl Component for Engine {
             {
                 rest = others;
                 if !sweep.pays(self.machine.workers.threads()) {
-                    self.refused_sweeps.add(1);
+                    self.refused_sweeps.add(count_if_run);
                 } else if self.machine.sweep(&registry, batch, sweep)? {
                     done = sweep.blocks.end;
-                    self.sweeps.add(1);
-                    self.swept_kernels.add(u64::from(sweep.blocks.end - sweep.blocks.start));
-                    self.saved_bytes.add(sweep.saved());
+                    self.sweeps.add(count_if_run);
+                    self.swept_kernels.add(u64::from(sweep.blocks.end - sweep.blocks.start) * count_if_run);
+                    self.saved_bytes.add(sweep.saved() * count_if_run);
                 }
             }
             if block >= done || !whole {
                 let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
                 run_planned(&mut self.machine, &registry, batch, block, plan, report)?;
             }
-            self.kernels.add(1);
+            self.kernels.add(count_if_run);
             registry.block_done(batch, block);
         }
         Ok(Ticket::DONE)
+    }
+
+    /// Goes the way of `execute` without running kernels: the manager counts what would be asked of it.
+    fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        self.machine.begin_rehearsal();
+        let result = self.execute(batch, blocks, &mut Report::none());
+        let work_bytes = self.machine.end_rehearsal();
+        result.map(|_| Prediction { work_bytes, ..Prediction::default() })
     }
 }
 
@@ -263,7 +276,7 @@ impl Engine {
         let instrs = batch.block_instrs(&batch.blocks[block as usize]);
         let ran = self.machine.direct(registry, batch, instrs);
         if ran.map_err(|error| place(error, batch, block))? {
-            self.at_once.add(1);
+            self.at_once.add(u64::from(!self.machine.rehearses()));
         } else {
             self.machine.begin_direct(batch);
             let machine = &mut self.machine;
@@ -272,7 +285,7 @@ impl Engine {
             run_planned(machine, registry, batch, block, plan.as_ref().map_err(Error::clone), report)?;
         }
         self.machine.drop_ended(batch, instrs);
-        self.kernels.add(1);
+        self.kernels.add(u64::from(!self.machine.rehearses()));
         registry.block_done(batch, block);
         Ok(())
     }

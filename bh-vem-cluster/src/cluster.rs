@@ -18,8 +18,8 @@ use crate::transport::{Port, Traffic, Transport, to_json};
 use crate::wire::Reader;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::{
-    Adoption, Capabilities, Export, ExportRequest, HostMemory, Residency, Served, access, capability, kind, log_level,
-    retire, status,
+    Adoption, Capabilities, Export, ExportRequest, HostMemory, Prediction, Residency, Served, access, capability, kind,
+    log_level, retire, status,
 };
 use bh_core::component::{Child, Component, Counter, Host, Registry, Report, Ticket};
 use bh_core::error::{Error, Result};
@@ -133,13 +133,22 @@ impl Component for Cluster {
         capabilities.flags &= !(capability::ASYNCHRONOUS
             | capability::RETIRES_BLOCKS
             | capability::CONCURRENT_DATA
-            | capability::EVALUATES);
+            | capability::EVALUATES
+            | capability::PREDICTS);
         capabilities.parallelism = capabilities.parallelism.saturating_mul(ranks as u32);
         capabilities
     }
 
     fn bind(&mut self, _registry: Registry) -> Result<()> {
         Ok(())
+    }
+
+    /// Of several ranks nobody knows.
+    fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        match self.is_single() {
+            true => self.machine.children[0].predict(batch, blocks),
+            false => Ok(Prediction::default()),
+        }
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {

@@ -15,7 +15,7 @@ use bh_core::component::{Counter, Host};
 use bh_core::error::Error;
 use bh_core::error::Result;
 pub use spaces::Detached;
-use state::{Alias, Bases, Source, state_of, unknown};
+use state::{Alias, Bases, Source, State, state_of, unknown};
 pub use state::{Leak, SpaceCopy, Step, Transfer};
 pub use versions::Aliased;
 
@@ -52,6 +52,25 @@ impl Arrays {
             detached: host.counter("node.detached"),
             renames: host.counter("node.renames"),
             wrong_releases: host.counter("node.wrong_releases"),
+        }
+    }
+
+    /// The same arrays for a rehearsal that may take `left` bytes more: all rules hold, and no data is touched.
+    pub fn rehearsal(&self, left: u64) -> Arrays {
+        let settled = |(&id, state): (&u64, &State)| (id, State { transferring: false, ..state.clone() });
+        Arrays {
+            bases: self.bases.iter().map(settled).collect(),
+            buffers: self.buffers.rehearsal(left),
+            loans: self.loans.clone(),
+            spaces: self.spaces,
+            spare_alias: None,
+            to_host: Counter::unseen(),
+            alias_copies: Counter::unseen(),
+            alias_clones: Counter::unseen(),
+            transferred_bytes: Counter::unseen(),
+            detached: Counter::unseen(),
+            renames: Counter::unseen(),
+            wrong_releases: Counter::unseen(),
         }
     }
 
@@ -186,9 +205,7 @@ impl Arrays {
     /// A new buffer with the content of another one.
     fn copy_of(&mut self, index: u32, bytes: usize) -> Result<u32> {
         let copy = self.buffers.allocate(bytes, false)?;
-        let (from, to) = (self.buffers.get(index).data, self.buffers.get(copy).data);
-        // SAFETY: two live buffers of this size.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+        self.buffers.copy(index, copy);
         Ok(copy)
     }
 }

@@ -1,20 +1,26 @@
 //! Host buffers and device copies, both reference-counted apart from the bases that use them.
 
+use crate::copy::gather;
+use crate::tally::Tally;
+use bh_bytecode::View;
 use bh_core::abi::{AttachmentOps, ReleaseFn};
 use bh_core::component::{Counter, Host};
 use bh_core::error::Result;
 use std::ffi::c_void;
+use std::ptr;
 
 /// No buffer or attachment.
 pub const NONE: u32 = u32::MAX;
 
 /// Where the memory of a host buffer comes from.
+#[derive(Clone, Copy)]
 enum Origin {
     Host,
     Adopted(Option<ReleaseFn>, *mut c_void),
 }
 
 /// A version of a base's data in host memory.
+#[derive(Clone)]
 pub struct HostBuffer {
     pub data: *mut u8,
     pub bytes: usize,
@@ -28,6 +34,7 @@ pub struct HostBuffer {
 }
 
 /// A copy of a base in an engine's own space.
+#[derive(Clone)]
 struct Attachment {
     handle: *mut c_void,
     operations: AttachmentOps,
@@ -74,6 +81,8 @@ pub struct Buffers {
     allocated_bytes: Counter,
     peak_bytes: Counter,
     pub later: Later,
+    /// Of a rehearsal, which counts memory and touches none.
+    tally: Option<Tally>,
 }
 
 // SAFETY: the pointers lead to memory that the registry's lock guards, or are only passed back to the engines and
@@ -94,7 +103,30 @@ impl Buffers {
             allocated_bytes: host.counter("node.allocated_bytes"),
             peak_bytes: host.counter("node.peak_bytes"),
             later: Later::default(),
+            tally: None,
         }
+    }
+
+    /// The same buffers for a rehearsal that may take `left` bytes more: without addresses, and nobody's to free.
+    pub fn rehearsal(&self, left: u64) -> Buffers {
+        Buffers {
+            host: self.host,
+            buffers: self.buffers.iter().map(|buffer| HostBuffer { data: ptr::null_mut(), ..buffer.clone() }).collect(),
+            free_buffers: self.free_buffers.clone(),
+            attachments: self.attachments.clone(),
+            free_attachments: self.free_attachments.clone(),
+            bytes: self.bytes,
+            allocations: Counter::unseen(),
+            allocated_bytes: Counter::unseen(),
+            peak_bytes: Counter::unseen(),
+            later: Later::default(),
+            tally: Some(Tally::new(self.bytes, left)),
+        }
+    }
+
+    /// What a rehearsal has counted.
+    pub fn tally(&self) -> Tally {
+        self.tally.unwrap_or_default()
     }
 
     /// Bytes of host memory in use, adopted memory included.
@@ -105,7 +137,10 @@ impl Buffers {
     /// A new host buffer with one reference.
     pub fn allocate(&mut self, bytes: usize, zeroed: bool) -> Result<u32> {
         // An empty base still has an address.
-        let data = self.host.alloc(bytes.max(1), zeroed)?;
+        let data = match &mut self.tally {
+            Some(tally) => tally.take(bytes.max(1)).map(|()| ptr::null_mut())?,
+            None => self.host.alloc(bytes.max(1), zeroed)?,
+        };
         self.allocations.add(1);
         self.allocated_bytes.add(bytes as u64);
         Ok(self.insert(data, bytes, Origin::Host))
@@ -119,6 +154,9 @@ impl Buffers {
     fn insert(&mut self, data: *mut u8, bytes: usize, origin: Origin) -> u32 {
         self.bytes += bytes as u64;
         self.peak_bytes.raise(self.bytes);
+        if let Some(tally) = &mut self.tally {
+            tally.raise(self.bytes);
+        }
         if let Some(index) = self.free_buffers.pop() {
             let buffer = &mut self.buffers[index as usize];
             (buffer.data, buffer.bytes, buffer.refs, buffer.guards, buffer.origin) = (data, bytes, 1, 0, origin);
@@ -126,6 +164,28 @@ impl Buffers {
         }
         self.buffers.push(HostBuffer { data, bytes, refs: 1, aliases: Vec::new(), guards: 0, origin });
         (self.buffers.len() - 1) as u32
+    }
+
+    /// Copies the content of a buffer to another one.
+    pub fn copy(&mut self, from: u32, to: u32) {
+        let (from, to) = (&self.buffers[from as usize], &self.buffers[to as usize]);
+        assert_eq!(from.bytes, to.bytes, "buffers of one size");
+        if self.tally.is_none() {
+            // SAFETY: two live buffers of this size.
+            unsafe { ptr::copy_nonoverlapping(from.data, to.data, to.bytes) };
+        }
+    }
+
+    /// Copies a view of elements of `size` bytes densely to another buffer.
+    ///
+    /// # Safety
+    /// The view must lie in the first buffer, and the second one have room for its elements.
+    pub unsafe fn gather(&mut self, view: &View, size: usize, from: u32, to: u32) {
+        let (from, to) = (self.buffers[from as usize].data, self.buffers[to as usize].data);
+        if self.tally.is_none() {
+            // SAFETY: promised by the caller.
+            unsafe { gather(view, size, from, to) };
+        }
     }
 
     /// A buffer in use.
@@ -152,13 +212,15 @@ impl Buffers {
             return;
         }
         self.bytes -= buffer.bytes as u64;
-        match buffer.origin {
+        match (buffer.origin, &mut self.tally) {
+            (Origin::Host, Some(tally)) => tally.give_back(buffer.bytes.max(1)),
+            (Origin::Adopted(..), Some(_)) => {}
             // SAFETY: allocated with this size, and nobody refers to it any more.
-            Origin::Host => unsafe { self.host.free(buffer.data, buffer.bytes.max(1)) },
-            Origin::Adopted(Some(release), argument) => {
+            (Origin::Host, None) => unsafe { self.host.free(buffer.data, buffer.bytes.max(1)) },
+            (Origin::Adopted(Some(release), argument), None) => {
                 self.later.releases.push((release, argument, buffer.data.cast()));
             }
-            Origin::Adopted(None, _) => {}
+            (Origin::Adopted(None, _), None) => {}
         }
         self.free_buffers.push(index);
     }
@@ -207,7 +269,9 @@ impl Buffers {
         let attachment = &mut self.attachments[index as usize];
         attachment.refs -= 1;
         if attachment.refs == 0 {
-            self.later.drops.push((attachment.operations, attachment.handle));
+            if self.tally.is_none() {
+                self.later.drops.push((attachment.operations, attachment.handle));
+            }
             self.free_attachments.push(index);
         }
     }

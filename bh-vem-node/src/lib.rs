@@ -5,9 +5,12 @@ mod arrays;
 mod buffer;
 mod copy;
 mod data;
+mod fit;
 mod loans;
 mod node;
 mod registry;
+mod rehearsal;
+mod tally;
 #[cfg(test)]
 mod tests;
 

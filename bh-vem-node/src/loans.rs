@@ -16,12 +16,13 @@ pub enum Lent {
 }
 
 /// All loans that have not ended.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Loans {
     entries: Vec<Entry>,
     free: Vec<u32>,
 }
 
+#[derive(Clone)]
 struct Entry {
     generation: u32,
     lent: Option<Lent>,

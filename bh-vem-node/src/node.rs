@@ -3,29 +3,33 @@
 use crate::arrays::Leak;
 use crate::registry::ArrayRegistry;
 use bh_bytecode::{BatchRef, Block};
-use bh_core::abi::{Capabilities, RegistryTable, capability, kind, log_level, status};
-use bh_core::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket, registry_table};
+use bh_core::abi::{Capabilities, Prediction, RegistryTable, capability, kind, log_level, status};
+use bh_core::component::{Child, Component, Counter, Host, Registry, Report, SharedCalls, Ticket, registry_table};
 use bh_core::error::{Error, Result};
 use std::sync::Arc;
 
 /// What the engines were given: the registry and its table, both at fixed addresses.
-struct Service {
-    registry: Arc<ArrayRegistry>,
+pub(crate) struct Service {
+    pub(crate) registry: Arc<ArrayRegistry>,
     table: RegistryTable,
 }
 
 /// The manager of one address space.
 pub struct Node {
-    host: Host,
-    children: Vec<Child>,
+    pub(crate) host: Host,
+    pub(crate) children: Vec<Child>,
     /// Boxed, because the engines hold the table's address.
-    service: Box<Service>,
+    pub(crate) service: Box<Service>,
     leak_report: bool,
     /// Work that the only child has not finished yet.
     pending: Vec<Ticket>,
     /// The partition of batches that came without one.
     blocks: Vec<Block>,
     block_instrs: Vec<u32>,
+    /// Batches whose plan was replaced by one that needs less memory.
+    pub(crate) replaced: Counter,
+    /// Blocks that were refused because their arrays would not fit.
+    pub(crate) refused: Counter,
 }
 
 // SAFETY: the table's pointer leads to the registry in the same box, which may be used from any thread.
@@ -53,7 +57,8 @@ impl Component for Node {
             }
         }
         let (pending, blocks, block_instrs) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Node { host, children, service, leak_report, pending, blocks, block_instrs })
+        let [replaced, refused] = ["node.plans_replaced", "node.blocks_refused"].map(|name| host.counter(name));
+        Ok(Node { host, children, service, leak_report, pending, blocks, block_instrs, replaced, refused })
     }
 
     fn child(&mut self) -> Option<&mut Child> {
@@ -63,7 +68,9 @@ impl Component for Node {
     /// What the engines can do; and data is the registry's, which has a lock of its own.
     fn capabilities(&mut self) -> Capabilities {
         let below = self.children.first_mut().map_or_else(Capabilities::default, Child::capabilities);
-        Capabilities { flags: below.flags | capability::CONCURRENT_DATA, ..below }
+        // What one of several engines takes says little.
+        let unknown = if self.children.len() > 1 { capability::PREDICTS } else { 0 };
+        Capabilities { flags: below.flags & !unknown | capability::CONCURRENT_DATA, ..below }
     }
 
     /// The engines below are bound to this manager's own registry.
@@ -73,16 +80,22 @@ impl Component for Node {
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         if !batch.blocks.is_empty() || batch.instrs.is_empty() {
-            return dispatch(&mut self.children, &mut self.pending, batch, blocks, report);
+            return self.run(batch, blocks, report);
         }
-        let count = batch.instrs.len() as u32;
-        self.block_instrs.clear();
-        self.block_instrs.extend(0..count);
-        self.blocks.clear();
-        self.blocks.extend((0..count).map(|index| Block { instrs: index, instr_count: 1, ..Block::default() }));
-        let batch = BatchRef { blocks: &self.blocks, block_instrs: &self.block_instrs, ..*batch };
-        // One entry per instruction, and the instructions are numbered like the blocks.
-        dispatch(&mut self.children, &mut self.pending, &batch, batch.block_instrs, report)
+        self.in_blocks(batch, |node, batch, blocks| node.run(batch, blocks, report))
+    }
+
+    /// The most bytes of arrays follow from the calls that the engine would make; it says itself what else it takes.
+    fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        if batch.blocks.is_empty() && !batch.instrs.is_empty() {
+            return self.in_blocks(batch, |node, batch, blocks| node.predict(batch, blocks));
+        }
+        let exact = self.capabilities().flags & capability::PREDICTS != 0;
+        let registry = &self.service.registry;
+        let Some(child) = self.children.first_mut() else { return Ok(Prediction::default()) };
+        let (below, tally) = registry.rehearse(u64::MAX, || child.predict(batch, blocks));
+        let below = below?;
+        Ok(Prediction { peak_bytes: if exact { tally.peak() } else { below.peak_bytes }, ..below })
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
@@ -103,6 +116,33 @@ impl Component for Node {
 }
 
 impl Node {
+    /// Works on a batch with one block per instruction.
+    pub(crate) fn in_blocks<T>(
+        &mut self,
+        batch: &BatchRef<'_>,
+        work: impl FnOnce(&mut Node, &BatchRef<'_>, &[u32]) -> T,
+    ) -> T {
+        let (mut blocks, mut block_instrs) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.block_instrs));
+        let count = batch.instrs.len() as u32;
+        block_instrs.clear();
+        block_instrs.extend(0..count);
+        blocks.clear();
+        blocks.extend((0..count).map(|index| Block { instrs: index, instr_count: 1, ..Block::default() }));
+        let batch = BatchRef { blocks: &blocks, block_instrs: &block_instrs, ..*batch };
+        // One entry per instruction, and the instructions are numbered like the blocks.
+        let result = work(self, &batch, batch.block_instrs);
+        (self.blocks, self.block_instrs) = (blocks, block_instrs);
+        result
+    }
+
+    /// Runs blocks of a partition, in parts if their arrays would not fit otherwise.
+    fn run(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
+        match self.run_to_fit(batch, blocks, report) {
+            Some(result) => result,
+            None => dispatch(&mut self.children, &mut self.pending, batch, blocks, report),
+        }
+    }
+
     /// One line per array that still has data, and a closing line.
     fn leak_text(&self) -> String {
         let (leaks, bytes) = self.service.registry.with(|arrays| (arrays.leaks(), arrays.buffers.bytes()));

@@ -12,6 +12,7 @@ use bh_core::error::{Error, Result};
 use bh_core::strided;
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The array registry of one address space. May be used from any thread. Engines' callbacks are made with the lock
@@ -19,6 +20,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 pub struct ArrayRegistry {
     arrays: Mutex<Arrays>,
     transferred: Condvar,
+    /// What rehearsals change.
+    pub(crate) rehearsed: Mutex<Arrays>,
+    /// The thread that rehearses, by [`this_thread`]; 0 if none does.
+    pub(crate) rehearsing: AtomicUsize,
     /// The first engine below that has memory of its own to take and to lend.
     engine: OnceLock<SharedChild>,
     region_reads: Counter,
@@ -33,6 +38,8 @@ impl ArrayRegistry {
         ArrayRegistry {
             arrays: Mutex::new(Arrays::new(host)),
             transferred: Condvar::new(),
+            rehearsed: Mutex::new(Arrays::new(host)),
+            rehearsing: AtomicUsize::new(0),
             engine: OnceLock::new(),
             region_reads: host.counter("node.region_reads"),
             region_read_bytes: host.counter("node.region_read_bytes"),
@@ -53,8 +60,9 @@ impl ArrayRegistry {
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrays> {
+        let arrays = if self.rehearses() { &self.rehearsed } else { &self.arrays };
         // The registry must go on serving after a panic elsewhere; its rules leave no half-made states behind.
-        self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
+        arrays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the lock and makes the calls that were put off.
@@ -94,7 +102,8 @@ impl ArrayRegistry {
                 }
                 Ok(Step::Transfer(transfer)) => {
                     drop(arrays);
-                    let outcome = run_transfer(&transfer).map_err(|error| unreachable(base, error));
+                    let copied = if self.rehearses() { Ok(()) } else { run_transfer(&transfer) };
+                    let outcome = copied.map_err(|error| unreachable(base, error));
                     arrays = self.lock();
                     let is_lost = |error: &&Error| failed == Failed::Lost && error.status != status::MEMORY;
                     let lost = outcome.as_ref().err().filter(is_lost);
@@ -107,7 +116,8 @@ impl ArrayRegistry {
                 }
                 Ok(Step::Clone(clone)) => {
                     drop(arrays);
-                    let outcome = run_clone(&clone);
+                    let nowhere = ptr::NonNull::dangling().as_ptr();
+                    let outcome = if self.rehearses() { Ok(nowhere) } else { run_clone(&clone) };
                     arrays = self.lock();
                     arrays.end_clone(&clone, outcome.as_ref().ok().copied());
                     self.transferred.notify_all();
@@ -139,7 +149,7 @@ impl ArrayRegistry {
     pub fn begin_sync(&self, base: &Base, view: Option<&View>) -> bool {
         let found = self.with(|arrays| arrays.lend_attachment(base));
         let Some((loan, operations)) = found else { return self.with(|arrays| arrays.is_synced(base)) };
-        if let Some(prefetch) = operations.prefetch {
+        if let Some(prefetch) = operations.prefetch.filter(|_| !self.rehearses()) {
             let spec = view.map(view_spec);
             let spec = spec.as_ref().map_or(ptr::null(), ptr::from_ref);
             // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.

@@ -49,15 +49,29 @@ fn run_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Memo
     Ok(memory)
 }
 
-/// Brings a program's data in and runs its batch; the inner result is the batch's.
-fn execute_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Result<()>> {
-    let tables = bound.batch.as_ref();
-    bh_bytecode::validate(&tables).map_err(|error| Error::new(status::BATCH, error.to_string()))?;
+/// Brings a program's data into a stack and returns its batch, to be run and to be discarded.
+pub fn bring(stack: &mut Stack, program: &Program) -> Result<Batch> {
+    let count = program.batch.bases.len() as u64;
+    let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
+    let bound = bind(&program.batch, first);
+    bring_bound(stack, program, &bound)?;
+    Ok(bound.batch)
+}
+
+fn bring_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<()> {
+    bh_bytecode::validate(&bound.batch.as_ref()).map_err(|error| Error::new(status::BATCH, error.to_string()))?;
     for (base, &id) in bound.batch.bases.iter().zip(&bound.ids) {
         if let Some(bytes) = program.memory.get(id) {
             write(stack, base, bytes)?;
         }
     }
+    Ok(())
+}
+
+/// Brings a program's data in and runs its batch; the inner result is the batch's.
+fn execute_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Result<()>> {
+    bring_bound(stack, program, bound)?;
+    let tables = bound.batch.as_ref();
     Ok(stack.execute(&tables, &[]).and_then(|ticket| stack.wait(ticket)))
 }
 
@@ -115,7 +129,7 @@ pub fn write(stack: &mut Stack, base: &Base, bytes: &[u8]) -> Result<()> {
 }
 
 /// Drops all bases of a batch that it does not drop itself.
-fn discard(stack: &mut Stack, batch: &Batch) -> Result<()> {
+pub fn discard(stack: &mut Stack, batch: &Batch) -> Result<()> {
     let mut cleanup = Batch::default();
     for (index, base) in batch.bases.iter().enumerate() {
         let discarded = batch.instrs.iter().any(|instr| {

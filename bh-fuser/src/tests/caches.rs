@@ -145,6 +145,24 @@ fn aliased_batches_of_equal_text_are_told_apart() {
 }
 
 #[test]
+fn what_is_foretold_counts_once() {
+    let mut cache = PartitionCache::new(1 << 20);
+    let batch = updates(false);
+    assert!(!cache.foretell(&batch.as_ref(), Planning::Auto));
+    let partition = Partitioner::default().partition(&batch.as_ref(), &Options::default());
+    cache.insert(Entry::new(partition, Level::Linear, Work::of(&batch.as_ref())));
+    for before in 0..2 {
+        cache.foretell(&batch.as_ref(), Planning::Auto);
+        assert_eq!(cache.seen(), before);
+        cache.foretell(&batch.as_ref(), Planning::Auto);
+        cache.look_up(&batch.as_ref(), Planning::Auto);
+        assert_eq!(cache.seen(), before);
+    }
+    cache.look_up(&batch.as_ref(), Planning::Auto);
+    assert_eq!(cache.seen(), 2);
+}
+
+#[test]
 fn a_cache_without_room_finds_nothing() {
     let mut cache = PartitionCache::new(0);
     for _ in 0..3 {

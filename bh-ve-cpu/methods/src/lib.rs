@@ -2,6 +2,7 @@
 //!
 //! A crate of its own so that work on the engine does not compile the linear algebra again.
 
+mod bound;
 mod choose;
 mod fourier;
 mod linear;
@@ -104,6 +105,12 @@ impl Methods {
     /// Does the engine have the method with this opcode?
     pub fn knows(&self, opcode: Opcode) -> bool {
         self.numbers.iter().any(|(number, ..)| *number == opcode)
+    }
+
+    /// The most work memory that the method with this opcode asks its host for; 0 for methods of the user, which take their own.
+    pub fn work_bytes(&self, opcode: Opcode, inputs: &[Form<'_>], threads: usize) -> usize {
+        let known = self.numbers.iter().find(|(number, ..)| *number == opcode);
+        known.map_or(0, |&(_, name, _)| bound::work_bytes(name, inputs, threads))
     }
 
     /// Loads a method of the user: the function `name` of a library.

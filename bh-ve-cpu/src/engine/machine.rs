@@ -6,11 +6,12 @@ mod lent;
 use crate::plan::{BlockPlan, Work, temporary_bytes};
 use crate::primitives::Primitives;
 use crate::program::Program;
-use crate::run::{self, Aligned, Binding, Workers};
+use crate::run::{self, Aligned, Binding, Workers, taken};
 use crate::special::{self, Strided};
 use crate::sweep::SweepPlan;
 use crate::tier1::Tier1;
-use bh_bytecode::BatchRef;
+use bh_bytecode::methods::Form;
+use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
 use bh_fuser::lower::{BaseUse, BufferRef, Home, Special, Temporary};
@@ -35,6 +36,8 @@ pub(super) struct Machine {
     /// One for each nest of a sweep.
     bindings: Vec<Binding>,
     gaps: Aligned,
+    /// The most bytes of work memory so far, while kernels are rehearsed instead of run.
+    rehearsal: Option<usize>,
 }
 
 // SAFETY: the pointers are to memory that the registry lends while a block runs, whatever the thread.
@@ -56,7 +59,32 @@ impl Machine {
             fresh: Vec::new(),
             bindings: Vec::new(),
             gaps: Aligned::empty(),
+            rehearsal: None,
         }
+    }
+
+    /// From now on memory is asked for and given back, and nothing runs. Lent memory has no address.
+    pub(super) fn begin_rehearsal(&mut self) {
+        self.rehearsal = Some(0);
+    }
+
+    /// Ends that; returns the most bytes of work memory that any of it would take.
+    pub(super) fn end_rehearsal(&mut self) -> u64 {
+        self.rehearsal.take().unwrap_or(0) as u64
+    }
+
+    pub(super) fn rehearses(&self) -> bool {
+        self.rehearsal.is_some()
+    }
+
+    /// Counts work memory instead of using it. False if nothing is rehearsed.
+    fn rehearse(&mut self, bytes: impl FnOnce(&Machine) -> usize) -> bool {
+        if self.rehearsal.is_none() {
+            return false;
+        }
+        let bytes = bytes(self);
+        self.rehearsal = self.rehearsal.map(|most| most.max(bytes));
+        true
     }
 
     /// Runs a block on memory lent by the registry. Returns the instructions that failed while all others were done.
@@ -124,6 +152,9 @@ impl Machine {
     }
 
     fn work(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
+        if self.rehearse(|machine| machine.work_bytes(batch, plan)) {
+            return Ok(());
+        }
         match &plan.work {
             Work::Nothing => {}
             Work::Programs(programs, temporaries) => {
@@ -139,6 +170,24 @@ impl Machine {
             self.program(batch, plan, copy, &[])?;
         }
         Ok(())
+    }
+
+    /// Bytes of intermediate results and of a method's work memory, at most.
+    fn work_bytes(&self, batch: &BatchRef<'_>, plan: &BlockPlan) -> usize {
+        match &plan.work {
+            Work::Nothing => 0,
+            Work::Programs(_, temporaries) => taken(temporaries.iter().map(temporary_bytes).sum()),
+            Work::Special(Special::Extension(index)) => {
+                let instr = &batch.instrs[*index as usize];
+                let form = |&operand: &Operand| {
+                    let shape = operand.as_view().map_or(&[][..], |view| batch.shape(view));
+                    batch.dtype(operand).map(|dtype| Form { dtype, shape })
+                };
+                let inputs: Vec<Form<'_>> = instr.inputs().iter().filter_map(form).collect();
+                self.methods.work_bytes(instr.opcode, &inputs, self.workers.threads())
+            }
+            Work::Special(_) => 0,
+        }
     }
 
     fn program(
@@ -174,6 +223,13 @@ impl Machine {
 
     /// Fails only before anything is written.
     fn run_sweep(&mut self, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<()> {
+        if self.rehearse(|machine| {
+            let participants = machine.workers.threads();
+            let gaps = plan.gap_bytes.saturating_mul(plan.borders.len());
+            taken(plan.temporary_bytes) + participants * taken(plan.rolling_bytes) + taken(gaps)
+        }) {
+            return Ok(());
+        }
         let temporaries = self.temporaries.try_reserve(plan.temporary_bytes)?;
         let data = |array: &u32| {
             let Some(known) = plan.arrays.get(*array as usize) else { return std::ptr::null_mut() };

@@ -18,7 +18,7 @@ mod workers;
 pub(crate) use failure::Failure;
 pub(crate) use gather::{Form as GatherForm, resolve};
 pub(crate) use margin::prefetch;
-pub(crate) use scratch::Aligned;
+pub(crate) use scratch::{Aligned, taken};
 pub(crate) use sweep::run_sweep;
 pub(crate) use workers::Workers;
 

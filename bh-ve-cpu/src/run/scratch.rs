@@ -7,6 +7,11 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 /// The size of the system's huge pages, on x86-64.
 const HUGE_PAGE: usize = 2 << 20;
 
+/// Bytes that working memory of at least `bytes` has.
+pub(crate) fn taken(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096) }
+}
+
 /// Bytes on a cache-line boundary; many bytes on huge pages, where the first touch of all is one visit to the system.
 pub(crate) struct Aligned {
     data: *mut u8,
@@ -38,7 +43,7 @@ impl Aligned {
     pub(crate) fn try_reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         if bytes > self.bytes {
             self.release();
-            let wanted = bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096);
+            let wanted = taken(bytes);
             // SAFETY: the layout has a size.
             let data = Aligned::try_layout(wanted).map_or(std::ptr::null_mut(), |layout| unsafe { alloc(layout) });
             if data.is_null() {

@@ -32,6 +32,7 @@ impl Hasher for IdHasher {
 }
 
 /// A lazy copy: the content is that of a view of a version of another base.
+#[derive(Clone)]
 pub struct Alias {
     pub source: Source,
     /// The base that it was made from, which may be gone.
@@ -49,6 +50,7 @@ pub enum Source {
 }
 
 /// What is known about a base.
+#[derive(Clone)]
 pub struct State {
     pub len: i64,
     pub dtype: DType,

@@ -3,13 +3,11 @@
 use super::Arrays;
 use super::state::{Alias, Source, SpaceCopy, Step, Transfer, state_of, unknown};
 use crate::buffer::NONE;
-use crate::copy::gather;
 use crate::loans::Lent;
 use bh_bytecode::{Base, View};
 use bh_core::abi::{Fresh, status};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
-use std::ptr;
 
 /// What to do about a new alias.
 pub enum Aliased {
@@ -34,11 +32,9 @@ impl Arrays {
         let Some(alias) = &state.alias else { return Ok(()) };
         let Source::Buffer(source) = alias.source else { return Ok(()) };
         let target = self.buffers.allocate(state.bytes(), false)?;
-        let source = self.buffers.get(source).data;
-        let data = self.buffers.get(target).data;
         // SAFETY: the view was checked against the source buffer, which the alias keeps alive; the target has the
         // alias's size, which equals the view's.
-        unsafe { gather(&alias.view, state.dtype.size(), source, data) };
+        unsafe { self.buffers.gather(&alias.view, state.dtype.size(), source, target) };
         self.drop_alias(id);
         self.alias_copies.add(1);
         if let Some(state) = self.bases.get_mut(&id) {
@@ -159,7 +155,7 @@ impl Arrays {
         if self.buffers.get(index).bytes != state.bytes() {
             return Err(Error::new(status::ARGUMENT, format!("rename of base {}: the buffer's size differs", base.id)));
         }
-        let (old, fixed, bytes) = (state.buffer, state.is_fixed(), state.bytes());
+        let (old, fixed) = (state.buffer, state.is_fixed());
         if fixed && old != NONE {
             // This may fail, so it comes before anything changes.
             self.copy_out_aliases(old)?;
@@ -173,9 +169,7 @@ impl Arrays {
         let Some(state) = self.bases.get_mut(&base.id) else { return Ok(()) };
         if fixed && old != NONE {
             state.host_valid = true;
-            let (from, to) = (self.buffers.get(index).data, self.buffers.get(old).data);
-            // SAFETY: two live buffers of this size.
-            unsafe { ptr::copy_nonoverlapping(from, to, bytes) };
+            self.buffers.copy(index, old);
             self.buffers.unref(index);
         } else {
             (state.buffer, state.host_valid) = (index, true);
@@ -224,9 +218,8 @@ impl Arrays {
             let (target, size) = (state.buffer, state.dtype.size());
             state.host_valid = true;
             self.copy_out_aliases(target)?;
-            let (from, to) = (self.buffers.get(index).data, self.buffers.get(target).data);
             // SAFETY: the view fits the source buffer, and the target has as many elements.
-            unsafe { gather(view, size, from, to) };
+            unsafe { self.buffers.gather(view, size, index, target) };
             return Ok(Aliased::Done);
         }
         let made = Alias { source: found, of: *base, view: *view };

@@ -361,3 +361,47 @@ fn many_threads_share_a_registry() {
     assert!(copies.iter().all(|copy| copy.uses() == (1, 0)));
     assert_eq!(f.registry.with(|arrays| arrays.leaks()).len(), 8);
 }
+
+#[test]
+fn rehearsals_count_and_change_nothing() {
+    let f = Fixture::new();
+    let (a, b, c) = (ints(1, 16), ints(2, 8), ints(3, 32));
+    f.write(&a, ALL_NEW, &[1; 16]);
+    let (live, peak) = (f.fake.live(), f.fake.count("node.peak_bytes"));
+    let (_, tally) = f.registry.rehearse(u64::MAX, || {
+        drop(f.engine().acquire(&b, ALL_NEW).unwrap());
+        let fresh = f.engine().fresh(&a).unwrap();
+        assert!(fresh.data().is_null());
+        f.engine().commit_rename(&a, fresh).unwrap();
+        // A lazy copy gets memory as the base changes.
+        f.engine().alias(&b, &a, &View::contiguous(&[8]).unwrap()).unwrap();
+        drop(f.engine().acquire(&a, access::WRITE).unwrap());
+        f.registry.with(|arrays| arrays.discard(&a)).unwrap();
+        drop(f.engine().acquire(&c, ALL_NEW).unwrap());
+    });
+    // The second `a` beside the first one and `b`; `b` and `c` are less.
+    assert_eq!((tally.peak(), tally.refused()), (96, 0));
+    assert_eq!((f.fake.live(), f.fake.count("node.peak_bytes")), (live, peak));
+    assert_eq!(f.values(&a).unwrap(), [1; 16]);
+    assert_eq!(f.registry.with(|arrays| arrays.leaks()).len(), 1);
+}
+
+#[test]
+fn rehearsals_find_out_what_does_not_fit() {
+    let f = Fixture::new();
+    let (a, b) = (ints(1, 16), ints(2, 16));
+    f.write(&a, ALL_NEW, &[1; 16]);
+    let (_, tally) = f.registry.rehearse(64, || {
+        drop(f.engine().acquire(&b, ALL_NEW).unwrap());
+        assert_eq!(f.engine().fresh(&a).unwrap_err().status, status::MEMORY);
+        // What is given back can be had again.
+        f.registry.with(|arrays| arrays.discard(&a)).unwrap();
+        drop(f.engine().fresh(&b).unwrap());
+    });
+    assert_eq!((tally.peak(), tally.refused()), (64, 1));
+    // Calls of other threads are no part of it.
+    let engine = f.engine();
+    let take = || drop(engine.acquire(&b, ALL_NEW).unwrap());
+    let (_, tally) = f.registry.rehearse(0, || std::thread::scope(|scope| scope.spawn(take).join().unwrap()));
+    assert_eq!((tally.refused(), f.fake.live()), (0, 128));
+}

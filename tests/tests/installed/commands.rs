@@ -124,6 +124,11 @@ fn explain_names_the_reason_between_kernels() {
     assert!(reasons.contains(&"kernel 3: they run over different shapes"), "{text}");
     let unfused = run(&mut bh(&["explain", &batch, "--algorithm", "singleton"]));
     assert!(unfused.starts_with("5 kernels for 5 operations"), "{unfused}");
+    let asked = run(&mut bh(&["explain", &batch, "--stack", "cpu"]));
+    assert!(
+        asked.lines().any(|line| line.starts_with("memory: at most ") && line.contains(" 1040 of them ")),
+        "{asked}"
+    );
 }
 
 /// What a program recorded: the sum of (x + 1)², and a cumulative sum.

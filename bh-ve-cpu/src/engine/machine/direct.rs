@@ -114,6 +114,9 @@ impl Machine {
             let used = self.held.uses[at];
             self.held.acquire(registry, batch, used)?;
         }
+        if self.rehearses() {
+            return Ok(true);
+        }
         for (index, instr) in work() {
             let held = &self.held;
             // SAFETY: the registry lends the whole buffers of validated bases.

@@ -1,0 +1,35 @@
+//! The most work memory that a method asks for, from the types and shapes of its operands.
+
+use bh_bytecode::methods::Form;
+
+/// Bytes of the largest element.
+const ELEMENT: usize = 16;
+/// A matrix method keeps so many squares of its longest side, in factors, vectors and what the library works in.
+const SQUARES: usize = 12;
+/// Beside these, so many elements for each row, and in all.
+const PER_ROW: usize = 512;
+const FIXED: usize = 1 << 16;
+
+/// Bytes that the shipped method `name` takes at most with so many threads.
+pub(crate) fn work_bytes(name: &str, inputs: &[Form<'_>], threads: usize) -> usize {
+    let sides = || inputs.iter().flat_map(|form| form.shape).map(|&side| side.max(0) as usize);
+    let elements = || inputs.iter().map(|form| product(form.shape)).fold(0, usize::saturating_add);
+    let line = || inputs.first().and_then(|form| form.shape.last()).map_or(0, |&side| side.max(0) as usize);
+    let needed = match name {
+        "solve" | "lu" | "cholesky" => elements().saturating_add(sides().max().unwrap_or(0)).saturating_add(FIXED),
+        "qr" | "eigh" | "eig" | "svd" => {
+            let side = sides().max().unwrap_or(0);
+            let squares = side.saturating_mul(side).saturating_mul(SQUARES);
+            squares.saturating_add(side.saturating_mul(PER_ROW)).saturating_add(FIXED)
+        }
+        "fft" | "ifft" => line().saturating_mul(threads.saturating_mul(2).max(4)).saturating_add(1),
+        "sort" | "argsort" => line().saturating_mul(threads).saturating_add(threads),
+        "count_nonzero" | "flatnonzero" | "compress" => elements() / 64 + 2,
+        _ => 0,
+    };
+    needed.saturating_mul(ELEMENT)
+}
+
+fn product(shape: &[i64]) -> usize {
+    shape.iter().fold(1, |product, &side| product.saturating_mul(side.max(0) as usize))
+}
