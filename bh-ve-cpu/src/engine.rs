@@ -1,15 +1,13 @@
-//! The component: it plans blocks and sweeps, has them run, retires them, and answers messages.
+//! The component: it plans blocks and sliding windows, has them run, retires them, and answers messages.
 
 mod machine;
 mod scalars;
 
 use crate::affinity::{Affinity, bind};
-use crate::cache::{PlanCache, Plans};
-use crate::plan::BlockPlan;
-use crate::run::Workers;
-use crate::settings::{Jit, KEYS, Planning, Settings};
-use crate::sweep::{self, SweepPlan};
-use crate::tier1::{self, Tier1};
+use crate::exec::Workers;
+use crate::native::{self, Tier1};
+use crate::plan::{BatchPlans, BlockPlan, PlanCache, WindowPlan, plan_windows};
+use crate::settings::{Jit, KEYS, PlanningMode, Settings};
 use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, Prediction, capability, kind, status};
@@ -31,10 +29,10 @@ pub struct Engine {
     plan_hits: Counter,
     plan_misses: Counter,
     margins: Counter,
-    sweeps: Counter,
-    swept_kernels: Counter,
+    windows: Counter,
+    window_kernels: Counter,
     saved_bytes: Counter,
-    refused_sweeps: Counter,
+    refused_windows: Counter,
     at_once: Counter,
 }
 
@@ -58,10 +56,10 @@ impl Component for Engine {
             plan_hits: host.counter("plan hits"),
             plan_misses: host.counter("plan misses"),
             margins: host.counter("margins"),
-            sweeps: host.counter("sweeps"),
-            swept_kernels: host.counter("kernels in sweeps"),
+            windows: host.counter("sweeps"),
+            window_kernels: host.counter("kernels in sweeps"),
             saved_bytes: host.counter("bytes saved by sweeps"),
-            refused_sweeps: host.counter("sweeps refused"),
+            refused_windows: host.counter("sweeps refused"),
             at_once: host.counter("kernels run at once"),
         })
     }
@@ -148,7 +146,7 @@ impl Component for Engine {
             }
             (first, ..) => {
                 if first == Some("exiting") {
-                    tier1::close();
+                    native::close();
                 }
                 self.child.as_mut().map_or(Ok(String::new()), |child| child.message(text))
             }
@@ -162,7 +160,7 @@ impl Component for Engine {
         }
         let registry = self.registry.ok_or_else(|| Error::new(status::INIT, "the CPU engine has no array registry"))?;
         let level = self.level(batch);
-        if level == Level::Direct && (batch.header.level != 0 || self.settings.planning == Planning::Direct) {
+        if level == Level::Direct && (batch.header.level != 0 || self.settings.planning == PlanningMode::Direct) {
             return self.run_at_once(&registry, batch, blocks, report);
         }
         if self.machine.rehearses() && level == Level::Direct && !self.cache.knows(batch) {
@@ -174,45 +172,39 @@ impl Component for Engine {
         }
         let batch = &BatchRef { instrs, ..*batch };
         let count_if_run = u64::from(!self.machine.rehearses());
-        if known {
-            self.plan_hits.add(count_if_run)
-        } else {
-            self.plan_misses.add(count_if_run)
+        if known { self.plan_hits } else { self.plan_misses }.add(count_if_run);
+        let all = 0..batch.blocks.len() as u32;
+        let whole = blocks.is_empty() || blocks.iter().copied().eq(all.clone());
+        let BatchPlans { blocks: plans, windows } = plans;
+        let mut rest: &[WindowPlan] = &[];
+        if let (Some(bytes), true) = (self.settings.window_bytes, whole && level == Level::Full) {
+            let machine = &mut self.machine;
+            let planned = match windows {
+                Some(planned) => planned,
+                None => windows.insert(plan_windows(batch, bytes, machine.primitives, &mut machine.tier1)?),
+            };
+            rest = &planned.windows;
+            self.refused_windows.add(planned.refused * count_if_run);
         }
-        let count = batch.blocks.len();
-        let whole = blocks.is_empty()
-            || (blocks.len() == count && blocks.iter().enumerate().all(|(at, &block)| at as u32 == block));
-        let all = if blocks.is_empty() { count } else { 0 };
-        let Plans { blocks: plans, sweeps } = plans;
-        let mut rest: &[SweepPlan] = &[];
-        if let (Some(bytes), true) = (self.settings.sweep_bytes, whole && level == Level::Full) {
-            if sweeps.is_none() {
-                let machine = &mut self.machine;
-                *sweeps = Some(sweep::plan(batch, bytes, machine.primitives, &mut machine.tier1)?);
-            }
-            if let Some(planned) = sweeps {
-                rest = &planned.sweeps;
-                self.refused_sweeps.add(planned.refused * count_if_run);
-            }
-        }
-        // Blocks before this one have run in a sweep.
+        // Blocks before this one have run in a window.
         let mut done = 0;
-        for block in (0..all as u32).chain(blocks.iter().copied()) {
+        let (all, some) = if whole { (all, &[][..]) } else { (0..0, blocks) };
+        for block in all.chain(some.iter().copied()) {
             enter_block(block);
-            if let [sweep, others @ ..] = rest
-                && sweep.blocks.start == block
+            if let [window, others @ ..] = rest
+                && window.blocks.start == block
             {
                 rest = others;
-                if !sweep.pays(self.machine.workers.threads()) {
-                    self.refused_sweeps.add(count_if_run);
-                } else if self.machine.sweep(&registry, batch, sweep)? {
-                    done = sweep.blocks.end;
-                    self.sweeps.add(count_if_run);
-                    self.swept_kernels.add(u64::from(sweep.blocks.end - sweep.blocks.start) * count_if_run);
-                    self.saved_bytes.add(sweep.saved() * count_if_run);
+                if !window.pays(self.machine.workers.threads()) {
+                    self.refused_windows.add(count_if_run);
+                } else if self.machine.window(&registry, batch, window)? {
+                    done = window.blocks.end;
+                    self.windows.add(count_if_run);
+                    self.window_kernels.add(u64::from(window.blocks.end - window.blocks.start) * count_if_run);
+                    self.saved_bytes.add(window.saved() * count_if_run);
                 }
             }
-            if block >= done || !whole {
+            if block >= done {
                 let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
                 run_planned(&mut self.machine, &registry, batch, block, plan, report)?;
             }
@@ -237,10 +229,10 @@ impl Engine {
     fn level(&self, batch: &BatchRef<'_>) -> Level {
         let all = self.settings.jit == Jit::On;
         match self.settings.planning {
-            Planning::Direct => Level::Direct,
-            Planning::Full => Level::Full,
-            Planning::Auto if all => Level::Full,
-            Planning::Auto => planning::Planning::Auto.level_of(&batch.header, Work::of(batch), batch.header.seen),
+            PlanningMode::Direct => Level::Direct,
+            PlanningMode::Full => Level::Full,
+            PlanningMode::Auto if all => Level::Full,
+            PlanningMode::Auto => planning::Planning::Auto.level_of(&batch.header, Work::of(batch), batch.header.seen),
         }
     }
 

@@ -1,16 +1,17 @@
 //! The CPU vector engine: runs fused kernels block by block on all cores.
+//!
+//! A batch's blocks and sliding windows become programs (`plan`), which are block operations on a loop nest (`block`) whose
+//! lines and fold trees `shape` decides; `native` has hot ones compiled, and `exec` runs them.
 
 mod affinity;
-mod cache;
+mod block;
 mod engine;
+mod exec;
+mod native;
 mod plan;
 mod primitives;
-mod program;
-mod run;
 mod settings;
-mod special;
-mod sweep;
-mod tier1;
+mod shape;
 
 pub use bh_vector::{math, prims, simd};
 pub use engine::Engine;

@@ -3,7 +3,6 @@
 use crate::affinity::Affinity;
 use crate::primitives::Primitives;
 use crate::simd::Isa;
-use crate::tier1;
 use bh_core::abi::status;
 use bh_core::config::parse_size;
 use bh_core::{Error, Host, Result};
@@ -33,7 +32,7 @@ pub(crate) const KEYS: &[&str] = &[
 
 /// How much of a batch is planned before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Planning {
+pub(crate) enum PlanningMode {
     /// As much as the batch asks for.
     Auto,
     /// Nothing that can run without a plan.
@@ -63,14 +62,14 @@ pub(crate) struct Settings {
     /// What kernels are compiled for.
     pub(crate) divider: Divider,
     pub(crate) affinity: Affinity,
-    /// Bytes of rows that a sweep may have in use; `None` if kernels run one after the other.
-    pub(crate) sweep_bytes: Option<i64>,
+    /// Bytes of rows that a sliding window may have in use; `None` if kernels run one after the other.
+    pub(crate) window_bytes: Option<i64>,
     /// Outputs of so many bytes are written past the caches.
     pub(crate) stream_bytes: u64,
     /// What the nearest large cache holds, less some room.
     pub(crate) cache_bytes: i64,
     /// How much is planned.
-    pub(crate) planning: Planning,
+    pub(crate) planning: PlanningMode,
     /// Plans of batches are kept in so many bytes, about.
     pub(crate) plan_bytes: usize,
     /// When kernels are compiled.
@@ -126,36 +125,19 @@ impl Settings {
                 }
             },
         };
-        let divider = match host.config("divider").as_deref() {
-            None | Some("" | "auto") => tier1::divider(),
-            Some("slow") => Divider::Slow,
-            Some("fast") => Divider::Fast,
-            Some(text) => return wrong("divider", text, "auto, slow or fast"),
-        };
+        let divider =
+            choice(host, "divider", &[("auto", divider()), ("slow", Divider::Slow), ("fast", Divider::Fast)])?;
         let affinity = Affinity::parse(host.config("affinity").as_deref().unwrap_or("none"))
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
         let cache_bytes = bytes(host, "cache_bytes", 1..=MOST_BYTES, cache)?;
-        let sweep_bytes = bytes(host, "sweep_bytes", 1..=MOST_BYTES, cache_bytes)?;
+        let window_bytes = bytes(host, "sweep_bytes", 1..=MOST_BYTES, cache_bytes)?;
         let stream_bytes = bytes(host, "stream_bytes", 0..=u64::MAX, STREAM_BYTES)?;
         let plan_bytes = bytes(host, "plan_bytes", 0..=usize::MAX, PLAN_BYTES)?;
-        let sweep_bytes = match host.config("sweeps").as_deref() {
-            None | Some("" | "auto") => Some(sweep_bytes),
-            Some("off") => None,
-            Some(text) => return wrong("sweeps", text, "auto or off"),
-        };
-        let planning = match host.config("planning").as_deref() {
-            None | Some("" | "auto") => Planning::Auto,
-            Some("direct") => Planning::Direct,
-            Some("full") => Planning::Full,
-            Some(text) => return wrong("planning", text, "auto, direct or full"),
-        };
-        let jit = match host.config("jit").as_deref() {
-            None | Some("" | "auto") => Jit::Auto,
-            Some("on") => Jit::On,
-            Some("off") => Jit::Off,
-            Some(text) => return wrong("jit", text, "auto, on or off"),
-        };
+        let window_bytes = choice(host, "sweeps", &[("auto", Some(window_bytes)), ("off", None)])?;
+        let modes = [("auto", PlanningMode::Auto), ("direct", PlanningMode::Direct), ("full", PlanningMode::Full)];
+        let planning = choice(host, "planning", &modes)?;
+        let jit = choice(host, "jit", &[("auto", Jit::Auto), ("on", Jit::On), ("off", Jit::Off)])?;
         let jit_cache_dir = match host.config("jit_cache_dir").as_deref() {
             None | Some("auto") => cache_directory(),
             Some("") => None,
@@ -172,7 +154,7 @@ impl Settings {
             isa,
             divider,
             affinity,
-            sweep_bytes,
+            window_bytes,
             stream_bytes,
             cache_bytes,
             planning,
@@ -183,6 +165,20 @@ impl Settings {
             jit_library,
             fast_math,
         })
+    }
+}
+
+/// The value of a key that is one of some words; the first one may be left out.
+fn choice<T: Copy>(host: &Host, key: &str, words: &[(&str, T)]) -> Result<T> {
+    let text = host.config(key).filter(|text| !text.is_empty());
+    let Some(text) = text else { return Ok(words[0].1) };
+    match words.iter().find(|(word, _)| *word == text) {
+        Some((_, value)) => Ok(*value),
+        None => {
+            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let (last, others) = names.split_last().expect("there are words");
+            wrong(key, &text, &format!("{} or {last}", others.join(", ")))
+        }
     }
 }
 
@@ -219,6 +215,23 @@ fn second_level_cache() -> Option<i64> {
     }
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// How fast this processor's divider is.
+fn divider() -> Divider {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid;
+        let (vendor, model) = (__cpuid(0), __cpuid(1).eax);
+        let family = (model >> 8 & 15) + (model >> 20 & 255);
+        let is_amd = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD";
+        // Zen 4, the first of them with such vectors, makes quotients of eight lanes in 10 cycles, Intel's processors in 16;
+        // and it does other operations in halves.
+        if is_amd && family == 0x19 {
+            return Divider::Fast;
+        }
+    }
+    Divider::Slow
 }
 
 /// The user's directory for compiled kernels.

@@ -26,7 +26,7 @@ pub use kernel::{
 };
 pub use sweep::{
     Apart, Figures, Home, Joined, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps,
-    Turn, figures, sweeps,
+    Turn, figures, gcd, sweeps,
 };
 pub use text::describe;
 pub use uses::{BaseUse, Uses};

@@ -1,21 +1,19 @@
-//! What runs planned blocks and sweeps: on memory that the registry lends, with threads and scratch of its own.
+//! What runs planned blocks and sliding windows: on memory that the registry lends, with threads and scratch of its own.
 
 mod direct;
 mod lent;
 
-use crate::plan::{BlockPlan, Work, temporary_bytes};
+use crate::block::{Aligned, Binding, Bound, Program, taken};
+use crate::exec::{self, Workers};
+use crate::native::Tier1;
+use crate::plan::{BlockPlan, BlockWork, WindowPlan, temporary_bytes};
 use crate::primitives::Primitives;
-use crate::program::Program;
-use crate::run::{self, Aligned, Binding, Workers, taken};
-use crate::special::{self, Strided};
-use crate::sweep::SweepPlan;
-use crate::tier1::Tier1;
 use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
 use bh_fuser::lower::{BaseUse, BufferRef, Home, Special, Temporary};
-use bh_methods::Methods;
+use bh_methods::{Methods, Strided};
 use lent::Lent;
 
 /// What runs kernels: threads, scratch and lent memory.
@@ -33,7 +31,7 @@ pub(super) struct Machine {
     /// What is lent while operations run at once.
     held: direct::Held,
     fresh: Vec<Fresh>,
-    /// One for each nest of a sweep.
+    /// One for each nest of a sliding window.
     bindings: Vec<Binding>,
     gaps: Aligned,
     /// The most bytes of work memory so far, while kernels are rehearsed instead of run.
@@ -94,7 +92,7 @@ impl Machine {
         batch: &BatchRef<'_>,
         plan: &BlockPlan,
     ) -> Result<Vec<(u32, Error)>> {
-        if matches!(plan.work, Work::Nothing) {
+        if matches!(plan.work, BlockWork::Nothing) {
             return Ok(Vec::new());
         }
         let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
@@ -156,15 +154,15 @@ impl Machine {
             return Ok(());
         }
         match &plan.work {
-            Work::Nothing => {}
-            Work::Programs(programs, temporaries) => {
+            BlockWork::Nothing => {}
+            BlockWork::Programs(programs, temporaries) => {
                 let bytes: usize = temporaries.iter().map(temporary_bytes).sum();
                 self.temporaries.try_reserve(bytes)?;
                 for program in programs {
                     self.program(batch, plan, program, temporaries)?;
                 }
             }
-            Work::Special(special) => self.special(batch, plan, *special)?,
+            BlockWork::Special(special) => self.special(batch, plan, *special)?,
         }
         for copy in plan.renames.iter().flat_map(|rename| &rename.copies) {
             self.program(batch, plan, copy, &[])?;
@@ -175,9 +173,9 @@ impl Machine {
     /// Bytes of intermediate results and of a method's work memory, at most.
     fn work_bytes(&self, batch: &BatchRef<'_>, plan: &BlockPlan) -> usize {
         match &plan.work {
-            Work::Nothing => 0,
-            Work::Programs(_, temporaries) => taken(temporaries.iter().map(temporary_bytes).sum()),
-            Work::Special(Special::Extension(index)) => {
+            BlockWork::Nothing => 0,
+            BlockWork::Programs(_, temporaries) => taken(temporaries.iter().map(temporary_bytes).sum()),
+            BlockWork::Special(Special::Extension(index)) => {
                 let instr = &batch.instrs[*index as usize];
                 let form = |&operand: &Operand| {
                     let shape = operand.as_view().map_or(&[][..], |view| batch.shape(view));
@@ -186,7 +184,7 @@ impl Machine {
                 let inputs: Vec<Form<'_>> = instr.inputs().iter().filter_map(form).collect();
                 self.methods.work_bytes(instr.opcode, &inputs, self.workers.threads())
             }
-            Work::Special(_) => 0,
+            BlockWork::Special(_) => 0,
         }
     }
 
@@ -200,18 +198,17 @@ impl Machine {
         let memory = self.temporaries.reserve(0);
         let lent = Lent { plan, bases: &self.lent, fresh: &self.fresh, temporaries, memory };
         lent.bind(batch, program, &mut self.binding);
-        if let (Some(native), Some(tier1)) = (&program.native, &mut self.tier1) {
-            tier1.count(&native.kernel, program.work());
-        }
+        count_work(&mut self.tier1, program);
         // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
-        unsafe { run::run(program, &self.binding, self.primitives, &mut self.workers, &mut self.partials) }
+        let bound = unsafe { Bound::new(program, &self.binding, self.primitives) };
+        exec::run(bound, &mut self.workers, &mut self.partials)
     }
 
-    /// Runs a sweep. False if its memory is not to be had; then nothing has happened, and its blocks may run one by one,
+    /// Runs a sliding window. False if its memory is not to be had; then nothing has happened, and its blocks may run one by one,
     /// which fails where it must.
-    pub(super) fn sweep(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<bool> {
+    pub(super) fn window(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &WindowPlan) -> Result<bool> {
         let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
-        let result = lent.and_then(|()| self.run_sweep(batch, plan));
+        let result = lent.and_then(|()| self.run_window(batch, plan));
         self.lent.clear();
         if result.is_err() {
             self.fresh.clear();
@@ -222,11 +219,11 @@ impl Machine {
     }
 
     /// Fails only before anything is written.
-    fn run_sweep(&mut self, batch: &BatchRef<'_>, plan: &SweepPlan) -> Result<()> {
+    fn run_window(&mut self, batch: &BatchRef<'_>, plan: &WindowPlan) -> Result<()> {
         if self.rehearse(|machine| {
             let participants = machine.workers.threads();
             let gaps = plan.gap_bytes.saturating_mul(plan.borders.len());
-            taken(plan.temporary_bytes) + participants * taken(plan.rolling_bytes) + taken(gaps)
+            taken(plan.temporary_bytes) + participants * taken(plan.buffer_bytes) + taken(gaps)
         }) {
             return Ok(());
         }
@@ -241,17 +238,15 @@ impl Machine {
             };
             buffer.map_or(std::ptr::null_mut(), |data| data.cast::<u8>())
         };
-        let swept = plan.nests.len() + plan.joined.len();
-        let count = swept + plan.after.len();
+        let inside = plan.nests.len() + plan.joined.len();
+        let count = inside + plan.after.len();
         if self.bindings.len() < count {
             self.bindings.resize_with(count, Binding::default);
         }
         let nests = plan.nests.iter().chain(&plan.joined).map(|nest| (&nest.program, &nest.arrays));
         let after = plan.after.iter().map(|(program, arrays)| (program, arrays));
         for (binding, (program, arrays)) in self.bindings.iter_mut().zip(nests.chain(after)) {
-            if let (Some(native), Some(tier1)) = (&program.native, &mut self.tier1) {
-                tier1.count(&native.kernel, program.work());
-            }
+            count_work(&mut self.tier1, program);
             binding.slots.clear();
             binding
                 .slots
@@ -259,13 +254,13 @@ impl Machine {
             binding.constants.clear();
             binding.constants.extend(program.constants.iter().map(|(dtype, it)| it.value(batch, *dtype).bytes()));
         }
-        let (bindings, after) = self.bindings.split_at(swept);
+        let (bindings, after) = self.bindings.split_at(inside);
         let (primitives, workers, partials) = (self.primitives, &mut self.workers, &mut self.partials);
-        // SAFETY: the registry lends the whole buffers of validated bases; rolling arrays have no address of their own.
-        unsafe { run::run_sweep(plan, bindings, primitives, workers, partials, &mut self.gaps)? };
+        // SAFETY: the registry lends the whole buffers of validated bases; line buffers have no address of their own.
+        unsafe { exec::run_window(plan, bindings, primitives, workers, partials, &mut self.gaps)? };
         for ((program, _), binding) in plan.after.iter().zip(after) {
             // SAFETY: as above.
-            unsafe { run::run(program, binding, primitives, workers, partials)? };
+            exec::run(unsafe { Bound::new(program, binding, primitives) }, workers, partials)?;
         }
         Ok(())
     }
@@ -294,13 +289,13 @@ impl Machine {
             (Special::Accumulate(_), [out, input]) => {
                 let axis = instr.param.trailing_zeros() as usize;
                 // SAFETY: the views lie inside their bases; validation checked types, shapes and the axis.
-                unsafe { special::accumulate(instr.opcode, out, input, axis, &mut self.workers) };
+                unsafe { exec::accumulate(instr.opcode, out, input, axis, &mut self.workers) };
             }
             (Special::Scatter(_), [out, value, index_view, mask @ ..]) => {
                 let failure = (&self.binding.failure, index);
                 // SAFETY: as above.
                 unsafe {
-                    special::scatter(instr.opcode, out, value, index_view, mask.first(), failure, &mut self.workers);
+                    exec::scatter(instr.opcode, out, value, index_view, mask.first(), failure, &mut self.workers);
                 }
             }
             (Special::Extension(_), operands) => {
@@ -314,5 +309,12 @@ impl Machine {
             }
         }
         Ok(())
+    }
+}
+
+/// Counts work that a program is about to do, which its kernel may be compiled for.
+fn count_work(tier1: &mut Option<Tier1>, program: &Program) {
+    if let (Some(native), Some(tier1)) = (&program.native, tier1) {
+        tier1.count(&native.kernel, program.work());
     }
 }

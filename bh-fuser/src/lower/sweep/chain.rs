@@ -547,7 +547,8 @@ fn spans(stage: &Stage, nest: u32, arrays: &[u32], ways: &[Option<Rows>]) -> Vec
     spans
 }
 
-pub(super) fn gcd(a: i64, b: i64) -> i64 {
+/// The greatest common divisor of numbers that are not negative.
+pub fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -41,6 +41,7 @@ mod window;
 use super::kernel::Stage;
 use bh_bytecode::{BatchRef, DType};
 use chain::Chain;
+pub use chain::gcd;
 use effort::Effort;
 pub use figures::{Figures, figures};
 pub use lockstep::{Joined, Turn};

@@ -28,7 +28,7 @@ struct Buffers([[MaybeUninit<u8>; BLOCK * 16]; OPERANDS]);
 
 /// An operand: where its next element lies, bytes of an element, and strides in bytes along the dimensions of the loop.
 #[derive(Clone, Copy)]
-struct Side {
+struct OperandMemory {
     data: *mut u8,
     size: usize,
     strides: [isize; MAX_RANK],
@@ -178,7 +178,7 @@ fn line(batch: &BatchRef<'_>, instr: &Instr) -> Option<(usize, i64)> {
 }
 
 /// Folds one line, as planned kernels do: element `i` into lane `i % 32`, and the lanes by halving; where a mask is false, the
-/// neutral element.
+/// identity element.
 ///
 /// # Safety
 /// The views of the operation must lie inside the memory of their bases.
@@ -213,12 +213,12 @@ unsafe fn fold(
     let [lanes, block, others, bits] = lanes.0.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
     let stride = stride(operands[1]);
     let (elements, step, null) = (elements as usize, stride * size as isize, std::ptr::null());
-    let neutral = neutral(instr.opcode, dtype);
+    let identity = neutral(instr.opcode, dtype);
     // SAFETY: promised by the caller; a buffer has room for the lanes, and for a block, of the largest type.
     unsafe {
-        primitives.fill(size)(LANES, lanes, neutral.as_ptr());
+        primitives.fill(size)(LANES, lanes, identity.as_ptr());
         if masked.is_some() {
-            primitives.fill(size)(BLOCK, others, neutral.as_ptr());
+            primitives.fill(size)(BLOCK, others, identity.as_ptr());
         }
         if stride == 1 && masked.is_none() {
             into_lanes(elements, lanes, from, null);
@@ -257,7 +257,7 @@ unsafe fn operate(
     if shape.contains(&0) {
         return Ok(());
     }
-    let none = Side { data: std::ptr::null_mut(), size: 0, strides: [0; MAX_RANK] };
+    let none = OperandMemory { data: std::ptr::null_mut(), size: 0, strides: [0; MAX_RANK] };
     let (mut sides, mut views) = ([none; OPERANDS], [None; OPERANDS]);
     for (at, operand) in operands.iter().enumerate() {
         sides[at].size = batch.dtype(*operand).ok_or_else(missing)?.size();
@@ -273,25 +273,7 @@ unsafe fn operate(
         };
     }
     let sides = &mut sides[..operands.len()];
-    let mut extents = [1i64; MAX_RANK];
-    let mut rank = 0;
-    for (axis, &extent) in shape.iter().enumerate().filter(|(_, extent)| **extent != 1) {
-        let stride = |at: usize, size: usize| views[at].map_or(0, |strides| strides[axis] as isize * size as isize);
-        let merges = |(at, side): (usize, &Side)| side.strides[rank - 1] == stride(at, side.size) * extent as isize;
-        if rank > 0 && sides.iter().enumerate().all(merges) {
-            extents[rank - 1] *= extent;
-        } else {
-            extents[rank] = extent;
-            rank += 1;
-        }
-        for (at, side) in sides.iter_mut().enumerate() {
-            side.strides[rank - 1] = stride(at, side.size);
-        }
-    }
-    if rank == 0 {
-        rank = 1;
-        sides.iter_mut().for_each(|side| side.strides[0] = side.size as isize);
-    }
+    let (extents, rank) = merge_axes(shape, &views, sides);
     let (input, output) = (batch.dtype(operands[operands.len() - 1]), batch.dtype(operands[0]));
     let run = match (input, output) {
         (Some(input), Some(output)) if instr.opcode == Opcode::Copy && input == output => None,
@@ -322,6 +304,31 @@ unsafe fn operate(
     }
 }
 
+/// The extents of an operation's loops, at least one, and their number: axes without those of one element, and as one where
+/// all operands go on from one to the next. Sets the strides of the operands along them.
+fn merge_axes(shape: &[i64], views: &[Option<&[i64]>], sides: &mut [OperandMemory]) -> ([i64; MAX_RANK], usize) {
+    let (mut extents, mut rank) = ([1i64; MAX_RANK], 0);
+    for (axis, &extent) in shape.iter().enumerate().filter(|(_, extent)| **extent != 1) {
+        let stride = |at: usize, size: usize| views[at].map_or(0, |strides| strides[axis] as isize * size as isize);
+        let merges =
+            |(at, side): (usize, &OperandMemory)| side.strides[rank - 1] == stride(at, side.size) * extent as isize;
+        if rank > 0 && sides.iter().enumerate().all(merges) {
+            extents[rank - 1] *= extent;
+        } else {
+            extents[rank] = extent;
+            rank += 1;
+        }
+        for (at, side) in sides.iter_mut().enumerate() {
+            side.strides[rank - 1] = stride(at, side.size);
+        }
+    }
+    if rank == 0 {
+        rank = 1;
+        sides.iter_mut().for_each(|side| side.strides[0] = side.size as isize);
+    }
+    (extents, rank)
+}
+
 /// The innermost loop of an operation.
 struct Row {
     primitives: Primitives,
@@ -335,8 +342,8 @@ struct Row {
 impl Row {
     /// # Safety
     /// All operands must be valid for the row's elements.
-    unsafe fn run(&self, sides: &[Side], buffers: &mut Buffers) {
-        let is_dense = |side: &Side| side.strides[self.inner] == side.size as isize;
+    unsafe fn run(&self, sides: &[OperandMemory], buffers: &mut Buffers) {
+        let is_dense = |side: &OperandMemory| side.strides[self.inner] == side.size as isize;
         let whole = sides.iter().all(is_dense);
         let block = if whole { self.elements } else { BLOCK };
         for first in (0..self.elements).step_by(block) {

@@ -1,8 +1,7 @@
 //! Where the memory of a block is, and programs bound to it.
 
+use crate::block::{Binding, Program};
 use crate::plan::{BlockPlan, temporary_bytes};
-use crate::program::Program;
-use crate::run::Binding;
 use bh_bytecode::BatchRef;
 use bh_core::{Fresh, Loan};
 use bh_fuser::lower::{BufferRef, Temporary};

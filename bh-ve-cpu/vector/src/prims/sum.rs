@@ -16,7 +16,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 pub type SumFn = unsafe extern "C" fn(n: usize, dst: *mut u8, terms: *const *const u8, count: usize, single: *const u8);
 
 /// What sums can be made of.
-trait Number: Copy {
+trait Number: Copy + Default {
     fn add(self, other: Self) -> Self;
     fn multiply(self, other: Self) -> Self;
 }
@@ -51,17 +51,16 @@ unsafe fn part<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
     single: Option<T>,
     out: *mut T,
 ) {
-    let load = |term: *const u8| {
-        // SAFETY: promised by the caller.
-        let values = unsafe { term.cast::<T>().add(at).cast::<Vectors<T, V, K>>().read_unaligned() };
-        if SQUARES { values.map(|vector| vector.map(|element| element.multiply(element))) } else { values }
-    };
-    let mut sum = load(terms[0]);
-    for &term in &terms[1..] {
+    // SAFETY: promised by the caller.
+    let load = |term: *const u8| unsafe { term.cast::<T>().add(at).cast::<Vectors<T, V, K>>().read_unaligned() };
+    // Squares have no negative zeros, so that a sum of them may begin with zero, which keeps all in vectors.
+    let (mut sum, rest) = if SQUARES { ([[T::default(); V]; K], terms) } else { (load(terms[0]), &terms[1..]) };
+    for &term in rest {
         let values = load(term);
         for vector in 0..K {
             for lane in 0..V {
-                sum[vector][lane] = sum[vector][lane].add(values[vector][lane]);
+                let value = values[vector][lane];
+                sum[vector][lane] = sum[vector][lane].add(if SQUARES { value.multiply(value) } else { value });
             }
         }
         // The compiler may change the order of integers' sums, and would gather the same lane of several terms.

@@ -1,0 +1,46 @@
+//! Programs bound to memory.
+
+use super::failure::Failure;
+use super::program::Program;
+use crate::primitives::Primitives;
+
+/// The memory and values that a program runs on.
+#[derive(Default)]
+pub(crate) struct Binding {
+    /// The first element of each slot; the first number of index views, as an address.
+    pub(crate) slots: Vec<*mut u8>,
+    /// The first element of each gather's source.
+    pub(crate) gathers: Vec<*const u8>,
+    /// The constants' bytes.
+    pub(crate) constants: Vec<[u8; 16]>,
+    /// Where failures go.
+    pub(crate) failure: Failure,
+}
+
+// SAFETY: the memory behind the pointers is divided among the participants by the drivers.
+unsafe impl Send for Binding {}
+// SAFETY: as above.
+unsafe impl Sync for Binding {}
+
+/// A program on memory that fits it. What runs it relies on that: every step of the nest is inside all slots.
+#[derive(Clone, Copy)]
+pub(crate) struct Bound<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) binding: &'a Binding,
+    pub(crate) primitives: Primitives,
+}
+
+impl<'a> Bound<'a> {
+    /// Binds a program.
+    ///
+    /// # Safety
+    /// Every slot must be valid for all iterations of the program's nest, and every source for its elements, and nobody else
+    /// may write them, or read what the program writes, while it runs. Slots of line buffers need that where a sliding
+    /// window says that they begin. The primitives must be those that the program was compiled with.
+    pub(crate) unsafe fn new(program: &'a Program, binding: &'a Binding, primitives: Primitives) -> Bound<'a> {
+        assert_eq!(binding.slots.len(), program.slots.len(), "a position for each slot");
+        assert_eq!(binding.constants.len(), program.constants.len(), "a value for each constant");
+        assert_eq!(binding.gathers.len(), program.gathers.len(), "a source for each gather");
+        Bound { program, binding, primitives }
+    }
+}

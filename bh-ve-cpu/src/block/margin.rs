@@ -1,0 +1,141 @@
+//! Margins: elements before and after lines that a rename leaves unwritten. They are copied with the lines, while the caches
+//! have both versions of them; a pass of their own would move a cache line for each element.
+
+use super::program::{Loops, Program};
+use crate::shape::{LoopShape, SlotPlan};
+use bh_bytecode::View;
+use bh_fuser::lower::BufferRef;
+
+/// The most bytes of a margin.
+const WIDEST: usize = 64;
+/// Lines whose margins are copied together are a multiple of this, as compiled code takes so many side by side.
+const TOGETHER: i64 = bh_jit_abi::ROW_SETS as i64;
+
+/// A copy of a few bytes for each line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Margin {
+    /// The slots, which only have positions.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Program {
+    /// Takes the copy of a view from a base to its fresh buffer upon itself. False if the view does not go along the lines
+    /// that are written there.
+    pub(crate) fn add_margin(&mut self, base: u32, view: &View, size: usize) -> bool {
+        let nest = &self.nest;
+        let dims = nest.line_dim;
+        let whole = match &self.loops {
+            Loops::Map(_) => nest.shape == LoopShape::Lines,
+            Loops::Fold(reduction) => reduction.folds_lines(),
+        };
+        if !whole || dims == 0 || nest.iterations() == 0 {
+            return false;
+        }
+        let scaled = |stride: &i64| *stride as isize * size as isize;
+        let steps: Vec<(i64, isize)> = view.shape().iter().copied().zip(view.stride().iter().map(scaled)).collect();
+        // The last dimension may be along the line.
+        let wide = steps.split_last().filter(|((_, stride), _)| *stride == size as isize);
+        let wide = wide.map(|((count, _), outer)| (merged(outer), *count as usize * size));
+        let forms = [Some((merged(&steps), size)), wide];
+        let goes_along = |slot: &SlotPlan| {
+            let lines: Vec<(i64, isize)> =
+                nest.extents.iter().copied().zip(slot.strides.iter().copied()).take(dims).collect();
+            let lines = merged(&lines);
+            forms.iter().flatten().find(|(outer, bytes)| *outer == lines && *bytes <= WIDEST).map(|(_, bytes)| *bytes)
+        };
+        let written = self.slots.iter().filter(|slot| slot.buffer == BufferRef::Fresh(base));
+        let Some((slot, bytes)) = written.filter_map(|slot| Some((slot, goes_along(slot)?))).next() else {
+            return false;
+        };
+        let start = view.start() as isize * size as isize;
+        let to = SlotPlan { start, ..slot.clone() };
+        let from = SlotPlan { buffer: BufferRef::Base(base), ..to.clone() };
+        self.margins.push(Margin { from: self.slots.len(), to: self.slots.len() + 1, bytes });
+        self.slots.extend([from, to]);
+        true
+    }
+
+    /// How many lines may run before their margins are copied: as many as keep within `cache` bytes.
+    pub(crate) fn lines_of_margins(&self, cache: i64) -> i64 {
+        let kernel = self.slots.len() - 2 * self.margins.len();
+        let bytes = |slot: &SlotPlan| self.nest.line * slot.strides[self.nest.line_dim].abs() as i64;
+        let line: i64 = self.slots[..kernel].iter().map(bytes).sum();
+        (cache / line.max(1) / TOGETHER * TOGETHER).max(TOGETHER)
+    }
+}
+
+/// Dimensions without those of one iteration, and with neighbours together that follow each other in memory.
+fn merged(dims: &[(i64, isize)]) -> Vec<(i64, isize)> {
+    let mut merged: Vec<(i64, isize)> = Vec::with_capacity(dims.len());
+    for &(extent, stride) in dims.iter().filter(|(extent, _)| *extent != 1) {
+        match merged.last_mut() {
+            Some(outer) if outer.1 == extent as isize * stride => *outer = (outer.0 * extent, stride),
+            _ => merged.push((extent, stride)),
+        }
+    }
+    merged
+}
+
+/// Copies the margins of `lines` lines of a plane, the first of which is at `positions`.
+///
+/// # Safety
+/// The lines must be inside the nest, and nobody else may copy their margins.
+pub(crate) unsafe fn copy_margins(program: &Program, positions: &[*mut u8], lines: i64) {
+    for margin in &program.margins {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match margin.bytes {
+                4 => elements::<u32>(program, margin, positions, lines),
+                8 => elements::<u64>(program, margin, positions, lines),
+                16 => elements::<[u64; 2]>(program, margin, positions, lines),
+                bytes => {
+                    each(program, margin, positions, lines, |from, to| std::ptr::copy_nonoverlapping(from, to, bytes));
+                }
+            }
+        }
+    }
+}
+
+/// Has the caches fetch what [`copy_margins`] will read, while the lines run.
+pub(crate) fn fetch_margins(program: &Program, positions: &[*mut u8], lines: i64) {
+    for margin in &program.margins {
+        each(program, margin, positions, lines, |from, _| prefetch(from));
+    }
+}
+
+/// Has the second-level cache fetch a line.
+#[inline]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Copies a margin of one element for each line.
+///
+/// # Safety
+/// As [`copy_margins`]; the margin has the element's size.
+#[inline]
+unsafe fn elements<T: Copy>(program: &Program, margin: &Margin, positions: &[*mut u8], lines: i64) {
+    each(program, margin, positions, lines, |from, to| {
+        // SAFETY: promised by the caller.
+        unsafe { to.cast::<T>().write_unaligned(from.cast::<T>().read_unaligned()) };
+    });
+}
+
+#[inline]
+fn each(program: &Program, margin: &Margin, positions: &[*mut u8], lines: i64, copy: impl Fn(*const u8, *mut u8)) {
+    let plane = program.slots[margin.to].plane;
+    let (mut from, mut to) = (positions[margin.from], positions[margin.to]);
+    for _ in 0..lines {
+        copy(from, to);
+        (from, to) = (from.wrapping_offset(plane), to.wrapping_offset(plane));
+    }
+}

@@ -1,0 +1,26 @@
+//! Tier 0: kernels as programs of block operations, and what runs their lines, in blocks or by compiled code.
+
+mod analysis;
+mod bound;
+mod compile;
+mod emit;
+mod executor;
+mod failure;
+mod gather;
+mod margin;
+mod memory;
+mod operations;
+mod places;
+mod program;
+mod registers;
+mod sums;
+mod superinstructions;
+
+pub(crate) use bound::{Binding, Bound};
+pub(crate) use compile::{WindowMemory, compile, compile_in_window};
+pub(crate) use executor::{BlockExecutor, Folding};
+pub(crate) use failure::Failure;
+pub(crate) use gather::resolve;
+pub(crate) use margin::{copy_margins, fetch_margins, prefetch};
+pub(crate) use memory::{Aligned, BlockScratch, taken};
+pub(crate) use program::{Fold, Loops, Program};

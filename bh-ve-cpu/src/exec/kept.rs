@@ -1,0 +1,95 @@
+//! Folds of kept lines element by element, and of rows of columns into sets.
+
+use super::reduction::ReductionRunner;
+use crate::block::Folding;
+use crate::primitives::LANES;
+use crate::shape::{ReductionTree, split};
+
+impl ReductionRunner<'_> {
+    /// Folds a part of so many kept lines, one line after the other, element by element.
+    ///
+    /// # Safety
+    /// As [`ReductionRunner::unit`].
+    pub(super) unsafe fn fold_kept(
+        &mut self,
+        kept: &[*mut u8],
+        (first, rows): (i64, i64),
+        first_step: i64,
+        elements: i64,
+    ) {
+        let (program, reduction) = (self.executor.program, self.reduction);
+        let folds = program.folds.len();
+        let (sets, each) = match reduction.tree {
+            ReductionTree::KeptColumns => (LANES, self.executor.set_elements()),
+            _ => (1, elements as usize),
+        };
+        self.clear(each * sets);
+        if rows > 0 {
+            reduction.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
+        }
+        let steps = elements / program.nest.row;
+        let (mut left, mut set) = (rows, 0);
+        while left > 0 {
+            let mut together = reduction.lines_ahead(&program.nest, self.line_index).min(left);
+            let mut accumulators = self.accumulators.as_slice();
+            if set > 0 {
+                // The sets up to the last one, without those before.
+                together = together.min((sets - set) as i64);
+                accumulators = &accumulators[set * folds..];
+            }
+            // SAFETY: promised by the caller; the accumulators have room for these elements.
+            unsafe { self.executor.lines(self.line, together, first_step, steps, Folding::Elements(accumulators)) };
+            set = (set + together as usize) % sets;
+            left -= together;
+            if left > 0 {
+                reduction.reduced.skip(together, &program.slots, self.line, self.line_index);
+            }
+        }
+        if sets > 1 {
+            self.join_columns();
+        }
+    }
+
+    /// Folds so many rows of columns, which are steps of lines, into the sets.
+    ///
+    /// # Safety
+    /// As [`ReductionRunner::unit`].
+    pub(super) unsafe fn fold_columns(&mut self, kept: &[*mut u8], first: i64, count: i64) {
+        let (program, reduction) = (self.executor.program, self.reduction);
+        let (line, sets, folds) = (program.nest.line, LANES as i64, program.folds.len());
+        self.clear(LANES * self.executor.set_elements());
+        let (line_number, mut step) = split(first, line);
+        reduction.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        let (mut left, mut set) = (count, 0);
+        while left > 0 {
+            if step == line {
+                reduction.reduced.next(&program.slots, self.line, self.line_index);
+                step = 0;
+            }
+            let rows = left.min(line - step);
+            // All sets several times, or those from the current one on.
+            let (times, steps) = if set == 0 && rows >= sets { (rows / sets, sets) } else { (1, rows.min(sets - set)) };
+            let accumulators = &self.accumulators[set as usize * folds..][..folds];
+            // SAFETY: promised by the caller; the accumulators have room for the elements of these sets.
+            unsafe { self.executor.lines(self.line, times, step, steps, Folding::Elements(accumulators)) };
+            set = (set + steps) % sets;
+            step += times * steps;
+            left -= times * steps;
+        }
+        self.join_columns();
+    }
+
+    /// Folds the sets of columns by halving into the first.
+    fn join_columns(&mut self) {
+        for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
+            let mut sets = LANES;
+            while sets > 1 {
+                sets /= 2;
+                let elements = sets * self.executor.set_elements();
+                let upper = accumulator.wrapping_add(elements * fold.size);
+                // SAFETY: the accumulators are as many sets.
+                unsafe { (fold.combine)(elements, accumulator, accumulator, upper, upper) };
+            }
+        }
+    }
+}

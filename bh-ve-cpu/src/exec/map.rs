@@ -1,0 +1,194 @@
+//! Stages without folds: planes of lines, or the blocks of all lines, shared out in runs.
+
+use super::Workers;
+use super::queue::part;
+use super::scratch::NestScratch;
+use crate::block::{BlockExecutor, Bound, Folding, Program, copy_margins, fetch_margins};
+use crate::shape::LoopLevel;
+use bh_jit_abi::ROW_SETS;
+use std::ops::Range;
+
+/// So many units should each participant have.
+const UNITS: i64 = 8;
+
+/// What lines use before their margins are copied fits second-level caches.
+const MARGIN_BYTES: i64 = 192 << 10;
+
+/// One participant running lines of a nest whose slots begin at `slots`.
+struct LineRunner<'a> {
+    executor: BlockExecutor<'a>,
+    level: &'a LoopLevel,
+    slots: &'a [*mut u8],
+    line: &'a mut Vec<*mut u8>,
+    index: &'a mut Vec<i64>,
+}
+
+impl<'a> LineRunner<'a> {
+    fn new(
+        bound: Bound<'a>,
+        level: &'a LoopLevel,
+        slots: &'a [*mut u8],
+        scratch: &'a mut NestScratch,
+    ) -> LineRunner<'a> {
+        let (line, index) = (&mut scratch.positions[0], &mut scratch.indices[0]);
+        line.resize(bound.program.slots.len(), std::ptr::null_mut());
+        LineRunner { executor: BlockExecutor::new(bound, &mut scratch.block), level, slots, line, index }
+    }
+
+    /// Runs whole lines, in planes.
+    ///
+    /// # Safety
+    /// The lines must be inside the nest, and nobody else may run them.
+    unsafe fn lines(&mut self, lines: Range<i64>) {
+        let program = self.executor.program;
+        self.level.seek(lines.start, &program.slots, self.slots, self.line, self.index);
+        let most = if program.margins.is_empty() { i64::MAX } else { program.lines_of_margins(MARGIN_BYTES) };
+        let mut left = lines.end - lines.start;
+        while left > 0 {
+            let together = self.level.ahead(self.index).min(left).min(most);
+            fetch_margins(program, self.line, together);
+            // SAFETY: promised by the caller.
+            unsafe {
+                self.executor.lines(self.line, together, 0, program.nest.line, Folding::None);
+                copy_margins(program, self.line, together);
+            }
+            left -= together;
+            if left > 0 {
+                self.level.skip(together, &program.slots, self.line, self.index);
+            }
+        }
+    }
+
+    /// Runs blocks, counted through all lines.
+    ///
+    /// # Safety
+    /// As [`LineRunner::lines`].
+    unsafe fn blocks(&mut self, units: Range<i64>) {
+        let (program, blocks) = (self.executor.program, self.executor.program.nest.blocks());
+        let mut at = units.start;
+        self.level.seek(at / blocks, &program.slots, self.slots, self.line, self.index);
+        while at < units.end {
+            let block = at % blocks;
+            let last = (block + units.end - at).min(blocks);
+            let first = block * program.nest.step;
+            let steps = program.nest.line.min(last * program.nest.step) - first;
+            // SAFETY: promised by the caller.
+            unsafe {
+                self.executor.lines(self.line, 1, first, steps, Folding::None);
+                if first == 0 {
+                    copy_margins(program, self.line, 1);
+                }
+            }
+            at += last - block;
+            if at < units.end {
+                self.level.next(&program.slots, self.line, self.index);
+            }
+        }
+    }
+}
+
+/// Runs some iterations of the outermost loop on one participant, with slots that begin at `slots`.
+///
+/// # Safety
+/// The iterations must be inside the nest, and nobody else may run them.
+pub(super) unsafe fn run_part(
+    bound: Bound<'_>,
+    level: &LoopLevel,
+    slots: &[*mut u8],
+    scratch: &mut NestScratch,
+    iterations: Range<i64>,
+) {
+    let nest = &bound.program.nest;
+    let mut runner = LineRunner::new(bound, level, slots, scratch);
+    // SAFETY: promised by the caller.
+    unsafe {
+        if nest.line_dim == 0 {
+            let steps = iterations.end - iterations.start;
+            runner.executor.lines(slots, 1, iterations.start, steps, Folding::None);
+        } else {
+            let lines = level.count() / nest.extents[0];
+            runner.lines(iterations.start * lines..iterations.end * lines);
+        }
+    }
+    runner.executor.finish();
+}
+
+/// What a unit of a map is.
+enum UnitShape {
+    Block,
+    /// So many lines.
+    Lines(i64),
+    /// A tile's lines in one iteration of the first dimension.
+    Tile(Tiles),
+}
+
+/// Tiles of the second dimension.
+struct Tiles {
+    /// The lines of an iteration of the first dimension, and of a tile.
+    outer: i64,
+    tile: i64,
+    /// Iterations of the first dimension.
+    count: i64,
+}
+
+impl Tiles {
+    fn new(program: &Program, level: &LoopLevel) -> Option<Tiles> {
+        let (count, lines) = (program.nest.extents[0], level.count());
+        let outer = lines / count.max(1);
+        let inner = outer / program.nest.extents.get(1)?.max(&1);
+        Some(Tiles { outer, tile: program.tile? * inner, count })
+    }
+
+    fn units(&self) -> i64 {
+        self.count * ((self.outer + self.tile - 1) / self.tile)
+    }
+
+    /// The lines of a unit: all iterations of the first dimension come before the next tile.
+    fn lines(&self, unit: i64) -> Range<i64> {
+        let (first, from) = (unit % self.count * self.outer, unit / self.count * self.tile);
+        first + from..first + (from + self.tile).min(self.outer)
+    }
+}
+
+impl UnitShape {
+    /// What units are for so many participants, and how many there are.
+    fn new(program: &Program, level: &LoopLevel, participants: usize) -> (UnitShape, i64) {
+        if let Some(tiles) = Tiles::new(program, level) {
+            let units = tiles.units();
+            return (UnitShape::Tile(tiles), units);
+        }
+        let (lines, wanted) = (level.count(), participants as i64 * UNITS);
+        let per_unit =
+            [ROW_SETS as i64, 1].into_iter().find(|&per_unit| participants == 1 || lines >= wanted * per_unit);
+        match per_unit {
+            Some(per_unit) => (UnitShape::Lines(per_unit), (lines + per_unit - 1) / per_unit),
+            None => (UnitShape::Block, lines * program.nest.blocks()),
+        }
+    }
+}
+
+/// Runs all of a map.
+pub(super) fn run(bound: Bound<'_>, level: &LoopLevel, workers: &mut Workers) {
+    let program = bound.program;
+    if program.nest.iterations() == 0 {
+        return;
+    }
+    let participants = workers.participants(program.work());
+    let (shape, count) = UnitShape::new(program, level, participants);
+    let shares = workers.tasks(participants, program.work(), count);
+    workers.run(participants, shares as usize, |scratch, tasks| {
+        let mut runner = LineRunner::new(bound, level, &bound.binding.slots, &mut scratch.nest);
+        while let Some(task) = tasks.take() {
+            let units = part(count, shares, task as i64);
+            // SAFETY: blocks are inside their lines, and lines inside the nest; each unit is run once.
+            unsafe {
+                match &shape {
+                    UnitShape::Block => runner.blocks(units),
+                    UnitShape::Lines(each) => runner.lines(units.start * each..(units.end * each).min(level.count())),
+                    UnitShape::Tile(tiles) => units.for_each(|unit| runner.lines(tiles.lines(unit))),
+                }
+            }
+        }
+        runner.executor.finish();
+    });
+}

@@ -1,0 +1,206 @@
+//! What the chunks of a fold leave, and the end of its tree: their results are folded by halving.
+
+use super::Workers;
+use super::queue::part;
+use super::scratch::NestScratch;
+use crate::block::{Bound, Fold, Loops, Program};
+use crate::primitives::Primitives;
+use crate::shape::Reduction;
+use std::ops::Range;
+
+/// Units of work for each partial result: it is read from memory that another participant wrote.
+const COST: u64 = 8;
+/// Kept elements whose partial results one task folds, at least.
+const COLUMN: i64 = 512;
+/// Partial results that second-level caches hold.
+const HALVED: i64 = 1 << 15;
+
+/// Bytes of the results of the chunks of a program's folds, if there are several chunks.
+pub(super) fn partial_bytes(program: &Program) -> usize {
+    match &program.loops {
+        Loops::Fold(reduction) => program.folds.iter().map(|fold| part_bytes(elements(reduction), fold)).sum(),
+        Loops::Map(_) => 0,
+    }
+}
+
+/// How many results the chunks leave; 0 if there is one chunk.
+fn elements(reduction: &Reduction) -> usize {
+    if reduction.chunks.count == 1 { 0 } else { (reduction.chunks.count * reduction.kept_elements) as usize }
+}
+
+fn part_bytes(elements: usize, fold: &Fold) -> usize {
+    (elements * fold.size).next_multiple_of(64)
+}
+
+/// Where the chunks leave their results, if there are several: one part for each fold.
+#[derive(Clone, Copy)]
+pub(super) struct Partials {
+    memory: *mut u8,
+    elements: usize,
+}
+
+// SAFETY: every unit has its own part.
+unsafe impl Send for Partials {}
+// SAFETY: as above.
+unsafe impl Sync for Partials {}
+
+impl Partials {
+    /// Lays the parts out in memory of [`partial_bytes`] bytes.
+    pub(super) fn new(reduction: &Reduction, memory: *mut u8) -> Partials {
+        Partials { memory, elements: elements(reduction) }
+    }
+
+    /// The part of a fold.
+    pub(super) fn of(self, program: &Program, fold: usize) -> Option<*mut u8> {
+        let before: usize = program.folds[..fold].iter().map(|fold| part_bytes(self.elements, fold)).sum();
+        (self.elements > 0).then(|| self.memory.wrapping_add(before))
+    }
+}
+
+/// Writes `count` results of a line, from step `first_step` on, to where the reduction's output has them.
+///
+/// # Safety
+/// `position` must be the output's position at the line.
+pub(super) unsafe fn write(
+    program: &Program,
+    fold: &Fold,
+    primitives: Primitives,
+    position: *mut u8,
+    first_step: i64,
+    count: usize,
+    results: *const u8,
+) {
+    let nest = &program.nest;
+    let strides = &program.slots[fold.slot].strides;
+    let line = strides[nest.line_dim];
+    let position = position.wrapping_offset(first_step as isize * line);
+    let scatter = primitives.scatter_strided(fold.size);
+    // SAFETY: promised by the caller.
+    unsafe {
+        match nest.row_dim() {
+            _ if count == 1 => std::ptr::copy_nonoverlapping(results, position, fold.size),
+            None => scatter(count, position, results, line),
+            Some(row_dim) => {
+                let row = nest.row as usize;
+                for step in 0..count / row {
+                    let to = position.wrapping_offset(step as isize * line);
+                    scatter(row, to, results.wrapping_add(step * row * fold.size), strides[row_dim]);
+                }
+            }
+        }
+    }
+}
+
+/// Folds the chunks' partial results by halving, and writes the results.
+///
+/// # Safety
+/// All partial results must be there.
+pub(super) unsafe fn finish(bound: Bound<'_>, reduction: &Reduction, stored: Partials, workers: &mut Workers) {
+    if reduction.chunks.count == 1 {
+        return;
+    }
+    let (program, kept) = (bound.program, reduction.kept_elements);
+    let work = (stored.elements * program.folds.len()) as u64 * COST;
+    let participants = workers.participants(work);
+    let columns = workers.tasks(participants, work, (kept / COLUMN).max(1));
+    workers.run(participants, columns as usize, |_, tasks| {
+        while let Some(task) = tasks.take() {
+            // SAFETY: promised by the caller; the columns are disjoint.
+            unsafe { halve(program, reduction, stored, part(kept, columns, task as i64)) };
+        }
+    });
+    let (slots, scratch, all) = (&bound.binding.slots, &mut workers.own().nest, 0..reduction.kept.count());
+    // SAFETY: the partial results are folded.
+    unsafe { write_kept(bound, reduction, slots, stored, scratch, all) };
+}
+
+/// [`finish`] for the results of some kept iterations, on one participant, with slots that begin at `slots`.
+///
+/// # Safety
+/// All partial results of these iterations must be there, and nobody else may finish them.
+pub(super) unsafe fn finish_kept(
+    bound: Bound<'_>,
+    reduction: &Reduction,
+    slots: &[*mut u8],
+    stored: Partials,
+    scratch: &mut NestScratch,
+    iterations: Range<i64>,
+) {
+    if reduction.chunks.count == 1 {
+        return;
+    }
+    let elements = iterations.start * reduction.line_elements..iterations.end * reduction.line_elements;
+    // SAFETY: promised by the caller.
+    unsafe {
+        halve(bound.program, reduction, stored, elements);
+        write_kept(bound, reduction, slots, stored, scratch, iterations);
+    }
+}
+
+/// Writes the results of some kept iterations, which are those of the first chunk now.
+///
+/// # Safety
+/// As [`finish_kept`].
+unsafe fn write_kept(
+    Bound { program, primitives, .. }: Bound<'_>,
+    reduction: &Reduction,
+    slots: &[*mut u8],
+    stored: Partials,
+    scratch: &mut NestScratch,
+    iterations: Range<i64>,
+) {
+    let ([positions, _], [indices, _]) = (&mut scratch.positions, &mut scratch.indices);
+    positions.resize(program.slots.len(), std::ptr::null_mut());
+    for (number, fold) in program.folds.iter().enumerate() {
+        let Some(stored) = stored.of(program, number) else { continue };
+        let line = reduction.line_elements as usize;
+        reduction.kept.seek(iterations.start, &program.slots, slots, positions, indices);
+        for iteration in iterations.clone() {
+            let results = stored.wrapping_add(iteration as usize * line * fold.size);
+            // SAFETY: the position is the output's at this iteration.
+            unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
+            reduction.kept.next(&program.slots, positions, indices);
+        }
+    }
+}
+
+/// Folds the partial results of some kept elements by halving, into those of the first chunk: of so many elements that the
+/// caches hold them all, before the next ones.
+///
+/// # Safety
+/// As [`finish`]; nobody else folds those of these elements.
+unsafe fn halve(program: &Program, reduction: &Reduction, stored: Partials, elements: Range<i64>) {
+    let each = (HALVED / reduction.chunks.count).max(COLUMN);
+    let mut first = elements.start;
+    while first < elements.end {
+        let end = elements.end.min(first + each);
+        // SAFETY: promised by the caller.
+        unsafe { halve_block(program, reduction, stored, first..end) };
+        first = end;
+    }
+}
+
+/// [`halve`] for a few elements.
+///
+/// # Safety
+/// As [`halve`].
+unsafe fn halve_block(program: &Program, reduction: &Reduction, stored: Partials, elements: Range<i64>) {
+    let (kept, first) = (reduction.kept_elements as usize, elements.start as usize);
+    let count = (elements.end - elements.start) as usize;
+    for (number, fold) in program.folds.iter().enumerate() {
+        let Some(stored) = stored.of(program, number) else { continue };
+        let of = |chunk: usize| stored.wrapping_add((chunk * kept + first) * fold.size);
+        let mut left = reduction.chunks.count as usize;
+        while left > 1 {
+            let half = left.div_ceil(2);
+            // Whole chunks follow each other.
+            let (chunks, together) = if count == kept { (1, (left - half) * kept) } else { (left - half, count) };
+            for chunk in 0..chunks {
+                let (to, from) = (of(chunk), of(half + chunk));
+                // SAFETY: both halves are inside the partial results and disjoint.
+                unsafe { (fold.combine)(together, to, to, from, from) };
+            }
+            left = half;
+        }
+    }
+}

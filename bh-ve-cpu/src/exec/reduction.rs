@@ -1,0 +1,350 @@
+//! Stages with folds. The tree is fixed by the folded view: its reduced elements are numbered in the order of its axes and
+//! cut into chunks, each chunk is folded in order, and the chunks' results are folded by halving. Neither which participant
+//! folds which chunk nor what else the kernel does, which decides about merged dimensions and so about lines and blocks,
+//! has an influence.
+//!
+//! Within a chunk, elements of kept lines are folded one by one. Where lines are reduced, element `i` of the chunk goes to
+//! lane `i % 32`, unless the innermost axis is long: then a chunk is a number of its rows, and element `i` of row `r` goes
+//! to lane `i % 32` of set `r % 4`, so that compiled code can fold four rows side by side. At the end the sets are folded
+//! into one, and its lanes into one element. Where few elements are kept inside of many folded ones, row `r` of the chunk goes
+//! to set `r % 32`, which is what folds each column into lanes; the sets are folded by halving, as lanes are.
+
+use super::Workers;
+use super::partials::{self, Partials};
+use super::queue::part;
+use super::scratch::NestScratch;
+use crate::block::{Aligned, BlockExecutor, Bound, Fold, Folding, copy_margins, fetch_margins};
+use crate::primitives::{LANES, Primitives};
+use crate::shape::{Reduction, ReductionTree, Unit, split};
+use bh_core::Result;
+use bh_jit_abi::{JOINED, RESULTS_AT, ROW_SETS};
+use std::ops::Range;
+
+/// What is folded into together fits the nearest cache.
+const BESIDE_BYTES: usize = 32 << 10;
+
+/// Chunks of one line that are folded by one call at most, each into lanes of its own. Between calls nothing is on its way
+/// from memory.
+const TOGETHER: usize = 4 * ROW_SETS;
+
+/// Lines of a result each, or chunks, that are folded by one call at most, where the call joins their lanes.
+const RESULTS: usize = 8 * JOINED;
+
+/// Runs all of a fold.
+pub(super) fn run(
+    bound: Bound<'_>,
+    reduction: &Reduction,
+    workers: &mut Workers,
+    partial_memory: &mut Aligned,
+) -> Result<()> {
+    let (program, units) = (bound.program, reduction.units());
+    if units == 0 || reduction.kept_elements == 0 {
+        return Ok(());
+    }
+    let memory = partial_memory.try_reserve(partials::partial_bytes(program))?;
+    let stored = Partials::new(reduction, memory);
+    let participants = workers.participants(program.work());
+    let count = workers.tasks(participants, program.work(), units);
+    workers.run(participants, count as usize, |scratch, tasks| {
+        let mut task = 0..0;
+        let next = || {
+            if program.tile.is_none() {
+                return Some(part(units, count, tasks.take()? as i64));
+            }
+            if task.is_empty() {
+                task = part(units, count, tasks.take()? as i64);
+            }
+            let unit = reduction.in_tiles(task.next()?);
+            Some(unit..unit + 1)
+        };
+        // SAFETY: units are inside the nest, and each is taken once.
+        unsafe { fold_units(bound, reduction, &bound.binding.slots, &mut scratch.nest, stored, next) };
+    });
+    // SAFETY: all units have stored their partial results.
+    unsafe { partials::finish(bound, reduction, stored, workers) };
+    Ok(())
+}
+
+/// Folds ranges of units on one participant, with slots that begin at `slots`.
+///
+/// # Safety
+/// The units must be inside the nest; nobody else folds them.
+pub(super) unsafe fn fold_units(
+    bound: Bound<'_>,
+    reduction: &Reduction,
+    slots: &[*mut u8],
+    scratch: &mut NestScratch,
+    stored: Partials,
+    mut next: impl FnMut() -> Option<Range<i64>>,
+) {
+    let NestScratch { block, lanes, accumulators, positions, indices } = scratch;
+    accumulators.clear();
+    positions.iter_mut().for_each(|list| list.resize(bound.program.slots.len(), std::ptr::null_mut()));
+    let ([kept, line], [kept_index, line_index]) = (positions, indices);
+    let (executor, primitives) = (BlockExecutor::new(bound, block), bound.primitives);
+    let mut runner =
+        ReductionRunner { executor, reduction, accumulators, stored, line, line_index, primitives, most: 1 };
+    runner.most = runner.most();
+    runner.reserve(lanes);
+    // The iteration that the position is at, and how many from there on have been folded together.
+    let (program, mut kept_at, mut together) = (bound.program, -1, 1);
+    while let Some(units) = next() {
+        let mut at = units.start;
+        while at < units.end {
+            let unit = reduction.unit(at);
+            if unit.kept != kept_at {
+                if kept_at >= 0 && unit.kept == kept_at + together {
+                    reduction.kept.skip(together, &program.slots, kept, kept_index);
+                } else {
+                    reduction.kept.seek(unit.kept, &program.slots, slots, kept, kept_index);
+                }
+                kept_at = unit.kept;
+            }
+            together = 1;
+            let most = runner.most as i64;
+            let results = || reduction.kept.ahead(kept_index).min(units.end - at).min(most);
+            // SAFETY: units are inside the nest.
+            at += unsafe {
+                match reduction.tree {
+                    ReductionTree::LineResults => {
+                        together = results();
+                        runner.lines(kept, 0, together);
+                        together
+                    }
+                    ReductionTree::LineChunks { .. } => {
+                        // The last one may be shorter.
+                        let whole = (units.end.min(reduction.chunks.count - 1) - at).clamp(1, most);
+                        runner.lines(kept, unit.chunk, whole);
+                        whole
+                    }
+                    ReductionTree::BesideResults { sets } => {
+                        together = results();
+                        runner.beside(kept, unit, together as usize, sets);
+                        together
+                    }
+                    _ => {
+                        runner.unit(kept, unit);
+                        1
+                    }
+                }
+            };
+        }
+    }
+    runner.executor.finish();
+}
+
+/// One participant folding units.
+pub(super) struct ReductionRunner<'a> {
+    pub(super) executor: BlockExecutor<'a>,
+    pub(super) reduction: &'a Reduction,
+    /// Lanes, or a part of a line, for each fold; with columns, those of one set after the other.
+    pub(super) accumulators: &'a mut Vec<*mut u8>,
+    pub(super) stored: Partials,
+    pub(super) line: &'a mut Vec<*mut u8>,
+    pub(super) line_index: &'a mut Vec<i64>,
+    pub(super) primitives: Primitives,
+    /// The most lines or results that are folded side by side.
+    pub(super) most: usize,
+}
+
+impl ReductionRunner<'_> {
+    /// How many lines, or results of lines that lie beside each other, are folded side by side: of the latter a power of two.
+    fn most(&self) -> usize {
+        match self.reduction.tree {
+            ReductionTree::LineResults | ReductionTree::LineChunks { .. } if self.executor.joins() => RESULTS,
+            ReductionTree::LineResults => ROW_SETS,
+            ReductionTree::LineChunks { .. } => TOGETHER,
+            ReductionTree::BesideResults { sets } => {
+                let sizes: usize = self.executor.program.folds.iter().map(|fold| fold.size).sum();
+                1 << (BESIDE_BYTES / (LANES * sets * sizes).max(1)).max(1).ilog2()
+            }
+            _ => 1,
+        }
+    }
+
+    fn reserve(&mut self, memory: &mut Aligned) {
+        // Elements of a set of accumulators, and sets that have accumulators of their own.
+        let (elements, sets) = match self.reduction.tree {
+            ReductionTree::ColumnRows | ReductionTree::KeptColumns => (self.executor.set_elements(), LANES),
+            ReductionTree::LineResults | ReductionTree::LineChunks { .. } if self.executor.joins() => {
+                (RESULTS_AT + RESULTS, 1)
+            }
+            ReductionTree::LineResults | ReductionTree::LineChunks { .. } => (LANES * self.most, 1),
+            ReductionTree::BesideResults { sets } => (LANES * self.most, sets),
+            ReductionTree::LongRows { .. } => (LANES * ROW_SETS, 1),
+            ReductionTree::Runs => (LANES, 1),
+            ReductionTree::KeptLines => ((self.reduction.part_steps * self.executor.program.nest.row) as usize, 1),
+        };
+        let folds = &self.executor.program.folds;
+        let bytes = |fold: &Fold| (elements * sets * fold.size).next_multiple_of(64);
+        let mut at = memory.reserve(folds.iter().map(bytes).sum());
+        for fold in folds {
+            self.accumulators.push(at);
+            at = at.wrapping_add(bytes(fold));
+        }
+        for set in 1..sets {
+            for (index, fold) in folds.iter().enumerate() {
+                self.accumulators.push(self.accumulators[index].wrapping_add(set * elements * fold.size));
+            }
+        }
+        if self.executor.joins() {
+            self.clear(LANES);
+        }
+    }
+
+    /// Sets accumulators of so many elements to the identity element.
+    pub(super) fn clear(&mut self, elements: usize) {
+        for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
+            // SAFETY: the accumulators have room for these elements.
+            unsafe { self.primitives.fill(fold.size)(elements, accumulator, fold.identity.as_ptr()) };
+        }
+    }
+
+    /// Makes element `by` of so many in each accumulator the first one.
+    fn turn(&mut self, elements: usize, by: usize) {
+        if by == 0 {
+            return;
+        }
+        for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
+            // SAFETY: the accumulators have room for these elements, and all of them are set.
+            unsafe { std::slice::from_raw_parts_mut(accumulator, elements * fold.size) }.rotate_left(by * fold.size);
+        }
+    }
+
+    /// Folds a unit alone.
+    ///
+    /// # Safety
+    /// The unit must be inside the nest, and `kept` its position.
+    unsafe fn unit(&mut self, kept: &[*mut u8], unit: Unit) {
+        let (program, reduction) = (self.executor.program, self.reduction);
+        let nest = &program.nest;
+        let (first, count) = reduction.chunks.chunk(unit.chunk);
+        let (mut first_step, mut elements) = (0, reduction.line_elements);
+        // SAFETY: promised by the caller.
+        unsafe {
+            match reduction.tree {
+                ReductionTree::KeptLines | ReductionTree::KeptColumns => {
+                    first_step = unit.part * reduction.part_steps;
+                    elements = reduction.part_steps.min(nest.line - first_step) * nest.row;
+                    self.fold_kept(kept, (first, count), first_step, elements);
+                }
+                ReductionTree::ColumnRows => self.fold_columns(kept, first, count),
+                ReductionTree::LongRows { row, per_line } => {
+                    self.fold_rows(kept, (split(first, row).0, split(count, row).0), row, per_line);
+                }
+                _ => self.fold_run(kept, first, count),
+            }
+            let at = unit.chunk * reduction.kept_elements + unit.kept * reduction.line_elements + first_step * nest.row;
+            for (index, fold) in program.folds.iter().enumerate() {
+                let accumulator = self.accumulators[index];
+                if reduction.tree.has_lanes() {
+                    (fold.join)(accumulator, accumulator);
+                }
+                match self.stored.of(program, index) {
+                    Some(stored) => {
+                        let to = stored.wrapping_add(at as usize * fold.size);
+                        std::ptr::copy_nonoverlapping(accumulator, to, elements as usize * fold.size);
+                    }
+                    None => {
+                        let to = kept[fold.slot];
+                        partials::write(program, fold, self.primitives, to, first_step, elements as usize, accumulator);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Folds elements that are a part of a line, or lines, into lanes.
+    ///
+    /// # Safety
+    /// As [`ReductionRunner::unit`].
+    unsafe fn fold_run(&mut self, kept: &[*mut u8], first: i64, count: i64) {
+        let (program, reduction) = (self.executor.program, self.reduction);
+        let nest = &program.nest;
+        self.clear(LANES);
+        if count == 0 {
+            return;
+        }
+        let line = nest.line * nest.row;
+        let (line_number, first) = split(first, line);
+        reduction.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        // Lines whose length is no multiple of the lanes begin in the middle of them.
+        let (turn, mut turned) = ((line % LANES as i64) as usize, 0);
+        let (first_step, steps) = (split(first, nest.row).0, split(count.min(line), nest.row).0);
+        for row in 0..split(count, line).0.max(1) {
+            if row > 0 {
+                reduction.reduced.next(&program.slots, self.line, self.line_index);
+                self.turn(LANES, turn);
+                turned = (turned + turn) % LANES;
+            }
+            // SAFETY: promised by the caller.
+            unsafe {
+                self.executor.lines(self.line, 1, first_step, steps, Folding::Lanes(self.accumulators, ROW_SETS))
+            };
+        }
+        self.turn(LANES, (LANES - turned) % LANES);
+    }
+
+    /// Folds long rows, counted from `first` on, each into the next set of lanes, and the sets into the first one.
+    ///
+    /// # Safety
+    /// As [`ReductionRunner::unit`].
+    unsafe fn fold_rows(&mut self, kept: &[*mut u8], (first, count): (i64, i64), row: i64, per_line: i64) {
+        let (program, reduction) = (self.executor.program, self.reduction);
+        if count == 1 {
+            self.clear(LANES);
+        } else {
+            self.clear(LANES * ROW_SETS);
+        }
+        let (line_number, mut in_line) = split(first, per_line);
+        reduction.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        let (mut left, mut turned) = (count, 0);
+        while left > 0 {
+            // As many as lie one stride apart: rows of one line, or lines.
+            let ahead = match per_line {
+                1 => reduction.lines_ahead(&program.nest, self.line_index),
+                _ => per_line - in_line,
+            };
+            let together = ahead.min(left);
+            fetch_margins(program, self.line, together);
+            // SAFETY: promised by the caller; programs with margins have lines of one row.
+            unsafe {
+                self.executor.lines(
+                    self.line,
+                    together,
+                    in_line * row,
+                    row,
+                    Folding::Lanes(self.accumulators, ROW_SETS),
+                );
+                copy_margins(program, self.line, together);
+            }
+            (left, in_line) = (left - together, 0);
+            if left > 0 {
+                let lines = if per_line == 1 { together } else { 1 };
+                reduction.reduced.skip(lines, &program.slots, self.line, self.line_index);
+                let sets = (together % ROW_SETS as i64) as usize;
+                self.turn(LANES * ROW_SETS, sets * LANES);
+                turned = (turned + sets) % ROW_SETS;
+            }
+        }
+        if count > 1 {
+            self.turn(LANES * ROW_SETS, (ROW_SETS - turned) % ROW_SETS * LANES);
+            // SAFETY: the accumulators are as many sets.
+            unsafe { self.join_sets(LANES) };
+        }
+    }
+
+    /// Folds the second set of so many elements into the first, the fourth into the third, and then that into the first.
+    ///
+    /// # Safety
+    /// The accumulators must be as many sets.
+    pub(super) unsafe fn join_sets(&mut self, elements: usize) {
+        for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
+            let set = |number: usize| accumulator.wrapping_add(number * elements * fold.size);
+            for (to, from) in [(0, 1), (2, 3), (0, 2)] {
+                // SAFETY: promised by the caller.
+                unsafe { (fold.combine)(elements, set(to), set(to), set(from), set(from)) };
+            }
+        }
+    }
+}

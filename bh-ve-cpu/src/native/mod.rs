@@ -1,0 +1,249 @@
+//! Tier 1: kernels that have proved hot are compiled to machine code, in the background, and run in place of their block
+//! operations with the same bits. Without the compiler's library nothing changes but the speed.
+
+mod gate;
+mod kernel;
+mod library;
+mod object;
+mod request;
+
+pub(crate) use gate::close;
+pub(crate) use kernel::{Code, NativeKernel};
+pub(crate) use request::{Compilation, SlotMemory, request};
+
+use crate::primitives::Primitives;
+use crate::settings::{Jit, Settings};
+use bh_core::abi::log_level;
+use bh_core::kernel_store::KernelStore;
+use bh_core::threads::without_signals;
+use bh_core::{Counter, Host};
+use bh_jit_abi::{Artifact, Divider, Request};
+use library::Compiler;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+/// A kernel is compiled when it has done this much work (in units of about 0.04 ns): when it has run for about as long
+/// as compiling takes.
+const HOT: u64 = 100_000_000;
+
+/// The kernels of an engine, by what they compute, and what compiles them.
+pub(crate) struct Tier1 {
+    shared: Arc<CompilerState>,
+    kernels: HashMap<Request, (Arc<NativeKernel>, u64)>,
+    clock: u64,
+    most: usize,
+    worker: Option<CompilerThread>,
+    synchronous: bool,
+    divider: Divider,
+    fast_math: bool,
+}
+
+/// What the background thread needs.
+struct CompilerState {
+    host: Host,
+    primitives: Primitives,
+    tools: Mutex<Option<Tools>>,
+    cache: Option<std::path::PathBuf>,
+    library: Option<std::path::PathBuf>,
+    stopping: AtomicBool,
+    compiled: Counter,
+    loaded: Counter,
+    refused: Counter,
+    blocks_only: Counter,
+}
+
+/// What compiling needs; made when the first kernel is hot.
+struct Tools {
+    compiler: Option<Compiler>,
+    disk: Option<KernelStore>,
+    failed: bool,
+}
+
+struct CompilerThread {
+    queue: Sender<Weak<NativeKernel>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Tier1 {
+    /// Prepares compilation; `None` if it is switched off, or the library or the instruction set is not there.
+    pub(crate) fn new(host: Host, settings: &Settings) -> Option<Tier1> {
+        if settings.jit == Jit::Off {
+            return None;
+        }
+        let synchronous = settings.jit == Jit::On;
+        let library = settings.jit_library.clone().or_else(library::find);
+        if library.is_none() && synchronous {
+            host.log(log_level::WARN, "jit = \"on\", but the kernel compiler is not installed: kernels run in blocks");
+        }
+        // Only what reads the directory's files needs them: without the library there are none.
+        if library.is_none() || request::level(settings.isa).is_none() {
+            return None;
+        }
+        let shared = Arc::new(CompilerState {
+            host,
+            primitives: settings.primitives(),
+            tools: Mutex::new(None),
+            cache: settings.jit_cache_dir.clone(),
+            library,
+            stopping: AtomicBool::new(false),
+            compiled: host.counter("kernels compiled"),
+            loaded: host.counter("kernels loaded"),
+            refused: host.counter("kernels not compiled"),
+            blocks_only: host.counter("kernels for blocks only"),
+        });
+        Some(Tier1 {
+            shared,
+            kernels: HashMap::new(),
+            clock: 0,
+            most: settings.jit_kernels,
+            worker: None,
+            synchronous,
+            divider: settings.divider,
+            fast_math: settings.fast_math,
+        })
+    }
+
+    /// What kernels are compiled for; `in_order` if each row must be complete before the next one begins.
+    pub(crate) fn compilation(&self, in_order: bool) -> Compilation {
+        let (divider, fast_math) = (self.divider, self.fast_math);
+        Compilation { isa: self.shared.primitives.isa, divider, fast_math, in_order }
+    }
+
+    /// Counts a kernel that compiled code cannot do.
+    pub(crate) fn count_refused(&self) {
+        self.shared.blocks_only.add(1);
+    }
+
+    /// The kernel of a request: programs that compute the same share it.
+    pub(crate) fn kernel(&mut self, request: Request) -> Arc<NativeKernel> {
+        self.clock += 1;
+        if let Some((kernel, used)) = self.kernels.get_mut(&request) {
+            *used = self.clock;
+            return Arc::clone(kernel);
+        }
+        if self.kernels.len() >= self.most.max(1) {
+            let oldest = self.kernels.iter().min_by_key(|(_, (_, used))| *used).map(|(request, _)| request.clone());
+            // Programs that still run it keep it.
+            oldest.map(|request| self.kernels.remove(&request));
+        }
+        let kernel = Arc::new(NativeKernel::new(request.clone()));
+        self.kernels.insert(request, (Arc::clone(&kernel), self.clock));
+        kernel
+    }
+
+    /// Counts work that a kernel is about to do, and has it compiled when it is time.
+    pub(crate) fn count(&mut self, kernel: &Arc<NativeKernel>, work: u64) {
+        let hot = if self.synchronous { 1 } else { HOT };
+        if !kernel.is_due(work, hot) {
+            return;
+        }
+        if self.synchronous {
+            return self.shared.compile(kernel);
+        }
+        let shared = &self.shared;
+        let worker = self.worker.get_or_insert_with(|| CompilerThread::start(Arc::clone(shared)));
+        // Without the thread, which the system may have refused, the kernel stays as it is.
+        let _ = worker.queue.send(Arc::downgrade(kernel));
+    }
+
+    /// In a forked child: the thread is gone, and what it was doing is lost. What is compiled stays; nothing more will be.
+    pub(crate) fn forked(&mut self) {
+        self.synchronous = false;
+        let (queue, _) = channel();
+        if let Some(worker) = self.worker.replace(CompilerThread { queue, thread: None }) {
+            std::mem::forget(worker);
+        }
+    }
+}
+
+impl Drop for Tier1 {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        if let Some(CompilerThread { queue, thread }) = self.worker.take() {
+            drop(queue);
+            if let Some(thread) = thread {
+                // A panic in there was reported there.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl CompilerThread {
+    fn start(shared: Arc<CompilerState>) -> CompilerThread {
+        let (queue, kernels): (_, Receiver<Weak<NativeKernel>>) = channel();
+        let run = move || {
+            for kernel in kernels {
+                if shared.stopping.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Some(kernel) = kernel.upgrade() {
+                    shared.compile(&kernel);
+                }
+            }
+        };
+        let builder = std::thread::Builder::new().name("bh-jit".into());
+        let thread = without_signals(|| builder.spawn(run)).ok();
+        CompilerThread { queue, thread }
+    }
+}
+
+impl CompilerState {
+    /// Compiles a kernel, or reads it from disk; if neither succeeds, it stays as it is for good.
+    fn compile(&self, kernel: &NativeKernel) {
+        let Some(_running) = gate::enter() else { return };
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(library) = &self.library else { return };
+        let tools = tools.get_or_insert_with(|| Tools {
+            compiler: None,
+            disk: self.cache.clone().and_then(|directory| KernelStore::new(directory, library::identity(library))),
+            failed: false,
+        });
+        let request = kernel.request().encode();
+        let stored = tools.disk.as_ref().and_then(|disk| disk.read(&request));
+        if let Some(code) = stored.and_then(|bytes| self.code(&bytes)) {
+            self.loaded.add(1);
+            return kernel.finish(code);
+        }
+        if tools.compiler.is_none() && !tools.failed {
+            match Compiler::load(library) {
+                Ok(compiler) => {
+                    tools.compiler = Some(compiler);
+                    gate::compiler_is_loaded();
+                }
+                Err(error) => {
+                    tools.failed = true;
+                    let text = format!("the kernel compiler {error}; kernels run in blocks");
+                    self.host.log(log_level::WARN, &text);
+                }
+            }
+        }
+        let Some(compiler) = tools.compiler else { return };
+        let begin = self.host.trace_clock();
+        match compiler.compile(kernel.request()) {
+            Ok(bytes) => match self.code(&bytes) {
+                Some(code) => {
+                    self.compiled.add(1);
+                    kernel.finish(code);
+                    if let Some(disk) = &tools.disk {
+                        disk.write(&request, &bytes);
+                    }
+                }
+                None => self.refused.add(1),
+            },
+            Err(reason) => {
+                self.refused.add(1);
+                self.host.log(log_level::DEBUG, &format!("a kernel is not compiled: {reason}"));
+            }
+        }
+        self.host.trace("compile", begin, &format!("{} steps", kernel.request().steps.len()));
+    }
+
+    /// The code of an encoded artifact.
+    fn code(&self, bytes: &[u8]) -> Option<Code> {
+        Code::new(&Artifact::decode(bytes)?, self.primitives)
+    }
+}

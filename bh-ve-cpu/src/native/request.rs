@@ -1,0 +1,241 @@
+//! What of a stage its machine code depends on.
+
+use crate::shape::{LoopNest, LoopShape, ReductionTree, RepeatForm};
+use crate::simd::Isa;
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::{SlotMode, Stage, Step};
+use bh_jit_abi::{Divider, Fetch, Folds, LANES, LONG_ROW, Level, Near, Request, SlotForm, Stride};
+
+/// Slots that lie so close, in rows and then in elements, are addressed from one position.
+const NEAR_ROWS: i64 = 8;
+const NEAR: i64 = 64;
+/// So many slots before one are looked at for its neighbour.
+const NEIGHBOURS: usize = 256;
+/// Elements of rows that are too short for positions of their own.
+const NARROW: i64 = 16;
+
+/// What kernels are compiled for.
+#[derive(Clone, Copy)]
+pub(crate) struct Compilation {
+    pub(crate) isa: Isa,
+    pub(crate) divider: Divider,
+    /// May compiled kernels round differently?
+    pub(crate) fast_math: bool,
+    /// Must each row be complete before the next one begins?
+    pub(crate) in_order: bool,
+}
+
+/// What is known about the memory of a stage's slots.
+pub(crate) trait SlotMemory {
+    /// Is it written past the caches?
+    fn is_non_temporal(&self, slot: u16) -> bool;
+    /// What is fetched while it is read.
+    fn fetch(&self, slot: usize) -> Fetch;
+    /// Are two slots as far apart as their views?
+    fn are_together(&self, a: usize, b: usize) -> bool;
+}
+
+/// The level of compiled code for an instruction set; `None` if it has none.
+pub(super) fn level(isa: Isa) -> Option<Level> {
+    match isa {
+        Isa::Avx2 => Some(Level::Avx2),
+        Isa::Avx512 => Some(Level::Avx512),
+        Isa::Portable | Isa::Sse2 => None,
+    }
+}
+
+/// Describes a stage for the compiler. `None` if compiled code could not have the bits of block operations, or cannot do what
+/// the stage does.
+pub(crate) fn request(
+    stage: &Stage,
+    nest: &LoopNest,
+    target: Compilation,
+    memory: &impl SlotMemory,
+) -> Option<Request> {
+    let kernel = &stage.kernel;
+    let folds = folds(nest)?;
+    if kernel.steps.iter().any(|step| matches!(step, Step::Gather { .. })) {
+        return None;
+    }
+    let mut slots: Vec<SlotForm> = Vec::with_capacity(kernel.slots.len());
+    for index in 0..kernel.slots.len() {
+        slots.push(slot_form(stage, nest, index, &slots, folds, memory)?);
+    }
+    let divides = kernel.steps.iter().any(|step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. }));
+    let row = match nest.shape {
+        LoopShape::JoinedColumns => nest.row * LANES as i64,
+        LoopShape::JoinedRows => nest.row * nest.line,
+        LoopShape::Lines => nest.line,
+        _ => nest.row,
+    };
+    let is_short = |slot: &SlotForm| {
+        let bytes = row as usize * slot.dtype.size();
+        slot.mode == SlotMode::Read && slot.stride == Stride::Zero && bytes < LONG_ROW
+    };
+    let request = Request {
+        level: level(target.isa)?,
+        divider: target.divider,
+        fast_math: target.fast_math,
+        in_order: target.in_order,
+        short: divides && slots.iter().any(is_short),
+        repeat: if nest.shape == LoopShape::JoinedRows { nest.row as u8 } else { 0 },
+        folds,
+        slots,
+        constants: kernel.constants.clone(),
+        steps: kernel.steps.clone(),
+    };
+    let joins = nest.tree.is_some_and(ReductionTree::joins_lanes) && can_join(&request);
+    Some(if joins { Request { folds: Folds::Results, ..request } } else { request })
+}
+
+/// What the code folds into; `None` if it cannot.
+fn folds(nest: &LoopNest) -> Option<Folds> {
+    Some(match (nest.tree, nest.shape) {
+        (None, _) => Folds::None,
+        (Some(ReductionTree::ColumnRows), LoopShape::JoinedColumns) => Folds::Columns,
+        (Some(ReductionTree::ColumnRows), _) => Folds::Sets,
+        (Some(ReductionTree::KeptLines), LoopShape::Lines) => Folds::Columns,
+        (Some(ReductionTree::KeptColumns), LoopShape::Lines) => Folds::Sets,
+        (Some(ReductionTree::KeptLines | ReductionTree::KeptColumns), _) => Folds::Elements,
+        (Some(_), LoopShape::Lines) => Folds::Lanes,
+        // The lanes of blocks that span rows do not follow the rows.
+        (Some(_), _) => return None,
+    })
+}
+
+/// What the code depends on in a slot, after those `earlier`.
+fn slot_form(
+    stage: &Stage,
+    nest: &LoopNest,
+    index: usize,
+    earlier: &[SlotForm],
+    folds: Folds,
+    memory: &impl SlotMemory,
+) -> Option<SlotForm> {
+    let (slot, strides) = (&stage.kernel.slots[index], stage.parameters.stride(index));
+    let inner = nest.row_dim().unwrap_or(nest.line_dim);
+    let repeats = slot.mode == SlotMode::Read && nest.repeats(strides);
+    let repeat = match nest.shape {
+        LoopShape::JoinedRows => RepeatForm::of(slot, (strides[nest.line_dim], strides[inner]), nest.row)?,
+        _ => RepeatForm::None,
+    };
+    let stride = match (slot.mode, strides[inner]) {
+        _ if repeat == RepeatForm::Again => Stride::Again,
+        _ if repeat == RepeatForm::Cycle => Stride::Cycle,
+        (SlotMode::Index, _) => Stride::Other,
+        (SlotMode::Result, _) => Stride::Zero,
+        _ if repeats => Stride::Unit,
+        (_, 1) => Stride::Unit,
+        (SlotMode::Read, 0) => Stride::Zero,
+        (SlotMode::Read, step) if !slot.dtype.is_complex() => sparse(step),
+        _ => Stride::Other,
+    };
+    // What is repeated lies in memory of its own.
+    let is_near = stride.step().is_some() && slot.mode == SlotMode::Read && !repeats;
+    let near = if is_near { neighbour(stage, nest, earlier, (index, stride), memory) } else { None };
+    let is_row = matches!(nest.shape, LoopShape::Lines | LoopShape::JoinedRows | LoopShape::JoinedColumns);
+    let may_stream = is_row && stride == Stride::Unit && slot.mode == SlotMode::Write;
+    // Every row reads it again.
+    let again = matches!(folds, Folds::Columns | Folds::Sets) && nest.plane_stride(strides) == 0;
+    Some(SlotForm {
+        dtype: slot.dtype,
+        mode: slot.mode,
+        stride,
+        streams: may_stream && memory.is_non_temporal(index as u16),
+        fetch: if again { Fetch::Nothing } else { memory.fetch(index) },
+        near,
+    })
+}
+
+/// Can compiled code join the lanes of folded rows? Not where it does several rows side by side, and truth values and complex
+/// numbers have other vectors in memory than in registers.
+fn can_join(request: &Request) -> bool {
+    let is_alone = |slot: &SlotForm| slot.near.is_none_or(|near| near.rows == 0);
+    let is_plain =
+        |slot: &SlotForm| slot.mode != SlotMode::Result || !(slot.dtype == DType::Bool || slot.dtype.is_complex());
+    request.folds == Folds::Lanes && request.slots.iter().all(|slot| is_alone(slot) && is_plain(slot))
+}
+
+/// The form of a stride of so many elements, not 0 or 1.
+fn sparse(step: i64) -> Stride {
+    match step {
+        2 => Stride::Two,
+        3 => Stride::Three,
+        4 => Stride::Four,
+        _ => Stride::Other,
+    }
+}
+
+/// An earlier slot at a small fixed distance from a slot. Those that leave out elements of memory are near each other where
+/// their elements alternate.
+fn neighbour(
+    stage: &Stage,
+    nest: &LoopNest,
+    earlier: &[SlotForm],
+    (index, stride): (usize, Stride),
+    memory: &impl SlotMemory,
+) -> Option<Near> {
+    let parameters = &stage.parameters;
+    let strides = parameters.stride(index);
+    let pitch = match nest.shape {
+        LoopShape::ShortRows | LoopShape::BlockRows => strides[nest.line_dim],
+        _ => nest.plane_stride(strides),
+    };
+    earlier.iter().enumerate().skip(earlier.len().saturating_sub(NEIGHBOURS)).find_map(|(other, form)| {
+        let moves_along = form.mode == SlotMode::Read
+            && form.stride == stride
+            && form.near.is_none()
+            && form.dtype == stage.kernel.slots[index].dtype
+            && parameters.stride(other) == strides
+            && memory.are_together(other, index);
+        if !moves_along {
+            return None;
+        }
+        let distance = parameters.starts[index].checked_sub(parameters.starts[other])?;
+        let (rows, distance) = match stride.step() {
+            Some(step @ 2..) => (0, (0..step as i16).find(|&between| i64::from(between) == distance)?),
+            _ => rows_and_elements(distance, pitch)?,
+        };
+        Some(Near { slot: other as u16, rows, distance })
+    })
+}
+
+/// A distance as rows and elements; `None` if it is not a small one. Elements are at most half a row, so that what lies in a
+/// neighbouring row is found there, whatever the extents; but rows of fewer than [`NARROW`] elements are as few as possible,
+/// as each has a position of its own.
+fn rows_and_elements(distance: i64, pitch: i64) -> Option<(i8, i16)> {
+    let most = if pitch == 0 { 0 } else { NEAR_ROWS };
+    let within = |elements: i64| {
+        (0..=most).flat_map(|rows| [rows, -rows]).find_map(|rows| {
+            let rest = distance.checked_sub(pitch.checked_mul(rows)?)?;
+            ((-elements..=elements).contains(&rest)).then_some((rows as i8, rest as i16))
+        })
+    };
+    let half = pitch.checked_abs()? / 2;
+    if half >= NARROW / 2 { within(half.min(NEAR)).or_else(|| within(NEAR)) } else { within(NEAR) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows_and_elements;
+
+    #[test]
+    fn small_distances_are_rows_and_elements() {
+        assert_eq!(rows_and_elements(-3, 0), Some((0, -3)));
+        assert_eq!(rows_and_elements(65, 0), None);
+        assert_eq!(rows_and_elements(1002, 1000), Some((1, 2)));
+        assert_eq!(rows_and_elements(-8064, 1000), Some((-8, -64)));
+        assert_eq!(rows_and_elements(9000, 1000), None);
+        assert_eq!(rows_and_elements(1000, -1000), Some((-1, 0)));
+        // Either would do: the rows of a short array.
+        assert_eq!(rows_and_elements(90, 30), Some((3, 0)));
+        assert_eq!(rows_and_elements(-51, 50), Some((-1, -1)));
+        assert_eq!(rows_and_elements(101, 50), Some((2, 1)));
+        assert_eq!(rows_and_elements(420, 40), None);
+        assert_eq!(rows_and_elements(330, 40), Some((8, 10)));
+        assert_eq!(rows_and_elements(380, 40), Some((8, 60)));
+        // Narrow ones have one position.
+        assert_eq!(rows_and_elements(9, 4), Some((0, 9)));
+        assert_eq!(rows_and_elements(i64::MIN, i64::MAX / 20), None);
+    }
+}

@@ -1,0 +1,340 @@
+//! Planned sliding windows: the programs of chains of kernels that run in lock-step, and the layout of their line buffers.
+
+mod fetch;
+mod layout;
+
+use crate::block::{Program, WindowMemory, compile, compile_in_window};
+use crate::native::Tier1;
+use crate::primitives::Primitives;
+use crate::shape::Reduction;
+use bh_bytecode::BatchRef;
+use bh_core::abi::access;
+use bh_core::{Error, Result};
+use bh_fuser::lower::{self, Apart, BaseUse, Dim, Home, Joined, LateNest, Lowered, SlotMode, Stage, Sweep, SweepArray};
+use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
+use bh_jit_abi::Fetch;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A nest that runs in lock-step with others.
+#[derive(Debug)]
+pub(crate) struct WindowNest {
+    pub(crate) program: Program,
+    /// The array of each slot, or `NO_ARRAY`.
+    pub(crate) arrays: Vec<u32>,
+    /// The line buffer of each slot.
+    pub(crate) buffers: Vec<Option<usize>>,
+    /// The first row of each slot at position 0.
+    pub(crate) rows: Vec<i64>,
+    pub(crate) positions: i64,
+    per: i64,
+    phase: i64,
+    pub(crate) late: i64,
+    pub(crate) early: i64,
+    /// The line buffers that it writes, and the row that each gets at position 0.
+    pub(crate) writes: Vec<(usize, i64)>,
+}
+
+impl WindowNest {
+    /// The iterations of some positions.
+    pub(crate) fn iterations(&self, positions: Range<i64>) -> Range<i64> {
+        let at = |position: i64| (position * self.per - self.phase).clamp(0, self.program.nest.extents[0]);
+        at(positions.start)..at(positions.end)
+    }
+}
+
+/// What a strip does at once.
+#[derive(Debug)]
+pub(crate) struct WindowTurn {
+    /// The nests, in order.
+    pub(crate) nests: Vec<u32>,
+    /// The nest that does what they do, if they are several: its number among those.
+    pub(crate) joined: Option<usize>,
+}
+
+/// An array of which a participant has a few rows.
+#[derive(Debug)]
+pub(crate) struct LineBuffer {
+    /// Bytes of a row.
+    pub(crate) pitch: isize,
+    /// First row, from the front of the window.
+    pub(crate) first: i64,
+    /// One past the last, from the end of the strip at the front.
+    pub(crate) end: i64,
+    /// The rows that a gap between chunks needs, from the border.
+    pub(crate) gap: (i64, i64),
+    /// Where its rows are in a participant's memory, and in that of a gap.
+    pub(crate) offset: usize,
+    pub(crate) gap_offset: usize,
+    /// The rows of a ring: a row lies where its number modulo this says. Otherwise rows that are needed again move to the
+    /// beginning at the end of each strip.
+    pub(crate) ring: Option<i64>,
+}
+
+/// Arrays of whose rows at least one part in so many is needed again after a strip are rings: else moving rows costs
+/// less than calls that end where a ring does.
+const KEPT: i64 = 8;
+
+/// More threads make no kernel faster that memory limits.
+const BUSY: usize = 32;
+
+/// A sliding window, planned.
+#[derive(Debug)]
+pub(crate) struct WindowPlan {
+    pub(crate) blocks: Range<u32>,
+    pub(crate) nests: Vec<WindowNest>,
+    /// The order in which strips run them.
+    pub(crate) turns: Vec<WindowTurn>,
+    /// Nests that do what all nests of a turn do.
+    pub(crate) joined: Vec<WindowNest>,
+    /// What runs afterwards, with the array of each slot.
+    pub(crate) after: Vec<(Program, Vec<u32>)>,
+    pub(crate) arrays: Vec<SweepArray>,
+    pub(crate) buffers: Vec<LineBuffer>,
+    pub(crate) buffer_bytes: usize,
+    pub(crate) gap_bytes: usize,
+    /// Where the temporaries of blocks begin, by array, and their bytes in all.
+    pub(crate) temporaries: Vec<usize>,
+    pub(crate) temporary_bytes: usize,
+    /// Bases in memory.
+    pub(crate) bases: Vec<BaseUse>,
+    /// Bases that get fresh buffers.
+    pub(crate) renames: Vec<SweepRename>,
+    pub(crate) strip: i64,
+    pub(crate) borders: Vec<i64>,
+    /// Bytes that kernels on their own would move, and those that the window does.
+    plain_bytes: u64,
+    bytes: u64,
+}
+
+/// The sliding windows of a batch, planned.
+#[derive(Debug, Default)]
+pub(crate) struct WindowPlans {
+    pub(crate) windows: Vec<WindowPlan>,
+    /// Kernels that follow each other on common arrays and cannot run in lock-step.
+    pub(crate) refused: u64,
+}
+
+/// Plans the sliding windows of a batch.
+pub(crate) fn plan_windows(
+    batch: &BatchRef<'_>,
+    bytes: i64,
+    primitives: Primitives,
+    tier1: &mut Option<Tier1>,
+) -> Result<WindowPlans> {
+    let Sweeps { found, apart } = lower::sweeps(batch, &SweepOptions { bytes, unit: &Reduction::rows_of });
+    let refused = |(_, reason): &&(u32, Apart)| matches!(reason, Apart::Unbounded | Apart::Rows | Apart::Gain);
+    let refused = apart.iter().filter(refused).count() as u64;
+    let windows = found.into_iter().map(|sweep| WindowPlan::new(batch, sweep, primitives, tier1));
+    let windows = windows.collect::<Result<_>>()?;
+    Ok(WindowPlans { windows, refused })
+}
+
+/// The line buffers of a sliding window, and what nests need to know of them.
+struct LineBuffers {
+    list: Vec<LineBuffer>,
+    /// The buffer of each array.
+    numbers: Vec<Option<usize>>,
+    /// How many nests use each array.
+    users: Vec<u32>,
+    bytes: usize,
+    gap_bytes: usize,
+}
+
+impl LineBuffers {
+    /// Lays out the buffers; each begins so many bytes behind a line's beginning.
+    fn new(sweep: &Sweep, begins: &[usize]) -> LineBuffers {
+        let mut users = vec![0u32; sweep.arrays.len()];
+        for nest in &sweep.nests {
+            let mut arrays: Vec<u32> = nest.arrays.iter().copied().filter(|&array| array != lower::NO_ARRAY).collect();
+            arrays.sort_unstable();
+            arrays.dedup();
+            arrays.iter().for_each(|&array| users[array as usize] += 1);
+        }
+        let numbers = vec![None; sweep.arrays.len()];
+        let mut all = LineBuffers { list: Vec::new(), numbers, users, bytes: 0, gap_bytes: 0 };
+        for (at, array) in sweep.arrays.iter().enumerate() {
+            let Home::Rolling { first, end, gap, apart } = array.home else { continue };
+            // Its rows are in the place of another one's.
+            if all.users[at] == 0 {
+                continue;
+            }
+            all.numbers[at] = Some(all.list.len());
+            let pitch = array.pitch as usize * array.dtype.size();
+            let height = (sweep.strip + end - first).max(0);
+            let ring = (apart && (end - first).max(0) * KEPT >= height).then_some(height.max(1));
+            all.list.push(LineBuffer {
+                pitch: pitch as isize,
+                first,
+                end,
+                gap,
+                offset: all.bytes + begins[at],
+                gap_offset: all.gap_bytes,
+                ring,
+            });
+            // A line apart, so that rows of one number in several arrays do not compete for one place in the caches.
+            all.bytes += (begins[at] + height as usize * pitch).next_multiple_of(64) + 64;
+            all.gap_bytes += ((gap.1 - gap.0).max(0) as usize * pitch).next_multiple_of(64);
+        }
+        all
+    }
+
+    /// The buffer of an array.
+    fn of(&self, array: u32) -> Option<usize> {
+        self.numbers.get(array as usize).copied().flatten()
+    }
+
+    /// Is the memory of an array used again while the caches have it?
+    fn is_resident(&self, array: u32) -> bool {
+        self.users.get(array as usize).is_some_and(|&users| users > 1) || self.of(array).is_some()
+    }
+
+    /// Groups of slots that are as far apart as their views: rows of a ring lie anywhere, so a slot is together with others of
+    /// its own row.
+    fn groups(&self, nest: &SweepNest) -> Vec<u32> {
+        let is_ring = |array: u32| self.of(array).is_some_and(|buffer| self.list[buffer].ring.is_some());
+        let place = |slot: usize| (nest.arrays[slot], if is_ring(nest.arrays[slot]) { nest.rows[slot] } else { 0 });
+        let mut first_there = HashMap::new();
+        (0..nest.arrays.len()).map(|slot| *first_there.entry(place(slot)).or_insert(slot as u32)).collect()
+    }
+}
+
+/// What nests are compiled with.
+struct NestCompiler<'a> {
+    batch: &'a BatchRef<'a>,
+    buffers: &'a LineBuffers,
+    primitives: Primitives,
+    tier1: &'a mut Option<Tier1>,
+}
+
+impl NestCompiler<'_> {
+    /// Names the instruction of an error.
+    fn located(&self, stage: &Stage, error: Error) -> Error {
+        error.at_instr(self.batch, stage.parameters.instrs.last().copied().unwrap_or(0))
+    }
+
+    fn nest(&mut self, nest: SweepNest, fetches: &[(Fetch, i64)], in_order: bool) -> Result<WindowNest> {
+        let (buffers, groups) = (self.buffers, self.buffers.groups(&nest));
+        let SweepNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
+        let resident: Vec<bool> = arrays.iter().map(|&array| buffers.is_resident(array)).collect();
+        let memory = WindowMemory { resident: &resident, groups: &groups, fetches, in_order };
+        let program = compile_in_window(&stage, memory, self.primitives, self.tier1);
+        Ok(WindowNest {
+            program: program.map_err(|error| self.located(&stage, error))?,
+            buffers: arrays.iter().map(|&array| buffers.of(array)).collect(),
+            rows,
+            arrays,
+            positions,
+            per,
+            phase,
+            late,
+            early,
+            writes: writes.iter().filter_map(|&(array, row)| Some((buffers.of(array)?, row))).collect(),
+        })
+    }
+
+    fn after(&mut self, late: LateNest) -> Result<(Program, Vec<u32>)> {
+        let program = compile(&late.stage, self.primitives, self.tier1);
+        Ok((program.map_err(|error| self.located(&late.stage, error))?, late.arrays))
+    }
+}
+
+impl WindowPlan {
+    fn new(
+        batch: &BatchRef<'_>,
+        mut sweep: Sweep,
+        primitives: Primitives,
+        tier1: &mut Option<Tier1>,
+    ) -> Result<WindowPlan> {
+        let begins = layout::align(&mut sweep);
+        let buffers = LineBuffers::new(&sweep, &begins);
+        let bases = base_uses(batch, &sweep);
+        let fetches = fetch::fetches(&sweep);
+        let (temporaries, temporary_bytes) = place_temporaries(batch, &sweep);
+        let mut compiler = NestCompiler { batch, buffers: &buffers, primitives, tier1 };
+        let (mut turns, mut joined) = (Vec::with_capacity(sweep.turns.len()), Vec::new());
+        for turn in sweep.turns {
+            let mut number = None;
+            if let Some(Joined { nest: all, origins }) = turn.joined {
+                let fetches = origins.iter().map(|&(nest, slot)| fetches[nest as usize][slot as usize]);
+                number = Some(joined.len());
+                joined.push(compiler.nest(all, &fetches.collect::<Vec<_>>(), true)?);
+            }
+            turns.push(WindowTurn { nests: turn.nests, joined: number });
+        }
+        let nests = sweep.nests.into_iter().zip(&fetches).map(|(nest, fetches)| compiler.nest(nest, fetches, false));
+        let nests = nests.collect::<Result<Vec<_>>>()?;
+        let after = sweep.after.into_iter().map(|late| compiler.after(late)).collect::<Result<Vec<_>>>()?;
+        Ok(WindowPlan {
+            blocks: sweep.blocks,
+            nests,
+            turns,
+            joined,
+            after,
+            arrays: sweep.arrays,
+            buffer_bytes: buffers.bytes,
+            gap_bytes: buffers.gap_bytes,
+            buffers: buffers.list,
+            temporaries,
+            temporary_bytes,
+            bases,
+            renames: sweep.renames,
+            strip: sweep.strip,
+            borders: sweep.borders,
+            plain_bytes: sweep.plain_bytes,
+            bytes: sweep.bytes,
+        })
+    }
+
+    /// Bytes that need not move.
+    pub(crate) fn saved(&self) -> u64 {
+        self.plain_bytes.saturating_sub(self.bytes)
+    }
+
+    /// Is it worth it with so many threads? If chunks are fewer, what is saved must outweigh the threads that have none.
+    pub(crate) fn pays(&self, threads: usize) -> bool {
+        let (chunks, threads) = (self.borders.len() as u64 - 1, threads.min(BUSY) as u64);
+        chunks >= threads || self.bytes.saturating_mul(threads) <= self.plain_bytes.saturating_mul(chunks)
+    }
+}
+
+/// The bases that live in their own memory, and how each is acquired.
+fn base_uses(batch: &BatchRef<'_>, sweep: &Sweep) -> Vec<BaseUse> {
+    let mut uses: Vec<BaseUse> = Vec::new();
+    let nests = sweep.nests.iter().map(|nest| (&nest.stage, &nest.arrays));
+    for (stage, arrays) in nests.chain(sweep.after.iter().map(|late| (&late.stage, &late.arrays))) {
+        for (slot, &array) in arrays.iter().enumerate() {
+            let Some(SweepArray { base, home: Home::Base, .. }) = sweep.arrays.get(array as usize) else { continue };
+            let mode = stage.kernel.slots[slot].mode;
+            let known = uses.iter_mut().find(|known| known.base == *base);
+            let dims = stage.parameters.extents.iter().zip(&stage.kernel.dims);
+            let written = dims.filter(|(_, dim)| mode == SlotMode::Write || **dim == Dim::Kept);
+            let written: i64 = written.map(|(extent, _)| extent).product();
+            let whole = mode != SlotMode::Read && written == batch.bases[*base as usize].len;
+            match (known, mode) {
+                // What the chain has written completely is not needed from before.
+                (Some(known), SlotMode::Read) if known.access & access::DISCARD == 0 => known.access |= access::READ,
+                (Some(_), SlotMode::Read) => {}
+                (Some(known), _) => known.access |= access::WRITE,
+                (None, SlotMode::Read) => uses.push(BaseUse { base: *base, access: access::READ }),
+                (None, _) if whole => uses.push(BaseUse { base: *base, access: access::WRITE | access::DISCARD }),
+                (None, _) => uses.push(BaseUse { base: *base, access: access::WRITE }),
+            }
+        }
+    }
+    uses
+}
+
+/// Where the temporaries of blocks begin, by array, and their bytes in all.
+fn place_temporaries(batch: &BatchRef<'_>, sweep: &Sweep) -> (Vec<usize>, usize) {
+    let (mut places, mut bytes) = (vec![0; sweep.arrays.len()], 0);
+    for (at, array) in sweep.arrays.iter().enumerate() {
+        let Home::Temporary { block, number } = array.home else { continue };
+        places[at] = bytes;
+        if let Lowered::Loops(_, list) = lower::lower(batch, block) {
+            let len = list.get(number as usize).map_or(0, |temporary| temporary.len);
+            bytes += (len as usize * array.dtype.size()).next_multiple_of(64);
+        }
+    }
+    (places, bytes)
+}

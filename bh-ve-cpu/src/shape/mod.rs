@@ -1,0 +1,18 @@
+//! How a loop nest is cut into lines and blocks, and its folds into chunks: from extents, strides and roles alone, so that a
+//! fold has one tree whatever else its kernel does.
+
+mod chunks;
+mod levels;
+mod nest;
+mod reduction;
+mod repeat;
+mod tile;
+mod tree;
+
+pub(crate) use chunks::split;
+pub(crate) use levels::{LoopLevel, SlotPlan};
+pub(crate) use nest::{LoopNest, LoopShape};
+pub(crate) use reduction::{Reduction, Unit};
+pub(crate) use repeat::RepeatForm;
+pub(crate) use tile::{bytes_of, choose, folded};
+pub(crate) use tree::ReductionTree;
