@@ -2,7 +2,8 @@
 
 use crate::prims;
 pub(crate) use crate::prims::{
-    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, PhiloxFn, PrimFn, RepeatFn, RunFn, Side, StridedFn, SumFn,
+    CopyFn, FillFn, IotaFn, JoinFn, LANES, LanesFn, MOST_SQUARES, PhiloxFn, PrimFn, RepeatFn, RunFn, Side, StridedFn,
+    SumFn,
 };
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};

@@ -1,7 +1,7 @@
 //! Margins: elements before and after lines that a rename leaves unwritten. They are copied with the lines, while the caches
 //! have both versions of them; a pass of their own would move a cache line for each element.
 
-use super::program::{Loops, Program};
+use super::program::{Loops, Margin, Program};
 use crate::shape::{LoopShape, SlotPlan};
 use bh_bytecode::View;
 use bh_fuser::lower::BufferRef;
@@ -10,15 +10,6 @@ use bh_fuser::lower::BufferRef;
 const WIDEST: usize = 64;
 /// Lines whose margins are copied together are a multiple of this, as compiled code takes so many side by side.
 const TOGETHER: i64 = bh_jit_abi::ROW_SETS as i64;
-
-/// A copy of a few bytes for each line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Margin {
-    /// The slots, which only have positions.
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-    pub(crate) bytes: usize,
-}
 
 impl Program {
     /// Takes the copy of a view from a base to its fresh buffer upon itself. False if the view does not go along the lines

@@ -6,7 +6,6 @@
 //! spans several rows.
 
 use super::gather::GatherForm;
-use super::margin::Margin;
 use crate::native::NativeKernel;
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, RepeatFn, StridedFn, SumFn};
 use crate::shape::{LoopLevel, LoopNest, Reduction, SlotPlan};
@@ -116,6 +115,15 @@ pub(crate) struct Program {
     pub(crate) margins: Vec<Margin>,
     /// What it is as a kernel that can be compiled.
     pub(crate) native: Option<Native>,
+}
+
+/// A copy of a few bytes for each line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Margin {
+    /// The slots, which only have positions.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) bytes: usize,
 }
 
 /// A program as a call of compiled code.

@@ -1,7 +1,7 @@
 //! Sums of many blocks, or of their squares, that become one primitive.
 
 use super::analysis::{Access, Analysis, Form, Value};
-use crate::primitives::Primitives;
+use crate::primitives::{MOST_SQUARES, Primitives};
 use bh_bytecode::Opcode;
 use bh_fuser::lower::{Arg, Step};
 
@@ -104,7 +104,7 @@ impl Analysis<'_> {
     /// The squares that a chain of additions adds up, the last one first; `None` if it adds other things as well.
     fn squares(&self, last: usize) -> Option<Squares> {
         let (mut steps, mut terms, mut at) = (Vec::new(), Vec::new(), last);
-        while terms.len() + 2 <= SUM_TERMS {
+        while terms.len() + 2 <= MOST_SQUARES {
             steps.push(at);
             let [left, right, _] = self.forms[at].args;
             // Addition is commutative, so the chain may come from either side.

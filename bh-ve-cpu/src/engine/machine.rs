@@ -1,6 +1,7 @@
 //! What runs planned blocks and sliding windows: on memory that the registry lends, with threads and scratch of its own.
 
 mod direct;
+mod held;
 mod lent;
 
 use crate::block::{Aligned, Binding, Bound, Program, taken};
@@ -14,6 +15,7 @@ use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
 use bh_fuser::lower::{BaseUse, BufferRef, Home, Special, Temporary};
 use bh_methods::{Methods, Strided};
+use held::Held;
 use lent::Lent;
 
 /// What runs kernels: threads, scratch and lent memory.
@@ -29,7 +31,7 @@ pub(super) struct Machine {
     temporaries: Aligned,
     lent: Vec<Loan>,
     /// What is lent while operations run at once.
-    held: direct::Held,
+    held: Held,
     fresh: Vec<Fresh>,
     /// One for each nest of a sliding window.
     bindings: Vec<Binding>,
@@ -53,7 +55,7 @@ impl Machine {
             partials: Aligned::empty(),
             temporaries: Aligned::empty(),
             lent: Vec::new(),
-            held: direct::Held::default(),
+            held: Held::default(),
             fresh: Vec::new(),
             bindings: Vec::new(),
             gaps: Aligned::empty(),

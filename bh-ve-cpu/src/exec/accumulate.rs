@@ -1,7 +1,7 @@
 //! Running folds along one axis. Long lines are cut into chunks by their length alone; a first pass folds each chunk, a
 //! second one runs through it from what lies before, so that chunks can be done side by side with the same bits.
 
-use super::Workers;
+use super::workers::Workers;
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{MAX_RANK, Opcode, with_dtype};
 use bh_methods::{Strided, Walk};

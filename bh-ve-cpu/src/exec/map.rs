@@ -1,8 +1,8 @@
 //! Stages without folds: planes of lines, or the blocks of all lines, shared out in runs.
 
-use super::Workers;
 use super::queue::part;
 use super::scratch::NestScratch;
+use super::workers::Workers;
 use crate::block::{BlockExecutor, Bound, Folding, Program, copy_margins, fetch_margins};
 use crate::shape::LoopLevel;
 use bh_jit_abi::ROW_SETS;

@@ -1,8 +1,8 @@
 //! What the chunks of a fold leave, and the end of its tree: their results are folded by halving.
 
-use super::Workers;
 use super::queue::part;
 use super::scratch::NestScratch;
+use super::workers::Workers;
 use crate::block::{Bound, Fold, Loops, Program};
 use crate::primitives::Primitives;
 use crate::shape::Reduction;

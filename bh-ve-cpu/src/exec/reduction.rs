@@ -9,10 +9,10 @@
 //! into one, and its lanes into one element. Where few elements are kept inside of many folded ones, row `r` of the chunk goes
 //! to set `r % 32`, which is what folds each column into lanes; the sets are folded by halving, as lanes are.
 
-use super::Workers;
 use super::partials::{self, Partials};
 use super::queue::part;
 use super::scratch::NestScratch;
+use super::workers::Workers;
 use crate::block::{Aligned, BlockExecutor, Bound, Fold, Folding, copy_margins, fetch_margins};
 use crate::primitives::{LANES, Primitives};
 use crate::shape::{Reduction, ReductionTree, Unit, split};

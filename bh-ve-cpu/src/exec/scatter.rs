@@ -3,7 +3,7 @@
 //! Participants divide the elements of the output among them, and each goes through all indices: so writes to one element
 //! keep their order, and the bits do not depend on the number of threads.
 
-use super::Workers;
+use super::workers::Workers;
 use crate::block::{Failure, prefetch, resolve};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, Opcode, with_dtype};

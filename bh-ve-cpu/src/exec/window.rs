@@ -2,7 +2,8 @@
 
 use super::partials::{self, Partials};
 use super::scratch::Scratch;
-use super::{Workers, map, reduction};
+use super::workers::Workers;
+use super::{map, reduction};
 use crate::block::{Aligned, Binding, Bound, Loops};
 use crate::plan::{LineBuffer, WindowNest, WindowPlan, WindowTurn};
 use crate::primitives::Primitives;

@@ -12,7 +12,7 @@ use bh_bytecode::neutral::neutral;
 use bh_bytecode::planning::LITTLE;
 use bh_bytecode::{AxisOrder, BatchRef, Instr, Kind, MAX_RANK, Opcode};
 use bh_core::abi::{access, status};
-use bh_core::{Error, Loan, Registry, Result};
+use bh_core::{Error, Registry, Result};
 use bh_fuser::lower::BaseUse;
 use std::mem::MaybeUninit;
 
@@ -32,46 +32,6 @@ struct OperandMemory {
     data: *mut u8,
     size: usize,
     strides: [isize; MAX_RANK],
-}
-
-/// What the bases of a batch are lent for, and where they lie, while it runs operation by operation.
-#[derive(Default)]
-pub(super) struct Held {
-    bases: Vec<HeldBase>,
-    /// What a block does with its bases.
-    uses: Vec<BaseUse>,
-}
-
-/// A base that may be lent.
-#[derive(Default)]
-struct HeldBase {
-    loan: Option<Loan>,
-    writes: bool,
-}
-
-impl Held {
-    /// Gives everything back, and gets ready for a batch of so many bases.
-    fn reset(&mut self, bases: usize) {
-        self.bases.iter_mut().for_each(|base| base.loan = None);
-        self.bases.resize_with(bases.max(self.bases.len()), HeldBase::default);
-    }
-
-    /// Takes the memory of a base for what a block does with it.
-    fn acquire(&mut self, registry: &Registry, batch: &BatchRef<'_>, used: BaseUse) -> Result<()> {
-        let held = &mut self.bases[used.base as usize];
-        let writes = used.access & access::WRITE != 0;
-        if held.loan.is_none() || (writes && !held.writes) {
-            // What is lent for reading must not keep the base from changing.
-            held.loan = None;
-            held.loan = Some(registry.acquire(&batch.bases[used.base as usize], used.access)?);
-            held.writes = writes;
-        }
-        Ok(())
-    }
-
-    fn data(&self, base: u32) -> Option<*mut u8> {
-        self.bases.get(base as usize)?.loan.as_ref().map(|loan| loan.data().cast())
-    }
 }
 
 impl Machine {

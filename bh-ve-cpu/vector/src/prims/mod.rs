@@ -27,4 +27,4 @@ pub use fused::{lookup_fused, lookup_fused_const};
 pub use generate::{IotaFn, PhiloxFn, RunFn, iota, is_run, philox};
 pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
 pub use repeat::{RepeatFn, repeat};
-pub use sum::{SumFn, lookup_sum};
+pub use sum::{MOST_SQUARES, SumFn, lookup_sum};

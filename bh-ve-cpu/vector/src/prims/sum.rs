@@ -1,4 +1,4 @@
-//! Sums of many blocks, or of their squares, in one pass, with the bits of additions one after the other.
+//! Sums of many blocks, and of the squares of a few, in one pass, with the bits of additions one after the other.
 
 use super::levels::{at_level, for_each_level};
 use crate::simd::Isa;
@@ -15,8 +15,11 @@ use std::sync::atomic::{Ordering, compiler_fence};
 /// available.
 pub type SumFn = unsafe extern "C" fn(n: usize, dst: *mut u8, terms: *const *const u8, count: usize, single: *const u8);
 
+/// The most blocks whose squares are added.
+pub const MOST_SQUARES: usize = 4;
+
 /// What sums can be made of.
-trait Number: Copy + Default {
+trait Number: Copy {
     fn add(self, other: Self) -> Self;
     fn multiply(self, other: Self) -> Self;
 }
@@ -45,22 +48,20 @@ type Vectors<T, const V: usize, const K: usize> = [[T; V]; K];
 /// # Safety
 /// As [`SumFn`], for the `K` vectors of `V` elements that are written.
 #[inline(always)]
-unsafe fn part<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
+unsafe fn part<T: Number, const V: usize, const K: usize>(
     at: usize,
     terms: &[*const u8],
-    single: Option<T>,
+    factor: Option<T>,
     out: *mut T,
 ) {
     // SAFETY: promised by the caller.
     let load = |term: *const u8| unsafe { term.cast::<T>().add(at).cast::<Vectors<T, V, K>>().read_unaligned() };
-    // Squares have no negative zeros, so that a sum of them may begin with zero, which keeps all in vectors.
-    let (mut sum, rest) = if SQUARES { ([[T::default(); V]; K], terms) } else { (load(terms[0]), &terms[1..]) };
-    for &term in rest {
+    let mut sum = load(terms[0]);
+    for &term in &terms[1..] {
         let values = load(term);
         for vector in 0..K {
             for lane in 0..V {
-                let value = values[vector][lane];
-                sum[vector][lane] = sum[vector][lane].add(if SQUARES { value.multiply(value) } else { value });
+                sum[vector][lane] = sum[vector][lane].add(values[vector][lane]);
             }
         }
         // The compiler may change the order of integers' sums, and would gather the same lane of several terms.
@@ -68,8 +69,8 @@ unsafe fn part<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
     }
     // Written vector by vector, as the compiler sends the whole by way of the stack.
     for (number, mut vector) in sum.into_iter().enumerate() {
-        if let Some(single) = single {
-            vector = vector.map(|element| if SQUARES { element.add(single) } else { element.multiply(single) });
+        if let Some(factor) = factor {
+            vector = vector.map(|element| element.multiply(factor));
         }
         // SAFETY: promised by the caller.
         unsafe { out.add(number * V).cast::<[T; V]>().write_unaligned(vector) };
@@ -81,16 +82,16 @@ unsafe fn part<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
 /// # Safety
 /// As [`SumFn`].
 #[inline(always)]
-unsafe fn parts<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
+unsafe fn parts<T: Number, const V: usize, const K: usize>(
     mut at: usize,
     n: usize,
     dst: *mut T,
     terms: &[*const u8],
-    single: Option<T>,
+    factor: Option<T>,
 ) -> usize {
     while at + V * K <= n {
         // SAFETY: promised by the caller; the part ends at `n` or before.
-        unsafe { part::<T, SQUARES, V, K>(at, terms, single, dst.add(at)) };
+        unsafe { part::<T, V, K>(at, terms, factor, dst.add(at)) };
         at += V * K;
     }
     at
@@ -101,34 +102,71 @@ unsafe fn parts<T: Number, const SQUARES: bool, const V: usize, const K: usize>(
 /// # Safety
 /// As [`SumFn`].
 #[inline(always)]
-unsafe fn sum<T: Number, const SQUARES: bool, const V: usize>(
+unsafe fn sum<T: Number, const V: usize>(
     n: usize,
     dst: *mut u8,
     terms: *const *const u8,
     count: usize,
-    single: *const u8,
+    factor: *const u8,
 ) {
     // SAFETY: promised by the caller; all parts end at `n` or before.
     unsafe {
         let terms = std::slice::from_raw_parts(terms, count);
         let dst = dst.cast::<T>();
-        let single = (!single.is_null()).then(|| single.cast::<T>().read_unaligned());
+        let factor = (!factor.is_null()).then(|| factor.cast::<T>().read_unaligned());
         if n < V {
-            parts::<T, SQUARES, 1, 1>(0, n, dst, terms, single);
+            parts::<T, 1, 1>(0, n, dst, terms, factor);
             return;
         }
         // The last vector lies over the one before it. What it needs may be overwritten by then, so it is made first.
         let tail = !n.is_multiple_of(V);
         let mut last = MaybeUninit::<[T; V]>::uninit();
         if tail {
-            part::<T, SQUARES, V, 1>(n - V, terms, single, last.as_mut_ptr().cast());
+            part::<T, V, 1>(n - V, terms, factor, last.as_mut_ptr().cast());
         }
-        let at = parts::<T, SQUARES, V, 8>(0, n, dst, terms, single);
-        let at = parts::<T, SQUARES, V, 4>(at, n, dst, terms, single);
-        let at = parts::<T, SQUARES, V, 2>(at, n, dst, terms, single);
-        parts::<T, SQUARES, V, 1>(at, n, dst, terms, single);
+        let at = parts::<T, V, 8>(0, n, dst, terms, factor);
+        let at = parts::<T, V, 4>(at, n, dst, terms, factor);
+        let at = parts::<T, V, 2>(at, n, dst, terms, factor);
+        parts::<T, V, 1>(at, n, dst, terms, factor);
         if tail {
             dst.add(n - V).cast::<[T; V]>().write_unaligned(last.assume_init());
+        }
+    }
+}
+
+/// The sum of the squares of `N` blocks.
+///
+/// # Safety
+/// As [`SumFn`].
+#[inline(always)]
+unsafe fn squares<T: Number, const N: usize>(n: usize, dst: *mut T, terms: *const *const u8, single: Option<T>) {
+    // SAFETY: promised by the caller.
+    let blocks: [*const T; N] = std::array::from_fn(|term| unsafe { terms.add(term).read().cast() });
+    for i in 0..n {
+        let square = |block: *const T| {
+            // SAFETY: promised by the caller.
+            let element = unsafe { block.add(i).read() };
+            element.multiply(element)
+        };
+        let sum = blocks[1..].iter().fold(square(blocks[0]), |sum, &block| sum.add(square(block)));
+        // SAFETY: promised by the caller; what is overwritten has been read.
+        unsafe { dst.add(i).write(single.map_or(sum, |single| sum.add(single))) };
+    }
+}
+
+/// The sum of the squares of two to [`MOST_SQUARES`] blocks.
+///
+/// # Safety
+/// As [`SumFn`].
+#[inline(always)]
+unsafe fn sum_of_squares<T: Number>(n: usize, dst: *mut u8, terms: *const *const u8, count: usize, single: *const u8) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let single = (!single.is_null()).then(|| single.cast::<T>().read_unaligned());
+        match count {
+            2 => squares::<T, 2>(n, dst.cast(), terms, single),
+            3 => squares::<T, 3>(n, dst.cast(), terms, single),
+            _ => squares::<T, MOST_SQUARES>(n, dst.cast(), terms, single),
         }
     }
 }
@@ -139,7 +177,7 @@ macro_rules! level {
             use super::*;
 
             macro_rules! entry {
-                ($name:ident, $type:ty, $squares:literal) => {
+                ($name:ident, $sum:expr) => {
                     $(#[target_feature(enable = $feature)])?
                     pub(super) unsafe extern "C" fn $name(
                         n: usize,
@@ -149,22 +187,22 @@ macro_rules! level {
                         single: *const u8,
                     ) {
                         // SAFETY: the contract of SumFn.
-                        unsafe { sum::<$type, $squares, { $bytes / size_of::<$type>() }>(n, dst, terms, count, single) }
+                        unsafe { $sum(n, dst, terms, count, single) }
                     }
                 };
             }
-            entry!(of_f64, f64, false);
-            entry!(of_f32, f32, false);
-            entry!(of_i64, i64, false);
-            entry!(of_i32, i32, false);
-            entry!(squares_of_f64, f64, true);
-            entry!(squares_of_f32, f32, true);
+            entry!(of_f64, sum::<f64, { $bytes / size_of::<f64>() }>);
+            entry!(of_f32, sum::<f32, { $bytes / size_of::<f32>() }>);
+            entry!(of_i64, sum::<i64, { $bytes / size_of::<i64>() }>);
+            entry!(of_i32, sum::<i32, { $bytes / size_of::<i32>() }>);
+            entry!(squares_of_f64, sum_of_squares::<f64>);
+            entry!(squares_of_f32, sum_of_squares::<f32>);
         }
     };
 }
 for_each_level!(level);
 
-/// The sum of blocks of a type, or of their squares, where there is one.
+/// The sum of blocks of a type, or of the squares of up to [`MOST_SQUARES`], where there is one.
 pub fn lookup_sum(isa: Isa, dtype: DType, squares: bool) -> Option<SumFn> {
     macro_rules! of {
         ($name:ident) => {
