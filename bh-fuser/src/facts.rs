@@ -101,6 +101,8 @@ pub struct BaseFact {
     pub last: u32,
     epoch: u32,
     pending: u8,
+    /// May it be lost with an instruction of the batch that fails?
+    at_risk: bool,
 }
 
 impl BaseFact {
@@ -288,14 +290,20 @@ impl Facts {
             op.class = Class::Alone;
         }
         op.end = self.accesses.len() as u32;
-        let may_fail = matches!(instr.opcode.kind(), Kind::Index | Kind::Extension);
-        self.stand_between(first, may_fail);
+        let needs_lost = |access: &Access| {
+            let needs = access.flags & access::READ != 0 || !self.views[access.view as usize].whole;
+            needs && self.bases[access.base as usize].at_risk
+        };
+        let at_risk = matches!(instr.opcode.kind(), Kind::Index | Kind::Extension)
+            || self.accesses[first as usize..].iter().any(needs_lost);
+        self.stand_between(first, at_risk);
         for access in &mut self.accesses[first as usize..] {
             let base = &mut self.bases[access.base as usize];
             base.accesses += 1;
             base.last = index;
             let writes = access.flags & access::WRITE != 0;
             base.written |= writes;
+            base.at_risk = if writes { at_risk } else { base.at_risk };
             // What runs alone has no registers to keep a base in.
             base.contractible &= op.class != Class::Alone;
             if base.pending & PENDING_ANY != 0 || (writes && base.pending & PENDING_WRITE != 0) {
@@ -305,14 +313,14 @@ impl Facts {
             }
             access.epoch = base.epoch;
         }
-        self.stand_between(first, may_fail);
+        self.stand_between(first, at_risk);
         self.ops.push(op);
     }
 
-    /// What fails loses all of the base that it writes a part of: those who use other parts before keep them, and those who do
-    /// later lose them.
-    fn stand_between(&mut self, first: u32, may_fail: bool) {
-        for access in self.accesses[first as usize..].iter().filter(|_| may_fail) {
+    /// What fails, or needs what is lost with it, loses all of the base that it writes a part of: those who use other parts
+    /// before keep them, and those who do later lose them.
+    fn stand_between(&mut self, first: u32, at_risk: bool) {
+        for access in self.accesses[first as usize..].iter().filter(|_| at_risk) {
             let base = &mut self.bases[access.base as usize];
             let part = access.flags & access::WRITE != 0 && !self.views[access.view as usize].whole;
             if part && base.accesses > 0 {
@@ -334,6 +342,7 @@ impl Facts {
                 fact.pending |= PENDING_WRITE;
             } else if instr.opcode != Opcode::Nop {
                 fact.pending |= PENDING_ANY;
+                fact.at_risk = false;
             }
         }
         self.systems.push(system);

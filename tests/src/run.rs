@@ -96,7 +96,7 @@ pub fn run_failing(stack: &mut Stack, program: &Program) -> Result<Outcome> {
 }
 
 /// Is the base's data dropped by the batch, and not written again?
-fn is_dropped(batch: &Batch, base: u32) -> bool {
+pub fn is_dropped(batch: &Batch, base: u32) -> bool {
     let touches = |instr: &&Instr| {
         instr
             .operands()

@@ -1,7 +1,9 @@
 //! What a batch will take is known before it runs: the most memory of arrays to the byte, that of methods at most; what cannot
 //! fit is refused before its first kernel, and a plan that does not fit is replaced by one that does.
 
-use bh_bytecode::random;
+use bh_bytecode::compare::{Tolerance, compare};
+use bh_bytecode::interp::Memory;
+use bh_bytecode::random::{self, Program, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Extension, Instr, Opcode, Operand, View, base_flags};
 use bh_core::abi::{capability, status};
 use bh_core::stack::Stack;
@@ -64,6 +66,71 @@ fn predicted_peaks_are_the_counted_ones() {
         }
         assert!(bytes > 0, "{name}");
     }
+}
+
+/// The programs that planning is measured with: stencils, windows, factorisations, updates of parts.
+#[test]
+fn predicted_peaks_of_long_programs_are_the_counted_ones() {
+    for (stack, mut loaded) in [("cpu", stacks::load("cpu").unwrap()), ("of default planning", configured(""))] {
+        let mut bytes = 0;
+        for (name, make) in bh_planning::families::FAMILIES {
+            let mut program = Program { batch: make(80), memory: Memory::new() };
+            // Some are put together of others, without their lines.
+            program.batch.origins.clear();
+            program.batch.instrs.iter_mut().for_each(|instr| instr.origin = 0);
+            let batch = run::bring(&mut loaded, &program).unwrap();
+            let (foretold, counted) = foretold_and_counted(&mut loaded, &batch);
+            assert_eq!(foretold, counted, "stack {stack}, {name}");
+            run::discard(&mut loaded, &batch).unwrap();
+            bytes += counted;
+        }
+        assert!(bytes > 0, "{stack}");
+    }
+}
+
+/// Whatever the limit, what does not fit is lost, and all else is right.
+#[test]
+fn limits_lose_only_what_does_not_fit() {
+    let named = ["cpu", "cpu-plain", "cpu-linear", "direct"].map(|name| (name, stacks::load(name).unwrap()));
+    let (mut lost, mut whole) = (0, 0);
+    for (name, mut stack) in named {
+        let first = variable("BH_TEST_FIRST", 0);
+        for seed in first..first + variable("BH_TEST_PROGRAMS", PROGRAMS) {
+            let options = random::Options { allow_inexact: false, max_rank: 4, ..random::Options::default() };
+            let program = random::program(seed, &options);
+            let right = program.oracle().unwrap().memory;
+            let batch = run::bring(&mut stack, &program).unwrap();
+            let most = stack.predict(&batch.as_ref(), &[]).unwrap().peak_bytes as usize;
+            let services = stack.services().clone();
+            services.memory().set_limit(services.memory().usage().in_use + Rng::new(seed).below(4 * most + 1024));
+            let result = stack.execute(&batch.as_ref(), &[]).and_then(|ticket| stack.wait(ticket));
+            services.memory().set_limit(usize::MAX);
+            let mut missing = 0;
+            for (index, base) in batch.bases.iter().enumerate() {
+                if run::is_dropped(&batch, index as u32) {
+                    continue;
+                }
+                match run::read(&mut stack, base) {
+                    Ok(bytes) => {
+                        let zeros = vec![0; base.bytes() as usize];
+                        let right = right.get(program.batch.bases[index].id).unwrap_or(&zeros);
+                        compare(base.dtype(), right, &bytes, &Tolerance::Exact)
+                            .unwrap_or_else(|error| panic!("stack {name}, seed {seed}, base {index}: {error}"));
+                    }
+                    Err(error) => {
+                        assert_eq!(error.status, status::MEMORY, "stack {name}, seed {seed}, base {index}: {error}");
+                        missing += 1;
+                    }
+                }
+            }
+            assert!(missing == 0 || result.is_err(), "stack {name}, seed {seed}: {missing} arrays are lost");
+            run::discard(&mut stack, &batch).unwrap();
+            (lost, whole) = (lost + missing, whole + u64::from(result.is_ok()));
+        }
+        assert!(counted(&stack, "node.plans_replaced") > 0, "{name}");
+        assert_eq!(in_use(&mut stack), 0, "{name}");
+    }
+    assert!(lost > PROGRAMS / 8 && whole > PROGRAMS / 8, "{lost} arrays are lost, {whole} programs run whole");
 }
 
 /// A batch over vectors of so many elements: some are there and go, one after the other, as new ones come.
