@@ -25,7 +25,14 @@ impl Body {
     }
 
     fn slot(&mut self, mode: SlotMode, stride: Stride) -> u16 {
-        self.0.slots.push(SlotForm { dtype: self.2, mode, stride, streams: false, fetch: Fetch::Along, near: None });
+        self.0.slots.push(SlotForm {
+            dtype: self.2,
+            mode,
+            stride,
+            non_temporal: false,
+            fetch: Fetch::Along,
+            near: None,
+        });
         self.0.slots.len() as u16 - 1
     }
 
@@ -118,7 +125,7 @@ fn stencil() -> Body {
     let change = body.compute(Opcode::Subtract, &[mean, centre]);
     let size = body.compute(Opcode::Absolute, &[change]);
     body.store(mean);
-    body.0.slots.last_mut().expect("just made").streams = true;
+    body.0.slots.last_mut().expect("just made").non_temporal = true;
     body.sum(size);
     body
 }
@@ -138,7 +145,7 @@ fn cube() -> Body {
     let factor = body.constant();
     let mean = body.compute(Opcode::Multiply, &[sum.expect("there are terms"), factor]);
     body.store(mean);
-    body.0.slots.last_mut().expect("just made").streams = true;
+    body.0.slots.last_mut().expect("just made").non_temporal = true;
     body
 }
 
@@ -164,7 +171,7 @@ fn waves() -> Body {
     let conjugate = body.compute(Opcode::Conj, &[c]);
     let sum = body.compute(Opcode::Add, &[product, conjugate]);
     body.store(sum);
-    body.0.slots.last_mut().expect("just made").streams = true;
+    body.0.slots.last_mut().expect("just made").non_temporal = true;
     body
 }
 

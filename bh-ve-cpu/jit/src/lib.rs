@@ -1,50 +1,53 @@
 //! The kernel compiler of the CPU engine: from a kernel's description to machine code, with LLVM.
 //!
-//! The description ([`bh_jit_abi::Request`]) is turned into LLVM's assembly language with vector types, as it is to run:
-//! no optimising passes, only LLVM's code generator. The engine loads this library if it is there; everything crosses
+//! The description ([`bh_jit_abi::Request`]) becomes a module of LLVM's with vector types, as it is to run: no optimising
+//! passes, only LLVM's code generator. The engine loads this library if it is there; everything crosses
 //! the boundary as bytes.
 
-mod body;
+mod arithmetic;
+mod builder;
 mod complex;
-mod divider;
 mod division;
 mod kernel;
-mod loops;
-mod math;
+mod mathematics;
 mod memory;
+mod non_temporal;
 mod object;
-mod operations;
 mod plan;
-mod results;
-mod schedule;
+mod reduction;
 mod statics;
-mod stream;
-mod strided;
-mod uniform;
-mod whole;
-mod writer;
 
 use bh_jit_abi::{Api, Artifact, Request, VERSION, fingerprint};
+use inkwell::context::Context;
 use inkwell::targets::FileType;
+use plan::Plan;
 use std::panic::catch_unwind;
 use std::sync::LazyLock;
 
 /// Compiles a kernel; an error says what cannot be compiled.
 pub fn compile(request: &Request) -> Result<Artifact, String> {
-    let (text, functions) = kernel::write(request)?;
-    let object = object::compile(&text, request.level, FileType::Object)?;
-    Ok(Artifact { functions, object })
+    let plan = Plan::new(request)?;
+    let context = Context::create();
+    let module = kernel::build(&context, request, &plan)?;
+    let object = object::compile(&module, request.level, FileType::Object)?;
+    drop(module);
+    Ok(Artifact { functions: plan.functions, object })
 }
 
 /// The kernel in LLVM's language, for people.
 pub fn text(request: &Request) -> Result<String, String> {
-    kernel::write(request).map(|(text, _)| text)
+    let plan = Plan::new(request)?;
+    let context = Context::create();
+    let module = kernel::build(&context, request, &plan)?;
+    Ok(module.print_to_string().to_string())
 }
 
 /// The kernel in assembly language, for people.
 pub fn assembly(request: &Request) -> Result<String, String> {
-    let (text, _) = kernel::write(request)?;
-    let bytes = object::compile(&text, request.level, FileType::Assembly)?;
+    let plan = Plan::new(request)?;
+    let context = Context::create();
+    let module = kernel::build(&context, request, &plan)?;
+    let bytes = object::compile(&module, request.level, FileType::Assembly)?;
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
@@ -97,7 +100,7 @@ fn request(
         dtype: bh_bytecode::DType::F64,
         mode,
         stride: Stride::Unit,
-        streams: false,
+        non_temporal: false,
         fetch: Fetch::Along,
         near: None,
     };

@@ -1,9 +1,8 @@
-//! LLVM: from the text of a kernel to an object file.
+//! LLVM: from the module of a kernel to an object file.
 
 use bh_jit_abi::Level;
 use inkwell::OptimizationLevel;
-use inkwell::context::Context;
-use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 
 /// The instructions that a level may use.
@@ -31,15 +30,12 @@ fn machine(level: Level) -> Result<TargetMachine, String> {
 }
 
 /// Compiles a module to an object file, or to assembly language for people.
-pub(crate) fn compile(text: &str, level: Level, file: FileType) -> Result<Vec<u8>, String> {
+pub(crate) fn compile(module: &Module, level: Level, file: FileType) -> Result<Vec<u8>, String> {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| Target::initialize_x86(&InitializationConfig::default()));
-    let context = Context::create();
-    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
-    let module = context.create_module_from_ir(buffer).map_err(|error| error.to_string())?;
     let machine = machine(level)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
-    let object = machine.write_to_memory_buffer(&module, file).map_err(|error| error.to_string())?;
+    let object = machine.write_to_memory_buffer(module, file).map_err(|error| error.to_string())?;
     Ok(object.as_slice().to_vec())
 }

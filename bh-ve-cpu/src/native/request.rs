@@ -141,7 +141,7 @@ fn slot_form(
         dtype: slot.dtype,
         mode: slot.mode,
         stride,
-        streams: may_stream && memory.is_non_temporal(index as u16),
+        non_temporal: may_stream && memory.is_non_temporal(index as u16),
         fetch: if again { Fetch::Nothing } else { memory.fetch(index) },
         near,
     })

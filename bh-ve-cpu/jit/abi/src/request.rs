@@ -1,11 +1,13 @@
 //! The description of a kernel: everything that its machine code depends on, and nothing else. Sizes, strides, offsets and
 //! values of constants are parameters of the code.
 
-use bh_bytecode::{DType, Opcode};
+use crate::wire::{self, ModeForm, dtype, dtypes, steps};
+use bh_bytecode::DType;
 use bh_fuser::lower::{Arg, SlotMode, Step};
+use serde::{Deserialize, Serialize};
 
 /// The instruction sets that kernels are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Level {
     /// AVX2 with fused multiply-add.
     Avx2,
@@ -14,7 +16,7 @@ pub enum Level {
 }
 
 /// How fast a processor makes quotients and roots in vectors of eight lanes, beside its other operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Divider {
     /// A quotient takes as long as about 30 other instructions.
     Slow,
@@ -23,7 +25,7 @@ pub enum Divider {
 }
 
 /// What reductions fold into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Folds {
     /// There are none.
     None,
@@ -49,7 +51,7 @@ impl Folds {
 }
 
 /// How a slot's elements lie along a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stride {
     /// Always the same element.
     Zero,
@@ -92,13 +94,9 @@ impl Stride {
     }
 }
 
-/// All of them, by their codes.
-const STRIDES: [Stride; 8] =
-    [Stride::Zero, Stride::Unit, Stride::Other, Stride::Two, Stride::Three, Stride::Four, Stride::Again, Stride::Cycle];
-
 /// The place of a slot that moves together with an earlier one, on which it lies: that one's position, `rows` of its
 /// strides from row to row, and `distance` elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Near {
     /// The earlier slot. It has the same element type and the same strides, and a position of its own.
     pub slot: u16,
@@ -109,7 +107,7 @@ pub struct Near {
 }
 
 /// What the caches are to fetch while a slot is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Fetch {
     /// Nothing: they have what the slot reads.
     Nothing,
@@ -120,16 +118,18 @@ pub enum Fetch {
 }
 
 /// A slot as compiled code sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SlotForm {
     /// Element type.
+    #[serde(with = "dtype")]
     pub dtype: DType,
     /// How it is used.
+    #[serde(with = "ModeForm")]
     pub mode: SlotMode,
     /// How its elements lie.
     pub stride: Stride,
     /// Is what it writes to bypass the caches?
-    pub streams: bool,
+    pub non_temporal: bool,
     /// What is fetched while it is read.
     pub fetch: Fetch,
     /// Where it lies in the memory of an earlier slot, if both have fixed places there. If not, it has a position of its
@@ -141,7 +141,7 @@ pub struct SlotForm {
 pub const LONG_ROW: usize = 1024;
 
 /// A kernel to compile.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Request {
     /// The instruction set.
     pub level: Level,
@@ -160,249 +160,70 @@ pub struct Request {
     /// The slots.
     pub slots: Vec<SlotForm>,
     /// The types of the constants.
+    #[serde(with = "dtypes")]
     pub constants: Vec<DType>,
     /// The body.
+    #[serde(with = "steps")]
     pub steps: Vec<Step>,
 }
 
 impl Request {
     /// The bytes that [`Request::decode`] reads; equal requests have equal bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer(Vec::with_capacity(64 + self.slots.len() * 8 + self.steps.len() * 24));
-        writer.bytes([self.level as u8, self.divider as u8, u8::from(self.fast_math), self.folds as u8]);
-        writer.bytes([u8::from(self.in_order), u8::from(self.short), self.repeat]);
-        writer.word(self.slots.len() as u32);
-        for slot in &self.slots {
-            writer.bytes([
-                slot.dtype as u8,
-                slot.mode as u8,
-                slot.stride as u8,
-                u8::from(slot.streams),
-                slot.fetch as u8,
-            ]);
-            let Near { slot, rows, distance } = slot.near.unwrap_or(Near { slot: u16::MAX, rows: 0, distance: 0 });
-            writer.short(slot);
-            writer.bytes([rows as u8]);
-            writer.short(distance as u16);
-        }
-        writer.word(self.constants.len() as u32);
-        self.constants.iter().for_each(|dtype| writer.bytes([*dtype as u8]));
-        writer.word(self.steps.len() as u32);
-        self.steps.iter().for_each(|step| writer.step(step));
-        writer.0
+        wire::encode(self)
     }
 
     /// Reads a request; `None` if the bytes are none, or name slots, constants or values that do not exist.
     pub fn decode(bytes: &[u8]) -> Option<Request> {
-        let mut reader = Reader(bytes);
-        let level = *[Level::Avx2, Level::Avx512].get(usize::from(reader.byte()?))?;
-        let divider = *[Divider::Slow, Divider::Fast].get(usize::from(reader.byte()?))?;
-        let fast_math = reader.byte()? != 0;
-        let folds = [Folds::None, Folds::Lanes, Folds::Elements, Folds::Columns, Folds::Sets, Folds::Results];
-        let folds = *folds.get(usize::from(reader.byte()?))?;
-        let in_order = reader.byte()? != 0;
-        let short = reader.byte()? != 0;
-        let repeat = reader.byte()?;
-        let mut slots: Vec<SlotForm> = Vec::new();
-        for _ in 0..reader.word()? {
-            let dtype = DType::from_code(reader.byte()?)?;
-            let modes = [SlotMode::Read, SlotMode::Write, SlotMode::Result, SlotMode::Index];
-            let mode = *modes.get(usize::from(reader.byte()?))?;
-            let stride = *STRIDES.get(usize::from(reader.byte()?))?;
-            let streams = reader.byte()? != 0;
-            let fetch = *[Fetch::Nothing, Fetch::Along, Fetch::Beyond].get(usize::from(reader.byte()?))?;
-            let near = Near {
-                slot: reader.short()?,
-                rows: i8::from_le_bytes(reader.take()?),
-                distance: i16::from_le_bytes(reader.take()?),
-            };
-            let near = match slots.get(usize::from(near.slot)) {
-                // A slot that lies near another one is no place to count from.
-                Some(base) if base.near.is_some() || base.dtype != dtype => return None,
-                Some(_) => Some(near),
-                None if near.slot == u16::MAX => None,
-                None => return None,
-            };
-            if stride.repeats() && !repeat.is_power_of_two() {
-                return None;
-            }
-            slots.push(SlotForm { dtype, mode, stride, streams, fetch, near });
-        }
-        let mut constants = Vec::new();
-        for _ in 0..reader.word()? {
-            constants.push(DType::from_code(reader.byte()?)?);
-        }
-        let mut request =
-            Request { level, divider, fast_math, in_order, short, repeat, folds, slots, constants, steps: Vec::new() };
-        let mut values = 0u16;
-        for _ in 0..reader.word()? {
-            let step = reader.step()?;
-            let known = |arg: &Arg| match *arg {
-                Arg::Value(value) => value < values,
-                Arg::Constant(constant) => usize::from(constant) < request.constants.len(),
-            };
-            let slot = match step {
-                Step::Load { slot }
-                | Step::Range { slot, .. }
-                | Step::Random { slot, .. }
-                | Step::Store { slot, .. }
-                | Step::Reduce { slot, .. } => usize::from(slot),
-                Step::Compute { .. } | Step::Gather { .. } => 0,
-            };
-            let needs_slot = !matches!(step, Step::Compute { .. } | Step::Gather { .. });
-            if !step.args().iter().all(known) || (needs_slot && slot >= request.slots.len()) {
-                return None;
-            }
-            if !matches!(step, Step::Store { .. } | Step::Reduce { .. }) {
-                values += 1;
-            }
-            request.steps.push(step);
-        }
-        reader.0.is_empty().then_some(request)
-    }
-}
-
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.0.extend(bytes);
+        wire::decode(bytes).filter(Request::is_complete)
     }
 
-    fn short(&mut self, short: u16) {
-        self.0.extend(short.to_le_bytes());
+    /// Does all that is named exist?
+    fn is_complete(&self) -> bool {
+        let slots = self.slots.iter().enumerate().all(|(at, slot)| {
+            // A slot that lies near another one is no place to count from.
+            let is_base = |near: Near| {
+                let base = self.slots[..at].get(usize::from(near.slot));
+                base.is_some_and(|base| base.near.is_none() && base.dtype == slot.dtype)
+            };
+            slot.near.is_none_or(is_base) && (!slot.stride.repeats() || self.repeat.is_power_of_two())
+        });
+        let mut values = 0;
+        slots && self.steps.iter().all(|step| self.has_what_it_names(step, &mut values))
     }
 
-    fn word(&mut self, word: u32) {
-        self.0.extend(word.to_le_bytes());
-    }
-
-    fn arg(&mut self, arg: Arg) {
-        match arg {
-            Arg::Value(value) => (self.bytes([0]), self.short(value)),
-            Arg::Constant(constant) => (self.bytes([1]), self.short(constant)),
+    /// Does all exist that a step names, after so many values?
+    fn has_what_it_names(&self, step: &Step, values: &mut usize) -> bool {
+        let slot = match *step {
+            Step::Load { slot }
+            | Step::Range { slot, .. }
+            | Step::Random { slot, .. }
+            | Step::Store { slot, .. }
+            | Step::Reduce { slot, .. } => Some(slot),
+            Step::Compute { count, .. } if !(1..=3).contains(&count) => return false,
+            Step::Compute { .. } | Step::Gather { .. } => None,
         };
-    }
-
-    fn step(&mut self, step: &Step) {
-        match *step {
-            Step::Load { slot } => {
-                self.bytes([0]);
-                self.short(slot);
-            }
-            Step::Compute { opcode, param, input, output, args, count } => {
-                self.bytes([1, input as u8, output as u8, count]);
-                self.short(opcode.0);
-                self.short(param);
-                args[..usize::from(count)].iter().for_each(|arg| self.arg(*arg));
-            }
-            Step::Range { slot, output } => {
-                self.bytes([2, output as u8]);
-                self.short(slot);
-            }
-            Step::Random { slot, key, output } => {
-                self.bytes([3, output as u8]);
-                self.short(slot);
-                self.arg(key);
-            }
-            Step::Gather { source, index, input, output } => {
-                self.bytes([4, input as u8, output as u8]);
-                self.short(source);
-                self.arg(index);
-            }
-            Step::Store { slot, arg } => {
-                self.bytes([5]);
-                self.short(slot);
-                self.arg(arg);
-            }
-            Step::Reduce { opcode, slot, arg } => {
-                self.bytes([6]);
-                self.short(opcode.0);
-                self.short(slot);
-                self.arg(arg);
-            }
-        }
-    }
-}
-
-/// Reads what was written, and `None` where the bytes end.
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn short(&mut self) -> Option<u16> {
-        self.take().map(u16::from_le_bytes)
-    }
-
-    pub(crate) fn word(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn dtype(&mut self) -> Option<DType> {
-        DType::from_code(self.byte()?)
-    }
-
-    fn arg(&mut self) -> Option<Arg> {
-        Some(match self.byte()? {
-            0 => Arg::Value(self.short()?),
-            1 => Arg::Constant(self.short()?),
-            _ => return None,
-        })
-    }
-
-    fn step(&mut self) -> Option<Step> {
-        Some(match self.byte()? {
-            0 => Step::Load { slot: self.short()? },
-            1 => {
-                let (input, output, count) = (self.dtype()?, self.dtype()?, self.byte()?);
-                let (opcode, param) = (Opcode(self.short()?), self.short()?);
-                if !(1..=3).contains(&count) {
-                    return None;
-                }
-                let mut args = [self.arg()?; 3];
-                for at in 1..usize::from(count) {
-                    args[at..].fill(self.arg()?);
-                }
-                Step::Compute { opcode, param, input, output, args, count }
-            }
-            2 => {
-                let output = self.dtype()?;
-                Step::Range { output, slot: self.short()? }
-            }
-            3 => {
-                let output = self.dtype()?;
-                Step::Random { output, slot: self.short()?, key: self.arg()? }
-            }
-            4 => {
-                let (input, output) = (self.dtype()?, self.dtype()?);
-                Step::Gather { input, output, source: self.short()?, index: self.arg()? }
-            }
-            5 => Step::Store { slot: self.short()?, arg: self.arg()? },
-            6 => Step::Reduce { opcode: Opcode(self.short()?), slot: self.short()?, arg: self.arg()? },
-            _ => return None,
-        })
+        let is_known = |arg: &Arg| match *arg {
+            Arg::Value(value) => usize::from(value) < *values,
+            Arg::Constant(constant) => usize::from(constant) < self.constants.len(),
+        };
+        let known = step.args().iter().all(is_known) && slot.is_none_or(|slot| usize::from(slot) < self.slots.len());
+        *values += usize::from(!matches!(step, Step::Store { .. } | Step::Reduce { .. }));
+        known
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bh_bytecode::Opcode;
 
     fn request() -> Request {
         let slot = |mode, stride, near| SlotForm {
             dtype: DType::F64,
             mode,
             stride,
-            streams: false,
+            non_temporal: false,
             fetch: Fetch::Along,
             near,
         };

@@ -4,14 +4,23 @@
 //! Steps that are calls cut the body into *segments*. A segment is a loop over a block of elements, after it come calls on
 //! the same block, then the next segment. Values that cross a cut lie in buffers. Most kernels are one segment.
 
-use crate::divider::Multiplied;
-use crate::math;
-use crate::operations::Operation;
-use crate::schedule::Loop;
-use crate::stream::unit;
+mod cost;
+mod divider;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use divider::is_root;
+pub(crate) use schedule::{Loop, Schedule};
+
+use crate::arithmetic::Operation;
+use crate::builder::Builder;
+use crate::mathematics::is_inlined;
+use crate::non_temporal::unit;
 use bh_bytecode::{DType, Opcode};
 use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
+use inkwell::context::Context;
 
 /// The most elements of a block.
 const BLOCK: usize = 512;
@@ -52,22 +61,9 @@ pub(crate) struct Plan {
     /// Elements of a block; 0 if there are no blocks.
     pub(crate) block: usize,
     pub(crate) functions: Vec<Option<Function>>,
-    /// The loops over one row's elements.
-    pub(crate) loops: Vec<Loop>,
-    /// How many rows are done side by side where there are that many, and the loops over their elements.
-    pub(crate) rows: u16,
-    pub(crate) loops_of_many: Vec<Loop>,
-    /// Do lanes stay in registers all along a row, which makes a result? Then each loop does as many elements as there are
-    /// lanes.
-    pub(crate) carries: bool,
-    /// The slot whose vectors are not to cross lines of the caches.
-    pub(crate) aligned: Option<u16>,
-    /// What is made without the divider.
-    pub(crate) multiplied: Multiplied,
-    /// The slots that are written past the caches within the loops; where there are none, what streams goes through buffers.
-    pub(crate) streams: Vec<bool>,
-    /// Those for which there are loops that take them as lying alike in lines of the caches.
-    pub(crate) alike: Vec<u16>,
+    /// The slots that are written past the caches within the loops; where there are none, what is written so goes through buffers.
+    pub(crate) non_temporal: Vec<bool>,
+    pub(crate) schedule: Schedule,
 }
 
 impl Plan {
@@ -89,37 +85,32 @@ impl Plan {
             buffers: Vec::new(),
             block: 0,
             functions: Vec::new(),
-            loops: Vec::new(),
-            rows: 1,
-            loops_of_many: Vec::new(),
-            carries: false,
-            aligned: None,
-            multiplied: Multiplied::default(),
-            streams: vec![false; request.slots.len()],
-            alike: Vec::new(),
+            non_temporal: vec![false; request.slots.len()],
+            schedule: Schedule::default(),
         };
         plan.value_buffers = vec![None; plan.made.len()];
-        plan.choose_forms(request)?;
+        // How long a step is can be seen when it is built.
+        let context = Context::create();
+        let probe = Builder::new(&context, "probe");
+        plan.choose_forms(request, &probe)?;
         plan.cut(request);
-        plan.choose_streams(request);
+        plan.choose_non_temporal(request);
         plan.place_buffers(request)?;
-        plan.choose_loops(request);
-        plan.choose_aligned(request);
-        plan.choose_alike(request);
+        plan.schedule = schedule::schedule(request, &plan, &probe);
         Ok(plan)
     }
 
-    fn choose_forms(&mut self, request: &Request) -> Result<(), String> {
+    fn choose_forms(&mut self, request: &Request, probe: &Builder) -> Result<(), String> {
         let mut inlined = 0;
         for step in &request.steps {
             let form = match *step {
                 Step::Compute { opcode, param, input, output, .. } => {
                     let (level, fast_math) = (request.level, request.fast_math);
-                    let operation = Operation { opcode, param, input, output, level, fast_math, width: 8 };
+                    let operation = Operation { opcode, param, input, output, level, fast_math };
                     let function = Function { opcode, param, input, output };
-                    if operation.is_native() {
+                    if operation.instructions(probe).is_some() {
                         Form::Native
-                    } else if math::is_inlined(opcode, input) && inlined < INLINED {
+                    } else if is_inlined(opcode, input) && inlined < INLINED {
                         inlined += 1;
                         Form::Inlined(self.function(Some(function)))
                     } else {
@@ -157,6 +148,13 @@ impl Plan {
         }
     }
 
+    /// The widths of the loops' vectors.
+    pub(crate) fn widths(&self) -> Vec<u16> {
+        let mut widths: Vec<u16> = self.schedule.loops.iter().map(|each| each.width).collect();
+        widths.dedup();
+        widths
+    }
+
     fn is_called(&self, step: usize) -> bool {
         matches!(self.forms[step], Form::Called(_))
     }
@@ -185,12 +183,12 @@ impl Plan {
 
     /// Finds what can be written past the caches within loops: vectors of 4, 8 or 16 bytes an element, where neighbouring
     /// ones can be put together.
-    fn choose_streams(&mut self, request: &Request) {
+    fn choose_non_temporal(&mut self, request: &Request) {
         if request.level != Level::Avx512 || self.segments > 1 {
             return;
         }
-        for (streams, slot) in self.streams.iter_mut().zip(&request.slots) {
-            *streams = is_streamed(slot) && unit(slot.dtype).is_some();
+        for (non_temporal, slot) in self.non_temporal.iter_mut().zip(&request.slots) {
+            *non_temporal = is_non_temporal(slot) && unit(slot.dtype).is_some();
         }
     }
 
@@ -232,9 +230,9 @@ impl Plan {
             }
         }
         // Loops that write past the caches go through whole rows, not blocks: shorter elements beside them are written plainly.
-        let within_loops = self.streams.contains(&true);
+        let within_loops = self.non_temporal.contains(&true);
         for (index, slot) in request.slots.iter().enumerate() {
-            if is_streamed(slot) && !within_loops {
+            if is_non_temporal(slot) && !within_loops {
                 self.slot_buffers[index] = Some(buffer(slot.dtype));
             }
         }
@@ -259,8 +257,8 @@ impl Plan {
 }
 
 /// Does the slot write past the caches?
-fn is_streamed(slot: &SlotForm) -> bool {
-    slot.streams && slot.mode == SlotMode::Write && slot.stride == Stride::Unit
+fn is_non_temporal(slot: &SlotForm) -> bool {
+    slot.non_temporal && slot.mode == SlotMode::Write && slot.stride == Stride::Unit
 }
 
 /// The type of the value that a step makes.

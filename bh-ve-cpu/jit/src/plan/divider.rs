@@ -18,15 +18,15 @@ struct Costs {
     /// Instructions of a root that is made of multiplications, which wait for each other.
     made_root: usize,
     /// Instructions of a quotient whose divisor stays the same along a row.
-    uniform: usize,
+    invariant: usize,
 }
 
 impl Costs {
     /// Those of processors with such a divider.
     fn of(divider: Divider) -> Costs {
         match divider {
-            Divider::Slow => Costs { quotient: 16, single: 10, root: 24, per_cycle: 2, made_root: 16, uniform: 7 },
-            Divider::Fast => Costs { quotient: 10, single: 7, root: 18, per_cycle: 2, made_root: 40, uniform: 11 },
+            Divider::Slow => Costs { quotient: 16, single: 10, root: 24, per_cycle: 2, made_root: 16, invariant: 7 },
+            Divider::Fast => Costs { quotient: 10, single: 7, root: 18, per_cycle: 2, made_root: 40, invariant: 11 },
         }
     }
 }
@@ -39,7 +39,7 @@ const QUOTIENT_INSTRUCTIONS: usize = 15;
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Multiplied {
     /// The quotients, dividend and divisor, whose divisor stays the same along a row.
-    uniform: Vec<(Arg, Arg)>,
+    invariant: Vec<(Arg, Arg)>,
     /// Those that are made with the reciprocal of a vector, which they share.
     shared: Vec<(Arg, Arg)>,
     /// Square roots, all of them.
@@ -51,7 +51,7 @@ struct Divisor {
     arg: Arg,
     dtype: DType,
     /// Does it stay the same along a row?
-    uniform: bool,
+    is_invariant: bool,
     dividends: Vec<Arg>,
 }
 
@@ -64,7 +64,10 @@ impl Multiplied {
             let best = ways.into_iter().min_by_key(|(cycles, _)| *cycles);
             best.map(|(_, chosen)| chosen).unwrap_or_default()
         } else if request.fast_math {
-            Multiplied { uniform: all(divisors.iter().filter(|divisor| divisor.uniform)), ..Multiplied::default() }
+            Multiplied {
+                invariant: all(divisors.iter().filter(|divisor| divisor.is_invariant)),
+                ..Multiplied::default()
+            }
         } else {
             Multiplied::default()
         }
@@ -86,22 +89,22 @@ impl Multiplied {
         let mut chosen = Multiplied { roots: roots && number > 0, ..Multiplied::default() };
         // Those that save most come first.
         let mut divisors: Vec<&Divisor> = divisors.iter().collect();
-        divisors.sort_by_key(|divisor| std::cmp::Reverse((divisor.uniform, divisor.dividends.len())));
+        divisors.sort_by_key(|divisor| std::cmp::Reverse((divisor.is_invariant, divisor.dividends.len())));
         for divisor in divisors {
             let (count, cost) = (divisor.dividends.len(), cost(divisor));
             if request.fast_math {
                 // They need not be exact: one product each. LLVM knows what to do with the others.
-                if divisor.uniform {
-                    chosen.uniform.extend(all([divisor]));
+                if divisor.is_invariant {
+                    chosen.invariant.extend(all([divisor]));
                     divider -= count * cost;
                 }
                 continue;
             }
-            let (reciprocal, each) = match divisor.uniform {
-                true => (0, costs.uniform),
+            let (reciprocal, each) = match divisor.is_invariant {
+                true => (0, costs.invariant),
                 false => (RECIPROCAL_INSTRUCTIONS, QUOTIENT_INSTRUCTIONS),
             };
-            if !divisor.uniform && (count == 1 || divisor.dtype == DType::F32) {
+            if !divisor.is_invariant && (count == 1 || divisor.dtype == DType::F32) {
                 continue;
             }
             // Of one divisor so many that the divider is busy with the others meanwhile. Beside slow dividers, those that
@@ -111,7 +114,7 @@ impl Multiplied {
             let least = if request.divider == Divider::Slow { count } else { 1 };
             let best = (least..=count).min_by_key(|&made| time(made)).unwrap_or(count);
             if time(best) < cycles(divider, others) {
-                let list = if divisor.uniform { &mut chosen.uniform } else { &mut chosen.shared };
+                let list = if divisor.is_invariant { &mut chosen.invariant } else { &mut chosen.shared };
                 list.extend(all([divisor]).into_iter().take(best));
                 (divider, others) = (divider - best * cost, with(best));
             }
@@ -121,12 +124,12 @@ impl Multiplied {
 
     /// Is the step a quotient that is made by multiplications?
     pub(crate) fn has_quotient(&self, step: &Step) -> bool {
-        self.has_uniform(step) || self.has_shared(step)
+        self.has_invariant(step) || self.has_shared(step)
     }
 
     /// Is it one whose divisor stays the same along a row?
-    pub(crate) fn has_uniform(&self, step: &Step) -> bool {
-        quotient(step).is_some_and(|(_, quotient)| self.uniform.contains(&quotient))
+    pub(crate) fn has_invariant(&self, step: &Step) -> bool {
+        quotient(step).is_some_and(|(_, quotient)| self.invariant.contains(&quotient))
     }
 
     /// Is it one that is made with the reciprocal of a vector?
@@ -141,7 +144,7 @@ impl Multiplied {
 
     /// Are quotients by this, which stays the same along a row, made by multiplications?
     pub(crate) fn divides_by(&self, divisor: Arg) -> bool {
-        self.uniform.iter().any(|(_, by)| *by == divisor)
+        self.invariant.iter().any(|(_, by)| *by == divisor)
     }
 
     /// The same for what a slot reads.
@@ -164,7 +167,7 @@ fn makers(request: &Request) -> impl Iterator<Item = &Step> {
 /// The divisors of quotients of floats.
 fn divisors(request: &Request) -> Vec<Divisor> {
     let makers: Vec<&Step> = makers(request).collect();
-    let is_uniform = |arg: Arg| match arg {
+    let is_invariant = |arg: Arg| match arg {
         Arg::Constant(_) => true,
         Arg::Value(value) => match *makers[usize::from(value)] {
             Step::Load { slot } => {
@@ -179,7 +182,7 @@ fn divisors(request: &Request) -> Vec<Divisor> {
     for (dtype, (dividend, arg)) in makers.iter().filter_map(|step| quotient(step)) {
         match divisors.iter_mut().find(|known| (known.arg, known.dtype) == (arg, dtype)) {
             Some(known) => known.dividends.push(dividend),
-            None => divisors.push(Divisor { arg, dtype, uniform: is_uniform(arg), dividends: vec![dividend] }),
+            None => divisors.push(Divisor { arg, dtype, is_invariant: is_invariant(arg), dividends: vec![dividend] }),
         }
     }
     divisors
@@ -275,7 +278,7 @@ mod tests {
         assert!(text.contains("rsqrt14") && text.contains("fdiv <8 x double>"), "{text}");
     }
     /// The kernel of a / b and a / 3, of 32-bit floats or not, where b stays the same along a row.
-    fn uniform(level: Level, dtype: DType) -> Request {
+    fn invariant(level: Level, dtype: DType) -> Request {
         let mut request = kernel(false);
         request.level = level;
         for slot in &mut request.slots {
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_divisors_cost_nothing_in_the_loop() {
+    fn invariant_divisors_cost_nothing_in_the_loop() {
         let by = |request: &Request, instructions| {
             let chosen = Multiplied::choose(request, instructions);
             assert!(!chosen.has_any_shared());
@@ -307,7 +310,7 @@ mod tests {
         // A fast divider makes one of them meanwhile.
         for (divider, both) in [(Divider::Slow, true), (Divider::Fast, false)] {
             for dtype in [DType::F32, DType::F64] {
-                let request = Request { divider, ..uniform(Level::Avx512, dtype) };
+                let request = Request { divider, ..invariant(Level::Avx512, dtype) };
                 assert_eq!(by(&request, 5), (true, both), "{divider:?}, {dtype}");
                 assert_eq!(by(&request, 100), (false, false));
                 assert_eq!(by(&Request { fast_math: true, ..request.clone() }, 100), (true, true));
@@ -316,22 +319,22 @@ mod tests {
                 assert_eq!(by(&Request { fast_math: true, ..narrow }, 5), (true, true));
             }
         }
-        assert_eq!(by(&uniform(Level::Avx512, DType::F64), 30), (true, false));
-        let short = Request { short: true, ..uniform(Level::Avx512, DType::F64) };
+        assert_eq!(by(&invariant(Level::Avx512, DType::F64), 30), (true, false));
+        let short = Request { short: true, ..invariant(Level::Avx512, DType::F64) };
         assert_eq!(by(&short, 5), (false, true));
         assert_eq!(by(&Request { fast_math: true, ..short }, 5), (true, true));
     }
 
     #[test]
-    fn loops_divide_by_nothing_uniform() {
+    fn loops_divide_by_nothing_invariant() {
         for level in [Level::Avx2, Level::Avx512] {
             for (dtype, fast_math) in [(DType::F32, true), (DType::F64, true), (DType::F64, false)] {
-                let text = crate::text(&Request { fast_math, ..uniform(level, dtype) }).unwrap();
+                let text = crate::text(&Request { fast_math, ..invariant(level, dtype) }).unwrap();
                 let lines: Vec<&str> = text.lines().collect();
                 // Two dividends are tried before the loop.
                 let divides = |pair: &&[&str]| pair[1].contains(" fdiv ") && pair[1].contains(" x ");
                 let divisions = lines.windows(2).filter(divides).filter(|pair| !pair[1].contains("<2 x "));
-                let in_loops = divisions.filter(|pair| !pair[0].starts_with("slow.")).count();
+                let in_loops = divisions.filter(|pair| !pair[0].starts_with("slow")).count();
                 let divides = level == Level::Avx2 && !fast_math;
                 assert_eq!(in_loops > 0, divides, "{level:?}, {dtype}, {fast_math}: {text}");
             }

@@ -1,0 +1,104 @@
+//! Conversions between types. Integers of floats go to the nearest number of the type where there is none, and to zero for
+//! NaN: LLVM does so element by element.
+
+use super::{Operation, is_signed};
+use crate::builder::{Builder, Element, Kind, Value};
+use bh_bytecode::DType;
+use bh_jit_abi::Level;
+use inkwell::{FloatPredicate as Float, IntPredicate as Int};
+
+/// The number of an index view, 64 bits wide, in another type.
+pub(crate) fn from_number<'c>(b: &Builder<'c>, number: Value<'c>, output: DType) -> Value<'c> {
+    match output {
+        DType::I64 | DType::U64 => number,
+        DType::F32 | DType::F64 => b.signed_to_float(number, Element::of(output)),
+        _ => b.truncate(number, Element::of(output)),
+    }
+}
+
+impl Operation {
+    /// A conversion of real numbers; `None` if the level lacks it.
+    pub(super) fn cast<'c>(&self, b: &Builder<'c>, x: Value<'c>) -> Option<Value<'c>> {
+        let (input, output, to) = (self.input, self.output, Element::of(self.output));
+        Some(match (input, output) {
+            _ if input == output => x,
+            (DType::F64, DType::F32) => b.narrow(x, to),
+            (DType::F32, DType::F64) => b.widen(x, to),
+            (_, DType::Bool) => {
+                let zero = b.splat(x.kind, 0.0);
+                if input.is_float() { b.compare(Float::UNE, x, zero) } else { b.compare(Int::NE, x, zero) }
+            }
+            (DType::Bool, _) if output.is_float() => b.unsigned_to_float(x, to),
+            (DType::Bool, _) => b.extend(x, to),
+            // Without AVX-512, 64-bit integers have no conversions.
+            _ if input.is_int() && output.is_float() => {
+                let has_conversion = input.size() <= 4 || self.level == Level::Avx512;
+                return has_conversion.then(|| self.float_of(b, x, to));
+            }
+            _ if input.is_float() => return self.integer_of(b, x),
+            _ if input.size() > output.size() => b.truncate(x, to),
+            _ if input.size() < output.size() && is_signed(input) => b.sign_extend(x, to),
+            _ if input.size() < output.size() => b.extend(x, to),
+            // Integers of one size.
+            _ => x,
+        })
+    }
+
+    /// The float of an integer.
+    pub(super) fn float_of<'c>(&self, b: &Builder<'c>, x: Value<'c>, to: Element) -> Value<'c> {
+        if is_signed(self.input) { b.signed_to_float(x, to) } else { b.unsigned_to_float(x, to) }
+    }
+
+    /// The integer of a float towards zero, as near as the output's type has it; `None` if the level lacks conversions.
+    fn integer_of<'c>(&self, b: &Builder<'c>, x: Value<'c>) -> Option<Value<'c>> {
+        let (signed, bits) = (is_signed(self.output), self.output.size() as i32 * 8);
+        let has_conversion = bits < 32 || (bits == 32 && signed) || self.level == Level::Avx512;
+        if !self.output.is_int() || !has_conversion {
+            return None;
+        }
+        let end = 2f64.powi(if signed { bits - 1 } else { bits });
+        let zero = b.splat(x.kind, 0.0);
+        let least = b.splat(x.kind, if signed { -end } else { 0.0 });
+        let number = b.select(b.compare(Float::UNO, x, zero), zero, x);
+        let above = b.select(b.compare(Float::OLT, number, least), least, number);
+        // The greatest number is a float, or the end of those behind it is.
+        let is_float = bits < if self.input == DType::F32 { 24 } else { 53 };
+        let limit = b.splat(x.kind, if is_float { end - 1.0 } else { end });
+        let is_beyond = b.compare(Float::OGE, above, limit);
+        let inside = b.select(is_beyond, if is_float { limit } else { zero }, above);
+        let wide = Element::integer(bits.max(32) as usize);
+        let number =
+            if bits < 32 || signed { b.float_to_signed(inside, wide) } else { b.float_to_unsigned(inside, wide) };
+        let to = Element::of(self.output);
+        if bits < 32 {
+            return Some(b.truncate(number, to));
+        }
+        if is_float {
+            return Some(number);
+        }
+        let greatest = b.splat(Kind::vector(to, x.lanes()), if signed { i64::MAX >> (64 - bits) } else { -1 });
+        Some(b.select(is_beyond, greatest, number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::Opcode;
+    use bh_fuser::lower::{Arg, SlotMode, Step};
+
+    #[test]
+    fn conversions_have_no_instruction_for_single_numbers() {
+        for (output, level) in [(DType::I32, Level::Avx2), (DType::U8, Level::Avx2), (DType::I64, Level::Avx512)] {
+            let args = [Arg::Value(0); 3];
+            let cast = Step::Compute { opcode: Opcode::Copy, param: 0, input: DType::F64, output, args, count: 1 };
+            let steps = vec![Step::Load { slot: 0 }, cast, Step::Store { slot: 1, arg: Arg::Value(1) }];
+            let mut request = crate::request(level, &[SlotMode::Read, SlotMode::Write], steps);
+            request.slots[1].dtype = output;
+            // What is left of a row is done one by one without masks.
+            let assembly = crate::assembly(&request).unwrap();
+            assert!(assembly.contains("vcvttpd2"), "{assembly}");
+            assert!(level == Level::Avx2 || !assembly.contains("cvttsd2si"), "{assembly}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Mathematical functions in the code of a kernel: instructions for ordinary lanes, and a call for vectors with others.
+
+mod lanes;
+mod special;
+
+pub(crate) use lanes::{modulus_of_all, square_of_modulus};
+pub(crate) use special::{either, unless_special};
+
+use crate::builder::{Builder, Element, Kind, Value};
+use crate::kernel::{At, Kernel};
+use crate::plan::is_root;
+use bh_bytecode::{DType, Opcode};
+use bh_fuser::lower::Step;
+use bh_jit_abi::Level;
+use lanes::evaluate;
+
+/// Where in scratch memory the second operand and the result of a call are.
+const SECOND: i64 = 256;
+const RESULT: i64 = 512;
+
+/// Roughly how many instructions the function of an opcode is, built where it does not matter.
+pub(crate) fn instructions(probe: &Builder, level: Level, opcode: Opcode, single: bool) -> usize {
+    let before = probe.count();
+    let any = probe.poison(Kind::vector(Element::F64, 8));
+    evaluate(probe, level, (opcode, single), (any, any));
+    probe.count() - before
+}
+
+/// Is the function a chain of instructions with little else in use? Trigonometric functions hold a dozen values: with two
+/// vectors side by side they took a tenth longer.
+pub(crate) fn is_chain(opcode: Opcode) -> bool {
+    !matches!(opcode, Opcode::Sin | Opcode::Cos | Opcode::Tan)
+}
+
+/// The opcodes that are worth their code in a kernel; other functions are called.
+pub(crate) fn is_inlined(opcode: Opcode, dtype: DType) -> bool {
+    let both = [
+        Opcode::Sin,
+        Opcode::Cos,
+        Opcode::Tan,
+        Opcode::Sinh,
+        Opcode::Cosh,
+        Opcode::Tanh,
+        Opcode::Arctan,
+        Opcode::Arcsin,
+        Opcode::Arccos,
+        Opcode::Exp2,
+        Opcode::Expm1,
+        Opcode::Log2,
+        Opcode::Log10,
+        Opcode::Log1p,
+        Opcode::Erf,
+        Opcode::Erfc,
+        Opcode::Power,
+    ];
+    // In f32, exp and log have lanes of their own.
+    dtype.is_float() && both.contains(&opcode) || dtype == DType::F64 && [Opcode::Exp, Opcode::Log].contains(&opcode)
+}
+
+/// The function of an opcode; the one of the number `function` is its slow path.
+pub(crate) fn inlined<'c>(
+    b: &Builder<'c>,
+    kernel: &Kernel<'c>,
+    function: u16,
+    (opcode, dtype): (Opcode, DType),
+    [x, y, _]: [Value<'c>; 3],
+    at: &At<'c>,
+) -> Result<Value<'c>, String> {
+    let single = dtype == DType::F32;
+    let is_binary = opcode.info().inputs == 2;
+    let widen = |value| if single { b.widen(value, Element::F64) } else { value };
+    let first = widen(x);
+    let second = if is_binary { widen(y) } else { first };
+    let result = evaluate(b, kernel.request.level, (opcode, single), (first, second));
+    let (result, special) = result.ok_or_else(|| format!("{opcode} of {dtype}"))?;
+    let result = if single { b.narrow(result, Element::F32) } else { result };
+    let Some(special) = special else { return Ok(result) };
+    Ok(unless_special(b, result, special, at.mask, || {
+        let (size, scratch) = (dtype.size(), kernel.parameters.scratch);
+        let [second, target] = [SECOND, RESULT].map(|place| b.byte(scratch, b.index(place)));
+        b.store(x, scratch, size);
+        if is_binary {
+            b.store(y, second, size);
+        }
+        let (width, none) = (b.index(at.width.into()), b.zero(Kind::POINTER));
+        let function = kernel.parameters.functions[usize::from(function)];
+        b.call_pointer(function, &[width, target, scratch, second, none]);
+        b.load(x.kind, target, size)
+    }))
+}
+
+/// The root that a step makes, if it is made by multiplications: those of `bh-vector`, with the bits of the instruction.
+pub(crate) fn root<'c>(
+    b: &Builder<'c>,
+    kernel: &Kernel<'c>,
+    step: &Step,
+    x: Value<'c>,
+    at: &At<'c>,
+) -> Option<Value<'c>> {
+    if !kernel.plan.schedule.multiplied.has_roots() || !is_root(step) {
+        return None;
+    }
+    let (root, special) = evaluate(b, kernel.request.level, (Opcode::Sqrt, false), (x, x))?;
+    let Some(special) = special else { return Some(root) };
+    Some(unless_special(b, root, special, at.mask, || b.intrinsic("sqrt", &[x])))
+}
