@@ -6,7 +6,9 @@
 
 Parts, all without a name: `info` what the device is and what the runtime reaches; `suites` conformance and random programs
 on the device; `agree` the benchmark programs, small, against the CPU engine; `bench` milliseconds of a step for each
-variant of the kernels; `kernels` copies, sums and products beside the runtime's copy; `first` first calls with empty and with filled caches; `profile` where the time goes, by device times.
+variant of the kernels; `kernels` copies, sums and products beside the runtime's copy; `first` first calls with empty and with filled caches; `papers`
+the programs of the papers on GPU compilers, cold and warm, beside the CPU engine; `placements` what each way of reading
+memory less often gives the programs of one of them; `profile` where the time goes, by device times.
 Figures go to DIR/device.json, kernels' texts to DIR/kernels, profiles to DIR/profile.
 """
 
@@ -29,14 +31,14 @@ sys.path.insert(0, str(ROOT / "benches/common"))
 # by computing), and those of plain kernels written by hand.
 TABLE = [
     ("heat_equation", 8192, "f64", 100, 0.25, 0.32),
-    ("black_scholes", 33554432, "f64", 50, None, 0.40),
-    ("black_scholes", 33554432, "f32", 50, None, None),
+    ("black_scholes", 33554432, "f64", 250, None, 0.40),
+    ("black_scholes", 33554432, "f32", 250, None, None),
     ("shallow_water", 4096, "f64", 50, 0.19, None),
     ("stencil_27_point", 384, "f64", 50, 0.21, 0.49),
     ("nbody", 8192, "f64", 50, None, 0.21),
     ("nbody", 16384, "f32", 50, None, None),
-    ("leibnitz_pi", 200000000, "f64", 20, None, None),
-    ("rosenbrock", 200000000, "f64", 20, 0.38, None),
+    ("leibnitz_pi", 200000000, "f64", 100, None, None),
+    ("rosenbrock", 200000000, "f64", 400, 0.38, None),
     ("game_of_life", 8192, "f64", 100, 0.25, None),
     ("small_ops", 1000, "f64", 5000, None, None),
 ]
@@ -51,7 +53,7 @@ SELECTED = [
     ("gauss", 1000, "f64", 2, None, None),
     ("lu", 1000, "f64", 2, None, None),
 ]
-PARTS = ["info", "suites", "agree", "bench", "kernels", "variants", "first", "profile"]
+PARTS = ["info", "suites", "agree", "bench", "kernels", "variants", "first", "papers", "placements", "profile"]
 
 
 def programs():
@@ -209,6 +211,54 @@ def first(out, figures, only):
     return True
 
 
+def collection(runs, *names, limit=300, **more):
+    """Lines of `gpu_papers` by program."""
+    words = [str(STAGE / "benches/gpu_papers"), str(runs), *names]
+    run = subprocess.run(words, capture_output=True, text=True, env=environment(**more), timeout=limit)
+    if run.returncode:
+        print(run.stderr.strip()[-600:], flush=True)
+    return {line["program"]: line for line in map(json.loads, run.stdout.splitlines())}
+
+
+def papers(out, figures, only):
+    """First runs with empty and with filled caches, later ones, and later ones of the CPU engine; from host memory to host
+    memory."""
+    names = only or []
+    with tempfile.TemporaryDirectory() as empty:
+        keys = {"BH_OPENCL_CACHE_DIR": empty, "CUDA_CACHE_DISABLE": "1"}
+        cold, warm = (collection(runs, *names, **keys) for runs in (1, 5))
+    host = collection(5, *names, BH_STACK="cpu")
+    rows = figures.setdefault("papers", [])
+    good = bool(warm)
+    print(f"{'program':20} papers  cold ms  first ms  later ms  CPU engine ms", flush=True)
+    for name, line in warm.items():
+        same = math.isclose(line["checksum"], host[name]["checksum"], rel_tol=1e-4)
+        good &= same
+        times = [cold[name]["first"], line["first"], line["later"], host[name]["later"]]
+        rows.append({"program": name, "papers": line["papers"], **dict(zip(("cold", "first", "later", "host"), times))})
+        print(f"{name:20} {line['papers']:6} {' '.join(f'{1e3 * one:9.3f}' for one in times)}{'' if same else '  DIFFERS'}", flush=True)
+    return good
+
+
+# The programs of the paper that measures placements one by one.
+PLACED = ["nbody_4096", "nbody_4096_f64", "mosaic", "coulomb", "mri_q", "crypt", "series_f32", "series_f64", "transpose_4096"]
+PLACEMENTS = ["none", "private", "local", "local,padding", "unroll", "vector", "auto", "all"]
+
+
+def placements(out, figures, only):
+    """Milliseconds of later runs with each placement alone, without any, and with what is chosen by pattern."""
+    names = [name for name in PLACED if not only or name in only]
+    table = {}
+    for choice in PLACEMENTS:
+        keys = {"BH_OPENCL_PLACEMENTS": choice, "BH_OPENCL_TUNE": "off"}
+        table[choice] = collection(8, *names, **keys)
+    figures["placements"] = {choice: {name: line["later"] for name, line in lines.items()} for choice, lines in table.items()}
+    print(f"{'program':20} " + " ".join(f"{choice:>13}" for choice in PLACEMENTS), flush=True)
+    for name in names:
+        print(f"{name:20} " + " ".join(f"{1e3 * table[choice][name]['later']:13.3f}" for choice in PLACEMENTS), flush=True)
+    return all(len(lines) == len(names) for lines in table.values())
+
+
 def profile(out, figures, only):
     """Kernels' texts and the profile of each program."""
     (out / "profile").mkdir(exist_ok=True)
@@ -230,7 +280,7 @@ def main():
     parser.add_argument("--programs", action="store_true", help="print the names of the programs and leave")
     args = parser.parse_args()
     if args.programs:
-        print(*programs(), "device")
+        print(*programs(), "device", "gpu_papers")
         return 0
     if unknown := [part for part in args.parts if part not in PARTS]:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")

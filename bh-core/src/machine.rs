@@ -26,6 +26,12 @@ pub fn processors() -> usize {
     Launcher::find().map_or(mine, |launcher| share(mine, all, launcher.local_size, bound))
 }
 
+/// Processes of this program on this host, which share its caches and the paths to its memory: those that a launcher
+/// started, or this one.
+pub fn processes() -> usize {
+    Launcher::find().map_or(1, |launcher| launcher.local_size)
+}
+
 /// The share of one of `local` processes in `mine` processors of `all` that there are.
 fn share(mine: usize, all: usize, local: usize, bound: bool) -> usize {
     // Several processes may be bound to the same set.

@@ -1,0 +1,286 @@
+// The programs that the papers on GPU compilers measure, each at one of their sizes: `bh RUNS [NAME...]` prints a JSON line
+// for each, with the seconds of the first run and of the fastest of the others. A run ends when its result is in host memory.
+//
+//   J  X. Li, Jit4OpenCL: a compiler from Python to OpenCL (2010)       F  D. White, Firepile (2014)
+//   A  Baskaran et al., affine loop nests for GPUs (TR78, 2007)         L  Dubach et al., Lime (PLDI 2012)
+#include "../common/bh_harness.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace bh;
+
+using floats = array<float>;
+using doubles = array<double>;
+using words = array<std::uint32_t>;
+
+/// Whether runs make checksums, which tell whether engines agree; timed ones do not.
+static bool summing = false;
+
+/// Brings a result to the host; its checksum if that is wanted.
+template <class T> static double read(const array<T> &result) {
+    result.map();
+    return summing ? bench::checksum(result) : 0;
+}
+/// Seconds that making input data took, which counts for no run.
+static double making = 0;
+
+template <class T = float> static array<T> numbers(const shape &extents, std::int64_t seed) {
+    const double start = bench_now();
+    array<T> result = bench::pseudo<T>(extents, seed);
+    making += bench_now() - start;
+    return result;
+}
+
+// J, A (4096²): a product of matrices.
+static double matmul_1024() {
+    static const floats a = numbers({1024, 1024}, 1), b = numbers({1024, 1024}, 2);
+    return read(floats(matmul(a, b)));
+}
+static double matmul_4096() {
+    static const floats a = numbers({4096, 4096}, 1), b = numbers({4096, 4096}, 2);
+    return read(floats(matmul(a, b)));
+}
+
+// J (512²), L: potential of atoms on a plane of points, without the distances' matrix in memory.
+static double coulomb() {
+    static const floats atoms = numbers({4, 4000}, 3);
+    const floats y = 0.5f * cast<float>(arange<double>(512.0)), x = y.copy();
+    const auto row = [&](int axis) { return atoms(axis, newaxis, newaxis, all); };
+    const auto dx = x(newaxis, all, newaxis) - 256 * row(0), dy = y(all, newaxis, newaxis) - 256 * row(1);
+    return read(floats(sum(row(3) / sqrt(dx * dx + dy * dy + square(1 + row(2))), 2)));
+}
+
+// J (768), L (4096 in f32 and f64): forces among bodies, all pairs.
+template <class T> static double forces(std::int64_t n) {
+    const array<T> mass = numbers<T>({n}, 4), p = numbers<T>({3, n}, 5);
+    const auto difference = [&](int axis) { return p(axis, newaxis, all) - p(axis, all, newaxis); };
+    const auto dx = difference(0), dy = difference(1), dz = difference(2);
+    const auto apart = dx * dx + dy * dy + dz * dz + T(0.01);
+    const auto pull = mass(newaxis, all) / (apart * sqrt(apart));
+    array<T> force = empty<T>({3, n});
+    force(0, all) = sum(pull * dx, 1), force(1, all) = sum(pull * dy, 1), force(2, all) = sum(pull * dz, 1);
+    return read(force);
+}
+static double nbody_768() { return forces<float>(768); }
+static double nbody_4096() { return forces<float>(4096); }
+static double nbody_4096_f64() { return forces<double>(4096); }
+
+// J (4096), F (16 million): prices of options, call and put.
+static double options(const floats &spot) {
+    const auto normal = [](const floats &x) {
+        const auto k = 1 / (1 + 0.2316419f * abs(x));
+        const auto series = k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
+        const auto tail = 0.3989422804f * exp(-0.5f * x * x) * series;
+        return where(x < 0.0f, tail, 1 - tail);
+    };
+    const floats d1 = (log(spot / 60) + (0.02f + 0.3f * 0.3f / 2) * 2) / (0.3f * std::sqrt(2.0f)), d2 = d1 - 0.3f * std::sqrt(2.0f);
+    const float discount = 60 * std::exp(-0.02f * 2);
+    floats call = spot * normal(d1) - discount * normal(d2), put = call - spot + discount;
+    const double calls = read(call), puts = read(put);
+    return calls + puts;
+}
+static double black_scholes_4096() {
+    static const floats spot = 50 + 20 * numbers({4096}, 6);
+    return options(spot);
+}
+static double black_scholes_16m() {
+    static const floats spot = 50 + 20 * numbers({16 << 20}, 6);
+    return options(spot);
+}
+
+// J (4096²): whole-array code takes every step for all points.
+static double mandelbrot() {
+    const std::int64_t n = 4096;
+    const floats axis = cast<float>(arange<double>((double)n)) / (float)n;
+    const floats re = broadcast_to((3 * axis - 2)(newaxis, all), {n, n}), im = broadcast_to((2 * axis - 1)(all, newaxis), {n, n});
+    floats x = re.copy(), y = im.copy(), steps = zeros<float>({n, n});
+    for (int step = 0; step < 64; step++) {
+        const floats xx = x * x, yy = y * y;
+        const auto inside = xx + yy < 4.0f;
+        const floats moved = where(inside, xx - yy + re, x);
+        y = where(inside, 2 * x * y + im, y);
+        steps += cast<float>(inside);
+        x = moved;
+    }
+    return read(steps);
+}
+
+// J (4096²), F (2^22 elements): an expected loser, as it moves as much as it computes.
+static double transpose_4096() {
+    static const floats a = numbers({4096, 4096}, 7);
+    return read(floats(a.transpose().copy()));
+}
+static double transpose_2048() {
+    static const floats a = numbers({2048, 2048}, 7);
+    return read(floats(a.transpose().copy()));
+}
+
+// J (4096²): one step, an expected loser.
+static double stencil_5_point() {
+    static const floats grid = numbers({4096, 4096}, 8);
+    floats out = grid.copy();
+    const auto in = slice(1, -1), before = slice(none, -2), after = slice(2, none);
+    out(in, in) = 0.2f * (grid(in, in) + grid(before, in) + grid(after, in) + grid(in, before) + grid(in, after));
+    return read(out);
+}
+
+// F (2^23).
+static double reduce() {
+    static const floats x = numbers({1 << 23}, 9);
+    return (double)scalar(sum(x));
+}
+
+// F (15.4 million elements of a matrix), A (8192²): products of a matrix, or its transpose, with a vector.
+template <class Product> static double vector_product(std::int64_t rows, std::int64_t columns, Product product) {
+    static const floats a = numbers({rows, columns}, 10), x = numbers({columns}, 11);
+    return read(floats(product(a, x)));
+}
+static double mvm_15m() {
+    return vector_product(3924, 3924, [](const floats &a, const floats &x) { return matmul(a, x); });
+}
+static double mv_8192() {
+    return vector_product(8192, 8192, [](const floats &a, const floats &x) { return matmul(a, x); });
+}
+static double tmv_8192() {
+    return vector_product(8192, 8192, [](const floats &a, const floats &x) { return matmul(a.transpose(), x); });
+}
+static double mvt_8192() {
+    return vector_product(8192, 8192, [](const floats &a, const floats &x) { return matmul(x, a.transpose()); });
+}
+
+// F (2^21 elements): the cosine transform of each 8 × 8 block, C · block · Cᵀ.
+static double dct8x8() {
+    static const floats image = numbers({1 << 21}, 12);
+    const std::int64_t blocks = (1 << 21) / 64;
+    const doubles k = arange<double>(8.0);
+    doubles c = 0.5 * cos((2 * k(newaxis, all) + 1) * k(all, newaxis) * (std::acos(-1.0) / 16));
+    c(0, all) *= std::sqrt(0.5);
+    const floats cosine = cast<float>(c), block = image.reshape({blocks, 8, 8});
+    const floats half = sum(cosine(newaxis, all, newaxis, all) * block.transpose({0, 2, 1})(all, newaxis, all, all), 3);
+    return read(floats(sum(half(all, all, newaxis, all) * cosine(newaxis, newaxis, all, all), 3)));
+}
+
+// A: 2-D finite differences in time, 20 steps of 2048².
+static double fdtd_2d() {
+    const std::int64_t n = 2048;
+    floats ex = numbers({n, n}, 13), ey = numbers({n, n}, 14), hz = numbers({n, n}, 15);
+    const auto first = slice(none, -1), rest = slice(1, none);
+    for (int step = 0; step < 20; step++) {
+        ey(0, all) = (float)step;
+        ey(rest, all) -= 0.5f * (hz(rest, all) - hz(first, all));
+        ex(all, rest) -= 0.5f * (hz(all, rest) - hz(all, first));
+        hz(first, first) -= 0.7f * (ex(first, rest) - ex(first, first) + ey(rest, first) - ey(first, first));
+    }
+    return read(hz);
+}
+
+// A, L: magnetic resonance image, 2048 samples for each of 32,768 voxels.
+static double mri_q() {
+    static const floats k = numbers({4, 2048}, 16), x = numbers({3, 32768}, 17);
+    const auto sample = [&](int axis) { return k(axis, newaxis, all); };
+    const auto voxel = [&](int axis) { return x(axis, all, newaxis); };
+    const auto angle = 6.2831853f * (sample(0) * voxel(0) + sample(1) * voxel(1) + sample(2) * voxel(2));
+    floats q = empty<float>({2, 32768});
+    q(0, all) = sum(square(sample(3)) * cos(angle), 1), q(1, all) = sum(square(sample(3)) * sin(angle), 1);
+    return read(q);
+}
+
+// L: for each of 1,024 tiles of an image the nearest of 1,024 tiles of a library, 16 × 16 whole numbers each.
+static double mosaic() {
+    const auto tiles = [](std::int64_t seed) { return array<std::int32_t>(cast<std::int32_t>(256 * numbers({1024, 256}, seed))); };
+    static const array<std::int32_t> image = tiles(18), library = tiles(19);
+    const auto apart = abs(image(all, newaxis, all) - library(newaxis, all, all));
+    return read(array<std::int64_t>(argmin(array<std::int64_t>(sum(cast<std::int64_t>(apart), 2)), 1)));
+}
+
+// L: the IDEA cipher on 3 MB: eight rounds and a half of products modulo 65,537, sums modulo 65,536 and exclusive ors.
+static double crypt() {
+    static const words text = cast<std::uint32_t>(65536 * numbers({4, 375000}, 20));
+    static const std::vector<std::uint32_t> key = [] {
+        std::vector<std::uint32_t> numbers;
+        for (int i = 0; i < 52; i++) numbers.push_back((std::uint32_t)(65535 * bench_pseudo(i, 21)) + 1);
+        return numbers;
+    }();
+    const auto add = [](const words &a, const words &b) { return words((a + b) & 0xffffu); };
+    // Zero stands for 65,536.
+    const auto multiply = [](const words &a, const words &b) {
+        const array<std::uint64_t> wide_a = cast<std::uint64_t>(where(a == 0u, 65536u, a));
+        const array<std::uint64_t> wide_b = cast<std::uint64_t>(where(b == 0u, 65536u, b));
+        return words(cast<std::uint32_t>((wide_a * wide_b) % std::uint64_t(65537)) & 0xffffu);
+    };
+    words a = text(0, all), b = text(1, all), c = text(2, all), d = text(3, all);
+    const auto part = [&](int at) { return words(full<std::uint32_t>({}, key[(std::size_t)at])); };
+    for (int round = 0; round < 8; round++) {
+        const int at = 6 * round;
+        a = multiply(a, part(at)), b = add(b, part(at + 1)), c = add(c, part(at + 2)), d = multiply(d, part(at + 3));
+        const words e = multiply(a ^ c, part(at + 4)), f = multiply(add(b ^ d, e), part(at + 5)), g = add(e, f);
+        const words old_b = b;
+        a = a ^ f, b = c ^ f, c = old_b ^ g, d = d ^ g;
+    }
+    words out = empty<std::uint32_t>({4, 375000});
+    out(0, all) = multiply(a, part(48)), out(1, all) = add(c, part(49)), out(2, all) = add(b, part(50)), out(3, all) = multiply(d, part(51));
+    return read(out);
+}
+
+// L: Fourier coefficients of (x + 1)^x on [0, 2], 10,000 pairs by sums over 1,000 points.
+template <class T> static double series() {
+    const std::int64_t pairs = 10000, points = 1000;
+    const array<T> n = cast<T>(arange<double>((double)pairs)), x = cast<T>(arange<double>((double)points) * (2.0 / (points - 1)));
+    const array<T> height = power(x + T(1), x);
+    const auto angle = T(3.14159265358979) * n(all, newaxis) * x(newaxis, all);
+    array<T> out = empty<T>({2, pairs});
+    out(0, all) = sum(height(newaxis, all) * cos(angle), 1), out(1, all) = sum(height(newaxis, all) * sin(angle), 1);
+    return read(out);
+}
+static double series_f32() { return series<float>(); }
+static double series_f64() { return series<double>(); }
+
+struct named {
+    const char *name, *papers;
+    double (*program)();
+};
+
+#define PROGRAM(name, papers) {#name, papers, name}
+static const named programs[] = {
+    PROGRAM(matmul_1024, "J"),         PROGRAM(matmul_4096, "A"),        PROGRAM(coulomb, "JL"),
+    PROGRAM(nbody_768, "J"),           PROGRAM(nbody_4096, "L"),         PROGRAM(nbody_4096_f64, "L"),
+    PROGRAM(black_scholes_4096, "J"),  PROGRAM(black_scholes_16m, "F"),  PROGRAM(mandelbrot, "J"),
+    PROGRAM(transpose_4096, "J"),      PROGRAM(transpose_2048, "F"),     PROGRAM(stencil_5_point, "J"),
+    PROGRAM(reduce, "F"),              PROGRAM(mvm_15m, "F"),            PROGRAM(dct8x8, "F"),
+    PROGRAM(mv_8192, "A"),             PROGRAM(tmv_8192, "A"),           PROGRAM(mvt_8192, "A"),
+    PROGRAM(fdtd_2d, "A"),             PROGRAM(mri_q, "AL"),             PROGRAM(mosaic, "L"),
+    PROGRAM(crypt, "L"),               PROGRAM(series_f32, "L"),         PROGRAM(series_f64, "L"),
+};
+
+int main(int argc, char **argv) {
+    if (argc < 2) bench_fail(argv[0], "the number of runs is needed");
+    const std::int64_t runs = bench_positive(argv[0], argv[1]);
+    try {
+        for (const named &one : programs) {
+            const auto same = [&](const char *wanted) { return std::strcmp(wanted, one.name) == 0; };
+            if (argc > 2 && std::none_of(argv + 2, argv + argc, same)) continue;
+            double first = 0, later = 0;
+            for (std::int64_t run = 0; run < runs; run++) {
+                const double start = bench_now();
+                making = 0;
+                one.program();
+                const double seconds = bench_now() - start - making;
+                if (run == 0) first = seconds;
+                else later = later == 0 ? seconds : std::min(later, seconds);
+                const char *stack = std::getenv("BH_STACK");
+                if (stack && std::strncmp(stack, "opencl", 6) == 0) bench::finish_building();
+            }
+            summing = true;
+            const double checksum = one.program();
+            summing = false;
+            std::printf("{\"program\":\"%s\",\"papers\":\"%s\",\"first\":%.9f,\"later\":%.9f,\"checksum\":%.17g}\n", one.name, one.papers,
+                        first, later, checksum);
+            std::fflush(stdout);
+        }
+    } catch (const bh::error &error) {
+        std::fprintf(stderr, "gpu_papers: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}
