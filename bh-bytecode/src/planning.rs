@@ -1,8 +1,9 @@
 //! How much planning a batch is worth: the one place that decides it, for every component that plans.
 //!
-//! Planning is an investment: it may cost a share of what running the batch is estimated to cost, and more when the structure of
-//! the batch came before, as it is likely to come again. Levels follow from counts and estimates, never from clocks, so that
-//! a program is planned alike in every run. They never change results.
+//! Planning is an investment: it may cost what it would have saved if it had been made at once, by an estimate that grows with
+//! the work of a batch and with each time that its structure comes: one rents until the rent would have paid for buying.
+//! Levels follow from counts and estimates, never from clocks, so that a program is planned alike in every run. They never
+//! change results.
 
 use crate::batch::{BatchHeader, BatchRef};
 
@@ -17,16 +18,15 @@ pub enum Level {
     Full,
 }
 
-/// Elements that an operation goes through on average from which on full planning pays at once: about ten times of what it
-/// costs.
-const ELEMENTS: u64 = 1 << 14;
-/// Each time that the structure came before, so many times fewer elements are enough.
-const HOTTER: u32 = 2;
-/// Elements of the largest operation up to which a batch that comes for the first time is not planned at all: about as many as
+/// Nanoseconds that planning an operation in full takes, all stages together, about (`bench planning`).
+const COST: u64 = 8_000;
+/// Nanoseconds that an operation of a planned batch saves over one that runs by itself: the way to it, and what fused
+/// operations neither store nor load, for each element.
+const SAVED: u64 = 500;
+const SAVED_ELEMENTS: u64 = 2;
+/// Elements of the largest operation up to which a batch is not planned at all before it is planned in full: about as many as
 /// are computed in the time that planning an operation takes.
 pub const LITTLE: u64 = 8 << 10;
-/// A structure that came so often is planned in full whatever it does.
-const HOT: u32 = 3;
 
 /// What a batch does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,13 +86,15 @@ impl Planning {
     pub fn level(self, work: Work, seen: u32) -> Level {
         match self {
             Planning::Always(level) => level,
-            Planning::Auto if seen >= HOT => Level::Full,
             Planning::Auto => {
-                let weight = work.elements.saturating_mul(1 << (HOTTER * seen));
-                match work.operations.saturating_mul(ELEMENTS) {
-                    enough if weight >= enough => Level::Full,
-                    _ if seen == 0 && work.largest <= LITTLE => Level::Direct,
-                    _ => Level::Linear,
+                // What the runs so far, this one among them, would have saved is what a plan may cost: whether the batch
+                // never comes again or for ever, no choice made beforehand takes less than half of the time.
+                let saved = work.operations.saturating_mul(SAVED).saturating_add(work.elements / SAVED_ELEMENTS);
+                let runs = u64::from(seen).saturating_add(1);
+                match runs.saturating_mul(saved) >= work.operations.saturating_mul(COST) {
+                    true => Level::Full,
+                    false if work.largest <= LITTLE => Level::Direct,
+                    false => Level::Linear,
                 }
             }
         }
@@ -147,8 +149,9 @@ mod tests {
             (Level::Direct, Level::Direct, Level::Linear)
         );
         assert_eq!(level(1 << 20, 0), Level::Full);
-        assert_eq!((level(5000, 0), level(5000, 1)), (Level::Direct, Level::Full));
-        assert_eq!([0, 1, 2, 3, u32::MAX].map(|seen| level(1, seen).code()), [1, 2, 2, 3, 3]);
+        assert_eq!([0, 1, 2].map(|seen| level(5000, seen)), [Level::Direct, Level::Direct, Level::Full]);
+        assert_eq!([0, 1, 14, 15, u32::MAX].map(|seen| level(1, seen).code()), [1, 1, 1, 3, 3]);
+        assert_eq!([0, 1].map(|seen| level(LITTLE + 1, seen)), [Level::Linear, Level::Full]);
         let huge = Work { operations: 1, elements: 1 << 40, largest: 1 << 40 };
         assert_eq!(Planning::Always(Level::Linear).level(huge, 9), Level::Linear);
         assert_eq!(Planning::Auto.level(Work::default(), 0), Level::Full);
@@ -169,7 +172,7 @@ mod tests {
         let level = |planning: Planning, level, seen| {
             planning.level_of(&BatchHeader { level, seen, ..BatchHeader::default() }, small, 0)
         };
-        assert_eq!((level(Planning::Auto, 0, 0), level(Planning::Auto, 0, 3)), (Level::Direct, Level::Full));
+        assert_eq!((level(Planning::Auto, 0, 0), level(Planning::Auto, 0, 20)), (Level::Direct, Level::Full));
         for wanted in [Level::Direct, Level::Linear, Level::Full] {
             assert_eq!(level(Planning::Auto, wanted.code(), 9), wanted);
             assert_eq!(level(Planning::Always(Level::Linear), wanted.code(), 9), Level::Linear);

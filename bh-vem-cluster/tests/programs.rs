@@ -226,3 +226,44 @@ fn the_profile_has_a_row_for_each_rank() {
     std::fs::remove_file(&trace).unwrap();
     assert!(!PathBuf::from(format!("{}.rank1", trace.display())).exists());
 }
+
+/// The numbers of a field in texts of traffic, by text and rank.
+fn traffic(text: &str, field: &str) -> Vec<u64> {
+    let field = format!("\"{field}\": ");
+    let values = text.split(&field).skip(1);
+    values.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn shallow_water_sends_a_row_of_each_field_to_each_neighbour_in_one_message() {
+    let program = Program::own("g++", "shallow_water.cpp");
+    let config = std::env::temp_dir().join(format!("bh-ranks-shallow-{}.toml", std::process::id()));
+    for ranks in [2usize, 3, 4, 7] {
+        let stack = "[stacks]\nsimulated = ['filter', 'cluster', 'fuser', 'node', 've-cpu']\n";
+        std::fs::write(&config, format!("{stack}[components.cluster]\nranks = {ranks}\nsmall_bytes = 64\n")).unwrap();
+        for steps in [1u64, 5] {
+            let (n, line) = (12 * ranks as u64, program.line(&[&(12 * ranks).to_string(), &steps.to_string()]));
+            let mut command = Command::new(&line[0]);
+            command
+                .args(&line[1..])
+                .env("BH_CONFIG", &config)
+                .env("BH_STACK", "simulated")
+                .env("BH_VE_CPU_THREADS", "1");
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{}", said(&output));
+            let text = String::from_utf8_lossy(&output.stdout);
+            let [messages, bytes] = ["messages", "bytes"].map(|field| traffic(&text, field));
+            assert_eq!((messages.len(), bytes.len()), (5 * ranks, 5 * ranks), "{text}");
+            // The first batch also makes what the fields begin with.
+            for turn in 1..4 {
+                for rank in 0..ranks {
+                    let neighbours = if rank == 0 || rank == ranks - 1 { 1 } else { 2 };
+                    let sent = |of: &[u64]| of[(turn + 1) * ranks + rank] - of[turn * ranks + rank];
+                    let wanted = (neighbours * steps, neighbours * steps * 3 * n * 8);
+                    assert_eq!((sent(&messages), sent(&bytes)), wanted, "rank {rank} of {ranks}, {steps} steps");
+                }
+            }
+        }
+    }
+    std::fs::remove_file(&config).unwrap();
+}
