@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/PERFORMANCE.md anew from the measurements in benches/results/.
+
+    benches/report.py [--check]
+
+Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, the page is compared and not written. The files
+are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), and of `device.py` with the figures of other
+systems on the same card (gpu).
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs/PERFORMANCE.md"
+# Bytes that a step has to move to and from memory, for programs that memory limits: n to bytes.
+TRAFFIC = {
+    "heat_equation": lambda n: 16 * n**2, "game_of_life": lambda n: 16 * n**2, "stencil_27_point": lambda n: 16 * n**3,
+    "shallow_water": lambda n: 48 * n**2, "rosenbrock": lambda n: 8 * n, "sor": lambda n: 16 * n**2,
+    "lattice_boltzmann_d2q9": lambda n: 144 * n**2, "lattice_boltzmann_d3q19": lambda n: 304 * n**3,
+    "stencil_1d": lambda n: 16 * n, "stencil_2d": lambda n: 16 * n**2, "stencil_3d": lambda n: 16 * n**3,
+}  # fmt: skip
+SYSTEMS = {"bh": "bh", "numpy": "NumPy", "numexpr_arrays": "numexpr", "numba_arrays": "Numba, arrays",
+           "numba_loops": "Numba, loops", "jax_arrays": "JAX", "torch_arrays": "PyTorch"}  # fmt: skip
+
+
+def read(name):
+    return json.loads((HERE / f"results/{name}.json").read_text())
+
+
+def table(titles, rows):
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
+
+
+def number(value):
+    """Three digits, as far as they say something."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def programs():
+    rows = []
+    for row in read("programs"):
+        n, mine, name = row["n"], row["seconds"], row["bench"]
+        moved = TRAFFIC[name](n) * row["iters"] / mine / 1e9 if name in TRAFFIC else None
+        cells = [number(1e3 * value) for value in (mine, row["twin_seconds"], row["numpy_seconds"])]
+        ratios = [number(row[other] / mine) for other in ("twin_seconds", "numpy_seconds")]
+        rows.append([f"{name} {n} × {row['iters']}", *cells, *ratios, number(moved)])
+    return table(["program", "bh ms", "C ms", "NumPy ms", "C / bh", "NumPy / bh", "GB/s"], rows)
+
+
+def rivals():
+    rows = []
+    for row in read("rivals")["programs"]:
+        seconds = row["seconds"]
+        ratio = lambda name: number(seconds[name] / seconds["bh"]) if name in seconds else ""
+        cells = [number(1e3 * seconds["bh"]), *(ratio(name) for name in SYSTEMS if name != "bh")]
+        rows.append([f"{row['bench']} {row['n']} × {row['iters']}", *cells])
+    return table(["program", "bh ms", *(name for name in SYSTEMS.values() if name != "bh")], rows)
+
+
+def loops():
+    found = read("loops")
+    sizes = sorted({row["n"] for row in found})
+    rows = []
+    for name in sorted({row["loop"] for row in found}):
+        cells = []
+        for size in sizes:
+            row = next(row for row in found if (row["loop"], row["n"]) == (name, size))
+            cells += [number(1e3 * row["first"]), *(number(row["numpy"] / row[run]) for run in ("first", "later"))]
+        rows.append([name, *cells])
+    titles = [title for size in sizes for title in (f"n = {size}: first ms", "NumPy / first", "NumPy / later")]
+    return table(["loop", *titles], rows)
+
+
+def gpu():
+    fields = ("auto", "arguments", "text", "floor", "by_hand", "jax", "cupy")
+    rows = [[row["program"], *(number(row[field]) for field in fields)] for row in read("gpu")["steps"]]
+    return table(["program", "bh", "sizes as arguments", "sizes in the text", "floor", "by hand", "JAX", "CuPy"], rows)
+
+
+def papers():
+    rows = []
+    for row in read("gpu")["papers"]:
+        times = [number(1e3 * row[field]) for field in ("cold", "first", "later", "host")]
+        rows.append([row["program"], row["papers"], *times])
+    return table(["program", "paper", "first, empty caches", "first", "later", "CPU engine, later"], rows)
+
+
+def placements():
+    found = read("gpu")["placements"]
+    rows = [[name, *(number(1e3 * lines[name]) for lines in found.values())] for name in found["none"]]
+    return table(["program", *found], rows)
+
+
+def main():
+    page = text = PAGE.read_text()
+    for name in re.findall(r"<!-- table (\w+) -->", page):
+        pattern = rf"(<!-- table {name} -->\n).*?(\n<!-- end -->)"
+        made = globals()[name]()
+        text = re.sub(pattern, lambda match: match[1] + made + match[2], text, flags=re.DOTALL)
+    if sys.argv[1:] == ["--check"]:
+        if text != page:
+            sys.exit("docs/PERFORMANCE.md is not what benches/report.py makes of benches/results")
+        return
+    PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
