@@ -1,0 +1,247 @@
+//! How kernels are handed to the helpers: the words that the caller and the helpers look at.
+//!
+//! A job is told to all at once: its number is a word that all helpers look at. Each helper claims its part of the job
+//! before it begins; parts that nobody has claimed when the caller is done are taken back, so that nobody waits for
+//! helpers that wake up late. Apart from that word, each helper has cache lines of its own.
+
+use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Thread, current, fence, look, park};
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How many sleeping helpers each participant wakes: asking for it takes a fraction of the time that waking up does.
+const WAKES: usize = 4;
+
+// The number of a job: from the lowest bit on two bits for what a helper has done, the number of helpers that the job is
+// for, and a count that 46 bits are always enough for.
+const BEGUN: u64 = 1;
+const OVER: u64 = 2;
+const HELPER: u64 = 4;
+const JOB: u64 = 1 << 18;
+/// The most helpers that a job can be for.
+pub(super) const MOST_HELPERS: usize = (JOB / HELPER - 1) as usize;
+/// What ends all helpers.
+const STOP: u64 = !(BEGUN | OVER);
+
+/// What helpers run, with their number from 1 on.
+type Job = *const (dyn Fn(usize) + Sync);
+
+/// Alone on its cache lines.
+#[repr(align(128))]
+#[derive(Default)]
+struct Apart<T>(T);
+
+/// One helper as the others see it.
+#[derive(Default)]
+struct Seat {
+    /// The last job that the helper had a part in, and either `BEGUN` or `OVER`. Only the helper and, for parts that have
+    /// not begun, the caller of [`Handoff::run`] change it.
+    state: Apart<AtomicU64>,
+    /// Changes rarely, so that all can look at it often.
+    asleep: Apart<AtomicBool>,
+    thread: OnceLock<Thread>,
+}
+
+/// What is told to the helpers.
+struct Told {
+    number: AtomicU64,
+    /// The job, and whether some of its helpers are to be woken. The caller of [`Handoff::run`] writes it while no helper
+    /// has begun a part, and helpers read it while they have.
+    job: UnsafeCell<Option<(Job, bool)>>,
+}
+
+/// The hand-off between one caller and its helpers.
+pub(super) struct Handoff {
+    told: Apart<Told>,
+    seats: Vec<Seat>,
+    panicked: AtomicBool,
+    /// Does the caller sleep until all have finished?
+    waiting: AtomicBool,
+    caller: Mutex<Option<Thread>>,
+    awake: Duration,
+}
+
+// SAFETY: the jobs are Sync, and `Told::job` says who uses it when.
+unsafe impl Send for Handoff {}
+// SAFETY: as above.
+unsafe impl Sync for Handoff {}
+
+/// Waits when dropped, so that a panic of the caller's part leaves no helper with a job that is gone.
+struct Wait<'a> {
+    shared: &'a Handoff,
+    number: u64,
+    helpers: usize,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.shared.wait(self.number, self.helpers);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Handoff {
+    /// No job yet; helpers without work look for it for so long before they sleep.
+    pub(super) fn new(helpers: usize, awake: Duration) -> Handoff {
+        Handoff {
+            told: Apart(Told { number: AtomicU64::new(0), job: UnsafeCell::new(None) }),
+            seats: (0..helpers).map(|_| Seat::default()).collect(),
+            panicked: AtomicBool::new(false),
+            waiting: AtomicBool::new(false),
+            caller: Mutex::new(None),
+            awake,
+        }
+    }
+
+    /// Says which thread a helper is, before the first job.
+    pub(super) fn introduce(&self, helper: usize, thread: Thread) {
+        let _ = self.seats[helper - 1].thread.set(thread);
+    }
+
+    /// Runs `job` with the number 0 on the calling thread and, at the same time, with the numbers up to `helpers` on
+    /// helpers. Those that come when the calling thread has finished have no part in it.
+    ///
+    /// # Safety
+    /// Calls must not overlap.
+    pub(super) unsafe fn run(&self, helpers: usize, job: &(dyn Fn(usize) + Sync)) {
+        let helpers = helpers.min(self.seats.len());
+        // SAFETY: only the lifetime changes; the wait below ends after the last use.
+        let kept = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(job) };
+        self.panicked.store(false, Ordering::Relaxed);
+        let number = (self.told.0.number.load(Ordering::Relaxed) / JOB + 1) * JOB + helpers as u64 * HELPER;
+        let wakes = self.some_sleep(helpers);
+        // SAFETY: calls do not overlap, and the wait for the last job left no helper with a part that has begun.
+        unsafe { *self.told.0.job.get() = Some((kept, wakes)) };
+        self.told.0.number.store(number, Ordering::SeqCst);
+        let wait = Wait { shared: self, number, helpers };
+        if wakes {
+            self.wake_below(0, helpers);
+        } else if self.some_sleep(helpers) {
+            // One that fell asleep just now.
+            (1..=helpers).for_each(|helper| self.wake(helper));
+        }
+        job(0);
+        drop(wait);
+        assert!(!self.panicked.load(Ordering::Relaxed), "a helper of a kernel panicked");
+    }
+
+    /// Ends all helpers.
+    pub(super) fn stop(&self) {
+        self.told.0.number.store(STOP, Ordering::SeqCst);
+        (1..=self.seats.len()).for_each(|helper| self.wake(helper));
+    }
+
+    /// Is one of the first helpers asleep?
+    pub(super) fn some_sleep(&self, helpers: usize) -> bool {
+        self.seats[..helpers].iter().any(|seat| seat.asleep.0.load(Ordering::SeqCst))
+    }
+
+    /// Wakes a helper if it sleeps.
+    fn wake(&self, helper: usize) {
+        let seat = &self.seats[helper - 1];
+        if seat.asleep.0.load(Ordering::SeqCst)
+            && seat.asleep.0.swap(false, Ordering::SeqCst)
+            && let Some(thread) = seat.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Each participant wakes a few more, so that waking many takes logarithmic time.
+    fn wake_below(&self, number: usize, helpers: usize) {
+        let first = number * WAKES + 1;
+        (first..first + WAKES).take_while(|&helper| helper <= helpers).for_each(|helper| self.wake(helper));
+    }
+
+    /// What a helper does until it is stopped.
+    pub(super) fn help(&self, helper: usize) {
+        let seat = &self.seats[helper - 1];
+        let mut last = 0;
+        loop {
+            let told = self.await_job(seat, helper, last);
+            if told == STOP {
+                return;
+            }
+            last = told;
+            let state = seat.state.0.load(Ordering::Relaxed);
+            // A higher number: this job or a later one has ended without the helper.
+            let claim = || seat.state.0.compare_exchange(state, told | BEGUN, Ordering::AcqRel, Ordering::Relaxed);
+            if state > told || claim().is_err() {
+                continue;
+            }
+            // SAFETY: the part has begun, so the caller of `run` waits, and the job is the one that was told.
+            if let Some((job, wakes)) = unsafe { *self.told.0.job.get() } {
+                if wakes {
+                    self.wake_below(helper, helpers_of(told));
+                }
+                // SAFETY: as above; the job is alive until this helper has finished.
+                let job = unsafe { &*job };
+                if catch_unwind(AssertUnwindSafe(|| job(helper))).is_err() {
+                    self.panicked.store(true, Ordering::Relaxed);
+                }
+            }
+            seat.state.0.store(told | OVER, Ordering::Release);
+            // Either the caller sees the end of this part before it sleeps, or this sees that it sleeps.
+            fence(Ordering::SeqCst);
+            if self.waiting.load(Ordering::Relaxed)
+                && let Some(thread) = &*lock(&self.caller)
+            {
+                thread.unpark();
+            }
+        }
+    }
+
+    /// Waits for a job after `last` that a helper has a part in.
+    fn await_job(&self, seat: &Seat, helper: usize, last: u64) -> u64 {
+        let news = || {
+            let told = self.told.0.number.load(Ordering::SeqCst);
+            (told > last && (told == STOP || helpers_of(told) >= helper)).then_some(told)
+        };
+        if let Some(told) = look(self.awake, news) {
+            return told;
+        }
+        loop {
+            // Either this sees the job, or the caller of `run` sees that it sleeps.
+            seat.asleep.0.store(true, Ordering::SeqCst);
+            if let Some(told) = news() {
+                seat.asleep.0.store(false, Ordering::SeqCst);
+                return told;
+            }
+            park();
+        }
+    }
+
+    /// Waits until all helpers have finished their parts of a job; those that have not begun never will.
+    fn wait(&self, number: u64, helpers: usize) {
+        let seats = &self.seats[..helpers];
+        for seat in seats {
+            let state = seat.state.0.load(Ordering::Relaxed);
+            if state < number {
+                // If it fails, the helper has begun.
+                let over = number | OVER;
+                let _ = seat.state.0.compare_exchange(state, over, Ordering::AcqRel, Ordering::Relaxed);
+            }
+        }
+        let finished = || seats.iter().all(|seat| seat.state.0.load(Ordering::Acquire) == number | OVER);
+        if look(self.awake, || finished().then_some(())).is_some() {
+            return;
+        }
+        *lock(&self.caller) = Some(current());
+        self.waiting.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while !finished() {
+            park();
+        }
+        self.waiting.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The number of helpers that a job is for.
+fn helpers_of(number: u64) -> usize {
+    (number % JOB / HELPER) as usize
+}

@@ -1,0 +1,33 @@
+//! What the hand-off of kernels is made of: the standard library's. The model has the same names for its own.
+
+use std::time::{Duration, Instant};
+
+pub(super) use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+pub(super) use std::sync::{Mutex, MutexGuard};
+pub(super) use std::thread::{Thread, current, park};
+
+/// How long a thread waits awake without letting others run on its processor, who may be what it waits for.
+const ALONE: Duration = Duration::from_micros(100);
+
+/// Looks again and again until there is something, for `limit` at most.
+pub(super) fn look<T>(limit: Duration, what: impl Fn() -> Option<T>) -> Option<T> {
+    if let Some(seen) = what() {
+        return Some(seen);
+    }
+    let begin = Instant::now();
+    loop {
+        for _ in 0..32 {
+            std::hint::spin_loop();
+            if let Some(seen) = what() {
+                return Some(seen);
+            }
+        }
+        let elapsed = begin.elapsed();
+        if elapsed >= limit {
+            return what();
+        }
+        if elapsed >= ALONE {
+            std::thread::yield_now();
+        }
+    }
+}
