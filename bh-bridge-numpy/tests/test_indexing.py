@@ -178,3 +178,17 @@ def test_flat():
     same(x, a)
     x.flat = 7
     assert bool((x == 7).all())
+
+
+@pytest.mark.parametrize(
+    "shape, mask", [((1,), (0,)), ((0, 1), (0, 0)), ((2, 1, 3), (2, 0)), ((3, 0), (2, 0)), ((0, 3), (0, 2)), ((0,), (1,))]
+)
+def test_masks_without_elements_fit_axes_of_one(shape, mask):
+    theirs, mine = numpy.zeros(shape), bh.zeros(shape)
+    try:
+        expected = theirs[numpy.zeros(mask, bool)].shape
+    except IndexError:
+        with pytest.raises(IndexError, match="boolean index did not match"):
+            mine[bh.zeros(mask, dtype=bool)]
+    else:
+        assert mine[bh.zeros(mask, dtype=bool)].shape == expected

@@ -66,12 +66,9 @@ fn rounds(planning: &str, count: usize) -> Vec<[u64; 3]> {
 #[test]
 fn what_is_planned_is_found_from_the_second_round_on() {
     let all = rounds("full", 3);
-    // A filter leaves little work alone that comes for the first time.
-    assert!(
-        all[0][0] + all[1][0] >= BATCHES as u64 && all[0][1..].iter().all(|&made| made >= BATCHES as u64),
-        "{all:?}"
-    );
-    assert_eq!((&all[1][1..], all[2]), (&[0; 2][..], [0; 3]), "{all:?}");
+    // The filter goes by the level that batches ask for.
+    assert!(all[0][1..].iter().all(|&made| made >= BATCHES as u64), "{all:?}");
+    assert_eq!(all[1..], [[0; 3]; 2], "{all:?}");
 }
 
 #[test]

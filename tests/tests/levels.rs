@@ -1,5 +1,5 @@
 //! Levels of planning change no bit: random user programs read the same at each level that is forced, where levels follow from
-//! work and repetition, and the tenth time as the first.
+//! work and repetition, and the last time as the first.
 
 use bh_bytecode::DType;
 use bh_bytecode::compare::{Tolerance, compare};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// Programs; `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
 const PROGRAMS: u64 = 20;
-/// How often each runs.
-const TIMES: usize = 10;
+/// How often each runs: often enough for little work to be planned in full, where levels follow from that.
+const TIMES: usize = 36;
 /// The level of the fuser and that of the engine.
 const LEVELS: [(&str, &str); 5] =
     [("full", "full"), ("auto", "auto"), ("direct", "direct"), ("linear", "direct"), ("linear", "full")];
@@ -66,7 +66,7 @@ fn programs_read_the_same_bits_at_each_level_and_each_time() {
     // All levels were there where they follow from what is done, and those that are forced are the only ones.
     let found = |name: &str| recorders.each_ref().map(|(_, [recorder, _])| counter(recorder, name) > 0);
     assert_eq!(found("fuser.left_direct"), [false, true, true, false, false]);
-    assert_eq!(found("fuser.planned_linear"), [false, true, false, true, true]);
+    assert_eq!(found("fuser.planned_linear"), [false, false, false, true, true]);
     assert_eq!(found("fuser.planned_full"), [true, true, false, false, false]);
     recorders.iter().flat_map(|(_, recorders)| recorders).for_each(|recorder| recorder.shutdown().unwrap());
 }
