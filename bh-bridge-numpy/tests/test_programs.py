@@ -47,6 +47,13 @@ def test_import_means_bh_in_own_modules_only(tmp_path):
     assert lines == ["bh bh bh bh.linalg", "['a', '--b'] __main__ module"]
 
 
+def test_packages_run_as_programs(tmp_path):
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "__init__.py").write_text("import numpy as np\nname = np.__name__\n")
+    (tmp_path / "whole" / "__main__.py").write_text("import numpy as np\nfrom whole import name\nprint(name, np.__name__, __name__)\n")
+    assert run("-m", "bh", "-m", "whole", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path])).stdout.split() == ["bh", "bh", "__main__"]
+
+
 def test_profile_and_doctor(tmp_path):
     (tmp_path / "main.py").write_text(
         "import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nnp.frexp(a)\n"

@@ -30,22 +30,21 @@ def _is_own(scope):
     return file is None and name == "__main__" or file is not None and not file.startswith(_installed)
 
 
-def _import(name, scope=None, names=None, parts=(), level=0):
-    if level or name.partition(".")[0] != "numpy" or not _is_own(scope):
-        return _plain(name, scope, names, parts, level)
+def _import(name, globals=None, locals=None, fromlist=(), level=0):
+    # The parameters have the names of `__import__`'s own, by which some callers pass them.
+    if level or name.partition(".")[0] != "numpy" or not _is_own(globals):
+        return _plain(name, globals, locals, fromlist, level)
     import bh
 
     below = name.split(".")[1:]
     if below and below[0] not in _PARTS:
         # Modules that bh lacks: the import binds `numpy`, or takes names from the module.
         module = importlib.import_module(name)
-        return module if parts else bh
+        return module if fromlist else bh
     module = bh
     for part in below:
         module = getattr(module, part)
-    if parts:
-        return module
-    return bh
+    return module if fromlist else bh
 
 
 def install():
