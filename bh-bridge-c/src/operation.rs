@@ -19,7 +19,7 @@ const ALL_AXES: i32 = i32::MAX;
 /// The most inputs of an operation of the opcode table, and one more.
 const INPUTS: usize = 4;
 
-/// Operands of an operation, looked up.
+/// Operands of an operation, looked up, in place.
 struct Operands {
     home: Option<Array>,
     inputs: [Input; INPUTS],
@@ -27,18 +27,24 @@ struct Operands {
 }
 
 impl Operands {
-    #[inline(always)]
-    fn find(home: Option<Array>, handles: &[*const bh_array]) -> Result<Operands> {
-        const NAMES: [&str; INPUTS] = ["a", "b", "c", "d"];
+    /// None yet; those that follow are of the context of `home`, if there is one.
+    #[inline]
+    fn new(home: Option<Array>) -> Operands {
         let nothing = Input::Constant(bh_bytecode::Constant { bits: [0; 2], dtype: 0, reserved: [0; 7] });
-        let mut found = Operands { home, inputs: [nothing; INPUTS], count: handles.len() };
+        Operands { home, inputs: [nothing; INPUTS], count: 0 }
+    }
+
+    #[inline(always)]
+    fn find(&mut self, handles: &[*const bh_array]) -> Result<()> {
+        const NAMES: [&str; INPUTS] = ["a", "b", "c", "d"];
         if handles.len() > INPUTS {
             return Err(argument(format!("{} inputs are more than an operation may have", handles.len())));
         }
         for (position, &handle) in handles.iter().enumerate() {
-            found.inputs[position] = operand(handle, &mut found.home, NAMES[position])?;
+            self.inputs[position] = operand(handle, &mut self.home, NAMES[position])?;
         }
-        Ok(found)
+        self.count = handles.len();
+        Ok(())
     }
 
     fn inputs(&self) -> &[Input] {
@@ -55,7 +61,8 @@ impl Operands {
 fn into(opcode: Opcode, param: u16, out: *mut bh_array, inputs: &[*const bh_array]) -> bh_status {
     frame(|| {
         let target = handle::array(out, "out")?;
-        let operands = Operands::find(Some(target), inputs)?;
+        let mut operands = Operands::new(Some(target));
+        operands.find(inputs)?;
         with_place(|place| target.recorder.operate(opcode, param, target.id, operands.inputs(), place))
     })
 }
@@ -69,7 +76,8 @@ fn new(
     inputs: &[*const bh_array],
 ) -> bh_status {
     frame_out(out, || {
-        let operands = Operands::find(None, inputs)?;
+        let mut operands = Operands::new(None);
+        operands.find(inputs)?;
         let home = operands.home(opcode)?;
         let made = with_place(|place| home.recorder.operate_new(opcode, param, dtype, operands.inputs(), place))?;
         Ok(home.sibling(made))

@@ -73,7 +73,7 @@ impl Array {
 /// Another view of the same memory.
 pub fn derive(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
     let this = array.borrow();
-    let id = this.context.recorder.derive(this.id, |_| Ok(view)).map_err(exception)?;
+    let id = this.context.recorder.window(this.id, &view).map_err(exception)?;
     let base = match &this.base {
         Some(base) => base.clone_ref(array.py()),
         None => array.clone().unbind(),
@@ -105,7 +105,7 @@ impl Array {
         let incompatible =
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.";
         let view = view.ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err(incompatible))?;
-        let id = self.context.recorder.derive(self.id, |_| Ok(view)).map_err(exception)?;
+        let id = self.context.recorder.window(self.id, &view).map_err(exception)?;
         let before = std::mem::replace(&mut self.id, id);
         self.view = view.into();
         self.context.recorder.free(before).map_err(exception)

@@ -212,7 +212,7 @@ impl Array {
             return crate::transfer::item(py, &this);
         }
         let (view, recorder) = (window(&this, args)?, &this.context.recorder);
-        let id = recorder.derive(this.id, |_| Ok(view)).map_err(exception)?;
+        let id = recorder.window(this.id, &view).map_err(exception)?;
         let element = Array::result(Arc::clone(&this.context), id, this.dtype, view);
         crate::transfer::item(py, &element)
     }
@@ -245,7 +245,7 @@ impl Array {
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         };
         let recorder = &context.recorder;
-        let target = recorder.derive(slf.borrow().id, |_| Ok(selected.view)).map_err(exception)?;
+        let target = recorder.window(slf.borrow().id, &selected.view).map_err(exception)?;
         let recorded = match input {
             Input::Array(source) => fits(py, value, &selected.view).map(|()| Input::Array(source)),
             constant => Ok(constant),
@@ -278,7 +278,7 @@ fn fits(py: Python<'_>, value: &Bound<'_, PyAny>, target: &View) -> PyResult<()>
 fn element(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
     let this = array.borrow();
     let recorder = &this.context.recorder;
-    let window = recorder.derive(this.id, |_| Ok(view)).map_err(exception)?;
+    let window = recorder.window(this.id, &view).map_err(exception)?;
     let from = [Input::Array(window)];
     let record = |place: Location<'_>| recorder.operate_new(Opcode::Copy, 0, Some(this.dtype), &from, place);
     let copied = with_location(array.py(), record).map_err(exception);

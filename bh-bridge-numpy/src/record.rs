@@ -235,7 +235,7 @@ fn fold(
     };
     let view = View::contiguous(&shape).map_err(value_error)?;
     if keep && reduces {
-        let kept = recorder.derive(id, |_| Ok(view)).map_err(exception);
+        let kept = recorder.window(id, &view).map_err(exception);
         recorder.free_later(id);
         id = kept?;
     }

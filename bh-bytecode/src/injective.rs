@@ -1,14 +1,34 @@
 //! The question whether all elements of a view are at different offsets.
 
+use crate::view::MAX_RANK;
+
 /// Steps of the exact search. Views that need more are so tangled that they are told to be not injective.
 const BUDGET: u32 = 20_000;
+
+/// Are all elements of a view of this shape and these strides at different offsets? Exact for all but views of several
+/// dimensions that are tangled beyond search, of which it says no.
+pub fn is_injective(shape: &[i64], stride: &[i64]) -> bool {
+    let mut dims = [(0i64, 0i64); MAX_RANK];
+    let mut count = 0;
+    for (&extent, &stride) in shape.iter().zip(stride) {
+        if extent == 0 {
+            return true;
+        }
+        if extent > 1 {
+            dims[count] = (extent, stride.saturating_abs());
+            count += 1;
+        }
+    }
+    dims[..count].sort_unstable_by_key(|&(_, stride)| stride);
+    are_apart(&dims[..count])
+}
 
 /// Are the elements at different offsets, for dimensions as (extent, |stride|), all of extent 2 and more, ascending by
 /// stride?
 ///
 /// Nested strides, where each exceeds the reach of all smaller ones together, decide at once (the corrected form of the rule
 /// of Li, 2010, §4.3.1). Others are searched for two elements at one offset.
-pub(crate) fn is_injective(dims: &[(i64, i64)]) -> bool {
+fn are_apart(dims: &[(i64, i64)]) -> bool {
     let (mut reach, mut count, mut nested) = (0i128, 1i128, true);
     for &(extent, stride) in dims {
         if stride == 0 {
@@ -97,7 +117,7 @@ mod tests {
     fn decided(dims: &[(i64, i64)]) -> bool {
         let mut sorted = dims.to_vec();
         sorted.sort_by_key(|&(_, stride)| stride);
-        is_injective(&sorted)
+        are_apart(&sorted)
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod random;
 pub mod scalar;
 pub mod steps;
 pub mod structure;
+pub mod subscript;
 pub mod text;
 pub mod validate;
 pub mod view;

@@ -1,7 +1,8 @@
 //! Views: regularly strided windows on a base, with checked arithmetic.
 
-use crate::injective::is_injective;
-pub use crate::overlap::{Overlap, overlap};
+pub use crate::injective::is_injective;
+pub use crate::overlap::{Overlap, ViewRef, overlap};
+use crate::subscript::{indexed, sliced};
 use std::fmt;
 
 /// The highest number of dimensions of a view.
@@ -172,22 +173,9 @@ impl View {
         is_contiguous(self.shape(), self.stride()) || self.is_empty()
     }
 
-    /// Are all elements at different offsets? Exact for all but views of several dimensions that are tangled beyond search,
-    /// of which it says no.
+    /// Are all elements at different offsets? See [`is_injective`].
     pub fn is_injective(&self) -> bool {
-        let mut dims = [(0i64, 0i64); MAX_RANK];
-        let mut count = 0;
-        for (&extent, &stride) in self.shape().iter().zip(self.stride()) {
-            if extent == 0 {
-                return true;
-            }
-            if extent > 1 {
-                dims[count] = (extent, stride.saturating_abs());
-                count += 1;
-            }
-        }
-        dims[..count].sort_unstable_by_key(|&(_, stride)| stride);
-        is_injective(&dims[..count])
+        is_injective(self.shape(), self.stride())
     }
 
     /// Python's `[start:stop:step]` in one dimension; `None` bounds mean the end in the direction of `step`,
@@ -199,21 +187,7 @@ impl View {
         if step == 0 {
             return error("slice step is zero");
         }
-        let extent = self.shape[dim];
-        let clip = |bound: i64, low: i64, high: i64| -> i64 {
-            let bound = if bound < 0 { bound.saturating_add(extent) } else { bound };
-            bound.clamp(low, high)
-        };
-        let (first, end) = if step > 0 {
-            (start.map_or(0, |bound| clip(bound, 0, extent)), stop.map_or(extent, |bound| clip(bound, 0, extent)))
-        } else {
-            (
-                start.map_or(extent - 1, |bound| clip(bound, -1, extent - 1)),
-                stop.map_or(-1, |bound| clip(bound, -1, extent - 1)),
-            )
-        };
-        let span = if step > 0 { end - first } else { first - end };
-        let count = if span <= 0 { 0 } else { (span - 1) / step.saturating_abs() + 1 };
+        let (first, count) = sliced(self.shape[dim], start, stop, step);
         let mut view = *self;
         if count > 0 {
             view.start += first * self.stride[dim];
@@ -228,11 +202,10 @@ impl View {
         if dim >= self.rank() {
             return error(format!("dimension {dim} does not exist in a view of rank {}", self.rank()));
         }
-        let extent = self.shape[dim];
-        let at = if index < 0 { index.saturating_add(extent) } else { index };
-        if at < 0 || at >= extent {
+        let Some(at) = indexed(self.shape[dim], index) else {
+            let extent = self.shape[dim];
             return error(format!("index {index} is out of range for dimension {dim} of extent {extent}"));
-        }
+        };
         let mut view = *self;
         view.start += at * self.stride[dim];
         view.remove_dim(dim);

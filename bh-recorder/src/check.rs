@@ -91,20 +91,6 @@ pub(super) fn broadcast_error(opcode: Opcode, operand: usize, from: &[i64], to: 
     Error::new(status::SHAPE, text)
 }
 
-/// The shape that two shapes broadcast to, written over `shape`, innermost dimensions aligned.
-pub(super) fn broadcast_shapes(shape: &mut Vec<i64>, other: &[i64]) -> bool {
-    if shape.len() < other.len() {
-        shape.splice(0..0, std::iter::repeat_n(1, other.len() - shape.len()));
-    }
-    let shift = shape.len() - other.len();
-    other.iter().zip(&mut shape[shift..]).all(|(&extent, target)| {
-        if *target == 1 {
-            *target = extent;
-        }
-        extent == *target || extent == 1
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,13 +125,6 @@ mod tests {
 
     #[test]
     fn shapes_broadcast_as_in_numpy() {
-        let mut shape = vec![3, 1];
-        assert!(broadcast_shapes(&mut shape, &[2, 1, 4]));
-        assert_eq!(shape, [2, 3, 4]);
-        assert!(!broadcast_shapes(&mut vec![3], &[4]));
         assert!(broadcasts(&[1, 4], &[3, 4]) && !broadcasts(&[2, 4], &[3, 4]) && !broadcasts(&[1, 4], &[4]));
-        let mut empty = vec![0];
-        assert!(broadcast_shapes(&mut empty, &[1]));
-        assert_eq!(empty, [0]);
     }
 }

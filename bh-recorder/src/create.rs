@@ -2,6 +2,7 @@
 
 use super::record::{Input, Operation, Source};
 use super::small_view::SmallView;
+use super::state::State;
 use super::{ArrayId, ArrayInfo, Location, Recorder};
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
 use bh_core::abi::status;
@@ -38,16 +39,15 @@ impl Recorder {
     ) -> Result<ArrayId> {
         let mut state = self.state();
         let handle = state.find(array)?;
-        let entry = state.handles.at(handle);
-        let base = entry.base;
-        let view = derive(&entry.view.view()).map_err(|error| Error::new(status::ARGUMENT, error.0))?;
-        let len = state.bases.at(base).base.len;
-        if !view.fits(len) {
-            let text = format!("{view:?} leaves the base of {len} elements");
-            return Err(Error::new(status::BOUNDS, text));
-        }
-        let derived = state.new_handle(base, SmallView::new(&view))?;
-        Ok(state.name(derived))
+        let view = derive(&state.handles.at(handle).view.view());
+        state.window(handle, &view.map_err(|error| Error::new(status::ARGUMENT, error.0))?)
+    }
+
+    /// As [`Recorder::derive`], of a view that the caller knows.
+    pub fn window(&self, array: ArrayId, view: &View) -> Result<ArrayId> {
+        let mut state = self.state();
+        let handle = state.find(array)?;
+        state.window(handle, view)
     }
 
     /// A second handle on the same view.
@@ -76,8 +76,7 @@ impl Recorder {
                 let dtype = state.dtype(handle);
                 let (copy, followup) = state.record_new(operation, Some(dtype), &[Source::Handle(handle)])?;
                 let flat = state.handles.at(copy).base;
-                let len = state.handles.at(copy).view.len;
-                let reshaped = state.new_handle(flat, SmallView::contiguous(shape, len));
+                let reshaped = state.new_handle(flat, SmallView::contiguous(shape));
                 state.release(copy);
                 let array = state.name(reshaped?);
                 self.follow(state, followup)?;
@@ -113,6 +112,20 @@ impl Recorder {
     /// cannot fail, so that garbage collectors and destructors may call it at any time.
     pub fn free_later(&self, array: ArrayId) {
         self.later.push(array);
+    }
+}
+
+impl State {
+    /// A view on the base of an array, as a new handle.
+    fn window(&mut self, handle: u32, view: &View) -> Result<ArrayId> {
+        let base = self.handles.at(handle).base;
+        let len = self.bases.at(base).base.len;
+        if !view.fits(len) {
+            let text = format!("{view:?} leaves the base of {len} elements");
+            return Err(Error::new(status::BOUNDS, text));
+        }
+        let derived = self.new_handle(base, SmallView::new(view))?;
+        Ok(self.name(derived))
     }
 }
 

@@ -11,7 +11,8 @@
 //!   [`Recorder::operate_described`] also says what type and shape the result has, under the same lock. Each takes the
 //!   place in the user's program: file and line, or a number that only the bridge understands ([`Location::token`]), which
 //!   is looked up ([`Recorder::set_resolver`]) when an error has to name it, and never before.
-//! * **Views**: [`Recorder::derive`], [`Recorder::reshape`], [`Recorder::duplicate`]. They record nothing.
+//! * **Views**: [`Recorder::part`], [`Recorder::derive`], [`Recorder::reshape`], [`Recorder::duplicate`]. They record
+//!   nothing.
 //! * **Data**: [`Recorder::read`], [`Recorder::write`], [`Recorder::map`], [`Recorder::lend_with`], [`Recorder::adopt`],
 //!   [`Recorder::donate`], [`Recorder::pin`]. They wait
 //!   for what the array needs and, where the stack allows it, for nothing else: neither for a batch that runs meanwhile nor
@@ -50,11 +51,14 @@ mod location;
 mod memory;
 mod operate;
 mod order;
+mod part;
 mod patience;
 mod period;
 mod process;
 mod record;
+mod result;
 mod scalars;
+mod shape;
 mod slab;
 mod slots;
 mod small_view;
@@ -70,6 +74,7 @@ pub use data::{Data, Place, SharedData};
 pub use inside::Inside;
 pub use location::Location;
 pub use memory::Lent;
+pub use part::Subscript;
 pub use patience::Patience;
 pub use record::Input;
 

@@ -1,6 +1,6 @@
 //! The public side of recording operations.
 
-use super::record::{Input, Operation};
+use super::record::{Input, Operation, Sources};
 use super::state::State;
 use super::{ArrayId, ArrayInfo, Location, Recorder};
 use bh_bytecode::{Constant, DType, Opcode};
@@ -20,7 +20,8 @@ impl Recorder {
         let mut state = self.state();
         let begin = state.clock();
         let target = state.find(out)?;
-        let sources = state.resolve(opcode, inputs)?;
+        let mut sources = Sources::new();
+        sources.resolve(&state, opcode, inputs)?;
         let followup = state.record(Operation { opcode, param, location }, target, sources.as_slice())?;
         state.count_recording(begin);
         self.follow(state, followup)
@@ -64,7 +65,8 @@ impl Recorder {
         let mut state = self.state();
         state.running()?;
         let begin = state.clock();
-        let sources = state.resolve(opcode, inputs)?;
+        let mut sources = Sources::new();
+        sources.resolve(&state, opcode, inputs)?;
         let operation = Operation { opcode, param, location };
         let (handle, followup) = state.record_new(operation, dtype, sources.as_slice())?;
         state.count_recording(begin);

@@ -1,14 +1,14 @@
 //! Recording of operations: resolves operands, checks them, keeps NumPy's meaning where operands overlap, and appends
 //! to the batch.
 
-use super::check::{broadcast_error, broadcast_shapes, broadcasts, check_param, result_type, type_error};
+use super::check::{broadcast_error, broadcasts, check_param, type_error};
 use super::order::Layout;
-use super::small_view::{SmallView, mix};
-use super::state::{Followup, Shape, State};
+use super::small_view::mix;
+use super::state::{Followup, State};
 use super::{ArrayId, Location};
 use bh_bytecode::batch::MAX_OPERANDS;
-use bh_bytecode::view::{element_count, overlap, too_many_elements};
-use bh_bytecode::{Constant, DType, Instr, Kind, MAX_RANK, Opcode, Operand, Overlap};
+use bh_bytecode::view::overlap;
+use bh_bytecode::{Constant, DType, Instr, Kind, Opcode, Operand, Overlap};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use bh_core::reserve;
@@ -46,7 +46,7 @@ impl Operation<'_> {
 /// The most inputs of an operation of the opcode table, and one more.
 const INPUTS: usize = 4;
 
-/// The resolved inputs of an operation of the opcode table.
+/// The resolved inputs of an operation of the opcode table, filled in place.
 pub(super) struct Sources {
     count: usize,
     all: [Source; INPUTS],
@@ -54,27 +54,32 @@ pub(super) struct Sources {
 
 impl Sources {
     #[inline]
+    pub(super) fn new() -> Sources {
+        Sources { count: 0, all: [Source::Handle(0); INPUTS] }
+    }
+
+    #[inline]
     pub(super) fn as_slice(&self) -> &[Source] {
         &self.all[..self.count]
     }
-}
 
-impl State {
-    /// Resolves the handles of an operation of the opcode table and checks that they may be read.
+    /// Takes the inputs, whose handles must be of arrays that may be read.
     #[inline(always)]
-    pub(super) fn resolve(&self, opcode: Opcode, inputs: &[Input]) -> Result<Sources> {
-        let mut sources = Sources { count: inputs.len(), all: [Source::Handle(0); INPUTS] };
+    pub(super) fn resolve(&mut self, state: &State, opcode: Opcode, inputs: &[Input]) -> Result<()> {
         if inputs.len() > INPUTS {
             let (name, taken) = (opcode.name(), opcode.info().inputs);
             let text = format!("{name}: {} inputs given, but it takes {taken}", inputs.len());
             return Err(Error::new(status::ARGUMENT, text));
         }
         for (position, input) in inputs.iter().enumerate() {
-            sources.all[position] = self.resolve_one(opcode, position, input)?;
+            self.all[position] = state.resolve_one(opcode, position, input)?;
         }
-        Ok(sources)
+        self.count = inputs.len();
+        Ok(())
     }
+}
 
+impl State {
     #[inline(always)]
     pub(super) fn resolve_one(&self, opcode: Opcode, position: usize, input: &Input) -> Result<Source> {
         match *input {
@@ -110,7 +115,7 @@ impl State {
     }
 
     #[inline]
-    fn types(&self, sources: &[Source]) -> [DType; MAX_OPERANDS] {
+    pub(super) fn types(&self, sources: &[Source]) -> [DType; MAX_OPERANDS] {
         let mut types = [DType::Bool; MAX_OPERANDS];
         for (dtype, source) in types.iter_mut().zip(sources) {
             *dtype = self.type_of(source);
@@ -132,7 +137,7 @@ impl State {
 
     /// Records an operation whose types have been checked.
     #[inline]
-    fn record_typed(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<Followup> {
+    pub(super) fn record_typed(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<Followup> {
         self.check_writable(operation, out)?;
         match operation.opcode.kind() {
             Kind::Elementwise => {
@@ -170,98 +175,6 @@ impl State {
         }
     }
 
-    /// Records an operation into a new array and returns it. `dtype` is needed where the inputs do not determine it.
-    #[inline]
-    pub(super) fn record_new(
-        &mut self,
-        operation: Operation<'_>,
-        dtype: Option<DType>,
-        sources: &[Source],
-    ) -> Result<(u32, Followup)> {
-        let opcode = operation.opcode;
-        let types = self.types(sources);
-        let types = &types[..sources.len()];
-        let Some(dtype) = dtype.or_else(|| result_type(opcode, types)) else {
-            return Err(operation.error(status::ARGUMENT, "does not determine the type of a new result"));
-        };
-        if !opcode.check_types(dtype, types) {
-            return Err(type_error(opcode, dtype, types));
-        }
-        let (shape, len) = self.result_shape(operation, sources)?;
-        let value = if len == 1 { self.evaluate(operation, dtype, sources) } else { None };
-        let out = self.new_contiguous(dtype, shape.extents(), len)?;
-        if let Some(value) = value {
-            self.set_value(out, value);
-            self.recorded += 1;
-            return Ok((out, Followup::Nothing));
-        }
-        match self.record_typed(operation, out, sources) {
-            Ok(followup) => Ok((out, followup)),
-            Err(error) => {
-                self.release(out);
-                Err(error)
-            }
-        }
-    }
-
-    /// Shape and element count of a new result.
-    #[inline]
-    fn result_shape(&self, operation: Operation<'_>, sources: &[Source]) -> Result<(Shape, i64)> {
-        match operation.opcode.kind() {
-            Kind::Elementwise => {
-                let mut first: Option<&SmallView> = None;
-                let mut equal = true;
-                for source in sources {
-                    if let Source::Handle(handle) = *source {
-                        let view = &self.handles.at(handle).view;
-                        match first {
-                            None => first = Some(view),
-                            Some(first) => equal &= view.shape() == first.shape(),
-                        }
-                    }
-                }
-                match first {
-                    None => Ok((Shape::of(&[]), 1)),
-                    Some(view) if equal => Ok((Shape::of(view.shape()), view.len)),
-                    Some(_) => self.broadcast_all(operation, sources),
-                }
-            }
-            Kind::Reduction | Kind::Accumulate => {
-                let input = self.folded_array(operation, sources)?;
-                let shape = self.folded_shape(operation, input)?;
-                self.counted(operation, shape)
-            }
-            _ => match (operation.opcode, sources) {
-                (Opcode::Gather, &[_, Source::Handle(index)]) => {
-                    Ok((self.shape(index), self.handles.at(index).view.len))
-                }
-                _ => Err(operation.error(status::ARGUMENT, "needs an output array")),
-            },
-        }
-    }
-
-    fn broadcast_all(&self, operation: Operation<'_>, sources: &[Source]) -> Result<(Shape, i64)> {
-        let mut shape = Vec::with_capacity(MAX_RANK);
-        for (position, source) in sources.iter().enumerate() {
-            if let Source::Handle(handle) = *source {
-                let other = self.handles.at(handle).view.shape();
-                let before = shape.clone();
-                if !broadcast_shapes(&mut shape, other) {
-                    return Err(broadcast_error(operation.opcode, position + 1, other, &before, "common"));
-                }
-            }
-        }
-        self.counted(operation, Shape::of(&shape))
-    }
-
-    /// A shape with its element count.
-    fn counted(&self, operation: Operation<'_>, shape: Shape) -> Result<(Shape, i64)> {
-        match element_count(shape.extents()) {
-            Some(len) => Ok((shape, len)),
-            None => Err(operation.error(status::SHAPE, too_many_elements(shape.extents()))),
-        }
-    }
-
     #[inline]
     fn check_broadcast(&self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<()> {
         let target = self.handles.at(out).view.shape();
@@ -274,37 +187,6 @@ impl State {
             }
         }
         Ok(())
-    }
-
-    /// The array that a fold goes through; the mask of a masked one must fit it.
-    fn folded_array(&self, operation: Operation<'_>, sources: &[Source]) -> Result<u32> {
-        match *sources {
-            [Source::Handle(handle)] => Ok(handle),
-            [Source::Handle(handle), Source::Handle(mask)] => {
-                let (shape, given) = (self.shape(handle), self.shape(mask));
-                if broadcasts(given.extents(), shape.extents()) {
-                    return Ok(handle);
-                }
-                Err(broadcast_error(operation.opcode, 2, given.extents(), shape.extents(), "folded array's"))
-            }
-            _ => Err(operation.error(status::ARGUMENT, "the input must be an array, not a constant")),
-        }
-    }
-
-    /// The shape that a reduction or an accumulate of `input` has.
-    fn folded_shape(&self, operation: Operation<'_>, input: u32) -> Result<Shape> {
-        let shape = self.handles.at(input).view.shape();
-        check_param(operation.opcode, operation.param, shape.len())?;
-        if operation.opcode.kind() == Kind::Accumulate {
-            return Ok(Shape::of(shape));
-        }
-        let mut kept = Shape::of(&[]);
-        for (axis, &extent) in shape.iter().enumerate() {
-            if operation.param >> axis & 1 == 0 {
-                kept.push(extent);
-            }
-        }
-        Ok(kept)
     }
 
     fn record_index(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<Followup> {
@@ -342,7 +224,7 @@ impl State {
         if out.view.same(&input.view) {
             return strict && out.view.len > 0;
         }
-        overlap(&out.view.view(), &input.view.view()) != Overlap::Disjoint
+        overlap(&out.view, &input.view) != Overlap::Disjoint
     }
 
     /// Records a copy of an array into a new temporary.
@@ -406,7 +288,7 @@ impl State {
     }
 
     #[inline]
-    fn append_plain(
+    pub(super) fn append_plain(
         &mut self,
         operation: Operation<'_>,
         out: u32,
@@ -438,7 +320,6 @@ impl State {
                         Operand::view(self.intern(handle))
                     } else {
                         let view = self.handles.at(handle).view.broadcast_to(shape);
-                        let view = view.map_err(|error| operation.error(status::SHAPE, error))?;
                         Operand::view(self.intern_other(handle, &view))
                     }
                 }

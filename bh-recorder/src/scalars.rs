@@ -121,7 +121,7 @@ impl State {
 
     #[cold]
     fn write_value(&mut self, base: u32, value: Constant) {
-        let view = SmallView::contiguous(&[], 1);
+        let view = SmallView::contiguous(&[]);
         let index = self.enter_base(base);
         let to = Operand::view(self.builder.intern_view(index, &view));
         let from = self.builder.push_constant(value);

@@ -72,11 +72,12 @@ impl<T> Slab<T> {
         self.slots[index as usize].value.as_mut().expect("the place is in use")
     }
 
-    /// Takes the value out; keys of this generation become stale.
+    /// Drops the value, in place; keys of this generation become stale.
     #[inline]
-    pub(crate) fn remove(&mut self, index: u32) -> T {
+    pub(crate) fn remove(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
-        let value = slot.value.take().expect("the place is in use");
+        assert!(slot.value.is_some(), "the place is in use");
+        slot.value = None;
         self.live -= 1;
         if slot.generation == GENERATION_MASK {
             // No key has generation 0.
@@ -86,7 +87,6 @@ impl<T> Slab<T> {
             slot.next_free = self.free;
             self.free = index;
         }
-        value
     }
 
     /// The indices in use.

@@ -1,6 +1,7 @@
 //! Views as array handles keep them: canonical, small, with their hash and the facts that every operation asks for.
 
-use bh_bytecode::{View, ViewError};
+use bh_bytecode::View;
+use bh_bytecode::view::{ViewRef, is_contiguous, is_injective};
 
 /// Dimensions that fit without a heap allocation.
 const INLINE: usize = 4;
@@ -33,45 +34,89 @@ enum Dims {
     Heap(Box<[i64]>),
 }
 
-impl SmallView {
-    pub(super) fn new(view: &View) -> SmallView {
-        let view = view.canonical();
-        let injective = view.is_contiguous() || view.is_injective();
-        SmallView::from_parts(view.start(), view.len(), view.shape(), view.stride(), injective)
-    }
+/// A view under construction: its extents and strides are filled in, in place, before it is [`Draft::finish`]ed.
+pub(super) struct Draft(SmallView);
 
+impl Draft {
+    /// A view of this rank with all extents and strides 0.
     #[inline]
-    fn from_parts(start: i64, len: i64, shape: &[i64], stride: &[i64], injective: bool) -> SmallView {
-        let rank = shape.len();
-        let dims = if rank <= INLINE {
-            let mut dims = [0; 2 * INLINE];
-            dims[..rank].copy_from_slice(shape);
-            dims[rank..2 * rank].copy_from_slice(stride);
-            Dims::Inline(dims)
-        } else {
-            Dims::Heap(shape.iter().chain(stride).copied().collect())
+    pub(super) fn new(rank: usize) -> Draft {
+        let dims = match rank <= INLINE {
+            true => Dims::Inline([0; 2 * INLINE]),
+            false => Dims::Heap(vec![0; 2 * rank].into()),
         };
-        let steps = stride.iter().copied().filter(|&stride| stride != 0);
-        let in_c_order = steps.clone().all(|step| step > 0) && steps.is_sorted_by(|outer, inner| outer >= inner);
-        let mut view = SmallView { start, len, hash: 0, dims, rank: rank as u8, injective, in_c_order };
-        view.hash = view.dims().iter().fold(mix(rank as u64, start as u64), |hash, &word| mix(hash, word as u64));
-        view
+        let (injective, in_c_order) = (false, false);
+        Draft(SmallView { start: 0, len: 0, hash: 0, dims, rank: rank as u8, injective, in_c_order })
     }
 
-    /// The contiguous view of a legal shape with `len` elements, from element 0.
+    /// The extents and the strides.
     #[inline]
-    pub(super) fn contiguous(shape: &[i64], len: i64) -> SmallView {
-        let mut stride = [0i64; bh_bytecode::MAX_RANK];
-        let mut step = 1i64;
-        if len > 0 {
-            for dim in (0..shape.len()).rev() {
-                if shape[dim] != 1 {
-                    stride[dim] = step;
-                    step *= shape[dim];
-                }
+    pub(super) fn dims(&mut self) -> (&mut [i64], &mut [i64]) {
+        let rank = self.0.rank();
+        match &mut self.0.dims {
+            Dims::Inline(dims) => dims[..2 * rank].split_at_mut(rank),
+            Dims::Heap(dims) => dims.split_at_mut(rank),
+        }
+    }
+
+    /// The view from this start, in canonical form: legal, with at most so many elements as views may have. `apart`: its
+    /// elements are known to be at different offsets.
+    #[inline]
+    pub(super) fn finish(mut self, start: i64, apart: bool) -> SmallView {
+        self.seal(start, apart);
+        self.0
+    }
+
+    /// Works in place, so that the view is moved only once it is whole.
+    #[inline]
+    fn seal(&mut self, start: i64, apart: bool) {
+        let (shape, stride) = self.dims();
+        let len: i64 = shape.iter().product();
+        for (&extent, stride) in shape.iter().zip(&mut *stride) {
+            if extent == 1 || len == 0 {
+                *stride = 0;
             }
         }
-        SmallView::from_parts(0, len, shape, &stride[..shape.len()], true)
+        let in_c_order = in_c_order(stride);
+        let injective = apart || len <= 1 || is_contiguous(shape, stride) || is_injective(shape, stride);
+        let view = &mut self.0;
+        view.start = if len == 0 { 0 } else { start };
+        (view.len, view.injective, view.in_c_order) = (len, injective, in_c_order);
+        let begin = mix(view.rank() as u64, view.start as u64);
+        view.hash = view.dims().iter().fold(begin, |hash, &word| mix(hash, word as u64));
+    }
+}
+
+#[inline]
+fn in_c_order(stride: &[i64]) -> bool {
+    let mut outer = i64::MAX;
+    stride.iter().filter(|&&step| step != 0).all(|&step| {
+        let fits = step > 0 && step <= outer;
+        outer = step;
+        fits
+    })
+}
+
+impl SmallView {
+    pub(super) fn new(view: &View) -> SmallView {
+        let mut draft = Draft::new(view.rank());
+        let (shape, stride) = draft.dims();
+        shape.copy_from_slice(view.shape());
+        stride.copy_from_slice(view.stride());
+        draft.finish(view.start(), false)
+    }
+
+    /// The contiguous view of a legal shape, from element 0.
+    #[inline]
+    pub(super) fn contiguous(extents: &[i64]) -> SmallView {
+        let mut draft = Draft::new(extents.len());
+        let (shape, stride) = draft.dims();
+        let mut step = 1i64;
+        for (dim, &extent) in extents.iter().enumerate().rev() {
+            (shape[dim], stride[dim]) = (extent, step);
+            step *= extent;
+        }
+        draft.finish(0, true)
     }
 
     #[inline]
@@ -102,13 +147,26 @@ impl SmallView {
         View::new(self.start, self.shape(), self.stride()).expect("made from a legal view")
     }
 
-    pub(super) fn broadcast_to(&self, shape: &[i64]) -> Result<SmallView, ViewError> {
-        self.view().broadcast_to(shape).map(|view| SmallView::new(&view))
+    /// Stretched to a shape that [`broadcasts`](super::check::broadcasts) says it can be stretched to.
+    pub(super) fn broadcast_to(&self, extents: &[i64]) -> SmallView {
+        let mut draft = Draft::new(extents.len());
+        let (shape, stride) = draft.dims();
+        shape.copy_from_slice(extents);
+        // Dimensions of extent 1 have stride 0 already.
+        stride[extents.len() - self.rank()..].copy_from_slice(self.stride());
+        draft.finish(self.start, false)
     }
 
     #[inline]
     pub(super) fn same(&self, other: &SmallView) -> bool {
         self.hash == other.hash && self.start == other.start && self.rank == other.rank && self.dims() == other.dims()
+    }
+}
+
+impl<'a> From<&'a SmallView> for ViewRef<'a> {
+    #[inline]
+    fn from(view: &'a SmallView) -> ViewRef<'a> {
+        ViewRef { start: view.start, shape: view.shape(), stride: view.stride() }
     }
 }
 
@@ -120,16 +178,23 @@ mod tests {
     fn contiguous_views_agree_with_the_general_form() {
         for shape in [&[][..], &[7], &[2, 3], &[1, 5, 1], &[0, 4], &[2, 1, 3, 1, 4, 2]] {
             let view = View::contiguous(shape).unwrap();
-            let (small, direct) = (SmallView::new(&view), SmallView::contiguous(shape, view.len()));
+            let (small, direct) = (SmallView::new(&view), SmallView::contiguous(shape));
             assert!(small.same(&direct), "{shape:?}");
-            assert_eq!(small.view(), view.canonical());
+            assert_eq!((small.view(), small.len), (view.canonical(), view.len()));
             assert!(direct.injective && small.injective);
         }
     }
 
     #[test]
-    fn broadcasts_are_not_injective() {
-        let view = SmallView::contiguous(&[3], 3).broadcast_to(&[2, 3]).unwrap();
-        assert_eq!((view.shape(), view.stride(), view.injective), (&[2, 3][..], &[0, 1][..], false));
+    fn broadcasts_agree_with_the_general_form() {
+        for from in [&[][..], &[3], &[1, 3], &[2, 1], &[2, 3], &[1, 1, 1]] {
+            let view = View::contiguous(from).unwrap();
+            for to in [&[2, 3][..], &[4, 2, 3], &[5, 1, 2, 2, 3], &[0, 2, 3], &[1, 1]] {
+                let Ok(wide) = view.broadcast_to(to) else { continue };
+                let (small, general) = (SmallView::contiguous(from).broadcast_to(to), SmallView::new(&wide));
+                assert!(small.same(&general), "{from:?} {to:?}");
+                assert_eq!((small.view(), small.injective), (wide.canonical(), wide.is_injective()));
+            }
+        }
     }
 }

@@ -5,13 +5,14 @@ use super::executor::{Executor, Job, Runner};
 use super::limit;
 use super::order::Layout;
 use super::scalars::{Evaluator, Scalar};
+use super::shape::Shape;
 use super::slab::{INDEX_BITS, Slab};
 use super::slots::{Seen, Slots};
 use super::small_view::SmallView;
 use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
 use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
 use bh_bytecode::planning::{Planning, Work};
-use bh_bytecode::{Base, Batch, DType, Instr, MAX_RANK, Opcode, Operand, base_flags};
+use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use bh_core::reserve;
@@ -219,7 +220,7 @@ impl State {
     /// A new, contiguous array of a legal shape with `len` elements.
     #[inline]
     pub(super) fn new_contiguous(&mut self, dtype: DType, shape: &[i64], len: i64) -> Result<u32> {
-        self.new_array(dtype, SmallView::contiguous(shape, len), len)
+        self.new_array(dtype, SmallView::contiguous(shape), len)
     }
 
     /// One more handle on a base.
@@ -506,29 +507,4 @@ fn too_large(dtype: DType, len: i64) -> Error {
     let text =
         format!("an array of {len} elements of type {} exceeds the limit of {MAX_BASE_BYTES} bytes", dtype.name());
     Error::new(status::SHAPE, text)
-}
-
-/// Extents by value.
-#[derive(Clone, Copy)]
-pub(super) struct Shape {
-    rank: usize,
-    extents: [i64; MAX_RANK],
-}
-
-impl Shape {
-    /// A copy of at most [`MAX_RANK`] extents.
-    pub(super) fn of(extents: &[i64]) -> Shape {
-        let mut all = [0; MAX_RANK];
-        all[..extents.len()].copy_from_slice(extents);
-        Shape { rank: extents.len(), extents: all }
-    }
-
-    pub(super) fn push(&mut self, extent: i64) {
-        self.extents[self.rank] = extent;
-        self.rank += 1;
-    }
-
-    pub(super) fn extents(&self) -> &[i64] {
-        &self.extents[..self.rank]
-    }
 }
