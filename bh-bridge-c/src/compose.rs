@@ -10,7 +10,7 @@ use bh_core::Result;
 /// The position of the extreme element along an axis.
 fn position(a: *const bh_array, axis: i32, extreme: Extreme, keep: i32) -> Result<*mut bh_array> {
     let array = handle::array(a, "a")?;
-    let rank = array.recorder.info(array.id)?.view.rank();
+    let rank = array.recorder.ask(array.id, |array| array.view.shape.len())?;
     let dim = dimension(axis, rank).map_err(|error| argument(error.0))?;
     let found =
         with_place(|place| bh_compose::position_of_extreme(array.recorder, array.id, dim, extreme, keep != 0, place))?;

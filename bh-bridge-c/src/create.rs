@@ -335,7 +335,7 @@ pub unsafe extern "C" fn bh_adopt(
 pub unsafe extern "C" fn bh_copy_new(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
     frame_out(out, || {
         let array = handle::array(a, "a")?;
-        let dtype = array.recorder.info(array.id)?.dtype;
+        let dtype = array.recorder.ask(array.id, |array| array.dtype)?;
         converted(array, dtype)
     })
 }
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn bh_cast(out: *mut *mut bh_array, a: *const bh_array, dt
 
 fn converted(array: handle::Array, dtype: DType) -> Result<*mut bh_array> {
     let input = [Input::Array(array.id)];
-    let from = array.recorder.info(array.id)?.dtype;
+    let from = array.recorder.ask(array.id, |array| array.dtype)?;
     if from.is_complex() && dtype == DType::Bool {
         // Not a conversion of the table, whose others from complex numbers keep both parts.
         let zero = Input::Constant(Constant::from_value(0u8).cast(from));

@@ -87,7 +87,7 @@ fn new(
 /// The axis mask of a reduction or an accumulate.
 fn axes(opcode: Opcode, a: *const bh_array, axis: i32) -> Result<u16> {
     let array = handle::array(a, "a")?;
-    let rank = array.recorder.info(array.id)?.view.rank();
+    let rank = array.recorder.ask(array.id, |array| array.view.shape.len())?;
     if axis == ALL_AXES {
         return Ok(((1u32 << rank) - 1) as u16);
     }

@@ -5,11 +5,12 @@ use crate::create::bh_dtype;
 use crate::error::{bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array, bh_context};
 use bh_core::Result;
-use bh_recorder::ArrayInfo;
+use bh_recorder::ArrayRef;
 
-fn info(a: *const bh_array) -> Result<ArrayInfo> {
+#[inline]
+fn ask<R>(a: *const bh_array, question: impl FnOnce(ArrayRef<'_>) -> R) -> Result<R> {
     let array = handle::array(a, "a")?;
-    array.recorder.info(array.id)
+    array.recorder.ask(array.id, question)
 }
 
 /// The number of dimensions.
@@ -19,7 +20,7 @@ fn info(a: *const bh_array) -> Result<ArrayInfo> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_rank(out: *mut i32, a: *const bh_array) -> bh_status {
     // SAFETY: promised by the caller.
-    frame(|| unsafe { store(out, info(a)?.view.rank() as i32) })
+    frame(|| unsafe { store(out, ask(a, |array| array.view.shape.len() as i32)?) })
 }
 
 /// The extents, as many as the array has dimensions.
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn bh_rank(out: *mut i32, a: *const bh_array) -> bh_status
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_shape(out: *mut i64, a: *const bh_array) -> bh_status {
     // SAFETY: promised by the caller.
-    frame(|| unsafe { store_all(out, info(a)?.view.shape()) })
+    frame(|| unsafe { ask(a, |array| store_all(out, array.view.shape))? })
 }
 
 /// The strides in elements, as many as the array has dimensions.
@@ -39,7 +40,7 @@ pub unsafe extern "C" fn bh_shape(out: *mut i64, a: *const bh_array) -> bh_statu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_stride(out: *mut i64, a: *const bh_array) -> bh_status {
     // SAFETY: promised by the caller.
-    frame(|| unsafe { store_all(out, info(a)?.view.stride()) })
+    frame(|| unsafe { ask(a, |array| store_all(out, array.view.stride))? })
 }
 
 /// The offset of the first element in the data behind the array, in elements.
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn bh_stride(out: *mut i64, a: *const bh_array) -> bh_stat
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_offset(out: *mut i64, a: *const bh_array) -> bh_status {
     // SAFETY: promised by the caller.
-    frame(|| unsafe { store(out, info(a)?.view.start()) })
+    frame(|| unsafe { store(out, ask(a, |array| array.view.start)?) })
 }
 
 /// The number of elements.
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn bh_offset(out: *mut i64, a: *const bh_array) -> bh_stat
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_size(out: *mut i64, a: *const bh_array) -> bh_status {
     // SAFETY: promised by the caller.
-    frame(|| unsafe { store(out, info(a)?.view.len()) })
+    frame(|| unsafe { store(out, ask(a, |array| array.len)?) })
 }
 
 /// The element type.
@@ -69,7 +70,7 @@ pub unsafe extern "C" fn bh_size(out: *mut i64, a: *const bh_array) -> bh_status
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_dtype_of(out: *mut bh_dtype, a: *const bh_array) -> bh_status {
     // SAFETY: promised by the caller.
-    frame(|| unsafe { store(out, info(a)?.dtype as bh_dtype) })
+    frame(|| unsafe { store(out, ask(a, |array| array.dtype)? as bh_dtype) })
 }
 
 /// The context that the array belongs to.
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn bh_dtype_of(out: *mut bh_dtype, a: *const bh_array) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_context_of(out: *mut *mut bh_context, a: *const bh_array) -> bh_status {
     frame_out(out, || {
-        info(a)?;
+        ask(a, |_| ())?;
         handle::context_of(handle::array(a, "a")?)
     })
 }

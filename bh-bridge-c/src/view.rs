@@ -123,7 +123,7 @@ pub unsafe extern "C" fn bh_reshape(
         // SAFETY: promised by the caller.
         let mut shape = unsafe { numbers(rank, shape, "shape") }?.to_vec();
         if let Some(open) = shape.iter().position(|&extent| extent == -1) {
-            let len = array.recorder.info(array.id)?.view.len();
+            let len = array.recorder.ask(array.id, |array| array.len)?;
             shape[open] = 1;
             let rest = bh_bytecode::view::element_count(&shape).unwrap_or(0);
             if rest <= 0 || len % rest != 0 {

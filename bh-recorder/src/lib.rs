@@ -78,6 +78,7 @@ pub use part::Subscript;
 pub use patience::Patience;
 pub use record::Input;
 
+use bh_bytecode::view::ViewRef;
 use bh_bytecode::{DType, View};
 use bh_core::abi::status;
 pub use bh_core::config::Checks;
@@ -169,6 +170,17 @@ pub struct ArrayInfo {
     pub base_len: i64,
     /// Its memory never moves.
     pub pinned: bool,
+}
+
+/// An array as [`Recorder::ask`] shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ArrayRef<'a> {
+    /// Element type.
+    pub dtype: DType,
+    /// Window on the base.
+    pub view: ViewRef<'a>,
+    /// Number of elements.
+    pub len: i64,
 }
 
 /// Counts since the start of the context.

@@ -18,6 +18,21 @@ fn results_are_described() {
 }
 
 #[test]
+fn questions_are_answered_as_by_descriptions() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[4, 3], &[1.0; 12]);
+    let list = [Subscript::Slice { start: None, stop: None, step: -2 }, Subscript::Index(1)];
+    let part = recorder.part(a, list.into_iter().map(Ok)).unwrap();
+    let facts = |array: ArrayRef<'_>| (array.dtype, array.view.start, array.view.shape.to_vec(), array.len);
+    assert_eq!(recorder.ask(part, facts).unwrap(), (DType::F64, 10, vec![2], 2));
+    let view = recorder.info(part).unwrap().view;
+    assert_eq!((view.start(), view.shape(), view.stride()), (10, &[2][..], &[-6][..]));
+    recorder.free(part).unwrap();
+    let error = recorder.ask(part, |array| array.len).unwrap_err();
+    assert_eq!((error.status, error.text), (status::HANDLE, recorder.info(part).unwrap_err().text));
+}
+
+#[test]
 fn handles_free_themselves_and_run_nothing() {
     let (recorder, log) = context(Options { max_instructions: 2, ..Options::default() });
     let a = Array::new(recorder.clone(), array(&recorder, &[2], &[1.0, 2.0]));
