@@ -23,7 +23,9 @@ pub(crate) fn work_bytes(name: &str, inputs: &[Form<'_>], threads: usize) -> usi
             squares.saturating_add(side.saturating_mul(PER_ROW)).saturating_add(FIXED)
         }
         "fft" | "ifft" => line().saturating_mul(threads.saturating_mul(2).max(4)).saturating_add(1),
-        "sort" | "argsort" => line().saturating_mul(threads).saturating_add(threads),
+        "sort" => line().saturating_mul(threads).saturating_add(threads),
+        // With each element its position, of half an element.
+        "argsort" => line().saturating_mul(threads.saturating_mul(2)).saturating_add(threads),
         "count_nonzero" | "flatnonzero" | "compress" => elements() / 64 + 2,
         _ => 0,
     };

@@ -8,27 +8,19 @@ mod fourier;
 mod linear;
 mod multiply;
 mod order;
+mod parallel;
 mod scratch;
-mod sort;
 mod user;
 mod view;
 
+pub use parallel::Parallel;
 pub use view::{Strided, Walk};
 
+use bh_bytecode::Opcode;
 use bh_bytecode::methods::{self, Form, Misfit};
-use bh_bytecode::{DType, Opcode};
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
 use user::UserMethod;
-
-/// What carries out the parts of a method side by side.
-pub trait Parallel {
-    /// How many participants should share work of this many units, about 0.04 ns each.
-    fn participants(&self, units: u64) -> usize;
-
-    /// Runs `body` on up to `participants` threads; each takes numbers of tasks below `tasks` until none is left.
-    fn run(&mut self, participants: usize, tasks: usize, body: &(dyn Fn(&mut dyn Iterator<Item = usize>) + Sync));
-}
 
 /// The operands of a call.
 struct Call<'a, 'b> {
@@ -54,27 +46,14 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("svd", linear::svd),
     ("fft", fourier::forward),
     ("ifft", fourier::inverse),
-    ("sort", sort_any),
-    ("argsort", argsort_any),
+    ("sort", order::sort),
+    ("argsort", order::argsort),
     ("searchsorted_left", order::search_left),
     ("searchsorted_right", order::search_right),
     ("count_nonzero", choose::count_nonzero),
     ("flatnonzero", choose::flatnonzero),
     ("compress", choose::compress),
 ];
-
-/// Sorts complex numbers by their parts, and others side by side.
-fn sort_any(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    call.check()?;
-    let sort = if call.inputs[0].dtype.is_complex() { order::sort } else { sort::sort };
-    sort(methods, call, threads)
-}
-
-fn argsort_any(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    call.check()?;
-    let argsort = if call.inputs[0].dtype.is_complex() { order::argsort } else { sort::argsort };
-    argsort(methods, call, threads)
-}
 
 #[derive(Clone, Copy)]
 enum Known {
@@ -155,37 +134,5 @@ impl Call<'_, '_> {
     /// That the matrix library, or whatever else a method is made of, will find memory.
     fn no_memory(&self, bytes: usize) -> Error {
         Error::new(status::MEMORY, format!("{}: out of memory: {bytes} bytes are not to be had", self.name))
-    }
-
-    /// Checks the numbers of operands.
-    fn check_counts(&self, outputs: std::ops::RangeInclusive<usize>, inputs: usize) -> Result<()> {
-        if outputs.contains(&self.outputs.len()) && self.inputs.len() == inputs {
-            return Ok(());
-        }
-        let (given_out, given_in) = (self.outputs.len(), self.inputs.len());
-        let text = format!("{}: {given_out} outputs and {given_in} inputs given; it takes {inputs} inputs", self.name);
-        Err(Error::new(status::ARGUMENT, text))
-    }
-
-    fn shape_error<T>(&self) -> Result<T> {
-        let list =
-            |views: &[Strided<'_>]| views.iter().map(|view| format!("{:?}", view.shape)).collect::<Vec<_>>().join(", ");
-        let text =
-            format!("{}: shapes {} do not fit the output's {}", self.name, list(self.inputs), list(self.outputs));
-        Err(Error::new(status::SHAPE, text))
-    }
-
-    fn type_error<T>(&self) -> Result<T> {
-        let list = |views: &[Strided<'_>]| views.iter().map(|view| view.dtype.name()).collect::<Vec<_>>().join(", ");
-        let text =
-            format!("{}: not for inputs of {} and an output of {}", self.name, list(self.inputs), list(self.outputs));
-        Err(Error::new(status::TYPE, text))
-    }
-
-    /// The one type of all operands.
-    fn one_type(&self) -> Result<DType> {
-        let mut types = self.outputs.iter().chain(self.inputs).map(|view| view.dtype);
-        let first = types.next().unwrap_or(DType::Bool);
-        if types.all(|dtype| dtype == first) { Ok(first) } else { self.type_error() }
     }
 }

@@ -41,10 +41,9 @@ struct Own(UnsafeCell<Scratch>);
 unsafe impl Sync for Own {}
 
 impl Workers {
-    /// Makes the pool: `threads` participants in all. `start` runs first on each thread of the pool, with its number.
+    /// Makes the pool for `threads` participants. `start` runs first on each of its threads, with its number.
     pub(crate) fn new(threads: usize, start: impl Fn(usize) + Send + Sync + 'static) -> Result<Workers, String> {
-        let pool =
-            if threads > 1 { Some(Pool::new(threads - 1, start).map_err(|error| error.to_string())?) } else { None };
+        let pool = if threads > 1 { Some(Pool::new(threads, start)?) } else { None };
         let scratch = (0..threads).map(|_| Own(UnsafeCell::new(Scratch::new()))).collect();
         let (queue, recent) = (Queue::new(threads), Cell::new(None));
         Ok(Workers { pool, threads, scratch, queue, recent, between: Box::new(|| {}) })
@@ -118,6 +117,12 @@ impl Parallel for Workers {
 
     fn run(&mut self, participants: usize, tasks: usize, body: &(dyn Fn(&mut dyn Iterator<Item = usize>) + Sync)) {
         Workers::run(self, participants, tasks, |_, tasks| body(&mut std::iter::from_fn(|| tasks.take())));
+    }
+
+    fn install(&mut self, work: &mut (dyn FnMut() + Send)) -> bool {
+        let Some(pool) = &self.pool else { return false };
+        pool.install(work, &self.between);
+        true
     }
 }
 

@@ -2,9 +2,12 @@
 //!
 //! A job is told to all at once: its number is a word that all helpers look at. Each helper claims its part of the job
 //! before it begins; parts that nobody has claimed when the caller is done are taken back, so that nobody waits for
-//! helpers that wake up late. Apart from that word, each helper has cache lines of its own.
+//! helpers that come late. Apart from that word, each helper has cache lines of its own.
+//!
+//! A helper is a thread of a pool that has other work too, present for a stint: it comes when it is called, and stays,
+//! asleep if there is no job for long, until it is dismissed.
 
-use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Thread, current, fence, look, park};
+use super::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, Thread, current, fence, look, park};
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -22,8 +25,13 @@ const HELPER: u64 = 4;
 const JOB: u64 = 1 << 18;
 /// The most helpers that a job can be for.
 pub(super) const MOST_HELPERS: usize = (JOB / HELPER - 1) as usize;
-/// What ends all helpers.
+/// What ends stints.
 const STOP: u64 = !(BEGUN | OVER);
+
+// Where a helper is. Whoever takes it from absent to called has it called; only the helper goes on from there.
+const ABSENT: u8 = 0;
+const CALLED: u8 = 1;
+const PRESENT: u8 = 2;
 
 /// What helpers run, with their number from 1 on.
 type Job = *const (dyn Fn(usize) + Sync);
@@ -39,7 +47,8 @@ struct Seat {
     /// The last job that the helper had a part in, and either `BEGUN` or `OVER`. Only the helper and, for parts that have
     /// not begun, the caller of [`Handoff::run`] change it.
     state: Apart<AtomicU64>,
-    /// Changes rarely, so that all can look at it often.
+    /// Change rarely, so that all can look at them often.
+    presence: Apart<AtomicU8>,
     asleep: Apart<AtomicBool>,
     thread: OnceLock<Thread>,
 }
@@ -56,6 +65,8 @@ struct Told {
 pub(super) struct Handoff {
     told: Apart<Told>,
     seats: Vec<Seat>,
+    /// Are the helpers wanted elsewhere?
+    recess: AtomicBool,
     panicked: AtomicBool,
     /// Does the caller sleep until all have finished?
     waiting: AtomicBool,
@@ -91,6 +102,7 @@ impl Handoff {
         Handoff {
             told: Apart(Told { number: AtomicU64::new(0), job: UnsafeCell::new(None) }),
             seats: (0..helpers).map(|_| Seat::default()).collect(),
+            recess: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
             waiting: AtomicBool::new(false),
             caller: Mutex::new(None),
@@ -98,20 +110,17 @@ impl Handoff {
         }
     }
 
-    /// Says which thread a helper is, before the first job.
-    pub(super) fn introduce(&self, helper: usize, thread: Thread) {
-        let _ = self.seats[helper - 1].thread.set(thread);
-    }
-
     /// Runs `job` with the number 0 on the calling thread and, at the same time, with the numbers up to `helpers` on
-    /// helpers. Those that come when the calling thread has finished have no part in it.
+    /// helpers. Those that come when the calling thread has finished have no part in it. If some are absent, `call` has
+    /// [`Handoff::stint`] run on the thread of each helper.
     ///
     /// # Safety
     /// Calls must not overlap.
-    pub(super) unsafe fn run(&self, helpers: usize, job: &(dyn Fn(usize) + Sync)) {
+    pub(super) unsafe fn run(&self, helpers: usize, job: &(dyn Fn(usize) + Sync), call: impl FnOnce()) {
         let helpers = helpers.min(self.seats.len());
         // SAFETY: only the lifetime changes; the wait below ends after the last use.
         let kept = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(job) };
+        self.recess.store(false, Ordering::SeqCst);
         self.panicked.store(false, Ordering::Relaxed);
         let number = (self.told.0.number.load(Ordering::Relaxed) / JOB + 1) * JOB + helpers as u64 * HELPER;
         let wakes = self.some_sleep(helpers);
@@ -119,6 +128,11 @@ impl Handoff {
         unsafe { *self.told.0.job.get() = Some((kept, wakes)) };
         self.told.0.number.store(number, Ordering::SeqCst);
         let wait = Wait { shared: self, number, helpers };
+        if self.some_absent(helpers) {
+            // All of them, so that there is one call until they are dismissed.
+            self.seats.iter().for_each(|seat| _ = change(&seat.presence.0, ABSENT, CALLED));
+            call();
+        }
         if wakes {
             self.wake_below(0, helpers);
         } else if self.some_sleep(helpers) {
@@ -130,14 +144,29 @@ impl Handoff {
         assert!(!self.panicked.load(Ordering::Relaxed), "a helper of a kernel panicked");
     }
 
-    /// Ends all helpers.
+    /// Sends helpers back to their pool until the next job.
+    pub(super) fn dismiss(&self) {
+        self.recess.store(true, Ordering::SeqCst);
+        (1..=self.seats.len()).for_each(|helper| self.wake(helper));
+    }
+
+    /// Ends all stints for good.
     pub(super) fn stop(&self) {
         self.told.0.number.store(STOP, Ordering::SeqCst);
         (1..=self.seats.len()).for_each(|helper| self.wake(helper));
     }
 
-    /// Is one of the first helpers asleep?
-    pub(super) fn some_sleep(&self, helpers: usize) -> bool {
+    /// Are the first helpers there, and awake?
+    pub(super) fn are_awake(&self, helpers: usize) -> bool {
+        let helpers = helpers.min(self.seats.len());
+        !self.some_absent(helpers) && !self.some_sleep(helpers)
+    }
+
+    fn some_absent(&self, helpers: usize) -> bool {
+        self.seats[..helpers].iter().any(|seat| seat.presence.0.load(Ordering::SeqCst) == ABSENT)
+    }
+
+    fn some_sleep(&self, helpers: usize) -> bool {
         self.seats[..helpers].iter().any(|seat| seat.asleep.0.load(Ordering::SeqCst))
     }
 
@@ -158,62 +187,79 @@ impl Handoff {
         (first..first + WAKES).take_while(|&helper| helper <= helpers).for_each(|helper| self.wake(helper));
     }
 
-    /// What a helper does until it is stopped.
-    pub(super) fn help(&self, helper: usize) {
-        let seat = &self.seats[helper - 1];
-        let mut last = 0;
-        loop {
-            let told = self.await_job(seat, helper, last);
-            if told == STOP {
-                return;
-            }
-            last = told;
-            let state = seat.state.0.load(Ordering::Relaxed);
-            // A higher number: this job or a later one has ended without the helper.
-            let claim = || seat.state.0.compare_exchange(state, told | BEGUN, Ordering::AcqRel, Ordering::Relaxed);
-            if state > told || claim().is_err() {
-                continue;
-            }
-            // SAFETY: the part has begun, so the caller of `run` waits, and the job is the one that was told.
-            if let Some((job, wakes)) = unsafe { *self.told.0.job.get() } {
-                if wakes {
-                    self.wake_below(helper, helpers_of(told));
-                }
-                // SAFETY: as above; the job is alive until this helper has finished.
-                let job = unsafe { &*job };
-                if catch_unwind(AssertUnwindSafe(|| job(helper))).is_err() {
-                    self.panicked.store(true, Ordering::Relaxed);
-                }
-            }
-            seat.state.0.store(told | OVER, Ordering::Release);
-            // Either the caller sees the end of this part before it sleeps, or this sees that it sleeps.
-            fence(Ordering::SeqCst);
-            if self.waiting.load(Ordering::Relaxed)
-                && let Some(thread) = &*lock(&self.caller)
-            {
-                thread.unpark();
-            }
+    /// What the pool's thread of this number does when helpers are called; there is no helper 0.
+    pub(super) fn stint(&self, helper: usize) {
+        let Some(seat) = helper.checked_sub(1).and_then(|place| self.seats.get(place)) else { return };
+        if !change(&seat.presence.0, CALLED, PRESENT) {
+            // It was present when others were called.
+            return;
+        }
+        seat.thread.get_or_init(current);
+        while let Some(told) = self.await_job(seat, helper) {
+            self.take_part(seat, helper, told);
         }
     }
 
-    /// Waits for a job after `last` that a helper has a part in.
-    fn await_job(&self, seat: &Seat, helper: usize, last: u64) -> u64 {
-        let news = || {
-            let told = self.told.0.number.load(Ordering::SeqCst);
-            (told > last && (told == STOP || helpers_of(told) >= helper)).then_some(told)
-        };
-        if let Some(told) = look(self.awake, news) {
-            return told;
+    /// Does a helper's part of a job, unless that has ended without it.
+    fn take_part(&self, seat: &Seat, helper: usize, told: u64) {
+        let state = seat.state.0.load(Ordering::Relaxed);
+        // A higher number: this job or a later one has ended without the helper.
+        let claim = || seat.state.0.compare_exchange(state, told | BEGUN, Ordering::AcqRel, Ordering::Relaxed);
+        if state > told || claim().is_err() {
+            return;
         }
-        loop {
-            // Either this sees the job, or the caller of `run` sees that it sleeps.
-            seat.asleep.0.store(true, Ordering::SeqCst);
-            if let Some(told) = news() {
-                seat.asleep.0.store(false, Ordering::SeqCst);
-                return told;
+        // SAFETY: the part has begun, so the caller of `run` waits, and the job is the one that was told.
+        if let Some((job, wakes)) = unsafe { *self.told.0.job.get() } {
+            if wakes {
+                self.wake_below(helper, helpers_of(told));
             }
-            park();
+            // SAFETY: as above; the job is alive until this helper has finished.
+            let job = unsafe { &*job };
+            if catch_unwind(AssertUnwindSafe(|| job(helper))).is_err() {
+                self.panicked.store(true, Ordering::Relaxed);
+            }
         }
+        seat.state.0.store(told | OVER, Ordering::Release);
+        // Either the caller sees the end of this part before it sleeps, or this sees that it sleeps.
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::Relaxed)
+            && let Some(thread) = &*lock(&self.caller)
+        {
+            thread.unpark();
+        }
+    }
+
+    /// The number of a job that a helper has a part in and has not seen.
+    fn news(&self, seat: &Seat, helper: usize) -> Option<u64> {
+        let told = self.told.0.number.load(Ordering::SeqCst);
+        let last = seat.state.0.load(Ordering::Relaxed) & !(BEGUN | OVER);
+        (told > last && (told == STOP || helpers_of(told) >= helper)).then_some(told)
+    }
+
+    /// Waits for a job; `None` when the helper has left.
+    fn await_job(&self, seat: &Seat, helper: usize) -> Option<u64> {
+        let dismissed = || self.recess.load(Ordering::SeqCst).then_some(STOP);
+        let next = || self.news(seat, helper).or_else(dismissed);
+        let told = look(self.awake, next).unwrap_or_else(|| {
+            loop {
+                // Either this sees what there is, or the caller sees that it sleeps.
+                seat.asleep.0.store(true, Ordering::SeqCst);
+                if let Some(told) = next() {
+                    seat.asleep.0.store(false, Ordering::SeqCst);
+                    return told;
+                }
+                park();
+            }
+        });
+        if told == STOP { self.leave(seat, helper) } else { Some(told) }
+    }
+
+    /// Leaves, unless there is a job that nobody has called the helper for.
+    fn leave(&self, seat: &Seat, helper: usize) -> Option<u64> {
+        // Either this sees the job, or the caller of `run` sees that the helper is absent.
+        seat.presence.0.store(ABSENT, Ordering::SeqCst);
+        let told = self.news(seat, helper).filter(|&told| told != STOP)?;
+        change(&seat.presence.0, ABSENT, PRESENT).then_some(told)
     }
 
     /// Waits until all helpers have finished their parts of a job; those that have not begun never will.
@@ -239,6 +285,11 @@ impl Handoff {
         }
         self.waiting.store(false, Ordering::Relaxed);
     }
+}
+
+/// Does a word become another?
+fn change(word: &AtomicU8, from: u8, to: u8) -> bool {
+    word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
 /// The number of helpers that a job is for.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-pub(super) use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+pub(super) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, fence};
 pub(super) use std::sync::{Mutex, MutexGuard};
 pub(super) use std::thread::{Thread, current, park};
 
