@@ -19,6 +19,8 @@ pub(crate) type Failure = (u32, Error);
 struct Brought<'a> {
     plan: &'a BlockPlan,
     bases: &'a [Lent],
+    /// For bases that no element is seen of.
+    nothing: Option<&'a Memory>,
     fresh: &'a [Arc<Memory>],
     temporaries: &'a [Memory],
     scratch: &'a [Memory],
@@ -29,8 +31,8 @@ impl<'a> Brought<'a> {
     fn memory(&self, place: Place) -> Option<&'a Memory> {
         match place {
             Place::Of(BufferRef::Base(base)) => {
-                let at = self.plan.uses.iter().position(|used| used.base == base)?;
-                self.bases.get(at).map(|lent| lent.memory.as_ref())
+                let at = self.plan.uses.iter().position(|used| used.base == base);
+                at.map_or(self.nothing, |at| self.bases.get(at).map(|lent| lent.memory.as_ref()))
             }
             Place::Of(BufferRef::Fresh(base)) => {
                 let at = self.plan.renames.iter().position(|rename| rename.base == base)?;
@@ -83,16 +85,18 @@ impl Launcher {
         let fresh = fresh.collect::<Result<Vec<_>>>()?;
         let (temporaries, scratch) = (self.take_all(&plan.temporaries)?, self.take_all(&scratch)?);
         let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
+        let special = plan.special.as_ref().filter(|special| special.ready());
+        let launches = special.unwrap_or(&plan.plain);
+        let unseen = launches.all.iter().flat_map(|launch| &launch.code.places).any(|place| plan.is_unseen(place));
+        let nothing = if unseen { Some(self.arrays.take(0)?) } else { None };
         // Outputs are claimed last, when nothing but the device itself can fail any more.
         self.begun = true;
         for (used, lent) in plan.uses.iter().zip(&bases) {
             self.arrays.claim(&batch.bases[used.base as usize], lent)?;
         }
-        let special = plan.special.as_ref().filter(|special| special.ready());
-        let launches = special.unwrap_or(&plan.plain);
-        let (temporaries, scratch, note) = (&temporaries, &scratch, note.as_ref());
+        let (temporaries, scratch, note, nothing) = (&temporaries, &scratch, note.as_ref(), nothing.as_ref());
         let mut failures = Vec::new();
-        let brought = Brought { plan, bases: &bases, fresh: &fresh, temporaries, scratch, note };
+        let brought = Brought { plan, bases: &bases, nothing, fresh: &fresh, temporaries, scratch, note };
         for launch in &launches.all {
             if let Some(note) = note {
                 note.clear(note_bytes(&launch.code))?;

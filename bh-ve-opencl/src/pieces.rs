@@ -211,8 +211,9 @@ impl Uses {
                 continue;
             };
             let record = &batch.bases[base as usize];
-            let window =
-                Window { base, dtype: record.dtype(), first: 0, len: record.len, needed: true, written: false };
+            let seen = gather.len > 0 && !part.extents.contains(&0);
+            let len = if seen { record.len } else { 0 };
+            let window = Window { base, dtype: record.dtype(), first: 0, len, needed: seen, written: false };
             let at = uses.add(window, !written(base));
             uses.gathers.push(Some(at));
         }

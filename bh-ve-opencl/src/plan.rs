@@ -1,6 +1,6 @@
 //! What a block needs to run: its kernels, the bases that it uses and how, and its renames.
 
-use crate::code::{self, Variant};
+use crate::code::{self, Place, Variant};
 use crate::engine::Counters;
 use crate::memory::Pool;
 use crate::methods::Methods;
@@ -155,6 +155,11 @@ impl BlockPlan {
             _ => &self.plain,
         };
         now.all.iter().filter(|it| it.entry.ready().is_none()).map(|it| it.entry.clone()).collect()
+    }
+
+    /// Is this the memory of a base that the block sees no element of?
+    pub(crate) fn is_unseen(&self, place: &Place) -> bool {
+        matches!(*place, Place::Of(BufferRef::Base(base)) if self.uses.iter().all(|used| used.base != base))
     }
 
     /// Do kernels with sizes in their texts run?

@@ -78,9 +78,6 @@ pub(crate) struct Home {
 impl Home {
     /// The elements of a window.
     fn slice(&mut self, window: &Window) -> &mut [u8] {
-        if window.len == 0 {
-            return &mut [];
-        }
         // SAFETY: the loan has all elements of the base, and windows are made of views, which were validated; the only
         // reference to them is this one.
         unsafe {
@@ -92,6 +89,9 @@ impl Home {
 
 /// The elements of a window in host memory.
 fn elements<'a>(homes: &'a mut [Home], window: &Window) -> Result<&'a mut [u8]> {
+    if window.len == 0 {
+        return Ok(&mut []);
+    }
     let found = homes.iter_mut().find(|home| home.base == window.base);
     let missing = || Error::new(status::DEVICE, "OpenCL: a piece's array is missing");
     found.map(|home| home.slice(window)).ok_or_else(missing)

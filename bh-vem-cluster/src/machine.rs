@@ -234,17 +234,17 @@ impl Machine {
                 views.filter(|&view| batch.views[view as usize].len > 0).collect()
             };
             let failed = instr == Some(index);
-            let cause = views(instruction.inputs()).into_iter().find_map(|view| lost.get(&base_of(view)).cloned());
+            let outputs = views(instruction.outputs());
+            let keeps = |view: &&u32| !covers(batch, **view) || instruction.opcode.reads_output();
+            let inputs = views(instruction.inputs());
+            let mut needed = inputs.iter().chain(outputs.iter().filter(keeps));
+            let cause = needed.find_map(|&view| lost.get(&base_of(view)).cloned());
             let cause = if failed { Some(error.clone()) } else { cause };
-            for view in views(instruction.outputs()) {
+            for view in outputs {
                 match &cause {
-                    Some(error) => {
-                        lost.entry(base_of(view)).or_insert_with(|| error.clone());
-                    }
-                    None if covers(batch, view) && !instruction.opcode.reads_output() => {
-                        lost.remove(&base_of(view));
-                    }
-                    None => {}
+                    Some(error) => drop(lost.entry(base_of(view)).or_insert_with(|| error.clone())),
+                    // It needs nothing that is lost, so it overwrites all of a lost base.
+                    None => drop(lost.remove(&base_of(view))),
                 }
             }
         }

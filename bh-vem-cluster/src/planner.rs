@@ -180,7 +180,8 @@ impl Planner {
 
     /// Marks what an instruction would have written as lost.
     pub fn lose_outputs(&mut self, batch: &BatchRef<'_>, instr: &Instr, error: &Error) {
-        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
+        let views = instr.outputs().iter().filter_map(|operand| operand.as_view());
+        for view in views.filter(|&view| batch.views[view as usize].len > 0) {
             if let Some(base) = batch.base_of(view) {
                 self.lose(base, error);
             }

@@ -23,14 +23,6 @@ fn needed<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item =
     inputs.chain(outputs).map(|(base, _)| base)
 }
 
-/// The bases of which an instruction sees no element: engines borrow them nevertheless.
-fn unseen<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item = u32> + 'a {
-    let views = instr.operands().iter().filter_map(|operand| operand.as_view());
-    views
-        .filter(|&view| batch.views[view as usize].len == 0 && batch.base_of(view).is_some())
-        .map(|view| batch.views[view as usize].base)
-}
-
 /// The bases that an instruction writes.
 pub(super) fn written<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item = u32> + 'a {
     instr.outputs().iter().filter_map(|operand| reached(batch, operand.as_view()?)).map(|(base, _)| base)
@@ -43,7 +35,6 @@ pub(super) fn needs_lost(registry: Registry, batch: &BatchRef<'_>, block: u32) -
     batch.block_instrs(block).iter().filter(|&&instr| !is_system(batch, instr)).any(|&instr| {
         let instr = &batch.instrs[instr as usize];
         let lost = needed(batch, instr)
-            .chain(unseen(batch, instr))
             .any(|base| made.insert(base) && registry.residency(&batch.bases[base as usize]).lost != 0);
         made.extend(written(batch, instr));
         lost

@@ -43,6 +43,14 @@ pub struct Stage {
     pub parameters: Parameters,
 }
 
+impl Stage {
+    /// The number of elements that a slot of this mode reaches: results have none along reduced dimensions.
+    pub fn elements(&self, mode: SlotMode) -> i64 {
+        let dims = self.parameters.extents.iter().zip(&self.kernel.dims);
+        dims.filter(|(_, dim)| mode != SlotMode::Result || **dim == Dim::Kept).map(|(extent, _)| extent).product()
+    }
+}
+
 /// The role of a loop dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {

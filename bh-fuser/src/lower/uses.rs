@@ -1,6 +1,7 @@
-//! Which bases a lowered block uses and how an engine has to acquire them.
+//! Which bases a lowered block uses and how an engine has to acquire them. What no element is seen of is not used: that it is
+//! lost costs nothing.
 
-use super::{BufferRef, Dim, SlotMode, Special, Stage};
+use super::{BufferRef, SlotMode, Special, Stage};
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::access;
 
@@ -52,20 +53,18 @@ impl Uses {
             self.0.iter().filter(|known| known.access & access::DISCARD != 0).map(|known| known.base).collect();
         for (slot, buffer) in stage.kernel.slots.iter().zip(&stage.parameters.buffers) {
             let BufferRef::Base(base) = *buffer else { continue };
+            let elements = stage.elements(slot.mode);
             let mode = match slot.mode {
+                _ if elements == 0 => continue,
                 SlotMode::Read | SlotMode::Index if written.contains(&base) => continue,
                 SlotMode::Read | SlotMode::Index => access::READ,
-                SlotMode::Write | SlotMode::Result => {
-                    let dims = stage.parameters.extents.iter().zip(&stage.kernel.dims);
-                    let kept = dims.filter(|(_, dim)| slot.mode == SlotMode::Write || **dim == Dim::Kept);
-                    let whole = kept.map(|(extent, _)| extent).product::<i64>() == batch.bases[base as usize].len;
-                    output(whole)
-                }
+                SlotMode::Write | SlotMode::Result => output(elements == batch.bases[base as usize].len),
             };
             self.add(base, mode);
         }
         for gather in &stage.parameters.gathers {
-            if let BufferRef::Base(base) = gather.buffer {
+            if let (BufferRef::Base(base), true) = (gather.buffer, gather.len > 0 && stage.parameters.iterations() > 0)
+            {
                 self.add(base, access::READ);
             }
         }
@@ -75,12 +74,15 @@ impl Uses {
     pub fn special(&mut self, batch: &BatchRef<'_>, special: Special) {
         let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
         let instr = &batch.instrs[index as usize];
-        let base = |operand: &Operand| operand.as_view().map(|view| (view, batch.views[view as usize].base));
-        for (_, base) in instr.inputs().iter().filter_map(base) {
+        let seen = |operand: &Operand| {
+            let view = &batch.views[operand.as_view()? as usize];
+            (view.len > 0).then_some((view.base, view.len))
+        };
+        for (base, _) in instr.inputs().iter().filter_map(seen) {
             self.add(base, access::READ);
         }
-        for (view, base) in instr.outputs().iter().filter_map(base) {
-            let whole = batch.views[view as usize].len == batch.bases[base as usize].len;
+        for (base, elements) in instr.outputs().iter().filter_map(seen) {
+            let whole = elements == batch.bases[base as usize].len;
             // A scatter leaves elements as they are.
             let reads = matches!(special, Special::Scatter(_));
             self.add(base, if reads { access::READ | access::WRITE } else { output(whole) });

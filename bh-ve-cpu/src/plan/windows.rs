@@ -10,7 +10,7 @@ use crate::shape::Reduction;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, Apart, BaseUse, Dim, Home, Joined, LateNest, Lowered, SlotMode, Stage, Sweep, SweepArray};
+use bh_fuser::lower::{self, Apart, BaseUse, Home, Joined, LateNest, Lowered, SlotMode, Stage, Sweep, SweepArray};
 use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
 use bh_jit_abi::Fetch;
 use std::collections::HashMap;
@@ -307,11 +307,10 @@ fn base_uses(batch: &BatchRef<'_>, sweep: &Sweep) -> Vec<BaseUse> {
             let Some(SweepArray { base, home: Home::Base, .. }) = sweep.arrays.get(array as usize) else { continue };
             let mode = stage.kernel.slots[slot].mode;
             let known = uses.iter_mut().find(|known| known.base == *base);
-            let dims = stage.parameters.extents.iter().zip(&stage.kernel.dims);
-            let written = dims.filter(|(_, dim)| mode == SlotMode::Write || **dim == Dim::Kept);
-            let written: i64 = written.map(|(extent, _)| extent).product();
-            let whole = mode != SlotMode::Read && written == batch.bases[*base as usize].len;
+            let elements = stage.elements(mode);
+            let whole = mode != SlotMode::Read && elements == batch.bases[*base as usize].len;
             match (known, mode) {
+                _ if elements == 0 => {}
                 // What the chain has written completely is not needed from before.
                 (Some(known), SlotMode::Read) if known.access & access::DISCARD == 0 => known.access |= access::READ,
                 (Some(_), SlotMode::Read) => {}

@@ -58,6 +58,7 @@ static bh_status compute(engine *self, const bh_batch *batch, const bh_instr *in
     int64_t offset[3] = {0, 0, 0}, index[BH_MAX_RANK] = {0};
     const int64_t *stride[3] = {NULL, NULL, NULL}, *shape;
     uint32_t out = bh_operand_index(instr->operands[0]);
+    if (batch->views.data[out].len == 0) return BH_OK; /* nothing to do, so nothing to borrow (E-92) */
     for (int k = 2; k >= 0; k--) { /* the output last, so that what it still needs is read before it is claimed */
         uint32_t at = bh_operand_index(instr->operands[k]);
         if (!bh_operand_is_view(instr->operands[k])) {

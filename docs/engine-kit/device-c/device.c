@@ -220,6 +220,7 @@ static int covers(const bh_batch *batch, uint32_t view) {
 /* Queues an instruction: the job has all that it needs, as the batch is gone when it runs (E-10). */
 static bh_status submit(device *self, const bh_batch *batch, const bh_instr *instr, bh_error_record *error) {
     uint32_t out = bh_operand_index(instr->operands[0]);
+    if (batch->views.data[out].len == 0) return BH_OK; /* nothing to do, so nothing to borrow (E-92) */
     job *work = calloc(1, sizeof *work);
     bh_status status = work ? BH_OK : fail(error, BH_STATUS_MEMORY, "kit: out of memory");
     for (int k = 2; k >= 0 && status == BH_OK; k--) { /* the output last, so that what it needs is there before it is claimed */

@@ -283,7 +283,7 @@ impl Split {
             }
         }
         let rows = self.common_rows(batch, instr);
-        let target = if rows.is_none() { self.bring_together(batch, instr, uses)? } else { 0 };
+        let target = if rows.is_none() { self.bring_together(batch, uses)? } else { 0 };
         for found in uses.iter().filter(|found| found.writes) {
             let entry = entry_of(&mut self.entries, &batch.bases[found.base as usize])?;
             (entry.written, entry.poison) = (true, None);
@@ -354,6 +354,7 @@ impl Split {
     /// Appends the instruction as it is to the batch of the rank that has all operands.
     fn emit_whole(&mut self, batch: &BatchRef<'_>, instr: &Instr, target: usize) -> Result<()> {
         let mut operands = Vec::with_capacity(instr.count as usize);
+        let mut unseen = Vec::new();
         for &operand in instr.operands() {
             let Some(view) = operand.as_view() else {
                 operands.push(operand);
@@ -361,6 +362,13 @@ impl Split {
             };
             let piece = match batch.base_of(view) {
                 None => None,
+                // The array may be anywhere, or lost: another one stands for it.
+                Some(base) if batch.views[view as usize].len == 0 => {
+                    let piece = Base { id: self.host.new_base_id(), flags: 0, ..*base };
+                    self.ranks[target].set_born(&piece, true);
+                    unseen.push(piece);
+                    Some(piece)
+                }
                 Some(base) => match entry_of(&mut self.entries, base)?.layout {
                     Layout::Whole { rank, piece } if rank == target => Some(piece),
                     _ => return Err(lost_piece(base)),
@@ -369,22 +377,14 @@ impl Split {
             operands.push(self.ranks[target].operand(piece.as_ref(), &batch.view(view)));
         }
         self.ranks[target].push(instr, &operands);
+        unseen.iter().for_each(|piece| self.ranks[target].push_system(Opcode::Discard, piece));
         Ok(())
     }
 
     /// Brings all arrays of an instruction to one rank, which is returned.
-    fn bring_together(&mut self, batch: &BatchRef<'_>, instr: &Instr, uses: &[Use]) -> Result<usize> {
-        let mut uses = uses.to_vec();
-        // Views without elements use nothing, but their bases must be there all the same.
-        for view in instr.operands().iter().filter_map(|operand| operand.as_view()) {
-            let base = batch.views[view as usize].base;
-            if batch.base_of(view).is_some() && !uses.iter().any(|found| found.base == base) {
-                uses.push(Use { base, needs_old: true, writes: false });
-                self.ensure(&batch.bases[base as usize], 0);
-            }
-        }
+    fn bring_together(&mut self, batch: &BatchRef<'_>, uses: &[Use]) -> Result<usize> {
         let mut target = None;
-        for found in &uses {
+        for found in uses {
             let entry = entry_of(&mut self.entries, &batch.bases[found.base as usize])?;
             match entry.layout {
                 Layout::Whole { .. } if entry.fixed => {
@@ -397,7 +397,7 @@ impl Split {
         }
         let parity = uses.first().map_or(0, |found| batch.bases[found.base as usize].id as usize % 2);
         let target = target.unwrap_or(parity);
-        for found in &uses {
+        for found in uses {
             self.bring_to(&batch.bases[found.base as usize], target, found.needs_old)?;
         }
         Ok(target)

@@ -4,7 +4,7 @@ use super::{Findings, Library, process};
 use crate::program::{LEN, Script};
 use crate::run;
 use bh_bytecode::random::{Options, program};
-use bh_bytecode::{DType, Opcode, View};
+use bh_bytecode::{DType, Instr, Opcode, Operand, View};
 use bh_core::abi::{Capabilities, HostMemory, kind, memory, retire, status};
 use bh_core::error::{Error, Result};
 use bh_core::loader;
@@ -160,13 +160,17 @@ pub(super) fn data(library: &Library, findings: &mut Findings) -> Result<()> {
 
 pub(super) fn failures(library: &Library, findings: &mut Findings) -> Result<()> {
     let mut stack = library.above_cpu("over-cpu")?;
-    let mut script = Script::new(&stack, 6);
+    let mut script = Script::new(&stack, 7);
     script.bases[1].dtype = DType::I64 as u8;
     for round in 0..3 {
         let indices: Vec<u8> = (0..LEN).flat_map(|index| (2 * index).to_ne_bytes()).collect();
         run::write(&mut stack, &script.bases[1], &indices)?;
         script.clear().fill(0, 1.5).op(Opcode::Gather, &[2, 0, 1]).op(Opcode::Add, &[3, 2, 0]);
         script.op(Opcode::Add, &[4, 0, 0]).op(Opcode::Multiply, &[5, 3, 0]).fill(5, 1.0).op(Opcode::Add, &[5, 5, 0]);
+        // The sum of no elements of what is lost.
+        let none = View::new(0, &[0, LEN], &[LEN, 1]).unwrap_or_default();
+        let none = Operand::view(script.batch().push_view(3, &none));
+        script.batch().push_instr(Instr { param: 1, ..Instr::new(Opcode::AddReduce, &[Operand::view(6), none]) });
         let Err(first) = script.run(&mut stack) else {
             findings.fault("an index out of range is no error");
             continue;
@@ -180,7 +184,7 @@ pub(super) fn failures(library: &Library, findings: &mut Findings) -> Result<()>
                 Err(_) => {}
             }
         }
-        for (kept, value) in [(0, 1.5), (4, 3.0), (5, 2.5)] {
+        for (kept, value) in [(0, 1.5), (4, 3.0), (5, 2.5), (6, 0.0)] {
             match script.values(&mut stack, kept) {
                 Ok(values) if values.iter().all(|&found| found == value) => {}
                 Ok(values) => findings.fault(format!("array {kept} has wrong values after a failure: {values:?}")),

@@ -95,7 +95,11 @@ impl Machine {
 /// Adds the bases of an operation, and how it uses them after those before it.
 fn add_uses(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<BaseUse>) {
     let mut add = |view: u32, mode: u32| {
-        let base = batch.views[view as usize].base;
+        let record = &batch.views[view as usize];
+        if record.len == 0 {
+            return;
+        }
+        let base = record.base;
         match uses.iter_mut().find(|known| known.base == base) {
             // What was written as a whole before is not needed from before the block.
             Some(known) if known.access & access::DISCARD != 0 => {}

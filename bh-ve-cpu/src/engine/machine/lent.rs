@@ -6,6 +6,9 @@ use bh_bytecode::BatchRef;
 use bh_core::{Fresh, Loan};
 use bh_fuser::lower::{BufferRef, Temporary};
 
+/// Where nothing lies: an address that suits every type.
+const NOWHERE: usize = 64;
+
 /// The memory of a block that runs.
 #[derive(Clone, Copy)]
 pub(super) struct Lent<'a> {
@@ -20,24 +23,24 @@ pub(super) struct Lent<'a> {
 }
 
 impl Lent<'_> {
-    /// The memory of a buffer.
+    /// The memory of a buffer. A base that no element is seen of has none, but an address all the same, as libraries that
+    /// methods call want one.
     pub(super) fn data(&self, buffer: BufferRef) -> *mut u8 {
-        let data = match buffer {
+        match buffer {
             BufferRef::Base(base) => {
                 let at = self.plan.bases.iter().position(|lent| lent.base == base);
-                at.map(|at| self.bases[at].data().cast())
+                at.map_or(std::ptr::without_provenance_mut(NOWHERE), |at| self.bases[at].data().cast())
             }
             BufferRef::Fresh(base) => {
                 let at = self.plan.renames.iter().position(|rename| rename.base == base);
-                at.map(|at| self.fresh[at].data().cast())
+                at.map_or(std::ptr::null_mut(), |at| self.fresh[at].data().cast())
             }
             BufferRef::Temporary(number) => {
                 let before: usize = self.temporaries[..number as usize].iter().map(temporary_bytes).sum();
-                Some(self.memory.wrapping_add(before))
+                self.memory.wrapping_add(before)
             }
-            BufferRef::None => None,
-        };
-        data.unwrap_or(std::ptr::null_mut())
+            BufferRef::None => std::ptr::null_mut(),
+        }
     }
 
     /// Binds a program of the block.

@@ -19,6 +19,8 @@ mod sync {
     }
 }
 
+// Loaded a second time on purpose: `sync` means the model here.
+#[allow(clippy::duplicate_mod)]
 #[path = "handoff.rs"]
 mod handoff;
 

@@ -139,22 +139,23 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Element 0 of the base of a view.
+    /// Element 0 of the base of a view; null if the view has no elements.
     fn data(&self, batch: &BatchRef<'_>, view: u32) -> *mut f64 {
-        self.data[&batch.views[view as usize].base]
+        self.data.get(&batch.views[view as usize].base).copied().unwrap_or(std::ptr::null_mut())
     }
 }
 
-/// The bases that a block touches, with the access that each needs (E-21): the old values, unless the first instruction
+/// The bases that a block sees an element of, with the access that each needs (E-21): the old values, unless the first instruction
 /// that touches the base overwrites all of it.
 fn uses(batch: &BatchRef<'_>, block: &Block) -> HashMap<u32, u32> {
     let mut found = HashMap::new();
     let work = batch.block_instrs(block).iter().map(|&index| &batch.instrs[index as usize]);
+    let seen = |operand: &Operand| operand.as_view().filter(|&view| batch.views[view as usize].len > 0);
     for instr in work.filter(|instr| !instr.opcode.is_system()) {
-        for view in instr.inputs().iter().filter_map(|operand| operand.as_view()) {
+        for view in instr.inputs().iter().filter_map(seen) {
             found.entry(batch.views[view as usize].base).or_insert(access::READ);
         }
-        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
+        for view in instr.outputs().iter().filter_map(seen) {
             let record = &batch.views[view as usize];
             // An output reaches no element twice, so one that has as many as the base covers it.
             let whole = record.len == batch.bases[record.base as usize].len;
