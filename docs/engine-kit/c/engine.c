@@ -56,8 +56,8 @@ static int covers(const bh_batch *batch, uint32_t view) {
 static bh_status compute(engine *self, const bh_batch *batch, const bh_instr *instr, bh_error_record *error) {
     double *data[3], constant[3];
     int64_t offset[3] = {0, 0, 0}, index[BH_MAX_RANK] = {0};
-    const int64_t *stride[3] = {NULL, NULL, NULL}, *shape;
     uint32_t out = bh_operand_index(instr->operands[0]);
+    const int64_t *stride[3] = {NULL, NULL, NULL}, *shape = bh_view_shape(batch, out);
     if (batch->views.data[out].len == 0) return BH_OK; /* nothing to do, so nothing to borrow (E-92) */
     for (int k = 2; k >= 0; k--) { /* the output last, so that what it still needs is read before it is claimed */
         uint32_t at = bh_operand_index(instr->operands[k]);
@@ -70,7 +70,6 @@ static bh_status compute(engine *self, const bh_batch *batch, const bh_instr *in
         if (status != BH_OK) return status;
         offset[k] = batch->views.data[at].start, stride[k] = bh_view_stride(batch, at);
     }
-    shape = bh_view_shape(batch, out);
     for (int64_t left = batch->views.data[out].len; left > 0; left--) {
         double a = data[1][offset[1]], b = data[2][offset[2]];
         data[0][offset[0]] = instr->opcode == BH_OP_ADD ? a + b : instr->opcode == BH_OP_SUBTRACT ? a - b
