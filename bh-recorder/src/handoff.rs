@@ -1,8 +1,8 @@
 //! One value, handed from one thread to another. (A channel of the standard library would leave thread-local data behind
 //! in every thread of the program that ever waited.)
 
-use super::lock;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use super::sync::{Condvar, Mutex, lock};
+use std::sync::{Arc, PoisonError};
 
 struct Place<T> {
     content: Mutex<Content<T>>,
@@ -56,21 +56,5 @@ impl<T> Taker<T> {
                 Content::Nothing => content = self.0.changed.wait(content).unwrap_or_else(PoisonError::into_inner),
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_arrive_and_absences_too() {
-        let (giver, taker) = handoff();
-        let thread = std::thread::spawn(move || taker.take());
-        giver.give(5);
-        assert_eq!(thread.join().unwrap(), Some(5));
-        let (giver, taker) = handoff::<u8>();
-        drop(giver);
-        assert_eq!(taker.take(), None);
     }
 }

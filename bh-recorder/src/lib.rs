@@ -49,6 +49,8 @@ mod later;
 mod limit;
 mod location;
 mod memory;
+#[cfg(test)]
+mod model;
 mod operate;
 mod order;
 mod part;
@@ -64,6 +66,7 @@ mod slots;
 mod small_view;
 mod special;
 mod state;
+mod sync;
 #[cfg(test)]
 mod tests;
 
@@ -93,7 +96,8 @@ use later::Later;
 use location::Resolver;
 use state::{Running, State};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+use sync::{Mutex, MutexGuard, lock};
 
 /// The name of an array within its context. Fits 52 bits, so that a bridge can add the number of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -225,11 +229,6 @@ impl SendPtr {
     fn get(self) -> *mut u8 {
         self.0
     }
-}
-
-/// Locks even if a thread panicked while it held the lock: the state is kept consistent at every call that can panic.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {

@@ -4,6 +4,7 @@ mod apart;
 mod bridges;
 mod checks;
 mod fake;
+mod handoff;
 mod lifetimes;
 mod meaning;
 mod options;

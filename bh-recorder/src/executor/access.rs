@@ -4,8 +4,8 @@ use super::super::data::Data;
 use super::super::floating::DefaultFloatState;
 use super::super::handoff::handoff;
 use super::super::inside::Inside;
-use super::super::lock;
 use super::super::patience::Patience;
+use super::super::sync::{current, lock};
 use super::queue::{Call, Reach, Work};
 use super::{Backend, Engine, Executor, Shared, panic_error};
 use bh_core::abi::status;
@@ -125,7 +125,7 @@ impl Executor {
         loop {
             let mut queue = lock(&shared.queue);
             let Some((data, thread)) = queue.between.clone() else { return };
-            if thread != std::thread::current().id() {
+            if thread != current().id() {
                 return;
             }
             let Some(call) = queue.take_data_call() else { return };

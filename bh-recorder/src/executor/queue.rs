@@ -1,13 +1,13 @@
 //! What an executor has to do: batches to run, tickets to wait for, calls to make on its thread, and arrays in use.
 
 use super::super::data::{Data, SharedData};
+use super::super::sync::ThreadId;
 use super::{Engine, ExecutorStatistics, Job};
 use bh_bytecode::Batch;
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread::ThreadId;
 
 /// Batches that wait or run, at most; who hands over another one waits.
 const IN_FLIGHT: usize = 2;
@@ -150,6 +150,11 @@ impl Queue {
         if self.error.is_none() {
             self.error = Some(error);
         }
+    }
+
+    /// Is there a call whose batches are done?
+    pub(super) fn has_call(&self) -> bool {
+        self.calls.iter().any(|call| call.after <= self.completed)
     }
 
     /// The next call whose batches are done.

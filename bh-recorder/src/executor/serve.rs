@@ -2,14 +2,14 @@
 
 use super::super::floating::DefaultFloatState;
 use super::super::inside::Inside;
-use super::super::lock;
 use super::super::patience::Patience;
+use super::super::sync::{MutexGuard, lock, wait_for};
 use super::queue::{Queue, Reach};
 use super::{Job, Shared, panic_error};
 use bh_core::component::Ticket;
 use bh_core::error::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Between two looks at a ticket, at first and at most.
@@ -44,13 +44,12 @@ impl Shared {
                 let wanted = queue.ticket_is_wanted();
                 (queue, look) = self.look_at_ticket(queue, wanted);
                 pause = if look == Look::Done { PAUSE.0 } else { (2 * pause).min(PAUSE.1) };
-                if look != Look::Done {
+                // What came during the look found nobody asleep to wake.
+                let wanted = look == Look::Unknown && queue.ticket_is_wanted();
+                if look != Look::Done && !wanted && !queue.can_run() && !queue.has_call() {
                     queue.sleeping = true;
                     queue = match look {
-                        Look::NotYet => {
-                            let woken = self.work.wait_timeout(queue, pause);
-                            woken.unwrap_or_else(PoisonError::into_inner).0
-                        }
+                        Look::NotYet => wait_for(&self.work, &self.queue, queue, pause),
                         _ => self.work.wait(queue).unwrap_or_else(PoisonError::into_inner),
                     };
                     queue.sleeping = false;
@@ -108,7 +107,7 @@ impl Shared {
         }
         queue.waiting += 1;
         let mut queue = match pause {
-            Some(pause) => self.progress.wait_timeout(queue, pause).unwrap_or_else(PoisonError::into_inner).0,
+            Some(pause) => wait_for(&self.progress, &self.queue, queue, pause),
             None => self.progress.wait(queue).unwrap_or_else(PoisonError::into_inner),
         };
         queue.waiting -= 1;

@@ -11,8 +11,8 @@ use super::backend::Backend;
 use super::floating::DefaultFloatState;
 use super::handoff::handoff;
 use super::inside::Inside;
-use super::lock;
 use super::patience::Patience;
+use super::sync::{Builder, Condvar, JoinHandle, Mutex, MutexGuard, current, lock};
 use super::{Checks, checked};
 use bh_bytecode::{Base, Batch};
 use bh_core::abi::{access as mode, capability, status};
@@ -25,8 +25,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// The executor of one context.
@@ -115,7 +114,7 @@ impl Executor {
                         }
                     };
                     let data = backend.data_between(Box::new(between));
-                    queue.between = data.map(|data| (data, std::thread::current().id()));
+                    queue.between = data.map(|data| (data, current().id()));
                 } else {
                     queue.shared = backend.shared_data();
                 }
@@ -154,7 +153,7 @@ impl Executor {
     }
 
     fn spawn(&self, run: impl FnOnce() + Send + 'static) -> Result<()> {
-        let builder = std::thread::Builder::new().name("bh-executor".into());
+        let builder = Builder::new().name("bh-executor".into());
         let thread = without_signals(|| builder.spawn(run))
             .map_err(|error| Error::new(status::INIT, format!("cannot start the executor thread: {error}")))?;
         *lock(&self.thread) = Some(thread);

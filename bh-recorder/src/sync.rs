@@ -1,0 +1,23 @@
+//! What threads of the recorder lock and wait with: the standard library's. The model of the executor has the same names for
+//! its own.
+
+pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use std::thread::{Builder, JoinHandle, ThreadId, current};
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// Locks even if a thread panicked while it held the lock: the state is kept consistent at every call that can panic.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for a call, or for so long. The lock is that of the guard.
+pub(super) fn wait_for<'a, T>(
+    condition: &Condvar,
+    _lock: &'a Mutex<T>,
+    guard: MutexGuard<'a, T>,
+    limit: Duration,
+) -> MutexGuard<'a, T> {
+    condition.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner).0
+}
