@@ -246,7 +246,7 @@ impl Recorder {
         let executor = &held.executor;
         let mut needed = held.needed;
         if executor.is_affine() {
-            self.note_known(held)?;
+            note_known(&mut self.state(), held)?;
             return executor.access_on_thread(held.base.id, needed, patience, f).map_err(|error| self.resolve(error));
         }
         let mut tried = false;
@@ -255,10 +255,8 @@ impl Recorder {
             if let Some(error) = executor.take_error() {
                 return Err(self.resolve(error));
             }
-            // Other threads may have recorded more with this base meanwhile.
-            let last = self.note_known(held)?;
-            needed = if last.0 > held.needed { last.0.min(last.1) } else { needed };
-            if !executor.begin_access(held.base.id, needed) {
+            if let Some(more) = self.begin_access(held, needed)? {
+                needed = more;
                 continue;
             }
             let result = executor.access(held.base.id, &mut f);
@@ -272,17 +270,14 @@ impl Recorder {
         }
     }
 
-    /// Notes that the stack hears of the base through the access that follows. Returns the last batch that keeps it from
-    /// that, and the last that was handed over.
-    fn note_known(&self, held: &Held) -> Result<(u64, u64)> {
+    /// Begins an access if the batches that it needs are done, else returns the last of them. Other threads may have
+    /// recorded more with the base; batches are handed over under the same lock, so that none comes in between.
+    fn begin_access(&self, held: &Held, needed: u64) -> Result<Option<u64>> {
         let mut state = self.state();
-        // After a shutdown meanwhile, the handle is gone.
-        let handle = state.find(held.handle)?;
-        let place = state.handles.at(handle).base;
+        let last = note_known(&mut state, held)?;
         let submitted = state.builder.epoch - 1;
-        let entry = state.bases.at_mut(place);
-        entry.known = true;
-        Ok((if held.reads { entry.written } else { entry.epoch }, submitted))
+        let needed = if last > held.needed { last.min(submitted) } else { needed };
+        Ok((!held.executor.begin_access(held.base.id, needed)).then_some(needed))
     }
 
     /// Submits the pending batch, waits for everything, and reports a deferred error.
@@ -331,4 +326,14 @@ impl Recorder {
         }
         self.finish(state, &mut Patience::endless())
     }
+}
+
+/// Notes that the stack hears of the base through the access that follows. Returns the last batch that the access needs.
+fn note_known(state: &mut State, held: &Held) -> Result<u64> {
+    // After a shutdown meanwhile, the handle is gone.
+    let handle = state.find(held.handle)?;
+    let place = state.handles.at(handle).base;
+    let entry = state.bases.at_mut(place);
+    entry.known = true;
+    Ok(if held.reads { entry.written } else { entry.epoch })
 }

@@ -67,7 +67,7 @@ enum Asked {
     Waited,
 }
 
-/// What happened. Each batch has one base, whose identity is the batch's number.
+/// What happened. Each batch has a base whose identity is the batch's number, and that of the batch before.
 #[derive(Default)]
 struct Log {
     /// The batches that have run, in order, and those behind tickets that are done.
@@ -139,7 +139,7 @@ impl Backend for Fake {
         self.log.alone(|| {
             list(&self.log.run).push(number);
             for _ in 0..2 {
-                if list(&self.log.accessed).contains(&number) {
+                if batch.bases.iter().any(|base| list(&self.log.accessed).contains(&base.id)) {
                     self.log.fault("a batch runs while its data is accessed");
                 }
                 shuttle::thread::yield_now();
@@ -219,7 +219,7 @@ impl Data for Fake {
 /// A data call takes a while; its base is its own meanwhile.
 fn touch(log: &Log, base: &Base) -> Result<*mut u8> {
     list(&log.accessed).push(base.id);
-    shuttle::thread::yield_now();
+    (0..3).for_each(|_| shuttle::thread::yield_now());
     list(&log.accessed).retain(|&other| other != base.id);
     Ok(std::ptr::null_mut())
 }
@@ -283,6 +283,7 @@ impl Context {
         *last += 1;
         let (epoch, mut batch) = (*last, Batch::default());
         batch.push_base(base(epoch));
+        batch.push_base(base(epoch - 1));
         let _ = self.executor.hand_over(Job { batch, epoch, exported: Vec::new(), unmaps: Vec::new(), work: 8 });
         drop(last);
         let mut random = shuttle::rand::thread_rng();
@@ -296,14 +297,21 @@ impl Context {
         assert!((1..=epoch).all(|number| self.log.is_done(number)), "{epoch} is not done");
     }
 
+    /// Begins an access if the batches with the base are done, else returns the last of them.
+    fn begin_access(&self, epoch: u64) -> Option<u64> {
+        let last = sync::lock(&self.last);
+        let needed = (epoch + 1).min(*last);
+        (!self.executor.begin_access(epoch, needed)).then_some(needed)
+    }
+
     /// Gets at the data of a batch's base, as the recorder does.
     fn access(&self, epoch: u64) {
         let number = |data: &mut dyn Data| data.map(&base(epoch), None, 0).map(|_| epoch);
         let seen = if self.executor.is_affine() {
             self.executor.access_on_thread(epoch, epoch, &mut Patience::endless(), number)
         } else {
-            while !self.executor.begin_access(epoch, epoch) {
-                self.complete(epoch);
+            while let Some(needed) = self.begin_access(epoch) {
+                self.executor.complete(needed, &mut Patience::endless()).unwrap();
             }
             self.executor.access(epoch, number)
         };
@@ -355,10 +363,10 @@ fn batches(context: &Context) {
 /// The same with data.
 fn reads(context: &Context) {
     let first = context.submit();
-    let second = context.submit();
     context.access(first);
-    context.submit();
+    let second = context.submit();
     context.access(second);
+    context.submit();
 }
 
 const WAITED: Manners = Manners { tickets: Some(Asked::Waited), affine: false, fails: 0 };
@@ -405,9 +413,22 @@ fn a_frozen_executor_is_at_rest() {
                 let run = list(&context.log.run).len();
                 shuttle::thread::yield_now();
                 assert_eq!((run, list(&context.log.done).len()), (*last as usize, *last as usize));
+                assert!(list(&context.log.accessed).is_empty());
                 drop(frozen);
             }
             context.access(number);
+        });
+    }
+}
+
+#[test]
+fn batches_run_though_nobody_waits() {
+    for manners in [Manners::default(), WAITED, POLLED, AFFINE] {
+        check(manners, 2, |context| {
+            let number = context.submit();
+            while !list(&context.log.run).contains(&number) {
+                shuttle::thread::yield_now();
+            }
         });
     }
 }
