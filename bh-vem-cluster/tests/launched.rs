@@ -1,5 +1,7 @@
 //! The suites on ranks that `mpirun` started, through each MPI that bh was built for: this program starts itself.
 
+mod launcher;
+
 use bh_bytecode::Opcode;
 use bh_core::stack::Stack;
 use bh_tests::{conformance, random, stacks};
@@ -27,8 +29,8 @@ fn launchers() -> Vec<(&'static str, &'static str)> {
 }
 
 /// A command line of this program's tests, on so many ranks.
-fn launch((name, launcher): (&str, &str), ranks: usize, test: &str, variables: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(launcher);
+fn launch((name, program): (&str, &str), ranks: usize, test: &str, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(program);
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     if name == "openmpi" {
         command.args(["--oversubscribe", "--bind-to", "none"]);
@@ -36,7 +38,7 @@ fn launch((name, launcher): (&str, &str), ranks: usize, test: &str, variables: &
     command.args(["-n", &ranks.to_string()]).arg(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     command.envs(variables.iter().copied());
-    command.output().unwrap_or_else(|error| panic!("{launcher}: {error}"))
+    launcher::output(&mut command)
 }
 
 fn said(output: &Output) -> String {

@@ -1,6 +1,8 @@
 //! Programs in C on ranks that `mpirun` started: unchanged ones, ways to end, programs with a communicator of their own, and
 //! files.
 
+mod launcher;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -73,13 +75,13 @@ impl Drop for Program {
 }
 
 /// The beginning of a command line, before the number of ranks.
-fn launcher((name, launcher, _): Mpi) -> Vec<String> {
+fn beginning((name, launcher, _): Mpi) -> Vec<String> {
     let options = if name == "openmpi" { &["--oversubscribe", "--bind-to", "none"][..] } else { &[] };
     std::iter::once(launcher).chain(options.iter().copied()).map(str::to_owned).collect()
 }
 
 fn on_ranks(mpi: Mpi, ranks: usize, line: &[String]) -> Vec<String> {
-    let mut whole = launcher(mpi);
+    let mut whole = beginning(mpi);
     whole.extend(["-n".to_owned(), ranks.to_string()]);
     whole.extend_from_slice(line);
     whole
@@ -89,7 +91,7 @@ fn run(stack: &str, line: &[String]) -> Output {
     let mut command = Command::new(&line[0]);
     command.args(&line[1..]).env("BH_STACK", stack).env("BH_VE_CPU_THREADS", "1");
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.output().unwrap_or_else(|error| panic!("{}: {error}", line[0]))
+    launcher::output(&mut command)
 }
 
 fn said(output: &Output) -> String {

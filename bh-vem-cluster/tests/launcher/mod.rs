@@ -1,0 +1,94 @@
+//! Runs launchers such as `mpirun` with a limit of time.
+//!
+//! Open MPI's own launcher (4.1 with PMIx 4.2) sometimes waits for ever when a rank has failed: all of its ranks have ended,
+//! and it joins a thread of PMIx that waits for a lock (`PMIx_server_finalize`). That says nothing about the ranks, so such
+//! a run is made again.
+
+use std::io::Read;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest that a program of the tests may take.
+const LIMIT: Duration = Duration::from_secs(400);
+/// So long a launcher may be busy with itself after all of its ranks have ended.
+const REST: Duration = Duration::from_secs(5);
+/// A launcher that stands still so often is an error.
+const TRIES: usize = 3;
+
+/// How a launcher ended.
+enum End {
+    Itself(Output),
+    /// It stood still when all of its ranks had ended.
+    Stuck,
+}
+
+/// What a command prints and how it ends.
+///
+/// # Panics
+/// If it cannot be started, or does not end.
+pub fn output(command: &mut Command) -> Output {
+    for _ in 0..TRIES {
+        match attempt(command) {
+            End::Itself(output) => return output,
+            End::Stuck => eprintln!("the launcher stood still after its ranks had ended: once more"),
+        }
+    }
+    panic!("{command:?} stood still {TRIES} times after its ranks had ended");
+}
+
+fn attempt(command: &mut Command) -> End {
+    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = started.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let out = all_of(child.stdout.take().unwrap());
+    let err = all_of(child.stderr.take().unwrap());
+    let (begin, mut busy) = (Instant::now(), Instant::now());
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return End::Itself(Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() });
+        }
+        if !only_zombies(child.id()) {
+            busy = Instant::now();
+        }
+        if busy.elapsed() > REST {
+            kill(&mut child);
+            return End::Stuck;
+        }
+        if begin.elapsed() > LIMIT {
+            // The launcher ends its ranks when it is asked to end.
+            // SAFETY: signals a child that was not waited for.
+            unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+            thread::sleep(REST);
+            kill(&mut child);
+            let said = [out.join().unwrap(), err.join().unwrap()].concat();
+            panic!("{command:?} did not end within {LIMIT:?}:\n{}", String::from_utf8_lossy(&said));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn all_of(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).unwrap();
+        text
+    })
+}
+
+/// Does a process have children, all of which have ended?
+fn only_zombies(parent: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let children: Vec<String> =
+        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let ended = |child: &String| {
+        let status = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:") && line.contains('Z'))
+    };
+    !children.is_empty() && children.iter().all(ended)
+}
