@@ -1,23 +1,16 @@
 //! Matrix products: rows of the product stay where they are, and the right factor comes by in panels of rows, each rank
-//! beginning with its own. No rank ever has more of it than its own rows and a panel.
+//! beginning with its own. No rank ever has more of it than its own rows and a panel. Where less moves on a grid of ranks,
+//! each rank gets a part of each panel only ([`crate::grid`]).
 
-use crate::boxes::{IndexBox, inside, span_of};
+use crate::boxes::{IndexBox, span_of};
 use crate::fold::Own;
+use crate::grid::Grid;
+use crate::panels::{Factor, Panel};
 use crate::planner::{Planner, Share};
-use crate::stage::{Local, Place, Transfer};
+use crate::stage::{Local, Place};
 use bh_bytecode::{BatchRef, DType, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
-
-/// Rows of the right factor on one rank.
-#[derive(Clone, Copy)]
-struct Panel {
-    owner: usize,
-    rows: IndexBox,
-}
-
-/// An operand: its array and the view of it.
-type Factor<'a> = (u64, &'a View);
 
 impl Planner {
     /// Plans a product by panels. False if another way is better, or the only one.
@@ -53,25 +46,13 @@ impl Planner {
         if self.is_here(right.0, &right.1, &whole)? || !self.bring_rows((left.0, &left.1), &shares)? {
             return Ok(false);
         }
-        self.by_panels(batch, index, [(target, &out.1), (left.0, &left.1), (right.0, &right.1)], (&shares, &panels))?;
+        let factors = [(target, &out.1), (left.0, &left.1), (right.0, &right.1)];
+        let extents = [out.1.shape()[0], right.1.shape()[0], right.1.shape()[1]];
+        match Grid::best(&shares, extents) {
+            Some(grid) => self.on_grid(batch, index, factors, (&shares, &panels), grid)?,
+            None => self.by_panels(batch, index, factors, (&shares, &panels))?,
+        }
         Ok(true)
-    }
-
-    /// The rows of a matrix by rank, if several ranks have some and each has whole ones.
-    fn panels(&self, (id, view): Factor<'_>) -> Option<Vec<Panel>> {
-        let array = self.arrays.get(&id)?;
-        if array.cuts.is_first() || array.small {
-            return None;
-        }
-        let mut panels = Vec::new();
-        for owner in array.cuts.owners(span_of(view)) {
-            match inside(view, array.cuts.own(owner))?[..] {
-                [] => {}
-                [rows] if rows.extent()[1] == view.shape()[1] => panels.push(Panel { owner, rows }),
-                _ => return None,
-            }
-        }
-        (panels.len() > 1).then_some(panels)
     }
 
     /// Brings the rows of the left factor to the ranks of the product's; false if they cannot be kept in one piece.
@@ -136,26 +117,5 @@ impl Planner {
         self.reads(right, last);
         self.finish(target, out, last, false);
         Ok(())
-    }
-
-    /// A panel on a rank, in its own piece or in memory that it is sent to for this stage.
-    fn bring_panel(
-        &mut self,
-        (id, view): Factor<'_>,
-        panel: Panel,
-        rank: usize,
-        stage: usize,
-    ) -> Result<(Place, bool)> {
-        let piece = self.piece(id, panel.owner);
-        let source = Place { base: piece.base, view: panel.rows.of(view, piece.window.low)? };
-        if panel.owner == rank {
-            return Ok((source, false));
-        }
-        let dense = View::contiguous(panel.rows.extent()).map_err(|error| Error::new(status::BATCH, error.0))?;
-        let target = Place { base: self.local_base(rank, &piece.base, dense.len(), dense.shape()[1]), view: dense };
-        if self.stages.hosts(panel.owner) || self.stages.hosts(rank) {
-            self.stages.transfer(stage, Transfer { from: panel.owner, to: rank, source, target });
-        }
-        Ok((target, true))
     }
 }

@@ -132,3 +132,41 @@ fn products_send_the_right_factor_once_to_each_rank() {
         assert_eq!(program.values(product), expected, "{ranks} ranks");
     }
 }
+
+/// On a grid each rank gets the rows of its line, some columns of the right factor, and sends what it computed to the owners.
+#[test]
+fn products_on_many_ranks_move_the_least_of_all_grids() {
+    let entry = |at: i64| (at % 13) as f64 - 6.0;
+    for (ranks, [rows, inner, columns], line) in [
+        (4u64, [16i64, 16, 64], 2u64),
+        (9, [36, 36, 36], 3),
+        (16, [48, 48, 48], 4),
+        (12, [24, 36, 48], 4),
+        (16, [50, 45, 70], 4),
+    ] {
+        let mut expected = vec![0.0; (rows * columns) as usize];
+        for at in 0..rows * columns {
+            let (row, column) = (at / columns, at % columns);
+            expected[at as usize] =
+                (0..inner).map(|middle| entry(row * inner + middle) * entry(middle * columns + column)).sum();
+        }
+        let mut stack = cluster_on("'fuser', 'node', 've-cpu'", ranks as usize, 64);
+        let mut program = Program::new(&mut stack);
+        let left = program.grid(&[rows, inner], entry);
+        let right = program.grid(&[inner, columns], entry);
+        let product = program.zeros(&[rows, columns]);
+        program.run();
+        let before = program.traffic();
+        program.method("matmul", program.all(product), &[program.all(left), program.all(right)]);
+        program.run();
+        let sent = program.traffic() - before;
+        let [m, k, n] = [rows as u64, inner as u64, columns as u64];
+        let least = m * k * (line - 1) + k * n * (ranks - 1) / line + m * n * (line - 1) / line;
+        if [m, k].iter().all(|extent| extent % ranks == 0) && n % line == 0 {
+            assert_eq!(sent.bytes, least * 8, "{ranks} ranks");
+        } else {
+            assert!(sent.bytes < (ranks - 1) * k * n * 8, "{ranks} ranks: {}", sent.bytes);
+        }
+        assert_eq!(program.values(product), expected, "{ranks} ranks");
+    }
+}
