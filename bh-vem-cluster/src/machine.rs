@@ -7,7 +7,7 @@ use crate::file::{COMMAND, Region, is_transfer};
 use crate::local::LocalRank;
 use crate::planner::{Planned, Planner, Settings, covers};
 use crate::plans::Plans;
-use crate::remote::Remote;
+use crate::remote::{Remote, Wire};
 use crate::run::complete;
 use crate::stage::Place;
 use crate::transport::{Class, Port, Transport};
@@ -84,7 +84,7 @@ impl Machine {
     pub fn remote(host: Host, remote: Remote, settings: Settings, children: Vec<Child>) -> Machine {
         let hosted = remote.rank()..remote.rank() + 1;
         let planner = Planner::new(remote.ranks(), hosted, settings, Box::new(move || host.new_base_id()));
-        Machine::new(planner, Port::new(Box::new(remote)), children)
+        Machine::new(planner, Port::new(Box::new(Wire::new(remote))), children)
     }
 
     /// Notes that a base of a rank has data.

@@ -5,6 +5,7 @@ use bh_cluster_abi::{OPEN_SYMBOL, OpenFn, OpenOptions, TransportTable, VERSION, 
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ pub const ENDED: &str = "rank 0 has ended";
 #[derive(Clone, Copy)]
 pub struct Remote {
     table: &'static TransportTable,
+    /// Longer messages go in parts.
+    part_bytes: usize,
 }
 
 impl Remote {
@@ -41,7 +44,7 @@ impl Remote {
             let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
             return Err(Error::new(status::INIT, format!("cluster: {text}")));
         };
-        Ok(Remote { table })
+        Ok(Remote { table, part_bytes })
     }
 
     /// This process.
@@ -137,5 +140,68 @@ impl Transport for Remote {
         let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
         // SAFETY: the text lives through the call, which does not return.
         unsafe { (self.table.abort)(self.table.context, text.as_ptr()) }
+    }
+}
+
+/// Shorter messages are sent before anybody asks for them.
+const EXPECTED_BYTES: usize = 16 << 10;
+
+/// The other processes, with room for long messages made ready before they come: MPI moves those only when it knows where to.
+pub struct Wire {
+    remote: Remote,
+    expected: HashMap<usize, Vec<u8>>,
+}
+
+impl Wire {
+    /// Nothing is expected.
+    pub fn new(remote: Remote) -> Wire {
+        Wire { remote, expected: HashMap::new() }
+    }
+}
+
+impl Transport for Wire {
+    fn ranks(&self) -> usize {
+        self.remote.ranks()
+    }
+
+    fn hosted(&self) -> Range<usize> {
+        self.remote.hosted()
+    }
+
+    fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Result<()> {
+        self.remote.send(from, to, bytes)
+    }
+
+    fn expect(&mut self, _at: usize, from: usize, bytes: usize) -> Result<()> {
+        if !(EXPECTED_BYTES..=self.remote.part_bytes).contains(&bytes) || self.expected.contains_key(&from) {
+            return Ok(());
+        }
+        let mut room = vec![0; bytes];
+        let table = self.remote.table;
+        // SAFETY: the room does not move, and is freed only when the message has come.
+        self.remote.check(unsafe { (table.expect)(table.context, from as u32, room.as_mut_ptr(), bytes) })?;
+        self.expected.insert(from, room);
+        Ok(())
+    }
+
+    fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>> {
+        let Some(room) = self.expected.remove(&from) else { return self.remote.receive(at, from) };
+        let (table, mut count) = (self.remote.table, 0);
+        // The library may still write to it after a failure.
+        let room = std::mem::ManuallyDrop::new(room);
+        // SAFETY: the count lives through the call.
+        self.remote.check(unsafe { (table.receive)(table.context, from as u32, &mut count) })?;
+        Ok(std::mem::ManuallyDrop::into_inner(room))
+    }
+
+    fn abort(&mut self, text: &str) {
+        self.remote.abort(text);
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        // What has not come may still come.
+        self.expected.drain().for_each(|(_, room)| std::mem::forget(room));
     }
 }

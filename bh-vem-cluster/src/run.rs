@@ -54,12 +54,18 @@ impl Machine {
     pub(crate) fn run_stages(&mut self, batch: &BatchRef<'_>, stages: &mut [Stage]) -> Option<Failure> {
         let mut failures = Failures { batch, first: None };
         let mut sent = false;
+        if let Some(first) = stages.first() {
+            self.expect_data(&first.transfers, &mut failures);
+        }
         for number in 0..stages.len() {
             if !sent {
                 self.send_data(&stages[number].transfers, &mut failures);
             }
             self.run_local(&mut stages[number].early, &mut failures);
             self.receive_data(&stages[number].transfers, &mut failures);
+            if let Some(next) = stages.get(number + 1) {
+                self.expect_data(&next.transfers, &mut failures);
+            }
             // What the next stage sends leaves now, unless this one makes it.
             sent = stages.get(number + 1).is_some_and(|next| !self.makes(&stages[number].local, &next.transfers));
             if sent {
@@ -112,6 +118,21 @@ impl Machine {
             }
             self.spent.pack += begin.elapsed().as_nanos() as u64;
             if let Err(error) = self.port.send(Class::Payload, from, to, message) {
+                failures.keep(None, error);
+            }
+        }
+    }
+
+    /// Makes room for what a stage receives, so that it can come while this process computes.
+    fn expect_data(&mut self, transfers: &[Transfer], failures: &mut Failures<'_>) {
+        if self.port.is_alone() {
+            return;
+        }
+        for ((from, to), transfers) in by_pair(transfers) {
+            let bytes = transfers.iter().map(|transfer| transfer.target.bytes()).sum();
+            if self.port.hosts(to)
+                && let Err(error) = self.port.expect(to, from, bytes)
+            {
                 failures.keep(None, error);
             }
         }

@@ -13,6 +13,13 @@ pub struct Place {
     pub view: View,
 }
 
+impl Place {
+    /// What the elements take in a message.
+    pub fn bytes(&self) -> usize {
+        self.view.len() as usize * self.base.dtype().size()
+    }
+}
+
 /// Elements that move from one rank to another; the shapes of both places are equal.
 #[derive(Clone, Debug)]
 pub struct Transfer {

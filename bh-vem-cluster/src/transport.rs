@@ -14,6 +14,11 @@ pub trait Transport: Send {
     /// Sends a message from a hosted rank. Does not wait for the receiver.
     fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Result<()>;
 
+    /// The next message from a rank to a hosted one will have so many bytes: room for it may be made ready.
+    fn expect(&mut self, _at: usize, _from: usize, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// The next message from a rank to a hosted one. Waits for it.
     fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>>;
 
@@ -120,6 +125,11 @@ impl Port {
     pub fn send(&mut self, class: Class, from: usize, to: usize, bytes: Vec<u8>) -> Result<()> {
         self.sent[from - self.hosted.start].count(class, bytes.len());
         self.wire.send(from, to, bytes)
+    }
+
+    /// The next message from a rank to a hosted one will have so many bytes, and nothing else is received before it.
+    pub fn expect(&mut self, at: usize, from: usize, bytes: usize) -> Result<()> {
+        self.wire.expect(at, from, bytes)
     }
 
     /// The next message from a rank to a hosted one.

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 
 /// The version of this agreement; a library of another one is refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The function that a transport library exports, of type [`OpenFn`].
 pub const OPEN_SYMBOL: &str = "bh_cluster_transport_open";
@@ -63,6 +63,10 @@ pub struct TransportTable {
         owner: *mut c_void,
         release: ReleaseFn,
     ) -> i32,
+    /// The next message from a process will have so many bytes: they go to `data` as soon as they come, so that nothing waits
+    /// for `receive`, which follows; `take` does not. The memory must live until `receive` has returned `OK`, or for ever.
+    /// Nothing else is expected from this process until then.
+    pub expect: unsafe extern "C" fn(context: *mut c_void, from: u32, data: *mut u8, bytes: usize) -> i32,
     /// Waits for the next message from a process and says how long it is.
     pub receive: unsafe extern "C" fn(context: *mut c_void, from: u32, bytes: *mut usize) -> i32,
     /// Copies the message that was received last.

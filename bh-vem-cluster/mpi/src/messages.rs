@@ -78,6 +78,13 @@ enum Arriving {
     Parts { from: c_int, len: usize },
 }
 
+/// A message that goes to its place as soon as it comes.
+struct Expected {
+    from: u32,
+    request: ffi::MPI_Request,
+    len: usize,
+}
+
 /// What was found when looking for a message.
 pub enum Found {
     /// Nothing yet.
@@ -94,6 +101,7 @@ pub struct Messages {
     world: World,
     part: usize,
     sending: Vec<Sending>,
+    expected: Vec<Expected>,
     arriving: Option<Arriving>,
     ended: bool,
 }
@@ -113,7 +121,7 @@ impl Messages {
             check(ffi::MPI_Comm_rank(comm, &mut rank), "MPI_Comm_rank")?;
         }
         let world = World { ranks: ranks as u32, rank: rank as u32, borrowed, multiple, library: library() };
-        Ok(Messages { comm, world, part: options.part, sending: Vec::new(), arriving: None, ended: false })
+        Ok(Messages { comm, world, part: options.part, sending: Vec::new(), expected: Vec::new(), arriving: None, ended: false })
     }
 
     /// Number, rank and library.
@@ -175,10 +183,55 @@ impl Messages {
         self.sending.is_empty()
     }
 
+    /// Lets the next message from a rank go to its place as soon as it comes. One in parts is waited for later.
+    ///
+    /// # Safety
+    /// `data` must have room for `len` bytes until the message was found by [`Messages::look`], or for ever.
+    pub unsafe fn expect(&mut self, from: u32, data: *mut u8, len: usize) -> Result<(), String> {
+        // SAFETY: requests are numbers or pointers, which the call sets.
+        let mut request = unsafe { std::mem::zeroed::<ffi::MPI_Request>() };
+        // SAFETY: promised by the caller.
+        let code = unsafe {
+            let (count, source) = (len as c_int, from as c_int);
+            ffi::MPI_Irecv(data.cast(), count, ffi_byte(), source, WHOLE, self.comm, &mut request)
+        };
+        check(code, &format!("expecting {len} bytes from rank {from}"))?;
+        self.expected.push(Expected { from, request, len });
+        Ok(())
+    }
+
+    /// The length of an expected message if it has come.
+    fn look_at_expected(&mut self, place: usize) -> Result<Option<usize>, String> {
+        let (mut done, expected) = (0, &mut self.expected[place]);
+        let (from, len) = (expected.from, expected.len);
+        // SAFETY: plain values of MPI, filled by the call; the request was started and is not complete.
+        let state = unsafe {
+            let mut state = std::mem::zeroed::<ffi::MPI_Status>();
+            let code = ffi::MPI_Test(&mut expected.request, &mut done, &mut state);
+            check(code, &format!("receiving {len} bytes from rank {from}"))?;
+            state
+        };
+        if done == 0 {
+            return Ok(None);
+        }
+        self.expected.swap_remove(place);
+        let mut count = 0;
+        // SAFETY: the call above filled the status.
+        check(unsafe { ffi::MPI_Get_count(&state, ffi_byte(), &mut count) }, "MPI_Get_count")?;
+        match count as usize == len {
+            true => Ok(Some(len)),
+            false => Err(format!("rank {from} sent {count} bytes in place of {len}")),
+        }
+    }
+
     /// Looks for the next message from a rank. Rank 0's end is passed on to those that wait for this rank.
     pub fn look(&mut self, from: u32) -> Result<Found, String> {
         if self.ended {
             return Ok(Found::End);
+        }
+        let expected = self.expected.iter().position(|expected| expected.from == from);
+        if let Some(len) = expected.map_or(Ok(None), |place| self.look_at_expected(place))? {
+            return Ok(Found::Message(len));
         }
         let mut found = 0;
         let what = || format!("waiting for rank {from}");
@@ -186,7 +239,9 @@ impl Messages {
         let (message, tag, len) = unsafe {
             let mut message = std::mem::zeroed::<ffi::MPI_Message>();
             let mut state = std::mem::zeroed::<ffi::MPI_Status>();
-            let (source, tag, comm) = (from as c_int, ffi::RSMPI_ANY_TAG, self.comm);
+            // Before a message that is expected comes nothing but the end.
+            let tag = if expected.is_some() { END } else { ffi::RSMPI_ANY_TAG };
+            let (source, comm) = (from as c_int, self.comm);
             check(ffi::MPI_Improbe(source, tag, comm, &mut found, &mut message, &mut state), &what())?;
             if found == 0 {
                 self.progress()?;
@@ -245,6 +300,13 @@ impl Messages {
     /// There will be no more messages: those that wait for this rank hear of it.
     fn end(&mut self) -> Result<(), String> {
         self.ended = true;
+        for mut expected in self.expected.drain(..) {
+            // SAFETY: the request was started and is not complete; what it receives into lives on.
+            unsafe {
+                check(ffi::MPI_Cancel(&mut expected.request), "MPI_Cancel")?;
+                check(ffi::MPI_Wait(&mut expected.request, status_ignore()), "MPI_Wait")?;
+            }
+        }
         for rank in followers(self.world.rank, self.world.ranks) {
             self.send_parts(rank, Bytes::nothing(), END)?;
         }

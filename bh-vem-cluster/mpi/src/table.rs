@@ -96,6 +96,7 @@ fn start(options: Options) -> Result<Open, String> {
         library: library.into_raw(),
         context: std::ptr::from_ref(transport).cast_mut().cast(),
         send,
+        expect,
         receive,
         take,
         flush,
@@ -182,6 +183,13 @@ unsafe extern "C" fn send(
         transport.owner.wake();
     }
     transport.done(sent)
+}
+
+unsafe extern "C" fn expect(context: *mut c_void, from: u32, data: *mut u8, bytes: usize) -> i32 {
+    // SAFETY: the context is the table's.
+    let transport = unsafe { transport(context) };
+    // SAFETY: the caller's memory lives until the message has come.
+    transport.done(unsafe { transport.owner.messages().expect(from, data, bytes) })
 }
 
 unsafe extern "C" fn receive(context: *mut c_void, from: u32, bytes: *mut usize) -> i32 {
