@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-BEGIN = "import os, signal, sys, threading, time\nimport bh as np\n"
+# Where the tests run in the background, Ctrl-C is ignored, which programs inherit.
+HEARS = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+BEGIN = f"import os, signal, sys, threading, time; {HEARS}\nimport bh as np\n"
 
 
 def run(program, timeout=60, **environment):
