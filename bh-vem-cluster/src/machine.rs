@@ -102,6 +102,8 @@ impl Machine {
     /// instructions on equal views in equal order are of one shape.
     pub fn execute(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
         let mut plans = std::mem::take(&mut self.plans);
+        // Only rank 0 asks for them.
+        self.planner.gathered.clear();
         let outcome = match plans.find(&mut self.planner, batch, shape) {
             Some(plan) => {
                 self.planned_before += 1;

@@ -62,7 +62,7 @@ pub struct Planner {
     bordered_version: u64,
     /// Arrays that may have copies of views.
     pub(crate) copied: BTreeSet<u64>,
-    /// Instructions that were brought to one rank, since they were last asked for.
+    /// Instructions of the last program that were brought to one rank.
     pub(crate) gathered: Vec<u32>,
 }
 

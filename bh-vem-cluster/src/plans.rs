@@ -146,6 +146,6 @@ impl Plan {
             .sum::<usize>();
         let moved = self.stages.iter().map(|stage| size_of_val(&stage.transfers[..])).sum::<usize>();
         let arrays = self.after.iter().flatten().map(Array::bytes).sum::<usize>();
-        local + moved + arrays + size_of_val(&self.names[..])
+        local + moved + arrays + size_of_val(&self.names[..]) + size_of_val(&self.gathered[..])
     }
 }

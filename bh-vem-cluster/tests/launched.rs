@@ -1,12 +1,14 @@
 //! The suites on ranks that `mpirun` started, through each MPI that bh was built for: this program starts itself.
 
 mod launcher;
+mod support;
 
-use bh_bytecode::Opcode;
+use bh_bytecode::{Opcode, View};
 use bh_core::stack::Stack;
 use bh_tests::{conformance, random, stacks};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
+use support::Program;
 
 /// The launchers, by the name of bh's library.
 const LAUNCHERS: &[(&str, &str)] = &[("openmpi", "mpirun.openmpi"), ("mpich", "mpirun.mpich")];
@@ -100,6 +102,39 @@ fn suites_on_ranks_equal_the_oracle() {
             // One rank alone is the same program as without a cluster, and each of several would be.
             assert_eq!(count, 1, "{} ranks with {}: {}", ranks, launcher.0, said(&output));
         }
+    }
+}
+
+#[test]
+#[ignore = "run on ranks by the test below"]
+fn operations_of_one_rank() {
+    let limit = libc::rlimit { rlim_cur: 6 << 30, rlim_max: 6 << 30 };
+    // SAFETY: the limit lives through the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let mut stack = cluster(16, "");
+    let mut program = Program::new(&mut stack);
+    let (target, source) = (program.grid(&[100_000], |_| 0.0), program.grid(&[150, 150], |at| at as f64));
+    // Each row reaches over both ranks, more than are worth a box each.
+    let crossed = View::new(0, &[150, 150], &[301, 300]).unwrap();
+    for copies in 1..=40 {
+        for _ in 0..2 {
+            (0..copies).for_each(|_| program.op(Opcode::Copy, (target, crossed), &[program.all(source)]));
+            program.run();
+        }
+    }
+    assert_eq!(program.values(target)[301 + 2 * 300], 152.0);
+    assert_eq!(program.count("cluster.operations brought to one rank"), 40 * 41);
+    assert!(program.count("cluster.batches planned before") > 30);
+    println!("all turns");
+}
+
+/// What other ranks note of them does not grow with the turns.
+#[test]
+fn operations_of_one_rank_may_come_often() {
+    for launcher in launchers() {
+        let output = launch(launcher, 2, "operations_of_one_rank", &[]);
+        assert!(output.status.success(), "{}: {}", launcher.0, said(&output));
+        assert!(said(&output).contains("all turns"), "{}", said(&output));
     }
 }
 

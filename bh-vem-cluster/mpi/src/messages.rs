@@ -4,7 +4,7 @@ use crate::call::{check, communicator, initialise, library};
 use bh_cluster_abi::{OpenOptions, ReleaseFn};
 use mpi::ffi;
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
+use std::rc::Rc;
 
 /// Tags of messages: a whole one; the length of one that comes in parts, and its parts; the end of rank 0's process.
 const WHOLE: c_int = 1;
@@ -69,7 +69,7 @@ impl Drop for Bytes {
 struct Sending {
     request: ffi::MPI_Request,
     /// The message, kept until its parts have left.
-    _bytes: Arc<Bytes>,
+    _bytes: Rc<Bytes>,
 }
 
 /// A message that has come and was not taken yet.
@@ -106,7 +106,8 @@ pub struct Messages {
     ended: bool,
 }
 
-// SAFETY: handles of MPI and the bytes of messages may be used by any thread, one at a time, as MPI_THREAD_SERIALIZED says.
+// SAFETY: handles of MPI and the bytes of messages may be used by any thread, one at a time, as MPI_THREAD_SERIALIZED says. All
+// that share a message are among its own parts.
 unsafe impl Send for Messages {}
 
 impl Messages {
@@ -140,7 +141,7 @@ impl Messages {
     }
 
     fn send_parts(&mut self, to: u32, bytes: Bytes, tag: c_int) -> Result<(), String> {
-        let bytes = Arc::new(bytes);
+        let bytes = Rc::new(bytes);
         let mut first = 0;
         loop {
             let length = (bytes.len - first).min(self.part.max(8));
@@ -153,7 +154,7 @@ impl Messages {
                 ffi::MPI_Isend(data, length as c_int, what, to, tag, comm, &mut request)
             };
             check(code, &format!("sending {length} bytes to rank {to}"))?;
-            self.sending.push(Sending { request, _bytes: Arc::clone(&bytes) });
+            self.sending.push(Sending { request, _bytes: Rc::clone(&bytes) });
             first += length;
             if first >= bytes.len {
                 return self.progress();
