@@ -181,9 +181,11 @@ def test_flat():
 
 
 @pytest.mark.parametrize(
-    "shape, mask", [((1,), (0,)), ((0, 1), (0, 0)), ((2, 1, 3), (2, 0)), ((3, 0), (2, 0)), ((0, 3), (0, 2)), ((0,), (1,))]
-)
-def test_masks_without_elements_fit_axes_of_one(shape, mask):
+    "shape, mask",
+    [((1,), (0,)), ((0, 1), (0, 0)), ((2, 1, 3), (2, 0)), ((3, 0), (2, 0)), ((0, 3), (0, 2)), ((0,), (1,)), ((2,), (0,)),
+     ((0, 2), (0, 0)), ((3, 2), (3, 0)), ((2, 3, 4), (2, 0)), ((0, 2), (5, 0)), ((3, 2), (5, 7))],
+)  # fmt: skip
+def test_masks_without_elements_fit_as_in_numpy(shape, mask):
     theirs, mine = numpy.zeros(shape), bh.zeros(shape)
     try:
         expected = theirs[numpy.zeros(mask, bool)].shape

@@ -1,5 +1,7 @@
 """Factorisations of matrices by methods of the stack: QR, singular values, eigenvalues, and least squares from them."""
 
+from math import prod
+
 import numpy as np
 
 from . import _native, _products
@@ -51,7 +53,8 @@ def method(name, outs, inputs, ranks):
     """Calls an extension method once for each matrix of stacks of them; `ranks`: the dimensions that belong to one call, for
     the outputs, then for the inputs. Awaited, as it may fail."""
     arrays = [*outs, *inputs]
-    flat = [reshape(array, (-1, *array.shape[array.ndim - rank :])) for array, rank in zip(arrays, ranks)]
+    splits = [array.ndim - rank for array, rank in zip(arrays, ranks)]
+    flat = [reshape(array, (prod(array.shape[:split]), *array.shape[split:])) for array, split in zip(arrays, splits)]
     try:
         for number in range(flat[0].shape[0]):
             each = [array[number] for array in flat]

@@ -153,8 +153,8 @@ class _Key:
                     result.append((*nonzero(_native.reshape(mask, (1,))), None, True))
                     continue
                 for number, extent in enumerate(mask.shape):
-                    # As in NumPy, a mask without elements also fits an axis of one.
-                    if array.shape[axis + number] not in ((0, 1) if extent == 0 else (extent,)):
+                    # As in NumPy, what has no elements fits axes of any size.
+                    if extent not in (0, array.shape[axis + number]):
                         text = "boolean index did not match indexed array along axis {}; size of axis is {} but size of corresponding boolean axis is {}"
                         raise IndexError(text.format(axis + number, array.shape[axis + number], extent))
                 result.extend((index, None) for index in nonzero(mask))

@@ -1,5 +1,7 @@
 """Products of vectors and matrices."""
 
+from math import prod
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
@@ -64,13 +66,14 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     if a.ndim <= 2 and b.ndim <= 2:
         return deliver(_product(a, b, code), out)
     if b.ndim <= 2:
-        rows = reshape(a, (-1, a.shape[-1]))
+        # The number of rows is no matter of the size, which may be 0.
+        rows = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
         return deliver(reshape(_product(rows, b, code), a.shape[:-1] + b.shape[1:]), out)
     vector = a.ndim == 1
     a = a[None, :] if vector else a
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a = reshape(_native.broadcast_to(a, front + a.shape[-2:]), (-1, *a.shape[-2:]))
-    b = reshape(_native.broadcast_to(b, front + b.shape[-2:]), (-1, *b.shape[-2:]))
+    a = reshape(_native.broadcast_to(a, front + a.shape[-2:]), (prod(front), *a.shape[-2:]))
+    b = reshape(_native.broadcast_to(b, front + b.shape[-2:]), (prod(front), *b.shape[-2:]))
     result = _native.empty((a.shape[0], a.shape[1], b.shape[2]), code, _native.Stack(a._stack))
     for number in range(a.shape[0]):
         result[number] = _product(a[number], b[number], code)
