@@ -11,7 +11,8 @@ use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// The ranks of a product in lines of so many: those of a line compute the same rows, and each some of the columns.
+/// The ranks of a product in lines of so many: those of a line compute the same rows, and each some of the columns. As many
+/// panels are multiplied at a time: what a rank gets of the left factor is then as large as what it has of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     columns: usize,
@@ -36,13 +37,12 @@ fn part_of(place: &Place, part: &IndexBox) -> Result<Place> {
 
 impl Grid {
     /// The grid on which least is moved for a product of `rows × inner` and `inner × columns`; `None` if that is one line for
-    /// each rank. The shares must be one slab of rows for each rank, in order.
-    pub(crate) fn best(shares: &[Share], [rows, inner, columns]: [i64; 3]) -> Option<Grid> {
-        let in_order = |pair: &[Share]| {
-            let (before, after) = (pair[0].1, pair[1].1);
-            pair[0].0 < pair[1].0 && before.first()[0] + before.extent()[0] == after.first()[0]
-        };
-        if !shares.windows(2).all(in_order) {
+    /// each rank, or if shares and panels are not slabs of rows in order, one share for each rank.
+    pub(crate) fn best(shares: &[Share], panels: &[Panel], [rows, inner, columns]: [i64; 3]) -> Option<Grid> {
+        let follows = |before: &IndexBox, after: &IndexBox| before.first()[0] + before.extent()[0] == after.first()[0];
+        let in_order = shares.windows(2).all(|pair| pair[0].0 < pair[1].0 && follows(&pair[0].1, &pair[1].1))
+            && panels.windows(2).all(|pair| follows(&pair[0].rows, &pair[1].rows));
+        if !in_order {
             return None;
         }
         let ranks = shares.len();
@@ -69,6 +69,12 @@ fn rows_of(line: &[Share]) -> (i64, i64) {
     (line[0].1.first()[0], line.iter().map(|(_, part)| part.extent()[0]).sum())
 }
 
+/// The rows of panels that follow each other: the first, and how many.
+fn height_of(panels: &[Panel]) -> (i64, i64) {
+    let first = panels.first().map_or(0, |panel| panel.rows.first()[0]);
+    (first, panels.iter().map(|panel| panel.rows.extent()[0]).sum())
+}
+
 impl Planner {
     /// Plans a product on a grid. The rows of the left factor are where the product's are.
     pub(crate) fn on_grid(
@@ -82,7 +88,7 @@ impl Planner {
         let ready = [self.arrays[&left.0].wrote, self.arrays[&left.0].arrived, self.arrays[&right.0].wrote];
         let first = ready.map(|when| self.sendable(when)).into_iter().fold(0, usize::max);
         // What others compute arrives before anything that is planned for the same stage runs.
-        let last = (first + panels.len()).max(self.after_use(product.0) + 1);
+        let last = (first + panels.len().div_ceil(grid.columns)).max(self.after_use(product.0) + 1);
         let steps = Steps { first, last };
         for number in 0..shares.len() {
             self.compute_block(batch, index, [product, left, right], (shares, panels), (grid, number, &steps))?;
@@ -108,20 +114,20 @@ impl Planner {
         let add = Own::new(batch, index, Opcode::Add, 3);
         let like = self.arrays[&product.0].base;
         let sum = dense(self, rank, &like, [rows.1, width])?;
-        for step in 0..panels.len() {
-            let (stage, panel) = (steps.first + step, panels[(number + step) % panels.len()]);
-            let columns = Panel { owner: panel.owner, rows: panel.rows.with(1, from, width) };
-            let (below, arrived) = self.bring_panel(right, columns, rank, stage)?;
-            let beside = self.bring_line(batch, index, left, (line, rank), &panel, stage)?;
+        let groups = panels.len().div_ceil(grid.columns);
+        for step in 0..groups {
+            let (stage, group) = (steps.first + step, (number + step) % groups);
+            let group = panels.chunks(grid.columns).nth(group).unwrap_or_default();
+            let beside = self.bring_line(batch, index, left, (line, rank), group, stage)?;
+            let below = self.bring_columns(batch, index, right, (group, rank), (from, width), stage)?;
             let block = if step == 0 { sum } else { dense(self, rank, &like, [rows.1, width])? };
             self.stages.push(stage, rank, instr, index, &[block, beside, below].map(Local::Data));
+            for base in [beside.base, below.base] {
+                self.stages.push_system(stage, rank, Opcode::Discard, &base);
+            }
             if step > 0 {
                 self.stages.push(stage, rank, &add.instr, add.index, &[sum, sum, block].map(Local::Data));
                 self.stages.push_system(stage, rank, Opcode::Discard, &block.base);
-            }
-            self.stages.push_system(stage, rank, Opcode::Discard, &beside.base);
-            if arrived {
-                self.stages.push_system(stage, rank, Opcode::Discard, &below.base);
             }
         }
         for &(owner, part) in line {
@@ -134,18 +140,17 @@ impl Planner {
         Ok(())
     }
 
-    /// The columns of the left factor that meet a panel, from the ranks of a line.
+    /// The columns of the left factor that meet some panels, from the ranks of a line.
     fn bring_line(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
         (id, view): Factor<'_>,
         (line, rank): (&[Share], usize),
-        panel: &Panel,
+        panels: &[Panel],
         stage: usize,
     ) -> Result<Place> {
-        let (first, count) = rows_of(line);
-        let (from, width) = (panel.rows.first()[0], panel.rows.extent()[0]);
+        let ((first, count), (from, width)) = (rows_of(line), height_of(panels));
         let like = self.arrays[&id].base;
         let all = dense(self, rank, &like, [count, width])?;
         for &(owner, part) in line {
@@ -154,6 +159,29 @@ impl Planner {
             let source = Place { base: piece.base, view: rows.with(1, from, width).of(view, piece.window.low)? };
             let here = IndexBox::whole(all.view.shape()).with(0, part.first()[0] - first, part.extent()[0]);
             self.put(batch, index, stage, (owner, source), (rank, part_of(&all, &here)?));
+        }
+        Ok(all)
+    }
+
+    /// Some columns of panels of the right factor, from their owners.
+    fn bring_columns(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        (id, view): Factor<'_>,
+        (panels, rank): (&[Panel], usize),
+        (from, width): (i64, i64),
+        stage: usize,
+    ) -> Result<Place> {
+        let (first, count) = height_of(panels);
+        let like = self.arrays[&id].base;
+        let all = dense(self, rank, &like, [count, width])?;
+        for panel in panels {
+            let piece = self.piece(id, panel.owner);
+            let source = Place { base: piece.base, view: panel.rows.with(1, from, width).of(view, piece.window.low)? };
+            let (start, rows) = (panel.rows.first()[0] - first, panel.rows.extent()[0]);
+            let here = IndexBox::whole(all.view.shape()).with(0, start, rows);
+            self.put(batch, index, stage, (panel.owner, source), (rank, part_of(&all, &here)?));
         }
         Ok(all)
     }
@@ -188,8 +216,9 @@ mod tests {
 
     #[test]
     fn the_grid_follows_from_what_moves() {
-        let columns =
-            |ranks, extents: [i64; 3]| Grid::best(&shares(ranks, extents[0]), extents).map_or(1, |grid| grid.columns);
+        let columns = |ranks, extents: [i64; 3]| {
+            Grid::best(&shares(ranks, extents[0]), &[], extents).map_or(1, |grid| grid.columns)
+        };
         assert_eq!(columns(16, [1600; 3]), 4);
         assert_eq!(columns(64, [6400; 3]), 8);
         assert_eq!(columns(7, [700; 3]), 1);
@@ -198,6 +227,9 @@ mod tests {
         assert_eq!(columns(16, [160_000, 16, 16]), 1);
         assert_eq!(columns(16, [16, 16, 160_000]), 16);
         let gap: Vec<Share> = shares(16, 1600).into_iter().skip(1).step_by(2).collect();
-        assert_eq!(Grid::best(&gap, [1600; 3]), None);
+        assert_eq!(Grid::best(&gap, &[], [1600; 3]), None);
+        let panel = |&(owner, rows): &Share| Panel { owner, rows };
+        let backwards: Vec<Panel> = shares(16, 1600).iter().rev().map(panel).collect();
+        assert_eq!(Grid::best(&shares(16, 1600), &backwards, [1600; 3]), None);
     }
 }

@@ -48,7 +48,7 @@ impl Planner {
         }
         let factors = [(target, &out.1), (left.0, &left.1), (right.0, &right.1)];
         let extents = [out.1.shape()[0], right.1.shape()[0], right.1.shape()[1]];
-        match Grid::best(&shares, extents) {
+        match Grid::best(&shares, &panels, extents) {
             Some(grid) => self.on_grid(batch, index, factors, (&shares, &panels), grid)?,
             None => self.by_panels(batch, index, factors, (&shares, &panels))?,
         }
