@@ -56,6 +56,7 @@ mod order;
 mod part;
 mod patience;
 mod period;
+mod power;
 mod process;
 mod record;
 mod result;

@@ -3,6 +3,7 @@
 
 use super::check::{broadcast_error, broadcasts, check_param, type_error};
 use super::order::Layout;
+use super::power::as_products;
 use super::small_view::mix;
 use super::state::{Followup, State};
 use super::{ArrayId, Location};
@@ -143,6 +144,7 @@ impl State {
             Kind::Elementwise => {
                 check_param(operation.opcode, operation.param, 0)?;
                 self.check_broadcast(operation, out, sources)?;
+                let (operation, sources) = as_products(operation, sources);
                 if self.takes_value(out)
                     && let Some(value) = self.evaluate(operation, self.dtype(out), sources)
                 {

@@ -1,6 +1,7 @@
 //! Recording of operations into new arrays: what types and shapes results have.
 
 use super::check::{broadcast_error, broadcasts, check_param, result_type, type_error};
+use super::power::as_products;
 use super::record::{Operation, Source};
 use super::shape::Shape;
 use super::small_view::SmallView;
@@ -29,6 +30,7 @@ impl State {
             return Err(type_error(opcode, dtype, types));
         }
         let view = self.result_view(operation, sources)?;
+        let (operation, sources) = as_products(operation, sources);
         let len = view.len;
         let value = if len == 1 { self.evaluate(operation, dtype, sources) } else { None };
         let out = self.new_array(dtype, view, len)?;

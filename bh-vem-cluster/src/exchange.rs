@@ -158,7 +158,7 @@ impl Planner {
             }
         }
         for (_, from, source) in &sources {
-            let at = self.sendable(self.arrays[from].wrote);
+            let at = self.fetchable(*from);
             if !self.is_here(*from, source, shares)? && self.fetch(*from, source, shares, at)?.is_err() {
                 return Ok(None);
             }

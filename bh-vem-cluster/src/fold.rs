@@ -66,7 +66,7 @@ impl Planner {
         }
         // The mask comes to where the elements are.
         if let Some((mask, chosen)) = mask_of(batch, index) {
-            let at = self.sendable(self.arrays[&mask].wrote);
+            let at = self.fetchable(mask);
             if !self.is_here(mask, &chosen, &shares)? && self.fetch(mask, &chosen, &shares, at)?.is_err() {
                 return self.by_output(batch, index, &widen);
             }
@@ -302,7 +302,7 @@ impl Planner {
         if !apart || shares.len() < 2 || self.arrays[&target].extension != (0, 0) {
             return Ok(false);
         }
-        let at = self.sendable(self.arrays[&id].wrote);
+        let at = self.fetchable(id);
         if !self.is_here(id, &source, &shares)? && self.fetch(id, &source, &shares, at)?.is_err() {
             return Ok(false);
         }

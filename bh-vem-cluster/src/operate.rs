@@ -112,7 +112,7 @@ impl Planner {
             if let Some(id) = id
                 && !self.is_here(*id, view, needs)?
             {
-                at = at.max(self.sendable(self.arrays[id].wrote));
+                at = at.max(self.fetchable(*id));
             }
         }
         for (_, id, view, needs) in &wanted {
@@ -120,7 +120,7 @@ impl Planner {
                 && !self.is_here(*id, view, needs)?
             {
                 // What a piece that grew for the operand before has can be sent from one stage later.
-                at = at.max(self.sendable(self.arrays[id].wrote));
+                at = at.max(self.fetchable(*id));
                 if self.fetch(*id, view, needs, at)?.is_err() {
                     return Ok(false);
                 }
@@ -209,7 +209,7 @@ impl Planner {
             if !span.is_empty() && !self.arrays[&base.id].valid(0).contains(span) {
                 // All between the first and the last element is as good as the elements, and always one run.
                 let run = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
-                let at = self.sendable(self.arrays[&base.id].wrote);
+                let at = self.fetchable(base.id);
                 self.fetch_run(base.id, &run, at)?;
             }
             let ready = self.arrays[&base.id].wrote.max(self.arrays[&base.id].arrived);

@@ -255,6 +255,13 @@ impl Planner {
         if when.flush == self.flush { when.stage + 1 } else { 0 }
     }
 
+    /// The first stage in which elements of an array may be brought to other ranks, and pieces of it may grow: what was
+    /// written may be sent, and what is on its way has arrived, so that it is copied with the rest of a piece.
+    pub(crate) fn fetchable(&self, id: u64) -> usize {
+        let array = &self.arrays[&id];
+        self.sendable(array.wrote).max(self.stage_of(array.arrived))
+    }
+
     pub(crate) fn now(&self, stage: usize) -> When {
         When { flush: self.flush, stage }
     }
@@ -324,15 +331,17 @@ impl Planner {
         if let Some(error) = &array.lost {
             return Err(error.clone());
         }
-        let (all, at) = (array.all(), array.wrote);
+        let all = array.all();
         if !array.valid(0).contains(all) && !all.is_empty() {
-            let at = self.sendable(at);
+            let at = self.fetchable(base.id);
             self.widen(base.id, 0, all, at, &mut HashMap::new())?;
         }
         let piece = self.piece(base.id, 0);
         let (stage, ranks) = (self.after_use(base.id), self.ranks);
         let Some(array) = self.arrays.get_mut(&base.id) else { return Ok(piece) };
         array.cuts = Cuts::first(base.len, ranks);
+        // What has come to rank 0 is its own from now on.
+        array.wrote = array.wrote.max(array.arrived);
         (array.fixed, array.everywhere, array.extension) = (true, false, (0, 0));
         let others: Vec<(usize, Base)> = array
             .pieces

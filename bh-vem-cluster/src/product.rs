@@ -60,7 +60,7 @@ impl Planner {
         let whole = IndexBox::whole(view.shape());
         let rows: Vec<Share> =
             shares.iter().map(|(rank, part)| (*rank, whole.with(0, part.first()[0], part.extent()[0]))).collect();
-        let at = self.sendable(self.arrays[&id].wrote);
+        let at = self.fetchable(id);
         if !self.is_here(id, view, &rows)? && self.fetch(id, view, &rows, at)?.is_err() {
             return Ok(false);
         }
@@ -82,7 +82,7 @@ impl Planner {
         let instr = &batch.instrs[index as usize];
         let add = Own::new(batch, index, Opcode::Add, 3);
         let ready = [self.arrays[&left].wrote, self.arrays[&left].arrived].map(|when| self.stage_of(when));
-        let first = self.sendable(self.arrays[&right].wrote).max(self.after_use(target)).max(ready[0]).max(ready[1]);
+        let first = self.fetchable(right).max(self.after_use(target)).max(ready[0]).max(ready[1]);
         for step in 0..panels.len() {
             let stage = first + step;
             for (number, &(rank, part)) in shares.iter().enumerate() {

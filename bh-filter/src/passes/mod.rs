@@ -7,7 +7,6 @@ mod common;
 mod copies;
 mod dead_code;
 mod matmul;
-mod power;
 mod reduction_chain;
 mod simplify;
 
@@ -27,7 +26,6 @@ pub type Pass = fn(&mut Batch, &Options) -> usize;
 /// All passes by name, in the order in which they run by default.
 pub const ALL: &[(&str, Pass)] = &[
     ("simplify", simplify::run),
-    ("power", power::run),
     ("collect", collect::run),
     ("reduction-chain", reduction_chain::run),
     ("matmul", matmul::run),

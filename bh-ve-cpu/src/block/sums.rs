@@ -64,8 +64,9 @@ impl Analysis<'_> {
                     continue;
                 };
                 let Value { made, uses: 1, .. } = self.values[sum as usize] else { continue };
-                let Form { sum: run, terms, .. } = self.forms[made];
-                if terms.0 == terms.1 || input != output || !self.is_scalar(factor) {
+                let Form { sum: run, terms, count, .. } = self.forms[made];
+                // A sum takes one single element: one that has its factor, or a term besides, takes no other.
+                if terms.0 == terms.1 || count != 0 || input != output || !self.is_scalar(factor) {
                     continue;
                 }
                 self.drop_step(made);
