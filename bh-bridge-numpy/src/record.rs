@@ -48,11 +48,27 @@ fn context_of(py: Python<'_>, stack: Option<&Stack>) -> PyResult<Arc<context::Co
     stack.map_or_else(|| context::current(py), |stack| Ok(stack.context()))
 }
 
-/// A new array with undefined elements.
+/// A new array with undefined elements. `axes`: its dimensions from the outermost in memory to the innermost, where that is
+/// not their order.
 #[pyfunction]
-#[pyo3(signature = (shape, code, stack=None))]
-fn empty(py: Python<'_>, shape: &Bound<'_, PyAny>, code: u8, stack: Option<&Stack>) -> PyResult<Array> {
-    Array::empty(&context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)
+#[pyo3(signature = (shape, code, stack=None, axes=None))]
+fn empty(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    code: u8,
+    stack: Option<&Stack>,
+    axes: Option<Vec<usize>>,
+) -> PyResult<Array> {
+    let (context, dtype, shape) = (context_of(py, stack)?, element_type(code)?, sequence::new_shape(shape)?);
+    let Some(axes) = axes else { return Array::empty(&context, dtype, &shape) };
+    let extent = |&axis: &usize| shape.get(axis).copied().ok_or_else(|| PyValueError::new_err("axes don't match array"));
+    let extents = axes.iter().map(extent).collect::<PyResult<Vec<i64>>>()?;
+    let mut places: Vec<usize> = (0..axes.len()).collect();
+    places.sort_by_key(|&place| axes[place]);
+    let whole = Array::empty(&context, dtype, &extents)?;
+    let view = whole.view.transpose(&places).map_err(value_error)?;
+    let id = context.recorder.window(whole.id, &view).map_err(exception)?;
+    Ok(Array::new(context, id, dtype, view))
 }
 
 /// A new array whose elements are all equal to a number.

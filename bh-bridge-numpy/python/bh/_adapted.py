@@ -11,7 +11,7 @@ NAMES = """
 nansum nanprod nanmin nanmax nanmean nanvar nanstd nancumsum nancumprod nanargmin nanargmax
 gradient trapezoid unwrap sinc i0 cov corrcoef rot90 block pad ediff1d blackman bartlett hanning hamming kaiser
 polyval polyadd polysub polymul polyder polyint apply_over_axes insert delete vander logspace geomspace nan_to_num
-isposinf isneginf iscomplex isreal real_if_close fix tril_indices triu_indices tril_indices_from triu_indices_from
+require isposinf isneginf iscomplex isreal real_if_close fix tril_indices triu_indices tril_indices_from triu_indices_from
 diag_indices diag_indices_from fill_diagonal mask_indices ix_ trim_zeros
 median nanmedian percentile quantile nanpercentile nanquantile
 union1d intersect1d setdiff1d setxor1d isin in1d unique unique_all unique_counts unique_inverse unique_values

@@ -1,5 +1,7 @@
 """Arrays from what Python and NumPy hold, and conversions between element types."""
 
+import warnings
+
 import numpy as np
 
 from . import _native
@@ -22,6 +24,22 @@ def native(value, dtype=None):
     return from_host(value, code)
 
 
+def assigned(value, dtype):
+    """What is assigned to an array of this type: numbers and lists are converted by NumPy, which says what does not fit."""
+    if type(value) is not ndarray:
+        return native(np.array(lower_nested(value), dtype, copy=None))
+    if value.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+        warn_of_lost_parts()
+    return astype(value, dtype)
+
+
+def warn_of_lost_parts():
+    """Warns as NumPy does where complex numbers become real ones."""
+    text = "Casting complex values to real discards the imaginary part"
+    file, line = _native.call_site()
+    warnings.warn_explicit(text, np.exceptions.ComplexWarning, file or "<unknown>", line or 1)
+
+
 def lower_nested(value):
     """Nested lists and tuples, with bh's arrays in them as NumPy's."""
     from ._fallback import holds_array, lower
@@ -39,26 +57,80 @@ def astype(array, dtype, copy=False):
     return _native.cast(array, code)
 
 
+def order_of(order, default="K"):
+    """The letter of an order in memory, as NumPy reads it."""
+    letter = default if order is None else str(order).upper()
+    if letter not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    return letter
+
+
+def axes_in_memory(order, shape, strides):
+    """The dimensions from the outermost in memory on, for an array in an order like one of these strides; None for C's."""
+    rank = len(shape)
+    if rank < 2 or order == "C":
+        return None
+    in_fortran, in_c = (_dense(extents, steps) for extents, steps in ((shape, strides), (shape[::-1], strides[::-1])))
+    if order == "F" or in_fortran and not in_c:
+        return list(range(rank))[::-1]
+    if order == "A" or in_c:
+        return None
+    axes = sorted(range(rank), key=lambda axis: -abs(strides[axis]))
+    return None if axes == list(range(rank)) else axes
+
+
+def _dense(shape, strides):
+    """Do elements with these strides, the innermost first, lie side by side?"""
+    step = 1
+    for extent, stride in zip(shape, strides):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def in_order(array, order, like=None):
+    """A copy of an array in an order in memory, of this one or of another one like it."""
+    axes = axes_in_memory(order, array.shape, (array if like is None else like)._stride)
+    if axes is None:
+        return _native.cast(array, array._code)
+    result = _native.empty(array.shape, array._code, _native.Stack(array._stack), axes)
+    _native.assign(result, array)
+    return result
+
+
+def _has_order(array, order):
+    """Lies an array in this order in memory, or does the order ask for nothing?"""
+    if order == "K" or array.ndim < 2 and array._contiguous:
+        return True
+    in_fortran = array.T._contiguous
+    return in_fortran if order == "F" else array._contiguous or order == "A" and in_fortran
+
+
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None, ndmax=0):
     """An array with the elements of `object`. Types that bh lacks give an array of NumPy."""
-    if copy is False and type(object) is not ndarray:
-        raise ValueError("Unable to avoid copy while creating an array as requested.")
-    if type(object) is ndarray:
-        try:
-            result = astype(object, object.dtype if dtype is None else dtype)
-        except Fallback:
-            return np.array(np.asarray(object), dtype)
-        if result is not object and copy is False:
+    letter = order_of(order)
+    if type(object) is not ndarray:
+        object = lower_nested(object)
+        made = np.array(object, dtype=dtype, copy=None, order=order, ndmin=ndmin)
+        result = from_numpy(made)
+        if type(result) is ndarray and copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
-        if result is object and (copy or order == "F"):
-            result = _native.cast(object, object._code)
-        elif result is object and object._scalar:
-            result = _native.reshape(object, ())
-        if result._scalar:
-            result._scalar = False
-    else:
-        made = np.array(lower_nested(object), dtype=dtype, copy=None, ndmin=ndmin)
-        return from_numpy(made)
+        return result if type(result) is ndarray else np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+    try:
+        result = object if dtype is None else astype(object, dtype)
+    except Fallback:
+        return np.array(np.asarray(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+    if result is object and (copy or not _has_order(object, letter)):
+        result = in_order(object, letter)
+    elif result is not object and axes_in_memory(letter, object.shape, object._stride) is not None:
+        result = in_order(result, letter, object)
+    if result is not object and copy is False:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    if result is object and object._scalar:
+        result = _native.reshape(object, ())
+    if result._scalar:
+        result._scalar = False
     if result.ndim < ndmin:
         result = _native.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     return result
@@ -67,10 +139,10 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """The array itself where nothing has to change, else a new one with its elements."""
     check_device(device)
-    if type(a) is ndarray and copy is None and not a._scalar:
+    if type(a) is ndarray and copy is None and order is None and not a._scalar:
         if dtype is None or a._code == code_of(dtype):
             return a
-    return array(a, dtype, copy=copy)
+    return array(a, dtype, copy=copy, order=order)
 
 
 def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
@@ -80,22 +152,12 @@ def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
 
 def ascontiguousarray(a, dtype=None, *, like=None):
     """The elements in C order, with at least one dimension."""
-    result = asarray(a, dtype)
-    if type(result) is not ndarray:
-        return np.ascontiguousarray(result)
-    if not result._contiguous:
-        result = _native.cast(result, result._code)
-    return result if result.ndim else _native.reshape(result, (1,))
+    return array(a, dtype, copy=None, order="C", ndmin=1)
 
 
 def asfortranarray(a, dtype=None, *, like=None):
-    """The array; its order in memory is bh's own affair."""
-    return asarray(a, dtype)
-
-
-def require(a, dtype=None, requirements=None, *, like=None):
-    """The array with this type; requirements on memory mean nothing to bh."""
-    return asarray(a, dtype)
+    """The elements in Fortran's order, with at least one dimension."""
+    return array(a, dtype, copy=None, order="F", ndmin=1)
 
 
 def asarray_chkfinite(a, dtype=None, order=None):
@@ -110,7 +172,7 @@ def asarray_chkfinite(a, dtype=None, order=None):
 
 def copy(a, order="K", subok=False):
     """A copy of the array."""
-    return array(a, copy=True)
+    return array(a, order=order, subok=subok, copy=True)
 
 
 def check_device(device):

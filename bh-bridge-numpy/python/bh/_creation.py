@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from . import _fallback, _native
-from ._convert import asarray, astype, check_device, native
+from . import _fallback, _indexing, _native
+from ._convert import asarray, astype, axes_in_memory, check_device, native, order_of
 
 from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
 
@@ -16,11 +16,21 @@ def _code(dtype):
     return FLOAT64 if dtype is None else code_of(dtype)
 
 
+def _made(shape, code, order):
+    """An array with undefined elements in C's or Fortran's order."""
+    if order not in ("C", "c", None) and order_of(order) not in ("C", "F"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    if order in ("C", "c", None):
+        return _native.empty(shape, code)
+    rank = np.ndim(shape) and len(shape) or 1
+    return _native.empty(shape, code, None, list(range(rank))[::-1])
+
+
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
     """An array with undefined elements."""
     check_device(device)
     code = _code(dtype)
-    return np.empty(shape, dtype) if code is None else _native.empty(shape, code)
+    return np.empty(shape, dtype, order) if code is None else _made(shape, code, order)
 
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
@@ -31,53 +41,64 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     code = code_of(dtype)
     if code is None:
-        return np.full(shape, _fallback.lower(value), dtype)
-    if isinstance(value, (int, float, complex, np.generic)):
-        number = np.array(value).astype(dtype) if isinstance(value, np.generic) else np.array(value, dtype)
-        return _native.full(shape, code, number.item())
-    result = _native.empty(shape, code)
-    result[...] = value
-    return result
+        return np.full(shape, _fallback.lower(value), dtype, order)
+    if order in ("C", "c", None) and isinstance(value, (int, float, complex, np.generic)):
+        return _native.full(shape, code, np.full((), value, dtype).item())
+    return _filled(_made(shape, code, order), value)
+
+
+def _filled(array, value):
+    """The array with a value in all elements, converted without checks, as NumPy does here."""
+    value = astype(value, array.dtype) if type(value) is ndarray else native(np.full(np.shape(value), value, array.dtype))
+    _native.assign(array, _indexing.fitted(value, array.shape))
+    return array
 
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
     """An array of zeros."""
-    check_device(device)
     code = _code(dtype)
-    return np.zeros(shape, dtype) if code is None else _native.full(shape, code, False if code == BOOL else 0)
+    return np.zeros(shape, dtype, order) if code is None else full(shape, 0, dtype, order, device=device)
 
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """An array of ones."""
-    check_device(device)
     code = _code(dtype)
-    return np.ones(shape, dtype) if code is None else _native.full(shape, code, True if code == BOOL else 1)
-
-
-def _like(prototype, dtype, shape):
-    prototype = asarray(prototype)
-    return prototype.shape if shape is None else shape, prototype.dtype if dtype is None else dtype
+    return np.ones(shape, dtype, order) if code is None else full(shape, 1, float if dtype is None else dtype, order, device=device)
 
 
 def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array like another one, with undefined elements."""
-    return empty(*_like(prototype, dtype, shape), device=device)
+    check_device(device)
+    prototype = asarray(prototype)
+    if type(prototype) is not ndarray:
+        return _fallback.from_numpy(np.empty_like(prototype, dtype, order, subok, shape))
+    code = prototype._code if dtype is None else code_of(dtype)
+    shape = prototype.shape if shape is None else (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if code is None:
+        return np.empty(shape, dtype)
+    strides = prototype._stride if len(shape) == prototype.ndim else (0,) * len(shape)
+    letter = order_of(order)
+    axes = axes_in_memory(letter, prototype.shape if len(shape) == prototype.ndim else shape, strides)
+    return _native.empty(shape, code, None, axes)
 
 
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array of zeros like another one."""
-    return zeros(*_like(a, dtype, shape), device=device)
+    return full_like(a, 0, dtype, order, subok, shape, device=device)
 
 
 def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array of ones like another one."""
-    return ones(*_like(a, dtype, shape), device=device)
+    return full_like(a, 1, dtype, order, subok, shape, device=device)
 
 
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array like another one, with all elements equal."""
-    shape, dtype = _like(a, dtype, shape)
-    return full(shape, fill_value, dtype, device=device)
+    result = empty_like(a, dtype, order, subok, shape, device=device)
+    if type(result) is ndarray:
+        return _filled(result, fill_value)
+    np.copyto(result, _fallback.lower(fill_value), casting="unsafe")
+    return result
 
 
 def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):

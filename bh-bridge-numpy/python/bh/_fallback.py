@@ -49,17 +49,35 @@ def mode(new=None):
     return before
 
 
+def _like_in_memory(array):
+    """An empty array of NumPy with the order of an array's dimensions in memory."""
+    from ._convert import axes_in_memory
+
+    axes = None if array._contiguous else axes_in_memory("K", array.shape, array._stride)
+    if axes is None:
+        return np.empty(array.shape, array.dtype)
+    return np.empty([array.shape[axis] for axis in axes], array.dtype).transpose(np.argsort(axes))
+
+
 def to_numpy(array):
     """A copy of an array in NumPy's memory. Waits for the elements."""
-    result = np.empty(array.shape, array.dtype)
+    result = _like_in_memory(array)
     _native.read_buffer(array, result if result.ndim else result.reshape(1))
     return result
 
 
 def from_host(array, code, stack=None):
     """A copy of a NumPy array of the type with this code."""
+    from ._convert import axes_in_memory
+
     if array.ndim:
-        return _native.copy_buffer(array, code, stack)
+        steps = [stride // array.itemsize for stride in array.strides]
+        axes = None if array.flags.c_contiguous else axes_in_memory("K", array.shape, steps)
+        if axes is None:
+            return _native.copy_buffer(array, code, stack)
+        result = _native.empty(array.shape, code, stack, axes)
+        _native.write_buffer(result, array)
+        return result
     return _native.copy_buffer(array.reshape(1), code, stack, True)
 
 
@@ -161,17 +179,27 @@ def call(function, args, kwargs, name=None, reason=""):
     """Calls a function of NumPy on bh's arrays; what it writes into `out` goes back into bh's array."""
     if holds_array(args) or holds_array(kwargs):
         note(name or getattr(function, "__name__", str(function)), reason)
+    return deliver(function, args, kwargs)
+
+
+def deliver(function, args, kwargs, changed=None):
+    """Calls a function of NumPy on bh's arrays; what it writes into `out`, or the first arguments, goes back into them."""
     out = kwargs.get("out")
     out = None if out is ... else out
-    lowered = lower(kwargs)
-    if out is None:
-        return taken(function, lower(args), lowered)
-    result = function(*lower(args), **lowered)
-    outs = out if isinstance(out, tuple) else (out,)
-    targets = lowered["out"] if isinstance(out, tuple) else (lowered["out"],)
+    lowered, keywords = lower(args), lower(kwargs)
+    if out is None and changed is None:
+        return taken(function, lowered, keywords)
+    outs = changed if changed is not None else out if isinstance(out, tuple) else (out,)
+    for target in outs:
+        if type(target) is ndarray and not target._writeable:
+            raise ValueError("output array is read-only")
+    targets = lowered if changed is not None else keywords["out"] if isinstance(out, tuple) else (keywords["out"],)
+    result = function(*lowered, **keywords)
     for target, source in zip(outs, targets):
         if type(target) is ndarray:
             overwrite(target, np.asarray(source))
+    if changed is not None:
+        return result
     return outs[0] if len(outs) == 1 else outs
 
 

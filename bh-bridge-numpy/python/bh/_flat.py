@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from . import _creation, _indexing, _native
-from ._convert import asarray, astype, native
+from . import _creation, _native, _search
+from ._convert import assigned
 from ._fallback import to_numpy
 
 
@@ -71,13 +71,11 @@ class flatiter:
         return result if result._scalar else _native.cast(result, result._code)
 
     def __setitem__(self, key, value):
-        flat = self.base.reshape(-1)
-        if flat._memory == self.base._memory:
-            flat[key] = value
-            return
-        numbers = asarray(self._numbers().reshape(-1)[key])
-        value = _indexing.fitted(astype(native(value).reshape(-1), self.base.dtype), numbers.shape)
-        _native.operate_into(self.base, "scatter", [value, numbers])
+        flat, values = self.base.reshape(-1), assigned(value, self.base.dtype).reshape(-1)
+        if flat._memory == self.base._memory and values.size == 1:
+            flat[key] = values
+        else:
+            _search.put(self.base, self._numbers().reshape(-1)[key], values)
 
     def __eq__(self, other):
         return self.copy() == other

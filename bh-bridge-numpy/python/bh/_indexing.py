@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _native
-from ._convert import astype, native
+from ._convert import assigned, astype, native
 from ._types import BOOL, INT64
 
 ndarray = _native.ndarray
@@ -273,28 +273,26 @@ def get(array, key):
 def set(array, key, value):
     """Assigns to what any key selects."""
     try:
-        value = native(value)
+        value = assigned(value, array.dtype)
     except _fallback.Fallback:
         return _through_numpy(array, key, value)
     if value._stack != array._stack:
         from ._ufunc import moved
 
         value = moved(value, array)
-    if not np.can_cast(value.dtype, array.dtype, "unsafe"):
-        raise TypeError(f"cannot assign {value.dtype} to {array.dtype}")
     view = _native.basic_view(array, key)
     if view is not None:
-        return _native.assign(view, fitted(astype(value, array.dtype), view.shape))
+        return _native.assign(view, fitted(value, view.shape))
     mask = whole_mask(array, key)
     if mask is not None and value.size == 1:
-        value = _native.reshape(astype(value, array.dtype), ())
+        value = _native.reshape(value, ())
         return _native.operate_into(array, "where", [_spread(mask, array), value, array])
     try:
         parts = _Key(array, key)
     except _fallback.Fallback:
         return _through_numpy(array, key, value)
     flat, shape = parts.flat()
-    value = fitted(astype(value, array.dtype), shape)
+    value = fitted(value, shape)
     if 0 not in shape:
         _native.operate_into(parts.view, "scatter", [value, _native.cast(flat, INT64)])
 

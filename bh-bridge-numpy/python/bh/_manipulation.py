@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _native
-from ._convert import native
+from ._convert import axes_in_memory, native, order_of
 from ._fallback import falls_back
 
 ndarray = _native.ndarray
@@ -16,14 +16,22 @@ def reshape(a, /, shape=None, order="C", *, copy=None):
     a = native(a)
     if shape is None:
         raise TypeError("reshape() missing 1 required positional argument: 'shape'")
-    if order == "F":
+    if reshape_order(a, order) == "F":
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         shape = np.empty(a.shape, np.int8).reshape(shape).shape
-        return _reversed(_native.reshape(_reversed(a), shape[::-1]))
+        return reshape(_reversed(a), shape[::-1], copy=copy).T
     result = _native.reshape(a, shape)
     if copy is False and result.base is None:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return _native.cast(result, result._code) if copy and result.base is not None else result
+
+
+def reshape_order(a, order):
+    """C or F: the order that elements are taken in."""
+    letter = order_of(order, "C")
+    if letter == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
+    return ("F" if a.T._contiguous and not a._contiguous else "C") if letter == "A" else letter
 
 
 def _reversed(a):
@@ -32,8 +40,15 @@ def _reversed(a):
 
 @falls_back
 def ravel(a, order="C"):
-    """The elements with one dimension, without a copy where that is possible."""
-    return reshape(a, (-1,), order=order)
+    """The elements with one dimension: a view where they lie side by side in this order, else a copy."""
+    a = native(a)
+    letter = order_of(order, "C")
+    if letter == "K":
+        axes = axes_in_memory("K", a.shape, a._stride)
+        a = a if axes is None else _native.transpose(a, axes)
+    elif reshape_order(a, letter) == "F":
+        a = _reversed(a)
+    return _native.reshape(a if a._contiguous else _native.cast(a, a._code), (-1,))
 
 
 @falls_back

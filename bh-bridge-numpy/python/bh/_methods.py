@@ -3,8 +3,8 @@
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._convert import astype, native
-from ._fallback import Fallback, to_numpy
+from ._convert import array, astype, in_order, native, order_of, warn_of_lost_parts
+from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._types import code_of
 
@@ -29,15 +29,11 @@ def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     if not np.can_cast(self.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'")
     if np.dtype(dtype).kind not in "cb" and self.dtype.kind == "c":
-        import warnings
-
-        text = "Casting complex values to real discards the imaginary part"
-        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)
-    try:
-        return astype(self, dtype, copy)
-    except Fallback:
+        warn_of_lost_parts()
+    if code_of(dtype) is None:
         _fallback.note("ndarray.astype", f"bh has no element type {np.dtype(dtype)}")
-        return to_numpy(self).astype(dtype)
+        return to_numpy(self).astype(dtype, order)
+    return astype(self, dtype, copy) if self.ndim == 0 else array(self, dtype, copy=copy or None, order=order)
 
 
 ndarray.astype = astype_
@@ -77,12 +73,14 @@ def dumps(self):
 @method
 def copy(self, order="C"):
     """A new array with the same elements."""
-    return _native.cast(self, self._code)
+    return in_order(self, order_of(order, "C"))
 
 
 @method
 def fill(self, value):
     """Assigns one value to all elements."""
+    if np.ndim(value):
+        raise ValueError("setting an array element with a sequence.")
     self[...] = value
 
 
@@ -121,7 +119,8 @@ def transpose(self, *axes):
 @method
 def flatten(self, order="C"):
     """A copy with one dimension."""
-    return _functions.reshape(_native.cast(self, self._code), (-1,), order=order)
+    flat = _functions.ravel(self, order)
+    return _native.cast(flat, flat._code) if flat._memory == self._memory else flat
 
 
 @method
@@ -288,8 +287,7 @@ def __array_ufunc__(self, function, method, *inputs, **kwargs):
     if isinstance(out, tuple) and len(out) == 1:
         kwargs["out"] = out = out[0]
     if mine is None or isinstance(out, np.ndarray) or isinstance(out, tuple) and any(isinstance(o, np.ndarray) for o in out):
-        result = getattr(function, method)(*_fallback.lower(inputs), **_fallback.lower(kwargs))
-        return result if out is not None else _fallback.lift(result)
+        return _fallback.deliver(getattr(function, method), inputs, kwargs, inputs[:1] if method == "at" else None)
     if any(_ufunc.defers(value) for value in inputs):
         return NotImplemented
     return mine._call(inputs, kwargs) if method == "__call__" else getattr(mine, method)(*inputs, **kwargs)

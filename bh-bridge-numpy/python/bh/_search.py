@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native
-from ._convert import astype, native
+from ._convert import assigned, astype, lower_nested, native
 from ._fallback import Fallback, falls_back
 from ._folds import deliver
 from ._arrangement import resize
@@ -135,7 +135,11 @@ def put(a, ind, v, mode="raise"):
     """Assigns values to the elements at flat indices."""
     if type(a) is not ndarray:
         return np.put(a, _fallback.lower(ind), _fallback.lower(v), mode)
-    ind = native(ind)
+    if not a._writeable:
+        raise ValueError("assignment destination is read-only")
+    ind = native(checked_indices(ind, a.size) if mode == "raise" else ind)
+    if not np.can_cast(ind.dtype, np.int64, "same_kind"):
+        raise TypeError(f"Cannot cast array data from {ind.dtype!r} to dtype('int64') according to the rule 'safe'")
     flat = astype(reshape(ind, (-1,)), np.int64)
     if flat.size == 0:
         return None
@@ -143,7 +147,7 @@ def put(a, ind, v, mode="raise"):
         flat = flat % a.size
     elif mode == "clip":
         flat = clip(flat, 0, a.size - 1)
-    values = reshape(astype(native(v), a.dtype), (-1,))
+    values = reshape(assigned(v, a.dtype), (-1,))
     if values.size == 0:
         return None
     if values.size != flat.size:
@@ -153,10 +157,23 @@ def put(a, ind, v, mode="raise"):
     return None
 
 
+def checked_indices(indices, extent):
+    """Flat indices, of which those that the host knows lie within bounds."""
+    if type(indices) is ndarray:
+        return indices
+    host = np.asarray(_fallback.lower(indices))
+    if host.size == 0:
+        return host.astype(np.int64)
+    for index in (host.min(), host.max()) if host.dtype.kind in "iu" else ():
+        if not -extent <= index < extent:
+            raise IndexError(f"index {index} is out of bounds for axis 0 with size {extent}")
+    return host
+
+
 def place(arr, mask, vals):
     """Assigns values, in order, to the elements for which a mask is true."""
     found = _indexing.flatnonzero(astype(native(mask), bool))
-    values = reshape(native(vals), (-1,))
+    values = reshape(assigned(vals, arr.dtype), (-1,))
     if found.size == 0:
         return
     if values.size == 0:
@@ -166,7 +183,9 @@ def place(arr, mask, vals):
 
 def putmask(a, mask, values):
     """Assigns the values at the same places to the elements for which a mask is true."""
-    mask, values = native(mask), native(values)
+    if hasattr(values, "dtype") and np.ndim(values) and not np.can_cast(values.dtype, a.dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'")
+    mask, values = native(mask), assigned(values, a.dtype)
     if values.shape != a.shape and values.size > 1:
         values = reshape(resize(values, (a.size,)), a.shape)
     copyto(a, values, where=reshape(mask, a.shape), casting="unsafe")
@@ -176,16 +195,22 @@ def copyto(dst, src, casting="same_kind", where=True):
     """Assigns the elements of one array to another."""
     if type(dst) is not ndarray:
         return np.copyto(dst, _fallback.lower(src), casting, _fallback.lower(where))
-    kind = src.dtype if hasattr(src, "dtype") else np.asarray(src).dtype if not isinstance(src, (int, float, complex)) else dst.dtype
-    if not np.can_cast(kind, dst.dtype, casting):
-        raise TypeError(f"Cannot cast array data from {kind!r} to {dst.dtype!r} according to the rule '{casting}'")
+    if type(src) in (int, float, complex):
+        # NumPy knows which of Python's numbers fit.
+        element = np.empty((), dst.dtype)
+        np.copyto(element, src, casting)
+        src = element[()]
+    elif type(src) is not ndarray:
+        src = np.asarray(lower_nested(src))
+    if not np.can_cast(src.dtype, dst.dtype, casting):
+        raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
     if where is True:
         dst[...] = src
         return None
-    mask = _native.broadcast_to(native(where), dst.shape)
-    value = _native.broadcast_to(astype(native(src), dst.dtype), dst.shape)
     if not dst._writeable:
         raise ValueError("assignment destination is read-only")
+    mask = _native.broadcast_to(native(where), dst.shape)
+    value = _indexing.fitted(assigned(src, dst.dtype), dst.shape)
     return _native.operate_into(dst, "where", [mask, value, dst])
 
 

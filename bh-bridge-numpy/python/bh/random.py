@@ -19,12 +19,18 @@ def _lifted(function):
 
     @functools.wraps(function)
     def draw(*args, **kwargs):
-        out = kwargs.get("out")
-        if out is None:
+        given = (*args, *kwargs.values())
+        outs = [value for value in given if type(value) is _fallback.ndarray]
+        if not outs:
             return _fallback.taken(function, _fallback.lower(args), _fallback.lower(kwargs))
-        result = function(*_fallback.lower(args), **_fallback.lower(kwargs))
-        out[...] = result
-        return out
+        lowered, keywords = _fallback.lower(args), _fallback.lower(kwargs)
+        result = function(*lowered, **keywords)
+        for out, used in zip(given, (*lowered, *keywords.values())):
+            # Functions return the array that they were given to write into, wherever it stands among the arguments.
+            if used is result and type(out) is _fallback.ndarray:
+                out[...] = result
+                return out
+        return _fallback.lift(result)
 
     return draw
 

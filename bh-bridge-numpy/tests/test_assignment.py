@@ -1,0 +1,65 @@
+"""What assignments convert and refuse, as in NumPy."""
+
+import numpy
+import pytest
+
+import bh
+
+CASES = [
+    ("u1", 300), ("u1", -1), ("i8", float("nan")), ("i8", float("inf")), ("f8", 1j), ("i4", 2**40), ("u1", [300, 1]),
+    ("f8", [1j, 1]), ("i8", [float("nan"), 1]), ("u1", numpy.int64(300)), ("u1", numpy.array([300, 1])), ("f8", "3.5"),
+    ("f8", "three"), ("f8", None), ("f8", [1, 2, 3]), ("f8", 2**70), ("i8", 2**70), ("bool", 3), ("bool", [2.5, 0]),
+]  # fmt: skip
+WAYS = {
+    "an element": lambda np, a, value: a.__setitem__(0, value),
+    "all": lambda np, a, value: a.__setitem__(slice(None), value),
+    "indices": lambda np, a, value: a.__setitem__([0, 1], value),
+    "a mask": lambda np, a, value: a.__setitem__(np.asarray([True, True]), value),
+    "fill": lambda np, a, value: a.fill(value),
+    "put": lambda np, a, value: a.put([0, 1], value),
+    "place": lambda np, a, value: np.place(a, np.asarray([True, False]), [value]),
+    "putmask": lambda np, a, value: np.putmask(a, np.asarray([True, False]), value),
+    "copyto": lambda np, a, value: np.copyto(a, value),
+    "copyto without rule": lambda np, a, value: np.copyto(a, value, casting="unsafe"),
+    "full_like": lambda np, a, value: a.__setitem__(slice(None), np.full_like(a, value)),
+    "flat": lambda np, a, value: a.flat.__setitem__(slice(0, 2), value),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype, value", CASES, ids=str)
+def test_as_numpy_does(way, dtype, value):
+    if way in ("an element", "fill") and isinstance(value, list):
+        pytest.skip("NumPy takes the list for a number")
+    theirs, mine = numpy.ones(2, dtype), bh.ones(2, dtype)
+    errors = (ValueError, TypeError, OverflowError)
+    try:
+        WAYS[way](numpy, theirs, value)
+    except errors as error:
+        expected = error
+    else:
+        WAYS[way](bh, mine, value)
+        numpy.testing.assert_array_equal(numpy.asarray(mine), theirs)
+        return
+    with pytest.raises(errors) as raised:
+        WAYS[way](bh, mine, value)
+    assert type(raised.value) is type(expected) and mine.tolist() == [1, 1]
+
+
+def test_lost_parts_are_warned_of():
+    a = bh.zeros(2)
+    with pytest.warns(numpy.exceptions.ComplexWarning):
+        a[:] = bh.asarray([1j, 2])
+    assert a.tolist() == [0, 2]
+
+
+def test_known_indices_are_checked_at_once():
+    a, b = bh.zeros(3), bh.ones(3)
+    for call in (lambda: a.put([3], 1), lambda: a.put(-4, 1), lambda: bh.take(a, [3]), lambda: a.flat.__setitem__([5], 1)):
+        with pytest.raises(IndexError, match="out of bounds"):
+            call()
+    a.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        a.put([0], 1)
+    assert b.tolist() == [1, 1, 1] and a.tolist() == [0, 0, 0]

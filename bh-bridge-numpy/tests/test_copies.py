@@ -1,0 +1,137 @@
+"""What shares memory and what is a copy, and what orders in memory mean, as in NumPy."""
+
+import numpy
+import pytest
+
+import bh
+from bh.random import MT19937, Generator
+
+MADE = {
+    "strings": numpy.array(["a", "b"]),
+    "objects": numpy.array([1, None], object),
+    "dates": numpy.array(["2020-01-01", "2021-01-01"], "M8[D]"),
+    "halves": numpy.array([1.0, numpy.nan], "f2"),
+    "other bytes": numpy.array([1.0, 2.0], ">f8"),
+}
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("kind", MADE)
+def test_copies_of_types_that_bh_lacks(kind):
+    for make in (bh.array, bh.copy, lambda value: bh.array(value, copy=True)):
+        value = MADE[kind].copy()
+        made = make(value)
+        assert not numpy.shares_memory(numpy.asarray(made), value)
+        numpy.testing.assert_array_equal(numpy.asarray(made), value)
+    assert bh.array(value, copy=False) is value or kind == "other bytes"
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("name", "nanmax nanmin nansum nanprod nanmean nanargmax nan_to_num cov corrcoef unwrap sort_complex".split())
+def test_arguments_keep_their_elements(name):
+    value = numpy.array([3.0, numpy.nan, 1.0], "f2")
+    before = value.copy()
+    getattr(bh, name)(value)
+    numpy.testing.assert_array_equal(value, before)
+
+
+def forms(generator, out):
+    """Calls that write numbers into an array."""
+    yield lambda: generator.random(out=out)
+    yield lambda: generator.random(None, "f8", out)
+    yield lambda: generator.random(out.shape, out=out)
+    yield lambda: generator.standard_normal(out=out)
+    yield lambda: generator.standard_exponential(None, numpy.float64, "zig", out)
+    yield lambda: generator.standard_gamma(2.0, out=out)
+    yield lambda: generator.permuted(out, axis=0, out=out)
+
+
+def test_generators_write_into_arrays():
+    shape = (2, 3)
+    expected, out = numpy.zeros(shape), bh.zeros(shape)
+    numbers = zip(forms(numpy.random.Generator(numpy.random.MT19937(1)), expected), forms(Generator(MT19937(1)), out))
+    for theirs, mine in numbers:
+        theirs()
+        assert mine() is out
+        numpy.testing.assert_array_equal(numpy.asarray(out), expected)
+
+
+def test_functions_of_others_write_into_arrays():
+    twice = numpy.frompyfunc(lambda x: 2 * x, 1, 1)
+    a, out = bh.arange(3.0), bh.zeros(3)
+    assert twice(a, out=out, casting="unsafe") is out
+    assert out.tolist() == [0, 2, 4]
+    add = numpy.frompyfunc(lambda x, y: x + y, 2, 1)
+    assert add(a, 1, out=(out,), casting="unsafe") is out
+    assert out.tolist() == [1, 2, 3]
+    out.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        twice(a, out=out, casting="unsafe")
+
+
+SHARING = {
+    "ravel of steps": lambda np, a: a[::2].ravel(),
+    "ravel of a column": lambda np, a: a[:, 0].ravel(),
+    "ravel": lambda np, a: a.ravel(),
+    "ravel in Fortran's order": lambda np, a: a.ravel("F"),
+    "ravel of a transposed array in any order": lambda np, a: a.T.ravel("K"),
+    "ravel of a transposed array in its own order": lambda np, a: a.T.ravel("A"),
+    "function ravel": lambda np, a: np.ravel(a[0, ::2], "C"),
+    "asfortranarray": lambda np, a: np.asfortranarray(a),
+    "asfortranarray of a transposed array": lambda np, a: np.asfortranarray(a.T),
+    "asarray in Fortran's order": lambda np, a: np.asarray(a, order="F"),
+    "asarray in C's order of a transposed array": lambda np, a: np.asarray(a.T, order="C"),
+    "asarray": lambda np, a: np.asarray(a),
+    "require": lambda np, a: np.require(a[::2], requirements="C"),
+    "require what is there": lambda np, a: np.require(a, requirements=["C", "W"]),
+    "require a type": lambda np, a: np.require(a, "f4"),
+    "ascontiguousarray": lambda np, a: np.ascontiguousarray(a.T),
+    "copy": lambda np, a: a.T.copy(),
+    "copy in any order": lambda np, a: np.copy(a.T),
+    "copy in Fortran's order": lambda np, a: a.copy("f"),
+    "array in any order": lambda np, a: np.array(a.T),
+    "array of a list": lambda np, a: np.array([[1, 2], [3, 4]], order="F"),
+    "empty_like": lambda np, a: np.empty_like(a.T),
+    "zeros_like of three dimensions": lambda np, a: np.zeros_like(a.reshape(2, 3, 2).transpose(1, 2, 0)),
+    "ones_like in C's order": lambda np, a: np.ones_like(a.T, order="C"),
+    "full_like of another shape": lambda np, a: np.full_like(a.T, 3, shape=(2, 3, 4)),
+    "zeros in Fortran's order": lambda np, a: np.zeros((2, 3), order="F"),
+    "reshape in Fortran's order": lambda np, a: a.reshape(4, 3, order="f"),
+    "reshape a transposed array in its order": lambda np, a: a.T.reshape(6, 2, order="A"),
+    "flatten": lambda np, a: a.T.flatten("f"),
+    "flatten in any order": lambda np, a: a.T.flatten("K"),
+    "astype": lambda np, a: a.T.astype("f4"),
+    "astype of the same type": lambda np, a: a.T.astype("f8"),
+    "astype without a copy": lambda np, a: a.T.astype("f8", copy=False),
+    "astype in Fortran's order": lambda np, a: a.astype("f4", order="F"),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_sharing_and_order(name):
+    theirs, mine = numpy.arange(12.0).reshape(3, 4).copy(), bh.arange(12.0).reshape(3, 4).copy()
+    expected, result = SHARING[name](numpy, theirs), SHARING[name](bh, mine)
+    assert bh.shares_memory(result, mine) == numpy.shares_memory(expected, theirs)
+    if "empty" not in name:
+        numpy.testing.assert_array_equal(numpy.asarray(result), expected)
+    assert result.strides == expected.strides
+    for flag in ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE"):
+        assert result.flags[flag] == expected.flags[flag] or flag == "OWNDATA" and expected.base is not theirs, flag
+
+
+def test_orders_that_there_are_not():
+    a = bh.ones((2, 2))
+    calls = [
+        lambda: bh.array([1], order="Z"), lambda: a.copy("Z"), lambda: a.ravel("Z"), lambda: a.reshape(4, order="K"),
+        lambda: bh.zeros(3, order="A"), lambda: bh.empty_like(a, order="Z"), lambda: a.flatten("Z"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ValueError, match="order"):
+            call()
+
+
+@pytest.mark.falls_back
+def test_orders_go_to_numpy_and_back():
+    a = bh.arange(6.0).reshape(2, 3).T
+    assert bh.asarray(numpy.asarray(a)).strides == a.strides
+    assert a.tobytes("A") == numpy.arange(6.0).tobytes()
