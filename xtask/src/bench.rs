@@ -6,14 +6,20 @@ use crate::{cil, cluster, demo, install, packages};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements`, `bench loops`, `bench cluster`, `bench python`,
+/// Runs `bench overhead`, `bench planning`, `bench fusion`, `bench statements [--small]`, `bench loops`, `bench cluster`, `bench python`,
 /// `bench fronts`, or benchmark programs.
 pub fn run(arguments: &[String]) -> Outcome {
     if arguments.first().is_some_and(|name| name == "planning") {
         return planning(&arguments[1..]);
     }
     if arguments.first().is_some_and(|name| name == "python") {
-        return python(&arguments[1..]);
+        return python("benches/python.py", &arguments[1..]);
+    }
+    if let [name, mode, rest @ ..] = arguments
+        && name == "statements"
+        && mode == "--small"
+    {
+        return python("benches/statements/small.py", rest);
     }
     if arguments.first().is_some_and(|name| name == "fronts") {
         return fronts(&arguments[1..]);
@@ -46,12 +52,12 @@ pub fn run(arguments: &[String]) -> Outcome {
     execute(&mut command)
 }
 
-/// The Python package: what recording costs, and programs from their NumPy sources.
-fn python(arguments: &[String]) -> Outcome {
+/// A program about the Python package: what recording and small work costs, or programs from their NumPy sources.
+fn python(program: &str, arguments: &[String]) -> Outcome {
     execute(cargo().args(["build", "--release"]).args(packages::workspace()))?;
     let package = crate::python::stage("release")?;
     let mut command = Command::new(packages::python_with_numpy()?);
-    command.arg(root().join("benches/python.py")).args(arguments);
+    command.arg(root().join(program)).args(arguments);
     execute(command.env("PYTHONPATH", package))
 }
 
