@@ -8,6 +8,7 @@ mod buffer;
 mod compose;
 mod context;
 mod error;
+mod fold;
 mod index;
 mod location;
 mod number;

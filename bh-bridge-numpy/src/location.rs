@@ -5,8 +5,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_void};
-use std::sync::{LazyLock, OnceLock};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 // Part of the stable ABI since Python 3.10.
 unsafe extern "C" {
@@ -57,27 +59,62 @@ fn caller_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     }
 }
 
-/// Places remembered per thread, by code object and instruction; a power of two.
-const PLACES: usize = 256;
+/// Places remembered per thread, at most: some megabytes. A program of more lines than that is looked up again.
+const PLACES: usize = 1 << 16;
 
-/// A place in a program.
+/// A place in a program, by code object and instruction.
+type Key = (usize, u32);
+
+/// What a place is.
 struct Place {
     /// Kept alive, so that its address names it.
-    code: Py<PyAny>,
-    instruction: u32,
+    _code: Py<PyAny>,
     line: u32,
     /// `None` for code of this package.
-    file: Option<Box<[u8]>>,
+    file: Option<Arc<[u8]>>,
 }
 
+/// Mixes the few bits in which places differ; nobody chooses them to collide.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    #[inline]
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+#[derive(Default)]
 struct Cache {
-    places: Vec<Option<Place>>,
+    places: HashMap<Key, Place, BuildHasherDefault<Mixer>>,
+    /// Names of files, each kept once.
+    files: HashSet<Arc<[u8]>>,
     /// Files below this directory are this package's.
     package: Box<[u8]>,
 }
 
 thread_local! {
-    static CACHE: RefCell<Cache> = RefCell::new(Cache { places: (0..PLACES).map(|_| None).collect(), package: Box::default() });
+    static CACHE: RefCell<Cache> = RefCell::default();
 }
 
 static PACKAGE: OnceLock<Box<[u8]>> = OnceLock::new();
@@ -123,20 +160,24 @@ impl Cache {
             // SAFETY: `frame` is a frame object, and every frame has a code object; the result is a new reference.
             let code = unsafe { Bound::from_owned_ptr_or_opt(py, PyFrame_GetCode(frame.as_ptr())) }?;
             let instruction = instruction_of(&frame)?;
-            let slot = ((code.as_ptr() as usize >> 5) ^ (instruction as usize >> 1)) & (PLACES - 1);
-            let known = self.places[slot].as_ref();
-            if known.is_none_or(|place| !place.code.is(&code) || place.instruction != instruction) {
-                self.places[slot] = Some(self.look_up(&frame, code, instruction)?);
+            let key = (code.as_ptr() as usize, instruction);
+            if !self.places.contains_key(&key) {
+                let place = self.look_up(&frame, code)?;
+                if self.places.len() >= PLACES {
+                    self.places.clear();
+                    self.files.clear();
+                }
+                self.places.insert(key, place);
             }
-            if self.places[slot].as_ref().is_some_and(|place| place.file.is_some()) {
-                return self.places[slot].as_ref();
+            if self.places.get(&key).is_some_and(|place| place.file.is_some()) {
+                return self.places.get(&key);
             }
             frame = caller_of(&frame)?;
         }
     }
 
     #[cold]
-    fn look_up(&mut self, frame: &Bound<'_, PyAny>, code: Bound<'_, PyAny>, instruction: u32) -> Option<Place> {
+    fn look_up(&mut self, frame: &Bound<'_, PyAny>, code: Bound<'_, PyAny>) -> Option<Place> {
         let py = frame.py();
         if self.package.is_empty()
             && let Some(package) = PACKAGE.get()
@@ -147,7 +188,17 @@ impl Cache {
         let name = code.getattr(pyo3::intern!(py, "co_filename")).ok()?;
         let name = name.cast::<PyString>().ok()?.to_string_lossy().into_owned();
         let own = !self.package.is_empty() && name.as_bytes().starts_with(&self.package);
-        let file = (!own).then(|| name.into_bytes().into_boxed_slice());
-        Some(Place { code: code.unbind(), instruction, line, file })
+        let file = (!own).then(|| self.file(name.as_bytes()));
+        Some(Place { _code: code.unbind(), line, file })
+    }
+
+    /// The name of a file, shared by the places in it.
+    fn file(&mut self, name: &[u8]) -> Arc<[u8]> {
+        if let Some(known) = self.files.get(name) {
+            return Arc::clone(known);
+        }
+        let new: Arc<[u8]> = name.into();
+        self.files.insert(Arc::clone(&new));
+        new
     }
 }

@@ -20,6 +20,8 @@ pub mod code {
 struct NumpyTypes {
     dtypes: Vec<Py<PyAny>>,
     scalars: Vec<Py<PyAny>>,
+    /// What stands for an argument that is not given.
+    no_value: Py<PyAny>,
 }
 
 static NUMPY: OnceLock<NumpyTypes> = OnceLock::new();
@@ -35,12 +37,18 @@ fn numpy(py: Python<'_>) -> PyResult<&'static NumpyTypes> {
         scalars.push(object.getattr("type")?.unbind());
         dtypes.push(object.unbind());
     }
-    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, scalars }))
+    let no_value = module.getattr("_NoValue")?.unbind();
+    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, scalars, no_value }))
 }
 
 /// NumPy's object for an element type.
 pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     Ok(numpy(py)?.dtypes[dtype as usize].bind(py).clone())
+}
+
+/// NumPy's object for an argument that is not given.
+pub fn no_value(py: Python<'_>) -> PyResult<&Py<PyAny>> {
+    Ok(&numpy(py)?.no_value)
 }
 
 /// A number beside an array.
@@ -109,7 +117,7 @@ pub fn classify<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
     if object.is_exact_instance_of::<PyComplex>() {
         return Some((code::COMPLEX, Operand::Number(complex(object)?)));
     }
-    let scalars = &NUMPY.get()?.scalars;
+    let scalars = &numpy(object.py()).ok()?.scalars;
     let kind = object.get_type();
     let dtype = DType::ALL.into_iter().find(|&dtype| scalars[dtype as usize].is(&kind))?;
     Some((dtype as u8, Operand::Number(scalar(object, dtype)?)))

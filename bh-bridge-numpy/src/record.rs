@@ -6,7 +6,7 @@ use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Operand, classify};
 use crate::sequence;
-use bh_bytecode::{DType, Kind, Opcode, View};
+use bh_bytecode::{DType, Opcode, View};
 use bh_recorder::{ArrayId, Input, Location};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -235,27 +235,8 @@ fn fold(
     keep: bool,
     mask: Option<&Bound<'_, Array>>,
 ) -> PyResult<Array> {
-    let opcode = opcode_named(opcode)?;
-    let array = array.borrow();
-    let recorder = &array.context.recorder;
-    let from: Vec<Input> =
-        [Some(array.id), mask.map(|mask| mask.borrow().id)].into_iter().flatten().map(Input::Array).collect();
-    let record = |place: Location<'_>| recorder.operate_new(opcode, axes, None, &from, place);
-    let mut id = with_location(py, record).map_err(exception)?;
-    let reduces = opcode.kind() == Kind::Reduction;
-    let removed = |dim: usize| reduces && axes >> dim & 1 == 1;
-    let extents = array.view.shape().iter().copied().enumerate();
-    let shape: Vec<i64> = match keep {
-        true => extents.map(|(dim, extent)| if removed(dim) { 1 } else { extent }).collect(),
-        false => extents.filter(|&(dim, _)| !removed(dim)).map(|(_, extent)| extent).collect(),
-    };
-    let view = View::contiguous(&shape).map_err(value_error)?;
-    if keep && reduces {
-        let kept = recorder.window(id, &view).map_err(exception);
-        recorder.free_later(id);
-        id = kept?;
-    }
-    Ok(Array::result(Arc::clone(&array.context), id, array.dtype, view))
+    let (array, mask) = (array.borrow(), mask.map(|mask| mask.borrow()));
+    crate::fold::fold(py, &array, opcode_named(opcode)?, array.dtype, axes, keep, mask.as_deref())
 }
 
 /// Calls an extension method of a component on outputs and inputs.

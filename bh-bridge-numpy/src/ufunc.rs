@@ -4,9 +4,10 @@
 use crate::array::Array;
 use crate::context::Context;
 use crate::error::exception;
+use crate::fold::{Folds, Given};
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify};
-use bh_bytecode::{Constant, DType, Opcode, View};
+use bh_bytecode::{Complex, Constant, DType, Opcode, View};
 use bh_core::Result;
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
@@ -18,10 +19,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The most inputs of a function that the table serves.
 const INPUTS: usize = 2;
 
+/// What a function of one operand gives its opcode.
+#[derive(Clone, Copy)]
+enum Form {
+    /// The operands as they are.
+    Plain,
+    /// The operand twice.
+    Doubled,
+    /// What no number is changed by being subtracted from, -0, and the operand.
+    Negated,
+    /// One and the operand.
+    Inverted,
+}
+
+impl Form {
+    const NAMES: [(&str, Form); 4] =
+        [("plain", Form::Plain), ("doubled", Form::Doubled), ("negated", Form::Negated), ("inverted", Form::Inverted)];
+
+    /// The number that comes before the operand.
+    fn number(self, dtype: DType) -> Constant {
+        match self {
+            Form::Inverted => Constant::from_value(1u8).cast(dtype),
+            _ if dtype.is_complex() => Constant::from_value(Complex::new(-0.0f64, -0.0)).cast(dtype),
+            _ => Constant::from_value(-0.0f64).cast(dtype),
+        }
+    }
+}
+
 /// How calls with operands of these types are recorded.
 #[derive(Clone, Copy)]
 struct Entry {
     opcode: Opcode,
+    form: Form,
     /// The type that all inputs are converted to.
     inputs: DType,
     output: DType,
@@ -32,15 +61,17 @@ const KNOWN: u64 = 1 << 63;
 
 impl Entry {
     fn pack(self) -> u64 {
-        KNOWN | u64::from(self.opcode.0) << 16 | (self.inputs as u64) << 8 | self.output as u64
+        let form = (self.form as u64) << 32;
+        KNOWN | form | u64::from(self.opcode.0) << 16 | (self.inputs as u64) << 8 | self.output as u64
     }
 
     fn unpack(bits: u64) -> Option<Entry> {
         if bits & KNOWN == 0 {
             return None;
         }
-        let inputs = DType::from_code((bits >> 8) as u8)?;
-        Some(Entry { opcode: Opcode((bits >> 16) as u16), inputs, output: DType::from_code(bits as u8)? })
+        let (inputs, output) = (DType::from_code((bits >> 8) as u8)?, DType::from_code(bits as u8)?);
+        let (_, form) = Form::NAMES[(bits >> 32 & 3) as usize];
+        Some(Entry { opcode: Opcode((bits >> 16) as u16), form, inputs, output })
     }
 }
 
@@ -49,6 +80,7 @@ impl Entry {
 pub struct Ufunc {
     inputs: usize,
     table: Box<[AtomicU64]>,
+    folds: Folds,
 }
 
 #[pymethods]
@@ -58,20 +90,57 @@ impl Ufunc {
     #[pyo3(signature = (inputs, *_arguments, **_keywords))]
     fn new(inputs: usize, _arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Ufunc {
         let size = if inputs <= INPUTS { 1 << (4 * inputs) } else { 0 };
-        Ufunc { inputs, table: (0..size).map(|_| AtomicU64::new(0)).collect() }
+        Ufunc { inputs, table: (0..size).map(|_| AtomicU64::new(0)).collect(), folds: Folds::default() }
     }
 
-    /// From now on, calls with operands of these codes convert them to the type `loop_type` and record `opcode`.
-    fn _serve(&self, codes: Vec<u8>, opcode: &str, loop_type: u8, output: u8) -> PyResult<()> {
-        let wrong = || PyValueError::new_err("no such opcode or type");
+    /// From now on, calls with operands of these codes convert them to the type `loop_type` and record `opcode`. `form`: what
+    /// it is given.
+    #[pyo3(signature = (codes, opcode, loop_type, output, form="plain"))]
+    fn _serve(&self, codes: Vec<u8>, opcode: &str, loop_type: u8, output: u8, form: &str) -> PyResult<()> {
+        let wrong = || PyValueError::new_err("no such opcode, type or form");
         let entry = Entry {
             opcode: Opcode::from_name(opcode).ok_or_else(wrong)?,
+            form: Form::NAMES.into_iter().find(|(name, _)| *name == form).ok_or_else(wrong)?.1,
             inputs: DType::from_code(loop_type).ok_or_else(wrong)?,
             output: DType::from_code(output).ok_or_else(wrong)?,
         };
         let place = codes.iter().fold(0, |place, &code| place << 4 | usize::from(code & 15));
         self.table.get(place).ok_or_else(wrong)?.store(entry.pack(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// From now on, folds of arrays of the type `code` convert them to `fold_type` and record `opcode`. Without an identity,
+    /// there must be elements.
+    fn _serve_fold(&self, code: u8, opcode: &str, fold_type: u8, identity: bool) -> PyResult<()> {
+        self.folds.serve(code, opcode, fold_type, identity)
+    }
+
+    /// Folds the elements along axes with the function.
+    #[pyo3(signature = (array, axis=Given::default(), dtype=None, out=None, keepdims=Given::default(), initial=Given::default(), r#where=Given::default()))]
+    #[allow(clippy::too_many_arguments)] // They are NumPy's.
+    fn reduce<'py>(
+        slf: &Bound<'py, Self>,
+        array: &Bound<'py, PyAny>,
+        axis: Given<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+        keepdims: Given<'py>,
+        initial: Given<'py>,
+        r#where: Given<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let plain = dtype.is_none() && out.is_none() && initial.is_no_value(py)? && r#where.is_no_value_or_true(py)?;
+        if plain
+            && let Ok(array) = array.cast_exact::<Array>()
+            && let Some(result) = slf.get().folds.reduce(py, &array.borrow(), &axis, &keepdims)?
+        {
+            return Ok(Bound::new(py, result)?.into_any());
+        }
+        let keywords = PyDict::new(py);
+        for (name, value) in [("axis", axis), ("keepdims", keepdims), ("initial", initial), ("where", r#where)] {
+            value.put(&keywords, name)?;
+        }
+        slf.call_method("_reduce", (array, dtype, out), Some(&keywords))
     }
 
     #[pyo3(signature = (*arguments, **keywords))]
@@ -225,7 +294,12 @@ impl<const N: usize> Call<'_, N> {
                     }
                 }
             }
-            let result = converted.and_then(|()| record(&inputs, place));
+            let number = || Input::Constant(self.entry.form.number(self.entry.inputs));
+            let result = converted.and_then(|()| match self.entry.form {
+                Form::Plain => record(&inputs, place),
+                Form::Doubled => record(&[inputs[0]; 2], place),
+                Form::Negated | Form::Inverted => record(&[number(), inputs[0]], place),
+            });
             temporaries.into_iter().flatten().for_each(|temporary| recorder.free_later(temporary));
             result
         });

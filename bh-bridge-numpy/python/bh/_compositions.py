@@ -204,3 +204,11 @@ COMPOSED = {
     "greater": complex_order("greater"),
     "greater_equal": complex_order("greater_equal"),
 }
+
+# Compositions of one operand that are one opcode of it, and what that is given: see `Form` in the native half.
+FORMS = {
+    "negative": ("subtract", "negated"),
+    "square": ("multiply", "doubled"),
+    "reciprocal": ("divide", "inverted"),
+    "fabs": ("absolute", "plain"),
+} | {name: ("copy", "plain") for name, compose in COMPOSED.items() if compose is _same}

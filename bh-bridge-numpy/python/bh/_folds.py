@@ -83,6 +83,7 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     if opcode is None:
         raise Fallback("")
     array = native(array)
+    code = array._code
     axes = axes_of(axis, array.ndim)
     if name in BOOLEAN and dtype is None:
         array = truth(array)
@@ -90,6 +91,8 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         array = astype(array, fold_type(function, array.dtype, dtype))
     if is_complex(array._code) and name not in ("add", "multiply") or array._code == BOOL and name == "subtract":
         raise Fallback("complex numbers have no order in bh")
+    if dtype is None and is_complex(code) == is_complex(array._code):
+        function._serve_fold(code, opcode, array._code, function.identity is not None)
     mask = None
     if where is not True:
         where = native(where)

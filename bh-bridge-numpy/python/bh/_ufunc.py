@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from . import _fallback, _native
+from . import _fallback, _folds, _native
 from ._convert import astype, native
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
-from ._compositions import BOOLEAN, COMPOSED, DIRECT
+from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
@@ -151,6 +151,9 @@ class ufunc(_native.Ufunc):
             raise Fallback("")
         converted = [converted_to(operand, code) for operand, code in zip(operands, inputs)]
         results = compose(kind, *converted)
+        if plain and self.nin == 1 and name in FORMS and type(operands[0]) is ndarray and output == kind:
+            opcode, form = FORMS[name]
+            self._serve(codes, "logical_and" if (name, kind) == ("square", BOOL) else opcode, kind, output, form)
         results = results if isinstance(results, tuple) else (results,)
         return [astype(result, _DTYPES[code]) for result, code in zip(results, loop[self.nin :])]
 
@@ -163,35 +166,25 @@ class ufunc(_native.Ufunc):
             converted[0] = _native.full((), kind, converted[0])
         return _native.operate(opcode, converted)
 
-    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
-        """Folds the elements along axes with the function."""
-        from ._folds import reduce
-
-        return reduce(self, array, axis, dtype, out, keepdims, initial, where)
+    def _reduce(self, array, dtype, out, axis=0, keepdims=False, initial=_NO_VALUE, where=True):
+        """Any reduction that the table of known folds does not serve."""
+        return _folds.reduce(self, array, axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """The results of folding the elements up to each one along an axis."""
-        from ._folds import accumulate
-
-        return accumulate(self, array, axis, dtype, out)
+        return _folds.accumulate(self, array, axis, dtype, out)
 
     def outer(self, A, B, /, **kwargs):
         """The function of all pairs of an element of A and one of B."""
-        from ._folds import outer
-
-        return outer(self, A, B, **kwargs)
+        return _folds.outer(self, A, B, **kwargs)
 
     def at(self, a, indices, b=None, /):
         """Applies the function in place at indices, once for each, also where they repeat."""
-        from ._folds import at
-
-        return at(self, a, indices, b)
+        return _folds.at(self, a, indices, b)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """Folds of the slices between indices."""
-        from ._folds import reduceat
-
-        return reduceat(self, array, indices, axis, dtype, out)
+        return _folds.reduceat(self, array, indices, axis, dtype, out)
 
 
 def one_stack(operands):

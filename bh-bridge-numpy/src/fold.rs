@@ -1,0 +1,159 @@
+//! Reductions of universal functions: which opcode and type serve arrays of a type is looked up in a table that Python fills
+//! as calls come.
+
+use crate::array::Array;
+use crate::error::exception;
+use crate::location::with_location;
+use crate::operand::no_value;
+use bh_bytecode::{DType, Kind, Opcode, View};
+use bh_recorder::{Input, Location};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An argument that may be missing, which is not the same as None.
+#[derive(Default)]
+pub struct Given<'py>(Option<Bound<'py, PyAny>>);
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = Infallible;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Given<'py>, Infallible> {
+        Ok(Given(Some(object.to_owned())))
+    }
+}
+
+impl Given<'_> {
+    /// Is it missing, or what stands for that in NumPy?
+    pub fn is_no_value(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some(object) = &self.0 else { return Ok(true) };
+        Ok(object.is(no_value(py)?))
+    }
+
+    /// Is it missing, or true?
+    pub fn is_no_value_or_true(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.flag(true) == Some(true) || self.is_no_value(py)?)
+    }
+
+    /// A truth value of Python; `None` for anything else.
+    fn flag(&self, missing: bool) -> Option<bool> {
+        let Some(object) = &self.0 else { return Some(missing) };
+        object.cast_exact::<PyBool>().ok().map(|flag| flag.is_true())
+    }
+
+    /// Adds it to the arguments by name of another call.
+    pub fn put(&self, keywords: &Bound<'_, PyDict>, name: &str) -> PyResult<()> {
+        self.0.as_ref().map_or(Ok(()), |object| keywords.set_item(name, object))
+    }
+
+    /// The axes as a bit mask, axis 0 if it is missing; `None` for what Python has to look at.
+    fn axes(&self, rank: usize) -> Option<u16> {
+        let axis = |object: &Bound<'_, PyAny>| {
+            let given = object.is_exact_instance_of::<PyInt>().then(|| object.extract::<i64>().ok())??;
+            let axis = if given < 0 { given + rank as i64 } else { given };
+            (0..rank as i64).contains(&axis).then(|| 1u16 << axis)
+        };
+        match &self.0 {
+            None => (rank > 0).then_some(1),
+            Some(object) if object.is_none() => (rank > 0).then(|| u16::MAX >> (16 - rank)),
+            Some(object) => match object.cast_exact::<PyTuple>() {
+                Ok(tuple) => {
+                    let mut mask = 0;
+                    for object in tuple.iter_borrowed() {
+                        let bit = axis(&object)?;
+                        // An axis that comes twice is an error for Python to tell.
+                        mask = (mask & bit == 0).then_some(mask | bit)?;
+                    }
+                    (mask != 0).then_some(mask)
+                }
+                Err(_) => axis(object),
+            },
+        }
+    }
+}
+
+/// How arrays of each type are folded.
+#[derive(Default)]
+pub struct Folds([AtomicU64; DType::ALL.len()]);
+
+/// Bit of an entry that is known, and of one that has a value for no elements; the others are the opcode and the type.
+const KNOWN: u64 = 1 << 63;
+const IDENTITY: u64 = 1 << 62;
+
+impl Folds {
+    /// Arrays of a type are converted to another one and folded by an opcode.
+    pub fn serve(&self, code: u8, opcode: &str, fold_type: u8, identity: bool) -> PyResult<()> {
+        let wrong = || PyValueError::new_err("no such opcode or type");
+        let opcode = Opcode::from_name(opcode).filter(|opcode| opcode.kind() == Kind::Reduction).ok_or_else(wrong)?;
+        let dtype = DType::from_code(fold_type).ok_or_else(wrong)?;
+        let bits = KNOWN | u64::from(opcode.0) << 8 | dtype as u64 | if identity { IDENTITY } else { 0 };
+        self.0.get(usize::from(code)).ok_or_else(wrong)?.store(bits, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Records a reduction. `None` if the call needs Python.
+    pub fn reduce(&self, py: Python<'_>, array: &Array, axis: &Given<'_>, keep: &Given<'_>) -> PyResult<Option<Array>> {
+        let bits = self.0[array.dtype as usize].load(Ordering::Relaxed);
+        let (Some(axes), Some(keep)) = (axis.axes(array.view.rank()), keep.flag(false)) else { return Ok(None) };
+        let none = || array.view.shape().iter().enumerate().any(|(axis, extent)| axes >> axis & 1 == 1 && *extent == 0);
+        if bits & KNOWN == 0 || bits & IDENTITY == 0 && none() {
+            return Ok(None);
+        }
+        let Some(dtype) = DType::from_code(bits as u8) else { return Ok(None) };
+        fold(py, array, Opcode((bits >> 8) as u16), dtype, axes, keep, None).map(Some)
+    }
+}
+
+/// Records a reduction over the axes of a bit mask, or an accumulate along one, of the elements in a type. `keep`: reduced axes
+/// stay, with extent 1. `mask`: which elements a masked reduction takes, in the array's shape.
+pub fn fold(
+    py: Python<'_>,
+    array: &Array,
+    opcode: Opcode,
+    dtype: DType,
+    axes: u16,
+    keep: bool,
+    mask: Option<&Array>,
+) -> PyResult<Array> {
+    let recorder = &array.context.recorder;
+    let record = |place: Location<'_>| {
+        let mut inputs = [Input::Array(array.id); 2];
+        if let Some(mask) = mask {
+            inputs[1] = Input::Array(mask.id);
+        }
+        let count = 1 + usize::from(mask.is_some());
+        if array.dtype == dtype {
+            return recorder.operate_new(opcode, axes, None, &inputs[..count], place);
+        }
+        let converted = recorder.operate_new(Opcode::Copy, 0, Some(dtype), &inputs[..1], place)?;
+        inputs[0] = Input::Array(converted);
+        let result = recorder.operate_new(opcode, axes, None, &inputs[..count], place);
+        recorder.free_later(converted);
+        result
+    };
+    let mut id = with_location(py, record).map_err(exception)?;
+    let view = folded_view(&array.view, opcode.kind() == Kind::Reduction, axes, keep)?;
+    if keep && opcode.kind() == Kind::Reduction {
+        let kept = recorder.window(id, &view).map_err(exception);
+        recorder.free_later(id);
+        id = kept?;
+    }
+    Ok(Array::result(Arc::clone(&array.context), id, dtype, view))
+}
+
+/// The view of what a fold makes.
+fn folded_view(view: &View, reduces: bool, axes: u16, keep: bool) -> PyResult<View> {
+    let mut shape = [1i64; bh_bytecode::MAX_RANK];
+    let mut rank = 0;
+    for (dim, &extent) in view.shape().iter().enumerate() {
+        let removed = reduces && axes >> dim & 1 == 1;
+        if !removed || keep {
+            shape[rank] = if removed { 1 } else { extent };
+            rank += 1;
+        }
+    }
+    View::contiguous(&shape[..rank]).map_err(|error| PyValueError::new_err(error.0))
+}
