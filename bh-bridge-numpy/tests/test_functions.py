@@ -50,3 +50,14 @@ def test_call(call):
         assert result == expected
         return
     same(result, expected, ulps=256, check_type=not isinstance(expected, bool))
+
+
+def test_einsum_that_only_moves_elements_is_a_view():
+    for module in (numpy, bh):
+        square = module.arange(9.0).reshape(3, 3)
+        diagonal, turned = module.einsum("ii->i", square), module.einsum("ij->ji", square)
+        square[0, 0] = 5
+        diagonal[1] = 9
+        turned[2, 0] = 3
+        same(diagonal, numpy.array([5.0, 9.0, 8.0]))
+        same(square, numpy.array([[5.0, 1.0, 3.0], [3.0, 9.0, 5.0], [6.0, 7.0, 8.0]]))

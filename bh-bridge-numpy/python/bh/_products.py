@@ -249,6 +249,9 @@ def einsum(subscripts, *operands, out=None, dtype=None, order="K", casting="safe
         value = sum_(value, gone, kind)
         letters = [letter for letter in letters if letter in output]
     value = transpose(value, [letters.index(letter) for letter in output])
+    if len(arrays) == 1 and output and not gone and out is None and kind == arrays[0].dtype:
+        # As in NumPy, what is only moved is a view.
+        return value
     value = _native.broadcast_to(value, tuple(extents[letter] for letter in output))
     value = _native.cast(value, value._code)
     value._scalar = not output
