@@ -5,9 +5,9 @@ use crate::error::exception;
 use crate::operand;
 use bh_bytecode::{DType, View};
 use bh_recorder::ArrayId;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyTuple, PyType};
 use std::sync::Arc;
 
 /// An array of numbers that bh holds. Operations on it are recorded, and run when a result is looked at.
@@ -58,7 +58,7 @@ impl Array {
             (false, _) => Err(PyValueError::new_err("assignment destination is read-only")),
             (_, true) => {
                 let text = format!("'numpy.{}' object does not support item assignment", self.dtype.numpy_name());
-                Err(pyo3::exceptions::PyTypeError::new_err(text))
+                Err(PyTypeError::new_err(text))
             }
             _ => Ok(()),
         }
@@ -87,6 +87,22 @@ pub fn derive(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
         writeable: this.writeable && !this.scalar,
         base: Some(base),
     })
+}
+
+/// Gives the class of arrays a class of its own, which decides what calls of it, checks of instances and derived classes do.
+#[pyfunction]
+pub fn set_class_of_arrays(py: Python<'_>, class: Bound<'_, PyType>) -> PyResult<()> {
+    let size = |class: &Bound<'_, PyType>| class.getattr("__basicsize__")?.extract::<usize>();
+    if !class.is_subclass_of::<PyType>()? || size(&class)? != size(&py.get_type::<PyType>())? {
+        return Err(PyTypeError::new_err(
+            "the class of a class has to be derived from `type`, without fields of its own",
+        ));
+    }
+    let arrays = py.get_type::<Array>().into_ptr();
+    // SAFETY: the new class has the layout of `type`, which is static and counts no references; the class of arrays keeps a
+    // reference to the new one, as each object does to its class, and lives as long as the module.
+    unsafe { (*arrays).ob_type = class.into_ptr().cast() };
+    Ok(())
 }
 
 #[pymethods]
@@ -221,7 +237,7 @@ impl Array {
     fn __len__(&self) -> PyResult<usize> {
         match self.view.shape().first() {
             Some(&extent) => Ok(extent as usize),
-            None => Err(pyo3::exceptions::PyTypeError::new_err("len() of unsized object")),
+            None => Err(PyTypeError::new_err("len() of unsized object")),
         }
     }
 }

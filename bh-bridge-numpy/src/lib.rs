@@ -26,6 +26,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<error::BhError>())?;
     module.add_class::<array::Array>()?;
+    module.add_function(wrap_pyfunction!(array::set_class_of_arrays, module)?)?;
     module.add_class::<ufunc::Ufunc>()?;
     context::register(module)?;
     number::register(module)?;

@@ -28,6 +28,7 @@ usage: cargo xtask COMMAND
   install --prefix DIR         build (release) and install
   wheel [--out DIR]            build the Python package's wheel (into target/wheels)
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
+  numpy-suite [--only TEXT]    run NumPy's own tests with bh in NumPy's place
   stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
   header [--check]             write bh-bridge-c/include/bh.h, or verify that it is current
   bench overhead [--json FILE] cost of recording, of a tiny round trip, of a repeated batch, of start-up
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Some("stage") => stage::run(rest),
         Some("wheel") => python::wheel(rest),
         Some("array-api") => python::array_api(rest),
+        Some("numpy-suite") => python::numpy_suite(rest),
         Some("header") => header::run(rest),
         Some("bench") => bench::run(rest),
         Some("help" | "--help" | "-h") | None => {

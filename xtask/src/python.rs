@@ -59,6 +59,18 @@ pub fn array_api(arguments: &[String]) -> Outcome {
     run(tests.env("PYTHONPATH", package).env("ARRAY_API_TESTS_MODULE", "bh").env("BH_FALLBACK", "silent"))
 }
 
+/// Runs the command line `numpy-suite [OPTIONS]`: NumPy's own tests with bh in NumPy's place, against the package as it was
+/// built under the profile `checked`. The options are those of `bh-bridge-numpy/suites/numpy_suite.py`.
+pub fn numpy_suite(arguments: &[String]) -> Outcome {
+    let python = packages::python_with_numpy()?;
+    run(cargo().args(["build", "--profile", "checked", "--lib"]).args(packages::workspace()))?;
+    let package = stage("checked")?;
+    let mut suite = Command::new(&python);
+    suite.arg(root().join("bh-bridge-numpy/suites/numpy_suite.py")).args(arguments);
+    suite.arg("--directory").arg(target().join("suites"));
+    run(suite.env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
 /// Libraries that newcomers use bh's arrays with, and what checks the type stubs.
 const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "numexpr"];
 

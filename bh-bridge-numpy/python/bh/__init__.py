@@ -8,6 +8,8 @@
 
 import os as _os
 
+from . import _imports
+
 try:
     from . import _native
 except ImportError as _reason:
@@ -32,7 +34,7 @@ else:
         inplace=_ufunc.inplace,
     )
 
-    from . import _methods  # noqa: E402,F401
+    from . import _class, _methods  # noqa: E402,F401
 
     globals().update(_namespace.build())
 
@@ -58,12 +60,12 @@ else:
 
 
 def __getattr__(name):
-    # Modules that NumPy loads only when somebody asks for them.
+    # Modules that NumPy loads only when somebody asks for them, and its private ones.
+    import importlib
+
     import numpy
 
-    if name.startswith("_") or name not in dir(numpy):
-        raise AttributeError(f"module 'bh' has no attribute {name!r}")
-    return getattr(numpy, name)
+    return importlib.import_module("bh.testing") if name == "testing" else _imports.part_of(numpy, name)
 
 
 def __dir__():

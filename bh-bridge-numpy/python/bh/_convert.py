@@ -11,10 +11,17 @@ from ._types import CODE, code_of
 ndarray = _native.ndarray
 
 
+def decides(value):
+    """Is this an array of a class that decides itself what functions do, such as a masked array?"""
+    return isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap)
+
+
 def native(value, dtype=None):
     """An array of bh with these elements; the array itself if it is one. Raises `Fallback` for types that bh lacks."""
     if type(value) is ndarray:
         return value if dtype is None else astype(value, dtype)
+    if decides(value):
+        raise Fallback(f"{type(value).__name__} has functions of its own")
     value = np.asarray(lower_nested(value), dtype=dtype)
     code = CODE.get(value.dtype)
     if code is None:

@@ -1,9 +1,9 @@
 """`import numpy` that means bh in a program's own modules, and NumPy everywhere else."""
 
 import builtins
-import importlib
 import site
 import sysconfig
+import types
 
 _plain = builtins.__import__
 
@@ -17,7 +17,7 @@ _installed = tuple(
 )
 
 # Parts of NumPy that bh has; the others stay NumPy's.
-_PARTS = ("linalg", "fft", "random")
+_PARTS = ("linalg", "fft", "random", "testing")
 
 
 def _is_own(scope):
@@ -37,13 +37,10 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
     import bh
 
     below = name.split(".")[1:]
-    if below and below[0] not in _PARTS:
-        # Modules that bh lacks: the import binds `numpy`, or takes names from the module.
-        module = importlib.import_module(name)
-        return module if fromlist else bh
-    module = bh
-    for part in below:
-        module = getattr(module, part)
+    if not below or below[0] in _PARTS and len(below) == 1:
+        return getattr(bh, below[0]) if below and fromlist else bh
+    # Modules that bh lacks: the import binds `numpy`, or takes names from the module.
+    module = _plain(name, globals, locals, fromlist, level)
     return module if fromlist else bh
 
 
@@ -56,3 +53,11 @@ def remove():
     """Gives `import numpy` its plain meaning back."""
     if builtins.__import__ is _import:
         builtins.__import__ = _plain
+
+
+def part_of(package, name):
+    """What bh's package or module leaves to NumPy's of the same name: modules loaded late, and private ones."""
+    found = getattr(package, name, None) if name in dir(package) else None
+    if found is None or name.startswith("_") and not isinstance(found, types.ModuleType):
+        raise AttributeError(f"module {package.__name__.replace('numpy', 'bh', 1)!r} has no attribute {name!r}")
+    return found

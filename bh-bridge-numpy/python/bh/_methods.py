@@ -87,7 +87,15 @@ def fill(self, value):
 @method
 def view(self, dtype=None, type=None):
     """Another view of the same memory; other element types have a copy of the bytes, which is read-only."""
-    if dtype is None or dtype is ndarray or isinstance(dtype, builtin_type) and issubclass(dtype, np.ndarray):
+    if isinstance(dtype, builtin_type) and issubclass(dtype, ndarray):
+        dtype, type = None, dtype
+    if type is not None and type is not np.ndarray and not issubclass(type, ndarray):
+        raise ValueError("Type must be a sub-type of ndarray type")
+    if type not in (None, ndarray, np.ndarray):
+        # Instances of derived classes are NumPy's arrays over the same memory.
+        made = np.asarray(self)
+        return (made if dtype is None else made.view(dtype)).view(type)
+    if dtype is None:
         return self[...]
     if code_of(dtype) == self._code:
         return self[...]

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
-from ._convert import astype, native
+from ._convert import astype, decides, native
 from ._fallback import Fallback, falls_back
 from ._folds import axes_of, deliver
 from ._manipulation import reshape
@@ -20,6 +20,9 @@ def _reduction(name, function, doc, typed=True):
     def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
+        if type(a) is not ndarray and decides(a):
+            options = {"keepdims": keepdims or _NO_VALUE, "initial": initial, "where": _NO_VALUE if where is True else where}
+            return getattr(np, name)(a, axis, out=out, **options, **({"dtype": dtype} if typed else {}))
         return _u[function].reduce(a, axis, dtype, out, keepdims, initial, where)
 
     def extreme(a, axis=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):

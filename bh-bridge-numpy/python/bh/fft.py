@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from . import _namespace, _native
+from . import _imports, _namespace, _native
 from ._convert import astype, native
 from ._creation import arange
 from ._fallback import Fallback, falls_back
@@ -250,3 +250,7 @@ for _name in dir(_o):
     _original = getattr(_o, _name)
     if not _name.startswith("_") and callable(_original):
         _namespace._register(_original, globals().setdefault(_name, _original))
+
+
+def __getattr__(name):
+    return _imports.part_of(_o, name)

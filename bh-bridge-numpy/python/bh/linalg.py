@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import _adapted, _fallback, _namespace, _native, _products
+from . import _adapted, _fallback, _imports, _namespace, _native, _products
 from ._convert import astype, native
 from ._decompositions import adjoint, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
 from ._fallback import Fallback, falls_back
@@ -263,3 +263,7 @@ for _name in sorted(dir(_o), key=lambda name: name in _ADAPTED):
     if is_function:
         _namespace._register(_original, globals()[_name])
 del _made, _name, _original
+
+
+def __getattr__(name):
+    return _imports.part_of(_o, name)

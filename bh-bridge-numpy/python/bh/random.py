@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 
-from . import _bits, _fallback
+from . import _bits, _fallback, _imports
 
 _o = np.random
 SeedSequence, BitGenerator = _o.SeedSequence, _o.BitGenerator
@@ -150,3 +150,7 @@ for _name in dir(_o):
         globals()[_name] = getattr(_global, _name) if callable(_value) and hasattr(_o.mtrand._rand, _name) else _value
 for _name in ("get_state", "set_state", "seed", "get_bit_generator", "set_bit_generator"):
     globals()[_name] = getattr(_o, _name)
+
+
+def __getattr__(name):
+    return _imports.part_of(_o, name)

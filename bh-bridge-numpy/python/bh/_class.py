@@ -1,0 +1,51 @@
+"""What NumPy's programs do with the class of arrays itself: make arrays, ask for instances, derive classes.
+
+The class of bh's arrays is native. A class derived from it is one derived from NumPy's arrays, whose instances NumPy computes
+with: what such a class overrides has no place in a batch.
+"""
+
+import types
+
+import numpy as np
+
+from . import _fallback, _native
+from ._types import code_of
+
+native_class = _native.ndarray
+
+
+class ArrayClass(type):
+    """The class of the class of arrays."""
+
+    def __new__(mcs, name, bases, namespace, **keywords):
+        bases = tuple(np.ndarray if base is native_class else base for base in bases)
+        return types.new_class(name, bases, keywords, lambda made: made.update(namespace))
+
+    def __call__(cls, *arguments, **keywords):
+        return new(cls, *arguments, **keywords)
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, np.ndarray) or type.__instancecheck__(cls, value)
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, np.ndarray) or type.__subclasscheck__(cls, other)
+
+    def __getattr__(cls, name):
+        # Methods that derived classes call on the class, such as `__array_finalize__`.
+        return getattr(np.ndarray, name)
+
+
+def new(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
+    """An array of a shape, with undefined elements or those of a buffer; of NumPy, if the class is derived from NumPy's."""
+    shape = tuple(map(int, shape)) if type(shape) is native_class else _fallback.lower(shape)
+    if cls is native_class and buffer is None and strides is None and code_of(dtype) is not None:
+        return _native.empty(shape, code_of(dtype))
+    buffer = np.asarray(buffer) if type(buffer) is native_class else buffer
+    if cls is not native_class:
+        return np.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)
+    return _fallback.from_numpy(np.ndarray(shape, dtype, buffer, offset, strides, order))
+
+
+native_class.__new__ = staticmethod(new)
+native_class.__class_getitem__ = classmethod(types.GenericAlias)
+_native.set_class_of_arrays(ArrayClass)

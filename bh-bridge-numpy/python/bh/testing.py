@@ -1,0 +1,33 @@
+"""`numpy.testing`, whose comparisons take bh's arrays."""
+
+import functools
+
+import numpy.testing
+from numpy.testing import *  # noqa: F401,F403
+
+from . import _fallback
+
+__all__ = list(numpy.testing.__all__)
+
+_COMPARISONS = """
+assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal assert_array_almost_equal_nulp
+assert_array_compare assert_array_equal assert_array_less assert_array_max_ulp assert_equal print_assert_equal
+""".split()
+
+
+def _comparing(function):
+    @functools.wraps(function)
+    def compare(*arguments, **keywords):
+        __tracebackhide__ = True
+        return _fallback.lift(function(*_fallback.lower(arguments), **_fallback.lower(keywords)))
+
+    return compare
+
+
+for _name in _COMPARISONS:
+    if hasattr(numpy.testing, _name):
+        globals()[_name] = _comparing(getattr(numpy.testing, _name))
+
+
+def __getattr__(name):
+    return getattr(numpy.testing, name)

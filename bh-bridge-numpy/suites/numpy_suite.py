@@ -1,0 +1,145 @@
+"""`cargo xtask numpy-suite [--only TEXT] [--list]`: NumPy's own tests, run with bh in NumPy's place.
+
+The tests are those of the installed NumPy; they are copied below the target directory, as `import numpy` means bh only in
+modules that are not installed. What NumPy itself fails there does not count. `left.toml` names what is left, with its reason.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import numpy
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = "_core lib linalg fft random polynomial ma matrixlib".split()
+
+# Files about NumPy's own build, its C interfaces and its internal parts, of which no array of bh is a part.
+INTERNAL = """
+_core/test_simd _core/test_simd_module _core/test_cpu_features _core/test_cpu_dispatcher _core/test_mem_policy
+_core/test_limited_api _core/test_cython _core/test_hashtable _core/test_custom_dtypes _core/test_extint128 _core/test_api
+_core/test_argparse _core/test_casting_unittests _core/test_conversion_utils _core/test_array_interface _core/test_nditer
+_core/test_overrides _core/test_umath_accuracy _core/test_indexerrors_internal random/test_extending _core/test_multithreading
+_core/test_mem_overlap _core/test_deprecations
+""".split()
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="cargo xtask numpy-suite", description=__doc__)
+    parser.add_argument("--only", default="", help="only files whose names contain this text")
+    parser.add_argument("--directory", type=pathlib.Path, required=True, help="where copies and results go")
+    parser.add_argument("--list", action="store_true", help="print every failing test, by cause")
+    parser.add_argument("--seconds", type=int, default=900, help="the most time for a file")
+    return parser.parse_args()
+
+
+def prepare(directory):
+    """Copies NumPy's tests with the data they read; returns the test files by their names."""
+    source, tests = pathlib.Path(numpy.__file__).parent, directory / "tests"
+    shutil.rmtree(tests, ignore_errors=True)
+    found = {}
+    for package in PACKAGES:
+        shutil.copytree(source / package / "tests", tests / package, ignore=shutil.ignore_patterns("__pycache__", "__init__.py"))
+        for file in sorted((tests / package).glob("test_*.py")):
+            if f"{package}/{file.stem}" not in INTERNAL:
+                found[f"{package}/{file.stem}"] = file
+    shutil.copy(source / "conftest.py", tests / "conftest.py")
+    return found
+
+
+def run_file(library, file, results, seconds, tests=None):
+    """The outcomes of a file's tests by name, with reasons; a process that dies fails the file as a whole."""
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.unlink(missing_ok=True)
+    environment = dict(os.environ, BH_SUITE_LIBRARY=library, BH_SUITE_RESULTS=str(results), BH_FALLBACK="silent")
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE), environment.get("PYTHONPATH", "")])
+    if tests is not None:
+        environment["BH_SUITE_TESTS"] = str(results.with_suffix(".tests"))
+        results.with_suffix(".tests").write_text(json.dumps(tests))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "suite_plugin", "-p", "no:cacheprovider", "--tb=short", file.name]
+    try:
+        process = subprocess.run(command, cwd=file.parent, env=environment, capture_output=True, text=True, timeout=seconds)
+        ended = "" if process.returncode in (0, 1, 5) else f"the process ended with {process.returncode}: {process.stderr[-200:]}"
+    except subprocess.TimeoutExpired:
+        ended = f"more than {seconds} seconds"
+    outcomes = {}
+    for line in results.read_text().splitlines() if results.exists() else ():
+        test, outcome, reason = json.loads(line)
+        outcomes[test] = outcome, reason
+    if ended:
+        outcomes[f"{file.name}::whole file"] = "failed", ended
+    return outcomes
+
+
+def fail_too(tests, name, file, options):
+    """Those of the tests that fail on NumPy; its outcomes are kept for the next run."""
+    kept = options.directory / "numpy" / f"{name.replace('/', '.')}.kept"
+    outcomes = json.loads(kept.read_text()) if kept.exists() else {}
+    unknown = [test for test in tests if test not in outcomes]
+    if unknown:
+        found = run_file("numpy", file, kept.with_suffix(".json"), options.seconds, unknown)
+        outcomes |= {test: found.get(test, ("passed",))[0] for test in unknown}
+        kept.write_text(json.dumps(outcomes))
+    return {test for test in tests if outcomes[test] == "failed"}
+
+
+def cause_of(reason):
+    """A failure's reason without what differs from test to test."""
+    first = " ".join(reason.partition(" @ ")[0].split())[:160]
+    return re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?", "N", first)
+
+
+def left():
+    """What is left, as (pattern of names, reason)."""
+    table = tomllib.loads((HERE / "left.toml").read_text())
+    return [(re.compile(pattern), entry["reason"]) for entry in table["left"] for pattern in entry["tests"]]
+
+
+def report(counts, failures, options):
+    """Prints counts, what is left by reason, and the other failures by cause."""
+    known, named, causes = left(), collections.Counter(), collections.defaultdict(list)
+    for test, reason in sorted(failures.items()):
+        why = next((why for pattern, why in known if pattern.search(test)), None)
+        if why:
+            named[why] += 1
+        else:
+            causes[cause_of(reason)].append((test, reason))
+    print(f"\n{counts['passed']} passed, {counts['failed']} failed on NumPy too, {counts['skipped']} skipped; on bh only")
+    print(f"{sum(named.values())} failed for the reasons in left.toml, {sum(map(len, causes.values()))} for others")
+    for why, count in named.most_common():
+        print(f"{count:5} {why}")
+    print()
+    for cause, tests in sorted(causes.items(), key=lambda item: -len(item[1])):
+        print(f"{len(tests):5} {cause}")
+        for test, reason in tests if options.list else tests[:2]:
+            print(f"        {test}  {reason.rpartition(' @ ')[2]}")
+
+
+def main():
+    """Runs the files, each in a process of its own."""
+    options = arguments()
+    options.directory = options.directory.resolve()
+    counts, failures = collections.Counter(), {}
+    for name, file in prepare(options.directory).items():
+        if options.only not in name:
+            continue
+        outcomes = run_file("bh", file, options.directory / "bh" / f"{name.replace('/', '.')}.json", options.seconds)
+        failed = {test: reason for test, (outcome, reason) in outcomes.items() if outcome == "failed"}
+        both = fail_too(list(failed), name, file, options)
+        counts.update(outcome for test, (outcome, _) in outcomes.items() if test not in failed)
+        counts["failed"] += len(both)
+        failures |= {f"{name}::{test.partition('::')[2] or test}": why for test, why in failed.items() if test not in both}
+        print(f"{name}: {len(failed) - len(both)} of {len(outcomes)} fail on bh only", flush=True)
+    report(counts, failures, options)
+    (options.directory / "failures.json").write_text(json.dumps(failures, indent=0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The class of arrays itself: its constructor, checks of instances, derived classes, and helpers of tests."""
+
+import subprocess
+import sys
+import typing
+
+import numpy
+import pytest
+
+import bh as np
+from conftest import same
+
+
+def test_the_constructor_makes_arrays():
+    made = np.ndarray((2, 3), np.float32)
+    assert type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float32
+    made[:] = 1
+    same(made, numpy.ones((2, 3), numpy.float32))
+    assert np.ndarray(4).shape == (4,) and np.ndarray(np.asarray([2, 1])).shape == (2, 1)
+    same(np.ndarray((2,), buffer=numpy.arange(3.0), offset=8), numpy.asarray([1.0, 2.0]))
+    assert type(np.ndarray(2, "U3")) is numpy.ndarray
+    with pytest.raises(ValueError, match="negative dimensions"):
+        np.ndarray((2, -1))
+
+
+def test_arrays_of_both_libraries_are_instances():
+    for value in (np.ones(2), numpy.ones(2), numpy.ma.ones(2)):
+        assert isinstance(value, np.ndarray) and issubclass(type(value), np.ndarray)
+    assert not isinstance([1], np.ndarray) and not issubclass(list, np.ndarray)
+    assert typing.get_args(np.ndarray[typing.Any, np.dtype[np.float64]])[0] is typing.Any
+
+
+class Named(np.ndarray):
+    """A derived class, as NumPy's documentation has them."""
+
+    def __new__(cls, data, name=None):
+        made = np.asarray(data).view(cls)
+        made.name = name
+        return made
+
+    def __array_finalize__(self, other):
+        self.name = getattr(other, "name", None)
+
+
+@pytest.mark.falls_back
+def test_derived_classes_keep_what_they_add():
+    named = Named(np.arange(4.0), "temperature")
+    for result in (named[1:], named + 1, np.sqrt(named), named.reshape(2, 2), named + np.ones(4), np.ones(4) + named):
+        assert type(result) is Named and result.name == "temperature"
+    assert isinstance(named, np.ndarray) and isinstance(named, numpy.ndarray)
+
+
+def test_views_as_a_derived_class_share_memory():
+    array = np.zeros(3)
+    array.view(Named)[1] = 5
+    same(array, numpy.asarray([0.0, 5.0, 0.0]))
+    with pytest.raises(ValueError, match="sub-type of ndarray"):
+        array.view(type=list)
+
+
+def test_functions_leave_masked_arrays_to_numpy():
+    masked = numpy.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    assert np.sum(masked) == 4 and np.mean(masked) == 2 and np.sort(masked).mask.sum() == 1
+
+
+def test_comparisons_of_numpy_testing_take_arrays():
+    np.testing.assert_equal(np.arange(3), np.arange(3))
+    np.testing.assert_equal({"a": [np.arange(3)]}, {"a": [np.arange(3)]})
+    with pytest.raises(AssertionError):
+        np.testing.assert_equal(np.arange(3), np.asarray([0, 1, 3]))
+
+
+def test_programs_import_private_modules(tmp_path):
+    lines = (
+        "import numpy._core.numerictypes as types, numpy.linalg._linalg as inner",
+        "from numpy.testing import assert_equal",
+        "import numpy as np",
+        "assert np.__name__ == 'bh' and types.__name__ == 'numpy._core.numerictypes' and inner.norm",
+        "assert_equal(np.arange(3), np.arange(3))",
+        "print('fine')",
+    )
+    (tmp_path / "main.py").write_text("\n".join(lines))
+    done = subprocess.run([sys.executable, "-m", "bh", "main.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "fine\n", done.stderr
