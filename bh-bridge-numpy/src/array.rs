@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::exception;
 use crate::operand;
+use crate::part::Link;
 use bh_bytecode::{DType, View};
 use bh_recorder::ArrayId;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -24,6 +25,8 @@ pub struct Array {
     pub writeable: bool,
     /// The array whose memory this is a view of.
     pub base: Option<Py<Array>>,
+    /// Set for the parts of complex arrays and their views, whose elements are those of another array.
+    pub link: Option<Arc<Link>>,
 }
 
 impl Drop for Array {
@@ -35,7 +38,7 @@ impl Drop for Array {
 impl Array {
     /// A new base in C order behind `id`.
     pub fn new(context: Arc<Context>, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
-        Array { context, id, dtype, view: view.into(), scalar: false, writeable: true, base: None }
+        Array { context, id, dtype, view: view.into(), scalar: false, writeable: true, base: None, link: None }
     }
 
     /// The result of an operation: NumPy makes those without dimensions scalars.
@@ -68,6 +71,11 @@ impl Array {
     pub fn len(&self) -> i64 {
         self.view.len()
     }
+
+    /// Is the memory its own, to be assigned to?
+    pub fn is_shared(&self) -> bool {
+        self.writeable && !self.scalar && self.link.is_none()
+    }
 }
 
 /// Another view of the same memory.
@@ -86,6 +94,7 @@ pub fn derive(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
         scalar: false,
         writeable: this.writeable && !this.scalar,
         base: Some(base),
+        link: this.link.clone(),
     })
 }
 
@@ -219,8 +228,9 @@ impl Array {
 
     /// A number that arrays share whose memory is the same.
     #[getter]
-    fn _memory(&self) -> PyResult<u64> {
-        self.context.recorder.info(self.id).map(|info| info.base).map_err(exception)
+    fn _memory(&self, py: Python<'_>) -> PyResult<u64> {
+        let id = self.link.as_ref().map_or(self.id, |link| link.whole.borrow(py).id);
+        self.context.recorder.info(id).map(|info| info.base).map_err(exception)
     }
 
     /// The name of the stack that the array belongs to.

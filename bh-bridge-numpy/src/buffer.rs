@@ -2,8 +2,9 @@
 
 use crate::array::Array;
 use crate::context::{self, Context};
-use crate::error::{exception, waiting};
+use crate::error::{exception, settled, warn_of};
 use bh_bytecode::{DType, View};
+use bh_core::Error;
 use bh_core::abi::access;
 use bh_recorder::{ArrayId, Lent};
 use pyo3::buffer::PyUntypedBuffer;
@@ -57,23 +58,19 @@ fn format(dtype: DType) -> &'static CStr {
     }
 }
 
-/// Holds the elements in memory: the array's own if others may write to it, else as they are now.
-fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold)> {
-    let (recorder, id) = (&array.context.recorder, array.id);
+/// Holds the elements in memory: the array's own if others may write to it, else as they are now. The last part is a failure
+/// of other operations that came up.
+fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>)> {
+    let (recorder, id) = (&array.context.recorder, array.current(py)?);
     if array.len() == 0 {
-        return Ok((std::ptr::dangling_mut::<u128>().cast(), Hold::Empty));
+        return Ok((std::ptr::dangling_mut::<u128>().cast(), Hold::Empty, None));
     }
-    if array.scalar || !array.writeable {
-        let mut found = None;
-        waiting(py, |patience| {
-            found = Some(Held(recorder.lend_with(id, patience)?));
-            Ok(())
-        })?;
-        let Some(Held(lent)) = found else { return Err(PyBufferError::new_err("nothing was lent")) };
-        return Ok((lent.data, Hold::Lent(lent)));
+    if !array.is_shared() {
+        let (Held(lent), elsewhere) = settled(py, |patience| recorder.lend_with(id, patience).map(Held))?;
+        return Ok((lent.data, Hold::Lent(lent), elsewhere));
     }
     // The wait for the elements can be interrupted, and the calls after it then wait for nothing.
-    waiting(py, |patience| recorder.sync_with(patience))?;
+    let ((), elsewhere) = settled(py, |patience| recorder.sync_with(patience))?;
     let pin = || {
         let own = recorder.duplicate(id)?;
         let mapped = recorder.pin(own, true, true).and_then(|()| {
@@ -87,7 +84,7 @@ fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold)> {
         Ok((mapped?, own))
     };
     let (Address(address), own) = py.detach(pin).map_err(exception)?;
-    Ok((address, Hold::Pinned(own)))
+    Ok((address, Hold::Pinned(own), elsewhere))
 }
 
 /// An address on its way back from a call without the interpreter's lock.
@@ -132,7 +129,7 @@ fn check(array: &Array, flags: c_int) -> PyResult<()> {
     let (shape, stride) = (array.view.shape(), array.view.stride());
     let in_c = array.len() == 0 || is_dense(shape.iter().zip(stride).rev());
     let in_fortran = array.len() == 0 || is_dense(shape.iter().zip(stride));
-    if asked(ffi::PyBUF_WRITABLE) && (array.scalar || !array.writeable) {
+    if asked(ffi::PyBUF_WRITABLE) && !array.is_shared() {
         return fail("the array is read-only");
     }
     if asked(ffi::PyBUF_C_CONTIGUOUS) && !in_c {
@@ -166,16 +163,17 @@ impl Array {
         unsafe { (*buffer).obj = std::ptr::null_mut() };
         let array = slf.borrow();
         check(&array, flags)?;
-        let (data, hold) = hold(py, &array)?;
+        let (data, hold, elsewhere) = hold(py, &array)?;
         let size = array.dtype.size() as i64;
         let strides = array.view.stride().iter().map(|stride| stride * size);
         let layout: Box<[ffi::Py_ssize_t]> =
             array.view.shape().iter().copied().chain(strides).map(|value| value as ffi::Py_ssize_t).collect();
         let (rank, bytes) = (array.view.rank(), array.len() * size);
-        let readonly = array.scalar || !array.writeable;
+        let readonly = !array.is_shared();
         let dtype = array.dtype;
         let exported = Box::new(Exported { context: Arc::clone(&array.context), layout, hold });
         drop(array);
+        warn_of(py, elsewhere)?;
         let layout = exported.layout.as_ptr().cast_mut();
         let asked = |flag: c_int| flags & flag == flag;
         // SAFETY: the buffer is the interpreter's to fill; what it points to lives until `__releasebuffer__`.

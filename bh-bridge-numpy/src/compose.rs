@@ -26,8 +26,8 @@ fn described(context: &Arc<context::Context>, id: ArrayId) -> PyResult<Array> {
 #[pyfunction]
 fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: bool, keep: bool) -> PyResult<Array> {
     let extreme = if greatest { Extreme::Greatest } else { Extreme::Least };
-    let recorder = &array.context.recorder;
-    let record = |place: Location<'_>| bh_compose::position_of_extreme(recorder, array.id, axis, extreme, keep, place);
+    let (recorder, id) = (&array.context.recorder, array.current(py)?);
+    let record = |place: Location<'_>| bh_compose::position_of_extreme(recorder, id, axis, extreme, keep, place);
     let mut result = described(&array.context, with_location(py, record).map_err(exception)?)?;
     result.scalar = result.view.rank() == 0;
     Ok(result)
@@ -36,7 +36,8 @@ fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: boo
 /// The elements moved along the dimensions, by one distance for each.
 #[pyfunction]
 fn roll(py: Python<'_>, array: &Array, distances: Vec<i64>) -> PyResult<Array> {
-    let record = |place: Location<'_>| bh_compose::roll(&array.context.recorder, array.id, &distances, place);
+    let id = array.current(py)?;
+    let record = |place: Location<'_>| bh_compose::roll(&array.context.recorder, id, &distances, place);
     described(&array.context, with_location(py, record).map_err(exception)?)
 }
 
@@ -48,7 +49,7 @@ fn place(py: Python<'_>) -> (Vec<u8>, u32) {
 /// Writes an array to a file in NumPy's format. Waits for the elements.
 #[pyfunction]
 fn save(py: Python<'_>, path: &str, array: &Array) -> PyResult<()> {
-    let (recorder, id, (file, line)) = (&array.context.recorder, array.id, place(py));
+    let (recorder, id, (file, line)) = (&array.context.recorder, array.current(py)?, place(py));
     py.detach(|| bh_compose::save(recorder, path, id, Location { file: &file, line })).map_err(exception)
 }
 

@@ -4,8 +4,9 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::Patience;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use std::ffi::CString;
 
 create_exception!(bh, BhError, PyRuntimeError, "A failure of the bh runtime, such as a stack that cannot be loaded.");
 
@@ -20,6 +21,35 @@ pub fn exception(error: Error) -> PyErr {
         status::MEMORY => PyMemoryError::new_err(text),
         _ => BhError::new_err(text),
     }
+}
+
+/// Waits for elements as [`waiting`] does. A failure of other operations, whose results nobody may ever look at, is warned
+/// of, and strikes only who reads what depends on them.
+pub fn reading<R: Send>(py: Python<'_>, f: impl FnMut(&mut Patience<'_>) -> Result<R> + Send) -> PyResult<R> {
+    let (result, elsewhere) = settled(py, f)?;
+    warn_of(py, elsewhere)?;
+    Ok(result)
+}
+
+/// As [`reading`], with the failure of other operations for the caller to warn of.
+pub fn settled<R: Send>(
+    py: Python<'_>,
+    mut f: impl FnMut(&mut Patience<'_>) -> Result<R> + Send,
+) -> PyResult<(R, Option<Error>)> {
+    let mut elsewhere = None;
+    let result = waiting(py, |patience| match f(patience) {
+        // Reported once, it is not in the way of a second call.
+        Err(failure) if failure.origin.is_some() => f(patience).inspect(|_| elsewhere = Some(failure)),
+        result => result,
+    })?;
+    Ok((result, elsewhere))
+}
+
+/// Warns of a failure of operations that are not asked for.
+pub fn warn_of(py: Python<'_>, failure: Option<Error>) -> PyResult<()> {
+    let Some(failure) = failure else { return Ok(()) };
+    let text = CString::new(format!("what depends on a failed operation is lost: {failure}"))?;
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
 }
 
 /// Waits for the recorder without the interpreter's lock. Signals are looked after meanwhile: an exception that a handler

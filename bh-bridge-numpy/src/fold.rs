@@ -119,11 +119,10 @@ pub fn fold(
     mask: Option<&Array>,
 ) -> PyResult<Array> {
     let recorder = &array.context.recorder;
+    let folded = Input::Array(array.current(py)?);
+    let chosen = mask.map_or(Ok(folded), |mask| mask.current(py).map(Input::Array))?;
     let record = |place: Location<'_>| {
-        let mut inputs = [Input::Array(array.id); 2];
-        if let Some(mask) = mask {
-            inputs[1] = Input::Array(mask.id);
-        }
+        let mut inputs = [folded, chosen];
         let count = 1 + usize::from(mask.is_some());
         if array.dtype == dtype {
             return recorder.operate_new(opcode, axes, None, &inputs[..count], place);

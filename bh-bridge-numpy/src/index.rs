@@ -4,6 +4,7 @@ use crate::array::{Array, derive};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Operand, classify};
+use crate::record::assignable;
 use bh_bytecode::{MAX_RANK, Opcode, View, ViewError};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
@@ -212,7 +213,7 @@ impl Array {
             return crate::transfer::item(py, &this);
         }
         let (view, recorder) = (window(&this, args)?, &this.context.recorder);
-        let id = recorder.window(this.id, &view).map_err(exception)?;
+        let id = recorder.window(this.current(py)?, &view).map_err(exception)?;
         let element = Array::result(Arc::clone(&this.context), id, this.dtype, view);
         crate::transfer::item(py, &element)
     }
@@ -223,7 +224,8 @@ impl Array {
         let Some(selected) = select(&view, key)? else {
             return advanced()?.0.bind(py).call1((slf, key));
         };
-        let result = if selected.element { element(slf, selected.view)? } else { derive(slf, selected.view)? };
+        let result =
+            if selected.element { element(slf, selected.view)? } else { derive(&assignable(slf)?, selected.view)? };
         Ok(Bound::new(py, result)?.into_any())
     }
 
@@ -232,8 +234,10 @@ impl Array {
         let this = slf.borrow();
         this.check_writeable()?;
         let (view, context, dtype) = (Arc::clone(&this.view), Arc::clone(&this.context), this.dtype);
+        let linked = this.link.is_some();
         drop(this);
         let input = match classify(value) {
+            _ if linked => None,
             Some((_, Operand::Array(array))) => {
                 let plain = array.dtype == dtype && Arc::ptr_eq(&array.context, &context);
                 plain.then_some(Input::Array(array.id))
@@ -278,7 +282,7 @@ fn fits(py: Python<'_>, value: &Bound<'_, PyAny>, target: &View) -> PyResult<()>
 fn element(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
     let this = array.borrow();
     let recorder = &this.context.recorder;
-    let window = recorder.window(this.id, &view).map_err(exception)?;
+    let window = recorder.window(this.current(array.py())?, &view).map_err(exception)?;
     let from = [Input::Array(window)];
     let record = |place: Location<'_>| recorder.operate_new(Opcode::Copy, 0, Some(this.dtype), &from, place);
     let copied = with_location(array.py(), record).map_err(exception);

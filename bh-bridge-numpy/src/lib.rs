@@ -13,6 +13,7 @@ mod index;
 mod location;
 mod number;
 mod operand;
+mod part;
 mod record;
 mod sequence;
 mod transfer;
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     number::register(module)?;
     index::register(module)?;
     record::register(module)?;
+    part::register(module)?;
     compose::register(module)?;
     transfer::register(module)?;
     buffer::register(module)?;

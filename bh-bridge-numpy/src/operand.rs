@@ -103,6 +103,7 @@ pub enum Operand<'py> {
 pub fn classify<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
     if let Ok(array) = object.cast_exact::<Array>() {
         let array = array.try_borrow().ok()?;
+        array.current(object.py()).ok()?;
         return Some((array.dtype as u8, Operand::Array(array)));
     }
     if object.is_exact_instance_of::<PyFloat>() {

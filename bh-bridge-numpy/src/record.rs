@@ -61,7 +61,8 @@ fn empty(
 ) -> PyResult<Array> {
     let (context, dtype, shape) = (context_of(py, stack)?, element_type(code)?, sequence::new_shape(shape)?);
     let Some(axes) = axes else { return Array::empty(&context, dtype, &shape) };
-    let extent = |&axis: &usize| shape.get(axis).copied().ok_or_else(|| PyValueError::new_err("axes don't match array"));
+    let extent =
+        |&axis: &usize| shape.get(axis).copied().ok_or_else(|| PyValueError::new_err("axes don't match array"));
     let extents = axes.iter().map(extent).collect::<PyResult<Vec<i64>>>()?;
     let mut places: Vec<usize> = (0..axes.len()).collect();
     places.sort_by_key(|&place| axes[place]);
@@ -131,7 +132,7 @@ fn random(
 fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
     let array = array.borrow();
     let (dtype, recorder) = (element_type(code)?, &array.context.recorder);
-    let from = [Input::Array(array.id)];
+    let from = [Input::Array(array.current(py)?)];
     let record = |place: Location<'_>| {
         if !array.dtype.is_complex() || dtype.is_complex() {
             return recorder.operate_new(Opcode::Copy, 0, Some(dtype), &from, place);
@@ -150,6 +151,17 @@ fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
     let mut result = Array::new(Arc::clone(&array.context), id, dtype, view);
     result.scalar = array.scalar;
     Ok(result)
+}
+
+/// The array; of a scalar, which never changes, a copy that may be assigned to.
+pub fn assignable<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, Array>> {
+    let (scalar, dtype) = (array.borrow().scalar, array.borrow().dtype);
+    if !scalar {
+        return Ok(array.clone());
+    }
+    let mut copy = cast(array.py(), array, dtype as u8)?;
+    copy.scalar = false;
+    Bound::new(array.py(), copy)
 }
 
 /// Overwrites an array, converting the values.
@@ -219,8 +231,10 @@ fn operate_into<'py>(
     if arrays.first().is_some_and(|first| !Arc::ptr_eq(&first.context, &target.context)) {
         return Err(PyValueError::new_err("the operands belong to different stacks"));
     }
-    let record = |place: Location<'_>| target.context.recorder.operate(opcode, param, target.id, &all, place);
-    with_location(py, record).map_err(exception)
+    let id = target.current(py)?;
+    let record = |place: Location<'_>| target.context.recorder.operate(opcode, param, id, &all, place);
+    with_location(py, record).map_err(exception)?;
+    target.written(py)
 }
 
 /// A reduction over the axes of a bit mask, or an accumulate along one. `keep`: reduced axes stay, with extent 1. `mask`: which
@@ -249,13 +263,14 @@ fn extension<'py>(
 ) -> PyResult<()> {
     let first = outs.first().ok_or_else(|| PyValueError::new_err("there must be an output"))?.borrow();
     let (all, arrays) = inputs(&operands, first.dtype)?;
-    let targets: Vec<ArrayId> = outs.iter().map(|out| out.borrow().id).collect();
+    let targets = outs.iter().map(|out| out.borrow().current(py)).collect::<PyResult<Vec<ArrayId>>>()?;
     let recorder = &first.context.recorder;
     let opcode = py.detach(|| recorder.extension(name)).map_err(exception)?;
     let record = |place: Location<'_>| recorder.call_extension(opcode, &targets, &all, place);
     let recorded = with_location(py, record).map_err(exception);
     drop(arrays);
-    recorded
+    recorded?;
+    outs.iter().try_for_each(|out| out.borrow().written(py))
 }
 
 /// Any view of an array's memory: start and strides in elements.
@@ -270,9 +285,10 @@ fn reshape(py: Python<'_>, array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -
     let this = array.borrow();
     let shape = sequence::shape_for(shape, this.len())?;
     match this.view.reshape(&shape).map_err(value_error)? {
-        Some(view) => derive(array, view),
+        Some(view) => derive(&assignable(array)?, view),
         None => {
-            let record = |place: Location<'_>| this.context.recorder.reshape(this.id, &shape, place);
+            let id = this.current(py)?;
+            let record = |place: Location<'_>| this.context.recorder.reshape(id, &shape, place);
             let id = with_location(py, record).map_err(exception)?;
             let view = View::contiguous(&shape).map_err(value_error)?;
             Ok(Array::new(Arc::clone(&this.context), id, this.dtype, view))

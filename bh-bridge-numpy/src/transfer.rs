@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::context::{self, Stack};
-use crate::error::{exception, waiting};
+use crate::error::{exception, reading};
 use bh_bytecode::{Constant, DType, c128};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -32,14 +32,14 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The one element as a Python number. Waits for it.
 pub fn item(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
-    let (recorder, id) = (&array.context.recorder, array.id);
+    let (recorder, id) = (&array.context.recorder, array.current(py)?);
     if array.len() != 1 {
         return Err(PyValueError::new_err("can only convert an array of size 1 to a Python scalar"));
     }
     let mut bytes = [0u8; 16];
     let target = SendPtr(bytes.as_mut_ptr());
     // SAFETY: an element has at most 16 bytes.
-    waiting(py, |patience| unsafe { recorder.read_with(id, target.get(), None, patience) })?;
+    reading(py, |patience| unsafe { recorder.read_with(id, target.get(), None, patience) })?;
     let value = Constant::from_bytes(array.dtype, &bytes);
     python_number(py, value)
 }
@@ -118,9 +118,10 @@ fn write(py: Python<'_>, array: &Array, buffer: &PyUntypedBuffer) -> PyResult<()
     if array.len() == 0 {
         return Ok(());
     }
-    let (recorder, id) = (&array.context.recorder, array.id);
+    let (recorder, id) = (&array.context.recorder, array.current(py)?);
     // SAFETY: the buffer is held until this returns, and has the shape and the element size of the array.
-    py.detach(|| unsafe { recorder.write(id, data.get(), Some(&strides)) }).map_err(exception)
+    py.detach(|| unsafe { recorder.write(id, data.get(), Some(&strides)) }).map_err(exception)?;
+    array.written(py)
 }
 
 /// Copies an array into a buffer of the same type and shape. Waits for the elements.
@@ -135,7 +136,7 @@ fn read_buffer(py: Python<'_>, array: &Bound<'_, Array>, target: &Bound<'_, PyAn
     if array.len() == 0 {
         return Ok(());
     }
-    let (recorder, id) = (&array.context.recorder, array.id);
+    let (recorder, id) = (&array.context.recorder, array.current(py)?);
     // SAFETY: the buffer is held until this returns, is writeable, and has the array's shape and element size.
-    waiting(py, |patience| unsafe { recorder.read_with(id, data.get(), Some(&strides), patience) })
+    reading(py, |patience| unsafe { recorder.read_with(id, data.get(), Some(&strides), patience) })
 }

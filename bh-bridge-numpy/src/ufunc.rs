@@ -205,7 +205,9 @@ impl Ufunc {
         out: &Array,
     ) -> PyResult<bool> {
         match self.prepare(arguments) {
-            Some(call) if call.entry.output == out.dtype && Arc::ptr_eq(&call.context, &out.context) => {
+            Some(call)
+                if out.link.is_none() && call.entry.output == out.dtype && Arc::ptr_eq(&call.context, &out.context) =>
+            {
                 call.record_into(py, out)?;
                 Ok(true)
             }

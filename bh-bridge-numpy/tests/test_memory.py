@@ -1,6 +1,7 @@
 """Memory shared with other libraries: buffers, DLPack, and NumPy's results taken over."""
 
 import gc
+import warnings
 
 import numpy
 import pytest
@@ -133,3 +134,24 @@ def test_files_that_are_left_to_numpy(tmp_path):
     (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises((ValueError, EOFError)):
         bh.load(tmp_path / "broken.npy")
+
+
+def test_failures_strike_only_what_depends_on_them():
+    outside, kept = bh.asarray([7]), bh.ones(3)
+    lost = bh.zeros(3)
+    lost[outside] = 1
+    with warnings.catch_warnings(record=True):
+        assert numpy.asarray(kept).tolist() == kept.tolist() == [1, 1, 1]
+    for _ in range(2):
+        with pytest.raises(IndexError, match="out of range"):
+            lost.tolist()
+
+
+def test_failures_of_what_nobody_reads_are_warned_of():
+    outside, kept = bh.asarray([7]), bh.ones(3)
+    lost = bh.zeros(3)
+    lost[outside] = 1
+    del lost
+    with pytest.warns(RuntimeWarning, match="index 7 is out of range"):
+        assert kept.tolist() == [1, 1, 1]
+    assert kept.tolist() == [1, 1, 1]

@@ -108,6 +108,27 @@ def resize(a, new_shape):
     return _native.reshape(tile(a, -(-size // a.size))[:size], shape)
 
 
+def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
+    """All windows of a shape on an array, as a view with the windows' dimensions last."""
+    x = native(x)
+    shape = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    if builtins.any(extent < 0 for extent in shape):
+        raise ValueError("`window_shape` cannot contain negative values")
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    if len(shape) != len(axes):
+        given = "Since axis is None, must provide window_shape for all dimensions of `x`" if axis is None else "Must provide matching length window_shape and axis"
+        raise ValueError(f"{given}; got {len(shape)} window_shape elements and {len(axes)} axes.")
+    left = list(x.shape)
+    for place, extent in zip(axes, shape):
+        if left[place] < extent:
+            raise ValueError("window shape cannot be larger than input array shape")
+        left[place] -= extent - 1
+    stride = list(x._stride)
+    result = _native.window(x, x._start, [*left, *shape], stride + [stride[place] for place in axes])
+    result._writeable = writeable and x._writeable
+    return result
+
+
 @falls_back
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """The diagonal of two dimensions, as a read-only view with it as last dimension."""

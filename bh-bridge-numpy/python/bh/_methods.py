@@ -86,7 +86,7 @@ def fill(self, value):
 
 @method
 def view(self, dtype=None, type=None):
-    """Another view of the same memory; other element types have a copy of the bytes, which is read-only."""
+    """Another view of the same memory; with another element type it is an array of NumPy."""
     if isinstance(dtype, builtin_type) and issubclass(dtype, ndarray):
         dtype, type = None, dtype
     if type is not None and type is not np.ndarray and not issubclass(type, ndarray):
@@ -99,11 +99,8 @@ def view(self, dtype=None, type=None):
         return self[...]
     if code_of(dtype) == self._code:
         return self[...]
-    _fallback.note("ndarray.view", "the bytes as another type are a copy")
-    result = _fallback.from_numpy(to_numpy(self).view(dtype))
-    if builtin_type(result) is ndarray:
-        result._writeable = False
-    return result
+    _fallback.note("ndarray.view", "the bytes as another type are NumPy's")
+    return np.asarray(self).view(dtype)
 
 
 builtin_type = type

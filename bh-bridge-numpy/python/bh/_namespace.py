@@ -154,6 +154,7 @@ def build():
             public[name] = falling_back(original)
         if callable(original) and not isinstance(original, type):
             _register(original, public[name])
+    _register(np.lib.stride_tricks.sliding_window_view, _functions.sliding_window_view)
     public["ndarray"] = ndarray
     _by_object[np.ndarray] = ndarray
     for name in _adapted.NAMES:

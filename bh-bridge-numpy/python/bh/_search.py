@@ -12,6 +12,7 @@ from ._folds import deliver
 from ._arrangement import resize
 from ._joining import stack
 from ._manipulation import broadcast_arrays, reshape
+from ._parts import complex_of, part_of
 from ._types import BOOL, CODE, INT64, is_complex, is_inexact
 from ._ufunc import UFUNCS, converted_to, operand_of
 
@@ -277,7 +278,7 @@ def round(a, decimals=0, out=None):
     if a._code == BOOL:
         raise Fallback("truth values")
     if is_complex(a._code):
-        result = complex_of(round(real(a), decimals), round(imag(a), decimals))
+        result = complex_of(*(round(part_of(a, part), decimals) for part in ("real", "imag")))
     elif is_inexact(a._code):
         scale = 10.0 ** abs(decimals)
         if decimals == 0:
@@ -294,56 +295,3 @@ def round(a, decimals=0, out=None):
 
 
 around = round
-
-
-@falls_back
-def real(val):
-    """The real parts; of a real array the array itself."""
-    val = native(val)
-    return _native.operate("real", [val]) if is_complex(val._code) else val
-
-
-@falls_back
-def imag(val):
-    """The imaginary parts; zeros for a real array."""
-    val = native(val)
-    if is_complex(val._code):
-        return _native.operate("imag", [val])
-    result = _native.full(val.shape, val._code, False if val._code == BOOL else 0)
-    result._writeable = False
-    return result
-
-
-def complex_of(re, im):
-    """The complex numbers with these parts."""
-    kind = np.result_type(re.dtype, np.complex64)
-    sign = _native.full((), CODE[kind], 1j)
-    return astype(re, kind) + astype(im, kind) * sign
-
-
-def set_part(array, value, part):
-    """Assigns to the real or imaginary parts of an array."""
-    if not is_complex(array._code):
-        if part == "imag":
-            raise TypeError("array does not have imaginary part to set")
-        array[...] = value
-        return
-    value = native(value)
-    parts = (value, imag(array)) if part == "real" else (real(array), value)
-    array[...] = complex_of(*(astype(p, array.dtype.type(0).real.dtype) for p in parts))
-
-
-def conj(x, /, out=None):
-    """The complex conjugates."""
-    return _u["conjugate"](x) if out is None else _u["conjugate"](x, out=out)
-
-
-conjugate = conj
-
-
-@falls_back
-def angle(z, deg=False):
-    """The angles of complex numbers."""
-    z = native(z)
-    result = _u["arctan2"](imag(z), real(z)) if is_complex(z._code) else _u["arctan2"](_native.full((), CODE[np.dtype(float)], 0.0), z)
-    return result * (180 / np.pi) if deg else result

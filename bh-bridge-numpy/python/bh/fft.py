@@ -7,7 +7,8 @@ from . import _imports, _namespace, _native
 from ._convert import astype, native
 from ._creation import arange
 from ._fallback import Fallback, falls_back
-from ._functions import concatenate, flip, moveaxis, real, roll
+from ._functions import concatenate, flip, moveaxis, roll
+from ._parts import part_of
 from ._types import is_complex
 from ._ufunc import UFUNCS as _u
 
@@ -105,14 +106,14 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
     a = _sized(a, n // 2 + 1, axis)
     at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
     # The first element, and for even n the last one, are taken as real.
-    first = astype(real(a[at(0, 1)]), a.dtype)
+    first = astype(part_of(a[at(0, 1)], "real"), a.dtype)
     middle = a[at(1, (n + 1) // 2)]
     parts = [first, middle]
     if n % 2 == 0:
-        parts.append(astype(real(a[at(n // 2, n // 2 + 1)]), a.dtype))
+        parts.append(astype(part_of(a[at(n // 2, n // 2 + 1)], "real"), a.dtype))
     parts.append(_u["conjugate"](flip(middle, axis)))
     full = concatenate(parts, axis)
-    return _stored(real(_transform(full, None, axis, norm, False)), out)
+    return _stored(part_of(_transform(full, None, axis, norm, False), "real"), out)
 
 
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}

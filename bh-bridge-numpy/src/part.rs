@@ -1,0 +1,79 @@
+//! Real and imaginary parts of complex arrays as views: each use reads the array as it is now, and what is written to them
+//! goes on to the array.
+
+use crate::array::Array;
+use crate::error::exception;
+use crate::location::with_location;
+use bh_bytecode::Opcode;
+use bh_recorder::{ArrayId, Input};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::sync::{Arc, OnceLock};
+
+/// `f(array, values, imaginary)`: overwrites a part of an array.
+static STORE: OnceLock<Py<PyAny>> = OnceLock::new();
+
+/// Tells the function that overwrites parts.
+#[pyfunction]
+fn set_part_store(store: Py<PyAny>) {
+    // A second call, of a reloaded package, changes nothing.
+    let _ = STORE.set(store);
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_part_store, module)?)?;
+    module.add_function(wrap_pyfunction!(part, module)?)
+}
+
+/// What ties a part and its views to the complex array.
+pub struct Link {
+    /// The complex array.
+    pub whole: Py<Array>,
+    /// The part's own memory, as an array without a link.
+    elements: Py<Array>,
+    imaginary: bool,
+}
+
+impl Link {
+    /// Records that the part's memory gets the elements as they are now.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        let (whole, elements) = (self.whole.borrow(py), self.elements.borrow(py));
+        let opcode = if self.imaginary { Opcode::Imag } else { Opcode::Real };
+        let from = [Input::Array(whole.id)];
+        with_location(py, |place| whole.context.recorder.operate(opcode, 0, elements.id, &from, place))
+            .map_err(exception)
+    }
+}
+
+impl Array {
+    /// The handle of the elements as they are now, which an operation reads or changes.
+    #[inline]
+    pub fn current(&self, py: Python<'_>) -> PyResult<ArrayId> {
+        if let Some(link) = &self.link {
+            link.refresh(py)?;
+        }
+        Ok(self.id)
+    }
+
+    /// Passes on what was written.
+    pub fn written(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(link) = &self.link else { return Ok(()) };
+        let store = STORE.get().ok_or_else(|| PyRuntimeError::new_err("the package bh is not imported"))?;
+        store.bind(py).call1((&link.whole, &link.elements, link.imaginary)).map(drop)
+    }
+}
+
+/// The real or imaginary part of a complex array, as a view of it.
+#[pyfunction]
+fn part(array: &Bound<'_, Array>, imaginary: bool) -> PyResult<Array> {
+    let (py, this) = (array.py(), array.borrow());
+    let dtype = this.dtype.real_part();
+    let elements = Array::empty(&this.context, dtype, this.view.shape())?;
+    let id = this.context.recorder.window(elements.id, &elements.view).map_err(exception)?;
+    let mut result = Array::new(Arc::clone(&this.context), id, dtype, Arc::clone(&elements.view));
+    result.base = Some(this.base.as_ref().map_or_else(|| array.clone().unbind(), |base| base.clone_ref(py)));
+    result.writeable = this.writeable;
+    let link = Link { whole: array.clone().unbind(), elements: Py::new(py, elements)?, imaginary };
+    result.link = Some(Arc::new(link));
+    Ok(result)
+}
