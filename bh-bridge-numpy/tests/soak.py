@@ -40,12 +40,13 @@ class Soak:
     def __init__(self, report):
         self.report, self.runs, self.findings = report, {}, []
 
-    def round(self, stacks, recorder, first, count, seconds):
-        """Runs programs in a process of its own, and goes on behind one that ends it."""
+    def round(self, stacks, recorder, first, count, seconds, often=False):
+        """Runs programs in a process of its own: all on the stacks that compile too, if `often`."""
+        names = [name if often else f"{name}/{settings.turns(keys)}" for name, keys in stacks.items()]
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory) / "config.toml"
             file.write_text(settings.configuration(stacks, recorder))
-            command = [sys.executable, "-W", "ignore", "-m", "soaking.worker", "--first", str(first), "--programs", str(count), "--seconds", str(seconds), *stacks]
+            command = [sys.executable, "-W", "ignore", "-m", "soaking.worker", "--first", str(first), "--programs", str(count), "--seconds", str(seconds), *names]
             environment = {name: value for name, value in os.environ.items() if not name.startswith("BH_")}
             environment |= {"BH_CONFIG": str(file), "PYTHONPATH": os.pathsep.join(map(os.path.abspath, [HERE, *filter(None, sys.path)]))}
             with open(Path(directory) / "errors", "w+") as errors:
@@ -85,8 +86,9 @@ def main():
     parser.add_argument("--seed", type=int, default=None, help="the first seed; a fresh one by default")
     parser.add_argument("--stacks", nargs="+", default=["all"])
     parser.add_argument("--report", type=Path, default=Path("soak.json"))
-    parser.add_argument("--together", type=int, default=12, help="stacks of one process")
-    parser.add_argument("--round", type=int, default=400, help="programs of one process")
+    parser.add_argument("--together", type=int, default=24, help="stacks of one process")
+    parser.add_argument("--round", type=int, default=200, help="programs of one process")
+    parser.add_argument("--often", action="store_true", help="run stacks that compile on every program, not on a few")
     options = parser.parse_args()
     seed = random.randrange(1 << 40) if options.seed is None else options.seed
     stacks, soak = chosen(options.stacks), Soak(options.report)
@@ -96,7 +98,7 @@ def main():
         names = list(stacks)
         at = number * options.together % len(names)
         some = {name: stacks[name] for name in (names + names)[at : at + min(options.together, len(names))]}
-        soak.round(some, settings.RECORDERS[number % len(settings.RECORDERS)], seed, options.round, end - time.monotonic())
+        soak.round(some, settings.RECORDERS[number % len(settings.RECORDERS)], seed, options.round, end - time.monotonic(), options.often)
         seed += options.round
         number += 1
     print(f"{sum(soak.runs.values())} runs, {len(soak.findings)} findings; next seed {seed}")

@@ -1,4 +1,4 @@
-"""`python -m bh [--stack S] [--profile] [--doctor] script.py [arguments]`: runs a script whose `import numpy` means bh."""
+"""`python -m bh [--stack S] [--profile] [--doctor] [--check] script.py [arguments]`: runs a script whose `import numpy` means bh."""
 
 import argparse
 import os
@@ -13,6 +13,7 @@ def main():
     parser.add_argument("--profile", action="store_true", help="print counters at the end")
     parser.add_argument("--doctor", action="store_true", help="print what slows the script down, with lines, at the end")
     parser.add_argument("--info", action="store_true", help="print versions and components, and run nothing")
+    parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets as arguments")
@@ -27,6 +28,11 @@ def main():
         return
     if options.script is None:
         parser.error("a script is needed")
+    if options.check:
+        from bh import _check
+
+        sys.exit(_check.check([*(["-m"] if options.module else []), options.script, *options.arguments]))
+    recording = _recording()
     # The stack is made before any line of the script, so that other ranks of a cluster never see it.
     bh.Stack()
     if options.doctor and hasattr(bh, "_doctor"):
@@ -37,15 +43,29 @@ def main():
     _imports.install()
     try:
         if options.module:
-            runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+            names = runpy.run_module(options.script, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(options.script, run_name="__main__")
+            names = runpy.run_path(options.script, run_name="__main__")
+        if recording:
+            recording.end(names)
     finally:
         _imports.remove()
         if options.doctor:
             print(bh.doctor(), file=sys.stderr)
         if options.profile:
             print(bh.profile(), file=sys.stderr)
+
+
+def _recording():
+    """What notes the values that the script reads, in the two runs of `--check`."""
+    path = os.environ.pop("BH_CHECK_RECORD", None)
+    if path is None:
+        return None
+    from bh import _check
+
+    recording = _check.Recording(path)
+    recording.begin()
+    return recording
 
 
 if __name__ == "__main__":

@@ -93,6 +93,13 @@ def pairwise_stacks():
     return stacks
 
 
+def turns(settings):
+    """On which share of the programs such a stack runs: one of so many, as compilers take long."""
+    if "opencl" in settings:
+        return 200
+    return 40 if settings.get("ve-cpu", {}).get("jit") == "on" else 1
+
+
 LIBRARIES = {"filter": "bh_filter", "cluster": "bh_vem_cluster", "fuser": "bh_fuser", "node": "bh_vem_node", "opencl": "bh_ve_opencl", "ve-cpu": "bh_ve_cpu"}
 
 

@@ -14,8 +14,9 @@ def main():
     parser.add_argument("--first", type=int, required=True, help="the first seed")
     parser.add_argument("--programs", type=int, required=True, help="how many")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
-    parser.add_argument("stacks", nargs="+")
+    parser.add_argument("stacks", nargs="+", help="names, each with `/N` for every N-th program")
     options = parser.parse_args()
+    stacks = [(name, int(turns or 1)) for name, _, turns in (text.partition("/") for text in options.stacks)]
     end = time.monotonic() + options.seconds
     for seed in range(options.first, options.first + options.programs):
         if time.monotonic() > end:
@@ -23,7 +24,7 @@ def main():
         program = programs.program(seed)
         code = compile(program.text, "<program>", "exec")
         reference = on_numpy(code)
-        for stack in options.stacks:
+        for stack in (name for name, turns in stacks if seed % turns == 0):
             # Said beforehand: a program that ends the process is known by its last line.
             print(f'["{stack}", {seed}]', flush=True)
             failure = checked(program, code, reference, stack)
