@@ -51,7 +51,7 @@ Architecture: $architecture
 Maintainer: The bh maintainers <bh@localhost>
 Installed-Size: $(du -sk "$tree/usr" | cut -f1)
 Depends: libc6, libgcc-s1
-Suggests: libllvm19
+Suggests: openmpi-bin | mpich, ocl-icd-libopencl1
 Description: lazy, fused array programs on every core
  Library, components, headers and tools of bh, which records whole-array
  operations of C and C++ programs as vector bytecode, fuses them, and runs them

@@ -46,7 +46,7 @@ impl Mpi {
     }
 
     /// The file of bh's library for it.
-    fn library(&self) -> String {
+    pub fn library(&self) -> String {
         format!("libbh_cluster_{}.so", self.name)
     }
 
@@ -98,6 +98,7 @@ pub fn ensure_packages() {
 
 /// Builds the libraries that can be built here into `directory`, and says which are left out and why.
 pub fn build_into(directory: &Path) -> Outcome {
+    std::fs::create_dir_all(directory)?;
     for mpi in IMPLEMENTATIONS {
         match mpi.build() {
             Ok(file) => copy(&file, &directory.join(mpi.library()))?,

@@ -1,10 +1,11 @@
 //! `cargo xtask install --prefix DIR`: a relocatable tree with libraries, components, headers, configuration and the
 //! `bh` program.
 
-use crate::command::{Failure, Outcome, cargo, option, root, target};
+use crate::command::{Failure, Outcome, cargo, option, output, root, target};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The component libraries, by crate; each becomes `lib/bh/lib<crate with underscores>.so`.
 const COMPONENTS: &[&str] = &["bh-filter", "bh-vem-cluster", "bh-fuser", "bh-vem-node", "bh-ve-cpu", "bh-ve-opencl"];
@@ -40,8 +41,9 @@ pub fn build(profile: &str, libraries: &[&str]) -> Outcome<PathBuf> {
 
 /// Builds and installs into `prefix`.
 pub fn install(prefix: &Path, profile: &str) -> Outcome {
-    place(&build(profile, &libraries())?, prefix, &libraries())?;
-    crate::cluster::build_into(&prefix.join("lib/bh"))
+    let built = build(profile, &libraries())?;
+    crate::cluster::build_into(&prefix.join("lib/bh"))?;
+    place(&built, prefix, &libraries())
 }
 
 /// Installs what lies in the directory `built`, with these libraries, into `prefix`.
@@ -58,6 +60,8 @@ pub fn place(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
         copy(&built.join(&name), &prefix.join("lib/bh").join(&name))?;
     }
     copy(&built.join("bh"), &prefix.join("bin/bh"))?;
+    strip(&prefix.join("lib"))?;
+    strip(&prefix.join("bin"))?;
     copy_tree(&root().join("bh-bridge-c/include"), &prefix.join("include"))?;
     copy(&root().join("config/default.toml"), &prefix.join("share/bh/config.toml"))?;
     copy(&root().join("docs/bh.1"), &prefix.join("share/man/man1/bh.1"))?;
@@ -89,6 +93,20 @@ pub fn copy_tree(from: &Path, to: &Path) -> Outcome {
             copy_tree(&entry.path(), &destination)?;
         } else {
             copy(&entry.path(), &destination)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes what debuggers need out of all programs and libraries; it stays in the target directory.
+pub fn strip(folder: &Path) -> Outcome {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            strip(&path)?;
+        } else if entry.file_type()?.is_file() && fs::read(&path)?.starts_with(b"\x7fELF") {
+            output(Command::new("strip").arg("--strip-unneeded").arg(&path))?;
         }
     }
     Ok(())

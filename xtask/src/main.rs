@@ -27,6 +27,7 @@ usage: cargo xtask COMMAND
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
   wheel [--out DIR]            build the Python package's wheel (into target/wheels)
+  libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
   numpy-suite [--only TEXT]    run NumPy's own tests with bh in NumPy's place
   stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Some("install") => install::run(rest),
         Some("stage") => stage::run(rest),
         Some("wheel") => python::wheel(rest),
+        Some("libraries") => python::libraries(rest),
         Some("array-api") => python::array_api(rest),
         Some("numpy-suite") => python::numpy_suite(rest),
         Some("header") => header::run(rest),

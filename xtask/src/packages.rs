@@ -31,15 +31,23 @@ pub fn ensure(programs: &[(&str, &str)]) -> Outcome {
 /// The crate that needs LLVM; everything else does without.
 pub const COMPILER: &str = "bh-ve-cpu-jit";
 
+/// What the kernel compiler is built with: LLVM's archives, and the libraries that they need.
+const LLVM: &[(&str, &str)] = &[
+    ("llvm-config-19", "llvm-19-dev"),
+    ("c++", "g++"),
+    ("/usr/lib/x86_64-linux-gnu/libz.a", "zlib1g-dev"),
+    ("/usr/lib/x86_64-linux-gnu/libzstd.a", "libzstd-dev"),
+];
+
 /// Is LLVM there, with which the kernel compiler is built?
 pub fn has_llvm() -> bool {
-    exists("llvm-config-19")
+    LLVM.iter().all(|(program, _)| exists(program))
 }
 
 /// Installs LLVM if we may; without it the kernel compiler is neither built nor tested, which is said.
 pub fn ensure_llvm() {
-    if !has_llvm() && ensure(&[("llvm-config-19", "llvm-19-dev")]).is_err() {
-        eprintln!("xtask: without LLVM 19 (Debian package llvm-19-dev) the kernel compiler is left out");
+    if let Err(reason) = ensure(LLVM) {
+        eprintln!("xtask: without LLVM 19 the kernel compiler is left out: {reason}");
     }
 }
 
@@ -56,30 +64,24 @@ pub fn exists(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// A Python with NumPy and what its tests need: the system's if it has them, else a virtual environment under the target
-/// directory.
+/// What the Python package is tested with, in these versions whatever the system's Python has.
+const PYTHON: &[&str] = &["numpy==2.4.6", "pytest==8.4.2", "hypothesis==6.142.1", "setuptools==80.9.0"];
+
+/// A virtual environment under the target directory with the packages of [`PYTHON`].
 pub fn python_with_numpy() -> Outcome<PathBuf> {
-    let has_numpy = |python: &PathBuf| {
-        Command::new(python)
-            .args(["-c", "import hypothesis, numpy, pytest"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    let system = PathBuf::from("python3");
-    if has_numpy(&system) {
-        return Ok(system);
-    }
     let environment = target().join("python");
     let python = environment.join("bin/python");
-    if !has_numpy(&python) {
+    let check = format!(
+        "import importlib.metadata as m; assert all(m.version(n) == v for n, v in (r.split('==') for r in {PYTHON:?}))"
+    );
+    let mut complete = Command::new(&python);
+    complete.args(["-c", &check]).stdout(Stdio::null()).stderr(Stdio::null());
+    if !complete.status().is_ok_and(|status| status.success()) {
         if run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).is_err() {
             ensure(&[("/usr/lib/python3/dist-packages/ensurepip", "python3-venv")])?;
             run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
         }
-        let needed = ["numpy==2.4.6", "pytest==8.4.2", "hypothesis==6.142.1"];
-        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(needed).current_dir(root()))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(PYTHON).current_dir(root()))?;
     }
     Ok(python)
 }

@@ -2,24 +2,55 @@
 
 use crate::command::{Failure, Outcome, cargo, option, root, run, target};
 use crate::install::{self, copy, copy_tree};
-use crate::packages;
+use crate::{cluster, packages};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The crate of the native module.
+const MODULE: &str = "bh-bridge-numpy";
+
 /// Puts the package together from what was built under a cargo profile: Python's files, the native module, and beside it
-/// the components. Returns the directory to import it from.
+/// the components and the libraries for MPI that are there. Returns the directory to import it from.
 pub fn stage(profile: &str) -> Outcome<PathBuf> {
     let directory = target().join("python-package").join(profile);
     let package = directory.join("bh");
     let _ = std::fs::remove_dir_all(&package);
     copy_tree(&root().join("bh-bridge-numpy/python/bh"), &package)?;
-    let built = target().join(profile);
+    gather(&target().join(profile), &package)?;
+    Ok(directory)
+}
+
+/// Copies the libraries of the package from the directory where they were built.
+fn gather(built: &Path, package: &Path) -> Outcome {
     copy(&built.join("libbh_bridge_numpy.so"), &package.join("_native.abi3.so"))?;
     for component in install::libraries() {
         let name = format!("lib{}.so", component.replace('-', "_"));
         copy(&built.join(&name), &package.join(&name))?;
     }
-    Ok(directory)
+    for library in cluster::IMPLEMENTATIONS.iter().map(cluster::Mpi::library) {
+        if built.join(&library).is_file() {
+            copy(&built.join(&library), &package.join(&library))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the command line `libraries --out DIR [--built DIR]`, which the wheel's build calls: all libraries of the package,
+/// stripped, from a directory where they are built already, or from a build of their own.
+pub fn libraries(arguments: &[String]) -> Outcome {
+    let out = option(arguments, "--out")?.ok_or_else(|| Failure("libraries needs --out DIR".into()))?;
+    let built = match option(arguments, "--built")? {
+        Some(built) => PathBuf::from(built),
+        None => {
+            let crates: Vec<&str> = install::libraries().into_iter().chain([MODULE]).collect();
+            let built = install::build("release", &crates)?;
+            cluster::build_into(&built)?;
+            built
+        }
+    };
+    std::fs::create_dir_all(out)?;
+    gather(&built, Path::new(out))?;
+    install::strip(Path::new(out))
 }
 
 /// Runs the command line `wheel [--out DIR]`.
@@ -27,7 +58,9 @@ pub fn wheel(arguments: &[String]) -> Outcome {
     let python = packages::python_with_numpy()?;
     let out = option(arguments, "--out")?.map_or_else(|| target().join("wheels"), PathBuf::from);
     let mut build = Command::new(&python);
-    build.args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(&out).arg("./bh-bridge-numpy");
+    packages::ensure_llvm();
+    cluster::ensure_packages();
+    build.args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(&out).arg(".");
     run(build.current_dir(root()))?;
     for entry in std::fs::read_dir(&out)? {
         let wheel = entry?.path();

@@ -34,7 +34,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         install::copy(&program, &tests.join(name))?;
     }
     programs(&stage)?;
-    strip(&stage)?;
+    install::strip(&stage)?;
     let bytes = compressed(&stage)?;
     println!("staged into {}: {:.1} MiB compressed", stage.display(), bytes as f64 / (1 << 20) as f64);
     if bytes > MOST_BYTES {
@@ -72,23 +72,6 @@ fn programs(stage: &Path) -> Outcome {
         compiler.arg(format!("-I{}", stage.join("include").display()));
         compiler.arg(format!("-L{}", stage.join("lib").display())).arg("-lbh_bridge_c");
         execute(&mut compiler)?;
-    }
-    Ok(())
-}
-
-/// Takes what debuggers need out of all programs and libraries.
-fn strip(folder: &Path) -> Outcome {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        if entry.file_type()?.is_dir() {
-            strip(&path)?;
-        } else if entry.file_type()?.is_file() && fs::read(&path)?.starts_with(b"\x7fELF") {
-            let status = Command::new("strip").arg("--strip-unneeded").arg(&path).status()?;
-            if !status.success() {
-                return Err(Failure(format!("strip {} failed: {status}", path.display())));
-            }
-        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import _fallback, _native
+from . import _fallback, _installed, _native
 
 __all__ = ["explain", "fallback", "flush", "info", "profile"]
 
@@ -72,9 +72,10 @@ def profile():
 
 
 def info():
-    """The versions and components that run the arrays, as text."""
+    """The versions and components that run the arrays, and what is missing for others, as text."""
     python = ".".join(map(str, sys.version_info[:3]))
-    return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n"
+    missing = "".join(f"{line}\n" for line in _installed.missing())
+    return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n{missing}"
 
 
 class Explanation(str):

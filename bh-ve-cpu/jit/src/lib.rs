@@ -81,9 +81,12 @@ unsafe extern "C" fn free_bytes(data: *mut u8, length: usize) {
 /// The one symbol of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_ve_cpu_jit_entry() -> *const Api {
-    static API: LazyLock<Api> = LazyLock::new(|| {
-        statics::keep();
-        Api { version: VERSION, reserved: 0, fingerprint: fingerprint(), compile: compile_bytes, free: free_bytes }
+    static API: LazyLock<Api> = LazyLock::new(|| Api {
+        version: VERSION,
+        reserved: 0,
+        fingerprint: fingerprint(),
+        compile: compile_bytes,
+        free: free_bytes,
     });
     &*API
 }

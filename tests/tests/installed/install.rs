@@ -122,3 +122,29 @@ fn the_manual_and_the_program_know_the_same_commands() {
         assert!(manual.contains(&format!("\n.B {name}\n")), "the manual page has no section on 'bh {name}'");
     }
 }
+
+/// What every system with glibc has.
+const SYSTEM: [&str; 5] = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libdl.so.2"];
+
+/// Users need no LLVM, no C++ library and nothing else of the machine that built; a library for an MPI needs that MPI.
+#[test]
+fn libraries_need_what_every_system_has() {
+    let directory = prefix().join("lib/bh");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.extend([prefix().join("lib/libbh_bridge_c.so"), prefix().join("bin/bh")]);
+    assert!(files.len() >= 8, "{files:?}");
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let own: &[&str] = match name.as_str() {
+            "libbh_cluster_openmpi.so" => &["libmpi.so.40"],
+            "libbh_cluster_mpich.so" => &["libmpich.so.12"],
+            _ => &[],
+        };
+        let dynamic = run(command("readelf").arg("-d").arg(&file));
+        let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
+        let needed = needed.filter_map(|line| line.split_once('[')?.1.split(']').next());
+        for library in needed {
+            assert!(SYSTEM.contains(&library) || own.contains(&library), "{name} needs {library}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+"""What `bh.info` says is missing."""
+
+import bh
+import pytest
+from bh import _installed
+
+LIBRARIES = [_installed.COMPILER, "libbh_ve_opencl.so", "libbh_cluster_openmpi.so"]
+
+
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
+    """A directory in which every library is, and a system that has everything."""
+    for name in (*LIBRARIES, "mpirun", "driver.icd"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(_installed, "HERE", tmp_path)
+    monkeypatch.setattr(_installed.ctypes, "CDLL", lambda name: name)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    monkeypatch.delenv("BH_LIBRARY_PATH", raising=False)
+    return tmp_path
+
+
+def test_nothing_is_missing(whole):
+    assert _installed.missing() == []
+
+
+@pytest.mark.parametrize(
+    "file, brought",
+    [
+        (LIBRARIES[0], "llvm-19-dev"),
+        (LIBRARIES[1], "built without"),
+        (LIBRARIES[2], "libopenmpi-dev"),
+        ("mpirun", "openmpi-bin"),
+        ("driver.icd", "pocl-opencl-icd"),
+    ],
+)
+def test_each_part_names_what_brings_it(whole, file, brought):
+    (whole / file).unlink()
+    (line,) = _installed.missing()
+    assert line.startswith("missing: ") and brought in line
+    assert line in bh.info()
+
+
+def test_no_opencl_library(whole, monkeypatch):
+    def absent(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(_installed.ctypes, "CDLL", absent)
+    (line,) = _installed.missing()
+    assert "ocl-icd-libopencl1" in line

@@ -1,0 +1,53 @@
+//! Links LLVM's code generator for x86 into the library, from LLVM's archives, so that users need no LLVM.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Debian's name, and what others call it; `LLVM_SYS_191_PREFIX` names an LLVM of one's own, as for the crate `llvm-sys`.
+const NAMES: [&str; 2] = ["llvm-config-19", "llvm-config"];
+
+/// What the archives themselves need: compressed sections, and the C++ library. Their checker of manifests for Windows
+/// (libxml2) and their theorem prover (z3) are never called, and the linker leaves them out.
+const SYSTEM: [&str; 3] = ["z", "zstd", "stdc++"];
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=LLVM_SYS_191_PREFIX");
+    let config = program();
+    println!("cargo:rustc-link-search=native={}", ask(&config, &["--libdir"]));
+    for library in ask(&config, &["--link-static", "--libnames", "x86", "executionengine"]).split_whitespace() {
+        let name = library.strip_prefix("lib").and_then(|name| name.strip_suffix(".a"));
+        let name = name.unwrap_or_else(|| panic!("{config}: '{library}' is no archive"));
+        println!("cargo:rustc-link-lib=static:-bundle={name}");
+    }
+    for name in SYSTEM {
+        let file = ask("c++", &[&format!("-print-file-name=lib{name}.a")]);
+        let directory = Path::new(&file).parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory =
+            directory.unwrap_or_else(|| panic!("lib{name}.a is missing (Debian: zlib1g-dev, libzstd-dev, g++)"));
+        println!("cargo:rustc-link-search=native={}", directory.display());
+        println!("cargo:rustc-link-lib=static:-bundle={name}");
+    }
+    // What LLVM registers for the end of the process goes to a function of ours: see `src/statics.rs`.
+    println!("cargo:rustc-link-arg=-Wl,--wrap=__cxa_atexit");
+    // A component of LLVM's that is missing here is an error of the linker, not of the loader.
+    println!("cargo:rustc-link-arg=-Wl,-z,defs");
+}
+
+/// The program that knows LLVM 19's places.
+fn program() -> String {
+    let own = std::env::var("LLVM_SYS_191_PREFIX").map(|prefix| format!("{prefix}/bin/llvm-config"));
+    let names = NAMES.map(str::to_owned);
+    let fits = |name: &String| {
+        let output = Command::new(name).arg("--version").output();
+        output.is_ok_and(|output| output.stdout.starts_with(b"19."))
+    };
+    own.into_iter().chain(names).find(fits).expect("LLVM 19 is missing (Debian: llvm-19-dev, libzstd-dev)")
+}
+
+fn ask(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let line = format!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{line}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
