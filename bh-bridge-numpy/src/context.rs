@@ -1,6 +1,7 @@
 //! Stacks of components as contexts: the current one, and what is asked of them.
 
 use crate::error::{exception, waiting};
+use crate::method::Methods;
 use bh_core::Result;
 use bh_core::config::{Config, Item, Section};
 use bh_core::launcher::Launcher;
@@ -15,6 +16,8 @@ pub struct Context {
     pub recorder: Arc<Recorder>,
     /// The stack's name.
     pub name: String,
+    /// Its extension methods.
+    pub methods: Methods,
 }
 
 /// All contexts that were made, by name, and the one that new arrays belong to.
@@ -48,7 +51,7 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Arc<Context>> {
         let recorder = Recorder::new();
         recorder.open(name)?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
-        Ok(Arc::new(Context { recorder, name }))
+        Ok(Arc::new(Context { recorder, name, methods: Methods::default() }))
     };
     let context = py.detach(start).map_err(exception)?;
     let mut contexts = lock();

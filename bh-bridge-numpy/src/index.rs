@@ -3,9 +3,9 @@
 use crate::array::{Array, derive};
 use crate::error::exception;
 use crate::location::with_location;
-use crate::operand::{Operand, classify};
-use crate::record::assignable;
-use bh_bytecode::{MAX_RANK, Opcode, View, ViewError};
+use crate::operand::{Number, Operand, classify, code};
+use crate::record::{assignable, cast};
+use bh_bytecode::{DType, MAX_RANK, Opcode, View, ViewError};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -46,6 +46,8 @@ struct Selected {
     view: View,
     /// It names one element, without `...`.
     element: bool,
+    /// It is read as a copy, as an array without dimensions was among the indices.
+    copied: bool,
 }
 
 /// One part of a key.
@@ -56,30 +58,42 @@ enum Part<'py> {
     NewAxis,
 }
 
-/// A part of a basic key; `None` for anything else. Scalars of NumPy and whole arrays without dimensions count as numbers
-/// only through Python's help, as their type matters.
-fn part<'py>(object: &Bound<'py, PyAny>) -> Option<Part<'py>> {
+/// A part of a basic key; `None` for anything else. An array without dimensions is waited for.
+fn part<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Part<'py>>> {
     if object.is_exact_instance_of::<PyInt>() {
-        return object.extract().ok().map(Part::Whole);
+        return Ok(object.extract().ok().map(Part::Whole));
     }
     if let Ok(slice) = object.cast_exact::<PySlice>() {
-        return Some(Part::Slice(slice.clone()));
+        return Ok(Some(Part::Slice(slice.clone())));
     }
     if object.is_none() {
-        return Some(Part::NewAxis);
+        return Ok(Some(Part::NewAxis));
     }
     if object.is_exact_instance_of::<PyEllipsis>() {
-        return Some(Part::Ellipsis);
+        return Ok(Some(Part::Ellipsis));
     }
-    if object.is_exact_instance_of::<PyBool>() || object.cast_exact::<Array>().is_ok() {
-        return None;
+    if object.is_exact_instance_of::<PyBool>() {
+        return Ok(None);
     }
-    match classify(object) {
-        Some((code, Operand::Number(crate::operand::Number::Int(value)))) if code < 13 => {
+    if let Ok(array) = object.cast_exact::<Array>() {
+        let array = array.borrow();
+        if array.view.rank() > 0 || !array.dtype.is_int() {
+            return Ok(None);
+        }
+        let value = crate::transfer::value(object.py(), &array)?;
+        return Ok((array.dtype != DType::U64 || value.to::<i64>() >= 0).then(|| Part::Whole(value.to())));
+    }
+    Ok(match classify(object) {
+        Some((code, Operand::Number(Number::Int(value)))) if code < code::INT => {
             i64::try_from(value).ok().map(Part::Whole)
         }
         _ => None,
-    }
+    })
+}
+
+/// Is it an array without dimensions, and not a scalar? As an index, it asks for a copy.
+fn is_single(object: &Bound<'_, PyAny>) -> bool {
+    object.cast_exact::<Array>().is_ok_and(|array| !array.borrow().scalar)
 }
 
 fn wrong(error: ViewError) -> PyErr {
@@ -88,25 +102,27 @@ fn wrong(error: ViewError) -> PyErr {
 
 fn select(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
     let mut parts: [Option<Part<'_>>; 2 * MAX_RANK + 1] = [const { None }; 2 * MAX_RANK + 1];
-    let mut count = 0;
+    let (mut count, mut copied) = (0, false);
     if let Ok(tuple) = key.cast_exact::<PyTuple>() {
         if tuple.len() > parts.len() {
             return Ok(None);
         }
         for object in tuple.iter_borrowed() {
-            let Some(part) = part(&object) else { return Ok(None) };
+            let Some(part) = part(&object)? else { return Ok(None) };
+            copied |= is_single(&object);
             parts[count] = Some(part);
             count += 1;
         }
     } else {
-        let Some(part) = part(key) else { return Ok(None) };
+        let Some(part) = part(key)? else { return Ok(None) };
+        copied = is_single(key);
         parts[0] = Some(part);
         count = 1;
     }
-    apply(view, &parts[..count])
+    apply(view, &parts[..count], copied).map(Some)
 }
 
-fn apply(view: &View, parts: &[Option<Part<'_>>]) -> PyResult<Option<Selected>> {
+fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Selected> {
     let used = parts.iter().flatten().filter(|part| matches!(part, Part::Whole(_) | Part::Slice(_))).count();
     let ellipses = parts.iter().flatten().filter(|part| matches!(part, Part::Ellipsis)).count();
     if ellipses > 1 {
@@ -149,7 +165,7 @@ fn apply(view: &View, parts: &[Option<Part<'_>>]) -> PyResult<Option<Selected>> 
     }
     let element =
         used == rank && parts.iter().flatten().all(|part| matches!(part, Part::Whole(_))) && !parts.is_empty();
-    Ok(Some(Selected { view: result, element }))
+    Ok(Selected { view: result, element, copied })
 }
 
 /// `count` elements of a dimension, from `start` in steps.
@@ -221,11 +237,26 @@ impl Array {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let view = Arc::clone(&slf.borrow().view);
-        let Some(selected) = select(&view, key)? else {
-            return advanced()?.0.bind(py).call1((slf, key));
+        let selected = match select(&view, key)? {
+            Some(selected) => selected,
+            None => {
+                if let Ok(chosen) = key.cast_exact::<Array>()
+                    && let Some(result) = crate::choose::get(py, &slf.borrow(), &chosen.borrow())?
+                {
+                    return Ok(Bound::new(py, result)?.into_any());
+                }
+                return advanced()?.0.bind(py).call1((slf, key));
+            }
         };
-        let result =
-            if selected.element { element(slf, selected.view)? } else { derive(&assignable(slf)?, selected.view)? };
+        let result = match (selected.element, selected.copied) {
+            (true, _) => element(slf, selected.view)?,
+            (false, false) => derive(&assignable(slf)?, selected.view)?,
+            (false, true) => {
+                let view = Bound::new(py, derive(slf, selected.view)?)?;
+                let code = view.borrow().dtype as u8;
+                cast(py, &view, code)?
+            }
+        };
         Ok(Bound::new(py, result)?.into_any())
     }
 
@@ -246,6 +277,11 @@ impl Array {
             None => None,
         };
         let (Some(input), Some(selected)) = (input, select(&view, key)?) else {
+            if let Ok(chosen) = key.cast_exact::<Array>()
+                && crate::choose::set(py, &slf.borrow(), &chosen.borrow(), value)?
+            {
+                return Ok(());
+            }
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         };
         let recorder = &context.recorder;

@@ -5,17 +5,22 @@
 
 mod array;
 mod buffer;
+mod choose;
 mod compose;
 mod context;
 mod error;
 mod fold;
 mod index;
 mod location;
+mod method;
 mod number;
 mod operand;
 mod part;
+mod product;
+mod protocol;
 mod record;
 mod sequence;
+mod shortcut;
 mod transfer;
 mod ufunc;
 
@@ -34,6 +39,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     index::register(module)?;
     record::register(module)?;
     part::register(module)?;
+    product::register(module)?;
+    protocol::register(module)?;
+    choose::register(module)?;
+    shortcut::register(module)?;
     compose::register(module)?;
     transfer::register(module)?;
     buffer::register(module)?;

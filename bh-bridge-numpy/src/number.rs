@@ -293,11 +293,11 @@ impl Array {
     }
 
     fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Any<'py>) -> PyResult<Any<'py>> {
-        operators()?.matmul.bind(slf.py()).call1((slf, other))
+        product(slf.as_any(), other)
     }
 
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Any<'py>) -> PyResult<Any<'py>> {
-        operators()?.matmul.bind(slf.py()).call1((other, slf))
+        product(other, slf.as_any())
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Any<'py>> {
@@ -369,6 +369,14 @@ impl Array {
             return Err(pyo3::exceptions::PyTypeError::new_err(text));
         }
         crate::transfer::item(slf.py(), &array)
+    }
+}
+
+fn product<'py>(a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {
+    let py = a.py();
+    match crate::product::product(py, a, b)? {
+        Some(result) => Ok(Bound::new(py, result)?.into_any()),
+        None => operators()?.matmul.bind(py).call1((a, b)),
     }
 }
 

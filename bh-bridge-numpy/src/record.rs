@@ -129,7 +129,7 @@ fn random(
 
 /// A copy with elements of another type (or the same). Complex numbers lose their imaginary parts.
 #[pyfunction]
-fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
+pub fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
     let array = array.borrow();
     let (dtype, recorder) = (element_type(code)?, &array.context.recorder);
     let from = [Input::Array(array.current(py)?)];

@@ -32,16 +32,23 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The one element as a Python number. Waits for it.
 pub fn item(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
-    let (recorder, id) = (&array.context.recorder, array.current(py)?);
     if array.len() != 1 {
         return Err(PyValueError::new_err("can only convert an array of size 1 to a Python scalar"));
+    }
+    python_number(py, value(py, array)?)
+}
+
+/// The one element of an array that has one. Waits for it, unless its value is at hand.
+pub fn value(py: Python<'_>, array: &Array) -> PyResult<Constant> {
+    let (recorder, id) = (&array.context.recorder, array.current(py)?);
+    if let Some(value) = recorder.value_of(id).map_err(exception)? {
+        return Ok(value);
     }
     let mut bytes = [0u8; 16];
     let target = SendPtr(bytes.as_mut_ptr());
     // SAFETY: an element has at most 16 bytes.
     reading(py, |patience| unsafe { recorder.read_with(id, target.get(), None, patience) })?;
-    let value = Constant::from_bytes(array.dtype, &bytes);
-    python_number(py, value)
+    Ok(Constant::from_bytes(array.dtype, &bytes))
 }
 
 /// A constant as a Python number.

@@ -152,12 +152,7 @@ impl Ufunc {
         let (py, this) = (slf.py(), slf.get());
         let (count, given) = (arguments.len(), keywords.map_or(0, |keywords| keywords.len()));
         if count == this.inputs && given == 0 {
-            let found = match this.inputs {
-                1 => this.call(py, [&arguments.get_item(0)?])?,
-                2 => this.call(py, [&arguments.get_item(0)?, &arguments.get_item(1)?])?,
-                _ => None,
-            };
-            if let Some(result) = found {
+            if let Some(result) = this.call_tuple(py, arguments)? {
                 return Ok(Bound::new(py, result)?.into_any());
             }
         } else if count + given == this.inputs + 1 {
@@ -185,6 +180,15 @@ impl Ufunc {
         arguments: [&Bound<'py, PyAny>; N],
     ) -> PyResult<Option<Array>> {
         self.prepare(arguments).map(|call| call.record_new(py)).transpose()
+    }
+
+    /// Records a call with these arguments into a new array. `None` if the call needs Python.
+    pub fn call_tuple(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<Option<Array>> {
+        match (self.inputs, arguments.len()) {
+            (1, 1) => self.call(py, [&arguments.get_item(0)?]),
+            (2, 2) => self.call(py, [&arguments.get_item(0)?, &arguments.get_item(1)?]),
+            _ => Ok(None),
+        }
     }
 
     /// Records a call into the array that the user gave. `false` if the call needs Python.
@@ -223,6 +227,9 @@ impl Ufunc {
             let (code, found) = classify(argument)?;
             place = place << 4 | usize::from(code);
             *operand = found;
+        }
+        if !crate::shortcut::taken() {
+            return None;
         }
         let entry = Entry::unpack(self.table.get(place)?.load(Ordering::Relaxed))?;
         let mut first: Option<&Array> = None;

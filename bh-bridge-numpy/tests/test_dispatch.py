@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -73,3 +74,82 @@ def test_lines_of_long_programs_are_told_apart(tmp_path):
     exec(compile("def run(site):\n    return [\n" + "        site(),\n" * count + "    ]\n", file, "exec"), found)
     for _ in range(2):
         assert found["run"](bh._native.call_site) == [(file, line) for line in range(3, count + 3)]
+
+
+STATEMENTS = """
+    v = p[k]; v = p[m]; p[m] = 0; p[m] = s; p[m] = q[m]; p[m] = q[~m]; p[k] = q; p[k] = 1; p[k] = q[0]; p[k[:3]] = q[:3]
+    p[w] = 2; v = p[w]; v = A[w]; v = A[w, w]; v = A[w, 1:]; A[w] = q[:4]; A[w, 1] -= A[w, :3] @ A[:3, w]; v = A[z]; v = A[z, z]; A[z] = 3
+    v = np.where(m, p, q); v = np.where(m, p, 1); v = np.where(p > 1, 0.5, q); v = np.where(m, p, s); v = np.where(A > 1, A, q[:4])
+    v = np.where(m, A, p); v = np.where(p, p, q); v = np.where(m[:2], p, q)
+    v = p @ q; v = np.dot(p, q); v = p.dot(q); v = A @ A; v = A @ q[:4]; v = q[:4] @ A; v = A.T @ A; v = np.dot(A, p); v = np.inner(p, q)
+    v = A[:0] @ A; v = A[:, :0] @ A[:0]; v = p[:0] @ q[:0]; v = p @ A; v = np.dot(p, 2); v = np.outer(p, q)
+    v = p + s; v = s * p; v = n8 + p; v = p - n8; v = np.add(s, p); v = np.sqrt(np.abs(p)); v = -p; v = +q; v = np.square(A)
+    v = p.sum(); v = A.max(axis=0); v = A.min(axis=(0, 1)); v = A.sum(axis=-1, keepdims=True); v = np.any(m); v = np.all(A > 0, axis=1)
+    p += q; p *= 2; q -= s; A += q[:4]; v = p[2:] + q[:-2]; v = p > q; p[1] = q[0]; v = p[0] + 1; v = max(p[0], q[1]); v = p[w] > q[w]
+    p = p.astype(float); p = p.astype(np.float32); p = p.astype(int); q = q.astype(np.int8); q = q.astype(float); A = A.astype(complex)
+    A = A.astype(float); m = p > 1; m = ~m; k = k[::-1]; v = p[k][m]; v = p[k[m]]; v = p[m].sum(); v = A[A > 1]; A[A > 1] = 0.5
+    A[A < 0] = A[A < 0] * 2; v = A[m[:4]]; A[m[:4]] = 1; v = p[k - 6]; p[k - 6] = 1; v = p[[0, -1]]; v = k[z]; v = p[k[z]:]
+"""
+
+
+def names(module, rng):
+    arrays = {
+        "p": rng.integers(-3, 4, 6).astype(float), "q": rng.integers(-3, 4, 6).astype(float), "m": rng.random(6) < 0.5,
+        "k": rng.permutation(6), "A": rng.integers(-3, 4, (4, 4)).astype(float), "z": np.array(2), "v": np.zeros(1),
+    }  # fmt: skip
+    found = {name: module.array(value) for name, value in arrays.items()}
+    # What follows comes from an array, and is a scalar.
+    return found | {"np": module, "w": module.array([3, 1])[1], "s": np.float64(1.5), "n8": np.int8(3)}
+
+
+def said(statement, found):
+    try:
+        exec(statement, found)
+        return None
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_programs_with_and_without_shortcuts(seed):
+    statements = [text.strip() for text in STATEMENTS.replace("\n", ";").split(";") if text.strip()]
+    choice = np.random.default_rng(seed)
+    sides = [(name, names(module, np.random.default_rng(seed))) for name, module in (("taken", bh), ("left", bh), ("numpy", np))]
+    with np.errstate(all="ignore"), warnings.catch_warnings(), bh.fallback("silent"):
+        warnings.simplefilter("ignore")
+        for number in choice.integers(0, len(statements), 60):
+            text = statements[number]
+            outcomes = []
+            for name, found in sides:
+                before = bh._native.set_shortcuts(name != "left")
+                try:
+                    outcomes.append(said(text, found))
+                finally:
+                    bh._native.set_shortcuts(before)
+            assert outcomes[0] == outcomes[1] and (outcomes[0] is None) == (outcomes[2] is None), (text, outcomes)
+            for name in "pqmkAv":
+                taken, left, reference = (np.asarray(found[name]) for _, found in sides)
+                assert taken.dtype == left.dtype == reference.dtype and taken.shape == left.shape == reference.shape, text
+                assert taken.tobytes() == left.tobytes(), text
+                np.testing.assert_allclose(taken, reference, rtol=1e-5, err_msg=text)
+                # From the same values again: products may be rounded differently.
+                for (_, found), module in zip(sides, (bh, bh, np)):
+                    if found[name] is not None and reference.ndim:
+                        found[name] = module.array(reference)
+
+
+def test_a_scalar_is_an_index_and_an_array_without_dimensions_asks_for_a_copy():
+    for index, shares in ((bh.array([1, 2])[1], True), (bh.array(2), False)):
+        a = bh.zeros((3, 2))
+        row = a[index]
+        row[...] = 1
+        assert float(a.sum()) == (2 if shares else 0)
+        a[index] = 3
+        a[index, 0] += bh.float64(1)
+        assert a.tolist() == [[0, 0], [0, 0], [4, 3]]
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
+        bh.zeros(3)[bh.array(3)]
+    with pytest.raises(IndexError, match="index-sized"):
+        bh.zeros(3)[2**63]
+    with pytest.raises(IndexError, match="index-sized"):
+        bh.zeros(3)[bh.array(2**63, dtype=bh.uint64)]

@@ -127,7 +127,7 @@ impl Recorder {
 
     /// The value of an array of one element, if it is known without a batch.
     #[inline]
-    fn value_of(&self, array: ArrayId) -> Result<Option<Constant>> {
+    pub fn value_of(&self, array: ArrayId) -> Result<Option<Constant>> {
         let state = self.state();
         let handle = state.find(array)?;
         Ok(state.known_value(handle))

@@ -22,6 +22,7 @@ else:
     from . import _fallback, _functions, _indexing, _namespace, _ufunc  # noqa: E402
 
     _native.set_indexing(_indexing.get, _indexing.set)
+    _native.set_ufuncs({function._np: function for function in _ufunc.UFUNCS.values()})
     _native.set_operators(
         **{
             name: _ufunc.UFUNCS[name]

@@ -119,6 +119,8 @@ class _Key:
                 except TypeError:
                     whole = None
                 if whole is not None:
+                    if not -(2**63) <= whole < 2**63:
+                        raise IndexError("cannot fit 'int' into an index-sized integer")
                     made.append((_native.full((), INT64, whole), np.asarray(whole)))
                     used += 1
                     continue

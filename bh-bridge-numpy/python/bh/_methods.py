@@ -286,7 +286,8 @@ def __array_namespace__(self, *, api_version=None):
 
 
 @method
-def __array_ufunc__(self, function, method, *inputs, **kwargs):
+def _array_ufunc(self, function, method, *inputs, **kwargs):
+    """What `__array_ufunc__` does with calls that the table of known calls does not serve."""
     mine = _ufunc.UFUNCS.get(function.__name__)
     out = kwargs.get("out")
     if isinstance(out, tuple) and len(out) == 1:

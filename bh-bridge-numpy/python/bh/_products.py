@@ -81,9 +81,13 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     return deliver(result[..., 0, :] if vector else result, out)
 
 
-@falls_back
 def dot(a, b, out=None):
     """The product of vectors and matrices: sums over the last dimension of one and the last but one of the other."""
+    made = _native.product(a, b) if out is None else None
+    return _dot(a, b, out) if made is None else made
+
+
+def _dot(a, b, out):
     a, b, code = _same_type(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return deliver(UFUNCS["multiply"](a, b), out)
@@ -94,6 +98,9 @@ def dot(a, b, out=None):
     if a.ndim <= 2 and b.ndim <= 2:
         return deliver(_product(a, b, code), out)
     return deliver(tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))), out)
+
+
+_dot = falls_back(_dot, np.dot)
 
 
 @falls_back
@@ -112,6 +119,8 @@ def inner(a, b, /):
     if a.shape[-1] != b.shape[-1]:
         text = f"shapes {a.shape} and {b.shape} not aligned: {a.shape[-1]} (dim {a.ndim - 1}) != {b.shape[-1]} (dim {b.ndim - 1})"
         raise ValueError(text.replace(", ", ","))
+    if a.ndim == 1 and b.ndim == 1:
+        return dot(a, b)
     return tensordot(a, b, (-1, -1))
 
 

@@ -22,9 +22,13 @@ _TYPES = list(CODE)
 _NO_VALUE = np._NoValue
 
 
-@falls_back
 def where(condition, x=None, y=None, /):
     """Elements of `x` where a condition is true, else of `y`; with a condition alone, where it is true."""
+    made = _native.select(condition, x, y)
+    return _where(condition, x, y) if made is None else made
+
+
+def _where(condition, x, y):
     if x is None and y is None:
         return _indexing.nonzero(condition)
     if x is None or y is None:
@@ -39,6 +43,9 @@ def where(condition, x=None, y=None, /):
     if type(x) is not ndarray and type(y) is not ndarray:
         x = _native.full((), code, x)
     return _native.operate("where", [mask, x, y])
+
+
+_where = falls_back(_where, np.where)
 
 
 @falls_back

@@ -1,0 +1,194 @@
+//! What a mask or an index array chooses, in the forms that programs mostly have. All other keys are Python's.
+
+use crate::array::Array;
+use crate::error::exception;
+use crate::location::with_location;
+use crate::method::{Method, call};
+use crate::operand::{Operand, classify};
+use bh_bytecode::{DType, Opcode, View};
+use bh_core::Result;
+use bh_core::abi::status;
+use bh_recorder::{Input, Location};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(select, module)?)
+}
+
+/// What an array is as a key of another one.
+enum Key {
+    /// A mask of the array's shape.
+    Mask,
+    /// Indices of the elements of a vector.
+    Indices,
+}
+
+fn kind(array: &Array, key: &Array) -> Option<Key> {
+    let plain = array.link.is_none() && key.link.is_none() && Arc::ptr_eq(&array.context, &key.context);
+    if !crate::shortcut::taken() || !plain || key.view.rank() == 0 || key.view.is_empty() {
+        return None;
+    }
+    match key.dtype {
+        DType::Bool => (key.view.shape() == array.view.shape()).then_some(Key::Mask),
+        dtype => (dtype.is_int() && array.view.rank() == 1 && !array.view.is_empty()).then_some(Key::Indices),
+    }
+}
+
+/// Copies of the elements that a key chooses. `None` if the key needs Python.
+pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>> {
+    match kind(array, key) {
+        Some(Key::Mask) => compressed(py, array, key),
+        Some(Key::Indices) => gathered(py, array, key).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Assigns to the elements that a key chooses. False if that needs Python.
+pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (Some(kind), Some((_, value))) = (kind(array, key), classify(value)) else { return Ok(false) };
+    let (input, shape) = match &value {
+        Operand::Number(number) => match number.constant(array.dtype) {
+            Some(constant) => (Input::Constant(constant), [].as_slice()),
+            None => return Ok(false),
+        },
+        Operand::Array(value) if value.dtype == array.dtype && Arc::ptr_eq(&value.context, &array.context) => {
+            (Input::Array(value.id), value.view.shape())
+        }
+        Operand::Array(_) => return Ok(false),
+    };
+    match kind {
+        Key::Mask if shape.is_empty() => {
+            let inputs = [Input::Array(key.id), input, Input::Array(array.id)];
+            let record =
+                |place: Location<'_>| array.context.recorder.operate(Opcode::Where, 0, array.id, &inputs, place);
+            with_location(py, record).map_err(exception)?;
+            Ok(true)
+        }
+        Key::Mask => match (shape, array.view.rank()) {
+            (&[count], 1) => scattered_by_mask(py, array, key, (input, count)),
+            _ => Ok(false),
+        },
+        Key::Indices if shape.is_empty() || shape == key.view.shape() => {
+            let record = |place: Location<'_>| {
+                with_indices(key, place, |indices| {
+                    array.context.recorder.operate(Opcode::Scatter, 0, array.id, &[input, indices], place)
+                })
+            };
+            with_location(py, record).map_err(exception)?;
+            Ok(true)
+        }
+        Key::Indices => Ok(false),
+    }
+}
+
+/// Calls `f` with indices as whole numbers of 64 bits.
+fn with_indices<R>(key: &Array, place: Location<'_>, f: impl FnOnce(Input) -> Result<R>) -> Result<R> {
+    if key.dtype == DType::I64 {
+        return f(Input::Array(key.id));
+    }
+    let recorder = &key.context.recorder;
+    let wide = recorder.operate_new(Opcode::Copy, 0, Some(DType::I64), &[Input::Array(key.id)], place)?;
+    let result = f(Input::Array(wide));
+    recorder.free_later(wide);
+    result
+}
+
+fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
+    let record = |place: Location<'_>| {
+        with_indices(key, place, |indices| {
+            array.context.recorder.operate_new(Opcode::Gather, 0, None, &[Input::Array(array.id), indices], place)
+        })
+    };
+    let id = with_location(py, record).map_err(exception)?;
+    let view = View::contiguous(key.view.shape()).map_err(|error| PyValueError::new_err(error.0))?;
+    Ok(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+}
+
+/// The number of true elements, which is waited for. `None` if no component of the stack counts them.
+fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
+    let total = Array::empty(&mask.context, DType::I64, &[])?;
+    let recorded = with_location(py, |place| {
+        call(py, &mask.context, Method::CountNonzero, total.id, &[Input::Array(mask.id)], place)
+    })?;
+    if !recorded {
+        return Ok(None);
+    }
+    crate::transfer::value(py, &total).map(|value| Some(value.to::<i64>()))
+}
+
+fn compressed(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Array>> {
+    let Some(count) = count(py, mask)? else { return Ok(None) };
+    let made = Array::empty(&array.context, array.dtype, &[count])?;
+    let inputs = [Input::Array(mask.id), Input::Array(array.id)];
+    let done =
+        count == 0 || with_location(py, |place| call(py, &array.context, Method::Compress, made.id, &inputs, place))?;
+    Ok(done.then_some(made))
+}
+
+/// Assigns a vector's elements to those of another one that a mask chooses, as many as there are.
+fn scattered_by_mask(py: Python<'_>, array: &Array, mask: &Array, (values, given): (Input, i64)) -> PyResult<bool> {
+    if count(py, mask)? != Some(given) {
+        return Ok(false);
+    }
+    if given == 0 {
+        return Ok(true);
+    }
+    let (context, places) = (&array.context, Array::empty(&array.context, DType::I64, &[given])?);
+    with_location(py, |place| {
+        if !call(py, context, Method::Flatnonzero, places.id, &[Input::Array(mask.id)], place)? {
+            return Ok(false);
+        }
+        let inputs = [values, Input::Array(places.id)];
+        context.recorder.operate(Opcode::Scatter, 0, array.id, &inputs, place).map_err(exception)?;
+        Ok(true)
+    })
+}
+
+/// Elements of `x` where a mask is true, else of `y`, of equal types or numbers that fit. None for what Python has to look at.
+#[pyfunction]
+fn select(
+    py: Python<'_>,
+    mask: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+) -> PyResult<Option<Array>> {
+    let Ok(mask) = mask.cast_exact::<Array>() else { return Ok(None) };
+    let mask = mask.borrow();
+    let (Some((x_code, x)), Some((y_code, y))) = (classify(x), classify(y)) else { return Ok(None) };
+    if !crate::shortcut::taken() || mask.dtype != DType::Bool || mask.link.is_some() {
+        return Ok(None);
+    }
+    let dtype = match (&x, &y) {
+        (Operand::Array(x), Operand::Array(y)) if x.dtype == y.dtype => x.dtype,
+        // Numbers of Python give way to the array's type, where that holds them.
+        (Operand::Array(x), Operand::Number(_)) if gives_way(y_code, x.dtype) => x.dtype,
+        (Operand::Number(_), Operand::Array(y)) if gives_way(x_code, y.dtype) => y.dtype,
+        _ => return Ok(None),
+    };
+    let input = |operand: &Operand<'_>| match operand {
+        Operand::Array(array) => Arc::ptr_eq(&array.context, &mask.context).then_some(Input::Array(array.id)),
+        Operand::Number(number) => number.constant(dtype).map(Input::Constant),
+    };
+    let (Some(first), Some(second)) = (input(&x), input(&y)) else { return Ok(None) };
+    let inputs = [Input::Array(mask.id), first, second];
+    let recorder = &mask.context.recorder;
+    let made = with_location(py, |place| recorder.operate_described(Opcode::Where, 0, None, &inputs, place));
+    let (id, info) = match made {
+        Ok(made) => made,
+        // For Python to tell.
+        Err(error) if error.status == status::SHAPE => return Ok(None),
+        Err(error) => return Err(exception(error)),
+    };
+    Ok(Some(Array::result(Arc::clone(&mask.context), id, info.dtype, info.view)))
+}
+
+/// Does a number of this code take an array's type?
+fn gives_way(code: u8, dtype: DType) -> bool {
+    use crate::operand::code::{COMPLEX, FLOAT, INT};
+    code == dtype as u8
+        || code == INT && dtype != DType::Bool
+        || code == FLOAT && (dtype.is_float() || dtype.is_complex())
+        || code == COMPLEX && dtype.is_complex()
+}

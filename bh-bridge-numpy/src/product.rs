@@ -1,0 +1,60 @@
+//! Products of vectors and matrices whose types are equal and whose shapes fit. All others are Python's.
+
+use crate::array::Array;
+use crate::error::exception;
+use crate::location::with_location;
+use crate::method::{Method, call};
+use bh_bytecode::{DType, Opcode, View};
+use bh_recorder::{Input, Location};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(product, module)?)
+}
+
+/// The product of two vectors, two matrices, or one of each; None for what Python has to look at.
+#[pyfunction]
+pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+    let (Ok(a), Ok(b)) = (a.cast_exact::<Array>(), b.cast_exact::<Array>()) else { return Ok(None) };
+    let (a, b) = (a.borrow(), b.borrow());
+    let (left, right) = (a.view.shape(), b.view.shape());
+    let own = a.link.is_none() && b.link.is_none();
+    let plain = crate::shortcut::taken() && own && a.dtype == b.dtype && a.dtype != DType::Bool;
+    if !plain || !Arc::ptr_eq(&a.context, &b.context) || left.contains(&0) || right.contains(&0) {
+        return Ok(None);
+    }
+    match (left, right) {
+        (&[inner], &[other]) if inner == other => dot(py, &a, &b).map(Some),
+        (&[rows, inner], &[other, columns]) if inner == other => multiply(py, &a, &b, &[rows, columns]),
+        (&[rows, inner], &[other]) if inner == other => multiply(py, &a, &b, &[rows]),
+        (&[inner], &[other, columns]) if inner == other => multiply(py, &a, &b, &[columns]),
+        _ => Ok(None),
+    }
+}
+
+/// The sum of products of elements.
+fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
+    let recorder = &a.context.recorder;
+    let record = |place: Location<'_>| {
+        let factors = [Input::Array(a.id), Input::Array(b.id)];
+        let products = recorder.operate_new(Opcode::Multiply, 0, Some(a.dtype), &factors, place)?;
+        let sum = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(products)], place);
+        recorder.free_later(products);
+        sum
+    };
+    let id = with_location(py, record).map_err(exception)?;
+    Ok(Array::result(Arc::clone(&a.context), id, a.dtype, View::default()))
+}
+
+/// A product of which one factor is a matrix, by the stack's method.
+fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Option<Array>> {
+    let view = View::contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
+    let id = a.context.recorder.empty(a.dtype, shape).map_err(exception)?;
+    // From here on it owns the handle.
+    let result = Array::result(Arc::clone(&a.context), id, a.dtype, view);
+    let factors = [Input::Array(a.id), Input::Array(b.id)];
+    let done = with_location(py, |place| call(py, &a.context, Method::Matmul, id, &factors, place))?;
+    Ok(done.then_some(result))
+}

@@ -1,0 +1,53 @@
+//! NumPy's functions called on arrays of bh: those that the table of known calls serves need no Python.
+
+use crate::array::Array;
+use crate::ufunc::Ufunc;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::sync::OnceLock;
+
+/// bh's universal functions by NumPy's.
+static UFUNCS: OnceLock<Py<PyDict>> = OnceLock::new();
+
+/// Tells bh's universal functions by NumPy's.
+#[pyfunction]
+fn set_ufuncs(functions: Py<PyDict>) {
+    // A second call, of a reloaded package, changes nothing.
+    let _ = UFUNCS.set(functions);
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_ufuncs, module)?)
+}
+
+#[pymethods]
+impl Array {
+    #[pyo3(signature = (function, method, *inputs, **keywords))]
+    fn __array_ufunc__<'py>(
+        slf: &Bound<'py, Self>,
+        function: &Bound<'py, PyAny>,
+        method: &Bound<'py, PyAny>,
+        inputs: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if keywords.is_none_or(|keywords| keywords.is_empty())
+            && method.eq(pyo3::intern!(py, "__call__"))?
+            && let Some(result) = served(function, inputs)?
+        {
+            return Ok(Bound::new(py, result)?.into_any());
+        }
+        let all = [function, method].into_iter().cloned().chain(inputs.iter());
+        slf.call_method(pyo3::intern!(py, "_array_ufunc"), PyTuple::new(py, all.collect::<Vec<_>>())?, keywords)
+    }
+}
+
+/// A call that the table of known calls serves.
+fn served(function: &Bound<'_, PyAny>, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Array>> {
+    let py = function.py();
+    let Some(known) = UFUNCS.get() else { return Ok(None) };
+    let Some(ufunc) = known.bind(py).get_item(function)? else { return Ok(None) };
+    // The class in Python completes the native one.
+    let ufunc = ufunc.cast::<Ufunc>()?;
+    ufunc.get().call_tuple(py, inputs)
+}
