@@ -6,7 +6,7 @@ use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, code};
 use crate::record::{assignable, cast};
 use bh_bytecode::{DType, MAX_RANK, Opcode, View, ViewError};
-use bh_recorder::{Input, Location};
+use bh_recorder::Input;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
@@ -285,16 +285,11 @@ impl Array {
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         };
         let recorder = &context.recorder;
-        let target = recorder.window(slf.borrow().id, &selected.view).map_err(exception)?;
-        let recorded = match input {
-            Input::Array(source) => fits(py, value, &selected.view).map(|()| Input::Array(source)),
-            constant => Ok(constant),
+        if let Input::Array(_) = input {
+            fits(py, value, &selected.view)?;
         }
-        .and_then(|input| {
-            with_location(py, |place| recorder.operate(Opcode::Copy, 0, target, &[input], place)).map_err(exception)
-        });
-        recorder.free_later(target);
-        recorded
+        let target = (slf.borrow().id, &selected.view);
+        with_location(py, |place| recorder.operate_in(Opcode::Copy, 0, target, &[input], place)).map_err(exception)
     }
 }
 
@@ -316,12 +311,8 @@ fn fits(py: Python<'_>, value: &Bound<'_, PyAny>, target: &View) -> PyResult<()>
 
 /// A copy of one element, which later assignments to the array do not change.
 fn element(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
-    let this = array.borrow();
-    let recorder = &this.context.recorder;
-    let window = recorder.window(this.current(array.py())?, &view).map_err(exception)?;
-    let from = [Input::Array(window)];
-    let record = |place: Location<'_>| recorder.operate_new(Opcode::Copy, 0, Some(this.dtype), &from, place);
-    let copied = with_location(array.py(), record).map_err(exception);
-    recorder.free_later(window);
-    Ok(Array::result(Arc::clone(&this.context), copied?, this.dtype, View::default()))
+    let (py, this) = (array.py(), array.borrow());
+    let (recorder, source) = (&this.context.recorder, (this.current(py)?, &view));
+    let id = with_location(py, |place| recorder.copy_of(source, place)).map_err(exception)?;
+    Ok(Array::result(Arc::clone(&this.context), id, this.dtype, View::default()))
 }

@@ -40,14 +40,16 @@ impl Recorder {
         let mut state = self.state();
         let handle = state.find(array)?;
         let view = derive(&state.handles.at(handle).view.view());
-        state.window(handle, &view.map_err(|error| Error::new(status::ARGUMENT, error.0))?)
+        let window = state.window(handle, &view.map_err(|error| Error::new(status::ARGUMENT, error.0))?)?;
+        Ok(state.name(window))
     }
 
     /// As [`Recorder::derive`], of a view that the caller knows.
     pub fn window(&self, array: ArrayId, view: &View) -> Result<ArrayId> {
         let mut state = self.state();
         let handle = state.find(array)?;
-        state.window(handle, view)
+        let window = state.window(handle, view)?;
+        Ok(state.name(window))
     }
 
     /// A second handle on the same view.
@@ -126,15 +128,14 @@ impl Recorder {
 
 impl State {
     /// A view on the base of an array, as a new handle.
-    fn window(&mut self, handle: u32, view: &View) -> Result<ArrayId> {
+    pub(super) fn window(&mut self, handle: u32, view: &View) -> Result<u32> {
         let base = self.handles.at(handle).base;
         let len = self.bases.at(base).base.len;
         if !view.fits(len) {
             let text = format!("{view:?} leaves the base of {len} elements");
             return Err(Error::new(status::BOUNDS, text));
         }
-        let derived = self.new_handle(base, SmallView::new(view))?;
-        Ok(self.name(derived))
+        self.new_handle(base, SmallView::new(view))
     }
 }
 

@@ -1,9 +1,9 @@
 //! The public side of recording operations.
 
-use super::record::{Input, Operation, Sources};
+use super::record::{Input, Operation, Source, Sources};
 use super::state::State;
 use super::{ArrayId, ArrayInfo, Location, Recorder};
-use bh_bytecode::{Constant, DType, Opcode};
+use bh_bytecode::{Constant, DType, Opcode, View};
 use bh_core::error::Result;
 
 impl Recorder {
@@ -25,6 +25,48 @@ impl Recorder {
         let followup = state.record(Operation { opcode, param, location }, target, sources.as_slice())?;
         state.count_recording(begin);
         self.follow(state, followup)
+    }
+
+    /// As [`Recorder::operate`], into a part of an array: a view on its base that the caller knows.
+    pub fn operate_in(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        (out, view): (ArrayId, &View),
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = self.state();
+        let begin = state.clock();
+        let whole = state.find(out)?;
+        let target = state.window(whole, view)?;
+        let mut sources = Sources::new();
+        let recorded = sources
+            .resolve(&state, opcode, inputs)
+            .and_then(|()| state.record(Operation { opcode, param, location }, target, sources.as_slice()));
+        state.release(target);
+        let followup = recorded?;
+        state.count_recording(begin);
+        self.follow(state, followup)
+    }
+
+    /// Records a copy of a part of an array, a view on its base that the caller knows, into a new one.
+    pub fn copy_of(&self, (array, view): (ArrayId, &View), location: Location<'_>) -> Result<ArrayId> {
+        let mut state = self.state();
+        state.running()?;
+        let begin = state.clock();
+        let whole = state.find(array)?;
+        let dtype = state.dtype(whole);
+        let source = state.window(whole, view)?;
+        let operation = Operation { opcode: Opcode::Copy, param: 0, location };
+        let recorded = state.record_new(operation, Some(dtype), &[Source::Handle(source)]);
+        state.release(source);
+        let (handle, followup) = recorded?;
+        state.count_recording(begin);
+        let made = state.name(handle);
+        // Without it, the caller gets no handle, so this one must go.
+        self.follow(state, followup).inspect_err(|_| self.free_later(made))?;
+        Ok(made)
     }
 
     /// Records an operation into a new array. `dtype`: the type of the result where the inputs leave it open (COPY).

@@ -6,7 +6,7 @@ from . import _fallback, _functions, _native, _ufunc
 from ._convert import array, astype, in_order, native, order_of, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
-from ._types import code_of
+from ._types import code_of, is_complex
 
 ndarray = _native.ndarray
 
@@ -26,6 +26,9 @@ def from_functions(*names):
 @method
 def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements converted to another type."""
+    code = code_of(dtype) if type(dtype) is type else None
+    if code is not None and self.ndim == 1 and (order, casting, copy) == ("K", "unsafe", True) and not is_complex(self._code):
+        return _native.cast(self, code)
     if not np.can_cast(self.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'")
     if np.dtype(dtype).kind not in "cb" and self.dtype.kind == "c":
@@ -73,6 +76,8 @@ def dumps(self):
 @method
 def copy(self, order="C"):
     """A new array with the same elements."""
+    if order == "C":
+        return _native.cast(self, self._code)
     return in_order(self, order_of(order, "C"))
 
 
@@ -110,6 +115,8 @@ builtin_type = type
 def reshape(self, *shape, order="C", copy=None):
     """The elements in another shape: a view where that is possible."""
     shape = shape[0] if len(shape) == 1 else shape
+    if order == "C" and copy is None and (type(shape) is int or type(shape) is tuple and len(shape) <= 16):
+        return _native.reshape(self, shape)
     return _functions.reshape(self, shape, order=order, copy=copy)
 
 

@@ -117,6 +117,9 @@ def _mean_type(a, dtype):
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     """The arithmetic mean over axes."""
     a = native(a)
+    if is_inexact(a._code) and dtype is None and out is None and where is True and a.size and type(keepdims) is bool:
+        total = _u["add"].reduce(a, axis, keepdims=keepdims)
+        return _u["divide"](total, a.size // total.size)
     axes = axes_of(axis, a.ndim)
     where = True if where is _NO_VALUE else where
     total = _u["add"].reduce(a, axes, _mean_type(a, dtype), keepdims=True, where=where)

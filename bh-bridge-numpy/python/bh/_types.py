@@ -16,9 +16,14 @@ WEAK = {int: 13, float: 14, complex: 15}
 WEAK_TYPES = {13: int, 14: float, 15: complex}
 
 
+# Codes by what callers write for types, as NumPy takes time to look them up.
+_CODE_OF = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128} | {dtype.type: code for dtype, code in CODE.items()}
+
+
 def code_of(dtype):
     """The code of a dtype (or what NumPy makes one of); None if bh lacks it."""
-    return CODE.get(np.dtype(dtype))
+    code = _CODE_OF.get(dtype) if type(dtype) is type else None
+    return CODE.get(np.dtype(dtype)) if code is None else code
 
 
 def is_complex(code):
