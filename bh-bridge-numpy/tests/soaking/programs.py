@@ -9,8 +9,8 @@ from .draft import NAME, Draft, Unfit
 # The families of statements, and how often each is taken.
 FAMILIES = (
     (elementwise.sums, 14), (elementwise.polynomial, 6), (elementwise.functions, 7), (elementwise.choices, 6), (elementwise.normalised, 4),
-    (elementwise.integers, 5), (elementwise.complexes, 2), (stencils.stencil, 12), (stencils.steps, 4), (movement.cut, 8), (movement.joined, 6),
-    (movement.padded, 3), (movement.arranged, 9), (movement.gathered, 5), (updates.assigned, 8), (updates.borders, 4), (updates.shifted, 6),
+    (elementwise.integers, 5), (elementwise.complexes, 2), (stencils.stencil, 12), (stencils.steps, 4), (movement.cut, 10), (movement.joined, 6),
+    (movement.padded, 3), (movement.arranged, 13), (movement.gathered, 5), (updates.assigned, 8), (updates.borders, 4), (updates.shifted, 6),
     (updates.scattered, 5), (updates.held, 5), (updates.loops, 4), (folds.reduced, 7), (folds.folded, 6), (folds.accumulated, 4), (folds.multiplied, 3),
 )  # fmt: skip
 
