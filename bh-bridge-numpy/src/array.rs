@@ -239,6 +239,16 @@ impl Array {
         &self.context.name
     }
 
+    /// Becomes another view of another array's memory; views of the own memory stay as they are.
+    fn _become(slf: &Bound<'_, Self>, other: &Bound<'_, Array>) -> PyResult<()> {
+        let other = other.borrow();
+        let id = other.context.recorder.window(other.id, &other.view).map_err(exception)?;
+        let mut this = slf.borrow_mut();
+        let before = std::mem::replace(&mut this.id, id);
+        (this.view, this.dtype) = (Arc::clone(&other.view), other.dtype);
+        this.context.recorder.free(before).map_err(exception)
+    }
+
     #[getter]
     fn _contiguous(&self) -> bool {
         self.view.is_contiguous()

@@ -284,29 +284,16 @@ impl Array {
             }
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         };
-        let recorder = &context.recorder;
-        if let Input::Array(_) = input {
-            fits(py, value, &selected.view)?;
+        // Values of further dimensions, or that do not fit, are for Python to deal with.
+        if let Ok(array) = value.cast_exact::<Array>()
+            && array.borrow().view.broadcast_to(selected.view.shape()).is_err()
+        {
+            return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         }
+        let recorder = &context.recorder;
         let target = (slf.borrow().id, &selected.view);
         with_location(py, |place| recorder.operate_in(Opcode::Copy, 0, target, &[input], place)).map_err(exception)
     }
-}
-
-/// Fails as NumPy does if the value's shape does not broadcast to the target's. Values with further dimensions of extent 1
-/// in front are for Python to deal with.
-fn fits(py: Python<'_>, value: &Bound<'_, PyAny>, target: &View) -> PyResult<()> {
-    let value = value.cast_exact::<Array>()?.borrow();
-    if value.view.broadcast_to(target.shape()).is_ok() {
-        return Ok(());
-    }
-    let show = |view: &View| -> PyResult<String> {
-        let text = PyTuple::new(py, view.shape())?.str()?.to_string();
-        Ok(text.replace(", ", ","))
-    };
-    let text =
-        format!("could not broadcast input array from shape {} into shape {}", show(&value.view)?, show(target)?);
-    Err(pyo3::exceptions::PyValueError::new_err(text))
 }
 
 /// A copy of one element, which later assignments to the array do not change.

@@ -1,19 +1,22 @@
 //! Shapes and axes as NumPy's callers write them.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PySequence};
+use pyo3::types::PyInt;
 
 /// A shape: a whole number or a sequence of them.
 pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let py = object.py();
     let number = |object: &Bound<'_, PyAny>| -> PyResult<i64> {
-        if object.is_instance_of::<PyInt>() { object.extract() } else { object.call_method0("__index__")?.extract() }
+        object.extract::<i64>().map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
+            true => PyValueError::new_err("Maximum allowed dimension exceeded"),
+            false => error,
+        })
     };
     let extents = if object.is_instance_of::<PyInt>() {
-        vec![object.extract()?]
-    } else if let Ok(sequence) = object.cast::<PySequence>() {
-        let length = sequence.len()?;
-        let at = |index| number(&sequence.get_item(index)?);
+        vec![number(object)?]
+    } else if let Ok(length) = object.len() {
+        let at = |index| number(&object.get_item(index)?);
         (0..length).map(at).collect::<PyResult<_>>()?
     } else {
         let wrong =

@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from . import _indexing, _native
+from . import _fallback, _indexing, _native
 from ._convert import asarray, astype, native
 from ._fallback import falls_back
 from ._joining import concatenate
@@ -42,7 +42,7 @@ def roll(a, shift, axis=None):
     """The elements moved along dimensions; what leaves at one end enters at the other."""
     a = native(a)
     if axis is None:
-        return reshape(roll(reshape(a, (-1,)), shift, 0), a.shape)
+        return reshape(roll(reshape(a, (-1,)), int(np.sum(_fallback.lower(shift))), 0), a.shape)
     axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
     shifts = np.broadcast_to(shift, len(axes)) if np.ndim(shift) else [int(shift)] * len(axes)
     if np.ndim(shift) and len(axes) == 1:

@@ -114,12 +114,15 @@ def _has_order(array, order):
     return in_fortran if order == "F" else array._contiguous or order == "A" and in_fortran
 
 
-def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None, ndmax=0):
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None, ndmax=None):
     """An array with the elements of `object`. Types that bh lacks give an array of NumPy."""
     letter = order_of(order)
+    if subok and decides(object):
+        return np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin)
     if type(object) is not ndarray:
         object = lower_nested(object)
-        made = np.array(object, dtype=dtype, copy=None, order=order, ndmin=ndmin)
+        limit = {"ndmax": ndmax} if ndmax is not None else {}
+        made = np.array(object, dtype=dtype, copy=None, order=order, ndmin=ndmin, **limit)
         result = from_numpy(made)
         if type(result) is ndarray and copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -153,7 +156,9 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
 
 
 def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
-    """As `asarray`: there are no subclasses."""
+    """As `asarray`, but arrays of classes derived from NumPy's stay what they are."""
+    if decides(a):
+        return np.asanyarray(a, dtype, order, copy=copy)
     return asarray(a, dtype, order, device=device, copy=copy)
 
 

@@ -101,10 +101,12 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
     return result
 
 
-def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
+def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None):
     """Evenly spaced numbers: start, start + step, … before stop."""
     check_device(device)
-    start, stop, step = (_fallback.lower(value) for value in (start, stop, step))
+    if start is None and stop is None:
+        raise TypeError("arange() requires stop to be specified.")
+    start, stop, step = (_fallback.lower(value) for value in (0 if start is None else start, stop, step))
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -120,7 +122,11 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
         if -(2**63) <= start < 2**63 and -(2**63) <= step < 2**63:
             return _native.arange((count,), code, start, step)
         return _fallback.lift(np.arange(start, stop, step, dtype))
-    count = math.ceil((stop - start) / step)
+    if not math.isfinite(step):
+        return _fallback.lift(np.arange(start, stop, step, dtype))
+    quotient = (stop - start) / step
+    # What underflows is one element, as in NumPy.
+    count = math.ceil(quotient) if quotient or stop == start else int(math.copysign(1, quotient) > 0)
     if not -1 < count < 2**62 or code < code_of(np.float32):
         return _fallback.lift(np.arange(start, stop, step, dtype))
     # NumPy takes the step between the first two elements.

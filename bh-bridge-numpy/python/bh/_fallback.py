@@ -203,6 +203,24 @@ def deliver(function, args, kwargs, changed=None):
     return outs[0] if len(outs) == 1 else outs
 
 
+def falls_back_in_place(function):
+    """As `falls_back`, for a function that changes its first argument."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def wrapper(target, *args, **kwargs):
+        try:
+            return function(target, *args, **kwargs)
+        except Fallback as reason:
+            note(f"numpy.{name}", str(reason))
+        changed = lower(target)
+        getattr(np, name)(changed, *lower(args), **lower(kwargs))
+        if type(target) is ndarray:
+            overwrite(target, changed)
+
+    return wrapper
+
+
 def falls_back(function, original=None):
     """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
     name = function.__name__.rstrip("_")

@@ -25,6 +25,14 @@ class Flags:
     )
     _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy"}
 
+    fortran = f_contiguous
+
+    def _values(self):
+        return tuple(getattr(self, name) for name in ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned"))
+
+    def __eq__(self, other):
+        return self._values() == Flags._values(other) if isinstance(other, (Flags, type(np.ones(0).flags))) else NotImplemented
+
     def __getitem__(self, key):
         return getattr(self, self._LETTERS.get(key, key.lower()))
 

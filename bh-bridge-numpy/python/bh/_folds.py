@@ -45,7 +45,7 @@ def fold_type(function, dtype, wanted):
 
 
 def deliver(result, out, rule="same_kind"):
-    """The result itself, or `out` with the result in it; `...` asks for an array where there would be a scalar."""
+    """The result itself, or `out` with the result in it, `...` asks for an array where there would be a scalar."""
     if out is None:
         return result
     if out is ...:
@@ -78,7 +78,7 @@ def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initia
 def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     name = function.__name__
     if name in ("fmax", "fmin"):
-        return deliver(_without_nan(name, array, axis, dtype, keepdims, initial, where), out)
+        return deliver(_without_nan(name, array, axis, dtype, keepdims, initial, where), out, "unsafe")
     opcode = REDUCTIONS.get(name)
     if opcode is None:
         raise Fallback("")
@@ -115,7 +115,7 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         result = _native.fold(opcode, array, mask_of(axes), bool(keepdims), mask)
     if initial is not _NO_VALUE and initial is not None:
         result = astype(function(result, initial), array.dtype)
-    return deliver(result, out)
+    return deliver(result, out, "unsafe")
 
 
 def _without_nan(name, array, axis, dtype, keepdims, initial, where):
@@ -178,7 +178,7 @@ def accumulate(function, array, axis=0, dtype=None, out=None):
             result = _double(function, array, axis)
         else:
             raise Fallback("")
-        return deliver(result, out)
+        return deliver(result, out, "unsafe")
     except Fallback as reason:
         kwargs = {"axis": axis, "dtype": dtype, "out": out}
         return _fallback.call(function._np.accumulate, (array,), kwargs, f"numpy.{function.__name__}.accumulate", str(reason))
@@ -208,11 +208,10 @@ def at(function, a, indices, b=None):
     name = function.__name__
     if type(a) is not ndarray:
         return function._np.at(a, _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
-    if name in ("add", "subtract") and (is_inexact(a._code) or a._code != BOOL):
+    value = native(b) if name in ("add", "subtract") and a._code != BOOL else None
+    # The sum is made in the type of the array where that is as good as the type that NumPy takes.
+    if value is not None and (is_complex(a._code) or not is_complex(value._code) and is_inexact(a._code) >= is_inexact(value._code)):
         flat, shape, order = _indexing.flat_index(a, indices)
-        value = native(b)
-        if not np.can_cast(value.dtype, a.dtype, "same_kind") and not isinstance(b, (int, float)):
-            raise TypeError(f"Cannot cast ufunc '{name}' output from {value.dtype!r} to {a.dtype!r} with casting rule 'same_kind'")
         value = astype(value, a.dtype)
         if name == "subtract":
             value = -value
@@ -240,4 +239,4 @@ def reduceat(function, array, indices, axis=0, dtype=None, out=None):
         rows.append(reduce(function, part, axis, dtype, keepdims=True))
     from ._joining import concatenate
 
-    return deliver(concatenate(rows, axis), out)
+    return deliver(concatenate(rows, axis), out, "unsafe")

@@ -137,12 +137,18 @@ def flatten(self, order="C"):
 
 @method
 def resize(self, *new_shape, refcheck=True):
-    """Another size in place, which an array that others may look at does not allow."""
+    """Another size in place, new elements are zeros; views keep what they show."""
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    if np.prod(shape, dtype=np.int64) != self.size:
+    if np.prod(shape, dtype=np.int64) == self.size:
+        self.shape = shape
+        return
+    if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
-    self.shape = shape
+    made = _native.full(shape, self._code, 0)
+    kept = min(made.size, self.size)
+    made.reshape(-1)[:kept] = self.reshape(-1)[:kept]
+    self._become(made)
 
 
 @method
@@ -154,7 +160,22 @@ def sort(self, axis=-1, kind=None, order=None, *, stable=None):
 @method
 def partition(self, kth, axis=-1, kind="introselect", order=None):
     """Sorts in place as far as `partition` asks."""
-    self[...] = _functions.sort(self, axis=axis)
+    self[...] = _functions.partition(self, kth, axis)
+
+
+@method
+def conjugate(self, out=None):
+    """The complex conjugates."""
+    return _ufunc.UFUNCS["conjugate"](self, out=out)
+
+
+ndarray.conj = conjugate
+
+
+@method
+def clip(self, min=None, max=None, out=None, **kwargs):
+    """The elements, but not below and not above limits."""
+    return _functions.clip(self, min, max, out, **kwargs)
 
 
 @method
@@ -262,6 +283,15 @@ def __array__(self, dtype=None, copy=None):
     return converted
 
 
+def _array_interface(self):
+    """NumPy's description of the memory, whose address holds as long as the description lives."""
+    view = np.asarray(memoryview(self))
+    return {**view.__array_interface__, "owner": view}
+
+
+ndarray.__array_interface__ = property(_array_interface)
+
+
 @method
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if stream is not None:
@@ -325,6 +355,7 @@ ndarray.real = property(
 ndarray.imag = property(
     lambda self: _functions.imag(self), lambda self, value: _functions.set_part(self, value, "imag")
 )
+ndarray.ctypes = property(lambda self: np.asarray(self).ctypes, doc="The memory, for `ctypes`; kept as long as this object.")
 ndarray.data = property(memoryview, doc="The elements as a buffer.")
 
 
@@ -342,7 +373,7 @@ def __imatmul__(self, other):
 
 
 from_functions(
-    "all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "conj", "conjugate", "cumprod",
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "cumprod",
     "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp", "put", "ravel", "repeat",
     "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
 )  # fmt: skip

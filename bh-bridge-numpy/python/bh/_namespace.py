@@ -13,7 +13,7 @@ ndarray = _native.ndarray
 # Functions that look at types, shapes or options, never at elements: NumPy's own code serves.
 METADATA = """
 can_cast min_scalar_type promote_types common_type mintypecode typename isdtype issubdtype iterable
-ndim shape size isscalar iscomplexobj isrealobj broadcast_shapes ndindex
+ndim shape size iscomplexobj isrealobj broadcast_shapes ndindex
 set_printoptions get_printoptions printoptions seterr geterr seterrcall geterrcall errstate setbufsize getbufsize
 base_repr binary_repr format_float_positional format_float_scientific
 show_config show_runtime get_include info test einsum_path asmatrix bmat
@@ -35,6 +35,11 @@ def _result_type(*arrays_and_dtypes):
         a.dtype if type(a) is ndarray else a for a in arrays_and_dtypes
     )
     return np.result_type(*lowered)
+
+
+def _isscalar(element):
+    """Is it a scalar, such as the result of a full sum?"""
+    return element._scalar if type(element) is ndarray else np.isscalar(element)
 
 
 def _astype(x, dtype, /, *, copy=True, device=None):
@@ -115,13 +120,26 @@ def on_host(function):
     return wrapper
 
 
+# Functions that change their first argument, and those that never raise `Fallback`, or deal with it themselves.
+IN_PLACE = "copyto fill_diagonal place put putmask put_along_axis".split()
+DIRECT = """
+array asarray asanyarray ascontiguousarray asfortranarray copy empty zeros ones full empty_like zeros_like ones_like full_like
+arange eye identity sum prod max min amax amin all any
+""".split()
+
+
 def native_functions():
     """The functions written in this package, by name."""
     own = {}
     for name, value in {**vars(_convert), **vars(_functions), **vars(_files)}.items():
         if hasattr(np, name) and callable(value) and getattr(value, "__module__", "").startswith("bh."):
+            if name in IN_PLACE:
+                value = _fallback.falls_back_in_place(value)
+            elif name not in DIRECT and not hasattr(value, "__wrapped__"):
+                value = _fallback.falls_back(value)
             own[name] = value
     own["result_type"] = _result_type
+    own["isscalar"] = _isscalar
     own["astype"] = _astype
     own["shares_memory"] = own["may_share_memory"] = _shares_memory
     return own
@@ -161,11 +179,26 @@ def build():
         original = getattr(np, name, None)
         made = original is not None and _adapted.adapt(original, public, equivalent)
         if made:
+            made = _guarded(made, original)
             made._bh_numpy = original
             made._bh_kind = "adapted"
             public[name] = made
             _register(original, made)
     return public
+
+
+def _guarded(adapted, original):
+    """An adapted function that leaves to NumPy what bh's functions cannot do, and arrays that decide what functions do."""
+    in_place = adapted.__name__ in IN_PLACE
+    wrapped = _fallback.falls_back_in_place(adapted) if in_place else _fallback.falls_back(adapted, original)
+
+    @functools.wraps(adapted)
+    def wrapper(*args, **kwargs):
+        if any(map(_convert.decides, args)):
+            return original(*args, **kwargs)
+        return wrapped(*args, **kwargs)
+
+    return wrapper
 
 
 def _register(original, mine):

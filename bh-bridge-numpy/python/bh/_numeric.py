@@ -3,6 +3,7 @@
 import operator
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _native
 from ._arrangement import flip
@@ -139,8 +140,10 @@ def _windows(a, v, mode):
         margin = short // 2, (short - 1) // 2
     elif mode in ("valid", 0):
         margin = 0, 0
-    else:
+    elif isinstance(mode, str):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    else:
+        raise TypeError("convolve/correlate mode not understood")
     if margin != (0, 0):
         zeros = [_native.full((size,), a._code, False if a._code == BOOL else 0) for size in margin]
         a = concatenate([zeros[0], a, zeros[1]])
@@ -243,6 +246,7 @@ def lexsort(keys, axis=-1):
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if any(key.ndim != 1 for key in keys):
         raise Fallback("keys of several dimensions")
+    normalize_axis_index(axis, 1)
     order = argsort(keys[0], stable=True)
     for key in keys[1:]:
         order = take(order, argsort(take(key, order), stable=True))

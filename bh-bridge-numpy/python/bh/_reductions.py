@@ -55,11 +55,22 @@ all = _truth("all", "logical_and", "Are all true, over axes?")
 any = _truth("any", "logical_or", "Is one true, over axes?")
 
 
+@falls_back
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NO_VALUE, *, where=_NO_VALUE, mean=_NO_VALUE, correction=_NO_VALUE):
+    """The standard deviation over axes of the elements that are not NaN."""
+    from ._namespace import public
+
+    options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
+    return deliver(_u["sqrt"](public["nanvar"](a, axis, dtype, None, ddof, **options)), out, "unsafe")
+
+
+@falls_back
 def cumsum(a, axis=None, dtype=None, out=None):
     """The sums of the elements up to each one."""
     return _running(a, axis, dtype, out, "add")
 
 
+@falls_back
 def cumprod(a, axis=None, dtype=None, out=None):
     """The products of the elements up to each one."""
     return _running(a, axis, dtype, out, "multiply")
@@ -87,7 +98,7 @@ def _cumulative(name):
 
             first = _native.full(x.shape[:axis] + (1,) + x.shape[axis + 1 :], result._code, 0 if name == "add" else 1)
             result = concatenate([first, result], axis)
-        return deliver(result, out)
+        return deliver(result, out, "unsafe")
 
     function.__name__ = function.__qualname__ = "cumulative_sum" if name == "add" else "cumulative_prod"
     function.__doc__ = "The running " + ("sum" if name == "add" else "product") + " along an axis."
@@ -124,7 +135,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     where = True if where is _NO_VALUE else where
     total = _u["add"].reduce(a, axes, _mean_type(a, dtype), keepdims=True, where=where)
     result = astype(_u["divide"](total, _count(a, axes, where)), total.dtype)
-    return deliver(_dropped(result, axes, keepdims), out)
+    return deliver(_dropped(result, axes, keepdims), out, "unsafe")
 
 
 def _dropped(result, axes, keepdims):
@@ -168,20 +179,20 @@ def _squared_size(x):
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=_NO_VALUE, correction=_NO_VALUE):
     """The variance over axes: the mean of squared distances from the mean."""
     result, axes = _variance(a, axis, dtype, ddof, where, mean, correction)
-    return deliver(_dropped(result, axes, keepdims), out)
+    return deliver(_dropped(result, axes, keepdims), out, "unsafe")
 
 
 @falls_back
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=_NO_VALUE, correction=_NO_VALUE):
     """The standard deviation over axes."""
     result, axes = _variance(a, axis, dtype, ddof, where, mean, correction)
-    return deliver(_dropped(_u["sqrt"](result), axes, keepdims), out)
+    return deliver(_dropped(_u["sqrt"](result), axes, keepdims), out, "unsafe")
 
 
 @falls_back
 def ptp(a, axis=None, out=None, keepdims=False):
     """The distance of the largest from the smallest over axes."""
-    return deliver(max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims), out)
+    return deliver(max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims), out, "unsafe")
 
 
 @falls_back
@@ -230,8 +241,9 @@ def _place_of_extreme(a, axis, out, keepdims, function):
         raise ValueError(f"attempt to get arg{function[:3]} of an empty sequence")
     result = _native.position_of_extreme(a, axis, function == "maximum", bool(keepdims) and not flat)
     if keepdims and flat:
+        result._scalar = False
         result = reshape(result, (1,) * rank)
-    return deliver(result, out)
+    return deliver(result, out, "unsafe")
 
 
 @falls_back

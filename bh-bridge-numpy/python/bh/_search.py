@@ -13,7 +13,7 @@ from ._arrangement import resize
 from ._joining import stack
 from ._manipulation import broadcast_arrays, reshape
 from ._parts import complex_of, part_of
-from ._types import BOOL, CODE, INT64, is_complex, is_inexact
+from ._types import BOOL, CODE, INT64, is_complex, is_inexact, is_integer
 from ._ufunc import UFUNCS, converted_to, operand_of
 
 ndarray = _native.ndarray
@@ -104,7 +104,9 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if extent == 0 and indices.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     key = (slice(None),) * axis + (host if host is not None else astype(indices, np.int64),)
-    return deliver(_indexing.get(a, key), out)
+    if out is not None and not np.can_cast(out.dtype, a.dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {out.dtype!r} to {a.dtype!r} according to the rule 'safe'")
+    return deliver(_indexing.get(a, key), out, "unsafe")
 
 
 @falls_back
@@ -239,7 +241,7 @@ def choose(a, choices, out=None, mode="raise"):
     result = astype(choices[0], kind)
     for number, choice in enumerate(choices[1:], 1):
         result = where(a == number, astype(choice, kind), result)
-    return deliver(_native.cast(result, result._code), out)
+    return deliver(_native.cast(result, result._code), out, "unsafe")
 
 
 @falls_back
@@ -249,6 +251,7 @@ def select(condlist, choicelist, default=0):
         raise ValueError("list of cases must be same length as list of conditions")
     if not condlist:
         raise ValueError("select with an empty condition list is not possible")
+    choicelist = [native(choice) if type(choice) in (list, tuple) else choice for choice in choicelist]
     kind = np.result_type(*(c.dtype if hasattr(c, "dtype") else c for c in (*choicelist, default)))
     result = np.asarray(default, kind) if type(default) is not ndarray else default
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
@@ -264,17 +267,28 @@ def clip(a, a_min=_NO_VALUE, a_max=_NO_VALUE, out=None, *, min=_NO_VALUE, max=_N
     """The elements, but not below and not above limits."""
     if kwargs:
         raise Fallback("arguments of universal functions")
-    low = min if a_min is _NO_VALUE else a_min
-    high = max if a_max is _NO_VALUE else a_max
+    if a_min is _NO_VALUE and a_max is _NO_VALUE:
+        a_min, a_max = (None if limit is _NO_VALUE else limit for limit in (min, max))
+    elif a_min is _NO_VALUE or a_max is _NO_VALUE:
+        raise TypeError(f"clip() missing 1 required positional argument: '{'a_min' if a_min is _NO_VALUE else 'a_max'}'")
+    elif min is not _NO_VALUE or max is not _NO_VALUE:
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
     a = native(a)
     result = a
-    if low is not None and low is not _NO_VALUE:
-        result = _u["maximum"](result, low)
-    if high is not None and high is not _NO_VALUE:
-        result = _u["minimum"](result, high)
+    if not _is_no_limit(a, a_min, "min"):
+        result = _u["maximum"](result, a_min)
+    if not _is_no_limit(a, a_max, "max"):
+        result = _u["minimum"](result, a_max)
     if result is a:
         result = _native.cast(a, a._code)
     return deliver(result, out)
+
+
+def _is_no_limit(a, limit, end):
+    """Is there no limit, or a Python int at or beyond that of the array's whole numbers?"""
+    if limit is None or type(limit) is not int or not is_integer(a._code):
+        return limit is None
+    return limit <= np.iinfo(a.dtype).min if end == "min" else limit >= np.iinfo(a.dtype).max
 
 
 @falls_back

@@ -1,5 +1,7 @@
 """Sorting, and what works on sorted elements and on neighbours."""
 
+import operator
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -16,6 +18,29 @@ from ._ufunc import UFUNCS
 ndarray = _native.ndarray
 _u = UFUNCS
 _NO_VALUE = np._NoValue
+
+
+def _check_kind(kind, stable):
+    """Every sort here is stable; what NumPy does not know as a kind is an error."""
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and `stable` parameters can't be provided at the same time. Use only one of them.")
+    if isinstance(kind, bytes):
+        kind = kind.decode()
+    if kind is not None and not (isinstance(kind, str) and kind[:1].lower() in ("q", "h", "m", "s")):
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+
+
+def _check_kth(a, kth, axis):
+    """The places of a partition lie within the axis, as whole numbers."""
+    host = np.asarray(_fallback.lower(kth))
+    if host.dtype.kind not in "iu":
+        raise TypeError("Partition index must be integer")
+    if host.ndim > 1:
+        raise ValueError("kth array must have dimension <= 1")
+    extent = a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)] if a.ndim else 1
+    for place in host.reshape(-1).tolist():
+        if not -extent <= place < extent:
+            raise ValueError(f"kth(={place + extent if place < 0 else place}) out of bounds ({extent})")
 
 
 def _sorting(name, a, axis):
@@ -42,6 +67,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False):
     """The elements in ascending order along an axis, NaN last; in descending order all the other way round."""
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
+    _check_kind(kind, stable)
     result = _sorting("sort", a, axis)
     return flip(result, -1 if axis is None else axis) if descending else result
 
@@ -51,6 +77,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False)
     """The indices that sort along an axis, in ascending or descending order; equal elements keep their order."""
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
+    _check_kind(kind, stable)
     a = native(a)
     if a.ndim == 0:
         return _native.full((1,), INT64, 0)
@@ -65,12 +92,16 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False)
 @falls_back
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """The elements in ascending order, which is more than is asked for."""
+    a = native(a)
+    _check_kth(a, kth, axis)
     return sort(a, axis)
 
 
 @falls_back
 def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that sort, which is more than is asked for."""
+    a = native(a)
+    _check_kth(a, kth, axis)
     return argsort(a, axis)
 
 
@@ -84,6 +115,11 @@ def searchsorted(a, v, side="left", sorter=None):
     if a.ndim != 1:
         raise ValueError("object too deep for desired array")
     if sorter is not None:
+        sorter = native(sorter)
+        if sorter.dtype.kind not in "iu":
+            raise TypeError("sorter must only contain integers")
+        if sorter.size != a.size:
+            raise ValueError("sorter.size must equal a.size")
         a = take(a, sorter)
     kind = np.result_type(a.dtype, values.dtype)
     if kind not in CODE or is_complex(CODE[kind]):
@@ -128,7 +164,8 @@ def digitize(x, bins, right=False):
 @falls_back
 def bincount(x, /, weights=None, minlength=0):
     """How often each whole number occurs, or the sum of its weights."""
-    x = native(x)
+    x = native(x, np.int64 if isinstance(x, (list, tuple)) and not len(x) else None)
+    minlength = operator.index(minlength)
     if x.ndim != 1:
         raise ValueError("object too deep for desired array" if x.ndim else "object of too small depth for desired array")
     if not (is_integer(x._code) or x._code == BOOL):

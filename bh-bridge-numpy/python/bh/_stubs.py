@@ -29,6 +29,8 @@ _ATTRIBUTES = {
     "device": "str", "data": "memoryview", "flags": "Any", "flat": "Any",
 }  # fmt: skip
 _SPECIAL = {
+    "__init__": "(self, shape: Any, dtype: Any = ..., buffer: Any = ..., offset: int = ..., strides: Any = ..., order: Any = ...) -> None",
+    "__class_getitem__": "(cls, item: Any, /) -> Any",
     "__len__": "(self) -> int", "__bool__": "(self) -> bool", "__int__": "(self) -> int", "__float__": "(self) -> float",
     "__complex__": "(self) -> complex", "__index__": "(self) -> int", "__hash__": "(self) -> int",
     "__iter__": "(self) -> Iterator[ndarray]", "__contains__": "(self, value: Any, /) -> bool",

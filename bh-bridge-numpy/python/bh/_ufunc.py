@@ -1,5 +1,7 @@
 """Universal functions: types as NumPy resolves them, then an operation of the stack, a composition of such, or NumPy."""
 
+import operator
+
 import numpy as np
 
 from . import _fallback, _folds, _native
@@ -58,7 +60,7 @@ class ufunc(_native.Ufunc):
         return f"<ufunc '{self.__name__}'>"
 
     def __reduce__(self):
-        return self.__name__
+        return named, (self.__name__,)
 
     def resolve_dtypes(self, *args, **kwargs):
         """The types of a call's operands, as in NumPy."""
@@ -215,6 +217,8 @@ def converted_to(operand, code):
             raise Fallback(f"{operand} is out of bounds for {_DTYPES[code]}")
     if code == BOOL:
         return bool(operand)
+    if type(operand) is int and not -(2**63) <= operand < 2**64:
+        return float(operand)
     if type(operand) is float and is_integer(code):
         return int(operand)
     return operand
@@ -231,7 +235,12 @@ def check_exponent(exponent):
 
 
 def check_casts(function, codes, loop, outs, casting):
-    """Fails as NumPy does where the results may not be stored in the given outputs."""
+    """Fails as NumPy does where operands may not be converted, or results not be stored in the given outputs."""
+    if casting not in ("same_kind", "unsafe"):
+        for place, (code, wanted) in enumerate(zip(codes, loop)):
+            given = _DTYPES[wanted if code in WEAK_TYPES else code]
+            if not np.can_cast(given, _DTYPES[wanted], casting):
+                raise np._core._exceptions._UFuncInputCastingError(function, casting, given, _DTYPES[wanted], place)
     for target, code in zip(outs, loop[function.nin :]):
         if target is not None and not np.can_cast(_DTYPES[code], target.dtype, casting):
             raise np._core._exceptions._UFuncOutputCastingError(function, casting, _DTYPES[code], target.dtype, 0)
@@ -259,6 +268,12 @@ def binary(function, a, b):
         return function._call((a, b), None)
     except Fallback as reason:
         return _fallback.call(function._np, (a, b), {}, f"numpy.{function.__name__}", str(reason))
+    except np._core._exceptions._UFuncNoLoopError:
+        # What cannot be compared is not equal, for operators.
+        comparison = {"equal": operator.eq, "not_equal": operator.ne}.get(function.__name__)
+        if comparison is None:
+            raise
+        return _fallback.lift(comparison(_fallback.lower(a), _fallback.lower(b)))
 
 
 def defers(value):
@@ -282,6 +297,11 @@ for _name, _function in sorted(vars(np).items()):
 from . import _compositions  # noqa: E402
 
 _compositions.use(UFUNCS)
+
+
+def named(name):
+    """The universal function of this name, for pickles."""
+    return UFUNCS[name]
 
 
 def public_ufuncs():

@@ -122,7 +122,7 @@ def _vector_norm(x, ord, axis, keepdims):
     if ord is None or ord == 2:
         return _u["sqrt"](_square_sum(x, axis, keepdims))
     if ord == np.inf:
-        return _u["maximum"].reduce(size(x), axis, keepdims=keepdims)
+        return _u["maximum"].reduce(size(x), axis, keepdims=keepdims, **({} if x.size else {"initial": 0}))
     if ord == -np.inf:
         return _u["minimum"].reduce(size(x), axis, keepdims=keepdims)
     if isinstance(ord, str):

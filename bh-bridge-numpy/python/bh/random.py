@@ -10,8 +10,23 @@ import numpy as np
 from . import _bits, _fallback, _imports
 
 _o = np.random
-SeedSequence, BitGenerator = _o.SeedSequence, _o.BitGenerator
-PCG64, PCG64DXSM, Philox, SFC64, MT19937 = _o.PCG64, _o.PCG64DXSM, _o.Philox, _o.SFC64, _o.MT19937
+BitGenerator = _o.BitGenerator
+
+
+class _TakesArrays(type):
+    """The class of classes that make instances of NumPy's, whose arguments may be bh's arrays."""
+
+    def __call__(cls, *args, **kwargs):
+        return cls._bh_numpy(*_fallback.lower(args), **_fallback.lower(kwargs))
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, cls._bh_numpy)
+
+
+SeedSequence, PCG64, PCG64DXSM, Philox, SFC64, MT19937 = (
+    _TakesArrays(kind.__name__, (), {"_bh_numpy": kind, "__doc__": kind.__doc__, "__module__": "bh.random"})
+    for kind in (_o.SeedSequence, _o.PCG64, _o.PCG64DXSM, _o.Philox, _o.SFC64, _o.MT19937)
+)
 
 
 def _lifted(function):

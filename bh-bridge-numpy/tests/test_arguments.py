@@ -1,0 +1,165 @@
+"""Arguments that NumPy takes or refuses: the same results, and errors of the same kind."""
+
+import copy
+import pickle
+
+import numpy
+import pytest
+
+import bh as np
+from conftest import same
+
+TAKEN = r"""
+np.gradient(np.asarray([1.0, 2.0, 4.0, 7.0]), np.asarray([0.0, 1.0, 3.0, 4.0]))
+np.arange(3.0) * 2**70
+np.arange(3, dtype=np.uint8).clip(-1, 129)
+np.clip(np.arange(3, dtype=np.int32), -(2**40), 2**70)
+np.roll(np.arange(12).reshape(3, 4), (1, 2))
+np.bincount([])
+np.bincount([], minlength=3)
+np.linalg.norm(np.zeros(0), np.inf)
+np.nanstd(5)
+np.nanstd(np.asarray([1.0, np.nan, 4.0]))
+np.arange(stop=5)
+np.arange(0, 1, 1e300)
+np.random.SeedSequence(np.arange(3)).generate_state(2)
+np.random.Generator(np.random.PCG64(np.asarray([1, 2]))).random(3)
+np.reshape(np.arange(6), np.asarray([3, 2]))
+np.transpose(np.arange(6).reshape(2, 3), np.asarray([1, 0]))
+np.select([np.asarray([True, False])], [[1, 2]], 7)
+np.add(np.arange(3), 1.5, casting="safe")
+np.isscalar(np.sum(np.arange(3)))
+np.arange(4.0).ctypes.shape[0]
+""".strip().splitlines()
+
+TAKEN_BY_NUMPY = r"""
+np.cumsum(numpy.ones(3, numpy.float16))
+np.linspace(np.float16(0), np.float16(1), 3)
+np.array([3, 1]) == "a"
+np.array([3, 1]) != "a"
+np.arange(3) < 2**64
+np.logspace(np.float32(0), np.float32(2), base=numpy.float16(10), num=3)
+np.nanmean(numpy.ones(3, numpy.float16))
+np.gradient(numpy.ma.array([1.0, 2.0, 4.0], mask=[0, 0, 1])).mask
+np.asanyarray(numpy.ma.array([1.0, 2.0], mask=[0, 1])).mask
+np.copy(numpy.ma.array([1.0, 2.0], mask=[0, 1]), subok=True).mask
+""".strip().splitlines()
+
+REFUSED = r"""
+np.arange()
+np.arange(3)[2**70]
+np.zeros(2**70)
+np.reshape(np.arange(3), (3.0,))
+np.add(np.arange(3), 1.5, casting="no")
+np.sort(np.arange(3), kind="bogus")
+np.sort(np.arange(3), kind="stable", stable=True)
+np.partition(np.arange(3), 10)
+np.argpartition(np.arange(3), -5)
+np.searchsorted(np.arange(3), 1, sorter=[0, 1])
+np.searchsorted(np.arange(3), 1, sorter=[0.0, 1.0, 2.0])
+np.lexsort((np.arange(3),), axis=5)
+np.array([1, 2], ndmax=0)
+np.clip(np.arange(3.0), 1)
+np.clip(np.arange(3.0), 1, 2, min=1)
+np.convolve([1, 2], [3, 4], mode=None)
+np.cross(0, np.zeros((2, 0)))
+np.bincount([1], minlength="a")
+np.take(np.arange(3), [1], out=np.zeros(1))
+np.array([3, 1]) < "a"
+""".strip().splitlines()
+
+
+def outcome(library, expression):
+    return eval(expression, {"np": library, "numpy": numpy})
+
+
+@pytest.mark.parametrize("expression", TAKEN)
+def test_arguments_that_are_taken(expression):
+    same(outcome(np, expression), outcome(numpy, expression))
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("expression", TAKEN_BY_NUMPY)
+def test_arguments_that_numpy_deals_with(expression):
+    numpy.testing.assert_array_equal(outcome(np, expression), outcome(numpy, expression))
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("expression", REFUSED)
+def test_arguments_that_are_refused(expression):
+    with pytest.raises(Exception) as theirs:
+        outcome(numpy, expression)
+    with pytest.raises(theirs.type):
+        outcome(np, expression)
+
+
+def test_values_of_further_dimensions_are_assigned():
+    array = np.zeros((3, 2))
+    array[:] = np.ones((1, 3, 2))
+    same(array, numpy.ones((3, 2)))
+    with pytest.raises(ValueError, match="could not broadcast input array from shape"):
+        array[:] = np.ones((2, 3, 2))
+
+
+def test_reductions_write_into_any_type():
+    for function in (np.sum, np.max, np.mean):
+        out = np.zeros((), np.int64)
+        assert function(np.asarray([1.5, 2.0, 3.0]), out=out) is out
+        same(out, getattr(numpy, function.__name__)([1.5, 2.0, 3.0], out=numpy.zeros((), numpy.int64)))
+    out = np.zeros(3, np.uint32)
+    np.add.at(out, [0], np.asarray([1], np.uint8))
+    same(out, numpy.asarray([1, 0, 0], numpy.uint32))
+
+
+@pytest.mark.falls_back
+def test_work_at_indices_is_done_in_the_type_of_the_result():
+    mine, reference = np.ones(3, np.int8), numpy.ones(3, numpy.int8)
+    np.subtract.at(mine, [0, 0, 1], 0.5)
+    numpy.subtract.at(reference, [0, 0, 1], 0.5)
+    same(mine, reference)
+
+
+def test_the_place_of_an_extreme_can_be_changed():
+    place = np.argmax(np.arange(6).reshape(2, 3), keepdims=True)
+    place[0] = 9
+    same(place, numpy.asarray([[9]]))
+
+
+@pytest.mark.falls_back
+def test_what_numpy_places_arrives():
+    array = np.zeros(4)
+    np.put(array, [1], numpy.asarray([2], numpy.float16))
+    np.copyto(array, numpy.asarray([0, 0, 3, 0], numpy.float16), where=[False, False, True, False])
+    same(array, numpy.asarray([0.0, 2.0, 3.0, 0.0]))
+
+
+def test_arrays_change_their_size_in_place():
+    array = np.zeros((2, 3))
+    array[:] = np.arange(6.0).reshape(2, 3)
+    view = array[1]
+    array.resize((2, 2))
+    same(array, numpy.asarray([[0.0, 1.0], [2.0, 3.0]]))
+    array.resize(5)
+    same(array, numpy.asarray([0.0, 1.0, 2.0, 3.0, 0.0]))
+    same(view, numpy.asarray([3.0, 4.0, 5.0]))
+    with pytest.raises(ValueError, match="does not own its data"):
+        view.resize(7)
+
+
+def test_universal_functions_are_pickled_and_have_one_conjugate():
+    assert pickle.loads(pickle.dumps(np.add)) is np.add and copy.deepcopy(np.add) is np.add
+    assert np.conj is np.conjugate and "D->D" in np.conjugate.types
+    same(np.asarray([1 + 2j]).conj(), numpy.asarray([1 - 2j]))
+
+
+def test_flags_are_compared():
+    one, other = np.zeros((2, 3)), np.zeros((3, 2))
+    assert one.flags == other.flags == numpy.zeros((2, 3)).flags and one.flags != other.T.flags
+    assert other.T.flags.fortran
+
+
+def test_memory_is_described():
+    array = np.arange(3.0)
+    described = array.__array_interface__
+    assert described["shape"] == (3,) and described["typestr"] == "<f8"
+    assert numpy.ctypeslib.as_array(array.ctypes.data_as(numpy.ctypeslib.ctypes.POINTER(numpy.ctypeslib.ctypes.c_double)), (3,))[1] == 1
