@@ -21,11 +21,16 @@ np.linalg.norm(np.zeros(0), np.inf)
 np.nanstd(5)
 np.nanstd(np.asarray([1.0, np.nan, 4.0]))
 np.arange(stop=5)
+np.digitize([1, 3], [3, 2, 1])
+np.digitize([0, 1, 2, 3], [3, 2, 1], right=True)
+np.partition(np.zeros(0, np.int8), 2)
+np.any(numpy.asarray([1, 0], object)).dtype == bool
 np.arange(0, 1, 1e300)
 np.random.SeedSequence(np.arange(3)).generate_state(2)
 np.random.Generator(np.random.PCG64(np.asarray([1, 2]))).random(3)
 np.reshape(np.arange(6), np.asarray([3, 2]))
 np.transpose(np.arange(6).reshape(2, 3), np.asarray([1, 0]))
+np.arange(6).reshape(2, 3).transpose(np.asarray([1, 0]))
 np.select([np.asarray([True, False])], [[1, 2]], 7)
 np.add(np.arange(3), 1.5, casting="safe")
 np.isscalar(np.sum(np.arange(3)))
@@ -40,6 +45,7 @@ np.array([3, 1]) != "a"
 np.arange(3) < 2**64
 np.logspace(np.float32(0), np.float32(2), base=numpy.float16(10), num=3)
 np.nanmean(numpy.ones(3, numpy.float16))
+np.trapezoid(numpy.ma.array([1.0, 2.0, 4.0], mask=[0, 0, 1]), np.arange(3.0))
 np.gradient(numpy.ma.array([1.0, 2.0, 4.0], mask=[0, 0, 1])).mask
 np.asanyarray(numpy.ma.array([1.0, 2.0], mask=[0, 1])).mask
 np.copy(numpy.ma.array([1.0, 2.0], mask=[0, 1]), subok=True).mask
@@ -64,6 +70,9 @@ np.clip(np.arange(3.0), 1, 2, min=1)
 np.convolve([1, 2], [3, 4], mode=None)
 np.cross(0, np.zeros((2, 0)))
 np.bincount([1], minlength="a")
+np.vectorize(3)
+np.place([1, 2], [True, False], 3)
+np.digitize([1j], [1, 2])
 np.take(np.arange(3), [1], out=np.zeros(1))
 np.array([3, 1]) < "a"
 """.strip().splitlines()

@@ -42,6 +42,11 @@ class Named(np.ndarray):
         self.name = getattr(other, "name", None)
 
 
+def test_universal_functions_of_both_libraries_are_instances_and_equal():
+    assert isinstance(numpy.add, np.ufunc) and isinstance(np.add, np.ufunc) and not isinstance(np.sum, np.ufunc)
+    assert np.add == numpy.add and numpy.add == np.add and np.add != np.subtract and numpy.add in {np.add: 1}
+
+
 @pytest.mark.falls_back
 def test_derived_classes_keep_what_they_add():
     named = Named(np.arange(4.0), "temperature")

@@ -123,7 +123,7 @@ def reshape(self, *shape, order="C", copy=None):
 @method
 def transpose(self, *axes):
     """The dimensions in another order; reversed without one."""
-    if not axes or axes == (None,):
+    if not axes or axes[0] is None:
         return _functions.transpose(self)
     return _functions.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 

@@ -195,7 +195,7 @@ def _guarded(adapted, original):
     @functools.wraps(adapted)
     def wrapper(*args, **kwargs):
         if any(map(_convert.decides, args)):
-            return original(*args, **kwargs)
+            return _fallback.call(original, args, kwargs)
         return wrapped(*args, **kwargs)
 
     return wrapper

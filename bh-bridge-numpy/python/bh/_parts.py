@@ -70,14 +70,6 @@ def set_part(array, value, part):
     (real if part == "real" else imag)(array)[...] = value
 
 
-def conj(x, /, out=None):
-    """The complex conjugates."""
-    return _u["conjugate"](x) if out is None else _u["conjugate"](x, out=out)
-
-
-conjugate = conj
-
-
 @falls_back
 def angle(z, deg=False):
     """The angles of complex numbers."""

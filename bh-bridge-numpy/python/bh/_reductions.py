@@ -44,7 +44,8 @@ def _truth(name, function, doc):
     def test(a, axis=None, out=None, keepdims=False, *, where=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
-        return _u[function].reduce(a, axis, None, out, keepdims, _NO_VALUE, where)
+        # What NumPy has to reduce, such as objects, becomes truth values first.
+        return _u[function].reduce(a, axis, None if type(a) is ndarray else bool, out, keepdims, _NO_VALUE, where)
 
     test.__name__ = test.__qualname__ = name
     test.__doc__ = doc

@@ -182,6 +182,8 @@ def checked_indices(indices, extent):
 
 def place(arr, mask, vals):
     """Assigns values, in order, to the elements for which a mask is true."""
+    if type(arr) is not ndarray:
+        return np.place(arr, _fallback.lower(mask), _fallback.lower(vals))
     found = _indexing.flatnonzero(astype(native(mask), bool))
     values = reshape(assigned(vals, arr.dtype), (-1,))
     if found.size == 0:

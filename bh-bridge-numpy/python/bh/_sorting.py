@@ -38,7 +38,7 @@ def _check_kth(a, kth, axis):
     if host.ndim > 1:
         raise ValueError("kth array must have dimension <= 1")
     extent = a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)] if a.ndim else 1
-    for place in host.reshape(-1).tolist():
+    for place in host.reshape(-1).tolist() if a.size else ():
         if not -extent <= place < extent:
             raise ValueError(f"kth(={place + extent if place < 0 else place}) out of bounds ({extent})")
 
@@ -151,13 +151,15 @@ def searchsorted(a, v, side="left", sorter=None):
 def digitize(x, bins, right=False):
     """The numbers of the bins that values fall into."""
     x, bins = native(x), native(bins)
+    if is_complex(x._code):
+        raise TypeError("x may not be complex")
     if bins.ndim != 1:
         raise ValueError("object too deep for desired array")
     host = _fallback.to_numpy(bins)
     if (np.diff(host) >= 0).all():
         return searchsorted(bins, x, side="left" if right else "right")
     if (np.diff(host) <= 0).all():
-        return bins.size - searchsorted(flip(bins), x, side="right" if right else "left")
+        return bins.size - searchsorted(flip(bins), x, side="left" if right else "right")
     raise ValueError("bins must be monotonically increasing or decreasing")
 
 

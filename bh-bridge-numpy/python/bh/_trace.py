@@ -130,6 +130,8 @@ class vectorize:
         self._options = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
         self.pyfunc = None
         if pyfunc is not None:
+            if not callable(pyfunc):
+                raise TypeError(f"a function is needed, not {pyfunc!r}")
             self(pyfunc)
 
     def __call__(self, *args, **kwargs):

@@ -41,7 +41,14 @@ def resolution_type(code):
 _DTYPES = list(CODE)
 
 
-class ufunc(_native.Ufunc):
+class _UfuncClass(type):
+    """The class of the class of universal functions, which NumPy's are instances of too."""
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, np.ufunc) or type.__instancecheck__(cls, value)
+
+
+class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     """A function that works element by element on arrays that broadcast against each other."""
 
     def __new__(cls, function):
@@ -58,6 +65,12 @@ class ufunc(_native.Ufunc):
 
     def __repr__(self):
         return f"<ufunc '{self.__name__}'>"
+
+    def __eq__(self, other):
+        return other is self or other is self._np
+
+    def __hash__(self):
+        return hash(self._np)
 
     def __reduce__(self):
         return named, (self.__name__,)
