@@ -2,6 +2,7 @@
 
 mod batch_file;
 mod check;
+mod compared;
 mod engine;
 mod graph;
 mod info;
@@ -99,6 +100,15 @@ enum Command {
         #[arg(long, default_value_t = 8)]
         elements: usize,
     },
+    /// Runs a program, and its batches again as configured and by the interpreter; names the first line whose array differs
+    Check {
+        /// The stack; by default the configured one
+        #[arg(long)]
+        stack: Option<String>,
+        /// The program with its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
     /// Serves the program that rank 0 runs, as the other ranks of a cluster: mpirun -n 1 ./app : -n 3 bh serve
     Serve {
         /// The stack, of which the cluster manager is a part; by default the configured one
@@ -155,6 +165,7 @@ fn main() -> ExitCode {
             graph::explain(&source(&file, &command), algorithm.as_deref(), stack.as_deref())
         }
         Command::Replay { file, stack, text, elements } => replay::run(&file, stack.as_deref(), text, elements),
+        Command::Check { stack, command } => compared::run(stack.as_deref(), &command),
         Command::Serve { stack } => serve::run(stack.as_deref()),
         Command::Matlab { file, profile, stack } => matlab::run(file, profile, stack),
         Command::Run { profile, trace, stack, command } => run::run(profile, trace, stack, &command),

@@ -1,0 +1,41 @@
+//! `bh check`: programs whose batches give what the interpreter gives, and one whose do not.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Checks a MiniMatlab program under variables of the environment; whether it is right, and what is said.
+fn check(name: &str, text: &str, variables: &[(&str, &str)]) -> (bool, String) {
+    let program = env!("CARGO_BIN_EXE_bh");
+    let built = || Path::new(program).parent().map(Path::to_path_buf).unwrap_or_default();
+    let libraries = std::env::var_os("BH_TEST_LIBRARIES").map_or_else(built, PathBuf::from);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("main.m"), text).unwrap();
+    let mut command = Command::new(program);
+    command.args(["check", "--", program, "matlab", "main.m"]).current_dir(&folder).env("HOME", &folder);
+    command.env("BH_LIBRARY_PATH", libraries).env_remove("BH_CONFIG").env_remove("BH_STACK");
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_right_program_is_said_to_be_right() {
+    let (is_right, text) =
+        check("right", "x = ones(30, 4) * 2;\ny = exp(x) + 1;\nprintf('%g\\n', sum(sum(y)));\n", &[]);
+    assert!(is_right && text.contains("all as the interpreter has them"), "{text}");
+}
+
+#[test]
+fn another_rounding_of_sums_is_told_with_its_line() {
+    let text = "x = ones(300, 400) * 0.1;\ny = x + 0.2;\nz = y + 0.3;\nprintf('%g\\n', z(1, 1));\n";
+    assert!(check("rounding", text, &[]).0);
+    let (is_right, told) = check("rounding", text, &[("BH_FILTER_REASSOCIATE", "true")]);
+    assert!(!is_right && told.contains("main.m:3: the array that 'add' writes"), "{told}");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_an_error() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bh")).args(["check", "--", "/nonexistent"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("'/nonexistent' cannot be started"));
+}
