@@ -38,6 +38,7 @@ np.arange(4.0).ctypes.shape[0]
 """.strip().splitlines()
 
 TAKEN_BY_NUMPY = r"""
+np.add.outer(np.arange(2), numpy.array([1, 2], object))
 np.cumsum(numpy.ones(3, numpy.float16))
 np.linspace(np.float16(0), np.float16(1), 3)
 np.array([3, 1]) == "a"

@@ -1,5 +1,6 @@
 """The class of arrays itself: its constructor, checks of instances, derived classes, and helpers of tests."""
 
+import math
 import subprocess
 import sys
 import typing
@@ -66,6 +67,16 @@ def test_views_as_a_derived_class_share_memory():
 def test_functions_leave_masked_arrays_to_numpy():
     masked = numpy.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
     assert np.sum(masked) == 4 and np.mean(masked) == 2 and np.sort(masked).mask.sum() == 1
+
+
+def test_scalars_do_what_numbers_do():
+    total, size = np.asarray([1.5, 2.0]).sum(), np.arange(3).sum()
+    assert round(total, 1) == 3.5 and round(total) == 4 and type(round(total)) is int and math.trunc(total) == 3
+    assert [0] * size == [0, 0, 0] and size * "ab" == "ababab" and (1, 2) * size == (1, 2) * 3
+    assert not total.is_integer() and total.as_integer_ratio() == (7, 2) and size.bit_count() == 2 and not hasattr(size, "hex")
+    assert not hasattr(np.arange(3), "is_integer")
+    with pytest.raises(TypeError, match="__round__"):
+        round(np.arange(3.0))
 
 
 def test_comparisons_of_numpy_testing_take_arrays():

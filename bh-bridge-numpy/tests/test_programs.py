@@ -54,6 +54,26 @@ def test_packages_run_as_programs(tmp_path):
     assert run("-m", "bh", "-m", "whole", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path])).stdout.split() == ["bh", "bh", "__main__"]
 
 
+def test_installed_packages_that_are_run_or_named(tmp_path):
+    installed = run("-c", "import site; print(site.getusersitepackages())", PYTHONUSERBASE=str(tmp_path)).stdout.strip()
+    for name in ("tool", "other"):
+        (Path(installed) / name).mkdir(parents=True)
+        (Path(installed) / name / "__init__.py").write_text("import numpy as np\nname = np.__name__\n")
+    (Path(installed) / "tool" / "__main__.py").write_text("import numpy as np, other\nfrom tool import name\nprint(name, np.__name__, other.name)\n")
+    settings = {"PYTHONUSERBASE": str(tmp_path), "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), installed])}
+    done = run("-m", "bh", "--profile", "-m", "tool", **settings)
+    assert done.stdout.split() == ["bh", "bh", "numpy"]
+    assert "NumPy stays NumPy in other; --with NAME changes that" in done.stderr
+    assert run("-m", "bh", "--with", "other", "-m", "tool", **settings).stdout.split() == ["bh", "bh", "bh"]
+
+
+def test_waiting_for_one_array():
+    a = bh.arange(1000.0)
+    b = bh.sqrt(a)
+    bh.wait(b, bh.zeros(0), a.sum(), 3)
+    assert float(b[4]) == 2.0
+
+
 def test_profile_and_doctor(tmp_path):
     (tmp_path / "main.py").write_text(
         "import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nnp.frexp(a)\n"

@@ -14,6 +14,7 @@ def main():
     parser.add_argument("--doctor", action="store_true", help="print what slows the script down, with lines, at the end")
     parser.add_argument("--info", action="store_true", help="print versions and components, and run nothing")
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
+    parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets as arguments")
@@ -31,7 +32,7 @@ def main():
     if options.check:
         from bh import _check
 
-        sys.exit(_check.check([*(["-m"] if options.module else []), options.script, *options.arguments]))
+        sys.exit(_check.check([*(f"--with={name}" for name in options.named), *(["-m"] if options.module else []), options.script, *options.arguments]))
     recording = _recording()
     # The stack is made before any line of the script, so that other ranks of a cluster never see it.
     bh.Stack()
@@ -40,6 +41,9 @@ def main():
     sys.argv = [options.script, *options.arguments]
     directory = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
     sys.path[0] = directory
+    _imports.named.update(options.named)
+    if options.module:
+        _imports.named.add(options.script.partition(".")[0])
     _imports.install()
     try:
         if options.module:
@@ -54,6 +58,8 @@ def main():
             print(bh.doctor(), file=sys.stderr)
         if options.profile:
             print(bh.profile(), file=sys.stderr)
+        if (options.profile or options.doctor) and _imports.report():
+            print(_imports.report(), file=sys.stderr)
 
 
 def _recording():

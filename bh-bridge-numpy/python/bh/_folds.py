@@ -197,7 +197,10 @@ def _double(function, array, axis):
 
 def outer(function, a, b, **kwargs):
     """See `ufunc.outer`."""
-    a, b = native(a), native(b)
+    try:
+        a, b = native(a), native(b)
+    except Fallback as reason:
+        return _fallback.call(function._np.outer, (a, b), kwargs, f"numpy.{function.__name__}.outer", str(reason))
     return function(_native.reshape(a, a.shape + (1,) * b.ndim), b, **kwargs)
 
 

@@ -3,7 +3,6 @@
 import builtins
 import site
 import sysconfig
-import types
 
 _plain = builtins.__import__
 
@@ -20,14 +19,32 @@ _installed = tuple(
 _PARTS = ("linalg", "fft", "random", "testing")
 
 
+# Installed packages whose `import numpy` means bh too, and those that have imported NumPy itself.
+named, kept = set(), set()
+
+
 def _is_own(scope):
-    """Is this the scope of one of the program's own modules?"""
+    """Is this the scope of one of the program's own modules, or of a package that is named?"""
     if not scope:
         return False
     name, file = scope.get("__name__") or "", scope.get("__file__")
     if name == "bh" or name.startswith("bh."):
         return False
-    return file is None and name == "__main__" or file is not None and not file.startswith(_installed)
+    if file is None or not file.startswith(_installed) or _package(scope) in named:
+        return file is not None or name == "__main__"
+    kept.add(_package(scope))
+    return False
+
+
+def _package(scope):
+    """The name of the package that a module belongs to, also while the module runs as the program."""
+    return (scope.get("__package__") or scope.get("__name__") or "").partition(".")[0]
+
+
+def report():
+    """Which installed packages have kept NumPy, as text."""
+    packages = sorted(kept - {"numpy", ""})
+    return f"NumPy stays NumPy in {', '.join(packages)}; --with NAME changes that" if packages else ""
 
 
 def _import(name, globals=None, locals=None, fromlist=(), level=0):
@@ -56,8 +73,8 @@ def remove():
 
 
 def part_of(package, name):
-    """What bh's package or module leaves to NumPy's of the same name: modules loaded late, and private ones."""
+    """What bh's package or module leaves to NumPy's of the same name: modules loaded late, and private names."""
     found = getattr(package, name, None) if name in dir(package) else None
-    if found is None or name.startswith("_") and not isinstance(found, types.ModuleType):
+    if found is None or name.startswith("__"):
         raise AttributeError(f"module {package.__name__.replace('numpy', 'bh', 1)!r} has no attribute {name!r}")
     return found

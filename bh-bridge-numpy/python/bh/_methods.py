@@ -237,6 +237,34 @@ def __format__(self, spec):
 
 
 @method
+def __round__(self, digits=None):
+    if self.ndim:
+        raise TypeError("type bh.ndarray doesn't define __round__ method")
+    return round(_native.item_of(self)) if digits is None else _functions.round(self, digits)
+
+
+@method
+def __trunc__(self):
+    return int(self)
+
+
+def _of_number(name):
+    """An attribute that numbers have and arrays have not."""
+
+    def get(self):
+        number = getattr(self.dtype.type, name, None) if self._scalar else None
+        if number is None:
+            raise AttributeError(f"'bh.ndarray' object has no attribute {name!r}")
+        return number.__get__(self.dtype.type(_native.item_of(self)))
+
+    return property(get)
+
+
+for _name in ("is_integer", "as_integer_ratio", "bit_count", "hex"):
+    setattr(ndarray, _name, _of_number(_name))
+
+
+@method
 def __iter__(self):
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _fallback, _installed, _native
 
-__all__ = ["explain", "fallback", "flush", "info", "profile"]
+__all__ = ["explain", "fallback", "flush", "info", "profile", "wait"]
 
 
 class using:
@@ -30,6 +30,16 @@ class using:
 def flush(wait=True):
     """Runs everything recorded so far, and waits for it."""
     _native.Stack().flush(wait)
+
+
+def wait(*arrays):
+    """Runs what these arrays depend on, and waits for them; what was recorded later goes on."""
+    for array in arrays:
+        if type(array) is _native.ndarray and array.size:
+            _native.Stack(array._stack).flush(False)
+    for array in arrays:
+        if type(array) is _native.ndarray and array.size:
+            _native.item_of(array[(slice(0, 1),) * array.ndim])
 
 
 @contextlib.contextmanager

@@ -277,6 +277,8 @@ def binary(function, a, b):
     """A binary operator: NotImplemented leaves it to the other operand."""
     if defers(a) or defers(b):
         return NotImplemented
+    if function.__name__ == "multiply" and (sequence := repeated(a, b)) is not None:
+        return sequence
     try:
         return function._call((a, b), None)
     except Fallback as reason:
@@ -287,6 +289,14 @@ def binary(function, a, b):
         if comparison is None:
             raise
         return _fallback.lift(comparison(_fallback.lower(a), _fallback.lower(b)))
+
+
+def repeated(a, b):
+    """A sequence of Python so many times, if one operand is such and the other one a whole number; else None."""
+    for sequence, times in ((a, b), (b, a)):
+        if isinstance(sequence, (str, bytes, list, tuple)) and type(times) is ndarray and times._scalar and is_integer(times._code):
+            return sequence * _native.item_of(times)
+    return None
 
 
 def defers(value):
