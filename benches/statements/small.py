@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times single statements of Python on little data, on bh and on NumPy in turns in one process, on one thread.
 
-    benches/statements/small.py [TEXT...] [--sizes 1,10,...] [--batch N] [--rounds N] [--json FILE] [--page FILE]
+    benches/statements/small.py [TEXT...] [--sizes 1,10,...] [--batch N] [--rounds N] [--cpu] [--json FILE] [--page FILE]
 
 TEXT picks the statements that contain it, or the group of that name. A pass says a statement `--batch` times, keeps the
 results, and waits for all of them; the least of several passes counts. The worst ratio of times comes first.
@@ -39,29 +39,30 @@ def compiled(text):
 NAMES = "np n a b x out f u m idx idx2 i s k A B v D".split()
 
 
-def timer(text, values, batch, finish):
+def timer(text, values, finish, args):
     """A function that times passes of the statement: seconds a statement, by the number of passes."""
+    batch, clock = args.batch, time.process_time if args.cpu else time.perf_counter
     work, arguments, kept = compiled(text), [values[name] for name in NAMES], [None] * batch
 
     def run(passes):
-        begin = time.perf_counter()
+        begin = clock()
         for _ in range(passes):
             work(*arguments, batch, kept)
             finish()
-        return (time.perf_counter() - begin) / passes / batch
+        return (clock() - begin) / passes / batch
 
     return run
 
 
-def measured(text, sides, batch, rounds):
-    """Seconds of the statement in each library, or what it failed with."""
-    runs = [timer(text, values, batch, finish) for values, finish in sides]
+def measured(text, sides, args):
+    """Seconds of the statement in each library."""
+    runs = [timer(text, values, finish, args) for values, finish in sides]
     counts = []
     for run in runs:
         run(3)
-        counts.append(max(1, int(ROUND / max(run(1) * batch, 1e-9))))
+        counts.append(max(1, int(ROUND / max(run(1) * args.batch, 1e-9))))
     taken = [[], []]
-    for _ in range(rounds):
+    for _ in range(args.rounds):
         for run, count, times in zip(runs, counts, taken):
             times.append(run(count))
     return [min(times) for times in taken]
@@ -79,7 +80,7 @@ def table(args):
             sides = [(names(numpy, n), lambda: None), (names(bh, n), bh.flush)]
             row = rows.setdefault(text, {"statement": text, "group": group, "times": {}})
             try:
-                row["times"][n] = measured(text, sides, args.batch, args.rounds)
+                row["times"][n] = measured(text, sides, args)
             except IndexError:
                 # There are too few elements for it.
                 continue
@@ -117,7 +118,8 @@ def page(rows, args):
         "# Statements on little data",
         "",
         "Written by `cargo xtask bench statements --small --page docs/statements.md`. Cells are NumPy's time over bh's on one",
-        f"thread, in one process and in turns: above 1, bh is faster. Statements are said {args.batch} times, and then waited for.",
+        fX
+        *(["Times are those of the process, not the clock's, as others shared the machine."] if args.cpu else []),
         "The worst come first. `benches/statements/python_statements.py` says what the names are.",
         "",
         f"Geometric mean over {len(rows)} statements and all sizes: {mean(rows):.2f}. By size: "
@@ -138,6 +140,7 @@ def main():
     parser.add_argument("--sizes", type=lambda text: [int(part) for part in text.split(",")], default=list(SIZES))
     parser.add_argument("--batch", type=int, default=10, help="statements between two waits")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of passes of which the fastest counts")
+    parser.add_argument("--cpu", action="store_true", help="time of the process instead of the clock's, where others share the machine")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path)
     args = parser.parse_args()
