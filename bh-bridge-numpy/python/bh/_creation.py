@@ -49,6 +49,9 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
 
 def _filled(array, value):
     """The array with a value in all elements, converted without checks, as NumPy does here."""
+    if type(value) is int and value in (0, 1):
+        _native.assign(array, value == 1)
+        return array
     value = astype(value, array.dtype) if type(value) is ndarray else native(np.full(np.shape(value), value, array.dtype))
     _native.assign(array, _indexing.fitted(value, array.shape))
     return array
@@ -57,12 +60,16 @@ def _filled(array, value):
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
     """An array of zeros."""
     code = _code(dtype)
+    if order == "C" and device is None and code is not None:
+        return _native.full(shape, code, False)
     return np.zeros(shape, dtype, order) if code is None else full(shape, 0, dtype, order, device=device)
 
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """An array of ones."""
     code = _code(dtype)
+    if order == "C" and device is None and code is not None:
+        return _native.full(shape, code, True)
     return np.ones(shape, dtype, order) if code is None else full(shape, 1, float if dtype is None else dtype, order, device=device)
 
 
