@@ -21,6 +21,8 @@ np.linalg.norm(np.zeros(0), np.inf)
 np.nanstd(5)
 np.nanstd(np.asarray([1.0, np.nan, 4.0]))
 np.arange(stop=5)
+np.add(np.arange(3), 1, where=[1, 0, 1])[::2]
+np.matmul.signature == "(n?,k),(k,m?)->(n?,m?)"
 np.digitize([1, 3], [3, 2, 1])
 np.digitize([0, 1, 2, 3], [3, 2, 1], right=True)
 np.partition(np.zeros(0, np.int8), 2)
@@ -39,6 +41,10 @@ np.arange(4.0).ctypes.shape[0]
 
 TAKEN_BY_NUMPY = r"""
 np.add.outer(np.arange(2), numpy.array([1, 2], object))
+np.add(np.arange(3), 1, sig="dd->d")
+np.asarray(2.5).sum().astype(object)
+np.add.reduceat(numpy.array([1, 2, 3], object), [0, 2])
+np.array([[1, 2], [3, 4]], dtype=object, ndmax=1).shape
 np.cumsum(numpy.ones(3, numpy.float16))
 np.linspace(np.float16(0), np.float16(1), 3)
 np.array([3, 1]) == "a"
@@ -66,11 +72,14 @@ np.searchsorted(np.arange(3), 1, sorter=[0, 1])
 np.searchsorted(np.arange(3), 1, sorter=[0.0, 1.0, 2.0])
 np.lexsort((np.arange(3),), axis=5)
 np.array([1, 2], ndmax=0)
+np.array(np.ones((2, 2)), dtype=object, ndmax=1)
 np.clip(np.arange(3.0), 1)
 np.clip(np.arange(3.0), 1, 2, min=1)
 np.convolve([1, 2], [3, 4], mode=None)
 np.cross(0, np.zeros((2, 0)))
 np.bincount([1], minlength="a")
+np.add.reduce(np.zeros(0), initial=None)
+np.matmul.at(np.ones(2), [0])
 np.vectorize(3)
 np.place([1, 2], [True, False], 3)
 np.digitize([1j], [1, 2])
@@ -165,7 +174,7 @@ def test_universal_functions_are_pickled_and_have_one_conjugate():
 def test_flags_are_compared():
     one, other = np.zeros((2, 3)), np.zeros((3, 2))
     assert one.flags == other.flags == numpy.zeros((2, 3)).flags and one.flags != other.T.flags
-    assert other.T.flags.fortran
+    assert other.T.flags.fortran and other.T.flags.farray and one.flags.carray and one.flags.behaved
 
 
 def test_memory_is_described():

@@ -119,18 +119,20 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
     letter = order_of(order)
     if subok and decides(object):
         return np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin)
+    limit = {"ndmax": ndmax} if ndmax is not None else {}
     if type(object) is not ndarray:
         object = lower_nested(object)
-        limit = {"ndmax": ndmax} if ndmax is not None else {}
         made = np.array(object, dtype=dtype, copy=None, order=order, ndmin=ndmin, **limit)
         result = from_numpy(made)
         if type(result) is ndarray and copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
-        return result if type(result) is ndarray else np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        if type(result) is ndarray:
+            return result
+        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **limit)
     try:
         result = object if dtype is None else astype(object, dtype)
     except Fallback:
-        return np.array(np.asarray(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        return np.array(np.asarray(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **limit)
     if result is object and (copy or not _has_order(object, letter)):
         result = in_order(object, letter)
     elif result is not object and axes_in_memory(letter, object.shape, object._stride) is not None:

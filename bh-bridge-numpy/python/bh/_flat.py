@@ -26,6 +26,9 @@ class Flags:
     _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy"}
 
     fortran = f_contiguous
+    behaved = writeable
+    carray = property(lambda self: self.behaved and self.c_contiguous)
+    farray = property(lambda self: self.behaved and self.fnc)
 
     def _values(self):
         return tuple(getattr(self, name) for name in ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned"))

@@ -102,7 +102,7 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         else:
             array = select(function, array, where, initial)
     empty = any(array.shape[axis] == 0 for axis in axes)
-    if empty and function.identity is None and initial is _NO_VALUE:
+    if empty and (initial is None or function.identity is None and initial is _NO_VALUE):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if not axes:
         result = _native.cast(array, array._code)
@@ -211,7 +211,8 @@ def at(function, a, indices, b=None):
     name = function.__name__
     if type(a) is not ndarray:
         return function._np.at(a, _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
-    value = native(b) if name in ("add", "subtract") and a._code != BOOL else None
+    sums = name in ("add", "subtract") and a._code != BOOL and getattr(b, "dtype", a.dtype) in CODE
+    value = native(b) if sums else None
     # The sum is made in the type of the array where that is as good as the type that NumPy takes.
     if value is not None and (is_complex(a._code) or not is_complex(value._code) and is_inexact(a._code) >= is_inexact(value._code)):
         flat, shape, order = _indexing.flat_index(a, indices)
@@ -228,14 +229,21 @@ def at(function, a, indices, b=None):
 
 def reduceat(function, array, indices, axis=0, dtype=None, out=None):
     """See `ufunc.reduceat`."""
+    try:
+        return _reduceat(function, array, indices, axis, dtype, out)
+    except Fallback as reason:
+        kwargs = {"axis": axis, "dtype": dtype, "out": out}
+        return _fallback.call(function._np.reduceat, (array, indices), kwargs, f"numpy.{function.__name__}.reduceat", str(reason))
+
+
+def _reduceat(function, array, indices, axis, dtype, out):
     bounds = np.asarray(_fallback.lower(indices))
     array = native(array)
     axis = normalize_axis_index(axis, array.ndim)
     extent = array.shape[axis]
     few = bounds.ndim == 1 and 0 < bounds.size <= 64 and function.__name__ in REDUCTIONS
     if not few or array._code not in CODE.values() or bounds.min() < 0 or bounds.max() >= extent:
-        kwargs = {"axis": axis, "dtype": dtype, "out": out}
-        return _fallback.call(function._np.reduceat, (array, bounds), kwargs, f"numpy.{function.__name__}.reduceat")
+        raise Fallback("")
     rows = []
     for begin, end in zip(bounds.tolist(), [*bounds.tolist()[1:], extent]):
         part = array[(slice(None),) * axis + (slice(begin, max(end, begin + 1)),)]

@@ -35,7 +35,7 @@ def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
         warn_of_lost_parts()
     if code_of(dtype) is None:
         _fallback.note("ndarray.astype", f"bh has no element type {np.dtype(dtype)}")
-        return to_numpy(self).astype(dtype, order)
+        return _fallback.lower(self).astype(dtype, order)
     return astype(self, dtype, copy) if self.ndim == 0 else array(self, dtype, copy=copy or None, order=order)
 
 

@@ -159,7 +159,7 @@ def build():
             continue
         original = getattr(np, name)
         if name in native:
-            public[name] = native[name]
+            public[name] = _described(native[name], original) if isinstance(original, np.ufunc) else native[name]
         elif name in ufuncs:
             public[name] = ufuncs[name]
         elif isinstance(original, (type, types.ModuleType)) or not callable(original):
@@ -185,6 +185,13 @@ def build():
             public[name] = made
             _register(original, made)
     return public
+
+
+def _described(function, original):
+    """A function of whole axes with the attributes of NumPy's universal function."""
+    for name in "nin nout nargs ntypes types identity signature reduce accumulate reduceat outer at resolve_dtypes".split():
+        setattr(function, name, getattr(original, name))
+    return function
 
 
 def _guarded(adapted, original):

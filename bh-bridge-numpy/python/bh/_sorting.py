@@ -23,7 +23,7 @@ _NO_VALUE = np._NoValue
 def _check_kind(kind, stable):
     """Every sort here is stable; what NumPy does not know as a kind is an error."""
     if kind is not None and stable is not None:
-        raise ValueError("`kind` and `stable` parameters can't be provided at the same time. Use only one of them.")
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
     if isinstance(kind, bytes):
         kind = kind.decode()
     if kind is not None and not (isinstance(kind, str) and kind[:1].lower() in ("q", "h", "m", "s")):

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _folds, _native
-from ._convert import astype, native
+from ._convert import astype, lower_nested, native
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS
@@ -112,8 +112,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         except Fallback as reason:
             return _fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
 
-    def _record(self, args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None):
-        if signature is not None or self.signature is not None:
+    def _record(self, args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None, sig=None):
+        if signature is not None or sig is not None or self.signature is not None:
             raise Fallback("loops by signature and functions of whole axes")
         where = True if where is _NO_VALUE else where
         if out is ...:
@@ -138,7 +138,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         operands = one_stack(operands)
         loop = self._resolve(codes, signature)
         if where is not True:
-            where = native(where)
+            where = native(np.asarray(lower_nested(where), bool) if isinstance(where, (list, tuple)) else where)
             if where._code != BOOL:
                 raise TypeError("Cannot cast array data from %s to dtype('bool') according to the rule 'safe'" % where.dtype.__repr__())
         check_casts(self._np, codes, loop, outs, casting)
