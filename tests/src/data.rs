@@ -10,6 +10,8 @@ pub enum Values {
     Tame,
     /// Special values, all magnitudes, extreme integers.
     Wild,
+    /// Small whole numbers.
+    Whole,
     /// Indices below a length, the last of them negative for signed types.
     Indices(i64),
 }
@@ -58,6 +60,9 @@ pub fn value(rng: &mut Rng, dtype: DType, values: Values) -> Constant {
     if let Values::Indices(length) = values {
         let low = if dtype.is_signed_int() { -length } else { 0 };
         return Constant::from_value(rng.between(low, length - 1)).cast(dtype);
+    }
+    if values == Values::Whole && dtype.is_float() {
+        return Constant::from_value(rng.between(-9, 9)).cast(dtype);
     }
     if dtype.is_float() {
         let unit = (rng.bits() >> 11) as f64 * 2f64.powi(-53);

@@ -5,10 +5,14 @@
 pub mod cases;
 pub mod conformance;
 pub mod data;
+pub mod expressions;
 pub mod looped;
 pub mod manners;
 pub mod numpy;
+pub mod ordinary;
 pub mod program;
 pub mod random;
 pub mod run;
+pub mod settings;
 pub mod stacks;
+pub mod writer;

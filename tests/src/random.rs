@@ -1,8 +1,9 @@
 //! Random programs on stacks: every stack gives what the oracle gives.
 
-use crate::{run, stacks};
+use crate::run::{self, Cuts};
+use crate::stacks;
 use bh_bytecode::DType;
-use bh_bytecode::interp::InterpError;
+use bh_bytecode::interp::{InterpError, Memory};
 use bh_bytecode::random::{Options, Oracle, Program, program, shrink};
 use bh_core::stack::Stack;
 
@@ -23,12 +24,35 @@ fn floats() -> bh_bytecode::TypeSet {
 
 /// Runs the program of a seed on each stack. The error shows the smallest program that still fails.
 pub fn check_seed(stacks: &mut [Stack], seed: u64) -> Result<(), String> {
-    let program = program(seed, &options(seed));
+    check_program(stacks, &program(seed, &options(seed)), &format!("seed {seed}"))
+}
+
+/// Runs a program on each stack. The error names the program and shows the smallest one that still fails.
+pub fn check_program(stacks: &mut [Stack], program: &Program, name: &str) -> Result<(), String> {
+    check_run(stacks, program, name, run::run)
+}
+
+/// As [`check_program`], in several batches.
+pub fn check_cut(stacks: &mut [Stack], program: &Program, name: &str, cuts: Cuts) -> Result<(), String> {
+    let name = format!("{name}, {cuts:?}");
+    check_run(stacks, program, &name, |stack, program| run::run_cut(stack, program, cuts))
+}
+
+fn check_run(
+    stacks: &mut [Stack],
+    program: &Program,
+    name: &str,
+    run: impl Fn(&mut Stack, &Program) -> Result<Memory, bh_core::Error>,
+) -> Result<(), String> {
     let oracle = program.oracle();
     for stack in stacks {
-        if let Err(error) = check(stack, &program, &oracle) {
-            let fails = |smaller: &Program| check(stack, smaller, &smaller.oracle());
-            return Err(minimised(seed, &program, &error, fails).replacen("?", stack.name(), 1));
+        let ran = run(stack, program);
+        if let Err(error) = check(stack.name(), program, &oracle, ran) {
+            let fails = |smaller: &Program| {
+                let ran = run(stack, smaller);
+                check(stack.name(), smaller, &smaller.oracle(), ran)
+            };
+            return Err(minimised(name, program, &error, fails).replacen("?", stack.name(), 1));
         }
     }
     Ok(())
@@ -36,19 +60,24 @@ pub fn check_seed(stacks: &mut [Stack], seed: u64) -> Result<(), String> {
 
 /// The message for a failing program: what goes wrong in the smallest one that still fails.
 fn minimised(
-    seed: u64,
+    name: &str,
     program: &Program,
     error: &str,
     mut check: impl FnMut(&Program) -> Result<(), String>,
 ) -> String {
     let small = shrink(program, |smaller| check(smaller).is_err());
     let cause = check(&small).err().unwrap_or_else(|| format!("{error} (vanished while shrinking)"));
-    format!("stack ?, seed {seed}: {cause}\n{}", describe(&small))
+    format!("stack ?, {name}: {cause}\n{}", describe(&small))
 }
 
-fn check(stack: &mut Stack, program: &Program, oracle: &Result<Oracle, InterpError>) -> Result<(), String> {
-    match (oracle, run::run(stack, program)) {
-        (Ok(oracle), Ok(memory)) => oracle.check_within(&program.batch, &memory, stacks::bounds(stack.name())),
+fn check(
+    stack: &str,
+    program: &Program,
+    oracle: &Result<Oracle, InterpError>,
+    ran: Result<Memory, bh_core::Error>,
+) -> Result<(), String> {
+    match (oracle, ran) {
+        (Ok(oracle), Ok(memory)) => oracle.check_within(&program.batch, &memory, stacks::bounds(stack)),
         (Ok(_), Err(error)) => Err(format!("the stack fails: {error}")),
         (Err(_), Err(_)) => Ok(()),
         (Err(error), Ok(_)) => Err(format!("only the oracle fails: {error}")),

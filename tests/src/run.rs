@@ -2,7 +2,7 @@
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::Program;
-use bh_bytecode::{Base, Batch, Instr, Opcode, Operand, View};
+use bh_bytecode::{Base, Batch, Instr, Opcode, Operand, View, base_flags};
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 use bh_core::stack::Stack;
@@ -38,8 +38,73 @@ pub fn run(stack: &mut Stack, program: &Program) -> Result<Memory> {
     cleaned.map(|()| memory)
 }
 
+/// How a program is cut into batches, between which some arrays are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts {
+    /// Instructions of a batch.
+    pub length: usize,
+    /// Reads one array after each batch, another one each time; none without.
+    pub reads: bool,
+}
+
+/// As [`run`], in several batches.
+pub fn run_cut(stack: &mut Stack, program: &Program, cuts: Cuts) -> Result<Memory> {
+    let count = program.batch.bases.len() as u64;
+    let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
+    let bound = bind(&program.batch, first);
+    let outcome = run_parts(stack, program, &bound, cuts);
+    let cleaned = discard(stack, &bound.batch);
+    let memory = outcome?;
+    cleaned.map(|()| memory)
+}
+
+fn run_parts(stack: &mut Stack, program: &Program, bound: &Bound, cuts: Cuts) -> Result<Memory> {
+    bring_bound(stack, program, bound)?;
+    let whole = &bound.batch;
+    let mut alive: Vec<bool> = bound.ids.iter().map(|&id| program.memory.get(id).is_some()).collect();
+    for (number, first) in (0..whole.instrs.len()).step_by(cuts.length.max(1)).enumerate() {
+        let instrs = &whole.instrs[first..whole.instrs.len().min(first + cuts.length.max(1))];
+        let part = part(whole, instrs, &mut alive);
+        let ticket = stack.execute(&part.as_ref(), &[])?;
+        stack.wait(ticket)?;
+        let at = (7 * number + cuts.length) % whole.bases.len();
+        if cuts.reads && alive[at] {
+            read(stack, &whole.bases[at])?;
+        }
+    }
+    memory_of(stack, bound)
+}
+
+/// Instructions of a batch, as a batch; `alive` says of each base whether it has data before and afterwards.
+fn part(whole: &Batch, instrs: &[Instr], alive: &mut [bool]) -> Batch {
+    let mut part = whole.clone();
+    part.instrs = instrs.to_vec();
+    for (index, base) in part.bases.iter_mut().enumerate() {
+        let uses = |instr: &&Instr| {
+            let views = instr.operands().iter().filter_map(|operand| operand.as_view());
+            views.map(|view| whole.views[view as usize].base).any(|used| used == index as u32)
+        };
+        base.flags &= base_flags::PINNED;
+        if !alive[index] {
+            base.flags |= base_flags::BORN;
+        }
+        let dropped =
+            instrs.iter().filter(|instr| matches!(instr.opcode, Opcode::Free | Opcode::Discard)).any(|it| uses(&it));
+        base.flags |= if dropped { base_flags::DIES } else { base_flags::LIVE_OUT };
+        if let Some(last) = instrs.iter().rfind(uses) {
+            alive[index] = !matches!(last.opcode, Opcode::Free | Opcode::Discard);
+        }
+    }
+    part
+}
+
 fn run_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Memory> {
     execute_bound(stack, program, bound)??;
+    memory_of(stack, bound)
+}
+
+/// The contents of the bases that still have data.
+fn memory_of(stack: &mut Stack, bound: &Bound) -> Result<Memory> {
     let mut memory = Memory::new();
     for (index, base) in bound.batch.bases.iter().enumerate() {
         if !is_dropped(&bound.batch, index as u32) {

@@ -1,0 +1,74 @@
+//! The default configuration, and each of its keys at other values, alone and two at a time.
+
+/// Keys of components, with the values that they get; a key has one meaning on all stacks with the component.
+const KEYS: &[(&str, &str, &[&str])] = &[
+    ("filter", "passes", &["[]", "['simplify']", "['common', 'copies', 'dead-code']"]),
+    ("fuser", "algorithm", &["'singleton'", "'naive'", "'unintrusive'"]),
+    ("fuser", "cost_model", &["'unique-views'", "'max-contraction'"]),
+    ("fuser", "legality", &["'paper'"]),
+    ("fuser", "renames", &["false"]),
+    ("fuser", "rename_percent", &["0", "400"]),
+    ("fuser", "max_block", &["1", "5"]),
+    ("fuser", "planning", &["'direct'", "'linear'", "'full'"]),
+    ("fuser", "cache_bytes", &["0"]),
+    ("ve-cpu", "threads", &["1", "2", "5"]),
+    ("ve-cpu", "isa", &["'portable'", "'sse2'"]),
+    ("ve-cpu", "sweeps", &["'off'"]),
+    ("ve-cpu", "planning", &["'direct'", "'full'"]),
+    ("ve-cpu", "plan_bytes", &["0"]),
+    ("ve-cpu", "cache_bytes", &["4096"]),
+    ("ve-cpu", "sweep_bytes", &["3000"]),
+    ("ve-cpu", "stream_bytes", &["64", "'none'"]),
+    ("ve-cpu", "jit", &["'off'", "'on'"]),
+    ("ve-cpu", "divider", &["'slow'"]),
+];
+
+/// A key at a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Setting {
+    section: &'static str,
+    key: &'static str,
+    value: &'static str,
+}
+
+fn settings() -> Vec<Setting> {
+    let of = |&(section, key, values): &(&'static str, &'static str, &'static [&'static str])| {
+        values.iter().map(move |&value| Setting { section, key, value })
+    };
+    KEYS.iter().flat_map(of).collect()
+}
+
+/// A configuration: its name, and sections of components.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// The keys that are set.
+    pub name: String,
+    /// The text.
+    pub sections: String,
+}
+
+fn configuration(settings: &[Setting]) -> Configuration {
+    let names: Vec<String> = settings.iter().map(|it| format!("{}.{} = {}", it.section, it.key, it.value)).collect();
+    let mut sections = String::new();
+    for section in ["filter", "fuser", "ve-cpu"] {
+        let own: Vec<&Setting> = settings.iter().filter(|it| it.section == section).collect();
+        if !own.is_empty() {
+            sections += &format!("[components.{section}]\n");
+            own.iter().for_each(|it| sections += &format!("{} = {}\n", it.key, it.value));
+        }
+    }
+    let name = if names.is_empty() { "default".to_owned() } else { names.join(", ") };
+    Configuration { name, sections }
+}
+
+/// The default configuration first, each key at each value, then all pairs of different keys.
+pub fn configurations() -> Vec<Configuration> {
+    let all = settings();
+    let mut list = vec![configuration(&[])];
+    list.extend(all.iter().map(|&one| configuration(&[one])));
+    for (at, &one) in all.iter().enumerate() {
+        let others = all[at + 1..].iter().filter(|other| (other.section, other.key) != (one.section, one.key));
+        list.extend(others.map(|&other| configuration(&[one, other])));
+    }
+    list
+}
