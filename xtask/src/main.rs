@@ -5,6 +5,7 @@ mod cil;
 mod cluster;
 mod command;
 mod demo;
+mod docs;
 mod header;
 mod install;
 mod kit;
@@ -21,12 +22,13 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  demo                         build, install into target/prefix, compile examples/heat.c against it, run it
+  demo                         build, run examples/heat.c, draw its picture, and compare programs with C and NumPy
   test [--all]                 install what the tests need and run all of them; faults at a sample of places, or at all
   validate                     cheapest checks first: format, clippy, generated files, then the tests
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
   wheel [--out DIR]            build the Python package's wheel (into target/wheels)
+  docs [--package DIR]         build the documentation site into target/site, its gallery run
   libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
   numpy-suite [--only TEXT]    run NumPy's own tests with bh in NumPy's place
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     let rest = arguments.get(1..).unwrap_or_default();
     let outcome = match arguments.first().map(String::as_str) {
         Some("demo") => demo::run(rest),
+        Some("docs") => docs::run(rest),
         Some("test") => test::run(rest),
         Some("validate") => validate::run(rest),
         Some("build") => cluster::run_build(rest),

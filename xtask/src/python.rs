@@ -35,6 +35,12 @@ fn gather(built: &Path, package: &Path) -> Outcome {
     Ok(())
 }
 
+/// Builds the native module and the components, all of them in one run of cargo.
+pub fn build(profile: &str) -> Outcome<PathBuf> {
+    let crates: Vec<&str> = install::libraries().into_iter().chain([MODULE]).collect();
+    install::build(profile, &crates)
+}
+
 /// Runs the command line `libraries --out DIR [--built DIR]`, which the wheel's build calls: all libraries of the package,
 /// stripped, from a directory where they are built already, or from a build of their own.
 pub fn libraries(arguments: &[String]) -> Outcome {
@@ -42,8 +48,7 @@ pub fn libraries(arguments: &[String]) -> Outcome {
     let built = match option(arguments, "--built")? {
         Some(built) => PathBuf::from(built),
         None => {
-            let crates: Vec<&str> = install::libraries().into_iter().chain([MODULE]).collect();
-            let built = install::build("release", &crates)?;
+            let built = build("release")?;
             cluster::build_into(&built)?;
             built
         }

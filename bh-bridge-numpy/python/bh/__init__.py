@@ -44,7 +44,7 @@ else:
     from ._doctor import doctor  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401
     from ._native import Error, Stack  # noqa: E402,F401
-    from ._runtime import explain, fallback, flush, info, profile, wait  # noqa: E402,F401
+    from ._runtime import explain, fallback, flush, info, profile, using, wait  # noqa: E402,F401
     from ._stream import stream  # noqa: E402,F401
     from ._trace import parallel, vectorize  # noqa: E402,F401
     from ._ufunc import ufunc  # noqa: E402,F401

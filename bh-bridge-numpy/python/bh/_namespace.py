@@ -5,7 +5,7 @@ import types
 
 import numpy as np
 
-from . import _adapted, _convert, _fallback, _files, _functions, _native
+from . import _adapted, _convert, _documentation, _fallback, _files, _functions, _native
 from ._ufunc import public_ufuncs
 
 ndarray = _native.ndarray
@@ -209,6 +209,7 @@ def _guarded(adapted, original):
 
 
 def _register(original, mine):
+    _documentation.inherit(mine, original)
     try:
         _by_object[original] = mine
     except TypeError:

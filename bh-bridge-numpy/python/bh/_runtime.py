@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _fallback, _installed, _native
 
-__all__ = ["explain", "fallback", "flush", "info", "profile", "wait"]
+__all__ = ["explain", "fallback", "flush", "info", "profile", "using", "wait"]
 
 
 class using:

@@ -1,0 +1,17 @@
+"""Help at the prompt: functions that are NumPy's by name have NumPy's documentation, with what bh adds at its end."""
+
+import types
+
+HEADING = "In bh"
+
+
+def inherit(function, original):
+    """Gives a function of this package the documentation of NumPy's, once; other objects keep theirs."""
+    theirs, own = getattr(original, "__doc__", None), getattr(function, "__doc__", None) or ""
+    if not isinstance(function, types.FunctionType) or not theirs or theirs == own or f"{HEADING}\n" in own:
+        return
+    # NumPy's text is indented as its last line is; whoever shows it takes that away, which is too slow to do here.
+    indent = theirs[theirs.rfind("\n") + 1 :]
+    indent = indent if indent.isspace() else ""
+    notes = f"\n{indent}{HEADING}\n{indent}{'-' * len(HEADING)}\n{indent}{own}\n{indent}" if own else ""
+    function.__doc__ = theirs.rstrip() + "\n" + notes

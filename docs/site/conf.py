@@ -1,0 +1,76 @@
+"""How Sphinx makes the site from docs/: `cargo xtask docs`."""
+
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+# The programs of the gallery import this too, each in a process of its own or in this one.
+os.environ.setdefault("BH_FALLBACK", "silent")
+
+manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
+project = "bh"
+author = "The bh maintainers"
+release = version = manifest["version"]
+repository = manifest["repository"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+root_doc = "index"
+exclude_patterns = ["engine-kit", "site", "gallery/*.ipynb", "**/README.rst"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+# Programs that the tests compile and run are marked with a second word.
+myst_number_code_blocks = []
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", ".*")]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "bh"
+html_show_sourcelink = False
+html_theme_options = {
+    "github_url": repository,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 3,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+copyright = f"{author}, MIT or Apache-2.0"  # noqa: A001
+
+sphinx_gallery_conf = {
+    "examples_dirs": "site/programs",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"__init__",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "within_subsection_order": "ExampleTitleSortKey",
+    "show_signature": False,
+    # Values of last lines are matplotlib's objects.
+    "capture_repr": (),
+}
+
+
+def adapt(_, page, source):
+    """What pages say for readers of the repository, for the site: files outside of docs/ are links to the repository."""
+
+    def elsewhere(link):
+        target = (ROOT / "docs" / page).parent / link[2]
+        return f"]({repository}/blob/main/{os.path.relpath(target, ROOT)})" if link[2].startswith("..") else link[0]
+
+    text = re.sub(r"(\]\()((?:\.\./)+[^)]*)\)", lambda link: elsewhere((link[0], link[1], link[2])), source[0])
+    text = re.sub(r"^```(c|cpp) run$", r"```\1", text, flags=re.M)
+    text = re.sub(r"^```output$", r"```text", text, flags=re.M)
+    source[0] = re.sub(r"^```(opencl|h)$", r"```c", text, flags=re.M)
+
+
+def setup(app):
+    """Sphinx's hook."""
+    app.connect("source-read", adapt)

@@ -1,0 +1,27 @@
+"""
+N-body
+======
+
+All pairs of bodies attract each other. The matrices of distances never exist in memory: they live within a kernel.
+"""
+
+import matplotlib.pyplot as plt
+import numpy
+from beside import compare
+
+
+def nbody(np, bodies=900, steps=8, step=1e-3):
+    t = np.linspace(0, 40, bodies)
+    place = np.stack([t * np.cos(t), t * np.sin(t), 0.1 * t]) / 40
+    speed = np.stack([-np.sin(t), np.cos(t), 0 * t])
+    for _ in range(steps):
+        apart = place[:, None, :] - place[:, :, None]
+        pull = apart / ((apart**2).sum(axis=0) + 1e-2) ** 1.5
+        speed = speed + step * pull.sum(axis=2)
+        place = place + step * speed
+    return place
+
+
+x, y, height = compare(nbody)
+plt.scatter(x, y, c=height, s=4)
+plt.axis("equal")

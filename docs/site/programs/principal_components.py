@@ -1,0 +1,30 @@
+"""
+Principal components in pieces
+==============================
+
+Data that would be large as a whole comes in pieces: only the sums and products of its columns stay, so any amount of rows
+fits.
+"""
+
+import matplotlib.pyplot as plt
+import numpy
+from beside import compare
+
+
+def spectrum(np, pieces=12, rows=20_000, columns=12):
+    mix = numpy.cos(numpy.outer(numpy.arange(columns), numpy.arange(columns))) / (1 + numpy.arange(columns))
+    total, products = np.zeros(columns), np.zeros((columns, columns))
+    for piece in range(pieces):
+        place = np.arange(rows * columns).reshape(rows, columns) + piece * rows * columns
+        data = ((place * 0.754877666) % 1 + (place * place % 8191) / 8191) @ np.asarray(mix)
+        total += data.sum(axis=0)
+        products += data.T @ data
+    mean = total / (pieces * rows)
+    covariance = products / (pieces * rows) - mean[:, None] * mean[None, :]
+    return np.linalg.eigvalsh(covariance)[::-1]
+
+
+values = compare(spectrum, tolerance=1e-7)
+plt.bar(range(1, len(values) + 1), values / values.sum())
+plt.xlabel("component")
+plt.ylabel("part of the variance")
