@@ -119,6 +119,7 @@ def page(rows, args):
         "",
         "Written by `cargo xtask bench statements --small --page docs/statements.md`. Cells are NumPy's time over bh's on one",
         fX
+        *([args.note] if args.note else []),
         *(["Times are those of the process, not the clock's, as others shared the machine."] if args.cpu else []),
         "The worst come first. `benches/statements/python_statements.py` says what the names are.",
         "",
@@ -143,6 +144,7 @@ def main():
     parser.add_argument("--cpu", action="store_true", help="time of the process instead of the clock's, where others share the machine")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--note", help="a line for the page, such as what was measured on")
     args = parser.parse_args()
     rows = sorted(table(args), key=worst)
     show(rows, args.sizes)
