@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +21,14 @@ PROGRAMS = int(os.environ.get("BH_TEST_PROGRAMS", "100"))
 
 def test_programs_are_those_of_their_seeds():
     assert programs.program(11) == programs.program(11) != programs.program(12)
+    # In other processes, too, where hashes of texts are others.
+    command = "from soaking import programs, settings; print(programs.program(11).text, settings.pairwise_stacks())"
+    said = set()
+    for seed in ("1", "2"):
+        path = os.pathsep.join(map(os.path.abspath, [Path(__file__).parent, *filter(None, sys.path)]))
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
+        said.add(subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=True).stdout)
+    assert said == {f"{programs.program(11).text} {settings.pairwise_stacks()}\n"}
 
 
 @pytest.mark.parametrize("names", [["default", "full", "direct", "two-threads", "small-caches"], ["cluster-2", "cluster-3", "cluster-5"], ["compiled"]])

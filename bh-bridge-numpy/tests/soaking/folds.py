@@ -30,9 +30,12 @@ def folded(draft):
     axis = random.choice((None, *range(len(shape))))
     other = operand(draft, shape)
     draft.add(f"{draft.fresh()} = " + random.choice((
-        f"({name} * {other}).sum(axis={axis})", f"({name}**2).sum(axis={axis})", f"(({name} - {other})**2).sum(axis={axis})", f"np.sqrt(({name} * {name} + {other} * {other}).sum(axis={axis}))",
-        f"(0.5 * {name} + {other}).sum(axis={axis}) * 0.25", f"{name}.var(axis={axis})", f"{name}.std(axis={axis})", f"(np.abs({name} - {other})).max(axis={axis})",
-        f"({name} + {other} + {name} * 0.3 + {other} * 0.25).mean(axis={axis})", f"np.exp(-np.abs({name})).sum(axis={axis})", f"np.prod(1 + {name} * 0.01, axis={axis})",
+        f"({name} * {other}).sum(axis={axis})", f"({name}**2).sum(axis={axis})", f"(({name} - {other})**2).sum(axis={axis})",
+        f"np.sqrt(({name} * {name} + {other} * {other}).sum(axis={axis}))",
+        f"(0.5 * {name} + {other}).sum(axis={axis}) * 0.25", f"{name}.var(axis={axis})", f"{name}.std(axis={axis})",
+        f"(np.abs({name} - {other})).max(axis={axis})",
+        f"({name} + {other} + {name} * 0.3 + {other} * 0.25).mean(axis={axis})", f"np.exp(-np.abs({name})).sum(axis={axis})",
+        f"np.prod(1 + {name} * 0.01, axis={axis})",
     )), rough=True)  # fmt: skip
 
 
@@ -40,7 +43,8 @@ def accumulated(draft):
     """Running sums, products and extremes."""
     random, name = draft.random, draft.pick("fffi")
     axis = random.randrange(len(draft.shape(name)))
-    text = random.choice((f"np.cumsum({name}, axis={axis})", f"np.cumsum({name})", f"{name}.cumsum(axis={axis}) - {name}", f"np.maximum.accumulate({name}, axis={axis})",
+    text = random.choice((f"np.cumsum({name}, axis={axis})", f"np.cumsum({name})", f"{name}.cumsum(axis={axis}) - {name}",
+                          f"np.maximum.accumulate({name}, axis={axis})",
                           f"np.cumprod(1 + {name} * 0.01, axis={axis})", f"np.minimum.accumulate({name}, axis={axis})", f"np.cumsum({name}[::-1], axis={axis})[::-1]",
                           f"np.add.accumulate({name} * 0.5, axis={axis})", f"np.logaddexp.accumulate({name}.ravel()[:9] * 0.1)"))  # fmt: skip
     draft.add(f"{draft.fresh()} = {text}", rough="prod" in text or "log" in text or "m" in text and not draft.whole(name))
@@ -53,10 +57,12 @@ def multiplied(draft):
     if rows * inner * columns > 60_000:
         rows, inner, columns = rows % 20 + 1, inner % 20 + 1, columns % 20 + 1
     one, two, vector = draft.pick(shape=(rows, inner)), draft.pick(shape=(inner, columns)), draft.pick(shape=(inner,))
-    ways = (f"{one} @ {two}", f"np.dot({one}, {two}) * 0.5", f"{one} @ {vector}", f"{vector} @ {two}", f"np.outer({vector}, {vector}[:7])", f"np.dot({vector}, {vector})",
+    ways = (f"{one} @ {two}", f"np.dot({one}, {two}) * 0.5", f"{one} @ {vector}", f"{vector} @ {two}", f"np.outer({vector}, {vector}[:7])",
+            f"np.dot({vector}, {vector})",
             f"np.einsum('ij,jk->ik', {one}, {two})", f"np.einsum('ij,ij->i', {one}, {one})", f"{one}.T @ {one}", f"np.tensordot({one}, {two}, axes=1)",
             f"np.einsum('ij,j->i', {one}, {vector})", f"np.inner({one}, {one})", f"np.matmul({one}[None], {two})", f"{one}[::-1] @ {two}[:, ::-1]",
-            f"np.vdot({vector}, {vector}[::-1])", f"np.kron({vector}[:5], {vector}[:4])", f"np.einsum('ii->i', {one}[:1, :1])", f"(0.5 * {one}) @ ({two} + 1)")  # fmt: skip
+            f"np.vdot({vector}, {vector}[::-1])", f"np.kron({vector}[:5], {vector}[:4])", f"np.einsum('ii->i', {one}[:1, :1])",
+            f"(0.5 * {one}) @ ({two} + 1)")  # fmt: skip
     text = random.choice(ways)
     plain = "0.5" not in text and "1)" not in text
     draft.add(f"{draft.fresh()} = {text}", rough=not (plain and draft.whole(one, two, vector)))

@@ -3,15 +3,15 @@
 import itertools
 import random
 
-# Stacks by name: what comes above the engine, and the sections of components that get settings of their own.
+# Shares of the ranks of clusters.
 RANKS = {2: (1, 3), 3: (2, 1, 4), 4: (1, 2, 3, 4), 5: (3, 1, 1, 5, 2), 6: (1, 1, 2, 1, 3, 1), 7: (7, 1, 2, 3, 1, 2, 1), 8: (1, 2, 1, 4, 1, 1, 3, 2)}
-FULL = {"fuser": {"planning": "full"}, "ve-cpu": {"planning": "full"}}
 
 
 def _engine(**keys):
     return {"fuser": {"planning": "full"}, "ve-cpu": {"planning": "full", **keys}}
 
 
+# Stacks by name: the sections of components that get settings of their own.
 NAMED = {
     "default": {},
     "full": _engine(threads=1, jit="off"),
@@ -22,8 +22,14 @@ NAMED = {
     "linear": {"fuser": {"planning": "linear"}, "ve-cpu": {"threads": 1}},
     "small-caches": _engine(threads=1, jit="off", cache_bytes=4096, sweep_bytes=4096, stream_bytes=1024),
     "singleton": {"fuser": {"algorithm": "singleton", "planning": "full"}, "ve-cpu": {"threads": 1}},
-    **{f"cluster-{ranks}": {"cluster": {"ranks": ranks, "weights": list(weights), "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}} for ranks, weights in RANKS.items()},
-    **{f"cluster-even-{ranks}": {"cluster": {"ranks": ranks, "small_bytes": 100, "overlap_bytes": 64}, **_engine(threads=1, jit="off")} for ranks in (2, 3)},
+    **{
+        f"cluster-{ranks}": {"cluster": {"ranks": ranks, "weights": list(weights), "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}}
+        for ranks, weights in RANKS.items()
+    },
+    **{
+        f"cluster-even-{ranks}": {"cluster": {"ranks": ranks, "small_bytes": 100, "overlap_bytes": 64}, **_engine(threads=1, jit="off")}
+        for ranks in (2, 3)
+    },
     "opencl": {"opencl": {"device": "cpu", "group": 16, "small_bytes": 64, "small_operations": 8, "cache_dir": "", "while_building": "off"}},
 }  # fmt: skip
 
@@ -55,7 +61,7 @@ RECORDERS = ({}, {"max_instructions": 3}, {"small_bytes": 0}, {"max_instructions
 
 
 def _pairs(row):
-    return {frozenset((one, other)) for one, other in itertools.combinations(row, 2)}
+    return set(itertools.combinations(row, 2))
 
 
 def pairwise(seed=1):
@@ -65,10 +71,10 @@ def pairwise(seed=1):
     at = lambda: tuple((key, source.randrange(len(KEYS[key]))) for key in keys)
     open_pairs = set()
     for one, other in itertools.combinations(keys, 2):
-        open_pairs |= {frozenset(((one, a), (other, b))) for a in range(len(KEYS[one])) for b in range(len(KEYS[other]))}
+        open_pairs |= {((one, a), (other, b)) for a in range(len(KEYS[one])) for b in range(len(KEYS[other]))}
     rows = []
     while open_pairs:
-        row = max((_holding(source, at(), source.choice(sorted(open_pairs, key=str))) for _ in range(10)), key=lambda row: len(_pairs(row) & open_pairs))
+        row = max((_holding(source, at(), source.choice(sorted(open_pairs))) for _ in range(10)), key=lambda row: len(_pairs(row) & open_pairs))
         open_pairs -= _pairs(row)
         rows.append({key: KEYS[key][number] for key, number in row})
     return rows

@@ -16,7 +16,8 @@ def assigned(draft):
     random, name = draft.random, _writable(draft, "fffi")
     place = f"{name}[{part(random, draft.shape(name))}]"
     shape = getattr(value_of(draft, place), "shape", ())
-    right = random.choice((random.choice(("0", "1.5", "-2", "3")), operand(draft, shape) if shape else "7", f"{place} * 0.5 + 1", f"{place}[::-1]" if shape else "2"))
+    same, turned = (operand(draft, shape), f"{place}[::-1]") if shape else ("7", "2")
+    right = random.choice((random.choice(("0", "1.5", "-2", "3")), same, f"{place} * 0.5 + 1", turned))
     if draft.names[name].dtype.kind == "i":
         right = random.choice(("3", "-1", f"{place} * 2"))
     operation = random.choice(("=", "=", "=", "+=", "-=", "*="))
