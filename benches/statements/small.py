@@ -118,7 +118,7 @@ def page(rows, args):
         "# Statements on little data",
         "",
         "Written by `cargo xtask bench statements --small --page docs/statements.md`. Cells are NumPy's time over bh's on one",
-        fX
+        f"thread, in one process and in turns: above 1, bh is faster. Statements are said {args.batch} times, and then waited for.",
         *([args.note] if args.note else []),
         *(["Times are those of the process, not the clock's, as others shared the machine."] if args.cpu else []),
         "The worst come first. `benches/statements/python_statements.py` says what the names are.",
