@@ -1,6 +1,7 @@
 """Arguments that NumPy takes or refuses: the same results, and errors of the same kind."""
 
 import copy
+import inspect
 import pickle
 
 import numpy
@@ -21,6 +22,7 @@ np.linalg.norm(np.zeros(0), np.inf)
 np.nanstd(5)
 np.nanstd(np.asarray([1.0, np.nan, 4.0]))
 np.arange(stop=5)
+np.zeros((), order="F")
 np.add(np.arange(3), 1, where=[1, 0, 1])[::2]
 np.matmul.signature == "(n?,k),(k,m?)->(n?,m?)"
 np.digitize([1, 3], [3, 2, 1])
@@ -70,6 +72,9 @@ np.partition(np.arange(3), 10)
 np.argpartition(np.arange(3), -5)
 np.searchsorted(np.arange(3), 1, sorter=[0, 1])
 np.searchsorted(np.arange(3), 1, sorter=[0.0, 1.0, 2.0])
+np.searchsorted(np.arange(3), 9, sorter=[0, 1, 3])
+np.partition(np.arange(3), 1, kind="bogus")
+np.arange(3).partition(1, kind=[])
 np.lexsort((np.arange(3),), axis=5)
 np.array([1, 2], ndmax=0)
 np.array(np.ones((2, 2)), dtype=object, ndmax=1)
@@ -145,6 +150,14 @@ def test_the_place_of_an_extreme_can_be_changed():
 
 
 @pytest.mark.falls_back
+def test_what_numpy_writes_into_outputs_arrives():
+    for clip in (lambda a, out: np.clip(a, 0.5, 2.5, out, casting="unsafe"), lambda a, out: a.clip(0.5, 2.5, out, casting="unsafe")):
+        out = np.zeros(4, np.int32)
+        assert clip(np.arange(4), out) is out
+        same(out, numpy.asarray([0, 1, 2, 2], numpy.int32))
+
+
+@pytest.mark.falls_back
 def test_what_numpy_places_arrives():
     array = np.zeros(4)
     np.put(array, [1], numpy.asarray([2], numpy.float16))
@@ -168,6 +181,8 @@ def test_arrays_change_their_size_in_place():
 def test_universal_functions_are_pickled_and_have_one_conjugate():
     assert pickle.loads(pickle.dumps(np.add)) is np.add and copy.deepcopy(np.add) is np.add
     assert np.conj is np.conjugate and "D->D" in np.conjugate.types
+    real = np.arange(3)
+    assert real.conj() is real and inspect.signature(np.add) == inspect.signature(numpy.add)
     same(np.asarray([1 + 2j]).conj(), numpy.asarray([1 - 2j]))
 
 

@@ -22,7 +22,7 @@ def _made(shape, code, order):
         raise ValueError("only 'C' or 'F' order is permitted")
     if order in ("C", "c", None):
         return _native.empty(shape, code)
-    rank = np.ndim(shape) and len(shape) or 1
+    rank = len(shape) if np.ndim(shape) else 1
     return _native.empty(shape, code, None, list(range(rank))[::-1])
 
 

@@ -5,6 +5,7 @@ counted, and warned of once for each place that calls it; `BH_FALLBACK` is `warn
 """
 
 import functools
+import inspect
 import os
 import sys
 import warnings
@@ -221,6 +222,13 @@ def falls_back_in_place(function):
     return wrapper
 
 
+def with_named_output(function, args, kwargs):
+    """The arguments of a call with `out`, and what follows it, given by name."""
+    names = list(inspect.signature(function).parameters)
+    place = names.index("out") if "out" in names else len(args)
+    return args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
+
+
 def falls_back(function, original=None):
     """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
     name = function.__name__.rstrip("_")
@@ -237,7 +245,7 @@ def falls_back(function, original=None):
             text = str(error)
             if "exceeds the limit of" not in text:
                 raise
-        return call(original, args, kwargs, f"numpy.{name}", text)
+        return call(original, *with_named_output(function, args, kwargs), f"numpy.{name}", text)
 
     wrapper.__name__ = wrapper.__qualname__ = name
     return wrapper

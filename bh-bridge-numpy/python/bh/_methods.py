@@ -160,12 +160,14 @@ def sort(self, axis=-1, kind=None, order=None, *, stable=None):
 @method
 def partition(self, kth, axis=-1, kind="introselect", order=None):
     """Sorts in place as far as `partition` asks."""
-    self[...] = _functions.partition(self, kth, axis)
+    self[...] = _functions.partition(self, kth, axis, kind)
 
 
 @method
 def conjugate(self, out=None):
-    """The complex conjugates."""
+    """The complex conjugates; real numbers are their own."""
+    if out is None and self.dtype.kind != "c":
+        return self
     return _ufunc.UFUNCS["conjugate"](self, out=out)
 
 
@@ -175,7 +177,7 @@ ndarray.conj = conjugate
 @method
 def clip(self, min=None, max=None, out=None, **kwargs):
     """The elements, but not below and not above limits."""
-    return _functions.clip(self, min, max, out, **kwargs)
+    return _functions.clip(self, min, max, out=out, **kwargs)
 
 
 @method

@@ -30,8 +30,10 @@ def _check_kind(kind, stable):
         raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
 
 
-def _check_kth(a, kth, axis):
-    """The places of a partition lie within the axis, as whole numbers."""
+def _check_kth(a, kth, axis, kind):
+    """The places of a partition lie within the axis, as whole numbers, and its one kind is known."""
+    if kind not in ("introselect", b"introselect"):
+        raise (ValueError if isinstance(kind, (str, bytes)) else TypeError)(f"partition kind must be 'introselect' (got {kind!r})")
     host = np.asarray(_fallback.lower(kth))
     if host.dtype.kind not in "iu":
         raise TypeError("Partition index must be integer")
@@ -93,7 +95,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """The elements in ascending order, which is more than is asked for."""
     a = native(a)
-    _check_kth(a, kth, axis)
+    _check_kth(a, kth, axis, kind)
     return sort(a, axis)
 
 
@@ -101,7 +103,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that sort, which is more than is asked for."""
     a = native(a)
-    _check_kth(a, kth, axis)
+    _check_kth(a, kth, axis, kind)
     return argsort(a, axis)
 
 
@@ -120,6 +122,8 @@ def searchsorted(a, v, side="left", sorter=None):
             raise TypeError("sorter must only contain integers")
         if sorter.size != a.size:
             raise ValueError("sorter.size must equal a.size")
+        if sorter.size and not 0 <= _native.item_of(sorter.min()) <= _native.item_of(sorter.max()) < a.size:
+            raise ValueError("Sorter index out of range.")
         a = take(a, sorter)
     kind = np.result_type(a.dtype, values.dtype)
     if kind not in CODE or is_complex(CODE[kind]):

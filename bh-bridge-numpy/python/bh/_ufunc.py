@@ -66,6 +66,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     def __repr__(self):
         return f"<ufunc '{self.__name__}'>"
 
+    __signature__ = property(lambda self: self._np.__signature__)
+
     def __eq__(self, other):
         return other is self or other is self._np
 
