@@ -153,3 +153,9 @@ def test_a_scalar_is_an_index_and_an_array_without_dimensions_asks_for_a_copy():
         bh.zeros(3)[2**63]
     with pytest.raises(IndexError, match="index-sized"):
         bh.zeros(3)[bh.array(2**63, dtype=bh.uint64)]
+
+
+@pytest.mark.parametrize("arguments", [(5,), (-5,), (0,), (2, 9), (9, 2), (9, 2, -3), (2, 9, 4), (1, 2**62, 2**61), (True,), (3, None)])
+def test_ranges_of_whole_numbers(arguments):
+    agree(lambda module: module.arange(*arguments))
+    agree(lambda module: module.arange(*arguments, dtype=np.float32))

@@ -113,6 +113,10 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
     check_device(device)
     if start is None and stop is None:
         raise TypeError("arange() requires stop to be specified.")
+    if dtype is None and type(start) is type(step) is int and (stop is None or type(stop) is int) and step:
+        first, end = (0, start) if stop is None else (start, stop)
+        if all(-(2**63) <= value < 2**63 for value in (first, end, step)):
+            return _native.arange((max(0, -((first - end) // step)),), INT64, first, step)
     start, stop, step = (_fallback.lower(value) for value in (0 if start is None else start, stop, step))
     if stop is None:
         start, stop = 0, start
