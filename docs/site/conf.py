@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from pygments.lexers import CLexer, TextLexer
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
@@ -65,12 +67,12 @@ def adapt(_, page, source):
         target = (ROOT / "docs" / page).parent / link[2]
         return f"]({repository}/blob/main/{os.path.relpath(target, ROOT)})" if link[2].startswith("..") else link[0]
 
-    text = re.sub(r"(\]\()((?:\.\./)+[^)]*)\)", lambda link: elsewhere((link[0], link[1], link[2])), source[0])
-    text = re.sub(r"^```(c|cpp) run$", r"```\1", text, flags=re.M)
-    text = re.sub(r"^```output$", r"```text", text, flags=re.M)
-    source[0] = re.sub(r"^```(opencl|h)$", r"```c", text, flags=re.M)
+    source[0] = re.sub(r"(\]\()((?:\.\./)+[^)]*)\)", lambda link: elsewhere((link[0], link[1], link[2])), source[0])
 
 
 def setup(app):
     """Sphinx's hook."""
+    # The words after the fences of the pages, beside those that Pygments knows.
+    for name, lexer in {"h": CLexer, "opencl": CLexer, "output": TextLexer}.items():
+        app.add_lexer(name, lexer)
     app.connect("source-read", adapt)
