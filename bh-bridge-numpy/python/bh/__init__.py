@@ -19,7 +19,7 @@ except ImportError as _reason:
 else:
     _native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-    from . import _fallback, _functions, _indexing, _namespace, _ufunc  # noqa: E402
+    from . import _fallback, _functions, _indexing, _namespace, _operands, _ufunc  # noqa: E402
 
     _native.set_indexing(_indexing.get, _indexing.set)
     _native.set_ufuncs({function._np: function for function in _ufunc.UFUNCS.values()})
@@ -29,8 +29,8 @@ else:
             for name in """add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or
             bitwise_xor less less_equal equal not_equal greater greater_equal negative positive absolute invert""".split()
         },
-        divmod=_ufunc.UFUNCS["divmod"],
-        matmul=_functions.matmul,
+        divmod=_operands.operator_of("divmod", _ufunc.UFUNCS["divmod"]),
+        matmul=_operands.operator_of("matmul", _functions.matmul),
         binary=_ufunc.binary,
         inplace=_ufunc.inplace,
     )

@@ -24,7 +24,7 @@ DIRECT = {
     name: name
     for name in """add subtract multiply divide floor_divide remainder power absolute sign greater greater_equal less
     less_equal equal not_equal maximum minimum bitwise_and bitwise_or bitwise_xor invert left_shift right_shift cos sin tan
-    cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh arctan2 exp exp2 expm1 log log2 log10 log1p sqrt ceil trunc
+    cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh arctan2 exp exp2 expm1 log log2 log10 log1p sqrt cbrt ceil trunc
     floor rint isnan isinf isfinite""".split()
 } | {"fmod": "fmod", "conjugate": "conj"}
 
@@ -75,17 +75,12 @@ def hypot(kind, x, y):
     return _where(infinite, math.inf, size)
 
 
-def cbrt(kind, x):
-    x = _array(kind, x)
-    plain = _u.logical_and(_u.isfinite(x), _u.not_equal(x, 0))
-    size = _where(plain, _u.absolute(x), 1)
-    # Two steps of Halley's method from the power's rounding error.
-    root = _native.operate("power", [size, 1 / 3])
-    for _ in range(2):
-        cube = _u.multiply(_u.multiply(root, root), root)
-        change = _u.divide(_u.subtract(cube, size), _u.add(_u.add(cube, cube), size))
-        root = _u.subtract(root, _u.multiply(root, change))
-    return _where(plain, _u.multiply(root, _u.sign(x)), x)
+def rint(kind, x):
+    if not is_complex(kind):
+        return _same(kind, x)
+    from ._parts import complex_of, part_of
+
+    return complex_of(*(_u.rint(part_of(_array(kind, x), part)) for part in ("real", "imag")))
 
 
 def fmax(kind, x, y):
@@ -179,7 +174,7 @@ COMPOSED = {
     "ceil": _same,
     "floor": _same,
     "trunc": _same,
-    "rint": _same,
+    "rint": rint,
     "fabs": lambda kind, x: _u.absolute(_array(kind, x)),
     "square": _square,
     "reciprocal": reciprocal,
@@ -187,7 +182,6 @@ COMPOSED = {
     "signbit": signbit,
     "copysign": copysign,
     "hypot": hypot,
-    "cbrt": cbrt,
     "fmax": fmax,
     "fmin": fmin,
     "logaddexp": logaddexp,

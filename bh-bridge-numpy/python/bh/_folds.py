@@ -93,6 +93,8 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         raise Fallback("complex numbers have no order in bh")
     if dtype is None and is_complex(code) == is_complex(array._code):
         function._serve_fold(code, opcode, array._code, function.identity is not None)
+    if not (initial is _NO_VALUE or initial is None):
+        initial = np.array(_fallback.lower(initial), array.dtype)[()]
     mask = None
     if where is not True:
         where = native(where)
@@ -124,7 +126,9 @@ def _without_nan(name, array, axis, dtype, keepdims, initial, where):
 
     array = native(array) if dtype is None else native(array, dtype)
     extreme = UFUNCS["maximum" if name == "fmax" else "minimum"]
-    if not is_inexact(array._code) or is_complex(array._code):
+    if is_complex(array._code):
+        raise Fallback("complex numbers have no order in bh")
+    if not is_inexact(array._code):
         return reduce(extreme, array, axis, None, None, keepdims, initial, where)
     nan = UFUNCS["isnan"](array)
     neutral = _native.full((), array._code, -np.inf if name == "fmax" else np.inf)
@@ -204,6 +208,13 @@ def outer(function, a, b, **kwargs):
     return function(_native.reshape(a, a.shape + (1,) * b.ndim), b, **kwargs)
 
 
+def _adds_within(a, value):
+    """Is the sum of elements and a value, converted back, as good as that of elements and the converted value?"""
+    if a._code == BOOL or is_complex(value._code) and not is_complex(a._code):
+        return False
+    return is_inexact(a._code) >= is_inexact(value._code)
+
+
 def at(function, a, indices, b=None):
     """See `ufunc.at`."""
     from . import _indexing
@@ -211,10 +222,11 @@ def at(function, a, indices, b=None):
     name = function.__name__
     if type(a) is not ndarray:
         return function._np.at(a, _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
-    sums = name in ("add", "subtract") and a._code != BOOL and getattr(b, "dtype", a.dtype) in CODE
+    if not a._writeable:
+        raise ValueError("assignment destination is read-only")
+    sums = name in ("add", "subtract") and getattr(b, "dtype", a.dtype) in CODE
     value = native(b) if sums else None
-    # The sum is made in the type of the array where that is as good as the type that NumPy takes.
-    if value is not None and (is_complex(a._code) or not is_complex(value._code) and is_inexact(a._code) >= is_inexact(value._code)):
+    if value is not None and _adds_within(a, value):
         flat, shape, order = _indexing.flat_index(a, indices)
         value = astype(value, a.dtype)
         if name == "subtract":

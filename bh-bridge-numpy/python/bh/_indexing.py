@@ -137,6 +137,8 @@ class _Key:
         if not ellipses:
             made.append(Ellipsis)
         place = next(number for number, part in enumerate(made) if part is Ellipsis)
+        # Index arrays on both sides of an ellipsis are apart, also where it stands for no dimension.
+        self.apart = all(any(type(part) is tuple for part in side) for side in (made[:place], made[place:]))
         made[place : place + 1] = rest
         return self._without_masks(array, made)
 
@@ -181,7 +183,7 @@ class _Key:
             shown = " ".join(str(index.shape).replace(", ", ",") for index in self.arrays)
             raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown} ") from None
         first, last = self.dims[0], self.dims[-1]
-        begin = first if last - first + 1 == len(self.dims) else 0
+        begin = first if last - first + 1 == len(self.dims) and not self.apart else 0
         rest = [extent for dim, extent in enumerate(self.view.shape) if dim not in self.dims]
         return joint, tuple(rest[:begin]) + joint + tuple(rest[begin:]), begin
 

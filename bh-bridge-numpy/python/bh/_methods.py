@@ -376,7 +376,7 @@ def __array_function__(self, function, types, args, kwargs):
     return _fallback.call(function, args, kwargs, _namespace.name_of(function))
 
 
-ndarray.__array_priority__ = 15.0
+ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu")
 ndarray.mT = property(lambda self: _functions.matrix_transpose(self))
 ndarray.real = property(
@@ -394,6 +394,17 @@ ndarray.flat = property(flatiter, lambda self, value: flatiter(self).__setitem__
 
 for _operator in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
     setattr(ndarray, f"__i{_operator}__", getattr(ndarray, f"_inplace_{_operator}"))
+
+
+@method
+def conjugate(self, out=None):
+    """The complex conjugates; of real elements the array itself."""
+    if self.dtype.kind != "c":
+        return self if out is None else _functions.conjugate(self, out)
+    return _functions.conjugate(self, out)
+
+
+ndarray.conj = conjugate
 
 
 @method

@@ -7,7 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _native
 from ._arrangement import flip
-from ._convert import astype, native
+from ._convert import astype, native, order_of
 from ._creation import linspace
 from ._fallback import Fallback, falls_back
 from ._joining import concatenate, vstack
@@ -216,6 +216,8 @@ def unravel_index(indices, shape, order="C"):
 @falls_back
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """An index array for each dimension as flat indices."""
+    if order_of(order, "C") not in ("C", "F"):
+        raise ValueError("only 'C' or 'F' order is permitted")
     parts = [astype(native(part), np.int64) for part in multi_index]
     dims = tuple(dims)
     modes = (mode,) * len(dims) if isinstance(mode, str) else tuple(mode)
@@ -232,7 +234,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
         checked.append(part)
     pairs = list(zip(checked, dims))
     total, step = None, 1
-    for part, extent in reversed(pairs) if order == "C" else pairs:
+    for part, extent in reversed(pairs) if order_of(order, "C") == "C" else pairs:
         total = part * step if total is None else total + part * step
         step *= extent
     return total

@@ -11,7 +11,7 @@ from ._fallback import Fallback, falls_back
 from ._folds import deliver
 from ._manipulation import moveaxis, reshape, swapaxes, transpose
 from ._reductions import sum as sum_
-from ._types import BOOL, CODE, code_of
+from ._types import BOOL, CODE, code_of, is_complex
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
@@ -107,7 +107,8 @@ _dot = falls_back(_dot, np.dot)
 def vdot(a, b, /):
     """The scalar product of all elements, the first conjugated."""
     a, b, code = _same_type(a, b)
-    return _product(UFUNCS["conjugate"](reshape(a, (-1,))), reshape(b, (-1,)), code)
+    a = UFUNCS["conjugate"](a) if is_complex(code) else a
+    return _product(reshape(a, (-1,)), reshape(b, (-1,)), code)
 
 
 @falls_back

@@ -276,9 +276,15 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 @falls_back
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Are elements close to each other: |a - b| <= atol + rtol·|b|?"""
-    a, b = native(a), native(b)
-    if not is_inexact(b._code):
-        b = astype(b, np.float64)
+    # Numbers of Python take the type of the other operand.
+    a = a if type(a) in (int, float, complex) else native(a)
+    if type(b) is int:
+        b = float(b)
+    elif type(b) not in (float, complex):
+        b = native(b)
+        b = b if is_inexact(b._code) else astype(b, np.float64)
+    if type(a) is not ndarray and type(b) is not ndarray:
+        a = native(a)
     close = _u["less_equal"](_u["absolute"](a - b), _u["add"](atol, _u["multiply"](rtol, _u["absolute"](b))))
     result = _u["logical_or"](_u["logical_and"](close, _u["isfinite"](b)), _u["equal"](a, b))
     if equal_nan:

@@ -230,8 +230,9 @@ def copyto(dst, src, casting="same_kind", where=True):
 def choose(a, choices, out=None, mode="raise"):
     """For each element, which is a number, the element of the choice with this number."""
     a = native(a)
+    numbers = [choice if type(choice) in (int, float, complex) else None for choice in choices]
     choices = [native(choice) for choice in choices]
-    kind = np.result_type(*(choice.dtype for choice in choices))
+    kind = np.result_type(*(choice.dtype if number is None else number for choice, number in zip(choices, numbers)))
     count = len(choices)
     if mode == "wrap":
         a = a % count

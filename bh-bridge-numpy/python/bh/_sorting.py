@@ -1,6 +1,7 @@
 """Sorting, and what works on sorted elements and on neighbours."""
 
 import operator
+import warnings
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -9,9 +10,10 @@ from . import _fallback, _native
 from ._arrangement import flip
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
+from ._folds import deliver
 from ._joining import concatenate
 from ._manipulation import moveaxis, reshape
-from ._search import take, where
+from ._search import take, take_along_axis, where
 from ._types import BOOL, CODE, INT64, is_complex, is_inexact, is_integer
 from ._ufunc import UFUNCS
 
@@ -218,3 +220,33 @@ def diff(a, n=1, axis=-1, prepend=_NO_VALUE, append=_NO_VALUE):
         later, earlier = a[at(1, None)], a[at(None, -1)]
         a = later != earlier if a._code == BOOL else later - earlier
     return a
+
+
+@falls_back
+def ediff1d(ary, to_end=None, to_begin=None):
+    """The differences of neighbours among all elements, with values before and after them."""
+    ary = reshape(native(ary), (-1,))
+    parts = [_u["subtract"](ary[1:], ary[:-1])]
+    for name, value in (("to_end", to_end), ("to_begin", to_begin)):
+        if value is not None:
+            value = native(value)
+            if not np.can_cast(value.dtype, ary.dtype, "same_kind"):
+                raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+            value = reshape(astype(value, ary.dtype), (-1,))
+            parts = [value, *parts] if name == "to_begin" else [*parts, value]
+    return concatenate(parts)
+
+
+def median_without_nan(a, axis=None, out=None, overwrite_input=False):
+    """The medians of the elements that are not NaN, which sorting puts last; behind NumPy's `nanmedian`."""
+    a = native(a)
+    if axis is None:
+        a, axis = reshape(a, (-1,)), 0
+    ordered = sort(a, axis)
+    count = _u["add"].reduce(astype(~_u["isnan"](a), np.int64), axis, keepdims=True)
+    if bool((count == 0).any()):
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
+    places = _u["maximum"](count - 1, 0) // 2, _u["minimum"](count // 2, a.shape[axis] - 1)
+    low, high = (take_along_axis(ordered, place, axis) for place in places)
+    result = where(places[0] == places[1], low, (low + high) / 2)
+    return deliver(take(result, 0, axis), out)

@@ -9,6 +9,7 @@ from ._convert import astype, lower_nested, native
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS
+from ._operands import comes_first, defers, overrides, settled
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
@@ -29,6 +30,8 @@ def operand_of(value):
         if code is None:
             raise Fallback(f"bh has no element type {value.dtype}")
         return value.item(), code
+    if overrides(value):
+        raise Fallback(f"{kind.__name__} has universal functions of its own")
     value = native(value)
     return value, value._code
 
@@ -277,10 +280,13 @@ def store(result, target, where):
 
 def binary(function, a, b):
     """A binary operator: NotImplemented leaves it to the other operand."""
-    if defers(a) or defers(b):
-        return NotImplemented
+    if comes_first(b) or comes_first(a):
+        return settled(function.__name__, a, b)
     if function.__name__ == "multiply" and (sequence := repeated(a, b)) is not None:
         return sequence
+    if type(b) is int and b == 2 and function.__name__ == "power" and a._code == BOOL:
+        # As NumPy, which squares then.
+        return UFUNCS["square"](a)
     try:
         return function._call((a, b), None)
     except Fallback as reason:
@@ -299,11 +305,6 @@ def repeated(a, b):
         if isinstance(sequence, (str, bytes, list, tuple)) and type(times) is ndarray and times._scalar and is_integer(times._code):
             return sequence * _native.item_of(times)
     return None
-
-
-def defers(value):
-    """Does an operand ask to be left alone?"""
-    return getattr(type(value), "__array_ufunc__", _NO_VALUE) is None
 
 
 def inplace(function, a, b):

@@ -1,0 +1,82 @@
+"""Whose business an operator is, where an operand of another class may decide: NumPy's rules for arrays."""
+
+import operator
+
+import numpy as np
+
+from . import _fallback, _native
+from ._convert import decides
+
+ndarray = _native.ndarray
+_MISSING = object()
+_PLAIN = {ndarray, np.ndarray, int, float, complex, bool, list, tuple, str, type(None)}
+
+# For universal functions behind operators: the operator, and the method of the second operand that does it.
+_OPERATORS = {
+    "add": (operator.add, "__radd__"),
+    "subtract": (operator.sub, "__rsub__"),
+    "multiply": (operator.mul, "__rmul__"),
+    "divide": (operator.truediv, "__rtruediv__"),
+    "floor_divide": (operator.floordiv, "__rfloordiv__"),
+    "remainder": (operator.mod, "__rmod__"),
+    "divmod": (divmod, "__rdivmod__"),
+    "power": (operator.pow, "__rpow__"),
+    "matmul": (operator.matmul, "__rmatmul__"),
+    "left_shift": (operator.lshift, "__rlshift__"),
+    "right_shift": (operator.rshift, "__rrshift__"),
+    "bitwise_and": (operator.and_, "__rand__"),
+    "bitwise_or": (operator.or_, "__ror__"),
+    "bitwise_xor": (operator.xor, "__rxor__"),
+    "less": (operator.lt, "__gt__"),
+    "less_equal": (operator.le, "__ge__"),
+    "equal": (operator.eq, "__eq__"),
+    "not_equal": (operator.ne, "__ne__"),
+    "greater": (operator.gt, "__lt__"),
+    "greater_equal": (operator.ge, "__le__"),
+}
+
+
+def defers(value):
+    """Does an operand ask universal functions to leave it alone?"""
+    return getattr(type(value), "__array_ufunc__", _MISSING) is None
+
+
+def overrides(value):
+    """Has the operand's class universal functions of its own, or none at all?"""
+    kind = type(value)
+    return not issubclass(kind, (np.ndarray, np.generic, ndarray)) and hasattr(kind, "__array_ufunc__")
+
+
+def comes_first(value):
+    """Does NumPy leave an operator between an array and this operand to the operand?"""
+    kind = type(value)
+    if kind in _PLAIN or issubclass(kind, np.generic):
+        return False
+    if decides(value):
+        return True
+    if hasattr(kind, "__array_ufunc__"):
+        return kind.__array_ufunc__ is None
+    return getattr(value, "__array_priority__", -1) > ndarray.__array_priority__
+
+
+def settled(name, a, b):
+    """The result of an operator that one of the operands decides about."""
+    function, reflected = _OPERATORS[name]
+    if type(a) is ndarray:
+        method = getattr(type(b), reflected, None)
+        result = NotImplemented if method is None else method(b, a)
+        if result is not NotImplemented:
+            return result
+    # Classes that know NumPy's arrays only are given those.
+    return _fallback.lift(function(_fallback.lower(a), _fallback.lower(b)))
+
+
+def operator_of(name, function):
+    """An operator that no table of calls serves, as a function of two operands."""
+
+    def operate(a, b):
+        if comes_first(a) or comes_first(b):
+            return settled(name, a, b)
+        return function(a, b)
+
+    return operate

@@ -1,0 +1,105 @@
+"""Operators with operands of other classes, which decide as NumPy lets them."""
+
+import operator
+
+import numpy
+import pytest
+
+import bh
+
+OPERATORS = [operator.add, operator.mul, operator.sub, operator.matmul, operator.pow, divmod, operator.eq, operator.lt]
+_NAMES = "add mul sub matmul pow divmod".split()
+
+
+class Answers:
+    """Says which of its methods is called, and with what."""
+
+
+for _name in _NAMES:
+    for _form in ("", "r"):
+        def _method(self, other, text=f"{_form}{_name}"):
+            return text, type(other).__name__, numpy.shape(other)
+        setattr(Answers, f"__{_form}{_name}__", _method)
+for _name in ("eq", "lt", "gt"):
+    setattr(Answers, f"__{_name}__", lambda self, other, text=_name: (text, type(other).__name__, numpy.shape(other)))
+
+
+class Alone(Answers):
+    __array_ufunc__ = None
+
+
+class Prior(Answers):
+    __array_priority__ = 10
+
+
+class KnowsNumPyOnly:
+    """As sparse matrices do: other classes are refused."""
+
+    __array_priority__ = 10
+
+    def _with(self, other):
+        return numpy.full(2, 7.0) + other if type(other) is numpy.ndarray else NotImplemented
+
+    __add__ = __radd__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = __eq__ = __lt__ = __gt__ = _with
+
+
+class Counts:
+    """Has universal functions of its own."""
+
+    def __array_ufunc__(self, function, method, *inputs, **keywords):
+        return function.__name__, method, len(inputs)
+
+
+@pytest.mark.parametrize("kind", [Alone, Prior])
+@pytest.mark.parametrize("operation", OPERATORS, ids=lambda operation: operation.__name__)
+def test_others_decide(kind, operation):
+    a, expected = bh.ones((2, 2)), numpy.ones((2, 2))
+    assert operation(a, kind()) == operation(expected, kind())
+    assert operation(kind(), a) == operation(kind(), expected)
+
+
+@pytest.mark.parametrize("operation", [operator.add, operator.mul, operator.matmul, operator.eq, operator.lt], ids=lambda o: o.__name__)
+def test_others_that_know_numpy_only(operation):
+    a, other = bh.ones(2), KnowsNumPyOnly()
+    for result in (operation(a, other), operation(other, a)):
+        assert isinstance(result, bh.ndarray) and result.tolist() == [8, 8]
+
+
+@pytest.mark.falls_back
+def test_universal_functions_of_others():
+    a = bh.ones(2)
+    assert a + Counts() == ("add", "__call__", 2) == Counts() + a if hasattr(Counts, "__add__") else True
+    assert a + Counts() == ("add", "__call__", 2)
+    assert bh.multiply(a, Counts()) == ("multiply", "__call__", 2)
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        bh.add(a, Alone())
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("operation", [operator.add, operator.mul, operator.sub, operator.eq, operator.lt], ids=lambda o: o.__name__)
+def test_masked_arrays_keep_their_masks(operation):
+    masked = numpy.ma.masked_array([1.0, 2.0], [True, False])
+    for one, other in ((bh.ones(2), masked), (masked, bh.ones(2))):
+        result = operation(one, other)
+        expected = operation(numpy.asarray(one) if one is not masked else one, numpy.asarray(other) if other is not masked else other)
+        assert type(result) is numpy.ma.MaskedArray and result.tolist() == expected.tolist()
+
+
+@pytest.mark.falls_back
+@pytest.mark.filterwarnings("ignore")
+def test_matrices_multiply_as_matrices():
+    matrix = numpy.matrix([[1.0, 2.0], [3.0, 4.0]])
+    a = bh.asarray([[0.0, 1.0], [1.0, 0.0]])
+    for result, expected in ((a * matrix, numpy.asarray(a) * matrix), (matrix * a, matrix * numpy.asarray(a)), (a @ matrix, numpy.asarray(a) @ matrix)):
+        assert type(result) is numpy.matrix and result.tolist() == expected.tolist()
+
+
+def test_in_place_stays_the_array():
+    a = bh.ones(2)
+    before = a
+    a += numpy.float32(1)
+    assert a is before and a.tolist() == [2, 2]
+    a = a.copy()
+    a += Alone()
+    assert a[0] == "radd"
+    assert bh.ndarray.__array_priority__ == 0.0

@@ -1,0 +1,110 @@
+"""Values and types that NumPy gives, by their smallest reproducers."""
+
+import warnings
+
+import numpy
+import pytest
+
+import bh
+from conftest import same
+
+NAN, INF = numpy.nan, numpy.inf
+
+
+def at(name, dtype, value):
+    """An array of two elements after a change of the first one, twice."""
+
+    def change(np):
+        a = np.asarray([5, 6], dtype=dtype)
+        getattr(np, name).at(a, [0, 0], value)
+        return a
+
+    return change
+
+
+NATIVE = {
+    "rint of complex numbers": lambda np: np.rint(np.asarray([-1.75 + 2.5j, 0.5 - 0.5j])),
+    "initial of another type": lambda np: np.prod(np.asarray([3, 4]), initial=2.5),
+    "initial of a truth value": lambda np: np.min(np.asarray([False]), initial=-3),
+    "initial of small floats": lambda np: np.sum(np.asarray([1, 2], "f4"), initial=2.5),
+    "vdot of truth values": lambda np: np.vdot(np.asarray([True, True]), np.asarray([True, True])),
+    "digitize into falling bins": lambda np: np.digitize([1, 3, 2.5, 0, 4], [3, 2, 1]),
+    "digitize into falling bins to the right": lambda np: np.digitize([1, 3, 2.5, 0, 4], [3, 2, 1], right=True),
+    "sign of a zero product": lambda np: 1 / (np.array([[-1.0]]) @ np.array([[0.0]])),
+    "index arrays around an ellipsis": lambda np: np.arange(60).reshape(3, 4, 5)[:, [0, 1], ..., [0, 1]],
+    "indices around an ellipsis that is something": lambda np: np.arange(120).reshape(2, 3, 4, 5)[0, ..., [0, 1]],
+    "neighbouring index arrays": lambda np: np.arange(60).reshape(3, 4, 5)[..., [0, 1], [0, 1]],
+    "isclose of small floats and a number": lambda np: np.isclose(np.asarray([1.0, 1.1], "f4"), 1.1, rtol=0, atol=0),
+    "isclose of a number": lambda np: np.isclose(1, np.asarray([1.0, 1.1], "f4")),
+    "isclose of numbers": lambda np: np.isclose(1, 1.0),
+    "ravel_multi_index without an order": lambda np: np.ravel_multi_index((np.asarray([1, 0]), np.asarray([1, 2])), (2, 3), order=None),
+    "piecewise with whole numbers": lambda np: np.piecewise(np.asarray([1.0, 2, 3]), [np.asarray([0, 1, 1])], [lambda x: -x, 5]),
+    "square of truth values": lambda np: np.asarray([True, False]) ** 2,
+    "method conj of truth values": lambda np: np.asarray([True, False]).conj(),
+    "function conj of truth values": lambda np: np.conj(np.asarray([True, False])),
+    "conjugate of complex numbers": lambda np: np.asarray([1 + 2j]).conjugate(),
+    "angle of small floats": lambda np: np.angle(np.asarray([1, -2], "f4")),
+    "angle of whole numbers": lambda np: np.angle(np.asarray([1, -2])),
+    "choose with a number": lambda np: np.choose(np.asarray([0, 1]), [np.asarray([1, 2], "i1"), 3]),
+    "choose with a float": lambda np: np.choose([0, 1], [np.asarray([1, 2], "f4"), 3.5]),
+    "cube roots at the ends": lambda np: np.cbrt(np.asarray([3e38, -3e38, 1e-40, -8, 27], "f4")),
+    "cube roots": lambda np: np.cbrt(np.asarray([1.7e308, 5e-324, -27.0, 0.0, INF, NAN])),
+    "add at with another sign": at("add", "u4", numpy.asarray([3, 4])),
+    "block": lambda np: np.block([[np.ones((2, 2)), np.zeros((2, 1))], [np.full((1, 3), 5.0)]]),
+    "large block": lambda np: np.block([[np.ones((300, 600))], [np.zeros((700, 600))]]),
+    "ediff1d": lambda np: np.ediff1d(np.asarray([[1, 2], [4, 9]])),
+    "ediff1d with ends": lambda np: np.ediff1d(np.asarray([1.0, 2, 4]), to_begin=7, to_end=np.asarray([1.0, 2])),
+    "nanmedian": lambda np: np.nanmedian(np.asarray([3.0, NAN, 1, 2])),
+    "nanmedian of rows": lambda np: np.nanmedian(np.asarray([[3.0, NAN, 1, 2], [NAN, NAN, NAN, 4], [INF, 1, INF, 7], [NAN] * 4]), axis=1),
+    "nanmedian over two axes": lambda np: np.nanmedian(np.arange(24.0).reshape(2, 3, 4), axis=(0, 2), keepdims=True),
+    "nanmedian of long columns": lambda np: np.nanmedian(np.where(np.arange(1400).reshape(700, 2) % 3 == 0, NAN, 1.0 * np.arange(1400).reshape(700, 2)), axis=0),
+    "nanmedian of huge numbers": lambda np: np.nanmedian(np.asarray([1.7e308, NAN])),
+    "add at of many bits": at("add", "i1", numpy.asarray([300, -1])),
+}
+LEFT = {
+    "nan_to_num of complex numbers": lambda np: np.nan_to_num(np.asarray([complex(NAN, 1), complex(1, INF)])),
+    "nanmax of complex numbers": lambda np: np.nanmax(np.asarray([1 + 2j, complex(NAN, 1), 1 + 3j])),
+    "fmax of complex numbers": lambda np: np.fmax.reduce(np.asarray([1 + 2j, complex(NAN, 1), 1 + 3j])),
+    "subtract at with a fraction": at("subtract", "i1", 0.5),
+    "add at with fractions": at("add", "i8", numpy.asarray([0.5, 0.5])),
+}
+
+
+def check(program):
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected, mine = program(numpy), program(bh)
+    assert type(mine) is bh.ndarray or numpy.ndim(expected) == 0
+    same(mine, expected, ulps=2)
+    assert numpy.array_equal(numpy.signbit(numpy.real(expected)), numpy.signbit(numpy.real(numpy.asarray(mine)))) or expected.dtype == bool
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_native(name):
+    check(NATIVE[name])
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("name", LEFT)
+def test_left_to_numpy(name):
+    check(LEFT[name])
+
+
+def test_at_is_no_way_around_protection():
+    a = bh.ones(2)
+    a.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        bh.add.at(a, [0], 1)
+
+
+VIEWS = [
+    lambda a: (a[::2], a[1::2]), lambda a: (a[:6], a[6:]), lambda a: (a[:7], a[6:]), lambda a: (a[::-1], a[3:4]), lambda a: (a[:0], a),
+    lambda a: (a.reshape(3, 4)[:, :2], a.reshape(3, 4)[:, 2:]), lambda a: (a.reshape(3, 4)[:, :3], a.reshape(3, 4).T[2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("views", VIEWS)
+def test_shared_memory(views):
+    for name in ("shares_memory", "may_share_memory"):
+        expected = getattr(numpy, name)(*views(numpy.arange(12)))
+        assert getattr(bh, name)(*views(bh.arange(12))) == expected
