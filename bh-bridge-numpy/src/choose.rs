@@ -181,7 +181,8 @@ fn select(
         Err(error) if error.status == status::SHAPE => return Ok(None),
         Err(error) => return Err(exception(error)),
     };
-    Ok(Some(Array::result(Arc::clone(&mask.context), id, info.dtype, info.view)))
+    // Also without dimensions it is no scalar, as in NumPy.
+    Ok(Some(Array::new(Arc::clone(&mask.context), id, info.dtype, info.view)))
 }
 
 /// Does a number of this code take an array's type?

@@ -1,5 +1,6 @@
 //! Failures of the recorder as Python exceptions.
 
+use crate::location::with_location;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::Patience;
@@ -49,7 +50,8 @@ pub fn settled<R: Send>(
 pub fn warn_of(py: Python<'_>, failure: Option<Error>) -> PyResult<()> {
     let Some(failure) = failure else { return Ok(()) };
     let text = CString::new(format!("what depends on a failed operation is lost: {failure}"))?;
-    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
+    let (file, line) = with_location(py, |place| (CString::new(place.file), place.line));
+    PyErr::warn_explicit(py, &py.get_type::<PyRuntimeWarning>(), &text, &file?, line.cast_signed(), None, None)
 }
 
 /// Waits for the recorder without the interpreter's lock. Signals are looked after meanwhile: an exception that a handler

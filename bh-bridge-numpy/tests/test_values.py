@@ -46,6 +46,7 @@ NATIVE = {
     "angle of small floats": lambda np: np.angle(np.asarray([1, -2], "f4")),
     "angle of whole numbers": lambda np: np.angle(np.asarray([1, -2])),
     "choose with a number": lambda np: np.choose(np.asarray([0, 1]), [np.asarray([1, 2], "i1"), 3]),
+    "choose one": lambda np: np.choose(np.asarray(1), [1, 2]),
     "choose with a float": lambda np: np.choose([0, 1], [np.asarray([1, 2], "f4"), 3.5]),
     "cube roots at the ends": lambda np: np.cbrt(np.asarray([3e38, -3e38, 1e-40, -8, 27], "f4")),
     "cube roots": lambda np: np.cbrt(np.asarray([1.7e308, 5e-324, -27.0, 0.0, INF, NAN])),
@@ -62,6 +63,7 @@ NATIVE = {
     "add at of many bits": at("add", "i1", numpy.asarray([300, -1])),
 }
 LEFT = {
+    "argsort by fields": lambda np: np.argsort(numpy.array([(2, 1.0), (1, 2.0)], "i4,f8"), order=["f1"]),
     "nan_to_num of complex numbers": lambda np: np.nan_to_num(np.asarray([complex(NAN, 1), complex(1, INF)])),
     "nanmax of complex numbers": lambda np: np.nanmax(np.asarray([1 + 2j, complex(NAN, 1), 1 + 3j])),
     "fmax of complex numbers": lambda np: np.fmax.reduce(np.asarray([1 + 2j, complex(NAN, 1), 1 + 3j])),
@@ -88,6 +90,52 @@ def test_native(name):
 @pytest.mark.parametrize("name", LEFT)
 def test_left_to_numpy(name):
     check(LEFT[name])
+
+
+@pytest.mark.falls_back
+def test_order_of_fields():
+    records = numpy.array([(2, 1.0), (1, 2.0)], "i4,f8")
+    assert bh.sort(records, order="f0").tolist() == [(1, 2.0), (2, 1.0)]
+    for sort in (bh.sort, bh.argsort):
+        with pytest.raises(ValueError, match="no fields"):
+            sort(bh.ones(2), order="f0")
+
+
+class Shows:
+    """An object that shows itself as an array of a library."""
+
+    def __init__(self, library):
+        self.library = library
+
+    def __array__(self, dtype=None, copy=None):
+        return self.library.ones(2, dtype)
+
+
+@pytest.mark.parametrize("library", [numpy, bh], ids=["numpy", "bh"])
+def test_objects_that_show_themselves_as_arrays(library):
+    a = bh.zeros(2)
+    a[:] = Shows(library)
+    for made in (bh.asarray(Shows(library)), bh.array(Shows(library), "f8"), a, bh.zeros(2) + Shows(library), bh.sqrt(Shows(library))):
+        assert made.tolist() == [1, 1]
+
+
+def test_shapes_given_as_arrays():
+    shape = bh.asarray([2, 3])
+    for make in (bh.zeros, bh.ones, bh.empty, lambda s: bh.full(s, 2.0), lambda s: bh.arange(6).reshape(s), lambda s: bh.broadcast_to(1, s)):
+        assert make(shape).shape == (2, 3)
+    assert bh.zeros(bh.asarray(3)).shape == (3,) and bh.zeros((bh.asarray(2), 3)).shape == (2, 3)
+
+
+def test_arrays_of_scalars_may_be_assigned_to():
+    total = bh.ones(3).sum()
+    for made in (bh.asarray(total), bh.array(total), total.reshape(()), total[...], bh.where(bh.asarray(True), total, 0.0)):
+        made *= 2
+        made[...] = made + 1
+        assert made.item() == 7 and made.shape == ()
+    for made in (bh.atleast_1d(total), total.reshape(1), total[None]):
+        made[0] = 8
+        assert made.tolist() == [8]
+    assert total.item() == 3 and isinstance(bh.where(True, 1.0, 2.0), bh.ndarray)
 
 
 def test_at_is_no_way_around_protection():

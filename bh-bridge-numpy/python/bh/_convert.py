@@ -48,10 +48,16 @@ def warn_of_lost_parts():
 
 
 def lower_nested(value):
-    """Nested lists and tuples, with bh's arrays in them as NumPy's."""
+    """Nested lists and tuples, with bh's arrays in them as NumPy's; objects that show themselves as arrays of bh as NumPy's."""
     from ._fallback import holds_array, lower
 
-    return lower(value) if type(value) in (list, tuple) and holds_array(value) else value
+    kind = type(value)
+    if kind in (list, tuple):
+        return lower(value) if holds_array(value) else value
+    if issubclass(kind, (np.ndarray, np.generic)) or not hasattr(kind, "__array__"):
+        return value
+    made = value.__array__()
+    return lower(made) if type(made) is ndarray else value
 
 
 def astype(array, dtype, copy=False):

@@ -164,17 +164,6 @@ def partition(self, kth, axis=-1, kind="introselect", order=None):
 
 
 @method
-def conjugate(self, out=None):
-    """The complex conjugates; real numbers are their own."""
-    if out is None and self.dtype.kind != "c":
-        return self
-    return _ufunc.UFUNCS["conjugate"](self, out=out)
-
-
-ndarray.conj = conjugate
-
-
-@method
 def clip(self, min=None, max=None, out=None, **kwargs):
     """The elements, but not below and not above limits."""
     return _functions.clip(self, min, max, out=out, **kwargs)
@@ -399,9 +388,9 @@ for _operator in "add sub mul truediv floordiv mod pow lshift rshift and or xor"
 @method
 def conjugate(self, out=None):
     """The complex conjugates; of real elements the array itself."""
-    if self.dtype.kind != "c":
-        return self if out is None else _functions.conjugate(self, out)
-    return _functions.conjugate(self, out)
+    if self.dtype.kind != "c" and out is None:
+        return self
+    return _ufunc.UFUNCS["conjugate"](self, out=out)
 
 
 ndarray.conj = conjugate

@@ -42,7 +42,10 @@ def _where(condition, x, y):
     x, y = (converted_to(value, code) for value in (x, y))
     if type(x) is not ndarray and type(y) is not ndarray:
         x = _native.full((), code, x)
-    return _native.operate("where", [mask, x, y])
+    # Also without dimensions it is no scalar, as in NumPy.
+    result = _native.operate("where", [mask, x, y])
+    result._scalar = False
+    return result
 
 
 _where = falls_back(_where, np.where)
@@ -244,7 +247,9 @@ def choose(a, choices, out=None, mode="raise"):
     result = astype(choices[0], kind)
     for number, choice in enumerate(choices[1:], 1):
         result = where(a == number, astype(choice, kind), result)
-    return deliver(_native.cast(result, result._code), out, "unsafe")
+    result = _native.cast(result, result._code)
+    result._scalar = result.ndim == 0
+    return deliver(result, out, "unsafe")
 
 
 @falls_back

@@ -66,11 +66,17 @@ def _sorting(name, a, axis):
     return moveaxis(result, -1, axis)
 
 
+def _check_order(a, order):
+    if order is not None and type(a) is ndarray:
+        raise ValueError("Cannot specify order when the array has no fields.")
+    if order is not None:
+        raise Fallback("elements with fields")
+
+
 @falls_back
 def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False):
     """The elements in ascending order along an axis, NaN last; in descending order all the other way round."""
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
+    _check_order(a, order)
     _check_kind(kind, stable)
     result = _sorting("sort", a, axis)
     return flip(result, -1 if axis is None else axis) if descending else result
@@ -79,8 +85,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False):
 @falls_back
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False):
     """The indices that sort along an axis, in ascending or descending order; equal elements keep their order."""
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
+    _check_order(a, order)
     _check_kind(kind, stable)
     a = native(a)
     if a.ndim == 0:
