@@ -22,7 +22,7 @@ pub use data::{
     Adoption, AttachmentOps, Export, ExportRequest, Fresh, HOST_SPACE, HostMemory, Loan, ReleaseFn, Residency, access,
     adopt, export, memory, retire,
 };
-pub use execution::{Evaluation, Prediction, ReportRecord, ScalarOperation, Served};
+pub use execution::{Evaluation, ImmediateOperation, Prediction, ReportRecord, ScalarOperation, Served};
 pub use records::{BatchTables, ErrorRecord, NO_BLOCK, Status, Table, ViewSpec, status};
 pub use services::{HostTable, ProgressFn, RegistryTable, ReplySink, log_level};
 pub use slots::{
@@ -80,6 +80,8 @@ pub mod capability {
     /// All buffers of a block are acquired before anything of it is changed, so that a block which fails for want of lost
     /// data can be run again in parts. The host looks for such blocks beforehand if it is not announced.
     pub const ACQUIRES_FIRST: u64 = 1024;
+    /// `immediate` may be called, from any thread and at any time.
+    pub const IMMEDIATE: u64 = 2048;
 }
 
 /// What a component says of itself (and of what lies below it, as far as it passes it up).

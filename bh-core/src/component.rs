@@ -20,8 +20,8 @@ pub use setting::Setting;
 pub use shared::SharedCalls;
 
 use crate::abi::{
-    Adoption, Capabilities, Evaluation, Export, ExportRequest, HostMemory, Prediction, Residency, ScalarOperation,
-    Served, status,
+    Adoption, Capabilities, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction, Residency,
+    ScalarOperation, Served, status,
 };
 use crate::error::{Error, Result};
 use crate::for_each_slot;
@@ -63,8 +63,8 @@ macro_rules! component_trait {
             /// The child that default methods forward to; `None` at the bottom of the stack.
             fn child(&mut self) -> Option<&mut Child>;
 
-            /// What answers the calls that may come while others run, if it announces CONCURRENT_DATA or EVALUATES. Asked
-            /// once, after `create`. Without it the methods of this trait answer, one call at a time.
+            /// What answers the calls that may come while others run, if it announces CONCURRENT_DATA, EVALUATES or
+            /// IMMEDIATE. Asked once, after `create`. Without it the methods of this trait answer, one call at a time.
             fn shared(&self) -> Option<std::sync::Arc<dyn SharedCalls>> {
                 None
             }

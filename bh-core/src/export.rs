@@ -2,8 +2,8 @@
 
 use crate::abi::{
     ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, ErrorRecord, Evaluation, Export,
-    ExportRequest, HostMemory, HostTable, Prediction, Received, ReportRecord, Residency, ScalarOperation, Served,
-    Status, Wire, WireAnswer, log_level,
+    ExportRequest, HostMemory, HostTable, ImmediateOperation, Prediction, Received, ReportRecord, Residency,
+    ScalarOperation, Served, Status, Wire, WireAnswer, log_level,
 };
 use crate::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
 use crate::for_each_slot;

@@ -2,8 +2,8 @@
 
 use crate::abi::{
     ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, EntryFn, ErrorRecord, Evaluation,
-    Export, ExportRequest, HostMemory, HostTable, Prediction, ReportRecord, Residency, ScalarOperation, Served, Status,
-    Wire, WireAnswer, kind, status,
+    Export, ExportRequest, HostMemory, HostTable, ImmediateOperation, Prediction, ReportRecord, Residency,
+    ScalarOperation, Served, Status, Wire, WireAnswer, kind, status,
 };
 use crate::component::{Registry, Ticket};
 use crate::error::{Error, RecordSpace, Result};

@@ -6,8 +6,8 @@
 
 use crate::abi::wire::read_view;
 use crate::abi::{
-    BatchTables, Capabilities, ChildHandle, ErrorRecord, Evaluation, HostMemory, Prediction, RegistryTable, ReplySink,
-    ReportRecord, ScalarOperation, ViewSpec, access, capability, kind, log_level, status,
+    BatchTables, Capabilities, ChildHandle, ErrorRecord, Evaluation, HostMemory, ImmediateOperation, Prediction,
+    RegistryTable, ReplySink, ReportRecord, ScalarOperation, ViewSpec, access, capability, kind, log_level, status,
 };
 use crate::component::{Registry, defaults};
 use crate::error::{Error, Result};
@@ -437,6 +437,17 @@ impl Link {
             return result;
         }
         self.child().map_or_else(|| Ok(Evaluation::default()), |child| child.evaluate(operation))
+    }
+
+    /// The first component that carries it out.
+    fn immediate(&self, operation: *const ImmediateOperation) -> Result<i32> {
+        if self.has(capability::IMMEDIATE)
+            && let Some(result) = self.foreign().immediate(operation)
+            && !matches!(result, Ok(0))
+        {
+            return result;
+        }
+        self.child().map_or(Ok(0), |child| child.immediate(operation))
     }
 
     fn read(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {

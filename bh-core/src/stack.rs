@@ -7,8 +7,8 @@ mod fakes;
 mod tests;
 
 use crate::abi::{
-    Adoption, Capabilities, ChildHandle, Evaluation, Export, ExportRequest, HostMemory, Prediction, Residency,
-    ScalarOperation, Served, capability, log_level, status,
+    Adoption, Capabilities, ChildHandle, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction,
+    Residency, ScalarOperation, Served, capability, log_level, status,
 };
 use crate::component::{Child, Collected, Registry, Report, SharedCalls, Ticket, slot_answer};
 use crate::config::Config;
@@ -182,6 +182,12 @@ impl Stack {
     /// As [`Stack::shared_calls`], for `evaluate` alone, which comes from any thread.
     pub fn evaluating_calls(&mut self) -> Option<SharedTop> {
         let found = self.top.capabilities().flags & capability::EVALUATES != 0;
+        found.then(|| SharedTop { handle: self.links.handle() })
+    }
+
+    /// As [`Stack::evaluating_calls`], for `immediate`.
+    pub fn immediate_calls(&mut self) -> Option<SharedTop> {
+        let found = self.top.capabilities().flags & capability::IMMEDIATE != 0;
         found.then(|| SharedTop { handle: self.links.handle() })
     }
 

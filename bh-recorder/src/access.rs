@@ -3,6 +3,7 @@
 use super::data::{Data, Place, dense_stride, element_address};
 use super::executor::Executor;
 use super::patience::Patience;
+use super::settled::Direction;
 use super::state::{Followup, State};
 use super::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::{Base, Constant, View};
@@ -24,6 +25,8 @@ pub(super) struct Held {
     reads: bool,
     /// The batches that come before the access.
     needed: u64,
+    /// The base's `changes`.
+    changes: u32,
 }
 
 impl Recorder {
@@ -53,7 +56,16 @@ impl Recorder {
             unsafe { std::ptr::copy_nonoverlapping(value.bytes().as_ptr(), data, value.dtype().size()) };
             return Ok(());
         }
+        // SAFETY: promised by the caller.
+        if unsafe { self.copy_settled(array, data, stride, Direction::ToProgram)? } {
+            return Ok(());
+        }
         let held = self.hold(array, access::READ)?;
+        if self.settle_by_reading(&held, patience)? {
+            self.let_go(held);
+            // SAFETY: promised by the caller.
+            return unsafe { self.read_with(array, data, stride, patience) };
+        }
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
         let stride = &*stride;
         let target = SendPtr(data);
@@ -87,6 +99,10 @@ impl Recorder {
         stride: Option<&[i64]>,
         patience: &mut Patience<'_>,
     ) -> Result<()> {
+        // SAFETY: promised by the caller.
+        if unsafe { self.copy_settled(array, data.cast_mut(), stride, Direction::FromProgram)? } {
+            return Ok(());
+        }
         let held = self.hold(array, access::WRITE)?;
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
         let stride = &*stride;
@@ -130,7 +146,7 @@ impl Recorder {
     pub fn value_of(&self, array: ArrayId) -> Result<Option<Constant>> {
         let state = self.state();
         let handle = state.find(array)?;
-        Ok(state.known_value(handle))
+        Ok(state.known_value(handle).or_else(|| state.element(handle)))
     }
 
     /// Gives direct access to the array's memory until [`Recorder::unmap`]: the address of element (0, …, 0). Operations
@@ -138,6 +154,9 @@ impl Recorder {
     pub fn map(&self, array: ArrayId, mode: u32) -> Result<*mut u8> {
         if mode == 0 || mode & !(access::READ | access::WRITE | access::DISCARD) != 0 {
             return Err(Error::new(status::ARGUMENT, format!("map: {mode} is no combination of access modes")));
+        }
+        if let Some(data) = self.map_settled(array, mode)? {
+            return Ok(data);
         }
         let writes = mode & (access::WRITE | access::DISCARD) != 0;
         let held = self.hold(array, if writes { access::WRITE } else { access::READ })?;
@@ -185,10 +204,15 @@ impl Recorder {
         }
         entry.maps -= 1;
         entry.references -= 1;
-        if entry.maps == 0 {
-            entry.mapped_for_writing = false;
+        let written = entry.mapped_for_writing;
+        entry.mapped_for_writing &= entry.maps > 0;
+        let (base, settled) = (entry.base, entry.settled.is_some());
+        if settled {
+            if written {
+                state.note_change(place);
+            }
+            return Ok(());
         }
-        let base = entry.base;
         executor.note_access(base.id);
         drop(state);
         executor.access(base.id, |data| data.unmap(&base))
@@ -209,6 +233,7 @@ impl Recorder {
         }
         if !reads {
             state.forget_value(place);
+            state.bases.at_mut(place).changes += 1;
         }
         let entry = state.bases.at(place);
         // A reader waits for the last writer, a writer for every user.
@@ -219,7 +244,8 @@ impl Recorder {
         let makes_room = makes_room && state.executor()?.is_idle();
         let needed = if makes_room { state.builder.epoch } else { needed };
         let pending = needed == state.builder.epoch;
-        if pending && reads {
+        // A batch that only gives the stack what is at hand has this instruction.
+        if pending && (reads || state.builder.is_empty()) {
             state.push_sync(handle);
         }
         if fresh {
@@ -232,8 +258,9 @@ impl Recorder {
             true => state.submit().map(|submitted| (submitted.executor, submitted.epoch))?,
             false => (state.executor()?, needed),
         };
-        let base = state.bases.at(place).base;
-        Ok(Held { handle: own, base, view, executor, reads, needed })
+        let entry = state.bases.at(place);
+        let (base, changes) = (entry.base, entry.changes);
+        Ok(Held { handle: own, base, view, executor, reads, needed, changes })
     }
 
     /// Calls the stack about the data of a held base, once what the access needs is done and its failures are reported.
@@ -286,6 +313,26 @@ impl Recorder {
         drop(state);
         submitted.executor.complete(submitted.epoch, patience)?;
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
+    }
+
+    /// Settles a small base that is held for reading by a read of all of it. False if it cannot be settled.
+    fn settle_by_reading(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
+        let own = {
+            let state = self.state();
+            let place = state.handles.at(state.find(held.handle)?).base;
+            if state.bases.at(place).known { state.make_own(place, false) } else { None }
+        };
+        let Some(own) = own else { return Ok(false) };
+        let all = View::contiguous(&[held.base.len]).map_err(|error| Error::new(status::ARGUMENT, error.0))?;
+        let (base, stride) = (held.base, [held.base.dtype().size() as i64]);
+        let target = SendPtr(own.data());
+        self.with_data(held, patience, |data| {
+            // SAFETY: the memory is as large as the base.
+            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &stride }) }
+        })?;
+        let mut state = self.state();
+        let handle = state.find(held.handle)?;
+        Ok(state.settle_read(handle, own, (held.needed, held.changes)))
     }
 
     pub(super) fn let_go(&self, held: Held) {

@@ -5,6 +5,7 @@ use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
+use bh_core::services::Services;
 use bh_core::stack::{SharedTop, Stack};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -42,6 +43,12 @@ pub trait Backend: Data + Send {
 
     /// What computes operations on scalars at once, from any thread, if the stack has that.
     fn evaluator(&mut self) -> Option<Arc<dyn SharedCalls>> {
+        None
+    }
+
+    /// What carries out operations on little data at once, from any thread, and where memory for that is counted, if the stack
+    /// has that.
+    fn immediate_calls(&mut self) -> Option<(Arc<dyn SharedCalls>, Arc<Services>)> {
         None
     }
 
@@ -166,6 +173,11 @@ impl Backend for Stack {
 
     fn evaluator(&mut self) -> Option<Arc<dyn SharedCalls>> {
         Some(Arc::new(self.evaluating_calls()?))
+    }
+
+    fn immediate_calls(&mut self) -> Option<(Arc<dyn SharedCalls>, Arc<Services>)> {
+        let calls = Stack::immediate_calls(self)?;
+        Some((Arc::new(calls), self.services().clone()))
     }
 
     fn data_between(&mut self, between: Box<dyn Fn() + Send + Sync>) -> Option<Arc<dyn SharedData>> {

@@ -3,6 +3,7 @@
 use super::Location;
 use super::intern::Index;
 use super::period::Period;
+use super::settled::Own;
 use super::small_view::{SmallView, mix};
 use bh_bytecode::{Base, Batch, Constant, Extension, Instr, Opcode, Operand, Origin, ViewRec, base_flags};
 
@@ -24,6 +25,8 @@ pub(super) struct Builder {
     pub(super) exported: Vec<Base>,
     /// Bases whose last handle went while they were mapped, and how often they were.
     pub(super) unmaps: Vec<(Base, u32)>,
+    /// Data that the batch finds in bases of the stack, adopted for that; `None` where there was no memory for it.
+    pub(super) given: Vec<(Base, Option<Own>)>,
     /// For each base of the batch its place among the recorder's.
     pub(super) places: Vec<u32>,
     /// Slots of bases that the batch ends.
@@ -47,6 +50,7 @@ impl Builder {
             period: Period::new(),
             exported: Vec::new(),
             unmaps: Vec::new(),
+            given: Vec::new(),
             places: Vec::new(),
             freed_slots: Vec::new(),
             views: Index::new(),

@@ -43,6 +43,7 @@ mod executor;
 mod extension;
 mod floating;
 mod handoff;
+mod immediate;
 mod inside;
 mod intern;
 mod later;
@@ -61,6 +62,7 @@ mod process;
 mod record;
 mod result;
 mod scalars;
+mod settled;
 mod shape;
 mod slab;
 mod slots;
@@ -93,6 +95,7 @@ use bh_core::machine;
 use bh_core::services::Handles;
 use bh_core::stack::Stack;
 use executor::Executor;
+use immediate::Immediate;
 use later::Later;
 use location::Resolver;
 use state::{Running, State};
@@ -121,6 +124,8 @@ pub struct Options {
     pub max_bytes: u64,
     /// A batch that writes no more than this is run by the flushing thread itself.
     pub small_bytes: u64,
+    /// Bytes of an array, at most, that operations are carried out on where they are called, if its data is at hand.
+    pub immediate_bytes: u64,
     /// Each operation completes before it returns.
     pub eager: bool,
     /// What is checked of each operation; they then run one by one.
@@ -136,6 +141,7 @@ impl Default for Options {
             // Batches are there to be large; what they keep has to fit the memory anyway.
             max_bytes: machine::memory() / 2,
             small_bytes: 1 << 18,
+            immediate_bytes: 0,
             eager: false,
             checks: Checks::default(),
             dump: None,
@@ -155,6 +161,7 @@ impl Options {
             max_instructions: number("max_instructions", default.max_instructions as u64)?.max(1) as usize,
             max_bytes: number("max_bytes", default.max_bytes.min(limit))?,
             small_bytes: number("small_bytes", default.small_bytes)?,
+            immediate_bytes: number("immediate_bytes", default.immediate_bytes)?,
             eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0") || checks.any(),
             checks,
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
@@ -195,8 +202,10 @@ pub struct Statistics {
     pub arrays: u64,
     /// Bases alive.
     pub bases: u64,
-    /// Operations recorded.
+    /// Operations recorded, or carried out at once.
     pub recorded: u64,
+    /// Those of them that were carried out at once.
+    pub immediate: u64,
     /// Instructions recorded and not yet flushed.
     pub pending: u64,
     /// Batches run.
@@ -272,10 +281,12 @@ impl Recorder {
             return Err(Error::new(status::ARGUMENT, "the context is started already"));
         }
         let executor = Executor::start(make, options.checks, options.dump.clone())?;
-        let (ids, evaluator) = executor.with_backend(|backend| Ok((backend.base_ids(), backend.evaluator())))?;
+        let (ids, evaluator, immediate) = executor
+            .with_backend(|backend| Ok((backend.base_ids(), backend.evaluator(), backend.immediate_calls())))?;
+        let immediate = immediate.map(|(calls, services)| Immediate { calls, services });
         state.reset();
         state.builder.period.set_longest(options.max_instructions);
-        state.running = Some(Running { executor: Arc::new(executor), ids, evaluator, options });
+        state.running = Some(Running { executor: Arc::new(executor), ids, evaluator, immediate, options });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
         process::announce_exit();

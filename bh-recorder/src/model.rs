@@ -35,7 +35,7 @@ mod handoff;
 use super::backend::Backend;
 use super::data::{Data, SharedData};
 use super::patience::Patience;
-use super::{Checks, backend, checked, data, dump, floating, inside, patience};
+use super::{Checks, backend, checked, data, dump, floating, inside, patience, settled};
 use bh_bytecode::{Base, Batch, BatchRef, DType, Opcode, View};
 use bh_core::abi::{Adoption, Capabilities, capability, status};
 use bh_core::component::Ticket;
@@ -284,7 +284,14 @@ impl Context {
         let (epoch, mut batch) = (*last, Batch::default());
         batch.push_base(base(epoch));
         batch.push_base(base(epoch - 1));
-        let _ = self.executor.hand_over(Job { batch, epoch, exported: Vec::new(), unmaps: Vec::new(), work: 8 });
+        let _ = self.executor.hand_over(Job {
+            batch,
+            epoch,
+            exported: Vec::new(),
+            unmaps: Vec::new(),
+            given: Vec::new(),
+            work: 8,
+        });
         drop(last);
         let mut random = shuttle::rand::thread_rng();
         let runner = if random.gen_bool(0.5) { Runner::Here } else { Runner::Thread };

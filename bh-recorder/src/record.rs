@@ -45,7 +45,7 @@ impl Operation<'_> {
 }
 
 /// The most inputs of an operation of the opcode table, and one more.
-const INPUTS: usize = 4;
+pub(super) const INPUTS: usize = 4;
 
 /// The resolved inputs of an operation of the opcode table, filled in place.
 pub(super) struct Sources {
@@ -233,12 +233,8 @@ impl State {
     pub(super) fn copy(&mut self, handle: u32, location: Location<'_>) -> Result<u32> {
         let (shape, len) = (self.shape(handle), self.handles.at(handle).view.len);
         let copy = self.new_contiguous(self.dtype(handle), shape.extents(), len)?;
-        let from = Operand::view(self.intern(handle));
-        let structure = self.handles.at(handle).view.hash;
-        let to = Operand::view(self.intern(copy));
-        let layout = self.result_layout(copy, &[Source::Handle(handle)]);
-        self.mark_written(copy, layout);
-        self.push_instr(Instr::new(Opcode::Copy, &[to, from]), location, structure);
+        let operation = Operation { opcode: Opcode::Copy, param: 0, location };
+        self.append_plain(operation, copy, &[Source::Handle(handle)], None)?;
         Ok(copy)
     }
 
@@ -298,6 +294,9 @@ impl State {
         index_box: Option<(u32, bool)>,
     ) -> Result<Followup> {
         reserve::check()?;
+        if self.at_once(operation, out, sources)? {
+            return Ok(Followup::Nothing);
+        }
         let opcode = operation.opcode;
         let kind = opcode.kind();
         let mut operands = [Operand::NONE; MAX_OPERANDS];

@@ -26,6 +26,13 @@ pub(super) struct Scalar {
     written: bool,
 }
 
+impl Scalar {
+    /// Where its value lies.
+    pub(super) fn data(&self) -> *const u8 {
+        self.value.bits.as_ptr().cast()
+    }
+}
+
 /// The most inputs of an elementwise operation.
 const INPUTS: usize = 3;
 
@@ -98,15 +105,16 @@ impl State {
         }
     }
 
-    /// Forgets the value of a base that is changed, or ends.
+    /// Forgets the data at hand of a base that is changed elsewhere, or ends.
     #[inline]
     pub(super) fn forget_value(&mut self, base: u32) {
+        self.forget_own(base);
         if let Some(scalar) = self.bases.at_mut(base).scalar.take() {
             self.unwritten -= u64::from(!scalar.written);
         }
     }
 
-    /// Sees to it that a batch writes the value of a base before it is used otherwise.
+    /// Sees to it that the stack gets the data at hand of a base before that is used otherwise.
     #[inline]
     pub(super) fn settle(&mut self, base: u32) {
         if self.unwritten > 0
@@ -116,6 +124,8 @@ impl State {
             let value = scalar.value;
             self.unwritten -= 1;
             self.write_value(base, value);
+        } else if self.unwritten > 0 {
+            self.give(base);
         }
     }
 

@@ -2,9 +2,11 @@
 
 use super::builder::Builder;
 use super::executor::{Executor, Job, Runner};
+use super::immediate::Immediate;
 use super::limit;
 use super::order::Layout;
 use super::scalars::{Evaluator, Scalar};
+use super::settled::Settled;
 use super::shape::Shape;
 use super::slab::{INDEX_BITS, Slab};
 use super::slots::{Seen, Slots};
@@ -54,6 +56,10 @@ pub(super) struct BaseEntry {
     pub(super) layout: Layout,
     /// The value of its only element, if it is known.
     pub(super) scalar: Option<Scalar>,
+    /// Its data, if that is in memory of the recorder's own. Maps of the base are then of this memory.
+    pub(super) settled: Option<Settled>,
+    /// How often the program has begun to change its data elsewhere than in a batch.
+    pub(super) changes: u32,
 }
 
 /// Everything behind a context's lock.
@@ -64,7 +70,9 @@ pub(super) struct State {
     pub(super) running: Option<Running>,
     pub(super) extensions: Vec<String>,
     pub(super) recorded: u64,
-    /// Known values that no batch writes yet.
+    /// Operations that were carried out at once.
+    pub(super) immediate: u64,
+    /// Known values, and settled data, that no batch writes yet.
     pub(super) unwritten: u64,
     /// An emptied batch for reuse.
     spare: Batch,
@@ -82,6 +90,7 @@ pub(super) struct Running {
     pub(super) ids: Arc<AtomicU64>,
     /// Computes operations on known scalars. Not to be used once the executor has ended.
     pub(super) evaluator: Option<Evaluator>,
+    pub(super) immediate: Option<Immediate>,
     pub(super) options: Options,
 }
 
@@ -127,6 +136,7 @@ impl State {
             running: None,
             extensions: Vec::new(),
             recorded: 0,
+            immediate: 0,
             unwritten: 0,
             spare: Batch::default(),
             freed: Vec::new(),
@@ -208,6 +218,8 @@ impl State {
             mapped_for_writing: false,
             layout: Layout::default(),
             scalar: None,
+            settled: None,
+            changes: 0,
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;
         let handle = self.new_handle(base, view);
@@ -240,7 +252,10 @@ impl State {
         if entry.maps > 0 && entry.references == entry.maps + 1 {
             // The last handle goes while the memory is mapped: nobody could end the maps later.
             entry.references = 1;
-            self.builder.unmaps.push((entry.base, std::mem::take(&mut entry.maps)));
+            let maps = std::mem::take(&mut entry.maps);
+            if entry.settled.is_none() {
+                self.builder.unmaps.push((entry.base, maps));
+            }
         }
         let (last, known) = (entry.references == 1, entry.known);
         if last {
@@ -381,6 +396,7 @@ impl State {
             let (epoch, work) = (self.builder.epoch, self.builder.work_bytes);
             let exported = std::mem::take(&mut self.builder.exported);
             let unmaps = std::mem::take(&mut self.builder.unmaps);
+            let given = std::mem::take(&mut self.builder.given);
             self.builder.close();
             self.give_slots();
             self.builder.batch.sign();
@@ -390,7 +406,7 @@ impl State {
             let header = &mut self.builder.batch.header;
             header.level = Planning::Auto.level(does, header.seen).code();
             let batch = self.builder.take(std::mem::take(&mut self.spare));
-            self.spare = executor.hand_over(Job { batch, epoch, exported, unmaps, work });
+            self.spare = executor.hand_over(Job { batch, epoch, exported, unmaps, given, work });
             // A small batch is run by the caller, as that is quicker than waking the executor.
             runner = Some(if small { Runner::Here } else { Runner::Thread });
         }
@@ -458,7 +474,7 @@ impl State {
         self.bases.clear();
         self.builder = Builder::new();
         self.extensions.clear();
-        (self.recorded, self.unwritten) = (0, 0);
+        (self.recorded, self.immediate, self.unwritten) = (0, 0, 0);
         (self.slots, self.seen) = (Slots::default(), Seen::default());
         self.ended = None;
     }
@@ -479,6 +495,7 @@ impl State {
             arrays: self.handles.len() as u64,
             bases: self.bases.len() as u64,
             recorded: self.recorded,
+            immediate: self.immediate,
             pending: self.builder.batch.instrs.len() as u64,
             batches: executor.batches,
             instructions: executor.instructions,

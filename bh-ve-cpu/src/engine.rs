@@ -1,5 +1,7 @@
 //! The component: it plans blocks and sliding windows, has them run, retires them, and answers messages.
 
+mod elementwise;
+mod immediate;
 mod machine;
 mod scalars;
 
@@ -74,6 +76,7 @@ impl Component for Engine {
                 | capability::RETIRES_BLOCKS
                 | capability::ACQUIRES_FIRST
                 | capability::EVALUATES
+                | capability::IMMEDIATE
                 | capability::PREDICTS,
             parallelism: self.machine.workers.threads() as u32,
             bandwidth: 10e9,

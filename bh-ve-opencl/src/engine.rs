@@ -115,7 +115,7 @@ impl Component for Engine {
         let below = self.child.as_mut().map_or_else(Capabilities::default, |child| child.capabilities());
         let Some(device) = &self.device else {
             // Calls from other threads come to this engine, which has nothing for them.
-            let flags = below.flags & !(capability::CONCURRENT_DATA | capability::EVALUATES);
+            let flags = below.flags & !(capability::CONCURRENT_DATA | capability::EVALUATES | capability::IMMEDIATE);
             return Capabilities { flags, ..below };
         };
         Capabilities {

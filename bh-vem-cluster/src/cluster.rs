@@ -134,6 +134,7 @@ impl Component for Cluster {
             | capability::RETIRES_BLOCKS
             | capability::CONCURRENT_DATA
             | capability::EVALUATES
+            | capability::IMMEDIATE
             | capability::PREDICTS);
         capabilities.parallelism = capabilities.parallelism.saturating_mul(ranks as u32);
         capabilities

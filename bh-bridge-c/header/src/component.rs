@@ -75,6 +75,7 @@ const TYPES: &[(&str, &str)] = &[
     ("Fresh", "bh_fresh"),
     ("HostMemory", "bh_host_memory"),
     ("HostTable", "bh_host_table"),
+    ("ImmediateOperation", "bh_immediate_operation"),
     ("Instr", "bh_instr"),
     ("Loan", "bh_loan"),
     ("MessageFn", "bh_message_function"),

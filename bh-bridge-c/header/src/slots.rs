@@ -2,7 +2,8 @@
 
 use bh_bytecode::{Base, Opcode, View};
 use bh_core::abi::{
-    Adoption, Evaluation, Export, ExportRequest, HostMemory, Residency, ScalarOperation, Served, Wire, WireAnswer,
+    Adoption, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Residency, ScalarOperation, Served,
+    Wire, WireAnswer,
 };
 use bh_core::for_each_slot;
 use bh_core::{Registry, Ticket};

@@ -1,6 +1,6 @@
 //! Execution: what a batch is foretold to take, what it took, what failed in it, and scalars computed at once.
 
-use super::{ErrorRecord, Table};
+use super::{ErrorRecord, MethodArray, Table};
 use bh_bytecode::Constant;
 use std::ffi::c_void;
 
@@ -60,6 +60,26 @@ pub struct Evaluation {
     pub reserved: u32,
 }
 
+/// An operation on little data in host memory, to be carried out where it is called. Bits and errors are those of the same
+/// operation in a batch; one that fails leaves its output as it was.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ImmediateOperation {
+    /// Bytes of this struct, for growth.
+    pub struct_size: usize,
+    /// An opcode number.
+    pub opcode: u16,
+    /// As in an instruction.
+    pub param: u16,
+    /// As in an instruction: the order in which a reduction takes its elements.
+    pub order: u16,
+    /// Zero.
+    pub reserved: u16,
+    /// The operands as in an instruction, the output first. Of rank 0: one element, stretched to what the others have. The
+    /// numbers of a generator are an array whose `data` leads to the first of them.
+    pub operands: Table<MethodArray>,
+}
+
 /// How `serve` ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -83,6 +103,22 @@ impl ScalarOperation {
     ) -> ScalarOperation {
         let size = size_of::<ScalarOperation>();
         ScalarOperation { struct_size: size, opcode: opcode.0, param, dtype: dtype as u32, inputs: Table::new(inputs) }
+    }
+}
+
+impl ImmediateOperation {
+    /// An operation on these operands.
+    ///
+    /// # Safety
+    /// `operands`, their shapes and strides must live as long as the value, and their memory must hold the elements.
+    pub unsafe fn new(
+        opcode: bh_bytecode::Opcode,
+        param: u16,
+        order: u16,
+        operands: &[MethodArray],
+    ) -> ImmediateOperation {
+        let (struct_size, operands) = (size_of::<ImmediateOperation>(), Table::new(operands));
+        ImmediateOperation { struct_size, opcode: opcode.0, param, order, reserved: 0, operands }
     }
 }
 

@@ -142,6 +142,10 @@ macro_rules! for_each_slot {
                 forward shared fn residency(base: &Base) -> Residency = nothing;
                 /// Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
                 forward shared fn retire(base: &Base, action: u32) = no_arrays;
+                /// Carries out an operation on little data in host memory: 1 if it is done, 0 if it is left to a batch. Its
+                /// indices are checked before anything is written. Calls may come from any thread, at the same time as
+                /// others, if the component announces IMMEDIATE; else there are none.
+                host shared fn immediate(operation: &ImmediateOperation) -> bool = nothing;
             }
         }
     };
@@ -199,7 +203,9 @@ macro_rules! component_table {
         }
     };
 }
-use super::{Adoption, Evaluation, Export, ExportRequest, HostMemory, Residency, ScalarOperation, Served};
+use super::{
+    Adoption, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Residency, ScalarOperation, Served,
+};
 use crate::component::{Registry, Ticket};
 for_each_slot!(component_table);
 

@@ -1,8 +1,8 @@
 //! How the types of the safe interface cross the component boundary.
 
 use super::{
-    Adoption, Evaluation, Export, ExportRequest, HostMemory, RegistryTable, Residency, ScalarOperation, Served,
-    ViewSpec, status,
+    Adoption, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, RegistryTable, Residency,
+    ScalarOperation, Served, ViewSpec, status,
 };
 use crate::component::{Registry, Ticket};
 use crate::error::{Error, Result};
@@ -91,6 +91,7 @@ references! {
     Adoption: "bh_adoption";
     ExportRequest: "bh_export_request";
     ScalarOperation: "bh_scalar_operation";
+    ImmediateOperation: "bh_immediate_operation";
 }
 
 macro_rules! values {

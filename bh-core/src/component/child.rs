@@ -3,7 +3,8 @@
 use super::{Registry, Report, Ticket, slot_answer};
 use crate::abi::{
     Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, Evaluation, Export, ExportRequest, HostMemory,
-    Prediction, ReplySink, Residency, ScalarOperation, Served, Wire, WireAnswer, capability, status,
+    ImmediateOperation, Prediction, ReplySink, Residency, ScalarOperation, Served, Wire, WireAnswer, capability,
+    status,
 };
 use crate::error::{Error, RecordSpace, Result};
 use crate::for_each_slot;

@@ -1,7 +1,9 @@
 //! [`SharedCalls`]: the calls that may come from any thread while other calls into the component run.
 
 use super::{defaults, slot_answer};
-use crate::abi::{Adoption, Evaluation, Export, ExportRequest, HostMemory, Residency, ScalarOperation};
+use crate::abi::{
+    Adoption, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Residency, ScalarOperation,
+};
 use crate::error::Result;
 use crate::for_each_slot;
 use bh_bytecode::{Base, View};
@@ -14,8 +16,8 @@ macro_rules! shared_trait {
             $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
         }
     ) => {
-        /// The calls about data, and those that compute scalars at once. A component that announces CONCURRENT_DATA or
-        /// EVALUATES answers them with a value of its own, which has its own locks.
+        /// The calls about data, and those that compute at once. A component that announces CONCURRENT_DATA, EVALUATES or
+        /// IMMEDIATE answers them with a value of its own, which has its own locks.
         #[allow(unused_variables)]
         pub trait SharedCalls: Send + Sync {
             $(shared_method! {

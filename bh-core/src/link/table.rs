@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::abi::{
-    Adoption, ComponentTable, Evaluation, Export, ExportRequest, HostMemory, Residency, ScalarOperation, Served,
-    Status, Wire, WireAnswer,
+    Adoption, ComponentTable, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Residency,
+    ScalarOperation, Served, Status, Wire, WireAnswer,
 };
 use crate::component::{Registry, Ticket, defaults, slot_answer};
 use crate::for_each_slot;

@@ -12,6 +12,7 @@ use super::floating::DefaultFloatState;
 use super::handoff::handoff;
 use super::inside::Inside;
 use super::patience::Patience;
+use super::settled::Own;
 use super::sync::{Builder, Condvar, JoinHandle, Mutex, MutexGuard, current, lock};
 use super::{Checks, checked};
 use bh_bytecode::{Base, Batch};
@@ -61,6 +62,8 @@ pub(super) struct Job {
     pub(super) exported: Vec<Base>,
     /// Maps that nobody can end any more.
     pub(super) unmaps: Vec<(Base, u32)>,
+    /// Data of bases, which the stack adopts before the batch.
+    pub(super) given: Vec<(Base, Option<Own>)>,
     /// Bytes that its instructions write: a measure of the work.
     pub(super) work: u64,
 }
@@ -279,10 +282,13 @@ pub(super) struct Frozen<'a> {
 
 impl Engine {
     /// Gives a batch to the stack. Returns the ticket of its work, and what failed.
-    fn run(&mut self, job: &Job, checks: Checks, dump: Option<&Path>) -> (Ticket, Result<()>) {
+    fn run(&mut self, job: &mut Job, checks: Checks, dump: Option<&Path>) -> (Ticket, Result<()>) {
         let Some(backend) = self.backend.as_deref_mut() else { return (Ticket::DONE, Ok(())) };
-        let batch = job.batch.as_ref();
         let mut first = Ok(());
+        for (base, own) in job.given.drain(..) {
+            first = first.and(give(backend, &base, own));
+        }
+        let batch = job.batch.as_ref();
         for (base, count) in &job.unmaps {
             first = first.and((0..*count).try_for_each(|_| backend.unmap(base)));
         }
@@ -302,6 +308,20 @@ impl Engine {
             Err(error) => (Ticket::DONE, first.and(Err(error))),
         }
     }
+}
+
+/// Gives the stack the data of a base.
+fn give(backend: &mut dyn Backend, base: &Base, own: Option<Own>) -> Result<()> {
+    let short = || Error::new(status::MEMORY, format!("no memory to hand over an array of {} bytes", base.bytes()));
+    let adoption = own.ok_or_else(short)?.into_adoption();
+    // SAFETY: the memory holds the whole base, and its `release` is the stack's to call.
+    let adopted = unsafe { backend.adopt(base, &adoption) };
+    adopted.inspect_err(|_| {
+        if let (Some(release), argument) = adoption.release() {
+            // SAFETY: memory that is not adopted is its owner's.
+            unsafe { release(argument, adoption.data().cast()) };
+        }
+    })
 }
 
 /// The error that a panic below the recorder becomes.

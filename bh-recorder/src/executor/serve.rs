@@ -126,7 +126,7 @@ impl Shared {
 
     /// Gives the next batch to the stack.
     pub(super) fn run_next<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, on_caller: bool) -> MutexGuard<'a, Queue> {
-        let Some(job) = queue.jobs.pop_front() else { return queue };
+        let Some(mut job) = queue.jobs.pop_front() else { return queue };
         queue.running = true;
         if queue.between.is_some() {
             queue.running_bases.clear();
@@ -137,7 +137,7 @@ impl Shared {
             let _inside = Inside::run();
             let mut engine = lock(&self.engine);
             let _state = DefaultFloatState::enter();
-            let work = || engine.run(&job, self.checks, self.dump.as_deref());
+            let work = || engine.run(&mut job, self.checks, self.dump.as_deref());
             catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| (Ticket::DONE, Err(panic_error(&*panic))))
         };
         let mut queue = lock(&self.queue);

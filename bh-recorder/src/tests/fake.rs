@@ -1,11 +1,14 @@
 //! A stack made of the reference interpreter, which notes what it is asked to do.
 
+use super::fake_immediate::FakeImmediate;
 use crate::{Backend, Data, SharedData, lock};
 use bh_bytecode::interp::{self, Memory};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode, View, base_flags, validate};
 use bh_core::abi::{Adoption, Capabilities, ReleaseFn, access, adopt, status};
-use bh_core::component::Ticket;
+use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::{Error, Result};
+use bh_core::memory::MemorySettings;
+use bh_core::services::Services;
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,6 +72,8 @@ pub(crate) struct Log {
     pub(crate) tickets: bool,
     /// Data calls may come while a batch runs.
     pub(crate) shared: bool,
+    /// Operations on little data are carried out at once.
+    pub(crate) immediate: bool,
     /// Batches wait here before they run; with tickets, the work behind them.
     pub(crate) gate: Arc<Gate>,
     /// Memory is refused until a batch has run.
@@ -182,6 +187,12 @@ impl Backend for Fake {
         }
         self.between = Some(between);
         Some(Arc::new(self.access.clone()))
+    }
+
+    fn immediate_calls(&mut self) -> Option<(Arc<dyn SharedCalls>, Arc<Services>)> {
+        let memory = bh_core::memory::Memory::new(MemorySettings::default());
+        let services = Services::new(memory, None, 0, false);
+        self.log.immediate.then(|| (Arc::new(FakeImmediate) as Arc<dyn SharedCalls>, services))
     }
 
     fn extmethod(&mut self, name: &str, _opcode: Opcode) -> Result<bool> {

@@ -1,9 +1,10 @@
 //! Operations on scalars, computed where they are recorded: by the primitives that kernels are made of, so with their bits.
 
+use super::immediate;
 use crate::primitives::Primitives;
 use bh_bytecode::{Constant, DType, Kind, Opcode};
 use bh_core::Result;
-use bh_core::abi::{Evaluation, ScalarOperation};
+use bh_core::abi::{Evaluation, ImmediateOperation, ScalarOperation};
 use bh_core::component::SharedCalls;
 
 /// Computes operations on scalars from any thread.
@@ -21,6 +22,11 @@ impl SharedCalls for Scalars {
             known: 1,
             ..Evaluation::default()
         }))
+    }
+
+    fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
+        // SAFETY: the caller vouches for its operands.
+        Ok(unsafe { immediate::run(self.0, operation) })
     }
 }
 

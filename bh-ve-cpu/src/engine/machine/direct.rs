@@ -5,34 +5,16 @@
 //! theirs. The order of a block's instructions makes renames needless, and contracted bases get memory until they are
 //! discarded. What is lent stays lent from one block to the next.
 
+use super::super::elementwise::{BLOCK, Buffers, Elements, OPERANDS, elementwise};
 use super::Machine;
-use crate::primitives::{LANES, PrimFn, Primitives};
+use crate::primitives::{LANES, Primitives};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::neutral::neutral;
 use bh_bytecode::planning::LITTLE;
-use bh_bytecode::{AxisOrder, BatchRef, Instr, Kind, MAX_RANK, Opcode};
+use bh_bytecode::{AxisOrder, BatchRef, DType, Instr, Kind, Opcode};
 use bh_core::abi::{access, status};
 use bh_core::{Error, Registry, Result};
 use bh_fuser::lower::BaseUse;
-use std::mem::MaybeUninit;
-
-/// Elements that an operation does at a time where operands have to be copied: four blocks of the largest type stay in the
-/// nearest cache.
-const BLOCK: usize = 256;
-/// Operands of an elementwise operation, its output among them.
-const OPERANDS: usize = 4;
-
-/// Copies of blocks of operands.
-#[repr(align(64))]
-struct Buffers([[MaybeUninit<u8>; BLOCK * 16]; OPERANDS]);
-
-/// An operand: where its next element lies, bytes of an element, and strides in bytes along the dimensions of the loop.
-#[derive(Clone, Copy)]
-struct OperandMemory {
-    data: *mut u8,
-    size: usize,
-    strides: [isize; MAX_RANK],
-}
 
 impl Machine {
     /// Begins to run a batch operation by operation, or ends it: what was lent is given back.
@@ -173,7 +155,7 @@ unsafe fn fold(
     let combiner = instr.opcode.combiner().ok_or_else(missing)?;
     let (into_lanes, join) = primitives.lanes(combiner, dtype).ok_or_else(missing)?;
     let size = dtype.size();
-    let mut lanes = Buffers([[MaybeUninit::uninit(); BLOCK * 16]; OPERANDS]);
+    let mut lanes = Buffers::new();
     let [lanes, block, others, bits] = lanes.0.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
     let stride = stride(operands[1]);
     let (elements, step, null) = (elements as usize, stride * size as isize, std::ptr::null());
@@ -217,126 +199,26 @@ unsafe fn operate(
     let missing = || Error::new(status::UNSUPPORTED, format!("the CPU engine cannot run {} at once", instr.opcode));
     let operands = instr.operands();
     let (Some(out), true) = (operands[0].as_view(), operands.len() <= OPERANDS) else { return Err(missing()) };
-    let shape = batch.shape(out);
-    if shape.contains(&0) {
-        return Ok(());
-    }
-    let none = OperandMemory { data: std::ptr::null_mut(), size: 0, strides: [0; MAX_RANK] };
-    let (mut sides, mut views) = ([none; OPERANDS], [None; OPERANDS]);
+    let none = Elements { data: std::ptr::null_mut(), dtype: DType::Bool, stride: &[] };
+    let mut all = [none; OPERANDS];
     for (at, operand) in operands.iter().enumerate() {
-        sides[at].size = batch.dtype(*operand).ok_or_else(missing)?.size();
-        sides[at].data = match (operand.as_view(), operand.as_constant()) {
+        let dtype = batch.dtype(*operand).ok_or_else(missing)?;
+        all[at] = match (operand.as_view(), operand.as_constant()) {
             (Some(view), _) => {
-                views[at] = Some(batch.stride(view));
                 let record = &batch.views[view as usize];
                 let base = data(record.base).ok_or_else(missing)?;
-                base.wrapping_offset(record.start as isize * sides[at].size as isize)
+                let data = base.wrapping_offset(record.start as isize * dtype.size() as isize);
+                Elements { data, dtype, stride: batch.stride(view) }
             }
-            (_, Some(constant)) => batch.constants[constant as usize].bits.as_ptr().cast_mut().cast(),
+            (_, Some(constant)) => {
+                let data = batch.constants[constant as usize].bits.as_ptr().cast_mut().cast();
+                Elements { data, dtype, stride: &[] }
+            }
             _ => return Err(missing()),
         };
     }
-    let sides = &mut sides[..operands.len()];
-    let (extents, rank) = merge_axes(shape, &views, sides);
-    let (input, output) = (batch.dtype(operands[operands.len() - 1]), batch.dtype(operands[0]));
-    let run = match (input, output) {
-        (Some(input), Some(output)) if instr.opcode == Opcode::Copy && input == output => None,
-        (Some(input), Some(output)) => {
-            Some(primitives.elementwise(instr.opcode, instr.param, input, output).ok_or_else(missing)?)
-        }
-        _ => return Err(missing()),
-    };
-    let row = Row { primitives, run, inner: rank - 1, elements: extents[rank - 1] as usize };
-    let mut buffers = Buffers([[MaybeUninit::uninit(); BLOCK * 16]; OPERANDS]);
-    let mut index = [0i64; MAX_RANK];
-    loop {
-        // SAFETY: promised by the caller for each element of the views.
-        unsafe { row.run(sides, &mut buffers) };
-        let mut dim = rank - 1;
-        loop {
-            let Some(outer) = dim.checked_sub(1) else { return Ok(()) };
-            dim = outer;
-            index[dim] += 1;
-            let back = index[dim] == extents[dim];
-            let steps = if back { 1 - extents[dim] } else { 1 };
-            sides.iter_mut().for_each(|side| side.data = side.data.wrapping_offset(steps as isize * side.strides[dim]));
-            if !back {
-                break;
-            }
-            index[dim] = 0;
-        }
-    }
-}
-
-/// The extents of an operation's loops, at least one, and their number: axes without those of one element, and as one where
-/// all operands go on from one to the next. Sets the strides of the operands along them.
-fn merge_axes(shape: &[i64], views: &[Option<&[i64]>], sides: &mut [OperandMemory]) -> ([i64; MAX_RANK], usize) {
-    let (mut extents, mut rank) = ([1i64; MAX_RANK], 0);
-    for (axis, &extent) in shape.iter().enumerate().filter(|(_, extent)| **extent != 1) {
-        let stride = |at: usize, size: usize| views[at].map_or(0, |strides| strides[axis] as isize * size as isize);
-        let merges =
-            |(at, side): (usize, &OperandMemory)| side.strides[rank - 1] == stride(at, side.size) * extent as isize;
-        if rank > 0 && sides.iter().enumerate().all(merges) {
-            extents[rank - 1] *= extent;
-        } else {
-            extents[rank] = extent;
-            rank += 1;
-        }
-        for (at, side) in sides.iter_mut().enumerate() {
-            side.strides[rank - 1] = stride(at, side.size);
-        }
-    }
-    if rank == 0 {
-        rank = 1;
-        sides.iter_mut().for_each(|side| side.strides[0] = side.size as isize);
-    }
-    (extents, rank)
-}
-
-/// The innermost loop of an operation.
-struct Row {
-    primitives: Primitives,
-    /// What it does; a plain copy if there is nothing.
-    run: Option<PrimFn>,
-    /// Its dimension.
-    inner: usize,
-    elements: usize,
-}
-
-impl Row {
-    /// # Safety
-    /// All operands must be valid for the row's elements.
-    unsafe fn run(&self, sides: &[OperandMemory], buffers: &mut Buffers) {
-        let is_dense = |side: &OperandMemory| side.strides[self.inner] == side.size as isize;
-        let whole = sides.iter().all(is_dense);
-        let block = if whole { self.elements } else { BLOCK };
-        for first in (0..self.elements).step_by(block) {
-            let count = block.min(self.elements - first);
-            let mut places = [std::ptr::null_mut(); OPERANDS];
-            for (at, side) in sides.iter().enumerate() {
-                let stride = side.strides[self.inner];
-                let position = side.data.wrapping_offset(first as isize * stride);
-                places[at] = if is_dense(side) { position } else { buffers.0[at].as_mut_ptr().cast() };
-                // What stays the same along the row is still there.
-                if at > 0 && !is_dense(side) && (first == 0 || stride != 0) {
-                    // SAFETY: promised by the caller; a buffer has room for a block of the largest type.
-                    unsafe { self.primitives.gather_strided(side.size)(count, places[at], position, stride) };
-                }
-            }
-            let (out, last) = (&sides[0], sides.len() - 1);
-            let args = [1, 2, 3].map(|at: usize| places[at.min(last)]);
-            // SAFETY: as above.
-            unsafe {
-                match self.run {
-                    Some(run) => run(count, places[0], args[0], args[1], args[2]),
-                    None => std::ptr::copy(args[0], places[0], count * out.size),
-                }
-                if !is_dense(out) {
-                    let stride = out.strides[self.inner];
-                    let position = out.data.wrapping_offset(first as isize * stride);
-                    self.primitives.scatter_strided(out.size)(count, position, places[0], stride);
-                }
-            }
-        }
-    }
+    // SAFETY: promised by the caller; constants are single elements.
+    let done =
+        unsafe { elementwise(primitives, (instr.opcode, instr.param), batch.shape(out), &all[..operands.len()]) };
+    if done { Ok(()) } else { Err(missing()) }
 }

@@ -1,0 +1,167 @@
+//! Operations on little data that is at hand are carried out where they are called, by the stack's engine.
+//!
+//! The inputs must be numbers, known scalars or settled, and the output settled, new, or overwritten as a whole. What else
+//! recording does, orders of folds and hints among it, is done as for a batch, so that later operations cannot tell.
+
+use super::floating::DefaultFloatState;
+use super::order::Layout;
+use super::record::{INPUTS, Operation, Source};
+use super::settled::Own;
+use super::small_view::SmallView;
+use super::state::State;
+use bh_bytecode::{Constant, DType, Kind};
+use bh_core::abi::{ImmediateOperation, MethodArray};
+use bh_core::component::SharedCalls;
+use bh_core::error::Result;
+use bh_core::services::Services;
+use std::sync::Arc;
+
+/// What carries out operations at once. Not to be used once the executor has ended.
+pub(super) struct Immediate {
+    pub(super) calls: Arc<dyn SharedCalls>,
+    pub(super) services: Arc<Services>,
+}
+
+/// The output of an operation, and its inputs.
+const OPERANDS: usize = INPUTS + 1;
+
+/// Where an output's data goes.
+enum Target {
+    /// Into settled data.
+    Settled,
+    /// Into memory that becomes the base's.
+    New(Own),
+    /// Into a known scalar.
+    Scalar,
+}
+
+impl State {
+    /// Carries out an operation whose operands have been checked, if it can be done at once.
+    #[inline]
+    pub(super) fn at_once(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<bool> {
+        let handle = self.handles.at(out);
+        if operation.opcode.kind() != Kind::Elementwise
+            || self.settles(self.bases.at(handle.base).base.bytes()).is_none()
+        {
+            return Ok(false);
+        }
+        self.carry_out(operation, out, sources)
+    }
+
+    fn carry_out(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<bool> {
+        let mut operands = [NOTHING; OPERANDS];
+        let mut wide: [Option<SmallView>; INPUTS] = [const { None }; INPUTS];
+        let shape = self.handles.at(out).view.shape();
+        for ((source, operand), wide) in sources.iter().zip(&mut operands[1..]).zip(&mut wide) {
+            *operand = match source {
+                Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
+                Source::Handle(handle) => {
+                    let Some(data) = self.data_at_hand(*handle) else { return Ok(false) };
+                    let (view, dtype) = (&self.handles.at(*handle).view, self.dtype(*handle));
+                    if view.len == 1 {
+                        element(data, dtype)
+                    } else if view.shape() == shape {
+                        array(view, data.cast_mut(), dtype)
+                    } else {
+                        array(wide.insert(view.broadcast_to(shape)), data.cast_mut(), dtype)
+                    }
+                }
+            };
+        }
+        let Some(target) = self.target(out) else { return Ok(false) };
+        let mut scalar = [0u64; 2];
+        let (view, dtype) = (&self.handles.at(out).view, self.dtype(out));
+        let first = view.start as isize * dtype.size() as isize;
+        let data = match &target {
+            Target::Scalar => scalar.as_mut_ptr().cast(),
+            Target::New(own) => own.data().wrapping_offset(first),
+            Target::Settled => self.data_at_hand(out).map_or(std::ptr::null_mut(), <*const u8>::cast_mut),
+        };
+        operands[0] = array(view, data, dtype);
+        if !self.call(operation, 0, &operands[..=sources.len()]) {
+            return Ok(false);
+        }
+        let layout = self.result_layout(out, sources);
+        self.finish_at_once(out, target, layout, scalar);
+        Ok(true)
+    }
+
+    /// Asks the engine.
+    fn call(&self, operation: Operation<'_>, order: u16, operands: &[MethodArray]) -> bool {
+        let Some(immediate) = self.running.as_ref().and_then(|running| running.immediate.as_ref()) else {
+            return false;
+        };
+        let _state = DefaultFloatState::enter();
+        // SAFETY: the operands are views of data that lives, and stays as it is, through the call.
+        let question = unsafe { ImmediateOperation::new(operation.opcode, operation.param, order, operands) };
+        // What fails fails again in its batch, where failures are told.
+        immediate.calls.immediate(&question).unwrap_or(false)
+    }
+
+    /// The address of an array's element (0, …, 0), if its data is at hand.
+    #[inline]
+    fn data_at_hand(&self, handle: u32) -> Option<*const u8> {
+        let handle = self.handles.at(handle);
+        let entry = self.bases.at(handle.base);
+        if let Some(settled) = &entry.settled {
+            let first = handle.view.start as isize * entry.base.dtype().size() as isize;
+            return Some(settled.own.data().cast_const().wrapping_offset(first));
+        }
+        entry.scalar.as_ref().map(|scalar| scalar.data())
+    }
+
+    /// Where the result of an operation at once would go, if it can.
+    #[inline]
+    fn target(&self, out: u32) -> Option<Target> {
+        let handle = self.handles.at(out);
+        let entry = self.bases.at(handle.base);
+        if !self.is_free_standing(handle.base) {
+            return None;
+        }
+        if entry.settled.is_some() {
+            return Some(Target::Settled);
+        }
+        let whole = handle.view.len == entry.base.len;
+        if entry.base.len == 1 {
+            return whole.then_some(Target::Scalar);
+        }
+        if entry.known && !whole {
+            return None;
+        }
+        self.make_own(handle.base, !whole).map(Target::New)
+    }
+
+    /// Notes the result of an operation that was carried out.
+    #[inline]
+    fn finish_at_once(&mut self, out: u32, target: Target, layout: Layout, scalar: [u64; 2]) {
+        let base = self.handles.at(out).base;
+        match target {
+            Target::Settled => self.note_change(base),
+            Target::New(own) => self.set_own(base, own, false),
+            Target::Scalar => {
+                let mut bytes = [0; 16];
+                bytes[..8].copy_from_slice(&scalar[0].to_ne_bytes());
+                bytes[8..].copy_from_slice(&scalar[1].to_ne_bytes());
+                self.set_value(out, Constant::from_bytes(self.dtype(out), &bytes));
+            }
+        }
+        self.hint_rows(out);
+        self.bases.at_mut(base).layout = layout;
+        self.recorded += 1;
+        self.immediate += 1;
+    }
+}
+
+const NOTHING: MethodArray =
+    MethodArray { data: std::ptr::null_mut(), shape: std::ptr::null(), stride: std::ptr::null(), rank: 0, dtype: 0 };
+
+/// One element, for the whole of an operation.
+fn element(data: *const u8, dtype: DType) -> MethodArray {
+    MethodArray { data: data.cast_mut().cast(), dtype: dtype as u32, ..NOTHING }
+}
+
+/// An array on data that begins with its element (0, …, 0).
+fn array(view: &SmallView, data: *mut u8, dtype: DType) -> MethodArray {
+    let (shape, stride) = (view.shape().as_ptr(), view.stride().as_ptr());
+    MethodArray { data: data.cast(), shape, stride, rank: view.rank() as u32, dtype: dtype as u32 }
+}

@@ -1,0 +1,194 @@
+//! Operations that are carried out at once: programs cannot tell them from those that batches run.
+
+use super::*;
+use bh_core::abi::access;
+
+/// A context on a fake stack that carries out operations at once on so many bytes.
+fn immediate(immediate_bytes: u64) -> (Arc<Recorder>, Log) {
+    let log = Log { immediate: true, ..Log::default() };
+    let seen = log.clone();
+    let recorder = Recorder::new();
+    let options = Options { immediate_bytes, ..Options::default() };
+    recorder.start(options, move || Ok(Box::new(Fake::new(seen)))).unwrap();
+    (recorder, log)
+}
+
+fn slice(recorder: &Recorder, array: ArrayId, first: i64, last: i64) -> ArrayId {
+    recorder.derive(array, |view| view.slice(0, Some(first), Some(last), 1)).unwrap()
+}
+
+#[test]
+fn little_data_needs_no_batch() {
+    let (recorder, log) = immediate(1 << 10);
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let b = add(&recorder, a, a);
+    recorder.operate(Opcode::Multiply, 0, b, &[Input::Array(b), number(2.0)], HERE).unwrap();
+    // Overlapping parts are copied first.
+    let (tail, head) = (slice(&recorder, b, 1, 3), slice(&recorder, b, 0, 2));
+    recorder.operate(Opcode::Copy, 0, tail, &[Input::Array(head)], HERE).unwrap();
+    assert_eq!(values(&recorder, b), [4.0, 4.0, 8.0]);
+    let element = recorder.derive(b, |view| view.index(0, -1)).unwrap();
+    assert_eq!(recorder.read_scalar(element).unwrap().to::<f64>(), 8.0);
+    recorder.free(a).unwrap();
+    assert!(lock(&log.batches).is_empty());
+    assert_eq!(recorder.statistics().immediate, 4);
+    // The stack hears of what a batch needs, and of nothing else.
+    let large = recorder.full(Constant::from_value(1.0f64), &[1000, 3], HERE).unwrap();
+    let sum = add(&recorder, large, b);
+    assert_eq!(values(&recorder, sum)[2997..], [5.0, 5.0, 9.0]);
+    assert_eq!(lock(&log.batches).len(), 1);
+    assert_eq!(lock(&log.batches)[0].bases.len(), 3);
+}
+
+#[test]
+fn a_batch_under_construction_keeps_what_it_read() {
+    let (recorder, _) = immediate(1 << 10);
+    let small = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let large = recorder.full(Constant::from_value(0.0f64), &[1000, 3], HERE).unwrap();
+    let before = add(&recorder, large, small);
+    recorder.operate(Opcode::Add, 0, small, &[Input::Array(small), number(10.0)], HERE).unwrap();
+    let after = add(&recorder, large, small);
+    assert_eq!(recorder.statistics().immediate, 1);
+    assert_eq!(values(&recorder, small), [11.0, 12.0, 13.0]);
+    assert_eq!(values(&recorder, before)[..3], [1.0, 2.0, 3.0]);
+    assert_eq!(values(&recorder, after)[..3], [11.0, 12.0, 13.0]);
+}
+
+#[test]
+fn what_a_batch_writes_is_at_hand_once_it_is_read() {
+    let (recorder, log) = immediate(1 << 10);
+    let large = recorder.full(Constant::from_value(2.0f64), &[1000, 3], HERE).unwrap();
+    let sums = recorder.operate_new(Opcode::AddReduce, 0b01, None, &[Input::Array(large)], HERE).unwrap();
+    let waits = add(&recorder, sums, sums);
+    assert_eq!(recorder.statistics().immediate, 0);
+    assert_eq!(values(&recorder, waits), [4000.0; 3]);
+    add(&recorder, waits, waits);
+    assert_eq!((recorder.statistics().immediate, lock(&log.batches).len()), (1, 1));
+}
+
+#[test]
+fn maps_of_data_at_hand() {
+    let (recorder, log) = immediate(1 << 10);
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let large = recorder.full(Constant::from_value(0.0f64), &[1000, 3], HERE).unwrap();
+    let before = add(&recorder, large, a);
+    let data = recorder.map(a, access::READ | access::WRITE).unwrap().cast::<f64>();
+    assert!(recorder.operate_new(Opcode::Add, 0, None, &[Input::Array(a), Input::Array(a)], HERE).is_err());
+    assert!(recorder.map(a, access::READ).is_err());
+    // SAFETY: the map has three elements.
+    unsafe { *data.add(1) = 7.0 };
+    recorder.unmap(a).unwrap();
+    assert!(recorder.unmap(a).is_err());
+    let after = add(&recorder, large, a);
+    assert!(lock(&log.batches).is_empty());
+    assert_eq!(values(&recorder, before)[..3], [1.0, 2.0, 3.0]);
+    assert_eq!(values(&recorder, after)[..3], [1.0, 7.0, 3.0]);
+    // The last handle goes while the data is mapped.
+    recorder.map(a, access::READ).unwrap();
+    recorder.free(a).unwrap();
+    recorder.sync().unwrap();
+}
+
+/// A source of numbers that is the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// The shapes of the arrays of random programs: little and large rows, and matrices of them.
+const SHAPES: [&[i64]; 5] = [&[1], &[4], &[200], &[3, 4], &[50, 4]];
+
+fn random_part(recorder: &Recorder, dice: &mut Dice, array: ArrayId) -> ArrayId {
+    let view = recorder.info(array).unwrap().view;
+    let extent = view.shape()[0];
+    let first = dice.roll(extent as u64) as i64;
+    let count = 1 + dice.roll((extent - first) as u64) as i64;
+    let step = if dice.roll(4) == 0 { 2 } else { 1 };
+    match dice.roll(4) {
+        0 => recorder.derive(array, |view| view.slice(0, None, None, -1)).unwrap(),
+        1 => recorder.derive(array, |view| view.slice(0, Some(first), Some(first + count), step)).unwrap(),
+        _ => recorder.duplicate(array).unwrap(),
+    }
+}
+
+/// One step of a random program: `arrays` are those that it has, `told` what it learns.
+fn step(recorder: &Recorder, dice: &mut Dice, arrays: &mut Vec<ArrayId>, told: &mut Vec<Vec<u64>>) {
+    let pick = |dice: &mut Dice, arrays: &[ArrayId]| arrays[dice.roll(arrays.len() as u64) as usize];
+    let (first, second) = (pick(dice, arrays), pick(dice, arrays));
+    let (a, b) = (random_part(recorder, dice, first), random_part(recorder, dice, second));
+    let input = |dice: &mut Dice| if dice.roll(4) == 0 { number(dice.roll(9) as f64) } else { Input::Array(b) };
+    let opcode = [Opcode::Add, Opcode::Subtract, Opcode::Maximum, Opcode::Multiply][dice.roll(4) as usize];
+    // What does not fit is refused, in the same way whoever carries it out.
+    let made = match dice.roll(12) {
+        0..4 => recorder.operate(opcode, 0, a, &[Input::Array(a), input(dice)], HERE).map(|()| None),
+        4 => recorder.operate(Opcode::Copy, 0, a, &[input(dice)], HERE).map(|()| None),
+        5 | 6 => recorder.operate_new(opcode, 0, None, &[Input::Array(a), input(dice)], HERE).map(Some),
+        7 => recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(a)], HERE).map(|sum| {
+            let row = recorder.derive(sum, |view| view.new_axis(0)).ok();
+            recorder.free(sum).unwrap();
+            row
+        }),
+        8 => {
+            let data = [dice.roll(9) as f64; 200];
+            // SAFETY: no array has more elements.
+            unsafe { recorder.write(a, data.as_ptr().cast(), None) }.map(|()| None)
+        }
+        9 => recorder.map(a, access::READ | access::WRITE).map(|data| {
+            // SAFETY: the map reaches the first element.
+            unsafe { *data.cast::<f64>() += 1.0 };
+            recorder.unmap(a).unwrap();
+            None
+        }),
+        10 => recorder.full(Constant::from_value(dice.roll(9) as f64), SHAPES[dice.roll(5) as usize], HERE).map(Some),
+        _ => {
+            told.push(values(recorder, a).into_iter().map(f64::to_bits).collect());
+            Ok(None)
+        }
+    };
+    told.push(vec![u64::from(made.is_ok())]);
+    recorder.free(a).unwrap();
+    recorder.free(b).unwrap();
+    let lost = dice.roll(arrays.len() as u64) as usize;
+    if let Ok(Some(array)) = made {
+        recorder.free(std::mem::replace(&mut arrays[lost], array)).unwrap();
+    }
+}
+
+/// What a program of this seed is told.
+fn run(seed: u64, immediate_bytes: u64) -> (Vec<Vec<u64>>, u64) {
+    let (recorder, _) = immediate(immediate_bytes);
+    let mut dice = Dice(seed);
+    let full = |shape: &&[i64]| recorder.full(Constant::from_value(1.5f64), shape, HERE).unwrap();
+    let mut arrays: Vec<ArrayId> = SHAPES.iter().map(full).collect();
+    let mut told = Vec::new();
+    for _ in 0..60 {
+        step(&recorder, &mut dice, &mut arrays, &mut told);
+    }
+    for &array in &arrays {
+        told.push(values(&recorder, array).into_iter().map(f64::to_bits).collect());
+    }
+    arrays.into_iter().for_each(|array| recorder.free(array).unwrap());
+    recorder.sync().unwrap();
+    let statistics = recorder.statistics();
+    assert_eq!((statistics.arrays, statistics.bases), (0, 0));
+    (told, statistics.immediate)
+}
+
+#[test]
+fn random_programs_learn_the_same_with_any_limit() {
+    let mut immediate = 0;
+    for seed in 0..400 {
+        let (expected, none) = run(seed, 0);
+        assert_eq!(none, 0);
+        for bytes in [40, 1 << 9, 1 << 20] {
+            let (told, count) = run(seed, bytes);
+            assert_eq!(told, expected, "seed {seed}, limit of {bytes} bytes");
+            immediate += count;
+        }
+    }
+    assert!(immediate > 10_000, "only {immediate} operations were carried out at once");
+}
