@@ -38,7 +38,7 @@ const COMMON_KEYS: [&str; 1] = ["library"];
 /// Sections of the core and their keys.
 const CORE_SECTIONS: [(&str, &[&str]); 2] = [
     ("memory", &["limit", "cache", "huge_pages"]),
-    ("recorder", &["max_instructions", "max_bytes", "small_bytes", "check"]),
+    ("recorder", &["max_instructions", "max_bytes", "small_bytes", "immediate_bytes", "check"]),
 ];
 
 /// A name with the line where it stands.

@@ -38,7 +38,7 @@ impl Config {
 
     /// What is wrong with the settings of the core: the sections `memory` and `recorder`, and the environment's place of them.
     pub fn core_errors(&self) -> Vec<Error> {
-        let recorder = ["max_instructions", "max_bytes", "small_bytes"];
+        let recorder = ["max_instructions", "max_bytes", "small_bytes", "immediate_bytes"];
         let numbers = recorder.map(|key| self.core_number("recorder", key).map(drop));
         let others = [self.memory_settings().map(drop), self.checks().map(drop), self.log_level().map(drop)];
         numbers.into_iter().chain(others).filter_map(Result::err).collect()

@@ -116,7 +116,7 @@ fn random_part(recorder: &Recorder, dice: &mut Dice, array: ArrayId) -> ArrayId 
 }
 
 /// One step of a random program: `arrays` are those that it has, `told` what it learns.
-fn step(recorder: &Recorder, dice: &mut Dice, arrays: &mut Vec<ArrayId>, told: &mut Vec<Vec<u64>>) {
+fn step(recorder: &Recorder, dice: &mut Dice, arrays: &mut [ArrayId], told: &mut Vec<Vec<u64>>) {
     let pick = |dice: &mut Dice, arrays: &[ArrayId]| arrays[dice.roll(arrays.len() as u64) as usize];
     let (first, second) = (pick(dice, arrays), pick(dice, arrays));
     let (a, b) = (random_part(recorder, dice, first), random_part(recorder, dice, second));
