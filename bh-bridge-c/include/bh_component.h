@@ -99,6 +99,8 @@ extern "C" {
 /* All buffers of a block are acquired before anything of it is changed, so that a block which fails for want of lost */
 /* data can be run again in parts. The host looks for such blocks beforehand if it is not announced. */
 #define BH_CAPABILITY_ACQUIRES_FIRST 1024ull
+/* `immediate` may be called, from any thread and at any time. */
+#define BH_CAPABILITY_IMMEDIATE 2048ull
 
 /* Kinds of memory of an application. */
 /* Host memory; the handle is an address. */
@@ -835,6 +837,46 @@ typedef struct bh_fresh {
     uint64_t token;
 } bh_fresh;
 
+// An operand of an extension method of the user: a view in host memory.
+typedef struct bh_method_array {
+    // Address of element (0,…,0).
+    void *data;
+    // Extents.
+    const int64_t *shape;
+    // Strides in elements.
+    const int64_t *stride;
+    // Dimensions; 0 for a constant.
+    uint32_t rank;
+    // Element type, a BH_TYPE_ number.
+    uint32_t dtype;
+} bh_method_array;
+
+// A borrowed table of records.
+typedef struct bh_method_array_table {
+    // First record.
+    const struct bh_method_array *data;
+    // Number of records.
+    size_t len;
+} bh_method_array_table;
+
+// An operation on little data in host memory, to be carried out where it is called. Bits and errors are those of the same
+// operation in a batch; one that fails leaves its output as it was.
+typedef struct bh_immediate_operation {
+    // Bytes of this struct, for growth.
+    size_t struct_size;
+    // An opcode number.
+    uint16_t opcode;
+    // As in an instruction.
+    uint16_t param;
+    // As in an instruction: the order in which a reduction takes its elements.
+    uint16_t order;
+    // Zero.
+    uint16_t reserved;
+    // The operands as in an instruction, the output first. Of rank 0: one element, stretched to what the others have. The
+    // numbers of a generator are an array whose `data` leads to the first of them.
+    struct bh_method_array_table operands;
+} bh_immediate_operation;
+
 // A lent buffer of a base; `release` ends the loan.
 typedef struct bh_loan {
     // Element 0 of the base in host memory, or the engine's own handle for other spaces.
@@ -850,20 +892,6 @@ typedef bh_status (*bh_message_function)(void *context,
                                          const char *text,
                                          void *reply,
                                          struct bh_error_record *error);
-
-// An operand of an extension method of the user: a view in host memory.
-typedef struct bh_method_array {
-    // Address of element (0,…,0).
-    void *data;
-    // Extents.
-    const int64_t *shape;
-    // Strides in elements.
-    const int64_t *stride;
-    // Dimensions; 0 for a constant.
-    uint32_t rank;
-    // Element type, a BH_TYPE_ number.
-    uint32_t dtype;
-} bh_method_array;
 
 // An extension method of the user: the library's function of the method's name. It must check types and shapes itself,
 // fill `error` and return a failing `Status` if they do not fit, and write all elements of the outputs, which overlap
@@ -1132,6 +1160,13 @@ typedef struct bh_component_table {
     bh_status (*residency)(void *context, const bh_base *base, bh_residency *answer, bh_error_record *error);
     // Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
     bh_status (*retire)(void *context, const bh_base *base, uint32_t action, bh_error_record *error);
+    // Carries out an operation on little data in host memory: 1 if it is done, 0 if it is left to a batch. Its
+    // indices are checked before anything is written. Calls may come from any thread, at the same time as
+    // others, if the component announces IMMEDIATE; else there are none.
+    bh_status (*immediate)(void *context,
+                           const bh_immediate_operation *operation,
+                           int32_t *answer,
+                           bh_error_record *error);
 } bh_component_table;
 
 /* Sets a record to no error. */

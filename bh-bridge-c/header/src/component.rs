@@ -234,6 +234,7 @@ const IN_C: &[(&str, &str)] = &[
     ("Table_Constant", "bh_constant_table"),
     ("Table_Extension", "bh_extension_table"),
     ("Table_Instr", "bh_instr_table"),
+    ("Table_MethodArray", "bh_method_array_table"),
     ("Table_Origin", "bh_origin_table"),
     ("Table_Rename", "bh_rename_table"),
     ("Table_i64", "bh_i64_table"),
