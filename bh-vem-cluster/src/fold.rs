@@ -345,7 +345,8 @@ impl Planner {
         let combine = combiner(batch, index)?;
         let (mut stage, mut distance) = (first + 1, 1);
         while distance < totals.len() {
-            for right in distance..totals.len() {
+            // The last one first, as each takes what the others had before this stage.
+            for right in (distance..totals.len()).rev() {
                 let (from, into) = (&totals[right - distance], &totals[right]);
                 let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
                 self.send(stage, from, into.rank, arrived);

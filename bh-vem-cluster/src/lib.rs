@@ -23,6 +23,8 @@ mod local;
 mod machine;
 mod memory;
 mod operate;
+#[cfg(debug_assertions)]
+mod order;
 mod overlap;
 mod panels;
 mod planner;

@@ -269,7 +269,7 @@ impl Planner {
     /// Takes the stages, to run them.
     pub fn take_stages(&mut self) -> Vec<Stage> {
         self.flush += 1;
-        let mut stages = std::mem::take(&mut self.stages.list);
+        let mut stages = self.stages.take();
         let limits = (self.settings.overlap_bytes, self.newest);
         overlap(&mut stages, self.stages.hosted(), limits, &mut self.new_id);
         self.newest = (self.new_id)();

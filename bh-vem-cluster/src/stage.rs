@@ -149,12 +149,19 @@ pub struct Stages {
     hosted: Range<usize>,
     /// The stages in order.
     pub list: Vec<Stage>,
+    #[cfg(debug_assertions)]
+    order: crate::order::Order,
 }
 
 impl Stages {
     /// None, for these ranks.
     pub fn new(hosted: Range<usize>) -> Stages {
-        Stages { hosted, list: Vec::new() }
+        Stages {
+            hosted,
+            list: Vec::new(),
+            #[cfg(debug_assertions)]
+            order: Default::default(),
+        }
     }
 
     /// The ranks whose work this process does.
@@ -165,6 +172,13 @@ impl Stages {
     /// Does this process do the work of a rank?
     pub fn hosts(&self, rank: usize) -> bool {
         self.hosted.contains(&rank)
+    }
+
+    /// Takes the stages, to run them.
+    pub fn take(&mut self) -> Vec<Stage> {
+        #[cfg(debug_assertions)]
+        std::mem::take(&mut self.order);
+        std::mem::take(&mut self.list)
     }
 
     fn at(&mut self, stage: usize) -> &mut Stage {
@@ -178,6 +192,8 @@ impl Stages {
     /// Appends an instruction to a rank's batch of a stage.
     pub fn push(&mut self, stage: usize, rank: usize, like: &Instr, global: u32, operands: &[Local]) {
         if self.hosts(rank) {
+            #[cfg(debug_assertions)]
+            self.order.run(stage, like, operands);
             let place = rank - self.hosted.start;
             self.at(stage).local[place].push(like, global, operands);
         }
@@ -186,6 +202,8 @@ impl Stages {
     /// Appends data management to a rank's batch of a stage.
     pub fn push_system(&mut self, stage: usize, rank: usize, opcode: Opcode, base: &Base) {
         if self.hosts(rank) {
+            #[cfg(debug_assertions)]
+            self.order.drop(Some(stage), opcode, base);
             let place = rank - self.hosted.start;
             self.at(stage).local[place].push_system(opcode, base);
         }
@@ -194,6 +212,8 @@ impl Stages {
     /// Drops data that nothing uses any more, before anything arrives.
     pub fn drop_first(&mut self, rank: usize, base: &Base) {
         if self.hosts(rank) {
+            #[cfg(debug_assertions)]
+            self.order.drop(None, Opcode::Discard, base);
             let (place, hosted) = (rank - self.hosted.start, self.hosted.len());
             let early = &mut self.at(0).early;
             early.resize_with(hosted, LocalBatch::default);
@@ -203,6 +223,8 @@ impl Stages {
 
     /// Lets data move at the beginning of a stage.
     pub fn transfer(&mut self, stage: usize, transfer: Transfer) {
+        #[cfg(debug_assertions)]
+        self.order.transfer(stage, &transfer);
         // All ranks have the same stages, whatever moves between them.
         let list = &mut self.at(stage).transfers;
         list.push(transfer);

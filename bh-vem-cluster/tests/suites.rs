@@ -1,6 +1,9 @@
 //! Conformance and random programs on clusters of several numbers of ranks in one process.
 
+use bh_bytecode::random::program;
 use bh_core::stack::Stack;
+use bh_tests::ordinary::{self, Sizes};
+use bh_tests::run::Cuts;
 use bh_tests::{conformance, random, stacks};
 
 /// A cluster on which arrays of more than `small` bytes are split. Under a launcher it has the ranks that were started,
@@ -49,6 +52,39 @@ fn random_programs_equal_the_oracle() {
     ];
     for seed in 0..programs {
         if let Err(error) = random::check_seed(&mut stacks, seed) {
+            panic!("{error}");
+        }
+    }
+    stacks.iter_mut().for_each(nothing_left);
+}
+
+/// Ranks of very different shares, with windows and borders of all kinds.
+fn uneven() -> Vec<Stack> {
+    let shares = ["1", "2", "0.5", "1", "3", "0.1", "1", "0.7"];
+    let stack = |ranks: usize| {
+        let (small, rows) = ([0, 16, 64][ranks % 3], [2, 0, 5][ranks / 2 % 3]);
+        let weights = shares[..ranks].join(", ");
+        cluster(ranks, small, &format!("weights = [{weights}]\noverlap_rows = {rows}\noverlap_bytes = 0"))
+    };
+    (2..=8).map(stack).collect()
+}
+
+#[test]
+fn programs_in_several_batches_equal_the_oracle() {
+    let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (programs, first) = (variable("BH_TEST_PROGRAMS", 4_000), variable("BH_TEST_FIRST", 0));
+    let mut stacks = if launched() { vec![cluster(0, 0, "")] } else { uneven() };
+    let count = stacks.len() as u64;
+    for seed in first..first + programs {
+        let stack = &mut stacks[(seed % count) as usize..][..1];
+        let length = [1, 2, 3, 5, 8, 1000][(seed / count % 6) as usize];
+        let cuts = Cuts { length, reads: seed / 3 % 2 == 0 };
+        let program = if seed % 4 == 0 {
+            program(seed, &random::options(seed / 4))
+        } else {
+            ordinary::program(seed, Sizes::Small)
+        };
+        if let Err(error) = random::check_cut(stack, &program, &format!("seed {seed}"), cuts) {
             panic!("{error}");
         }
     }

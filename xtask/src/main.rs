@@ -12,6 +12,7 @@ mod kit;
 mod packages;
 mod picture;
 mod python;
+mod soak;
 mod stage;
 mod test;
 mod validate;
@@ -24,6 +25,8 @@ usage: cargo xtask COMMAND
 
   demo                         build, run examples/heat.c, draw its picture, and compare programs with C and NumPy
   test [--all]                 install what the tests need and run all of them; faults at a sample of places, or at all
+  soak [options]               random programs with fresh seeds on all stacks: --minutes N, --seed S, and --report DIR for what
+                               fails (target/soak)
   validate                     cheapest checks first: format, clippy, generated files, then the tests
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Some("demo") => demo::run(rest),
         Some("docs") => docs::run(rest),
         Some("test") => test::run(rest),
+        Some("soak") => soak::run(rest),
         Some("validate") => validate::run(rest),
         Some("build") => cluster::run_build(rest),
         Some("install") => install::run(rest),
