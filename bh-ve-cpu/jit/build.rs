@@ -29,9 +29,9 @@ fn main() {
         println!("cargo:rustc-link-lib=static:-bundle={name}");
     }
     // What LLVM registers for the end of the process goes to a function of ours: see `src/statics.rs`.
-    println!("cargo:rustc-link-arg=-Wl,--wrap=__cxa_atexit");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--wrap=__cxa_atexit");
     // A component of LLVM's that is missing here is an error of the linker, not of the loader.
-    println!("cargo:rustc-link-arg=-Wl,-z,defs");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,defs");
 }
 
 /// The program that knows LLVM 19's places.
