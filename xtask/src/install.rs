@@ -98,7 +98,8 @@ pub fn copy_tree(from: &Path, to: &Path) -> Outcome {
     Ok(())
 }
 
-/// Takes what debuggers need out of all programs and libraries; it stays in the target directory.
+/// Takes what debuggers need out of all programs and libraries; it stays in the target directory. Names of functions are kept,
+/// which traces and checkers of memory read.
 pub fn strip(folder: &Path) -> Outcome {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -106,7 +107,7 @@ pub fn strip(folder: &Path) -> Outcome {
         if entry.file_type()?.is_dir() {
             strip(&path)?;
         } else if entry.file_type()?.is_file() && fs::read(&path)?.starts_with(b"\x7fELF") {
-            output(Command::new("strip").arg("--strip-unneeded").arg(&path))?;
+            output(Command::new("strip").arg("--strip-debug").arg(&path))?;
         }
     }
     Ok(())
