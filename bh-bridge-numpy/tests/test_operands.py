@@ -68,7 +68,6 @@ def test_others_that_know_numpy_only(operation):
 @pytest.mark.falls_back
 def test_universal_functions_of_others():
     a = bh.ones(2)
-    assert a + Counts() == ("add", "__call__", 2) == Counts() + a if hasattr(Counts, "__add__") else True
     assert a + Counts() == ("add", "__call__", 2)
     assert bh.multiply(a, Counts()) == ("multiply", "__call__", 2)
     with pytest.raises(TypeError, match="does not support ufuncs"):

@@ -120,8 +120,17 @@ class Draft:
         if not all(self._fits(name) for name in changed):
             self._again(before)
             raise Unfit("large numbers")
+        text += "".join(map(self._in_c_order, changed))
         self.statements.append(text)
         self._judge(text, mentioned, changed, rough)
+
+    def _in_c_order(self, name):
+        """What a statement must add where NumPy gives a result Fortran's order: bh's results have C's, which later views tell."""
+        value = self.names[name]
+        if not isinstance(value, numpy.ndarray) or value.base is not None or value.flags.c_contiguous:
+            return ""
+        self.names[name] = numpy.ascontiguousarray(value)
+        return f"\n{name} = np.ascontiguousarray({name})"
 
     def _fits(self, name):
         value = numpy.asarray(self.names[name])

@@ -6,9 +6,9 @@ import numpy
 
 import bh
 
-from . import algebra, fields
+from . import algebra, fields, traps
 
-KERNELS = {kernel.__name__: kernel for kernel in (*fields.KERNELS, *algebra.KERNELS)}
+KERNELS = {kernel.__name__: kernel for kernel in (*fields.KERNELS, *algebra.KERNELS, *traps.KERNELS)}
 # Small ones, and one behind the number of elements up to which little is planned.
 SIZES = (5, 17, 33, 96)
 # On stacks that take longer.

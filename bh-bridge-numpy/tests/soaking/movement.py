@@ -57,7 +57,7 @@ def arranged(draft):
         ways += [f"np.diag({name})", f"np.meshgrid({name}, {name}[:3])[{random.randint(0, 1)}]", f"np.subtract.outer({name}, {name})"]
         ways += [f"{name}[:, None] - {name}[None, :]", f"np.meshgrid({name}, {name}[::2], indexing='ij')[0] * 2", f"np.vander({name}.real[:3] * 0.5, 3)"]
     text = random.choice(ways)
-    draft.add(f"{draft.fresh()} = {text}", rough="gradient" in text or "vander" in text)
+    draft.add(f"{draft.fresh()} = {text}", rough=any(way in text for way in ("gradient", "vander", "trace")))
 
 
 def gathered(draft):

@@ -17,6 +17,9 @@ def assigned(draft):
     place = f"{name}[{part(random, draft.shape(name))}]"
     shape = getattr(value_of(draft, place), "shape", ())
     same, turned = (operand(draft, shape), f"{place}[::-1]") if shape else ("7", "2")
+    if len(draft.shape(name)) == 1:
+        # Along one dimension NumPy assigns element by element, whatever overlaps.
+        same = f"({same}) * 1"
     right = random.choice((random.choice(("0", "1.5", "-2", "3")), same, f"{place} * 0.5 + 1", turned))
     if draft.names[name].dtype.kind == "i":
         right = random.choice(("3", "-1", f"{place} * 2"))
@@ -91,7 +94,7 @@ def loops(draft):
         f"{other} = {name}.copy()\nfor i in range({steps}):\n    {extra} = {other}.copy()\n    {other}[{inner}] = ({extra}[{left}] + {extra}[{right}]) / 2",
         f"{other}, {extra} = {name} * 0.5, {name} + 1\nfor i in range({steps}):\n    {other}, {extra} = {extra}, {other} + 0.25 * {extra}",
         f"{other} = {name}.copy()\nfor i in range({steps}):\n    {other}[1:-1] += 0.25 * ({other}[2:] - 2 * {other}[1:-1] + {other}[:-2])",
-        f"{other} = np.empty_like({name})\nfor i in range({name}.shape[0] if {name}.shape[0] < 9 else 0):\n    {other}[i] = {name}[-1 - i] - i\n"
+        f"{other} = np.zeros_like({name})\nfor i in range({name}.shape[0] if {name}.shape[0] < 9 else 0):\n    {other}[i] = {name}[-1 - i] - i\n"
         f"{other}[:] = {other} * 0 + {name}",
         f"{other} = {name}[0] * 1\nfor row in {name}[:4]:\n    {other} = {other} * 0.5 + row",
     ]
