@@ -25,6 +25,7 @@ impl Seen {
 
 /// An operand.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "an operand lives as long as the call that it is for")]
 pub enum Given {
     /// An array, whose shape is that of the operation.
     Array(Seen),

@@ -18,7 +18,7 @@ fn flat(of: Seen) -> Seen {
 
 /// Some arrays of arrays, each made of the last ones.
 pub(super) fn put_together(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
-    let square = [4, 7, 30, 90].into_iter().filter(|side| side * side <= count).next_back().unwrap_or(1);
+    let square = [4, 7, 30, 90].into_iter().rfind(|side| side * side <= count).unwrap_or(1);
     let columns = (count / square).max(1);
     let grid = writer.input(rng, dtype, &[columns, square], Values::Tame);
     let mut lines = vec![flat(grid)];
