@@ -76,7 +76,7 @@ fn check(stacks: &mut [Stack], of: &[Expression], fold: Option<Opcode>, dtype: D
 fn all_small_expressions_equal_the_interpreter() {
     let every = if std::env::var_os("BH_TEST_ALL").is_some() { 1 } else { SAMPLE };
     let all: Vec<Expression> = (1..=3).flat_map(expressions::all).collect();
-    let together = |at: usize| if at % (4 * every) == 0 { 1 } else { 0 };
+    let together = |at: usize| if at.is_multiple_of(4 * every) { 1 } else { 0 };
     let groups: Vec<&[Expression]> = all.chunks(TOGETHER).collect();
     let programs = in_parts(|part, stacks| {
         let mut count = 0;
