@@ -6,6 +6,10 @@ of NumPy's, so that their work stays in the stack. The code is NumPy's as it is 
 
 import types
 
+import numpy as np
+
+from . import _native
+
 # Functions whose code meets nothing that bh lacks; tests compare each with NumPy's.
 NAMES = """
 nansum nanprod nanmin nanmax nanmean nanvar nancumsum nancumprod nanargmin nanargmax
@@ -20,6 +24,17 @@ histogram_bin_edges sort_complex apply_along_axis piecewise
 """.split()
 
 _modules = {}
+
+
+class _ArrayClass(type):
+    """The class of what NumPy's code takes for the class of arrays: scalars of bh are no arrays there."""
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, np.ndarray) or type(value) is _native.ndarray and not value._scalar
+
+
+class _Array(metaclass=_ArrayClass):
+    """Stands for the class of arrays, which NumPy's code asks values about."""
 
 
 class _View:
@@ -57,7 +72,7 @@ def _globals(original, public, equivalent):
         return _modules[name]
     made = _modules[name] = dict(original)
     for key, value in original.items():
-        mine = equivalent(value)
+        mine = _Array if value is np.ndarray else equivalent(value)
         inner = python_code(value)
         left = getattr(mine, "_bh_kind", "") == "falls back"
         if mine is not None and not left:

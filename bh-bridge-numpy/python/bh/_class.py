@@ -36,16 +36,35 @@ class ArrayClass(type):
 
 
 def new(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
-    """An array of a shape, with undefined elements or those of a buffer; of NumPy, if the class is derived from NumPy's."""
+    """An array of a shape, with undefined elements or a view of a buffer; of NumPy, if the class is derived from NumPy's."""
     shape = tuple(map(int, shape)) if type(shape) is native_class else _fallback.lower(shape)
     if cls is native_class and buffer is None and strides is None and code_of(dtype) is not None:
         return _native.empty(shape, code_of(dtype))
+    shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if cls is native_class and type(buffer) is native_class and code_of(dtype) == buffer._code:
+        return window_on(buffer, shape, offset, strides, order)
     buffer = np.asarray(buffer) if type(buffer) is native_class else buffer
     if cls is not native_class:
         return np.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)
-    return _fallback.from_numpy(np.ndarray(shape, dtype, buffer, offset, strides, order))
+    made = np.ndarray(shape, dtype, buffer, offset, strides, order)
+    # Memory that others write to stays theirs: an array of NumPy shows it.
+    return made if buffer is not None and made.flags.writeable else _fallback.from_numpy(made)
+
+
+def window_on(buffer, shape, offset, strides, order):
+    """A view of an array's memory, of elements of the same type; NumPy says what does not fit."""
+    model = np.ndarray(shape, buffer.dtype, np.empty(buffer.size, buffer.dtype), offset, strides, order)
+    steps = [stride // buffer.itemsize for stride in model.strides]
+    if not buffer._contiguous or offset % buffer.itemsize or any(stride % buffer.itemsize for stride in model.strides):
+        raise ValueError("the elements of the buffer have to lie side by side")
+    return _native.window(buffer, buffer._start + offset // buffer.itemsize, list(shape), steps)
+
+
+def alias(cls, types_of):
+    """The class with the types of shape and elements, for annotations; NumPy says what does not fit."""
+    return types.GenericAlias(cls, np.ndarray[types_of].__args__)
 
 
 native_class.__new__ = staticmethod(new)
-native_class.__class_getitem__ = classmethod(types.GenericAlias)
+native_class.__class_getitem__ = classmethod(alias)
 _native.set_class_of_arrays(ArrayClass)

@@ -1,11 +1,12 @@
 """Arrays from what Python and NumPy hold, and conversions between element types."""
 
+import builtins
 import warnings
 
 import numpy as np
 
 from . import _native
-from ._fallback import Fallback, from_host, from_numpy
+from ._fallback import Fallback, from_host, from_numpy, holds_array, lower
 from ._types import CODE, code_of
 
 ndarray = _native.ndarray
@@ -42,18 +43,36 @@ def assigned(value, dtype):
 
 def warn_of_lost_parts():
     """Warns as NumPy does where complex numbers become real ones."""
-    text = "Casting complex values to real discards the imaginary part"
+    warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning)
+
+
+def warn(text, category):
+    """Warns of what the program's own line does."""
     file, line = _native.call_site()
-    warnings.warn_explicit(text, np.exceptions.ComplexWarning, file or "<unknown>", line or 1)
+    warnings.warn_explicit(text, category, file or "<unknown>", line or 1)
 
 
-def lower_nested(value):
+# What stands for the type of objects.
+_OBJECTS = (builtins.object, "O", np.object_)
+
+
+def _lower_scalars(value):
+    """Nested lists with bh's scalars as NumPy's; arrays may become elements of arrays of objects."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_lower_scalars, value))
+    return lower(value) if type(value) is ndarray and value._scalar else value
+
+
+def lower_nested(value, change=None):
     """Nested lists and tuples, with bh's arrays in them as NumPy's; objects that show themselves as arrays of bh as NumPy's."""
-    from ._fallback import holds_array, lower
 
     kind = type(value)
     if kind in (list, tuple):
-        return lower(value) if holds_array(value) else value
+        try:
+            return (change or lower)(value) if holds_array(value) else value
+        except RecursionError:
+            # Lists that hold themselves; how deep they are is for NumPy to say.
+            return value
     if issubclass(kind, (np.ndarray, np.generic)) or not hasattr(kind, "__array__"):
         return value
     made = value.__array__()
@@ -123,11 +142,14 @@ def _has_order(array, order):
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None, ndmax=None):
     """An array with the elements of `object`. Types that bh lacks give an array of NumPy."""
     letter = order_of(order)
+    if isinstance(copy, str):
+        raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
     if subok and decides(object):
         return np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin)
     limit = {"ndmax": ndmax} if ndmax is not None else {}
     if type(object) is not ndarray:
-        object = lower_nested(object)
+        objects = type(object) in (list, tuple) and dtype in _OBJECTS
+        object = lower_nested(object, _lower_scalars if objects else None)
         made = np.array(object, dtype=dtype, copy=None, order=order, ndmin=ndmin, **limit)
         result = from_numpy(made)
         if type(result) is ndarray and copy is False:

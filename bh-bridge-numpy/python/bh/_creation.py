@@ -42,7 +42,7 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     code = code_of(dtype)
     if code is None:
         return np.full(shape, _fallback.lower(value), dtype, order)
-    if order in ("C", "c", None) and isinstance(value, (int, float, complex, np.generic)):
+    if order in ("C", "c", None) and type(value) is not ndarray and isinstance(value, (int, float, complex, np.generic)):
         return _native.full(shape, code, np.full((), value, dtype).item())
     return _filled(_made(shape, code, order), value)
 
@@ -91,7 +91,9 @@ def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, d
 
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array of zeros like another one."""
-    return full_like(a, 0, dtype, order, subok, shape, device=device)
+    result = full_like(a, 0, dtype, order, subok, shape, device=device)
+    # Zeros of the types that bh lacks are not all what 0 is converted to.
+    return result if type(result) is ndarray else np.zeros_like(_fallback.lower(a), dtype, order, subok, shape)
 
 
 def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
@@ -122,6 +124,8 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
         start, stop = 0, start
     step = 1 if step is None else step
     values = [getattr(value, "item", lambda value=value: value)() for value in (start, stop, step)]
+    if any(isinstance(value, (np.datetime64, np.timedelta64, str)) for value in (start, stop, step)):
+        return np.arange(start, stop, step, dtype)
     kind = np.result_type(*(np.asarray(v).dtype if not isinstance(v, np.generic) else v.dtype for v in (start, stop, step)))
     code = code_of(kind if dtype is None else dtype)
     numbers = all(isinstance(value, (int, float)) for value in values)

@@ -201,7 +201,11 @@ def deliver(function, args, kwargs, changed=None):
             overwrite(target, np.asarray(source))
     if changed is not None:
         return result
-    return outs[0] if len(outs) == 1 else outs
+    made = result if isinstance(result, tuple) else (result,)
+    if isinstance(function, np.ufunc) and any(one is not target for one, target in zip(made, targets) if target is not None):
+        # The class of an operand or output decides what the result is.
+        return lift(result)
+    return outs[0] if len(outs) == 1 else tuple(lift(one) if target is None else target for one, target in zip(made, outs))
 
 
 def falls_back_in_place(function):
@@ -224,8 +228,10 @@ def falls_back_in_place(function):
 
 def with_named_output(function, args, kwargs):
     """The arguments of a call with `out`, and what follows it, given by name."""
-    names = list(inspect.signature(function).parameters)
-    place = names.index("out") if "out" in names else len(args)
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
+    takes_any = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters.values())
+    place = names.index("out") if "out" in names and not takes_any else len(args)
     return args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 
 from . import _creation, _native, _search
-from ._convert import assigned
+from ._convert import assigned, lower_nested, warn
 from ._fallback import to_numpy
+
+_WRONG_KEY = "only integers, slices (`:`), ellipsis (`...`) and integer or boolean arrays are valid indices"
 
 
 class Flags:
@@ -78,10 +80,33 @@ class flatiter:
         return self.base.size
 
     def __getitem__(self, key):
-        result = self.base.reshape(-1)[key]
+        result = self.base.reshape(-1)[self._checked(key)]
         return result if result._scalar else _native.cast(result, result._code)
 
+    def _checked(self, key):
+        """The key as an index into the elements, after NumPy's checks."""
+        if isinstance(key, tuple):
+            if len(key) > 1:
+                raise IndexError(f"too many indices for flat iterator: flat iterator is 1-dimensional, but {len(key)} were indexed")
+            key = key[0] if key else ...
+        if isinstance(key, (bool, np.bool_)):
+            text = "0-dimensional boolean index of an iterator is deprecated; use integers or slices"
+            warn(text, DeprecationWarning)
+            return [0] if key else []
+        if isinstance(key, (list, flatiter, np.flatiter)):
+            return _whole_numbers(np.asarray(lower_nested(key)))
+        if key is None or isinstance(key, str):
+            raise IndexError(_WRONG_KEY)
+        extent = self.base.size
+        if hasattr(key, "dtype") and key.dtype == bool and key.shape != (extent,):
+            sizes = f"dimension is {extent} but boolean dimension is {key.size}"
+            raise IndexError(f"boolean index did not match indexed flat iterator along dimension 0; {sizes}")
+        return key
+
     def __setitem__(self, key, value):
+        if key == () and isinstance(key, tuple):
+            raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
+        key = self._checked(key)
         flat, values = self.base.reshape(-1), assigned(value, self.base.dtype).reshape(-1)
         if flat._memory == self.base._memory and values.size == 1:
             flat[key] = values
@@ -90,3 +115,14 @@ class flatiter:
 
     def __eq__(self, other):
         return self.copy() == other
+
+
+def _whole_numbers(index):
+    """A list of indices as an array of whole numbers."""
+    if index.dtype == bool and index.size:
+        raise IndexError("boolean indices for iterators are not supported because of their ambiguity")
+    if index.dtype.kind in "SUO" and index.size:
+        raise IndexError(_WRONG_KEY)
+    if index.dtype.kind == "f" and index.size:
+        warn("Invalid non-array indices for iterator objects are deprecated", DeprecationWarning)
+    return index.astype(np.intp)

@@ -2,6 +2,7 @@
 
 from ._arrangement import *  # noqa: F401,F403
 from ._creation import *  # noqa: F401,F403
+from ._einsum import *  # noqa: F401,F403
 from ._joining import *  # noqa: F401,F403
 from ._manipulation import *  # noqa: F401,F403
 from ._numeric import *  # noqa: F401,F403

@@ -98,6 +98,8 @@ class _Key:
                 self.hosts.append(part[1])
                 dim += 1
         self.view = _native.basic_view(array, tuple(basic)) if basic else array
+        if self.view is None:
+            raise _fallback.Fallback("more dimensions than bh has")
         # With an ellipsis expanded by then, dimensions of the key are those of the view.
         self._check()
 
@@ -276,6 +278,7 @@ def get(array, key):
 
 def set(array, key, value):
     """Assigns to what any key selects."""
+    listed = isinstance(value, (list, tuple)) and not any(part is Ellipsis for part in (key if type(key) is tuple else (key,)))
     try:
         value = assigned(value, array.dtype)
     except _fallback.Fallback:
@@ -286,6 +289,8 @@ def set(array, key, value):
         value = moved(value, array)
     view = _native.basic_view(array, key)
     if view is not None:
+        if view.ndim == 0 and listed:
+            raise ValueError("setting an array element with a sequence.")
         return _native.assign(view, fitted(value, view.shape))
     mask = whole_mask(array, key)
     if mask is not None and value.size == 1:

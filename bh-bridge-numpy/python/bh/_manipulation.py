@@ -141,7 +141,13 @@ def squeeze(a, axis=None):
 def broadcast_to(array, shape, subok=False):
     """A read-only view with another shape, as in broadcasting."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    return _native.broadcast_to(native(array), shape)
+    array = native(array)
+    if array.ndim > len(shape):
+        raise ValueError(
+            "input operand has more dimensions than allowed by the axis remapping" if len(shape)
+            else "cannot broadcast a non-scalar to a scalar array"
+        )  # fmt: skip
+    return _native.broadcast_to(array, shape)
 
 
 @falls_back

@@ -160,6 +160,8 @@ def sort(self, axis=-1, kind=None, order=None, *, stable=None):
 @method
 def partition(self, kth, axis=-1, kind="introselect", order=None):
     """Sorts in place as far as `partition` asks."""
+    if axis is None:
+        raise TypeError("'NoneType' object cannot be interpreted as an integer")
     self[...] = _functions.partition(self, kth, axis, kind)
 
 
@@ -309,14 +311,18 @@ def _array_interface(self):
 
 
 ndarray.__array_interface__ = property(_array_interface)
+ndarray.__array_struct__ = property(lambda self: np.asarray(memoryview(self)).__array_struct__)
 
 
 @method
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if stream is not None:
-        raise ValueError("arrays on the host have no streams")
+        raise RuntimeError("arrays on the host have no streams")
+    versioned = max_version is not None and max_version[0] >= 1
+    if not self._writeable and not versioned:
+        raise BufferError("DLPack before its version 1 has no read-only arrays")
     value = to_numpy(self) if copy else np.asarray(memoryview(self))
-    if not value.flags.writeable and (max_version is None or max_version[0] < 1):
+    if not value.flags.writeable and not versioned:
         # Consumers of the first versions cannot be told that the memory is read-only.
         value = value.copy()
     return value.__dlpack__(max_version=max_version, dl_device=dl_device)
@@ -329,7 +335,9 @@ def __dlpack_device__(self):
 
 @method
 def __array_wrap__(self, array, context=None, return_scalar=False):
-    return _fallback.lift(array)
+    if return_scalar and array.ndim == 0:
+        return np.asarray(array)[()]
+    return _fallback.lift(array if type(array) is ndarray else np.asarray(array))
 
 
 @method
@@ -365,9 +373,15 @@ def __array_function__(self, function, types, args, kwargs):
     return _fallback.call(function, args, kwargs, _namespace.name_of(function))
 
 
+def _matrix_transpose(self):
+    if self.ndim < 2:
+        raise ValueError("matrix transpose with ndim < 2 is undefined")
+    return _functions.matrix_transpose(self)
+
+
 ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu")
-ndarray.mT = property(lambda self: _functions.matrix_transpose(self))
+ndarray.mT = property(_matrix_transpose)
 ndarray.real = property(
     lambda self: _functions.real(self), lambda self, value: _functions.set_part(self, value, "real")
 )

@@ -6,6 +6,7 @@ import types
 import numpy as np
 
 from . import _adapted, _convert, _documentation, _fallback, _files, _functions, _native
+from ._types import CODE
 from ._ufunc import public_ufuncs
 
 ndarray = _native.ndarray
@@ -212,7 +213,7 @@ def _guarded(adapted, original):
 
     @functools.wraps(adapted)
     def wrapper(*args, **kwargs):
-        if any(map(_convert.decides, args)):
+        if any(map(_convert.decides, args)) or args and type(args[0]) is np.ndarray and args[0].dtype not in CODE:
             return _fallback.call(original, args, kwargs)
         return wrapped(*args, **kwargs)
 

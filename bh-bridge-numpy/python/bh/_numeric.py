@@ -1,14 +1,14 @@
 """Interpolation, histograms, convolutions, flat indices, sorting by several keys."""
 
 import operator
+from math import prod
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _native
 from ._arrangement import flip
-from ._convert import astype, native, order_of
-from ._creation import linspace
+from ._convert import astype, native, order_of, warn
 from ._fallback import Fallback, falls_back
 from ._joining import concatenate, vstack
 from ._manipulation import reshape
@@ -38,7 +38,6 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         raise ValueError("array of sample points is empty")
     if xp.size != fp.size:
         raise ValueError("fp and xp are not of the same length.")
-    scalar = x._scalar
     x, xp, fp = (astype(value, np.float64) for value in (x, xp, fp))
     first, last = fp[0] if left is None else float(left), fp[-1] if right is None else float(right)
     if xp.size == 1:
@@ -55,7 +54,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         inside = where(x == xp[-1], fp[-1], inside)
         result = where(x < xp[0], first, where(x > xp[-1], last, inside))
     result = where(_u["isnan"](x), x, result)
-    result._scalar = scalar
+    result._scalar = result.ndim == 0
     return result
 
 
@@ -65,7 +64,7 @@ def _edges(a, bins, range):
     if bins < 1:
         raise ValueError("`bins` must be positive, when an integer")
     if range is not None:
-        first, last = (float(_fallback.lower(bound)) for bound in range)
+        first, last = (_fallback.lower(bound) for bound in range)
         if first > last:
             raise ValueError("max must be larger than min in range parameter.")
         if not (np.isfinite(first) and np.isfinite(last)):
@@ -78,8 +77,12 @@ def _edges(a, bins, range):
             raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
     if first == last:
         first, last = first - 0.5, last + 0.5
-    kind = np.result_type(np.float64, a.dtype) if not is_inexact(a._code) else np.result_type(first, last, a.dtype)
-    return linspace(kind.type(first), kind.type(last), bins + 1, dtype=kind), first, last
+    kind = np.result_type(first, last, a.dtype)
+    kind = np.result_type(kind, np.float64) if kind.kind in "iu" else kind
+    edges = np.linspace(first, last, bins + 1, dtype=kind)
+    if (edges[:-1] >= edges[1:]).any():
+        raise ValueError(f"Too many bins for data range. Cannot create {bins} finite-sized bins.")
+    return native(edges), first, last
 
 
 @falls_back
@@ -90,7 +93,10 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     a = native(a)
     if is_complex(a._code):
         raise Fallback("complex numbers have no order in bh")
-    a = reshape(astype(a, np.uint8) if a._code == BOOL else a, (-1,))
+    if a._code == BOOL:
+        warn("Converting input from bool to <class 'numpy.uint8'> for compatibility.", RuntimeWarning)
+        a = astype(a, np.uint8)
+    a = reshape(a, (-1,))
     if weights is not None:
         weights = native(weights)
         if weights.size != a.size:
@@ -190,16 +196,26 @@ def correlate(a, v, mode="valid"):
     return flip(_slid(v, a, mode))
 
 
+def _size_of(shape):
+    """The number of elements, which has to be within bounds."""
+    size = prod(map(int, shape))
+    if size >= 2**63:
+        raise ValueError(f"an array of shape {shape} has too many elements")
+    return size
+
+
 @falls_back
 def unravel_index(indices, shape, order="C"):
     """Flat indices as an index array for each dimension."""
-    indices = native(indices)
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if isinstance(indices, (list, tuple)) and not len(indices) or not shape:
+        raise Fallback("no indices or dimensions")
+    indices = native(indices)
     if order not in ("C", "F"):
         raise ValueError("only 'C' or 'F' order is permitted")
     if indices.dtype.kind not in "iu":
         raise TypeError("only int indices permitted")
-    size = int(np.prod(shape, dtype=np.int64))
+    size = _size_of(shape)
     flat = astype(indices, np.int64)
     if flat.size:
         low, high = _native.item_of(flat.min()), _native.item_of(flat.max())
@@ -218,8 +234,11 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """An index array for each dimension as flat indices."""
     if order_of(order, "C") not in ("C", "F"):
         raise ValueError("only 'C' or 'F' order is permitted")
-    parts = [astype(native(part), np.int64) for part in multi_index]
-    dims = tuple(dims)
+    dims, parts = tuple(dims), [native(part) for part in multi_index]
+    if any(part.dtype.kind not in "iu" or part.size and 0 in dims for part in parts):
+        raise Fallback("indices that are no whole numbers, or of no element")
+    _size_of(dims)
+    parts = [astype(part, np.int64) for part in parts]
     modes = (mode,) * len(dims) if isinstance(mode, str) else tuple(mode)
     if len(parts) != len(dims) or len(modes) != len(dims):
         raise ValueError("parameter multi_index must be a sequence of length {}".format(len(dims)))

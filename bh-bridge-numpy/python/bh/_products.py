@@ -89,6 +89,9 @@ def dot(a, b, out=None):
 
 def _dot(a, b, out):
     a, b, code = _same_type(a, b)
+    if type(out) is ndarray and not (out._code == code and out._contiguous):
+        text = "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
+        raise ValueError(text)
     if a.ndim == 0 or b.ndim == 0:
         return deliver(UFUNCS["multiply"](a, b), out)
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
@@ -214,89 +217,3 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         one, two = (place + 1) % 3, (place + 2) % 3
         result[..., place] = a[..., one] * b[..., two] - a[..., two] * b[..., one]
     return moveaxis(result, -1, normalize_axis_index(axisc, len(shape)))
-
-
-def _letters(subscripts, operands):
-    """The subscripts of operands and result, without blanks."""
-    text = subscripts.replace(" ", "")
-    if "." in text:
-        raise Fallback("subscripts with an ellipsis")
-    inputs, arrow, output = text.partition("->")
-    inputs = inputs.split(",")
-    if len(inputs) != len(operands):
-        raise Fallback("subscripts that do not fit the operands")
-    if not arrow:
-        joined = "".join(inputs)
-        output = "".join(sorted(letter for letter in set(joined) if joined.count(letter) == 1))
-    return inputs, output
-
-
-@falls_back
-def einsum(subscripts, *operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
-    """Sums of products, described by subscripts."""
-    if not isinstance(subscripts, str):
-        raise Fallback("subscripts as lists")
-    inputs, output = _letters(subscripts, operands)
-    arrays = [native(value) for value in operands]
-    kind = np.result_type(*(value.dtype for value in arrays)) if dtype is None else np.dtype(dtype)
-    if kind not in CODE:
-        raise Fallback(f"bh has no element type {kind}")
-    extents = {}
-    for letters, value in zip(inputs, arrays):
-        if len(letters) != value.ndim:
-            raise Fallback("subscripts that do not fit the operands")
-        for letter, extent in zip(letters, value.shape):
-            if extents.setdefault(letter, extent) != extent and 1 not in (extent, extents[letter]):
-                raise Fallback("extents that do not fit each other")
-            extents[letter] = max(extents[letter], extent)
-    if any(letter not in extents for letter in output) or len(set(output)) != len(output):
-        raise Fallback("a result with unknown subscripts")
-    parts = [_diagonals(astype(value, kind), letters) for letters, value in zip(inputs, arrays)]
-    value, letters = parts[0]
-    for number, (other, more) in enumerate(parts[1:], 1):
-        later = set(output).union(*(set(part[1]) for part in parts[number + 1 :]))
-        value, letters = _contracted(value, letters, other, more, later)
-    gone = tuple(place for place, letter in enumerate(letters) if letter not in output)
-    if gone:
-        value = sum_(value, gone, kind)
-        letters = [letter for letter in letters if letter in output]
-    value = transpose(value, [letters.index(letter) for letter in output])
-    if len(arrays) == 1 and output and not gone and out is None and kind == arrays[0].dtype:
-        # As in NumPy, what is only moved is a view.
-        return value
-    value = _native.broadcast_to(value, tuple(extents[letter] for letter in output))
-    value = _native.cast(value, value._code)
-    value._scalar = not output
-    return deliver(value, out)
-
-
-def _diagonals(value, letters):
-    """An operand with each subscript once."""
-    letters = list(letters)
-    for letter in dict.fromkeys(letters):
-        while letters.count(letter) > 1:
-            one = letters.index(letter)
-            two = letters.index(letter, one + 1)
-            value = _native.diagonal(value, 0, one, two)
-            letters = [other for place, other in enumerate(letters) if place not in (one, two)] + [letter]
-    return value, letters
-
-
-def _contracted(a, a_letters, b, b_letters, later):
-    """The product of two operands, summed over subscripts that come nowhere else."""
-    joint = [letter for letter in a_letters if letter in b_letters and letter not in later]
-    batch = [letter for letter in a_letters if letter in b_letters and letter in later]
-    same = all(a.shape[a_letters.index(x)] == b.shape[b_letters.index(x)] for x in joint)
-    if joint and not batch and same:
-        axes = [a_letters.index(letter) for letter in joint], [b_letters.index(letter) for letter in joint]
-        rest = [x for x in a_letters if x not in joint] + [x for x in b_letters if x not in joint]
-        return tensordot(a, b, axes), rest
-    letters = list(dict.fromkeys([*a_letters, *b_letters]))
-    place = lambda value, own: transpose(value, [own.index(x) for x in letters if x in own])[
-        tuple(slice(None) if x in own else None for x in letters)
-    ]
-    product = place(a, a_letters) * place(b, b_letters)
-    gone = tuple(number for number, letter in enumerate(letters) if letter in joint)
-    if gone:
-        product = sum_(product, gone, product.dtype)
-    return product, [letter for letter in letters if letter not in joint]

@@ -61,6 +61,8 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NO_VALUE, *, wh
     """The standard deviation over axes of the elements that are not NaN."""
     from ._namespace import public
 
+    if out is not None and not np.issubdtype(out.dtype, np.inexact) and getattr(a, "dtype", np.dtype(float)).kind in "fc":
+        raise TypeError("If a is inexact, then out must be inexact")
     options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
     return deliver(_u["sqrt"](public["nanvar"](a, axis, dtype, None, ddof, **options)), out, "unsafe")
 
@@ -161,7 +163,7 @@ def _variance(a, axis, dtype, ddof, where, mean_, correction):
     count = _count(a, axes, where)
     center = mean(a, axes, dtype, keepdims=True, where=where) if mean_ is _NO_VALUE or mean_ is None else native(mean_)
     distance = astype(a, kind) - center
-    square = _squared_size(distance)
+    square = _squared_size(distance) if is_complex(a._code) else _u["multiply"](distance, distance)
     total = _u["add"].reduce(square, axes, keepdims=True, where=where)
     left = count - ddof
     left = _u["maximum"](left, 0) if type(left) is ndarray else left if left > 0 else 0
@@ -169,9 +171,7 @@ def _variance(a, axis, dtype, ddof, where, mean_, correction):
 
 
 def _squared_size(x):
-    """The squares of absolute values."""
-    if not is_complex(x._code):
-        return _u["multiply"](x, x)
+    """The squares of absolute values of complex numbers."""
     real, imag = _native.operate("real", [x]), _native.operate("imag", [x])
     return real * real + imag * imag
 

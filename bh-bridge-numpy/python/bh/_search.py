@@ -91,7 +91,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if axis is None:
         a, axis = reshape(a, (-1,)), 0
     axis = normalize_axis_index(axis, a.ndim)
-    if isinstance(indices, (int, np.integer)) and not isinstance(indices, bool):
+    if type(indices) is not ndarray and isinstance(indices, (int, np.integer)) and not isinstance(indices, bool):
         indices = np.asarray(indices)
     host = None if type(indices) is ndarray else np.asarray(_fallback.lower(indices))
     if host is not None and host.size == 0:
@@ -99,7 +99,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     indices = native(indices if host is None else host)
     if not np.can_cast(indices.dtype, np.int64, "same_kind"):
         raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
-    extent = a.shape[axis]
+    mode, extent = mode_of(mode), a.shape[axis]
     if mode != "raise":
         host = None
         indices = astype(indices, np.int64)
@@ -150,12 +150,15 @@ def put(a, ind, v, mode="raise"):
         return np.put(a, _fallback.lower(ind), _fallback.lower(v), mode)
     if not a._writeable:
         raise ValueError("assignment destination is read-only")
+    mode = mode_of(mode)
     ind = native(checked_indices(ind, a.size) if mode == "raise" else ind)
     if not np.can_cast(ind.dtype, np.int64, "same_kind"):
         raise TypeError(f"Cannot cast array data from {ind.dtype!r} to dtype('int64') according to the rule 'safe'")
     flat = astype(reshape(ind, (-1,)), np.int64)
     if flat.size == 0:
         return None
+    if a.size == 0:
+        raise IndexError("cannot replace elements of an empty array")
     if mode == "wrap":
         flat = flat % a.size
     elif mode == "clip":
@@ -168,6 +171,16 @@ def put(a, ind, v, mode="raise"):
     flat = _native.operate("where", [flat < 0, flat + a.size, flat])
     _native.operate_into(a, "scatter", [values, flat])
     return None
+
+
+def mode_of(mode):
+    """The name of what happens to indices out of bounds."""
+    names = ("clip", "wrap", "raise")
+    if isinstance(mode, int) and 0 <= mode < 3:
+        return names[mode]
+    if mode not in names:
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    return mode
 
 
 def checked_indices(indices, extent):
@@ -232,9 +245,11 @@ def copyto(dst, src, casting="same_kind", where=True):
 @falls_back
 def choose(a, choices, out=None, mode="raise"):
     """For each element, which is a number, the element of the choice with this number."""
-    a = native(a)
+    a, mode = native(a), mode_of(mode)
     numbers = [choice if type(choice) in (int, float, complex) else None for choice in choices]
     choices = [native(choice) for choice in choices]
+    if not choices or a.dtype.kind not in "iub":
+        raise Fallback("no choices, or numbers that are none")
     kind = np.result_type(*(choice.dtype if number is None else number for choice, number in zip(choices, numbers)))
     count = len(choices)
     if mode == "wrap":
@@ -260,6 +275,7 @@ def select(condlist, choicelist, default=0):
     if not condlist:
         raise ValueError("select with an empty condition list is not possible")
     choicelist = [native(choice) if type(choice) in (list, tuple) else choice for choice in choicelist]
+    default = native(default) if type(default) in (list, tuple) else default
     kind = np.result_type(*(c.dtype if hasattr(c, "dtype") else c for c in (*choicelist, default)))
     result = np.asarray(default, kind) if type(default) is not ndarray else default
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):

@@ -162,8 +162,8 @@ def searchsorted(a, v, side="left", sorter=None):
 def digitize(x, bins, right=False):
     """The numbers of the bins that values fall into."""
     x, bins = native(x), native(bins)
-    if is_complex(x._code):
-        raise TypeError("x may not be complex")
+    if is_complex(x._code) or is_complex(bins._code):
+        raise TypeError("x and bins may not be complex")
     if bins.ndim != 1:
         raise ValueError("object too deep for desired array")
     host = _fallback.to_numpy(bins)
@@ -232,7 +232,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
     """The differences of neighbours among all elements, with values before and after them."""
     ary = reshape(native(ary), (-1,))
     parts = [_u["subtract"](ary[1:], ary[:-1])]
-    for name, value in (("to_end", to_end), ("to_begin", to_begin)):
+    for name, value in (("to_begin", to_begin), ("to_end", to_end)):
         if value is not None:
             value = native(value)
             if not np.can_cast(value.dtype, ary.dtype, "same_kind"):
@@ -249,7 +249,7 @@ def median_without_nan(a, axis=None, out=None, overwrite_input=False):
         a, axis = reshape(a, (-1,)), 0
     ordered = sort(a, axis)
     count = _u["add"].reduce(astype(~_u["isnan"](a), np.int64), axis, keepdims=True)
-    if bool((count == 0).any()):
+    for _ in range(int((count == 0).sum())):
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
     places = _u["maximum"](count - 1, 0) // 2, _u["minimum"](count // 2, a.shape[axis] - 1)
     low, high = (take_along_axis(ordered, place, axis) for place in places)

@@ -30,8 +30,8 @@ def operand_of(value):
         if code is None:
             raise Fallback(f"bh has no element type {value.dtype}")
         return value.item(), code
-    if overrides(value):
-        raise Fallback(f"{kind.__name__} has universal functions of its own")
+    if overrides(value) or hasattr(kind, "__array_wrap__") and not isinstance(value, np.ndarray):
+        raise Fallback(f"{kind.__name__} has universal functions or results of its own")
     value = native(value)
     return value, value._code
 
@@ -84,16 +84,16 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         """The types of a call's operands, as in NumPy."""
         return self._np.resolve_dtypes(*args, **kwargs)
 
-    def _resolve(self, codes, signature=None):
+    def _resolve(self, codes, signature=None, casting=None):
         """The codes of inputs and outputs of the loop for operands of these codes."""
-        key = (codes, signature)
+        key = (codes, signature, casting)
         loop = self._loops.get(key)
         if loop is None:
             types = tuple(resolution_type(code) for code in codes) + (None,) * self.nout
             if signature is None:
                 resolved = self._np.resolve_dtypes(types)
             else:
-                resolved = self._np.resolve_dtypes(types, signature=signature)
+                resolved = self._np.resolve_dtypes(types, signature=signature, casting=casting)
             loop = self._loops[key] = tuple(CODE.get(dtype) for dtype in resolved)
         if None in loop:
             raise Fallback("bh lacks one of the types")
@@ -110,7 +110,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             args = args[: self.nin]
         if len(args) < self.nin:
             return self._np(*_fallback.lower(args), **_fallback.lower(kwargs))
-        if all(isinstance(a, (int, float, complex, np.generic)) for a in args) and not kwargs:
+        if not kwargs and all(type(a) is not ndarray and isinstance(a, (int, float, complex, np.generic)) for a in args):
             return self._np(*args)
         try:
             return self._record(args, **kwargs)
@@ -141,7 +141,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if not stack_of:
             raise Fallback("no operand is an array")
         operands = one_stack(operands)
-        loop = self._resolve(codes, signature)
+        loop = self._resolve(codes, signature, casting if signature else None)
         if where is not True:
             where = native(np.asarray(lower_nested(where), bool) if isinstance(where, (list, tuple)) else where)
             if where._code != BOOL:

@@ -1,6 +1,7 @@
 """`numpy.testing`, whose comparisons take bh's arrays."""
 
 import functools
+import types
 
 import numpy.testing
 from numpy.testing import *  # noqa: F401,F403
@@ -27,6 +28,18 @@ def _comparing(function):
 for _name in _COMPARISONS:
     if hasattr(numpy.testing, _name):
         globals()[_name] = _comparing(getattr(numpy.testing, _name))
+
+
+@functools.cache
+def of_masked():
+    """`numpy.ma.testutils`, whose comparisons take bh's arrays."""
+    import numpy.ma.testutils as original
+
+    made = types.ModuleType(original.__name__, original.__doc__)
+    made.__dict__.update(vars(original))
+    for name in ("almost", "approx", "fail_if_equal", *(name for name in vars(original) if name.startswith("assert_"))):
+        setattr(made, name, _comparing(getattr(original, name)))
+    return made
 
 
 def __getattr__(name):
