@@ -1,5 +1,6 @@
 """Small rules of NumPy, one line for each: the same value, or the same kind of error, with either library."""
 
+import io
 import warnings
 
 import numpy
@@ -69,6 +70,20 @@ VALUES = {
     "complex variances of real numbers": lambda np: np.var(np.eye(3), 1, "F"),
     "the least of NaN in other types": lambda np: caught(lambda: np.nanmin(numpy.array([numpy.nan], "f2"))),
     "medians of NaN": lambda np: caught(lambda: np.nanmedian(np.full((3, 3), np.nan), 0)),
+    "sums of numbers": lambda np: type(np.sum(np.float32(2.5), axis=0)).__name__,
+    "a mean of nothing": lambda np: caught(lambda: np.mean(np.ones(0)))[:1],
+    "a variance of nothing": lambda np: caught(lambda: np.var(np.ones((0, 3)), 0))[:1],
+    "a mask without an output": lambda np: caught(lambda: np.add(np.ones(2), 1, where=np.array([True, False]))),
+    "joined numbers": lambda np: np.concatenate([np.float32(1), 1.0], axis=None),
+    "tolerances of numbers": lambda np: np.isclose(np.array(1, "f4"), 2, atol=0, rtol=(1 - 2**-52) / 2),
+    "tolerances of numbers with a type": lambda np: np.isclose(np.array(1, "f4"), 2, atol=0, rtol=np.float64((1 - 2**-52) / 2)),
+    "scalar products spread over an output": lambda np: np.vecdot(np.arange(3.0), np.arange(3.0), out=np.empty((2, 4))),
+    "an output alone of two": lambda np: np.frexp(np.arange(2.0), np.zeros(2)),
+    "close numbers": lambda np: type(np.isclose(numpy.inf, -numpy.inf)).__name__,
+    "like Fortran's, of another shape": lambda np: np.empty_like(np.ones((2, 3), order="F"), shape=(2, 3, 4), order="A").flags.fnc,
+    "information": lambda np: np.info(np.int64, output=io.StringIO()) is None,
+    "another type of a number": lambda np: np.astype(np.int64(10), np.float64),
+    "assigned along all dimensions": lambda np: called(np.arange(4).reshape(2, 2), "put", [1], 7),
     "zeros like strings": lambda np: np.zeros_like(np.zeros(2, "S1")) == np.zeros(2, "S1"),
     "dates in steps": lambda np: np.arange(numpy.datetime64("2001-01-01"), 3),
     "arrays as objects": lambda np: [type(x) is np.ndarray for x in np.array([np.ones((1, 2)), np.ones((3, 2))], object)],
@@ -107,6 +122,16 @@ ERRORS = {
     "types of an array without any": lambda np: np.ndarray[()],
     "streams": lambda np: np.ones(2).__dlpack__(stream=1),
     "read-only arrays in the first DLPack": lambda np: called(np.ones(2), "setflags", write=False).__dlpack__(),
+    "at without a second operand": lambda np: np.add.at(np.arange(3), [0]),
+    "at with a second operand": lambda np: np.negative.at(np.arange(3), [0], 1),
+    "an ellipsis by place": lambda np: np.add(1, 2, ...),
+    "scalar products along a list": lambda np: np.vecdot(np.ones((2, 3)), np.ones((2, 3)), axis=[0]),
+    "choices into what is read-only": lambda np: np.choose([0, 1], [np.arange(2)] * 2, out=np.broadcast_to(np.zeros(1), (2,))),
+    "windows by number": lambda np: np.convolve(np.ones(3), np.ones(2), mode=-1),
+    "an iterator of columns": lambda np: np.column_stack(np.arange(3) for _ in range(2)),
+    "a plane of indices": lambda np: np.take_along_axis(np.ones((2, 2)), np.ones((2, 2), int), None),
+    "a plane of indices to assign to": lambda np: np.put_along_axis(np.ones((2, 2)), np.ones((2, 2), int), 1, None),
+    "very large results of indices": lambda np: np.ones((3,) * 5)[np.ix_(*[np.zeros(8000, int)] * 5)],
     "means into integers": lambda np: np.nanstd(np.ones(2), out=np.array(0)),
     "a product into another type": lambda np: np.dot(np.ones((2, 2)), np.ones((2, 2)), out=np.ones((2, 2), "f4")),
 }

@@ -26,7 +26,7 @@ def _made(shape, code, order):
     return _native.empty(shape, code, None, list(range(rank))[::-1])
 
 
-def empty(shape, dtype=float, order="C", *, device=None, like=None):
+def empty(shape, dtype=None, order="C", *, device=None, like=None):
     """An array with undefined elements."""
     check_device(device)
     code = _code(dtype)
@@ -57,12 +57,12 @@ def _filled(array, value):
     return array
 
 
-def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+def zeros(shape, dtype=None, order="C", *, device=None, like=None):
     """An array of zeros."""
     code = _code(dtype)
     if order == "C" and device is None and code is not None:
         return _native.full(shape, code, False)
-    return np.zeros(shape, dtype, order) if code is None else full(shape, 0, dtype, order, device=device)
+    return np.zeros(shape, dtype, order) if code is None else full(shape, 0, float if dtype is None else dtype, order, device=device)
 
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
@@ -85,6 +85,8 @@ def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, d
         return np.empty(shape, dtype)
     strides = prototype._stride if len(shape) == prototype.ndim else (0,) * len(shape)
     letter = order_of(order)
+    if letter == "A":
+        letter = "F" if prototype.T._contiguous and not prototype._contiguous else "C"
     axes = axes_in_memory(letter, prototype.shape if len(shape) == prototype.ndim else shape, strides)
     return _native.empty(shape, code, None, axes)
 

@@ -104,7 +104,7 @@ class flatiter:
         return key
 
     def __setitem__(self, key, value):
-        if key == () and isinstance(key, tuple):
+        if isinstance(key, tuple) and not key:
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
         key = self._checked(key)
         flat, values = self.base.reshape(-1), assigned(value, self.base.dtype).reshape(-1)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _fallback, _native
-from ._convert import astype, native
+from ._convert import astype, lower_nested, native
 from ._fallback import Fallback
 from ._types import BOOL, CODE, is_complex, is_inexact
 
@@ -55,6 +55,8 @@ def deliver(result, out, rule="same_kind"):
         out = out[0]
     if type(out) is not ndarray:
         raise Fallback("the output is an array of NumPy")
+    if not out._writeable:
+        raise ValueError("output array is read-only")
     if out.shape != result.shape:
         raise ValueError(f"output parameter has shape {out.shape}, but the result has {result.shape}")
     if not np.can_cast(result.dtype, out.dtype, rule):
@@ -220,10 +222,13 @@ def at(function, a, indices, b=None):
     from . import _indexing
 
     name = function.__name__
+    if (b is None) == (function.nin == 2):
+        raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
     if type(a) is not ndarray:
         return function._np.at(a, _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
     if not a._writeable:
         raise ValueError("assignment destination is read-only")
+    b = np.asarray(lower_nested(b)) if isinstance(b, (list, tuple)) else b
     sums = name in ("add", "subtract") and getattr(b, "dtype", a.dtype) in CODE
     value = native(b) if sums else None
     if value is not None and _adds_within(a, value):

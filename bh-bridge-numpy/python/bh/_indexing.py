@@ -181,7 +181,9 @@ class _Key:
         """The shape that the index arrays broadcast to, that of the result, and where in it the former begins."""
         try:
             joint = np.broadcast_shapes(*(index.shape for index in self.arrays))
-        except ValueError:
+        except ValueError as error:
+            if "mismatch" not in str(error):
+                raise
             shown = " ".join(str(index.shape).replace(", ", ",") for index in self.arrays)
             raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown} ") from None
         first, last = self.dims[0], self.dims[-1]

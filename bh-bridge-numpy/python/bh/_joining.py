@@ -29,6 +29,8 @@ def _joined_type(arrays, dtype, casting):
 @falls_back
 def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """The arrays one after the other along a dimension that they have."""
+    if axis is None and builtins.any(type(value) in (int, float, complex) for value in arrays):
+        raise Fallback("numbers whose type gives way")
     arrays = [native(value) for value in arrays]
     if not arrays:
         raise ValueError("need at least one array to concatenate")
@@ -126,14 +128,21 @@ def hstack(tup, *, dtype=None, casting="same_kind"):
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
+def checked(arrays):
+    """A sequence of arrays, and no iterator."""
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError('arrays to stack must be passed as a "sequence" type such as list or tuple.')
+    return arrays
+
+
 def dstack(tup):
     """The arrays behind each other."""
-    return concatenate([atleast_3d(value) for value in tup], 2)
+    return concatenate([atleast_3d(value) for value in checked(tup)], 2)
 
 
 def column_stack(tup):
     """Vectors as columns of a matrix."""
-    arrays = [asarray(value) for value in tup]
+    arrays = [asarray(value) for value in checked(tup)]
     return concatenate([reshape(value, (-1, 1)) if value.ndim < 2 else value for value in arrays], 1)
 
 

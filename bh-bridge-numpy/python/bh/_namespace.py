@@ -47,7 +47,7 @@ def _astype(x, dtype, /, *, copy=True, device=None):
     """The elements converted to another type; without `copy`, the array itself if it has that type."""
     _convert.check_device(device)
     if type(x) is not ndarray:
-        if isinstance(x, np.ndarray):
+        if isinstance(x, (np.ndarray, np.generic)):
             return np.astype(x, dtype, copy=copy)
         raise TypeError(f"Input should be a NumPy array. It is a {type(x)} instead.")
     return x.astype(dtype, copy=copy)

@@ -146,6 +146,8 @@ def _windows(a, v, mode):
         margin = short // 2, (short - 1) // 2
     elif mode in ("valid", 0):
         margin = 0, 0
+    elif isinstance(mode, int):
+        raise ValueError(f"integer convolve/correlate mode must be 0, 1, or 2 (got {mode})")
     elif isinstance(mode, str):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     else:
@@ -180,6 +182,9 @@ def _signals(a, v):
 @falls_back
 def convolve(a, v, mode="full"):
     """The convolution of two sequences."""
+    for name, value in (("a", a), ("v", v)):
+        if np.size(value) == 0:
+            raise ValueError(f"{name} cannot be empty")
     a, v = _signals(a, v)
     if v.size > a.size:
         a, v = v, a

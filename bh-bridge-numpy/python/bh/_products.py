@@ -1,5 +1,6 @@
 """Products of vectors and matrices."""
 
+import operator
 from math import prod
 
 import numpy as np
@@ -9,6 +10,7 @@ from . import _native
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
 from ._folds import deliver
+from ._indexing import fitted
 from ._manipulation import moveaxis, reshape, swapaxes, transpose
 from ._reductions import sum as sum_
 from ._types import BOOL, CODE, code_of, is_complex
@@ -161,13 +163,17 @@ def tensordot(a, b, axes=2):
 @falls_back
 def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     """The scalar products of vectors along an axis, the first conjugated."""
+    if "axes" in kwargs and axis != -1:
+        raise TypeError("cannot specify both 'axis' and 'axes'")
     if kwargs:
         raise Fallback("arguments of universal functions")
     a, b, code = _same_type(x1, x2)
+    axis = operator.index(axis)
     a, b = (moveaxis(value, axis, -1) for value in (a, b))
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n),(n)->() (size {b.shape[-1]} is different from {a.shape[-1]})")
-    return deliver(sum_(UFUNCS["conjugate"](a) * b, -1, a.dtype), out)
+    result = sum_(UFUNCS["conjugate"](a) * b, -1, a.dtype)
+    return deliver(result if type(out) is not ndarray else fitted(result, out.shape), out)
 
 
 @falls_back

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from . import _native
-from ._convert import astype, decides, native
+from . import _fallback, _native
+from ._convert import astype, decides, native, warn
 from ._fallback import Fallback, falls_back
 from ._folds import axes_of, deliver
 from ._manipulation import reshape
@@ -16,19 +16,25 @@ _NO_VALUE = np._NoValue
 _u = UFUNCS
 
 
+def _is_theirs(value):
+    """Is this a number, or an array of a class that decides itself what functions do?"""
+    return decides(value) or isinstance(value, (int, float, complex, np.generic))
+
+
 def _reduction(name, function, doc, typed=True):
     def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
-        if type(a) is not ndarray and decides(a):
+        if type(a) is not ndarray and _is_theirs(a):
             options = {"keepdims": keepdims or _NO_VALUE, "initial": initial, "where": _NO_VALUE if where is True else where}
-            return getattr(np, name)(a, axis, out=out, **options, **({"dtype": dtype} if typed else {}))
+            return _fallback.deliver(original, (a, axis), {"out": out, **options, **({"dtype": dtype} if typed else {})})
         return _u[function].reduce(a, axis, dtype, out, keepdims, initial, where)
 
     def extreme(a, axis=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
         return reduce(a, axis, None, out, keepdims, initial, where)
 
     result = reduce if typed else extreme
+    original = getattr(np, name)
     result.__name__ = result.__qualname__ = name
     result.__doc__ = doc
     return result
@@ -44,6 +50,8 @@ def _truth(name, function, doc):
     def test(a, axis=None, out=None, keepdims=False, *, where=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
+        if type(a) is not ndarray and isinstance(a, (int, float, complex, np.generic)):
+            return _fallback.deliver(getattr(np, name), (a, axis), {"out": out, "keepdims": keepdims, "where": where})
         # What NumPy has to reduce, such as objects, becomes truth values first.
         return _u[function].reduce(a, axis, None if type(a) is ndarray else bool, out, keepdims, _NO_VALUE, where)
 
@@ -136,9 +144,23 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
         return _u["divide"](total, a.size // total.size)
     axes = axes_of(axis, a.ndim)
     where = True if where is _NO_VALUE else where
+    count = _count(a, axes, where)
+    if type(count) is int and count == 0:
+        _warn_of_nothing("Mean of empty slice")
+    return deliver(_dropped(_center(a, axes, dtype, where, count), axes, keepdims), out, "unsafe")
+
+
+def _center(a, axes, dtype, where, count):
+    """The mean over axes, which stay."""
     total = _u["add"].reduce(a, axes, _mean_type(a, dtype), keepdims=True, where=where)
-    result = astype(_u["divide"](total, _count(a, axes, where)), total.dtype)
-    return deliver(_dropped(result, axes, keepdims), out, "unsafe")
+    return astype(_u["divide"](total, count), total.dtype)
+
+
+def _warn_of_nothing(text):
+    """Warns as NumPy where there is nothing to take the mean of."""
+    warn(text, RuntimeWarning)
+    if np.geterr()["invalid"] == "warn":
+        warn("invalid value encountered in divide", RuntimeWarning)
 
 
 def _dropped(result, axes, keepdims):
@@ -161,7 +183,9 @@ def _variance(a, axis, dtype, ddof, where, mean_, correction):
     where = True if where is _NO_VALUE else where
     kind = _mean_type(a, dtype)
     count = _count(a, axes, where)
-    center = mean(a, axes, dtype, keepdims=True, where=where) if mean_ is _NO_VALUE or mean_ is None else native(mean_)
+    if type(count) is int and count <= ddof:
+        _warn_of_nothing("Degrees of freedom <= 0 for slice")
+    center = _center(a, axes, dtype, where, count) if mean_ is _NO_VALUE or mean_ is None else native(mean_)
     distance = astype(a, kind) - center
     square = _squared_size(distance) if is_complex(a._code) else _u["multiply"](distance, distance)
     total = _u["add"].reduce(square, axes, keepdims=True, where=where)
@@ -276,6 +300,8 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 @falls_back
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Are elements close to each other: |a - b| <= atol + rtol·|b|?"""
+    if not isinstance(a, (ndarray, np.ndarray, list, tuple)) and _is_theirs(a) and _is_theirs(b) and type(b) is not ndarray:
+        return np.isclose(a, b, rtol, atol, equal_nan)
     # Numbers of Python take the type of the other operand.
     a = a if type(a) in (int, float, complex) else native(a)
     if type(b) is int:
@@ -285,7 +311,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
         b = b if is_inexact(b._code) else astype(b, np.float64)
     if type(a) is not ndarray and type(b) is not ndarray:
         a = native(a)
-    close = _u["less_equal"](_u["absolute"](a - b), _u["add"](atol, _u["multiply"](rtol, _u["absolute"](b))))
+    size = _u["absolute"](b) if type(b) is ndarray else abs(b)
+    close = _u["less_equal"](_u["absolute"](a - b), atol + rtol * size)
     result = _u["logical_or"](_u["logical_and"](close, _u["isfinite"](b)), _u["equal"](a, b))
     if equal_nan:
         result = _u["logical_or"](result, _u["logical_and"](_u["isnan"](a), _u["isnan"](b)))

@@ -81,8 +81,10 @@ def profile():
     return counters
 
 
-def info():
-    """The versions and components that run the arrays, and what is missing for others, as text."""
+def info(object=None, maxwidth=76, output=None, toplevel="numpy"):
+    """The versions and components that run the arrays, and what is missing for others, as text; of an object `numpy.info`."""
+    if object is not None:
+        return np.info(object, maxwidth, output, toplevel)
     python = ".".join(map(str, sys.version_info[:3]))
     missing = "".join(f"{line}\n" for line in _installed.missing())
     return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n{missing}"

@@ -119,7 +119,7 @@ def take_along_axis(arr, indices, axis=-1):
     if not np.issubdtype(indices.dtype, np.integer):
         raise IndexError("`indices` must be an integer array")
     if axis is None:
-        return reshape(arr, (-1,))[indices]
+        return reshape(arr, (-1,))[_single(indices)]
     return arr[_along(arr, indices, axis)]
 
 
@@ -128,9 +128,16 @@ def put_along_axis(arr, indices, values, axis):
     """Assigns to the elements at indices of their own for each slice along an axis."""
     indices = native(indices)
     if axis is None:
-        arr.flat[indices] = values
+        arr.flat[_single(indices)] = values
     else:
         arr[_along(arr, indices, axis)] = values
+
+
+def _single(indices):
+    """Indices into all elements, which have one dimension."""
+    if indices.ndim != 1:
+        raise ValueError("when axis=None, `indices` must have a single dimension.")
+    return indices
 
 
 def _along(arr, indices, axis):

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _folds, _native
-from ._convert import astype, lower_nested, native
+from ._convert import astype, lower_nested, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS
@@ -105,13 +105,17 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if len(args) > self.nin:
             if "out" in kwargs:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
-            outs = args[self.nin :]
+            outs = args[self.nin :] + (None,) * (self.nargs - len(args))
+            if any(target is ... for target in outs):
+                raise TypeError("out=... is only allowed as a keyword argument.")
             kwargs = {**kwargs, "out": outs if self.nout > 1 else outs[0]}
             args = args[: self.nin]
         if len(args) < self.nin:
             return self._np(*_fallback.lower(args), **_fallback.lower(kwargs))
         if not kwargs and all(type(a) is not ndarray and isinstance(a, (int, float, complex, np.generic)) for a in args):
             return self._np(*args)
+        if kwargs.get("where", True) is not True and "out" not in kwargs:
+            warn("'where' used without 'out', expect unitialized memory in output. If this is intentional, use out=None.", UserWarning)
         try:
             return self._record(args, **kwargs)
         except Fallback as reason:
