@@ -735,7 +735,8 @@ typedef struct bh_host_table {
     uint64_t *(*counter)(void *context, const char *name);
     // Nanoseconds on the clock of the trace; 0 when no trace is wanted.
     uint64_t (*trace_clock)(void *context);
-    // Records an event that lasted from `begin` (from `trace_clock`) until now, with a detail text (may be null).
+    // Records an event that lasted from `begin` (from `trace_clock`) until now, with a detail (may be null): a text,
+    // or a JSON object, whose entries become the arguments of the event.
     void (*trace)(void *context, const char *name, uint64_t begin, const char *detail);
     // Writes the answer to a `message` call.
     void (*reply)(void *reply, const char *text, size_t bytes);

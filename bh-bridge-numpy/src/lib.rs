@@ -19,6 +19,7 @@ mod part;
 mod product;
 mod protocol;
 mod record;
+mod report;
 mod sequence;
 mod shortcut;
 mod transfer;
@@ -38,6 +39,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     number::register(module)?;
     index::register(module)?;
     record::register(module)?;
+    report::register(module)?;
     part::register(module)?;
     product::register(module)?;
     protocol::register(module)?;

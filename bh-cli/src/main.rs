@@ -134,6 +134,9 @@ enum Command {
         /// Write a trace for chrome://tracing or Perfetto
         #[arg(long)]
         trace: Option<PathBuf>,
+        /// Write a page of HTML that shows kernels, fusion, memory and transfers over time
+        #[arg(long, conflicts_with = "trace")]
+        report: Option<PathBuf>,
         /// The stack
         #[arg(long)]
         stack: Option<String>,
@@ -168,7 +171,9 @@ fn main() -> ExitCode {
         Command::Check { stack, command } => compared::run(stack.as_deref(), &command),
         Command::Serve { stack } => serve::run(stack.as_deref()),
         Command::Matlab { file, profile, stack } => matlab::run(file, profile, stack),
-        Command::Run { profile, trace, stack, command } => run::run(profile, trace, stack, &command),
+        Command::Run { profile, trace, report, stack, command } => {
+            run::run(run::Wanted { profile, trace, report, stack }, &command)
+        }
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("bh: {error}");

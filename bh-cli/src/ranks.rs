@@ -2,47 +2,21 @@
 
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use serde_json::{Map, Value};
-use std::path::{Path, PathBuf};
-
-/// The counters of one rank.
-pub type Counters = Map<String, Value>;
-
-/// The files of all ranks but the first, in order of ranks.
-fn others(first: &Path) -> Vec<PathBuf> {
-    let file = |rank: usize| PathBuf::from(format!("{}.rank{rank}", first.display()));
-    (1..).map(file).take_while(|file| file.is_file()).collect()
-}
-
-fn damaged(error: &dyn std::fmt::Display, what: &str) -> Error {
-    Error::new(status::FILE, format!("the {what} are damaged: {error}"))
-}
-
-/// The statistics of all ranks, the first one's first.
-pub fn statistics(first: &Path) -> Result<Vec<Counters>> {
-    let missing = |error: std::io::Error| {
-        let text = format!("the program left no statistics ({error}); does it use bh, and does it end normally?");
-        Error::new(status::FILE, text)
-    };
-    let mut ranks = Vec::new();
-    for file in std::iter::once(first.to_path_buf()).chain(others(first)) {
-        let text = std::fs::read_to_string(file).map_err(missing)?;
-        ranks.push(serde_json::from_str(&text).map_err(|error| damaged(&error, "statistics"))?);
-    }
-    Ok(ranks)
-}
+use serde_json::Value;
+use std::path::Path;
 
 /// Puts the events of all ranks into the first one's trace, with the rank as the process, and removes the other files.
 pub fn merge_traces(first: &Path) -> Result<usize> {
-    let others = others(first);
-    if others.is_empty() {
+    let files = bh_report::ranks::files(first);
+    if files.len() == 1 {
         return Ok(1);
     }
     let failed = |error: std::io::Error| Error::new(status::FILE, format!("{}: {error}", first.display()));
+    let damaged = |error| Error::new(status::FILE, format!("the traces are damaged: {error}"));
     let mut events = Vec::new();
-    for (rank, file) in std::iter::once(first).chain(others.iter().map(PathBuf::as_path)).enumerate() {
+    for (rank, file) in files.iter().enumerate() {
         let text = std::fs::read_to_string(file).map_err(failed)?;
-        let mut trace: Value = serde_json::from_str(&text).map_err(|error| damaged(&error, "traces"))?;
+        let mut trace: Value = serde_json::from_str(&text).map_err(damaged)?;
         let name = serde_json::json!({"name": "process_name", "ph": "M", "pid": rank, "args": {"name": format!("rank {rank}")}});
         events.push(name);
         for mut event in trace["traceEvents"].as_array_mut().map(std::mem::take).unwrap_or_default() {
@@ -52,15 +26,16 @@ pub fn merge_traces(first: &Path) -> Result<usize> {
     }
     let merged = serde_json::json!({"displayTimeUnit": "ns", "traceEvents": events});
     std::fs::write(first, merged.to_string()).map_err(failed)?;
-    for file in &others {
+    for file in &files[1..] {
         std::fs::remove_file(file).map_err(failed)?;
     }
-    Ok(others.len() + 1)
+    Ok(files.len())
 }
 
 /// A table with a row for each rank: time in the stack below, waiting and packing, what was sent; and how uneven the work is.
-pub fn table(ranks: &[Counters]) -> String {
-    let number = |counters: &Counters, name: &str| counters.get(name).and_then(Value::as_u64).unwrap_or(0) as f64;
+pub fn table(ranks: &[bh_report::Counters]) -> String {
+    let number =
+        |counters: &bh_report::Counters, name: &str| counters.get(name).and_then(Value::as_u64).unwrap_or(0) as f64;
     let mut text = format!(
         "{:>6} {:>12} {:>12} {:>12} {:>10} {:>12} {:>10}\n",
         "rank", "compute s", "wait s", "pack s", "messages", "MB", "control"
@@ -88,6 +63,7 @@ pub fn table(ranks: &[Counters]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     #[test]
     fn ranks_are_rows_of_one_table() {

@@ -5,51 +5,67 @@ use bh_core::abi::status;
 use bh_core::launcher::Launcher;
 use bh_core::{Error, Result, private};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+/// What is to be shown of a program, and the stack that it runs on.
+pub struct Wanted {
+    /// A table of counters.
+    pub profile: bool,
+    /// A file for a trace.
+    pub trace: Option<PathBuf>,
+    /// A file for a page.
+    pub report: Option<PathBuf>,
+    /// The stack; by default the configured one.
+    pub stack: Option<String>,
+}
+
 /// Runs the program with statistics and trace switched on through the environment; its exit status is ours.
-pub fn run(profile: bool, trace: Option<PathBuf>, stack: Option<String>, line: &[OsString]) -> Result<ExitCode> {
+pub fn run(wanted: Wanted, line: &[OsString]) -> Result<ExitCode> {
     let Some((program, arguments)) = line.split_first() else {
         return Err(Error::new(status::ARGUMENT, "run needs a program after --"));
     };
+    let failed = |text: String| Error::new(status::FILE, text);
     let mut command = Command::new(program);
     command.args(arguments);
-    if let Some(stack) = stack {
+    if let Some(stack) = &wanted.stack {
         command.env("BH_STACK", stack);
     }
-    if let Some(trace) = &trace {
+    if let Some(trace) = &wanted.trace {
         command.env("BH_TRACE", trace);
     }
-    let directory = match profile {
-        true => Some(private::temporary_directory("bh-profile").map_err(|text| Error::new(status::FILE, text))?),
+    let directory = match wanted.profile || wanted.report.is_some() {
+        true => Some(private::temporary_directory("bh-profile").map_err(failed)?),
         false => None,
     };
-    let statistics = directory.as_ref().map(|directory| directory.join("statistics.json"));
-    if let Some(statistics) = &statistics {
-        command.env("BH_STATS", statistics);
+    if let Some(directory) = &directory {
+        // The table needs only the statistics, the first of these.
+        let variables = bh_report::environment(directory);
+        command.envs(if wanted.report.is_some() { &variables[..] } else { &variables[..1] }.iter().cloned());
     }
     let begin = Instant::now();
-    let ended = command.status().map_err(|error| {
-        Error::new(status::FILE, format!("'{}' cannot be started: {error}", program.to_string_lossy()))
-    })?;
+    let ended = command
+        .status()
+        .map_err(|error| failed(format!("'{}' cannot be started: {error}", program.to_string_lossy())))?;
     let seconds = begin.elapsed().as_secs_f64();
     // Where a launcher starts this program on every rank, the first one reports, for itself.
     let launcher = Launcher::find();
     let launched = launcher.is_some();
-    let ranks = match launcher.is_none_or(|launcher| launcher.rank == 0) {
-        true => statistics.map(|file| ranks::statistics(&file)),
-        false => None,
+    let shown = match &directory {
+        Some(directory) if launcher.is_none_or(|launcher| launcher.rank == 0) => {
+            let text = line.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            let failure = (!ended.success()).then(|| format!("the program failed: {ended}"));
+            show(&wanted, directory, &bh_report::Run { program: text, seconds, failure })
+        }
+        _ => Ok(()),
     };
     if let Some(directory) = directory {
         // Best effort: it lies among the temporary files.
         let _ = std::fs::remove_dir_all(directory);
     }
-    if let Some(ranks) = ranks {
-        print(&ranks?, seconds);
-    }
-    if let Some(trace) = trace {
+    shown.map_err(failed)?;
+    if let Some(trace) = wanted.trace {
         let ranks = if launched { 1 } else { ranks::merge_traces(&trace)? };
         let of = if ranks > 1 { format!(" of {ranks} ranks") } else { String::new() };
         eprintln!("trace{of}: {}", trace.display());
@@ -57,8 +73,20 @@ pub fn run(profile: bool, trace: Option<PathBuf>, stack: Option<String>, line: &
     Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
+/// Shows what the program left in a directory.
+fn show(wanted: &Wanted, directory: &Path, run: &bh_report::Run) -> std::result::Result<(), String> {
+    if wanted.profile {
+        print(&bh_report::ranks::statistics(&directory.join(bh_report::STATISTICS))?, run.seconds);
+    }
+    if let Some(page) = &wanted.report {
+        bh_report::write(directory, page, run)?;
+        eprintln!("report: {}", page.display());
+    }
+    Ok(())
+}
+
 /// Prints the counters of the first rank, and a row for each if there are several.
-fn print(ranks: &[ranks::Counters], seconds: f64) {
+fn print(ranks: &[bh_report::Counters], seconds: f64) {
     let Some(counters) = ranks.first() else { return };
     eprintln!("{:<40} {seconds:>16.3} s", "wall clock");
     for (name, value) in counters {

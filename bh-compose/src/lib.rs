@@ -12,5 +12,5 @@ mod scope;
 
 pub use arrange::roll;
 pub use extreme::{Extreme, position_of_extreme};
-pub use npy::{load, save};
+pub use npy::{load, npy_shape, save};
 pub use random::normal;

@@ -99,14 +99,19 @@ unsafe extern "C" fn new_base_id(context: *mut c_void) -> u64 {
 
 unsafe extern "C" fn alloc(context: *mut c_void, bytes: usize, zeroed: i32) -> *mut c_void {
     // SAFETY: our context.
-    let memory = unsafe { instance(context) }.services.memory();
-    memory.alloc(bytes, zeroed != 0).map_or(ptr::null_mut(), <*mut u8>::cast)
+    let services = &unsafe { instance(context) }.services;
+    let data = services.memory().alloc(bytes, zeroed != 0);
+    services.trace_memory();
+    data.map_or(ptr::null_mut(), <*mut u8>::cast)
 }
 
 unsafe extern "C" fn free(context: *mut c_void, data: *mut c_void, bytes: usize) {
     if !data.is_null() {
         // SAFETY: our context; the component gives back what `alloc` gave it.
-        unsafe { instance(context).services.memory().free(data.cast(), bytes) }
+        let services = unsafe { &instance(context).services };
+        // SAFETY: as above.
+        unsafe { services.memory().free(data.cast(), bytes) };
+        services.trace_memory();
     }
 }
 

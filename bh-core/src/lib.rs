@@ -10,6 +10,7 @@ pub mod foreign;
 mod guard;
 mod host;
 pub mod kernel_store;
+pub mod kernel_trace;
 pub mod launcher;
 mod link;
 pub mod loader;

@@ -133,6 +133,13 @@ impl Services {
         &self.stats
     }
 
+    /// Notes in the trace, if one is wanted, how much memory is in use.
+    pub(crate) fn trace_memory(&self) {
+        if let Some(trace) = &self.trace {
+            trace.record_memory(self.memory.usage().in_use);
+        }
+    }
+
     /// The trace, if one is wanted.
     pub fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()

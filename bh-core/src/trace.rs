@@ -1,5 +1,7 @@
 //! A trace of events in the format of Chrome's trace viewer, kept in a bounded buffer and written at the end.
 
+use crate::kernel_trace::arguments;
+use serde_json::Value;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -8,6 +10,9 @@ use std::time::Instant;
 
 /// The most events that are kept; later ones are counted only.
 const LIMIT: usize = 1 << 20;
+
+/// Levels that differ by fewer bytes from the last one are not kept.
+const STEP: usize = 64 << 10;
 
 /// The number of the first row of a device: Linux numbers threads below.
 const DEVICES: u64 = 1 << 22;
@@ -26,6 +31,8 @@ struct Event {
 #[derive(Default)]
 struct Events {
     kept: Vec<Event>,
+    /// Bytes of memory in use at times.
+    levels: Vec<(u64, usize)>,
     dropped: u64,
 }
 
@@ -62,6 +69,19 @@ impl Trace {
         self.push(component, name, detail, DEVICES + row, time);
     }
 
+    /// Records how many bytes of memory are in use from now on.
+    pub fn record_memory(&self, bytes: usize) {
+        let clock = self.clock();
+        let mut events = self.lock();
+        if events.levels.last().map_or(0, |(_, last)| *last).abs_diff(bytes) < STEP {
+            return;
+        }
+        match events.levels.len() < self.limit {
+            true => events.levels.push((clock, bytes)),
+            false => events.dropped += 1,
+        }
+    }
+
     fn push(&self, component: &str, name: &str, detail: &str, thread: u64, time: Range<u64>) {
         let mut events = self.lock();
         if events.kept.len() >= self.limit {
@@ -90,7 +110,7 @@ impl Trace {
         let mut json = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         for (index, event) in events.kept.iter().enumerate() {
             let separator = if index == 0 { "" } else { "," };
-            let quoted = |text: &str| serde_json::Value::from(text).to_string();
+            let quoted = |text: &str| Value::from(text).to_string();
             let _ = write!(
                 json,
                 "{separator}\n{{\"name\":{},\"cat\":{},\"ph\":\"X\",\"pid\":{process},\"tid\":{},\"ts\":{},\"dur\":{}",
@@ -101,9 +121,17 @@ impl Trace {
                 microseconds(event.duration),
             );
             if !event.detail.is_empty() {
-                let _ = write!(json, ",\"args\":{{\"detail\":{}}}", quoted(&event.detail));
+                let _ = write!(json, ",\"args\":{}", Value::Object(arguments(&event.detail)));
             }
             json.push('}');
+        }
+        for (index, &(time, bytes)) in events.levels.iter().enumerate() {
+            let separator = if index == 0 && events.kept.is_empty() { "" } else { "," };
+            let time = microseconds(time);
+            let _ = write!(
+                json,
+                "{separator}\n{{\"name\":\"memory\",\"ph\":\"C\",\"pid\":{process},\"ts\":{time},\"args\":{{\"bytes\":{bytes}}}}}"
+            );
         }
         let _ = write!(json, "\n],\"otherData\":{{\"dropped\":\"{}\"}}}}\n", events.dropped);
         json
@@ -150,5 +178,21 @@ mod tests {
         let event = &json["traceEvents"][2];
         assert_eq!((event["tid"].as_u64(), event["dur"].as_f64()), (Some(DEVICES + 1), Some(0.01)));
         assert_eq!(trace.path().to_str().unwrap(), format!("unused-{}.json", std::process::id()));
+    }
+
+    #[test]
+    fn details_that_are_objects_are_arguments_and_memory_has_levels() {
+        let trace = Trace::new("unused.json");
+        trace.record_memory(1 << 20);
+        trace.record_memory((1 << 20) + 1);
+        trace.record_memory(0);
+        let json: Value = serde_json::from_str(&trace.to_json()).unwrap();
+        let levels: Vec<_> =
+            json["traceEvents"].as_array().unwrap().iter().map(|event| event["args"]["bytes"].as_u64()).collect();
+        assert_eq!(levels, [Some(1 << 20), Some(0)]);
+        trace.record("ve-cpu", "add", trace.clock(), r#"{"kernel":3}"#);
+        let json: Value = serde_json::from_str(&trace.to_json()).unwrap();
+        assert_eq!(json["traceEvents"][0]["args"]["kernel"], 3);
+        assert_eq!(json["traceEvents"][1]["ph"], "C");
     }
 }

@@ -4,6 +4,7 @@ mod elementwise;
 mod immediate;
 mod machine;
 mod scalars;
+mod traced;
 
 use crate::affinity::{Affinity, bind};
 use crate::exec::Workers;
@@ -18,6 +19,7 @@ use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, 
 use machine::Machine;
 use scalars::Scalars;
 use std::sync::Arc;
+use traced::Traced;
 
 /// The CPU engine.
 pub struct Engine {
@@ -26,6 +28,7 @@ pub struct Engine {
     registry: Option<Registry>,
     cache: PlanCache,
     machine: Machine,
+    traced: Traced,
     settings: Settings,
     kernels: Counter,
     plan_hits: Counter,
@@ -53,6 +56,7 @@ impl Component for Engine {
             registry: None,
             cache: PlanCache::new(settings.plan_bytes),
             machine: Machine::new(host, settings.primitives(), Tier1::new(host, &settings), start(&settings, host)?),
+            traced: Traced::new(host),
             settings,
             kernels: host.counter("kernels"),
             plan_hits: host.counter("plan hits"),
@@ -198,10 +202,12 @@ impl Component for Engine {
                 && window.blocks.start == block
             {
                 rest = others;
+                let running = self.traced.window(batch, window);
                 if !window.pays(self.machine.workers.threads()) {
                     self.refused_windows.add(count_if_run);
                 } else if self.machine.window(&registry, batch, window)? {
                     done = window.blocks.end;
+                    self.traced.end(running);
                     self.windows.add(count_if_run);
                     self.window_kernels.add(u64::from(window.blocks.end - window.blocks.start) * count_if_run);
                     self.saved_bytes.add(window.saved() * count_if_run);
@@ -209,7 +215,7 @@ impl Component for Engine {
             }
             if block >= done {
                 let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
-                run_planned(&mut self.machine, &registry, batch, block, plan, report)?;
+                run_planned(&mut self.machine, &mut self.traced, &registry, batch, block, plan, report)?;
             }
             self.kernels.add(count_if_run);
             registry.block_done(batch, block);
@@ -220,8 +226,10 @@ impl Component for Engine {
     /// Goes the way of `execute` without running kernels: the manager counts what would be asked of it.
     fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
         self.machine.begin_rehearsal();
+        self.traced.rehearses = true;
         let result = self.execute(batch, blocks, &mut Report::none());
         let work_bytes = self.machine.end_rehearsal();
+        self.traced.rehearses = false;
         result.map(|_| Prediction { work_bytes, ..Prediction::default() })
     }
 }
@@ -269,15 +277,18 @@ impl Engine {
     ) -> Result<()> {
         enter_block(block);
         let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let running = self.traced.block(batch, block, None);
         let ran = self.machine.direct(registry, batch, instrs);
         if ran.map_err(|error| place(error, batch, block))? {
+            self.traced.end(running);
             self.at_once.add(u64::from(!self.machine.rehearses()));
         } else {
             self.machine.begin_direct(batch);
             let machine = &mut self.machine;
             let plan = BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1);
             let plan = plan.inspect(|plan| self.margins.add(plan.margins()));
-            run_planned(machine, registry, batch, block, plan.as_ref().map_err(Error::clone), report)?;
+            let plan = plan.as_ref().map_err(Error::clone);
+            run_planned(machine, &mut self.traced, registry, batch, block, plan, report)?;
         }
         self.machine.drop_ended(batch, instrs);
         self.kernels.add(u64::from(!self.machine.rehearses()));
@@ -289,13 +300,16 @@ impl Engine {
 /// Runs a planned block; instructions that fail alone go to the report.
 fn run_planned(
     machine: &mut Machine,
+    traced: &mut Traced,
     registry: &Registry,
     batch: &BatchRef<'_>,
     block: u32,
     plan: Result<&BlockPlan>,
     report: &mut Report,
 ) -> Result<()> {
+    let running = plan.as_ref().ok().and_then(|plan| traced.block(batch, block, Some(plan)));
     let result = plan.and_then(|plan| machine.block(registry, batch, plan));
+    traced.end(running);
     for (instr, error) in result.map_err(|error| place(error, batch, block))? {
         if !report.is_wanted() {
             return Err(place(error, batch, block));
@@ -346,6 +360,7 @@ fn start(settings: &Settings, host: Host) -> Result<Workers> {
     let mut workers = Workers::new(threads, move |thread| bind(&processors, thread))
         .map_err(|text| Error::new(status::INIT, format!("cannot start {threads} threads: {text}")))?;
     workers.set_between(move || host.progress());
+    workers.set_trace(host);
     Ok(workers)
 }
 

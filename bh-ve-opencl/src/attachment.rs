@@ -40,7 +40,7 @@ impl Counters {
 
     fn trace(&self, name: &str, bytes: usize, begun: &Begun) {
         if begun.clock != 0 {
-            self.host.trace(name, begun.clock, &format!("{bytes} bytes"));
+            self.host.trace(name, begun.clock, &format!("{{\"bytes\":{bytes}}}"));
         }
     }
 

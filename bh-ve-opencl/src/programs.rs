@@ -3,6 +3,7 @@
 use crate::device::Facts;
 use bh_core::abi::status;
 use bh_core::kernel_store::KernelStore;
+use bh_core::kernel_trace::code_detail;
 use bh_core::threads::without_signals;
 use bh_core::{Counter, Error, Host, Result};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
@@ -329,7 +330,7 @@ impl Shared {
         entry.built.get_or_init(|| {
             let (begin, clock) = (Instant::now(), self.host.trace_clock());
             let outcome = self.load(&entry.text).map_or_else(|| self.compile(&entry.text), Ok);
-            self.host.trace("compile", clock, &format!("{} bytes of text", entry.text.len()));
+            self.host.trace("compile", clock, &code_detail(&entry.text));
             self.nanoseconds.add(begin.elapsed().as_nanos() as u64);
             outcome
         });

@@ -1,6 +1,7 @@
 //! When kernels ran on the device, for the profile and the trace.
 
 use bh_bytecode::BatchRef;
+use bh_core::kernel_trace::{Kernel, KernelTrace};
 use bh_core::{Counter, Host};
 use opencl3::event::{CL_COMPLETE, Event};
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ pub(crate) struct Timing {
     pending: VecDeque<Timed>,
     /// What runs, for the trace.
     label: String,
+    detail: String,
+    kernels: KernelTrace,
     kernel: Counter,
     /// The last kernel since somebody asked, if times are not wanted.
     last: Option<Event>,
@@ -27,12 +30,14 @@ struct Timed {
     /// When it was put into the queue, on the clock of the trace; 0 without one.
     begin: u64,
     label: String,
+    detail: String,
 }
 
 impl Timing {
     pub(crate) fn new(host: Host, wanted: bool) -> Timing {
-        let (label, kernel) = (String::new(), host.counter("kernel_ns"));
-        Timing { host, wanted, pending: VecDeque::new(), label, kernel, last: None, any: false }
+        let (label, detail, kernel) = (String::new(), String::new(), host.counter("kernel_ns"));
+        let (pending, kernels) = (VecDeque::new(), KernelTrace::default());
+        Timing { host, wanted, pending, label, detail, kernels, kernel, last: None, any: false }
     }
 
     /// Names the kernels that come next after the operations of a block.
@@ -40,13 +45,8 @@ impl Timing {
         if !self.wanted || self.host.trace_clock() == 0 {
             return;
         }
-        let instrs = batch.block_instrs(&batch.blocks[block as usize]).iter().map(|&at| &batch.instrs[at as usize]);
-        let names: Vec<String> =
-            instrs.filter(|instr| !instr.opcode.is_system()).map(|instr| instr.opcode.to_string()).collect();
-        self.label = match names.as_slice() {
-            [first, _, _, _, rest @ ..] if !rest.is_empty() => format!("{first} and {} more", names.len() - 1),
-            few => few.join(", "),
-        };
+        let kernel = Kernel::of(batch, block..block + 1);
+        (self.label, self.detail) = self.kernels.event(kernel, "on the device", String::new);
     }
 
     /// A kernel is in the queue.
@@ -55,7 +55,15 @@ impl Timing {
         if !self.wanted {
             self.last = Some(event);
         } else {
-            self.pending.push_back(Timed { event, begin: self.host.trace_clock(), label: self.label.clone() });
+            let (begin, label) = (self.host.trace_clock(), self.label.clone());
+            let detail = match begin {
+                0 => String::new(),
+                _ => {
+                    self.kernels.said();
+                    std::mem::replace(&mut self.detail, self.kernels.more())
+                }
+            };
+            self.pending.push_back(Timed { event, begin, label, detail });
             if self.pending.len() > MOST {
                 self.next();
             }
@@ -83,7 +91,7 @@ impl Timing {
     }
 
     fn next(&mut self) {
-        let Some(Timed { event, begin, label }) = self.pending.pop_front() else { return };
+        let Some(Timed { event, begin, label, detail }) = self.pending.pop_front() else { return };
         // A kernel that failed, or a queue of the program that takes no times, has none.
         let times = || {
             event.wait().ok()?;
@@ -94,7 +102,7 @@ impl Timing {
         self.kernel.add(end.saturating_sub(start));
         let on_host = |time: u64| begin + time.saturating_sub(queued);
         if begin != 0 {
-            self.host.trace_device(&label, 0, on_host(start), on_host(end), "");
+            self.host.trace_device(&label, 0, on_host(start), on_host(end), &detail);
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod cases;
 pub mod conformance;
 pub mod data;
 pub mod expressions;
+pub mod hostile;
 pub mod looped;
 pub mod manners;
 pub mod numpy;

@@ -1,4 +1,4 @@
-"""`python -m bh [--stack S] [--profile] [--doctor] [--check] script.py [arguments]`: runs a script whose `import numpy` means bh."""
+"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--check] script.py [arguments]`: runs a script whose `import numpy` means bh."""
 
 import argparse
 import os
@@ -12,6 +12,7 @@ def main():
     parser.add_argument("--stack", help="the stack of components to run on")
     parser.add_argument("--profile", action="store_true", help="print counters at the end")
     parser.add_argument("--doctor", action="store_true", help="print what slows the script down, with lines, at the end")
+    parser.add_argument("--report", metavar="PAGE", help="write a page of HTML that shows where the time went")
     parser.add_argument("--info", action="store_true", help="print versions and components, and run nothing")
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
     parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
@@ -29,13 +30,20 @@ def main():
         return
     if options.script is None:
         parser.error("a script is needed")
+    again = [*(f"--with={name}" for name in options.named), *(["-m"] if options.module else []), options.script, *options.arguments]
     if options.check:
         from bh import _check
 
-        sys.exit(_check.check([*(f"--with={name}" for name in options.named), *(["-m"] if options.module else []), options.script, *options.arguments]))
+        sys.exit(_check.check(again))
+    if options.report:
+        from bh import _report
+
+        shown = [f"--{name}" for name in ("profile", "doctor") if getattr(options, name)]
+        sys.exit(_report.run(options.report, [*shown, *again]))
     recording = _recording()
     # The stack is made before any line of the script, so that other ranks of a cluster never see it.
     bh.Stack()
+    leaving = _leaving()
     if options.doctor and hasattr(bh, "_doctor"):
         bh._doctor.begin()
     sys.argv = [options.script, *options.arguments]
@@ -54,12 +62,25 @@ def main():
             recording.end(names)
     finally:
         _imports.remove()
+        if leaving:
+            leaving.end()
         if options.doctor:
             print(bh.doctor(), file=sys.stderr)
         if options.profile:
             print(bh.profile(), file=sys.stderr)
         if (options.profile or options.doctor) and _imports.report():
             print(_imports.report(), file=sys.stderr)
+
+
+def _leaving():
+    """What leaves the doctor's findings for a page, if bh has its native library."""
+    import bh
+
+    if not hasattr(bh, "_doctor"):
+        return None
+    from bh import _report
+
+    return _report.Leaving()
 
 
 def _recording():

@@ -12,8 +12,10 @@ _elements = Counter()
 
 
 def begin():
-    """Starts to note reads and accesses to single elements; both become a little slower."""
+    """Starts to note reads and accesses to single elements, once; both become a little slower."""
     ndarray = _native.ndarray
+    if hasattr(ndarray.item, "_notes"):
+        return
     for name in ("item", "__float__", "__int__", "__bool__", "__index__", "__complex__", "tolist", "__array__"):
         setattr(ndarray, name, _noting(getattr(ndarray, name), _reads))
     for name in ("__getitem__", "__setitem__"):
@@ -25,6 +27,7 @@ def _noting(function, counter):
         counter[_native.call_site()] += 1
         return function(self, *args, **kwargs)
 
+    method._notes = counter
     return method
 
 

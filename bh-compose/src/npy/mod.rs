@@ -64,7 +64,9 @@ fn save_whole(recorder: &Recorder, path: &str, array: ArrayId, info: &ArrayInfo,
 /// with the status FILE for what is no such file, or has elements that bh lacks.
 pub fn load(recorder: &Recorder, path: &str, place: Location<'_>) -> Result<ArrayId> {
     let mut file = File::open(path).map_err(|error| file_error(path, &error.to_string()))?;
-    let mut head = read_head(&mut file).map_err(|text| file_error(path, &text))?;
+    let size = file.metadata().map_err(|error| file_error(path, &error.to_string()))?;
+    let size = size.is_file().then_some(size.len());
+    let mut head = read_head(&mut file, size).map_err(|text| file_error(path, &text))?;
     if head.fortran_order {
         head.shape.reverse();
     }
@@ -155,7 +157,14 @@ fn exactly(file: &mut impl Read, bytes: &mut [u8], place: &str) -> std::result::
     })
 }
 
-fn read_head(file: &mut File) -> std::result::Result<Head, String> {
+/// The type and shape of the array in a file with these contents, in the order of the file's elements.
+pub fn npy_shape(mut contents: &[u8]) -> std::result::Result<(DType, Vec<i64>), String> {
+    let size = contents.len() as u64;
+    read_head(&mut contents, Some(size)).map(|head| (head.dtype, head.shape))
+}
+
+/// Reads what comes before the data of a file, of which the size may be known.
+fn read_head(file: &mut impl Read, size: Option<u64>) -> std::result::Result<Head, String> {
     let mut fixed = [0u8; 8];
     exactly(file, &mut fixed, "before its header")?;
     if !fixed.starts_with(MAGIC) {
@@ -180,10 +189,9 @@ fn read_head(file: &mut File) -> std::result::Result<Head, String> {
     let bytes = element_count(&shape).and_then(|count| base_bytes(dtype, count));
     let bytes = bytes.ok_or_else(|| format!("shape {shape:?} has too many elements"))?;
     // The size of the file tells before any memory is taken, where it is known.
-    let found = file.metadata().map_err(|error| error.to_string())?;
     let head = (8 + digits + length) as u64;
-    if found.is_file() && found.len() != head.saturating_add(bytes) {
-        let there = found.len().saturating_sub(head);
+    if let Some(size) = size.filter(|&size| size != head.saturating_add(bytes)) {
+        let there = size.saturating_sub(head);
         return Err(format!("the file holds {there} bytes of data, but shape {shape:?} of {dtype} has {bytes}"));
     }
     Ok(Head { dtype, fortran_order, shape, bytes })

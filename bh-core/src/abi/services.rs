@@ -48,7 +48,8 @@ pub struct HostTable {
     pub counter: unsafe extern "C" fn(context: *mut c_void, name: *const c_char) -> *mut u64,
     /// Nanoseconds on the clock of the trace; 0 when no trace is wanted.
     pub trace_clock: unsafe extern "C" fn(context: *mut c_void) -> u64,
-    /// Records an event that lasted from `begin` (from `trace_clock`) until now, with a detail text (may be null).
+    /// Records an event that lasted from `begin` (from `trace_clock`) until now, with a detail (may be null): a text,
+    /// or a JSON object, whose entries become the arguments of the event.
     pub trace: unsafe extern "C" fn(context: *mut c_void, name: *const c_char, begin: u64, detail: *const c_char),
     /// Writes the answer to a `message` call.
     pub reply: unsafe extern "C" fn(reply: *mut c_void, text: *const c_char, bytes: usize),

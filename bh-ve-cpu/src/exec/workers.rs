@@ -3,6 +3,7 @@
 use super::pool::Pool;
 use super::queue::{Between, Queue, Tasks};
 use super::scratch::Scratch;
+use bh_core::Host;
 use bh_methods::Parallel;
 use std::cell::{Cell, UnsafeCell};
 use std::time::{Duration, Instant};
@@ -33,6 +34,8 @@ pub(crate) struct Workers {
     recent: Cell<Option<(Instant, u32)>>,
     /// What the calling thread does between tasks.
     between: Box<Between>,
+    /// Where helpers note when they took part, if there is a trace.
+    trace: Option<Host>,
 }
 
 struct Own(UnsafeCell<Scratch>);
@@ -46,12 +49,17 @@ impl Workers {
         let pool = if threads > 1 { Some(Pool::new(threads, start)?) } else { None };
         let scratch = (0..threads).map(|_| Own(UnsafeCell::new(Scratch::new()))).collect();
         let (queue, recent) = (Queue::new(threads), Cell::new(None));
-        Ok(Workers { pool, threads, scratch, queue, recent, between: Box::new(|| {}) })
+        Ok(Workers { pool, threads, scratch, queue, recent, between: Box::new(|| {}), trace: None })
     }
 
     /// Has the calling thread call `between` before each of its tasks.
     pub(crate) fn set_between(&mut self, between: impl Fn() + Send + Sync + 'static) {
         self.between = Box::new(between);
+    }
+
+    /// Has helpers note in the host's trace, if there is one, when they took part.
+    pub(crate) fn set_trace(&mut self, host: Host) {
+        self.trace = (host.trace_clock() != 0).then_some(host);
     }
 
     /// The number of participants.
@@ -97,11 +105,16 @@ impl Workers {
         let participants = participants.min(tasks).clamp(1, self.threads);
         let helpers = participants - 1;
         let queue = self.queue.start(tasks, participants);
-        let (scratch, between) = (&self.scratch, &*self.between);
+        let (scratch, between, trace) = (&self.scratch, &*self.between, self.trace);
         let work = |participant: usize| {
             // SAFETY: every participant number is handed out once per call, and calls are exclusive.
             let scratch = unsafe { &mut *scratch[participant].0.get() };
+            let trace = trace.filter(|_| participant > 0);
+            let begin = trace.map_or(0, |host| host.trace_clock());
             body(scratch, &queue.tasks(participant, (participant == 0).then_some(between)));
+            if let Some(host) = trace {
+                host.trace("helps", begin, "");
+            }
         };
         match &mut self.pool {
             Some(pool) if helpers > 0 => pool.run(helpers, &work),

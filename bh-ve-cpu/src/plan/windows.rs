@@ -291,6 +291,11 @@ impl WindowPlan {
         self.plain_bytes.saturating_sub(self.bytes)
     }
 
+    /// Bytes that it moves.
+    pub(crate) fn moved(&self) -> u64 {
+        self.bytes
+    }
+
     /// Is it worth it with so many threads? If chunks are fewer, what is saved must outweigh the threads that have none.
     pub(crate) fn pays(&self, threads: usize) -> bool {
         let (chunks, threads) = (self.borders.len() as u64 - 1, threads.min(BUSY) as u64);

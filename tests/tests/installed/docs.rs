@@ -1,6 +1,7 @@
 //! The documentation: programs in it compile and print what it says, generated pages are current, links lead somewhere.
 
 use crate::support::{Scratch, command, compile, prefix, root, run};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The pages that users read.
@@ -114,6 +115,60 @@ fn files_that_the_documentation_names_exist() {
             }
         }
     }
+}
+
+/// All files of the repository with one of these endings, but for what is built or fetched.
+fn sources(endings: &[&str]) -> Vec<PathBuf> {
+    let (mut folders, mut found) = (vec![root()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') && name != "target" {
+                folders.push(path);
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Files that the pages name without their folder exist somewhere.
+#[test]
+fn files_that_are_named_alone_exist() {
+    let endings = [".rs", ".py", ".h", ".hpp", ".c", ".toml"];
+    let there: BTreeSet<_> = sources(&endings).iter().map(|file| file.file_name().unwrap().to_owned()).collect();
+    // Of engines, methods and packages that the reader writes, and of the user.
+    let own = ["Cargo.toml", "config.toml", "script.py", "program.py"];
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for word in text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| !word.contains([' ', '/', '*', '<']) && !own.contains(word))
+        {
+            let is_file = endings.iter().any(|ending| word.strip_suffix(ending).is_some_and(|name| !name.is_empty()));
+            let found = !is_file || there.contains(std::ffi::OsStr::new(word));
+            assert!(found, "{}: there is no file '{word}'", page.display());
+        }
+    }
+}
+
+/// The tests that the page on reliability names exist.
+#[test]
+fn tests_that_the_page_on_reliability_names_exist() {
+    let page = std::fs::read_to_string(root().join("docs/reliability.md")).unwrap();
+    let code: String = sources(&[".rs", ".py"]).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let is_test = |word: &&str| word.contains('_') && word.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_test).collect();
+    let system = ["pthread_create"];
+    let missing: Vec<_> = named
+        .iter()
+        .filter(|name| !system.contains(name))
+        .filter(|name| !["fn", "def"].iter().any(|word| code.contains(&format!("{word} {name}("))))
+        .collect();
+    assert!(named.len() > 3 && missing.is_empty(), "no such tests: {missing:?}");
 }
 
 /// Every obligation that code or pages refer to is defined, once.

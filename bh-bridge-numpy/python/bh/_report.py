@@ -1,0 +1,42 @@
+"""`python -m bh --report PAGE script.py`: the script runs in a process of its own, and what it left becomes one page of HTML."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from . import _doctor, _native
+
+# As bh's other programs name it: where a script leaves what only Python knows.
+_VARIABLE = "BH_REPORT_DIRECTORY"
+
+
+def run(page, arguments):
+    """Runs `python -m bh` with these arguments, writes the page, and returns the exit status."""
+    with tempfile.TemporaryDirectory(prefix="bh-report-") as directory:
+        variables = {name: os.fspath(path) for name, path in _native.report_environment(directory)}
+        begin = time.perf_counter()
+        ended = subprocess.run([sys.executable, "-m", "bh", *arguments], env=os.environ | variables).returncode
+        seconds = time.perf_counter() - begin
+        failure = f"the script failed with exit status {ended}" if ended else None
+        _native.write_report(directory, page, " ".join(["python -m bh", *arguments]), seconds, failure)
+    print(f"report: {page}", file=sys.stderr)
+    return ended if ended >= 0 else 128 - ended
+
+
+class Leaving:
+    """What a script leaves for the page that another process makes; nothing if none wants it."""
+
+    def __init__(self):
+        # Processes that the script starts are not it.
+        self._directory = os.environ.pop(_VARIABLE, None)
+        if self._directory:
+            _doctor.begin()
+
+    def end(self):
+        """Writes the doctor's findings."""
+        if self._directory:
+            Path(self._directory, "doctor.json").write_text(_doctor.report("json"))

@@ -1,0 +1,121 @@
+// The parts of the page from its data.
+
+function scaled(value, step, units) {
+  let unit = 0;
+  while (Math.abs(value) >= step && unit < units.length - 1) { value /= step; unit += 1; }
+  const digits = Number.isInteger(value) ? 0 : value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return `${value.toFixed(digits)} ${units[unit]}`.trim();
+}
+function amount(value) { return scaled(value, 1000, ["", "K", "M", "G", "T", "P"]); }
+function size(value) { return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]); }
+function time(seconds) {
+  if (seconds === 0) return "0";
+  if (seconds >= 1) return seconds.toFixed(2) + " s";
+  if (seconds >= 1e-3) return (seconds * 1e3).toPrecision(3) + " ms";
+  return (seconds * 1e6).toPrecision(3) + " µs";
+}
+
+function element(name, properties, ...parts) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...parts);
+  return made;
+}
+
+function body(id) { return document.querySelector(`#${id} .body`); }
+function empty(id, text) { body(id).append(element("p", { className: "empty" }, text)); }
+
+function table(heads, rows) {
+  const cell = (value) => element("td", { className: typeof value === "string" ? "text" : "" }, typeof value === "string" ? value : value.text);
+  const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
+  return element("div", { className: "wide" }, element("table", {}, element("thead", {}, head), element("tbody", {},
+    ...rows.map((row) => element("tr", {}, ...row.map(cell))))));
+}
+
+function showHead(data) {
+  const kernels = data.kernels.reduce((sum, kernel) => sum + kernel.count, 0);
+  const operations = data.kernels.reduce((sum, kernel) => sum + kernel.count * kernel.operations.split(", ").length, 0);
+  const peak = data.memory.reduce((most, level) => Math.max(most, level[2]), 0);
+  const busy = data.kernels.reduce((sum, kernel) => sum + kernel.seconds, 0);
+  const figures = [["wall clock", time(data.seconds)], ["in kernels", time(busy)], ["kernels run", amount(kernels)],
+    ["operations", amount(operations)], ["most memory", size(peak)], ["ranks", data.counters.length]];
+  document.getElementById("program").textContent = data.program;
+  document.getElementById("figures").append(...figures.map(([name, value]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+  if (data.failure) document.querySelector("header").append(element("p", { className: "finding" }, element("b", {}, data.failure)));
+}
+
+function showFindings(findings) {
+  if (findings.length === 0) empty("findings", "Nothing found that slows the program down.");
+  for (const { what, advice, place } of findings) {
+    const text = element("div", { className: "finding" }, element("b", {}, what), ` – ${advice}`);
+    if (place) text.append(element("br"), element("code", {}, place));
+    body("findings").append(text);
+  }
+}
+
+function showKernels(kernels) {
+  if (kernels.length === 0) return empty("kernels", "No kernel ran.");
+  const longest = kernels[0].seconds;
+  for (const kernel of kernels) {
+    const bar = element("span", { className: "bar" });
+    bar.style.setProperty("--part", (100 * kernel.seconds) / longest + "%");
+    const rate = kernel.bytes ? `, ${size(kernel.bytes / kernel.seconds)}/s` : "";
+    const details = element("details", { id: "kernel-" + kernel.number }, element("summary", {},
+      element("span", { className: "name" }, kernel.label),
+      element("span", {}, `${time(kernel.seconds)}, ${kernel.count} times, ${amount(kernel.elements)} elements${rate}`), bar));
+    const source = element("div", { className: "source" });
+    for (const { place, text } of kernel.lines) source.append(element("span", {}, place), element("code", {}, text ?? ""));
+    details.append(source, element("p", { className: "note" }, `Ran ${kernel.how || "on its engine"}. Operations: ${kernel.operations}.`));
+    if (kernel.code) details.append(element("pre", {}, kernel.code));
+    body("kernels").append(details);
+  }
+}
+
+function showPrograms(programs) {
+  programs.forEach((text, number) => body("kernels").append(element("details", {}, element("summary", {},
+    element("span", { className: "name" }, `Device program ${number + 1}`)), element("pre", {}, text))));
+}
+
+function showFusion({ batches, left_out }) {
+  if (batches.length === 0) empty("fusion", "No batch was planned: each ran operation by operation.");
+  batches.forEach(({ kernels, operations, text }, number) => {
+    const head = `Batch ${number + 1}: ${operations} operations in ${kernels} kernels`;
+    body("fusion").append(element("details", { open: number === 0 }, element("summary", {}, element("span", { className: "name" }, head)),
+      element("pre", {}, text)));
+  });
+  if (left_out) empty("fusion", `${left_out} smaller batches are left out.`);
+}
+
+function showTransfers(transfers, ranks) {
+  const rows = transfers.map(({ kind, count, bytes, seconds }) => [kind, { text: count }, { text: size(bytes) }, { text: time(seconds) }]);
+  const sent = ranks.map((counters, rank) => [`rank ${rank}`, { text: counters["cluster.messages"] ?? 0 }, { text: size(counters["cluster.bytes"] ?? 0) },
+    { text: time((counters["cluster.wait_ns"] ?? 0) * 1e-9) }]).filter((row) => row[1].text > 0);
+  if (rows.length) body("transfers").append(table(["to and from devices", "transfers", "bytes", "time"], rows));
+  if (sent.length) body("transfers").append(table(["sent by", "messages", "bytes", "waited"], sent));
+  if (!rows.length && !sent.length) empty("transfers", "Nothing was moved between devices or ranks.");
+}
+
+function showCounters(ranks) {
+  const text = (name, value) => name.endsWith("_ns") ? time(value * 1e-9) : name.endsWith("bytes") ? size(value) : String(value);
+  const names = [...new Set(ranks.flatMap((counters) => Object.keys(counters)))].filter((name) => ranks.some((counters) => counters[name]));
+  const rows = names.map((name) => [name, ...ranks.map((counters) => ({ text: text(name, counters[name] ?? 0) }))]);
+  body("counters").append(table(["counter", ...ranks.map((_, rank) => ranks.length > 1 ? `rank ${rank}` : "value")], rows));
+}
+
+function show(data) {
+  showHead(data);
+  showFindings(data.findings);
+  if (data.timeline.rows.length) drawTimeline(body("timeline"), data.timeline);
+  else empty("timeline", "Nothing ran.");
+  if (data.timeline.left_out) empty("timeline", `${data.timeline.left_out} short events are not drawn.`);
+  showKernels(data.kernels);
+  showPrograms(data.programs);
+  showFusion(data.fusion);
+  const rated = data.kernels.filter((kernel) => !kernel.device && kernel.work > 0 && kernel.bytes > 0 && kernel.seconds > 0);
+  if (rated.length) drawRoofline(body("roofline"), rated, data.roof);
+  else empty("roofline", "No kernel on the processors moved memory.");
+  if (data.memory.length) drawMemory(body("memory"), data.memory);
+  else empty("memory", "Arrays took less than 64 KiB of bh's own memory.");
+  showTransfers(data.transfers, data.counters);
+  showCounters(data.counters);
+}

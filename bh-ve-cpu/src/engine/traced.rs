@@ -1,0 +1,86 @@
+//! What the trace says of kernels: each with its lines, what it moves, and how it ran.
+
+use crate::block::Program;
+use crate::plan::{BlockPlan, BlockWork, WindowPlan};
+use bh_bytecode::BatchRef;
+use bh_core::Host;
+use bh_core::kernel_trace::{Kernel, KernelTrace};
+use bh_fuser::lower::{self, Lowered};
+use std::ops::Range;
+
+/// Records kernels in the host's trace.
+pub(super) struct Traced {
+    host: Host,
+    kernels: KernelTrace,
+    /// Nothing is recorded, as kernels are rehearsed.
+    pub(super) rehearses: bool,
+}
+
+/// A kernel that runs.
+pub(super) struct Running {
+    name: String,
+    detail: String,
+    begin: u64,
+}
+
+impl Traced {
+    pub(super) fn new(host: Host) -> Traced {
+        Traced { host, kernels: KernelTrace::default(), rehearses: false }
+    }
+
+    /// A block begins, by its plan, or operation by operation if it has none.
+    pub(super) fn block(&mut self, batch: &BatchRef<'_>, block: u32, plan: Option<&BlockPlan>) -> Option<Running> {
+        let how = match plan.map(|plan| &plan.work) {
+            None => "operation by operation",
+            Some(BlockWork::Special(_)) => "an algorithm of its own",
+            Some(BlockWork::Nothing) => return None,
+            Some(BlockWork::Programs(programs, _)) => how(programs.iter()),
+        };
+        self.begin(batch, block..block + 1, how, None)
+    }
+
+    /// A sliding window begins.
+    pub(super) fn window(&mut self, batch: &BatchRef<'_>, window: &WindowPlan) -> Option<Running> {
+        let how = match how(window.nests.iter().chain(&window.joined).map(|nest| &nest.program)) {
+            COMPILED => "compiled, in lock-step",
+            _ => "in blocks, in lock-step",
+        };
+        self.begin(batch, window.blocks.clone(), how, Some(window.moved()))
+    }
+
+    fn begin(&mut self, batch: &BatchRef<'_>, blocks: Range<u32>, how: &str, moved: Option<u64>) -> Option<Running> {
+        if self.rehearses || self.host.trace_clock() == 0 {
+            return None;
+        }
+        let mut kernel = Kernel::of(batch, blocks.clone());
+        kernel.bytes = moved.unwrap_or(kernel.bytes);
+        if kernel.names.is_empty() {
+            return None;
+        }
+        let (name, detail) = self.kernels.event(kernel, how, || blocks.map(|block| nests(batch, block)).collect());
+        Some(Running { name, detail, begin: self.host.trace_clock() })
+    }
+
+    /// It has ended.
+    pub(super) fn end(&mut self, running: Option<Running>) {
+        if let Some(Running { name, detail, begin }) = running {
+            self.host.trace(&name, begin, &detail);
+            self.kernels.said();
+        }
+    }
+}
+
+const COMPILED: &str = "compiled";
+
+fn how<'a>(mut programs: impl Iterator<Item = &'a Program>) -> &'static str {
+    let compiled = |program: &Program| program.native.as_ref().is_some_and(|native| native.kernel.code().is_some());
+    if programs.any(compiled) { COMPILED } else { "in blocks" }
+}
+
+/// The loop nests of a block as text.
+fn nests(batch: &BatchRef<'_>, block: u32) -> String {
+    match lower::lower(batch, block) {
+        Lowered::Loops(stages, _) => stages.iter().map(|stage| format!("{stage}\n")).collect(),
+        Lowered::Special(_) | Lowered::Nothing => String::new(),
+    }
+}

@@ -1,0 +1,7 @@
+//! Any bytes at all for the reader `config`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let target = bh_tests::hostile::TARGETS.iter().find(|target| target.name == "config");
+    (target.expect("the target is there").read)(bytes);
+});
