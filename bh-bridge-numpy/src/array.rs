@@ -204,6 +204,13 @@ impl Array {
         self.scalar = scalar;
     }
 
+    /// The class that `isinstance` sees: of scalars NumPy's, as programs ask whether they have numbers.
+    #[getter(__class__)]
+    fn class<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let this = slf.borrow();
+        if this.scalar { operand::numpy_scalar(slf.py(), this.dtype) } else { Ok(slf.get_type().into_any()) }
+    }
+
     #[getter]
     fn _writeable(&self) -> bool {
         self.writeable

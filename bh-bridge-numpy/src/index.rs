@@ -163,8 +163,7 @@ fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Sele
             }
         }
     }
-    let element =
-        used == rank && parts.iter().flatten().all(|part| matches!(part, Part::Whole(_))) && !parts.is_empty();
+    let element = used == rank && parts.iter().flatten().all(|part| matches!(part, Part::Whole(_)));
     Ok(Selected { view: result, element, copied })
 }
 

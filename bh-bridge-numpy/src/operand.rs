@@ -46,6 +46,11 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     Ok(numpy(py)?.dtypes[dtype as usize].bind(py).clone())
 }
 
+/// NumPy's class of scalars of an element type.
+pub fn numpy_scalar(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    Ok(numpy(py)?.scalars[dtype as usize].bind(py).clone())
+}
+
 /// NumPy's object for an argument that is not given.
 pub fn no_value(py: Python<'_>) -> PyResult<&Py<PyAny>> {
     Ok(&numpy(py)?.no_value)

@@ -55,27 +55,40 @@ def prepare(directory):
 
 
 def run_file(library, file, results, seconds, tests=None):
-    """The outcomes of a file's tests by name, with reasons; a process that dies fails the file as a whole."""
+    """The outcomes of a file's tests by name, with reasons; where a test ends the process, the others run in another one."""
     results.parent.mkdir(parents=True, exist_ok=True)
     results.unlink(missing_ok=True)
+    outcomes = {}
+    while True:
+        before = len(outcomes)
+        ended = run_process(library, file, results, seconds, tests, outcomes)
+        for line in results.read_text().splitlines() if results.exists() else ():
+            test, outcome, reason = json.loads(line)
+            if outcome != "started" or test not in outcomes:
+                outcomes[test] = ("failed" if outcome == "started" else outcome), reason
+        if not ended or ended.startswith("more") or len(outcomes) == before:
+            break
+    if ended:
+        outcomes[f"{file.name}::whole file"] = "failed", ended
+    return outcomes
+
+
+def run_process(library, file, results, seconds, tests, known):
+    """Runs a file's tests but those whose outcomes are known; why the process ended early, or nothing."""
     environment = dict(os.environ, BH_SUITE_LIBRARY=library, BH_SUITE_RESULTS=str(results), BH_FALLBACK="silent")
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE), environment.get("PYTHONPATH", "")])
     if tests is not None:
         environment["BH_SUITE_TESTS"] = str(results.with_suffix(".tests"))
         results.with_suffix(".tests").write_text(json.dumps(tests))
+    if known:
+        environment["BH_SUITE_SKIPPED"] = str(results.with_suffix(".skipped"))
+        results.with_suffix(".skipped").write_text(json.dumps(list(known)))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "suite_plugin", "-p", "no:cacheprovider", "--tb=short", file.name]
     try:
         process = subprocess.run(command, cwd=file.parent, env=environment, capture_output=True, text=True, timeout=seconds)
-        ended = "" if process.returncode in (0, 1, 5) else f"the process ended with {process.returncode}: {process.stderr[-200:]}"
+        return "" if process.returncode in (0, 1, 5) else f"the process ended with {process.returncode}: {process.stderr[-200:]}"
     except subprocess.TimeoutExpired:
-        ended = f"more than {seconds} seconds"
-    outcomes = {}
-    for line in results.read_text().splitlines() if results.exists() else ():
-        test, outcome, reason = json.loads(line)
-        outcomes[test] = outcome, reason
-    if ended:
-        outcomes[f"{file.name}::whole file"] = "failed", ended
-    return outcomes
+        return f"more than {seconds} seconds"
 
 
 def fail_too(tests, name, file, options):

@@ -17,7 +17,15 @@ def pytest_configure(config):
         _imports.install()
 
 
+def pytest_runtest_logstart(nodeid, location):
+    _write(nodeid, "started", "the process died")
+
+
 def pytest_collection_modifyitems(config, items):
+    if "BH_SUITE_SKIPPED" in os.environ:
+        with open(os.environ["BH_SUITE_SKIPPED"]) as file:
+            skipped = set(json.load(file))
+        items[:] = [item for item in items if item.nodeid not in skipped]
     if "BH_SUITE_TESTS" in os.environ:
         with open(os.environ["BH_SUITE_TESTS"]) as file:
             wanted = set(json.load(file))

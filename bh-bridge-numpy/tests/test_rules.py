@@ -84,6 +84,10 @@ VALUES = {
     "information": lambda np: np.info(np.int64, output=io.StringIO()) is None,
     "another type of a number": lambda np: np.astype(np.int64(10), np.float64),
     "assigned along all dimensions": lambda np: called(np.arange(4).reshape(2, 2), "put", [1], 7),
+    "extents without axes": lambda np: len(caught(lambda: np.fft.fftn(np.ones((2, 2)), s=(2, 2)))),
+    "a number without NaN": lambda np: type(np.nan_to_num(1)).__name__,
+    "polynomials of several coefficients": lambda np: np.polynomial.polynomial.polyval(np.arange(3.0), np.ones((2, 2))),
+    "polynomials on grids": lambda np: np.polynomial.chebyshev.chebgrid2d(np.arange(2.0), np.arange(3.0), np.ones((2, 2))),
     "zeros like strings": lambda np: np.zeros_like(np.zeros(2, "S1")) == np.zeros(2, "S1"),
     "dates in steps": lambda np: np.arange(numpy.datetime64("2001-01-01"), 3),
     "arrays as objects": lambda np: [type(x) is np.ndarray for x in np.array([np.ones((1, 2)), np.ones((3, 2))], object)],
@@ -132,6 +136,9 @@ ERRORS = {
     "a plane of indices": lambda np: np.take_along_axis(np.ones((2, 2)), np.ones((2, 2), int), None),
     "a plane of indices to assign to": lambda np: np.put_along_axis(np.ones((2, 2)), np.ones((2, 2), int), 1, None),
     "very large results of indices": lambda np: np.ones((3,) * 5)[np.ix_(*[np.zeros(8000, int)] * 5)],
+    "a power with a fraction": lambda np: np.linalg.matrix_power(np.eye(2), 1.5),
+    "a product of one matrix": lambda np: np.linalg.multi_dot([np.eye(2)]),
+    "one axis twice": lambda np: np.linalg.norm(np.ones((2, 2)), axis=(0, 0)),
     "means into integers": lambda np: np.nanstd(np.ones(2), out=np.array(0)),
     "a product into another type": lambda np: np.dot(np.ones((2, 2)), np.ones((2, 2)), out=np.ones((2, 2), "f4")),
 }
@@ -159,6 +166,14 @@ def test_errors(rule):
 @pytest.mark.parametrize("make", [lambda np: np.histogram([True, False]), lambda np: np.arange(3).flat[True]])
 def test_warnings(make):
     assert len(caught(lambda: make(bh))) == len(caught(lambda: make(numpy))) == 1
+
+
+def test_scalars_pass_for_numbers():
+    total, whole = bh.arange(4.0).sum(), bh.array(3)
+    assert isinstance(total, float) and isinstance(total, numpy.float64) and not isinstance(total, numpy.integer)
+    assert isinstance(whole[()], numpy.int64) and not isinstance(whole[...], numpy.generic)
+    assert not isinstance(bh.arange(3), numpy.generic) and bh.isscalar(total)
+    same(numpy.asarray(bh.add(total, total)), numpy.asarray(12.0))
 
 
 def test_arrays_over_the_memory_of_arrays():

@@ -66,6 +66,8 @@ def __getattr__(name):
 
     import numpy
 
+    if name == "polynomial" and "_native" in globals():
+        return importlib.import_module("bh._polynomial").of(numpy.polynomial)
     return importlib.import_module("bh.testing") if name == "testing" else _imports.part_of(numpy, name)
 
 

@@ -1,6 +1,7 @@
 """`import numpy` that means bh in a program's own modules, and NumPy everywhere else."""
 
 import builtins
+import functools
 import site
 import sysconfig
 
@@ -60,6 +61,8 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
     module = _plain(name, globals, locals, fromlist, level)
     if name == "numpy.ma.testutils":
         module = bh.testing.of_masked()
+    elif below[0] == "polynomial":
+        module = functools.reduce(getattr, below, bh)
     return module if fromlist else bh
 
 
@@ -77,6 +80,6 @@ def remove():
 def part_of(package, name):
     """What bh's package or module leaves to NumPy's of the same name: modules loaded late, and private names."""
     found = getattr(package, name, None) if name in dir(package) else None
-    if found is None or name.startswith("__"):
+    if found is None or name.startswith("__") and name != "__config__":
         raise AttributeError(f"module {package.__name__.replace('numpy', 'bh', 1)!r} has no attribute {name!r}")
     return found

@@ -213,6 +213,10 @@ def _guarded(adapted, original):
 
     @functools.wraps(adapted)
     def wrapper(*args, **kwargs):
+        if args and type(args[0]) is not ndarray and isinstance(args[0], (int, float, complex, np.generic)):
+            if not (_fallback.holds_array(args) or _fallback.holds_array(kwargs)):
+                # Of numbers NumPy makes numbers.
+                return original(*args, **kwargs)
         if any(map(_convert.decides, args)) or args and type(args[0]) is np.ndarray and args[0].dtype not in CODE:
             return _fallback.call(original, args, kwargs)
         return wrapped(*args, **kwargs)

@@ -217,6 +217,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
 @falls_back
 def ptp(a, axis=None, out=None, keepdims=False):
     """The distance of the largest from the smallest over axes."""
+    a = native(a)
     return deliver(max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims), out, "unsafe")
 
 

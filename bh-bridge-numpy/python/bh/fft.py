@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _imports, _namespace, _native
-from ._convert import astype, native
+from ._convert import astype, native, warn
 from ._creation import arange
 from ._fallback import Fallback, falls_back
 from ._functions import concatenate, flip, moveaxis, roll
@@ -138,6 +138,8 @@ def ihfft(a, n=None, axis=-1, norm=None, out=None):
 def _axes(a, s, axes):
     a = native(a)
     if axes is None:
+        if s is not None:
+            warn("`axes` should not be `None` if `s` is not `None`", DeprecationWarning)
         axes = list(range(a.ndim)) if s is None else list(range(-len(s), 0))
     if s is None:
         s = [a.shape[axis] for axis in axes]

@@ -1,5 +1,7 @@
 """Linear algebra, as in `numpy.linalg`. Products, solutions and what follows from factors are native."""
 
+import operator
+
 import numpy as np
 
 from . import _adapted, _fallback, _imports, _namespace, _native, _products
@@ -107,6 +109,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return _vector_norm(x, ord, axis, keepdims)
     if len(axis) != 2:
         raise ValueError("Improper number of dimensions to norm.")
+    if axis[0] % x.ndim == axis[1] % x.ndim:
+        raise ValueError("Duplicate axes given.")
     return _matrix_norm(x, ord, axis, keepdims)
 
 
@@ -187,7 +191,10 @@ def matrix_power(a, n):
     a = native(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise LinAlgError("Last 2 dimensions of the array must be square")
-    n = int(np.asarray(n))
+    try:
+        n = operator.index(n)
+    except TypeError as error:
+        raise TypeError("exponent must be an integer") from error
     if n < 0:
         a, n = inv(a), -n
     if n == 0:
@@ -206,6 +213,8 @@ def matrix_power(a, n):
 @lambda f: falls_back(f, _o.multi_dot)
 def multi_dot(arrays, *, out=None):
     """The product of several matrices."""
+    if len(arrays) < 2:
+        raise ValueError("Expecting at least two arrays.")
     result = arrays[0]
     for other in arrays[1:]:
         result = _products.dot(result, other)
