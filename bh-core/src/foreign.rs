@@ -233,6 +233,10 @@ impl Foreign<'_> {
         Some(capabilities)
     }
 
+    pub(crate) fn has_immediate(&self) -> bool {
+        self.table().immediate.is_some()
+    }
+
     pub(crate) fn has_map(&self) -> bool {
         self.table().map.is_some()
     }

@@ -155,6 +155,11 @@ impl Link {
         }
     }
 
+    /// The component's functions, and its context.
+    pub(crate) fn instance(&self) -> (Arc<ForeignTable>, *mut c_void) {
+        (self.component.clone(), self.context)
+    }
+
     pub(crate) fn foreign(&self) -> Foreign<'_> {
         Foreign { component: &self.component, context: self.context }
     }

@@ -14,6 +14,7 @@ use crate::component::{Child, Collected, Registry, Report, SharedCalls, Ticket, 
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::for_each_slot;
+use crate::foreign::{Foreign, ForeignTable};
 use crate::launcher::Launcher;
 use crate::link::Link;
 use crate::loader::Loader;
@@ -22,7 +23,7 @@ use crate::services::{Handles, Services};
 use crate::stats::Snapshot;
 use crate::trace::Trace;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -185,10 +186,11 @@ impl Stack {
         found.then(|| SharedTop { handle: self.links.handle() })
     }
 
-    /// As [`Stack::evaluating_calls`], for `immediate`.
-    pub fn immediate_calls(&mut self) -> Option<SharedTop> {
+    /// Direct calls of `immediate`, from any thread, if the stack has that. They may be used as long as the stack is not shut
+    /// down.
+    pub fn immediate_calls(&mut self) -> Option<ImmediateCalls> {
         let found = self.top.capabilities().flags & capability::IMMEDIATE != 0;
-        found.then(|| SharedTop { handle: self.links.handle() })
+        found.then(|| ImmediateCalls::of(&self.links))
     }
 
     /// Asks a question or gives a command; see [`crate::Component::message`].
@@ -279,6 +281,40 @@ pub struct SharedTop {
 unsafe impl Send for SharedTop {}
 // SAFETY: as above.
 unsafe impl Sync for SharedTop {}
+
+/// The components of a stack that carry out operations at once, which are called past the links above them.
+pub struct ImmediateCalls(Vec<(Arc<ForeignTable>, *mut c_void)>);
+
+// SAFETY: the components announced that this call may come from any thread.
+unsafe impl Send for ImmediateCalls {}
+// SAFETY: as above.
+unsafe impl Sync for ImmediateCalls {}
+
+impl ImmediateCalls {
+    /// From the top down.
+    fn of(top: &Link) -> ImmediateCalls {
+        let links = std::iter::successors(Some(top), |link| link.child());
+        ImmediateCalls(
+            links
+                .filter(|link| link.has(capability::IMMEDIATE) && link.foreign().has_immediate())
+                .map(Link::instance)
+                .collect(),
+        )
+    }
+}
+
+impl SharedCalls for ImmediateCalls {
+    #[inline]
+    fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
+        for (component, context) in &self.0 {
+            match (Foreign { component, context: *context }).immediate(operation) {
+                None | Some(Ok(0)) => {}
+                Some(result) => return result.map(|_| true),
+            }
+        }
+        Ok(false)
+    }
+}
 
 impl Drop for Stack {
     fn drop(&mut self) {

@@ -20,13 +20,13 @@ pub(super) struct Held {
     pub(super) handle: ArrayId,
     pub(super) base: Base,
     pub(super) view: View,
-    executor: Arc<Executor>,
+    pub(super) executor: Arc<Executor>,
     /// Only values that are there are looked at.
-    reads: bool,
+    pub(super) reads: bool,
     /// The batches that come before the access.
-    needed: u64,
+    pub(super) needed: u64,
     /// The base's `changes`.
-    changes: u32,
+    pub(super) changes: u32,
 }
 
 impl Recorder {
@@ -61,7 +61,7 @@ impl Recorder {
             return Ok(());
         }
         let held = self.hold(array, access::READ)?;
-        if self.settle_by_reading(&held, patience)? {
+        if self.settle_by_access(&held, patience)? {
             self.let_go(held);
             // SAFETY: promised by the caller.
             return unsafe { self.read_with(array, data, stride, patience) };
@@ -100,10 +100,18 @@ impl Recorder {
         patience: &mut Patience<'_>,
     ) -> Result<()> {
         // SAFETY: promised by the caller.
-        if unsafe { self.copy_settled(array, data.cast_mut(), stride, Direction::FromProgram)? } {
+        if unsafe {
+            self.write_value(array, data.cast_mut())?
+                || self.copy_settled(array, data.cast_mut(), stride, Direction::FromProgram)?
+        } {
             return Ok(());
         }
         let held = self.hold(array, access::WRITE)?;
+        if self.settle_by_access(&held, patience)? {
+            self.let_go(held);
+            // SAFETY: promised by the caller.
+            return unsafe { self.write_with(array, data, stride, patience) };
+        }
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
         let stride = &*stride;
         let source = SendPtr(data.cast_mut());
@@ -220,6 +228,7 @@ impl Recorder {
 
     /// Hands over what the access needs, and keeps the base alive meanwhile.
     pub(super) fn hold(&self, array: ArrayId, mode: u32) -> Result<Held> {
+        self.end_settled_map(array)?;
         let mut state = self.state();
         let handle = state.find(array)?;
         let entry = state.handles.at(handle);
@@ -313,26 +322,6 @@ impl Recorder {
         drop(state);
         submitted.executor.complete(submitted.epoch, patience)?;
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
-    }
-
-    /// Settles a small base that is held for reading by a read of all of it. False if it cannot be settled.
-    fn settle_by_reading(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
-        let own = {
-            let state = self.state();
-            let place = state.handles.at(state.find(held.handle)?).base;
-            if state.bases.at(place).known { state.make_own(place, false) } else { None }
-        };
-        let Some(own) = own else { return Ok(false) };
-        let all = View::contiguous(&[held.base.len]).map_err(|error| Error::new(status::ARGUMENT, error.0))?;
-        let (base, stride) = (held.base, [held.base.dtype().size() as i64]);
-        let target = SendPtr(own.data());
-        self.with_data(held, patience, |data| {
-            // SAFETY: the memory is as large as the base.
-            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &stride }) }
-        })?;
-        let mut state = self.state();
-        let handle = state.find(held.handle)?;
-        Ok(state.settle_read(handle, own, (held.needed, held.changes)))
     }
 
     pub(super) fn let_go(&self, held: Held) {

@@ -9,10 +9,9 @@ use super::record::{INPUTS, Operation, Source};
 use super::settled::Own;
 use super::small_view::SmallView;
 use super::state::State;
-use bh_bytecode::{Constant, DType, Kind};
+use bh_bytecode::{Constant, DType, Kind, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray};
 use bh_core::component::SharedCalls;
-use bh_core::error::Result;
 use bh_core::services::Services;
 use std::sync::Arc;
 
@@ -38,29 +37,70 @@ enum Target {
 impl State {
     /// Carries out an operation whose operands have been checked, if it can be done at once.
     #[inline]
-    pub(super) fn at_once(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<bool> {
-        let handle = self.handles.at(out);
-        if operation.opcode.kind() != Kind::Elementwise
-            || self.settles(self.bases.at(handle.base).base.bytes()).is_none()
-        {
-            return Ok(false);
-        }
-        self.carry_out(operation, out, sources)
+    pub(super) fn at_once(
+        &mut self,
+        operation: Operation<'_>,
+        told: (u16, Layout),
+        out: u32,
+        sources: &[Source],
+        index_box: Option<(u32, bool)>,
+    ) -> bool {
+        let (owner, own_first) = match (operation.opcode.kind(), sources, index_box) {
+            (Kind::Elementwise, _, _) => (out, false),
+            (Kind::Reduction | Kind::Accumulate, &[Source::Handle(input), ..], _) => (input, true),
+            (Kind::Index, _, Some(index_box)) => index_box,
+            _ => return false,
+        };
+        self.is_little(owner) && self.carry_out(operation, told, out, (owner, own_first), sources)
     }
 
-    fn carry_out(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<bool> {
+    /// As [`State::at_once`], for a generator: `numbers` and the first of them are the elements' positions in its sequence.
+    pub(super) fn generate_at_once(
+        &mut self,
+        operation: Operation<'_>,
+        out: u32,
+        (first, numbers): (i64, &SmallView),
+        key: Option<Constant>,
+    ) -> bool {
+        if !self.is_little(out) {
+            return false;
+        }
+        let first = [first];
+        let mut operands = [NOTHING, array(numbers, first.as_ptr().cast_mut().cast(), DType::I64), NOTHING];
+        let key = key.as_ref().map(|key| element(key.bits.as_ptr().cast(), key.dtype()));
+        let count = 2 + usize::from(key.is_some());
+        operands[2] = key.unwrap_or(NOTHING);
+        self.finish_into(operation, (0, Layout::default()), out, &mut operands[..count])
+    }
+
+    /// Is an array small enough for operations at once?
+    #[inline]
+    fn is_little(&self, handle: u32) -> bool {
+        self.settles(self.handles.at(handle).view.len as u64 * self.dtype(handle).size() as u64).is_some()
+    }
+
+    /// The shape of `owner` is that of the operation's loop; with `own_first`, the first input keeps its own.
+    fn carry_out(
+        &mut self,
+        operation: Operation<'_>,
+        told: (u16, Layout),
+        out: u32,
+        (owner, own_first): (u32, bool),
+        sources: &[Source],
+    ) -> bool {
         let mut operands = [NOTHING; OPERANDS];
         let mut wide: [Option<SmallView>; INPUTS] = [const { None }; INPUTS];
-        let shape = self.handles.at(out).view.shape();
-        for ((source, operand), wide) in sources.iter().zip(&mut operands[1..]).zip(&mut wide) {
+        let shape = self.handles.at(owner).view.shape();
+        for (at, ((source, operand), wide)) in sources.iter().zip(&mut operands[1..]).zip(&mut wide).enumerate() {
+            let own = own_first && at == 0;
             *operand = match source {
                 Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
                 Source::Handle(handle) => {
-                    let Some(data) = self.data_at_hand(*handle) else { return Ok(false) };
+                    let Some(data) = self.data_at_hand(*handle) else { return false };
                     let (view, dtype) = (&self.handles.at(*handle).view, self.dtype(*handle));
-                    if view.len == 1 {
+                    if view.len == 1 && !own {
                         element(data, dtype)
-                    } else if view.shape() == shape {
+                    } else if own || view.shape() == shape {
                         array(view, data.cast_mut(), dtype)
                     } else {
                         array(wide.insert(view.broadcast_to(shape)), data.cast_mut(), dtype)
@@ -68,7 +108,22 @@ impl State {
                 }
             };
         }
-        let Some(target) = self.target(out) else { return Ok(false) };
+        self.finish_into(operation, told, out, &mut operands[..=sources.len()])
+    }
+
+    /// Carries out an operation whose inputs are there.
+    fn finish_into(
+        &mut self,
+        operation: Operation<'_>,
+        (order, layout): (u16, Layout),
+        out: u32,
+        operands: &mut [MethodArray],
+    ) -> bool {
+        let Some(target) = self.target(out) else { return false };
+        let keeps = operation.opcode.kind() == Kind::Index && operation.opcode != Opcode::Gather;
+        if keeps && !matches!(target, Target::Settled) {
+            return false;
+        }
         let mut scalar = [0u64; 2];
         let (view, dtype) = (&self.handles.at(out).view, self.dtype(out));
         let first = view.start as isize * dtype.size() as isize;
@@ -78,12 +133,11 @@ impl State {
             Target::Settled => self.data_at_hand(out).map_or(std::ptr::null_mut(), <*const u8>::cast_mut),
         };
         operands[0] = array(view, data, dtype);
-        if !self.call(operation, 0, &operands[..=sources.len()]) {
-            return Ok(false);
+        let done = self.call(operation, order, operands);
+        if done {
+            self.finish_at_once(out, target, layout, scalar);
         }
-        let layout = self.result_layout(out, sources);
-        self.finish_at_once(out, target, layout, scalar);
-        Ok(true)
+        done
     }
 
     /// Asks the engine.
@@ -105,7 +159,7 @@ impl State {
         let entry = self.bases.at(handle.base);
         if let Some(settled) = &entry.settled {
             let first = handle.view.start as isize * entry.base.dtype().size() as isize;
-            return Some(settled.own.data().cast_const().wrapping_offset(first));
+            return Some(settled.data().cast_const().wrapping_offset(first));
         }
         entry.scalar.as_ref().map(|scalar| scalar.data())
     }
@@ -118,8 +172,8 @@ impl State {
         if !self.is_free_standing(handle.base) {
             return None;
         }
-        if entry.settled.is_some() {
-            return Some(Target::Settled);
+        if let Some(settled) = &entry.settled {
+            return settled.is_writable().then_some(Target::Settled);
         }
         let whole = handle.view.len == entry.base.len;
         if entry.base.len == 1 {

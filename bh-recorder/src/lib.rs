@@ -63,6 +63,7 @@ mod record;
 mod result;
 mod scalars;
 mod settled;
+mod settling;
 mod shape;
 mod slab;
 mod slots;
@@ -281,12 +282,15 @@ impl Recorder {
             return Err(Error::new(status::ARGUMENT, "the context is started already"));
         }
         let executor = Executor::start(make, options.checks, options.dump.clone())?;
-        let (ids, evaluator, immediate) = executor
-            .with_backend(|backend| Ok((backend.base_ids(), backend.evaluator(), backend.immediate_calls())))?;
+        let (ids, evaluator, immediate, memory) = executor.with_backend(|backend| {
+            let memory = backend.capabilities().memory_bytes;
+            Ok((backend.base_ids(), backend.evaluator(), backend.immediate_calls(), memory))
+        })?;
+        let maps = memory == 0 && !executor.is_affine();
         let immediate = immediate.map(|(calls, services)| Immediate { calls, services });
         state.reset();
         state.builder.period.set_longest(options.max_instructions);
-        state.running = Some(Running { executor: Arc::new(executor), ids, evaluator, immediate, options });
+        state.running = Some(Running { executor: Arc::new(executor), ids, evaluator, immediate, maps, options });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
         process::announce_exit();

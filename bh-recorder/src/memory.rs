@@ -98,6 +98,7 @@ impl Recorder {
         let executor = state.executor()?;
         let place = state.handles.at(handle).base;
         let entry = state.bases.at_mut(place);
+        entry.relied_on = mode == adopt::IMMUTABLE;
         if mode == adopt::SHARED {
             entry.base.flags |= base_flags::PINNED;
             entry.pins = 1;
@@ -147,6 +148,12 @@ impl Recorder {
 
     fn lend_in(&self, array: ArrayId, (mode, kind): (u32, u32), patience: &mut Patience<'_>) -> Result<Lent> {
         let shared = mode == export::SHARED;
+        {
+            let mut state = self.state();
+            let handle = state.find(array)?;
+            let place = state.handles.at(handle).base;
+            state.bases.at_mut(place).relied_on = true;
+        }
         let held = self.hold(array, if shared { access::WRITE } else { access::READ })?;
         let (base, view) = (held.base, held.view);
         let pinned = if shared { self.pin(held.handle, true, true) } else { Ok(()) };

@@ -294,7 +294,14 @@ impl State {
         index_box: Option<(u32, bool)>,
     ) -> Result<Followup> {
         reserve::check()?;
-        if self.at_once(operation, out, sources)? {
+        let (order, layout) = match (operation.opcode.kind(), sources) {
+            (Kind::Reduction, &[Source::Handle(input), ..]) => {
+                (self.fold_order(input, operation.param), Layout::default())
+            }
+            (Kind::Elementwise, _) => (0, self.result_layout(out, sources)),
+            _ => (0, Layout::default()),
+        };
+        if self.at_once(operation, (order, layout), out, sources, index_box) {
             return Ok(Followup::Nothing);
         }
         let opcode = operation.opcode;
@@ -326,13 +333,6 @@ impl State {
                 }
             };
         }
-        let (order, layout) = match (kind, sources) {
-            (Kind::Reduction, &[Source::Handle(input), ..]) => {
-                (self.fold_order(input, operation.param), Layout::default())
-            }
-            (Kind::Elementwise, _) => (0, self.result_layout(out, sources)),
-            _ => (0, Layout::default()),
-        };
         self.mark_written(out, layout);
         let instr = Instr {
             opcode,

@@ -10,9 +10,12 @@ use super::floating::DefaultFloatState;
 use super::record::{Operation, Source};
 use super::small_view::SmallView;
 use super::state::State;
+use super::{ArrayId, Recorder};
 use bh_bytecode::{Constant, DType, Instr, Kind, Opcode, Operand};
 use bh_core::abi::ScalarOperation;
 use bh_core::component::SharedCalls;
+use bh_core::error::Result;
+use bh_core::strided::{self, Side};
 use std::sync::Arc;
 
 /// Computes operations on scalars, from any thread.
@@ -35,6 +38,27 @@ impl Scalar {
 
 /// The most inputs of an elementwise operation.
 const INPUTS: usize = 3;
+
+impl Recorder {
+    /// Gives an array of one element the value at an address, if that needs nobody else.
+    ///
+    /// # Safety
+    /// `data` must be valid for the element.
+    pub(super) unsafe fn write_value(&self, array: ArrayId, data: *mut u8) -> Result<bool> {
+        let mut state = self.state();
+        let handle = state.find(array)?;
+        let dtype = state.dtype(handle);
+        if !state.takes_value(handle) || state.settles(dtype.size() as u64).is_none() {
+            return Ok(false);
+        }
+        let mut bytes = [0u8; 16];
+        let (to, from) = (Side { data: bytes.as_mut_ptr(), stride: &[] }, Side { data, stride: &[] });
+        // SAFETY: an element has at most as many bytes; the caller vouches for its own memory.
+        unsafe { strided::copy(dtype, &[], to, from, true) };
+        state.set_value(handle, Constant::from_bytes(dtype, &bytes));
+        Ok(true)
+    }
+}
 
 impl State {
     /// The value of an input, if it is a number or a known scalar.

@@ -67,11 +67,38 @@ unsafe extern "C" fn give_back(argument: *mut c_void, _data: *mut c_void) {
     drop(unsafe { Box::from_raw(argument.cast::<Own>()) });
 }
 
+/// Where the data of a settled base lies.
+pub(super) enum Home {
+    Own(Own),
+    /// In the stack's memory, which is mapped until a batch uses the base.
+    Map {
+        data: SendPtr,
+        writable: bool,
+    },
+}
+
 /// The data of a settled base.
 pub(super) struct Settled {
-    pub(super) own: Own,
-    /// The stack has the same data, or a batch that was handed over or is under construction gives it to the stack.
-    given: bool,
+    pub(super) home: Home,
+    /// The stack has the same data, or a batch that was handed over or is under construction gives it to the stack. Never of
+    /// what is mapped, as the map has to be ended.
+    pub(super) given: bool,
+}
+
+impl Settled {
+    #[inline]
+    pub(super) fn data(&self) -> *mut u8 {
+        match &self.home {
+            Home::Own(own) => own.data(),
+            Home::Map { data, .. } => data.get(),
+        }
+    }
+
+    /// May it be changed in place?
+    #[inline]
+    pub(super) fn is_writable(&self) -> bool {
+        matches!(self.home, Home::Own(_) | Home::Map { writable: true, .. })
+    }
 }
 
 impl State {
@@ -103,7 +130,7 @@ impl State {
     /// Makes memory a base's data, which the stack has not (`given`: which it has).
     pub(super) fn set_own(&mut self, base: u32, own: Own, given: bool) {
         self.forget_value(base);
-        self.bases.at_mut(base).settled = Some(Settled { own, given });
+        self.bases.at_mut(base).settled = Some(Settled { home: Home::Own(own), given });
         self.unwritten += u64::from(!given);
     }
 
@@ -120,23 +147,30 @@ impl State {
     /// Ends that a base is settled.
     #[inline]
     pub(super) fn forget_own(&mut self, base: u32) {
-        if let Some(settled) = self.bases.at_mut(base).settled.take() {
+        if !self.end_map(base)
+            && let Some(settled) = self.bases.at_mut(base).settled.take()
+        {
             self.unwritten -= u64::from(!settled.given);
         }
     }
 
     /// Sees to it that the stack has the data of a settled base before the batch under construction uses it.
     pub(super) fn give(&mut self, base: u32) {
+        if self.end_map(base) {
+            return;
+        }
         let entry = self.bases.at_mut(base);
-        let Some(settled) = entry.settled.as_mut().filter(|settled| !settled.given) else { return };
-        settled.given = true;
+        let Some(Settled { home: Home::Own(data), given: given @ false }) = &mut entry.settled else { return };
+        *given = true;
         self.unwritten -= 1;
-        // At the limit of memory the data itself goes; a user's maps keep it.
-        let copied = settled.own.copied();
-        let own = match copied {
-            None if entry.maps == 0 => entry.settled.take().map(|settled| settled.own),
-            copied => copied,
-        };
+        let mut own = data.copied();
+        if own.is_none()
+            && entry.maps == 0
+            && let Some(Settled { home: Home::Own(data), .. }) = entry.settled.take()
+        {
+            // At the limit of memory the data itself goes; a user's maps keep it.
+            own = Some(data);
+        }
         let (record, len, known) = (entry.base, entry.base.len, std::mem::replace(&mut entry.known, true));
         let (index, epoch) = (self.enter_base(base), self.builder.epoch);
         self.bases.at_mut(base).written = epoch;
@@ -165,7 +199,7 @@ impl State {
         let mut bytes = [0u8; 16];
         // SAFETY: views lie inside their bases.
         unsafe {
-            let from = settled.own.data().offset(view.start as isize * dtype.size() as isize);
+            let from = settled.data().offset(view.start as isize * dtype.size() as isize);
             std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), dtype.size());
         }
         Some(Constant::from_bytes(dtype, &bytes))
@@ -201,15 +235,22 @@ impl Recorder {
         }
         let entry = state.bases.at(place);
         let Some(settled) = entry.settled.as_ref().filter(|_| !entry.mapped_for_writing) else { return Ok(false) };
-        let (view, base) = (state.handles.at(handle).view.view(), entry.base);
-        let size = base.dtype().size() as i64;
-        let own: Vec<i64> = view.stride().iter().map(|stride| stride * size).collect();
-        let dense = dense_stride(&base, &view);
-        let inside = Side { data: element_address(settled.own.data(), &base, &view), stride: &own };
-        let outside = Side { data, stride: stride.unwrap_or(&dense) };
-        let (to, from) = if writes { (inside, outside) } else { (outside, inside) };
-        // SAFETY: views lie inside their bases; the caller vouches for its own memory.
-        unsafe { strided::copy(base.dtype(), view.shape(), to, from, writes) };
+        let (small, base) = (&state.handles.at(handle).view, entry.base);
+        let first = settled.data().wrapping_offset(small.start as isize * base.dtype().size() as isize);
+        let copy = |shape: &[i64], own: &[i64], stride: &[i64]| {
+            let (inside, outside) = (Side { data: first, stride: own }, Side { data, stride });
+            let (to, from) = if writes { (inside, outside) } else { (outside, inside) };
+            // SAFETY: views lie inside their bases; the caller vouches for its own memory.
+            unsafe { strided::copy(base.dtype(), shape, to, from, writes) };
+        };
+        if small.len == 1 {
+            copy(&[], &[], &[]);
+        } else {
+            let view = small.view();
+            let own: Vec<i64> = view.stride().iter().map(|stride| stride * base.dtype().size() as i64).collect();
+            let dense = dense_stride(&base, &view);
+            copy(view.shape(), &own, stride.unwrap_or(&dense));
+        }
         if writes {
             state.note_change(place);
             state.hint_rows(handle);
@@ -224,6 +265,10 @@ impl Recorder {
         let writes = mode & (access::WRITE | access::DISCARD) != 0;
         let place = state.handles.at(handle).base;
         let entry = state.bases.at(place);
+        // Maps of the stack's memory are the stack's.
+        if matches!(&entry.settled, Some(Settled { home: Home::Map { .. }, .. })) {
+            return Ok(None);
+        }
         if entry.settled.is_some() && (entry.mapped_for_writing || writes && entry.maps > 0) {
             return Err(Error::new(status::ARGUMENT, "the array is mapped; unmap it first"));
         }
@@ -238,7 +283,7 @@ impl Recorder {
         }
         let entry = state.bases.at_mut(place);
         let Some(settled) = &entry.settled else { return Ok(None) };
-        let data = settled.own.data();
+        let data = settled.data();
         entry.maps += 1;
         entry.mapped_for_writing |= writes;
         entry.references += 1;
@@ -255,8 +300,8 @@ impl State {
             return false;
         }
         let entry = self.bases.at(place);
-        if entry.settled.is_some() {
-            return true;
+        if let Some(settled) = &entry.settled {
+            return settled.is_writable();
         }
         let whole = view.len == entry.base.len;
         if entry.known && !whole {

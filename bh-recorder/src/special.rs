@@ -37,6 +37,9 @@ impl State {
         }
         let index = View::new(first, shape.extents(), &stride[..shape.extents().len()]).map_err(|_| overflow())?;
         let index = SmallView::new(&index);
+        if self.generate_at_once(operation, out, (first, &index), key) {
+            return Ok(Followup::Nothing);
+        }
         let followup = self.followup(out);
         let to = Operand::view(self.intern(out));
         let numbers = Operand::view(self.builder.intern_view(NO_BASE, &index));

@@ -58,6 +58,8 @@ pub(super) struct BaseEntry {
     pub(super) scalar: Option<Scalar>,
     /// Its data, if that is in memory of the recorder's own. Maps of the base are then of this memory.
     pub(super) settled: Option<Settled>,
+    /// Its memory was lent, or is the program's: a map for writing may have to copy it.
+    pub(super) relied_on: bool,
     /// How often the program has begun to change its data elsewhere than in a batch.
     pub(super) changes: u32,
 }
@@ -74,6 +76,8 @@ pub(super) struct State {
     pub(super) immediate: u64,
     /// Known values, and settled data, that no batch writes yet.
     pub(super) unwritten: u64,
+    /// The program has waited for the batches up to this one.
+    pub(super) waited: u64,
     /// An emptied batch for reuse.
     spare: Batch,
     /// Memory of a list of handles to be freed, empty.
@@ -91,6 +95,8 @@ pub(super) struct Running {
     /// Computes operations on known scalars. Not to be used once the executor has ended.
     pub(super) evaluator: Option<Evaluator>,
     pub(super) immediate: Option<Immediate>,
+    /// Arrays live in host memory, where maps of them cost nothing.
+    pub(super) maps: bool,
     pub(super) options: Options,
 }
 
@@ -138,6 +144,7 @@ impl State {
             recorded: 0,
             immediate: 0,
             unwritten: 0,
+            waited: 0,
             spare: Batch::default(),
             freed: Vec::new(),
             slots: Slots::default(),
@@ -219,6 +226,7 @@ impl State {
             layout: Layout::default(),
             scalar: None,
             settled: None,
+            relied_on: false,
             changes: 0,
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;
@@ -474,7 +482,7 @@ impl State {
         self.bases.clear();
         self.builder = Builder::new();
         self.extensions.clear();
-        (self.recorded, self.immediate, self.unwritten) = (0, 0, 0);
+        (self.recorded, self.immediate, self.unwritten, self.waited) = (0, 0, 0, 0);
         (self.slots, self.seen) = (Slots::default(), Seen::default());
         self.ended = None;
     }

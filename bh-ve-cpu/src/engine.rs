@@ -2,6 +2,8 @@
 
 mod elementwise;
 mod immediate;
+mod index;
+mod line;
 mod machine;
 mod scalars;
 mod traced;

@@ -3,6 +3,7 @@
 
 mod calls;
 mod cases;
+mod immediate;
 mod process;
 mod slots;
 mod witness;
@@ -35,6 +36,7 @@ pub const CASES: &[Case] = &[
     Case { name: "tickets", title: "work that is not done when a call returns", run: calls::tickets },
     Case { name: "exports", title: "memory of the program, and memory that it is lent", run: slots::exports },
     Case { name: "evaluate", title: "scalars that are computed at once", run: slots::evaluate },
+    Case { name: "immediate", title: "operations that are carried out at once", run: immediate::immediate },
     Case { name: "predict", title: "what batches are foretold to take", run: slots::predict },
     Case { name: "reports", title: "what is reported of batches", run: slots::reports },
     Case { name: "serve", title: "serving other processes, and messages", run: slots::serve },

@@ -20,6 +20,8 @@ const COMPILED: u64 = 200;
 const CUT: u64 = 3;
 /// One of so many runs on a device with little memory, too, if it is exact. `BH_TEST_DEVICES` asks for another share.
 const DEVICES: u64 = 2;
+/// One of so many runs with operations at once, too. `BH_TEST_IMMEDIATE` asks for another share.
+const IMMEDIATE: u64 = 2;
 /// Parts that run side by side, each with recorders of its own.
 const PARTS: u64 = 2;
 
@@ -187,6 +189,23 @@ fn cut() -> Vec<Stack> {
     ]
 }
 
+/// Operations on no, some and all data at hand are carried out where they are called.
+fn at_once() -> Vec<Stack> {
+    let limit = |immediate_bytes: u64| Options { immediate_bytes, ..options(30, 1 << 18) };
+    vec![
+        plain(),
+        Stack::new("nothing at once", USUAL, limit(0)),
+        Stack::new("at once up to 100 bytes", USUAL, limit(100)),
+        Stack::new("at once up to 2 kB", TIGHT, limit(2_000)),
+        Stack::new("all at once", USUAL, Options { immediate_bytes: u64::MAX, ..Options::default() }),
+        Stack::new(
+            "all at once, each batch one operation",
+            USUAL,
+            Options { immediate_bytes: u64::MAX, ..options(1, 0) },
+        ),
+    ]
+}
+
 /// For programs whose operations are all exact.
 fn interpreted() -> Vec<Stack> {
     vec![plain(), Stack::new("interpreted", INTERPRETED, options(100, 1 << 18))]
@@ -194,7 +213,8 @@ fn interpreted() -> Vec<Stack> {
 
 /// The same with a device, which the interpreter stands for.
 fn on_device() -> Vec<Stack> {
-    vec![plain(), Stack::new("device", DEVICE, options(100, 0))]
+    let at_once = Options { immediate_bytes: 300, ..options(100, 0) };
+    vec![plain(), Stack::new("device", DEVICE, options(100, 0)), Stack::new("device, at once", DEVICE, at_once)]
 }
 
 /// Programs that use one recorder at the same time.
@@ -308,8 +328,11 @@ fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
+/// Kinds of stacks.
+const KINDS: usize = 7;
+
 /// Programs that were checked on each kind of stacks.
-fn check_part(part: u64) -> [u64; 6] {
+fn check_part(part: u64) -> [u64; KINDS] {
     let first = variable("BH_TEST_FIRST", 0);
     let shares = [
         1,
@@ -318,9 +341,10 @@ fn check_part(part: u64) -> [u64; 6] {
         1,
         variable("BH_TEST_CUT", CUT),
         variable("BH_TEST_DEVICES", DEVICES),
+        variable("BH_TEST_IMMEDIATE", IMMEDIATE),
     ];
-    let all = [uncompiled(), others(), compiled(), interpreted(), cut(), on_device()];
-    let mut count = [0; 6];
+    let all = [uncompiled(), others(), compiled(), interpreted(), cut(), on_device(), at_once()];
+    let mut count = [0; KINDS];
     for seed in (first + part..first + variable("BH_TEST_PROGRAMS", PROGRAMS)).step_by(PARTS as usize) {
         let case = Case::new(seed);
         for (kind, stacks) in all.iter().enumerate() {
@@ -342,21 +366,23 @@ fn check_part(part: u64) -> [u64; 6] {
         // Few programs need not do all that there is.
         assert!(count_of(name) > 0 || count[5] < 100, "{name}: none on the device");
     }
+    let immediate: Vec<u64> = all[6].iter().map(|stack| stack.recorder.statistics().immediate).collect();
+    assert!(immediate[1] == 0 && (count[6] == 0 || immediate[2..].iter().all(|&count| count > 0)), "{immediate:?}");
     all.iter().flatten().for_each(|stack| stack.recorder.shutdown().unwrap());
     count
 }
 
 #[test]
 fn loops_read_the_same_bits_however_they_run() {
-    let parts: Vec<[u64; 6]> = std::thread::scope(|scope| {
+    let parts: Vec<[u64; KINDS]> = std::thread::scope(|scope| {
         let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || check_part(part))).collect();
         parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    let [all, others, compiled, interpreted, cut, on_device] =
-        [0, 1, 2, 3, 4, 5].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>());
+    let [all, others, compiled, interpreted, cut, on_device, at_once] =
+        [0, 1, 2, 3, 4, 5, 6].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>());
     let text = format!("{all} random user programs read the same bits on 4 stacks");
     let more = format!("{others} on 2 more, {compiled} compiled, {interpreted} as they are defined");
-    let more = format!("{more}, {on_device} on a device");
+    let more = format!("{more}, {on_device} on a device, {at_once} at once");
     let more = format!("{more}, {cut} in batches of 1 to 1000 operations");
     writeln!(std::io::stdout(), "{text}, {more}").unwrap();
     assert_eq!(all, variable("BH_TEST_PROGRAMS", PROGRAMS));

@@ -1,7 +1,7 @@
 //! Operations at once on the fake stack: the reference interpreter runs them on copies of their operands.
 
 use bh_bytecode::interp::{self, Memory};
-use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, View};
+use bh_bytecode::{Base, Batch, DType, Instr, Kind, Opcode, Operand, View};
 use bh_core::abi::{ImmediateOperation, MethodArray, status};
 use bh_core::component::SharedCalls;
 use bh_core::error::{Error, Result};
@@ -16,6 +16,9 @@ struct Span {
 
 impl SharedCalls for FakeImmediate {
     fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
+        if matches!(Opcode(operation.opcode).kind(), Kind::Generator | Kind::Index) {
+            return Ok(false);
+        }
         // SAFETY: the recorder's operands live through the call.
         let operands = unsafe { operation.operands.as_slice() };
         let shape = list(operands[0].shape, operands[0].rank).to_vec();

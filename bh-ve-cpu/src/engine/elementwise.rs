@@ -1,6 +1,6 @@
 //! An elementwise operation on operands in memory, by the calling thread, through the primitives that planned blocks are made of.
 
-use crate::primitives::{PrimFn, Primitives};
+use crate::primitives::{PrimFn, Primitives, Side};
 use bh_bytecode::{DType, MAX_RANK, Opcode};
 use std::mem::MaybeUninit;
 
@@ -51,13 +51,71 @@ pub(super) unsafe fn elementwise(
     if shape.contains(&0) {
         return true;
     }
-    let run = match opcode == Opcode::Copy && last.dtype == out.dtype {
-        true => None,
-        false => match primitives.elementwise(opcode, param, last.dtype, out.dtype) {
-            Some(run) => Some(run),
-            None => return false,
-        },
+    let copies = opcode == Opcode::Copy && last.dtype == out.dtype;
+    let run = if copies { None } else { primitives.elementwise(opcode, param, last.dtype, out.dtype) };
+    if run.is_none() && !copies {
+        return false;
+    }
+    // SAFETY: promised by the caller.
+    unsafe { strided(primitives, run, shape, operands) };
+    true
+}
+
+/// As [`elementwise`], where operands lie without gaps and in one order: through no copies. False, and nothing has happened, if
+/// they do not, or there is no primitive for their form.
+///
+/// # Safety
+/// As [`elementwise`].
+pub(super) unsafe fn dense(
+    primitives: Primitives,
+    (opcode, param): (Opcode, u16),
+    shape: &[i64],
+    operands: &[Elements<'_>],
+) -> bool {
+    let (&[out, ..], &[.., last]) = (operands, operands) else { return false };
+    let single = |operand: &Elements<'_>| operand.stride.is_empty() && !shape.is_empty();
+    if shape.contains(&0) || !operands.iter().all(|operand| single(operand) || is_dense(shape, operand.stride, 1)) {
+        return false;
+    }
+    let count = shape.iter().product::<i64>() as usize;
+    let args = [1, 2, 3].map(|at: usize| operands[at.min(operands.len() - 1)].data.cast_const());
+    let run = match (operands.len(), operands[1..].iter().position(single)) {
+        (_, None) if opcode == Opcode::Copy && last.dtype == out.dtype => {
+            // SAFETY: promised by the caller.
+            unsafe { std::ptr::copy(args[0], out.data, count * out.dtype.size()) };
+            return true;
+        }
+        (_, None) => primitives.elementwise(opcode, param, last.dtype, out.dtype),
+        (2, Some(_)) if opcode == Opcode::Copy && last.dtype == out.dtype => {
+            // SAFETY: promised by the caller.
+            unsafe { primitives.fill(out.dtype.size())(count, out.data, args[0]) };
+            return true;
+        }
+        (3, Some(at)) if !single(&operands[2 - at]) => {
+            primitives.with_scalar(opcode, [Side::Left, Side::Right][at], last.dtype)
+        }
+        _ => None,
     };
+    // SAFETY: promised by the caller.
+    run.map(|run| unsafe { run(count, out.data, args[0], args[1], args[2]) }).is_some()
+}
+
+/// Do elements of this shape follow each other in C order, one step apart?
+pub(super) fn is_dense(shape: &[i64], stride: &[i64], step: i64) -> bool {
+    let mut step = step;
+    shape.len() == stride.len()
+        && shape.iter().zip(stride).rev().all(|(&extent, &stride)| {
+            let follows = extent == 1 || stride == step;
+            step *= extent;
+            follows
+        })
+}
+
+/// Runs an operation through copies of blocks where operands are not dense.
+///
+/// # Safety
+/// As [`elementwise`].
+unsafe fn strided(primitives: Primitives, run: Option<PrimFn>, shape: &[i64], operands: &[Elements<'_>]) {
     let none = OperandMemory { data: std::ptr::null_mut(), size: 0, strides: [0; MAX_RANK] };
     let mut sides = [none; OPERANDS];
     for (side, operand) in sides.iter_mut().zip(operands) {
@@ -73,7 +131,7 @@ pub(super) unsafe fn elementwise(
         unsafe { row.run(sides, &mut buffers) };
         let mut dim = rank - 1;
         loop {
-            let Some(outer) = dim.checked_sub(1) else { return true };
+            let Some(outer) = dim.checked_sub(1) else { return };
             dim = outer;
             index[dim] += 1;
             let back = index[dim] == extents[dim];

@@ -1,8 +1,11 @@
 //! Operations on little data in host memory, carried out by the thread that calls: by the primitives and trees that kernels are
 //! made of, so with their bits.
 
-use super::elementwise::{Elements, OPERANDS, elementwise};
+use super::elementwise::{Elements, OPERANDS, dense, elementwise, is_dense};
+use super::index::{accumulate, gather, scatter};
+use super::line::{Line, fold, only_axis};
 use crate::primitives::Primitives;
+use bh_bytecode::planning::LITTLE;
 use bh_bytecode::{DType, Kind, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray};
 
@@ -14,7 +17,7 @@ pub(super) unsafe fn run(primitives: Primitives, operation: &ImmediateOperation)
     // SAFETY: promised by the caller.
     let operands = unsafe { operation.operands.as_slice() };
     let (Some(opcode), Some(out)) = (Opcode::from_code(operation.opcode), operands.first()) else { return false };
-    if operands.len() > OPERANDS || opcode.kind() != Kind::Elementwise {
+    if operands.len() > OPERANDS {
         return false;
     }
     let none = Elements { data: std::ptr::null_mut(), dtype: DType::Bool, stride: &[] };
@@ -25,13 +28,81 @@ pub(super) unsafe fn run(primitives: Primitives, operation: &ImmediateOperation)
         // SAFETY: promised by the caller.
         all[at] = Elements { data: operand.data.cast(), dtype, stride: unsafe { stride(operand) } };
     }
-    let count = operands.len();
-    if !opcode.check_types(types[0], &types[1..count]) || opcode == Opcode::Powi && !(2..=5).contains(&operation.param)
-    {
+    let (all, kind, param) = (&all[..operands.len()], opcode.kind(), operation.param);
+    let inputs = if kind == Kind::Generator { &[] } else { &types[1..operands.len()] };
+    if !opcode.check_types(types[0], inputs) {
         return false;
     }
     // SAFETY: promised by the caller.
-    unsafe { elementwise(primitives, (opcode, operation.param), shape(out), &all[..count]) }
+    unsafe {
+        let own = |at: usize| operands.get(at).map_or(&[][..], |operand| shape(operand));
+        let shape = shape(out);
+        match kind {
+            Kind::Elementwise if opcode == Opcode::Powi && !(2..=5).contains(&param) => false,
+            Kind::Elementwise => {
+                let operation = (opcode, param);
+                dense(primitives, operation, shape, all) || elementwise(primitives, operation, shape, all)
+            }
+            Kind::Reduction => reduce(primitives, opcode, (param, operation.order), own(1), all),
+            Kind::Accumulate => accumulate(opcode, param.trailing_zeros() as usize, shape, all),
+            Kind::Generator => generate(primitives, opcode, shape, all),
+            Kind::Index if opcode == Opcode::Gather => gather(shape, own(1), all),
+            Kind::Index => scatter(opcode, own(2), shape, all),
+            Kind::System | Kind::Extension => false,
+        }
+    }
+}
+
+/// Folds a line within a chunk; `shape` is that of the input.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn reduce(
+    primitives: Primitives,
+    opcode: Opcode,
+    (axes, order): (u16, u16),
+    shape: &[i64],
+    operands: &[Elements<'_>],
+) -> bool {
+    let (&[out, from, ..], mask) = (operands, operands.get(2)) else { return false };
+    let Some((axis, elements)) = only_axis(shape, axes, order) else { return false };
+    if elements as u64 > LITTLE || from.dtype != out.dtype {
+        return false;
+    }
+    let line = |operand: &Elements<'_>| {
+        let stride = operand.stride.get(axis).map_or(0, |&stride| stride as isize);
+        Line { first: operand.data, stride }
+    };
+    // SAFETY: promised by the caller.
+    unsafe { fold(primitives, (opcode, out.dtype), elements as usize, out.data, line(&from), mask.map(line)) }
+}
+
+/// Makes the elements of an array without gaps from numbers one step apart.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn generate(primitives: Primitives, opcode: Opcode, shape: &[i64], operands: &[Elements<'_>]) -> bool {
+    let (&[out, numbers, ..], key) = (operands, operands.get(2)) else { return false };
+    let long = shape.iter().rposition(|&extent| extent != 1);
+    let step = long.and_then(|axis| numbers.stride.get(axis).copied()).unwrap_or(0);
+    if shape.contains(&0) || !is_dense(shape, out.stride, 1) || !is_dense(shape, numbers.stride, step) {
+        return false;
+    }
+    let count = shape.iter().product::<i64>() as usize;
+    // SAFETY: promised by the caller: the first number, and the key.
+    unsafe {
+        let first = numbers.data.cast::<i64>().read_unaligned();
+        match (opcode, key) {
+            (Opcode::Range, None) => {
+                primitives.iota(out.dtype).map(|make| make(count, out.data, first, step)).is_some()
+            }
+            (Opcode::Random, Some(key)) => {
+                let key = key.data.cast::<u64>().read_unaligned() as u32;
+                primitives.philox(out.dtype).map(|make| make(count, out.data, first, step, key)).is_some()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// # Safety

@@ -5,13 +5,13 @@
 //! theirs. The order of a block's instructions makes renames needless, and contracted bases get memory until they are
 //! discarded. What is lent stays lent from one block to the next.
 
-use super::super::elementwise::{BLOCK, Buffers, Elements, OPERANDS, elementwise};
+use super::super::elementwise::{Elements, OPERANDS, elementwise};
+use super::super::line::{self, Line, only_axis};
 use super::Machine;
-use crate::primitives::{LANES, Primitives};
+use crate::primitives::Primitives;
 use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::neutral::neutral;
 use bh_bytecode::planning::LITTLE;
-use bh_bytecode::{AxisOrder, BatchRef, DType, Instr, Kind, Opcode};
+use bh_bytecode::{BatchRef, DType, Instr, Kind, Operand};
 use bh_core::abi::{access, status};
 use bh_core::{Error, Registry, Result};
 use bh_fuser::lower::BaseUse;
@@ -111,20 +111,13 @@ fn base_is_real(batch: &BatchRef<'_>, view: u32) -> bool {
     batch.views[view as usize].base != NO_BASE
 }
 
-/// The one axis of more than an element that a reduction folds, and its number of elements.
+/// The one axis that a reduction folds, and its number of elements.
 fn line(batch: &BatchRef<'_>, instr: &Instr) -> Option<(usize, i64)> {
     let view = instr.inputs().first()?.as_view()?;
-    let shape = batch.shape(view);
-    let all = (1u32 << shape.len()) - 1;
-    let mut long = (0..shape.len()).filter(|&axis| shape[axis] != 1);
-    let axis = long.next()?;
-    let backward = AxisOrder::decode(instr.order, shape.len()).map_or(0, |order| order.backward());
-    let fits = u32::from(instr.param) == all && long.next().is_none() && shape[axis] > 0 && backward == 0;
-    fits.then(|| (axis, shape[axis]))
+    only_axis(batch.shape(view), instr.param, instr.order)
 }
 
-/// Folds one line, as planned kernels do: element `i` into lane `i % 32`, and the lanes by halving; where a mask is false, the
-/// identity element.
+/// Folds one line.
 ///
 /// # Safety
 /// The views of the operation must lie inside the memory of their bases.
@@ -135,7 +128,7 @@ unsafe fn fold(
     data: impl Fn(u32) -> Option<*mut u8>,
 ) -> Result<()> {
     let missing = || Error::new(status::UNSUPPORTED, format!("the CPU engine cannot run {} at once", instr.opcode));
-    let place = |operand: bh_bytecode::Operand| {
+    let place = |operand: &Operand| {
         let view = &batch.views[operand.as_view()? as usize];
         let size = batch.bases[view.base as usize].dtype().size();
         Some(data(view.base)?.wrapping_offset(view.start as isize * size as isize))
@@ -143,47 +136,15 @@ unsafe fn fold(
     let operands = instr.operands();
     let dtype = batch.dtype(operands[0]).ok_or_else(missing)?;
     let (axis, elements) = line(batch, instr).ok_or_else(missing)?;
-    let stride = |operand: bh_bytecode::Operand| operand.as_view().map_or(0, |view| batch.stride(view)[axis] as isize);
-    let (Some(out), Some(from)) = (place(operands[0]), place(operands[1])) else { return Err(missing()) };
-    let masked = match operands.get(2) {
-        None => None,
-        Some(&mask) => {
-            let select = primitives.elementwise(Opcode::Where, 0, dtype, dtype).ok_or_else(missing)?;
-            Some((select, place(mask).ok_or_else(missing)?, stride(mask)))
-        }
+    let along = |operand: &Operand| {
+        let stride = batch.stride(operand.as_view()?)[axis] as isize;
+        Some(Line { first: place(operand)?, stride })
     };
-    let combiner = instr.opcode.combiner().ok_or_else(missing)?;
-    let (into_lanes, join) = primitives.lanes(combiner, dtype).ok_or_else(missing)?;
-    let size = dtype.size();
-    let mut lanes = Buffers::new();
-    let [lanes, block, others, bits] = lanes.0.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
-    let stride = stride(operands[1]);
-    let (elements, step, null) = (elements as usize, stride * size as isize, std::ptr::null());
-    let identity = neutral(instr.opcode, dtype);
-    // SAFETY: promised by the caller; a buffer has room for the lanes, and for a block, of the largest type.
-    unsafe {
-        primitives.fill(size)(LANES, lanes, identity.as_ptr());
-        if masked.is_some() {
-            primitives.fill(size)(BLOCK, others, identity.as_ptr());
-        }
-        if stride == 1 && masked.is_none() {
-            into_lanes(elements, lanes, from, null);
-        } else {
-            // Blocks are whole numbers of lanes.
-            for first in (0..elements).step_by(BLOCK) {
-                let count = BLOCK.min(elements - first);
-                primitives.gather_strided(size)(count, block, from.wrapping_offset(first as isize * step), step);
-                if let Some((select, mask, stride)) = masked {
-                    primitives.gather_strided(1)(count, bits, mask.wrapping_offset(first as isize * stride), stride);
-                    select(count, block, bits, block, others);
-                }
-                into_lanes(count, lanes, block, null);
-            }
-        }
-        join(lanes, lanes);
-        std::ptr::copy_nonoverlapping(lanes, out, size);
-    }
-    Ok(())
+    let (Some(out), Some(from)) = (place(&operands[0]), along(&operands[1])) else { return Err(missing()) };
+    let mask = operands.get(2).map(|mask| along(mask).ok_or_else(missing)).transpose()?;
+    // SAFETY: promised by the caller.
+    let done = unsafe { line::fold(primitives, (instr.opcode, dtype), elements as usize, out, from, mask) };
+    if done { Ok(()) } else { Err(missing()) }
 }
 
 /// Runs an elementwise operation on bases that lie at `data`.

@@ -1,0 +1,142 @@
+//! How bases become settled by access: little ones by a read of all of it, others where a small part is looked at or changed, by
+//! a map of the stack's memory that is kept until a batch uses the base.
+
+use super::access::Held;
+use super::data::Place;
+use super::patience::Patience;
+use super::settled::{Home, Settled};
+use super::state::State;
+use super::{ArrayId, Recorder, SendPtr};
+use bh_bytecode::View;
+use bh_core::abi::{access, status};
+use bh_core::error::{Error, Result};
+
+impl Recorder {
+    /// Settles the base of an array that is held, if that can be done: the access can then be tried again.
+    pub(super) fn settle_by_access(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
+        Ok(held.reads && self.settle_by_reading(held, patience)? || self.settle_by_mapping(held, patience)?)
+    }
+
+    /// Settles a small base that is held for reading by a read of all of it. False if it cannot be settled.
+    fn settle_by_reading(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
+        let own = {
+            let state = self.state();
+            let place = state.handles.at(state.find(held.handle)?).base;
+            if state.bases.at(place).known { state.make_own(place, false) } else { None }
+        };
+        let Some(own) = own else { return Ok(false) };
+        let all = View::contiguous(&[held.base.len]).map_err(|error| Error::new(status::ARGUMENT, error.0))?;
+        let (base, stride) = (held.base, [held.base.dtype().size() as i64]);
+        let target = SendPtr(own.data());
+        self.with_data(held, patience, |data| {
+            // SAFETY: the memory is as large as the base.
+            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &stride }) }
+        })?;
+        let mut state = self.state();
+        let handle = state.find(held.handle)?;
+        Ok(state.settle_read(handle, own, (held.needed, held.changes)))
+    }
+
+    /// Settles a base of which a small part is held by a map of it: for writing, if that changes nothing for others. False if
+    /// it cannot be settled.
+    fn settle_by_mapping(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
+        let writable = {
+            let mut state = self.state();
+            let handle = state.find(held.handle)?;
+            match state.takes_map(handle) && (held.reads || held.view.is_injective()) {
+                true => state.may_be_written(handle, held.needed),
+                false => return Ok(false),
+            }
+        };
+        let mode = if writable { access::READ | access::WRITE } else { access::READ };
+        if !held.reads && !writable {
+            return Ok(false);
+        }
+        let base = held.base;
+        // What cannot be mapped fails again in the access itself.
+        let mapped = self.with_data(held, patience, |data| Ok(data.map(&base, None, mode).ok().map(SendPtr)))?;
+        let Some(data) = mapped else { return Ok(false) };
+        let mut state = self.state();
+        if let Ok(handle) = state.find(held.handle)
+            && state.settle_map(handle, data, writable, held)
+        {
+            return Ok(true);
+        }
+        drop(state);
+        held.executor.note_access(base.id);
+        held.executor.access(base.id, |data| data.unmap(&base))?;
+        Ok(false)
+    }
+
+    /// Ends the map by which the base of an array is settled.
+    pub(super) fn end_settled_map(&self, array: ArrayId) -> Result<()> {
+        let mut state = self.state();
+        let handle = state.find(array)?;
+        let place = state.handles.at(handle).base;
+        if !state.drop_map(place) {
+            return Ok(());
+        }
+        let (executor, base) = (state.executor()?, state.bases.at(place).base);
+        executor.note_access(base.id);
+        drop(state);
+        executor.access(base.id, |data| data.unmap(&base))
+    }
+}
+
+impl State {
+    /// May an array's base be settled by a map? It must be known to the stack, too large for memory of the recorder's own, and
+    /// the array itself small.
+    fn takes_map(&self, handle: u32) -> bool {
+        let view = &self.handles.at(handle).view;
+        let place = self.handles.at(handle).base;
+        let entry = self.bases.at(place);
+        let size = entry.base.dtype().size() as u64;
+        self.running.as_ref().is_some_and(|running| running.maps)
+            && entry.known
+            && entry.settled.is_none()
+            && self.is_free_standing(place)
+            && entry.base.len > 1
+            && self.settles(entry.base.bytes()).is_none()
+            && self.settles(view.len as u64 * size).is_some()
+    }
+
+    /// Is nobody left who relies on the data of an array as it is, once so many batches are waited for?
+    fn may_be_written(&mut self, handle: u32, waited: u64) -> bool {
+        self.waited = self.waited.max(waited);
+        let entry = self.bases.at(self.handles.at(handle).base);
+        entry.epoch <= self.waited && !entry.relied_on
+    }
+
+    /// Settles a base that was mapped, unless something has changed since it was held. Says whether it did.
+    fn settle_map(&mut self, handle: u32, data: SendPtr, writable: bool, held: &Held) -> bool {
+        let settles = self.takes_map(handle) && (!writable || self.may_be_written(handle, held.needed));
+        let place = self.handles.at(handle).base;
+        let entry = self.bases.at_mut(place);
+        let same = entry.written <= held.needed && entry.changes == held.changes;
+        if settles && same {
+            entry.settled = Some(Settled { home: Home::Map { data, writable }, given: false });
+            self.unwritten += 1;
+        }
+        settles && same
+    }
+
+    /// Forgets the map by which a base is settled, which is still to be ended. Says whether there was one.
+    pub(super) fn drop_map(&mut self, base: u32) -> bool {
+        let entry = self.bases.at_mut(base);
+        let found = matches!(&entry.settled, Some(Settled { home: Home::Map { .. }, .. }));
+        if found {
+            entry.settled = None;
+            self.unwritten -= 1;
+        }
+        found
+    }
+
+    /// Ends the map by which a base is settled before the batch under construction runs. Says whether there was one.
+    pub(super) fn end_map(&mut self, base: u32) -> bool {
+        let found = self.drop_map(base);
+        if found {
+            self.builder.unmaps.push((self.bases.at(base).base, 1));
+        }
+        found
+    }
+}

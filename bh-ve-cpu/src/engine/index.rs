@@ -1,0 +1,152 @@
+//! Operations with indices, and running folds, by the calling thread: one element after the other in C order, as batches do it.
+
+use super::elementwise::Elements;
+use crate::block::{offset, resolve};
+use bh_bytecode::scalar::Arithmetic;
+use bh_bytecode::{DType, MAX_RANK, Opcode, with_dtype};
+
+/// Goes through the elements of a shape in C order, with where those of the operands lie, until one is refused. Says whether
+/// none was.
+fn each<const N: usize>(
+    shape: &[i64],
+    operands: [&Elements<'_>; N],
+    mut element: impl FnMut([*mut u8; N]) -> bool,
+) -> bool {
+    let mut index = [0i64; MAX_RANK];
+    let mut at = operands.map(|operand| operand.data);
+    for _ in 0..shape.iter().product() {
+        if !element(at) {
+            return false;
+        }
+        for dim in (0..shape.len()).rev() {
+            index[dim] += 1;
+            let wraps = index[dim] == shape[dim];
+            let steps = if wraps { 1 - shape[dim] } else { 1 };
+            for (at, operand) in at.iter_mut().zip(operands) {
+                let stride = operand.stride.get(dim).copied().unwrap_or(0);
+                *at = at.wrapping_offset((steps * stride) as isize * operand.dtype.size() as isize);
+            }
+            if !wraps {
+                break;
+            }
+            index[dim] = 0;
+        }
+    }
+    true
+}
+
+/// Elements that are chosen by their numbers in C order.
+struct Chosen<'a> {
+    of: &'a Elements<'a>,
+    shape: &'a [i64],
+    len: i64,
+    signed: bool,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(of: &'a Elements<'a>, shape: &'a [i64], index: &Elements<'_>) -> Chosen<'a> {
+        Chosen { of, shape, len: shape.iter().product(), signed: index.dtype == DType::I64 }
+    }
+
+    /// The address of the element that the index at an address chooses; `None` if there is none.
+    ///
+    /// # Safety
+    /// There must be an index.
+    unsafe fn at(&self, index: *mut u8) -> Option<*mut u8> {
+        // SAFETY: promised by the caller.
+        let number = resolve(unsafe { index.cast::<i64>().read_unaligned() }, self.signed, self.len).ok()?;
+        let steps = offset(self.shape, self.of.stride, number);
+        Some(self.of.data.wrapping_offset(steps as isize * self.of.dtype.size() as isize))
+    }
+}
+
+/// `out[i]` becomes the element of the source that `index[i]` chooses. False, and nothing has happened, if there is none.
+///
+/// # Safety
+/// The operands must hold the elements of their shapes, and the output must lie apart from the others.
+pub(super) unsafe fn gather(shape: &[i64], source_shape: &[i64], operands: &[Elements<'_>]) -> bool {
+    let [out, source, index] = operands else { return false };
+    let chosen = Chosen::new(source, source_shape, index);
+    let size = out.dtype.size();
+    // SAFETY: promised by the caller.
+    unsafe {
+        each(shape, [index], |[index]| chosen.at(index).is_some())
+            && each(shape, [out, index], |[out, index]| {
+                let found = chosen.at(index);
+                found.inspect(|from| std::ptr::copy_nonoverlapping(*from, out, size)).is_some()
+            })
+    }
+}
+
+/// The element of the output that `index[i]` chooses becomes `value[i]`, or the sum of both, where the mask is true. False, and
+/// nothing has happened, if there is no such element. `shape`: of the indices.
+///
+/// # Safety
+/// As [`gather`].
+pub(super) unsafe fn scatter(opcode: Opcode, shape: &[i64], out_shape: &[i64], operands: &[Elements<'_>]) -> bool {
+    let ([out, value, index], mask) = (&operands[..3], operands.get(3)) else { return false };
+    let yes = 1u8;
+    let always = Elements { data: (&raw const yes).cast_mut(), dtype: DType::Bool, stride: &[] };
+    let mask = mask.unwrap_or(&always);
+    let chosen = Chosen::new(out, out_shape, index);
+    let size = out.dtype.size();
+    let adds = opcode == Opcode::ScatterAdd;
+    // SAFETY: promised by the caller; `out` has the type of the values.
+    unsafe {
+        each(shape, [index, mask], |[index, mask]| *mask == 0 || chosen.at(index).is_some())
+            && each(shape, [value, index, mask], |[value, index, mask]| {
+                let Some(to) = chosen.at(index).filter(|_| *mask != 0) else { return true };
+                if adds {
+                    add(out.dtype, to, value)
+                } else {
+                    std::ptr::copy_nonoverlapping(value, to, size)
+                }
+                true
+            })
+    }
+}
+
+/// # Safety
+/// There must be elements of this type.
+unsafe fn add(dtype: DType, to: *mut u8, value: *const u8) {
+    // SAFETY: promised by the caller.
+    with_dtype!(dtype, T => unsafe {
+        let sum = Arithmetic::add(to.cast::<T>().read_unaligned(), value.cast::<T>().read_unaligned());
+        to.cast::<T>().write_unaligned(sum);
+    });
+}
+
+/// Writes the running sums or products along an axis. False, and nothing has happened, for another operation.
+///
+/// # Safety
+/// The operands must hold the elements of the shape, and be identical or apart.
+pub(super) unsafe fn accumulate(opcode: Opcode, axis: usize, shape: &[i64], operands: &[Elements<'_>]) -> bool {
+    let [out, input] = operands else { return false };
+    if axis >= shape.len() || shape.contains(&0) {
+        return false;
+    }
+    let mut starts = [1i64; MAX_RANK];
+    starts[..shape.len()].copy_from_slice(shape);
+    starts[axis] = 1;
+    // SAFETY: promised by the caller.
+    with_dtype!(out.dtype, T => unsafe {
+        let (first, combine): (T, fn(T, T) -> T) = match opcode {
+            Opcode::AddAccumulate => (Arithmetic::ZERO, Arithmetic::add),
+            Opcode::MultiplyAccumulate => (Arithmetic::ONE, Arithmetic::multiply),
+            _ => return false,
+        };
+        let step = |operand: &Elements<'_>| {
+            operand.stride.get(axis).map_or(0, |&stride| stride as isize * operand.dtype.size() as isize)
+        };
+        let steps = (step(out), step(input));
+        each(&starts[..shape.len()], [out, input], |[mut to, mut from]| {
+            let mut running = first;
+            for _ in 0..shape[axis] {
+                running = combine(running, from.cast::<T>().read_unaligned());
+                to.cast::<T>().write_unaligned(running);
+                (to, from) = (to.wrapping_offset(steps.0), from.wrapping_offset(steps.1));
+            }
+            true
+        })
+    })
+}
