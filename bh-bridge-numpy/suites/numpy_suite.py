@@ -1,7 +1,8 @@
-"""`cargo xtask numpy-suite [--only TEXT] [--list]`: NumPy's own tests, run with bh in NumPy's place.
+"""`cargo xtask numpy-suite [numpy|cupy|scipy] [--only TEXT] [--list]`: others' tests, run with bh in NumPy's place.
 
-The tests are those of the installed NumPy; they are copied below the target directory, as `import numpy` means bh only in
-modules that are not installed. What NumPy itself fails there does not count. `left.toml` names what is left, with its reason.
+The tests of `numpy` are those of the installed NumPy; they are copied below the target directory, as `import numpy` means bh
+only in modules that are not installed. `cupy_suite.py` and `scipy_suite.py` say where the others come from. What fails with
+NumPy itself does not count. `left.toml` names what is left, with its reason.
 """
 
 import argparse
@@ -15,7 +16,9 @@ import subprocess
 import sys
 import tomllib
 
+import cupy_suite
 import numpy
+import scipy_suite
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = "_core lib linalg fft random polynomial ma matrixlib".split()
@@ -33,6 +36,7 @@ _core/test_mem_overlap _core/test_deprecations
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(prog="cargo xtask numpy-suite", description=__doc__)
+    parser.add_argument("suite", nargs="?", choices=SUITES, default="numpy", help="whose tests")
     parser.add_argument("--only", default="", help="only files in whose names this pattern is found")
     parser.add_argument("--directory", type=pathlib.Path, required=True, help="where copies and results go")
     parser.add_argument("--list", action="store_true", help="print every failing test, by cause")
@@ -52,6 +56,9 @@ def prepare(directory):
                 found[f"{package}/{file.stem}"] = file
     shutil.copy(source / "conftest.py", tests / "conftest.py")
     return found
+
+
+SUITES = {"numpy": prepare, "cupy": cupy_suite.prepare, "scipy": scipy_suite.prepare}
 
 
 def run_file(library, file, results, seconds, tests=None):
@@ -84,6 +91,7 @@ def run_process(library, file, results, seconds, tests, known):
         environment["BH_SUITE_SKIPPED"] = str(results.with_suffix(".skipped"))
         results.with_suffix(".skipped").write_text(json.dumps(list(known)))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "suite_plugin", "-p", "no:cacheprovider", "--tb=short", file.name]
+    command += ["-m", os.environ["BH_SUITE_MARKS"]] if "BH_SUITE_MARKS" in os.environ else []
     try:
         process = subprocess.run(command, cwd=file.parent, env=environment, capture_output=True, text=True, timeout=seconds)
         return "" if process.returncode in (0, 1, 5) else f"the process ended with {process.returncode}: {process.stderr[-200:]}"
@@ -138,9 +146,10 @@ def report(counts, failures, options):
 def main():
     """Runs the files, each in a process of its own."""
     options = arguments()
-    options.directory = options.directory.resolve()
+    options.directory = options.directory.resolve() / options.suite
+    options.directory.mkdir(parents=True, exist_ok=True)
     counts, failures = collections.Counter(), {}
-    for name, file in prepare(options.directory).items():
+    for name, file in SUITES[options.suite](options.directory).items():
         if not re.search(options.only, name):
             continue
         outcomes = run_file("bh", file, options.directory / "bh" / f"{name.replace('/', '.')}.json", options.seconds)

@@ -1,20 +1,41 @@
 """A pytest plugin: test modules' `import numpy` means bh, and each test's outcome becomes a line of JSON.
 
 `BH_SUITE_LIBRARY` is `bh`, or `numpy` for what the suite's own library makes of the tests listed in the file
-`BH_SUITE_TESTS`; `BH_SUITE_RESULTS` is the file of outcomes. The helpers of `numpy.testing` stay NumPy's either way.
+`BH_SUITE_TESTS`; `BH_SUITE_RESULTS` is the file of outcomes. The helpers of `numpy.testing` stay NumPy's either way. With
+`BH_SUITE_CUPY`, a checkout of CuPy, it is `import cupy` that means the library; with `BH_SUITE_SCIPY`, array-api-strict.
 """
 
+import importlib
 import json
 import os
+import sys
+import types
 
 _results = open(os.environ["BH_SUITE_RESULTS"], "a")
 
 
-def pytest_configure(config):
-    if os.environ["BH_SUITE_LIBRARY"] == "bh":
-        from bh import _imports
+def pytest_load_initial_conftests(early_config):
+    if "BH_SUITE_SCIPY" in os.environ:
+        sys.modules["array_api_strict"] = _unknown(importlib.import_module(os.environ["BH_SUITE_LIBRARY"]))
 
-        _imports.install()
+
+def _unknown(library):
+    """The library under the name of the one that SciPy takes for any."""
+    module = types.ModuleType("array_api_strict")
+    module.__getattr__ = lambda name: getattr(library, name)
+    module.__version__ = "2.4"
+    module.set_array_api_strict_flags = lambda **flags: None
+    return module
+
+
+def pytest_configure(config):
+    library = importlib.import_module(os.environ["BH_SUITE_LIBRARY"])
+    if "BH_SUITE_CUPY" in os.environ:
+        import cupy_stand_in
+
+        cupy_stand_in.install(library, os.environ["BH_SUITE_CUPY"])
+    elif library.__name__ == "bh" and "BH_SUITE_SCIPY" not in os.environ:
+        library._imports.install()
 
 
 def pytest_runtest_logstart(nodeid, location):

@@ -12,6 +12,14 @@ import bh as np
 from conftest import same
 
 
+def test_an_array_over_a_buffer_shows_its_memory():
+    a = np.arange(6.0)
+    over = np.ndarray((2, 2), float, a, 8, (16, 8))
+    a += 1
+    same(over, numpy.array([[2.0, 3.0], [4.0, 5.0]]))
+    assert np.ndarray((2, 3), np.int8, order="F").strides == (1, 2)
+
+
 def test_the_constructor_makes_arrays():
     made = np.ndarray((2, 3), np.float32)
     assert type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float32

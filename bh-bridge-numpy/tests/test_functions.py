@@ -29,6 +29,9 @@ np.where(A>0,A,0) | np.where(C>2) | np.where(V>1,V,1.5) | np.nonzero(C) | np.arg
 np.sort(A) | np.sort(C,0) | np.sort(A,None) | np.argsort(V,kind='stable') | np.argsort(A,0) | np.sort(N,1) | np.unique(V) | np.unique(V,return_counts=True,return_index=True,return_inverse=True) | np.union1d(V,[1,9]) | np.intersect1d(V,[1,2,8]) | np.setdiff1d(V,[1,2]) | np.setxor1d(V,[1,9]) | np.isin(V,[1,2])
 np.dot(A,B) | np.dot(V,V) | np.dot(A,A[0]) | np.matmul(A,B) | np.matmul(C,np.swapaxes(C,1,2)) | np.matmul(C,V[:5]) | np.matmul(C[:0,:1,:0],C[:0,:0,:0]) | np.matmul(C[:,:0],np.swapaxes(C,1,2)) | np.matmul(C[...,:0],C[0,:0]) | np.matmul(C[...,:0],C[:,:0]) | A@B | np.inner(A,A) | np.outer(V,V) | np.vdot(A,A) | np.tensordot(C,C,((0,1),(0,1))) | np.tensordot(A,B,1) | np.vecdot(A,A) | np.cross(A[:,:3],A[:,1:4])
 np.einsum('ij,jk->ik',A,B) | np.einsum('ij->',A) | np.einsum('ii->i',A[:4,:4]) | np.einsum('ij,ij->i',A,A) | np.einsum('ijk,ilk->ijl',C,C) | np.einsum('ij->ji',A) | np.einsum('i,j',V,V) | np.einsum('ij,jk,kl->il',A,B,B.T) | np.einsum('ii',A[:4,:4])
+np.einsum('...j->...',C) | np.einsum('ij...,jk->ik...',A,B) | np.einsum('...ij,...jk->...ik',C,C[:,:1].repeat(5,1)) | np.einsum('i...,i...',A,A) | np.einsum('...,...',C,A) | np.einsum('i...',C) | np.einsum(A,[0,1],B,[1,2],[0,2]) | np.einsum(C,[Ellipsis,1],[Ellipsis]) | np.einsum(A,[3,1],A,[3,1])
+np.angle(V.astype('i2')) | np.empty_like(C.copy('F'),order='A',shape=(4,2)).flags.f_contiguous | np.unpackbits(V.astype('u1')) | np.unpackbits(C.astype('u1'),1,count=5,bitorder='little') | np.unpackbits(C.astype('u1'),0,count=-3) | np.unpackbits(C.astype('u1'),-1,count=99) | np.packbits(A>0) | np.packbits(C,1,bitorder='little') | np.packbits(np.zeros((2,0),bool),1)
+np.histogram2d(A[0],A[1],3)[0] | np.histogram2d(A[0],A[1],(3,2),[[-1,1],[0,2]],True)[1] | np.histogramdd(A,2)[0] | np.histogramdd(A[:,:2],[3,[-1.,0,2]],weights=A[:,2])[0] | np.histogram(A,'auto') | np.histogram(V,'sturges') | np.convolve(V>1,V>2) | np.correlate(V>1,V>2,'full') | np.correlate(V>1,V)
 np.real(A+1j) | np.imag(A+1j) | np.conj(A+1j) | np.angle(A+1j) | np.isclose(A,A+1e-9) | np.allclose(A,A) | np.array_equal(A,A) | np.array_equiv(V,V) | np.nan_to_num(N) | np.isreal(A) | np.sinc(A) | np.unwrap(A*9) | np.gradient(A[0]) | np.gradient(A) | np.trapezoid(A,axis=1) | np.interp(A[0],[-1.,0,1],[0.,5,7]) | np.cov(A) | np.corrcoef(A) | np.histogram(A,4) | np.polyval([1,2,3],A) | np.convolve(V,[1,2,3]) | np.correlate(V,[1,2],'full') | np.heaviside(A,0.5) | np.i0(A) | np.hanning(5) | np.fix(A) | np.apply_along_axis(lambda v:v.sum(),0,A) | np.ix_([0,1],[2,3]) | np.triu_indices(3) | np.unravel_index(7,(3,4)) | np.result_type(A,V)
 np.interp(A,np.sort(A[0]),A[1]) | np.interp(A[0],[-1,0,1],[0.,5,7],-7,7) | np.interp(0.3,[0,1],[2,4]) | np.interp(A,[0.5],[2]) | np.histogram(C,5,(-1,3)) | np.histogram(V,[0,2,5,8]) | np.histogram(A,4,density=True) | np.histogram(A,4,weights=A*2) | np.histogram(A.astype('f4'),7) | np.convolve(A[0],V,'same') | np.convolve(V,A[0],'valid') | np.convolve(A[0]*1j,A[1]) | np.correlate(A[0],V) | np.correlate(V,A[0],'full') | np.correlate(A[0]*1j,A[1]*2j,'same') | np.unravel_index(V,(3,4)) | np.unravel_index(V,(3,4),order='F') | np.ravel_multi_index((V%3,V%4),(3,4)) | np.ravel_multi_index((V,V),(3,4),mode=('clip','wrap'),order='F') | np.lexsort((V,-V,V%2)) | np.vstack([V,V])
 np.linalg.solve(A[:4,:4],A[:4]) | np.linalg.inv(A[:4,:4]) | np.linalg.det(A[:4,:4]) | np.linalg.norm(A) | np.linalg.norm(A,1) | np.linalg.norm(A,axis=1) | np.linalg.norm(V) | np.linalg.norm(A,np.inf,1) | np.linalg.slogdet(A[:4,:4]) | np.linalg.matrix_power(A[:4,:4],3) | np.linalg.cholesky(A@A.T+np.eye(4)) | np.linalg.multi_dot([A,B,B.T]) | np.linalg.matrix_norm(A) | np.linalg.vector_norm(C,axis=1)
@@ -61,3 +64,19 @@ def test_einsum_that_only_moves_elements_is_a_view():
         turned[2, 0] = 3
         same(diagonal, numpy.array([5.0, 9.0, 8.0]))
         same(square, numpy.array([[5.0, 1.0, 3.0], [3.0, 9.0, 5.0], [6.0, 7.0, 8.0]]))
+
+
+@pytest.mark.falls_back
+def test_types_that_bh_lacks_have_numpys_results():
+    for kind in ("f2", "g", ">f8"):
+        for call in (
+            lambda m, v: m.einsum("i,i", v, v), lambda m, v: m.percentile(v, 50), lambda m, v: m.cumsum(m.arange(3), dtype=kind),
+        ):  # fmt: skip
+            mine, reference = (call(module, module.array([3, 1, 2]).astype(kind)) for module in (bh, numpy))
+            same(mine, reference)
+            assert isinstance(mine, numpy.generic) is isinstance(reference, numpy.generic)
+    same(bh.zeros_like(bh.array(["a", "b"])), numpy.zeros_like(numpy.array(["a", "b"])))
+    same(bh.pad(bh.array([None, 1]), 1), numpy.pad(numpy.array([None, 1]), 1))
+    with pytest.raises(ValueError, match="both a start and a stop"):
+        bh.arange(3, dtype="M8[s]")
+    same(bh.arange(3).astype(None), numpy.arange(3).astype(None))

@@ -87,3 +87,19 @@ def test_functions_of_arrays_by_protocol():
         arguments = (1, x) if function is special.jv else (x,)
         plain = [numpy.asarray(value) if value is x else value for value in arguments]
         same(numpy.asarray(function(*arguments)), function(*plain))
+
+
+def test_sparse_matrices_of_scipy():
+    sparse = pytest.importorskip("scipy.sparse")
+    from scipy.sparse import linalg
+
+    made, reference = (sparse.random(9, 9, 0.3, random_state=m.random.default_rng(1)).toarray() for m in (bh, numpy))
+    same(made, reference)
+    same(sparse.random_array((9, 9), density=0.3, rng=bh.random.default_rng(1)).toarray(), reference)
+    band = lambda m: sparse.diags([m.ones(5), m.arange(6.0) + 4, m.ones(5)], [-1, 0, 1]).tocsr()
+    same(band(bh).toarray(), band(numpy).toarray())
+    for matrix, plain in ((band(bh), band(numpy)), (bh.asarray(band(numpy).toarray()), band(numpy).toarray())):
+        for solve in (linalg.cg, linalg.gmres, linalg.bicgstab):
+            same(solve(matrix, bh.ones(6))[0], solve(plain, numpy.ones(6))[0])
+        same(linalg.eigsh(matrix, 2, v0=bh.ones(6))[0], linalg.eigsh(plain, 2, v0=numpy.ones(6))[0])
+        same(linalg.svds(matrix, 2, v0=bh.ones(6))[1], linalg.svds(plain, 2, v0=numpy.ones(6))[1], ulps=64)

@@ -1,5 +1,6 @@
 """Random numbers of the stack against NumPy's: the numbers, and the states of the generators after them."""
 
+import pickle
 import subprocess
 import sys
 
@@ -68,3 +69,13 @@ def test_counts_that_are_zero_or_of_whole_rows():
 def test_memory_of_numpy_is_left_at_the_end():
     program = "import bh; x = bh.random.default_rng(1).normal(size=100_000); y = x + 1; bh.flush(); z = y * x"
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+
+
+def test_other_libraries_take_the_generators_for_numpys():
+    mine, reference = bh.random.default_rng(4), numpy.random.default_rng(4)
+    assert isinstance(mine, numpy.random.Generator) and isinstance(bh.random.RandomState(1), numpy.random.RandomState)
+    # What is made of it by NumPy draws on, and has the same state.
+    made = numpy.random.default_rng(mine)
+    assert made.random() == reference.random() and mine.random() == reference.random()
+    assert bh.random.default_rng(mine) is mine and bh.random.Generator(mine).random() == reference.random()
+    assert pickle.loads(pickle.dumps(mine)).random() == reference.random()

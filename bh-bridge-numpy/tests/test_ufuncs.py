@@ -211,3 +211,29 @@ def test_outputs_that_are_given():
     fixed.setflags(write=False)
     with pytest.raises(ValueError, match="read-only"):
         bh.add(x, 1, out=fixed)
+
+
+def test_comparisons_of_numbers_without_a_common_type():
+    names = "less less_equal greater greater_equal equal not_equal".split()
+    signed = numpy.array([-1, 0, 5, -(2**63), 2**63 - 1, -(2**63) + 1])
+    unsigned = numpy.array([2**64 - 1, 0, 5, 2**63, 2**63 - 1, 2**63 + 1], "u8")
+    pairs = [(signed, unsigned), (unsigned, signed), (unsigned, numpy.int64(-1)), (numpy.uint64(5), signed)]
+    pairs += [(numpy.arange(3, dtype=kind), number) for kind in ("u1", "i1", "u8", "i8") for number in (-1, 300, -(2**70), 2**70)]
+    for name in names:
+        for one, other in pairs:
+            given = [bh.asarray(value) if numpy.ndim(value) else value for value in (one, other)]
+            same(getattr(bh, name)(*given), getattr(numpy, name)(one, other))
+            same(getattr(bh, name)(*given[::-1]), getattr(numpy, name)(other, one))
+
+
+def test_one_of_two_outputs_is_given():
+    for out in (lambda target: {"out": (None, target)}, lambda target: {"out": (target, None)}):
+        results = []
+        for module in (bh, numpy):
+            target = module.zeros(4, int)
+            results.append((*module.divmod(module.arange(4), 3, **out(target)), target))
+        same(*results)
+    for module in (bh, numpy):
+        target = module.zeros(4, int)
+        same(module.divmod(module.arange(4), 3, target)[1], numpy.arange(4) % 3)
+        same(target, numpy.arange(4) // 3)

@@ -19,7 +19,7 @@ require isposinf isneginf iscomplex isreal real_if_close fix tril_indices triu_i
 diag_indices diag_indices_from fill_diagonal mask_indices ix_ trim_zeros
 median nanmedian percentile quantile nanpercentile nanquantile
 union1d intersect1d setdiff1d setxor1d isin in1d unique unique_all unique_counts unique_inverse unique_values
-histogram_bin_edges sort_complex apply_along_axis piecewise
+histogram_bin_edges histogramdd histogram2d sort_complex apply_along_axis piecewise
  poly polyfit roots
 """.split()
 

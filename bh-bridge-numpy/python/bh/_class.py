@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 
-from . import _fallback, _native
+from . import _creation, _fallback, _native
 from ._types import code_of
 
 native_class = _native.ndarray
@@ -39,7 +39,7 @@ def new(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None
     """An array of a shape, with undefined elements or a view of a buffer; of NumPy, if the class is derived from NumPy's."""
     shape = tuple(map(int, shape)) if type(shape) is native_class else _fallback.lower(shape)
     if cls is native_class and buffer is None and strides is None and code_of(dtype) is not None:
-        return _native.empty(shape, code_of(dtype))
+        return _creation.empty(shape, dtype, order)
     shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if cls is native_class and type(buffer) is native_class and code_of(dtype) == buffer._code:
         return window_on(buffer, shape, offset, strides, order)

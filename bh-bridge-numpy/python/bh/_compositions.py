@@ -4,10 +4,11 @@ A composition gets the code of the loop's first input, then the operands: arrays
 """
 
 import math
+import operator
 from types import SimpleNamespace
 
 from . import _integers, _native, _neighbours
-from ._types import BOOL, is_complex, is_inexact, is_integer
+from ._types import BOOL, INT64, UINT64, is_complex, is_inexact, is_integer
 
 ndarray = _native.ndarray
 _u = SimpleNamespace()
@@ -27,6 +28,12 @@ DIRECT = {
     cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh arctan2 exp exp2 expm1 log log2 log10 log1p sqrt cbrt ceil trunc
     floor rint isnan isinf isfinite""".split()
 } | {"fmod": "fmod", "conjugate": "conj"}
+
+# Comparisons as Python's operators.
+OPERATORS = {
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
+    "greater": operator.gt, "greater_equal": operator.ge,
+}  # fmt: skip
 
 # Functions of truth values, to which operands of any type are converted.
 BOOLEAN = {name: name for name in ("logical_and", "logical_or", "logical_xor", "logical_not")}
@@ -143,15 +150,28 @@ def _square(kind, x):
     return _native.operate("logical_and" if kind == BOOL else "multiply", [x, x])
 
 
-def complex_order(name):
-    """Comparison of complex numbers: by real parts, then by imaginary ones."""
+def mixed_order(name):
+    """Comparison of signed and unsigned numbers of 64 bits: negative ones are less than all that are unsigned."""
 
     def compare(kind, x, y):
-        x, y = _arrays(kind, x, y)
-        if not is_complex(kind):
-            from ._fallback import Fallback
+        x, y = _array(kind, x), _array(UINT64 if kind == INT64 else INT64, y)
+        negative = _u.less(x if kind == INT64 else y, 0)
+        alike = getattr(_u, name)(_native.cast(x, UINT64), _native.cast(y, UINT64))
+        if OPERATORS[name](-(kind == INT64), -(kind == UINT64)):
+            return _u.logical_or(negative, alike)
+        return _u.logical_and(_u.logical_not(negative), alike)
 
-            raise Fallback("operands of signed and unsigned 64-bit types")
+    return compare
+
+
+def order(name):
+    """Comparison of complex numbers: by real parts, then by imaginary ones."""
+    mixed = mixed_order(name)
+
+    def compare(kind, x, y):
+        if not is_complex(kind):
+            return mixed(kind, x, y)
+        x, y = _arrays(kind, x, y)
         (xr, xi), (yr, yi) = ((_native.operate("real", [v]), _native.operate("imag", [v])) for v in (x, y))
         strict = _u.less if name.startswith("less") else _u.greater
         last = {"less": _u.less, "less_equal": _u.less_equal, "greater": _u.greater, "greater_equal": _u.greater_equal}[name]
@@ -193,11 +213,9 @@ COMPOSED = {
     "radians": _scaled(math.pi / 180),
     "rad2deg": _scaled(180 / math.pi),
     "degrees": _scaled(180 / math.pi),
-    "less": complex_order("less"),
-    "less_equal": complex_order("less_equal"),
-    "greater": complex_order("greater"),
-    "greater_equal": complex_order("greater_equal"),
-}
+    "equal": mixed_order("equal"),
+    "not_equal": mixed_order("not_equal"),
+} | {name: order(name) for name in ("less", "less_equal", "greater", "greater_equal")}
 
 # Compositions of one operand that are one opcode of it, and what that is given: see `Form` in the native half.
 FORMS = {

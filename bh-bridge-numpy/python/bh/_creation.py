@@ -122,6 +122,7 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
         if all(-(2**63) <= value < 2**63 for value in (first, end, step)):
             return _native.arange((max(0, -((first - end) // step)),), INT64, first, step)
     start, stop, step = (_fallback.lower(value) for value in (0 if start is None else start, stop, step))
+    two = stop is not None or step != 1
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -132,7 +133,9 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
     code = code_of(kind if dtype is None else dtype)
     numbers = all(isinstance(value, (int, float)) for value in values)
     if code is None or code in (BOOL, *range(COMPLEX64, len(CODE))) or not numbers or values[2] == 0:
-        return _fallback.lift(np.arange(start, stop, step, dtype))
+        # What has no zero, such as dates, needs to know whether a stop was given.
+        given = (start, stop, step) if two else (stop,)
+        return _fallback.lift(np.arange(*given, dtype=dtype))
     start, stop, step = values
     if all(isinstance(value, int) for value in values):
         count = max(0, -((start - stop) // step))

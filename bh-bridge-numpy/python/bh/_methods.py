@@ -26,6 +26,7 @@ def from_functions(*names):
 @method
 def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements converted to another type."""
+    dtype = float if dtype is None else dtype
     code = code_of(dtype) if type(dtype) is type else None
     if code is not None and self.ndim == 1 and (order, casting, copy) == ("K", "unsafe", True) and not is_complex(self._code):
         return _native.cast(self, code)
@@ -149,6 +150,18 @@ def resize(self, *new_shape, refcheck=True):
     kept = min(made.size, self.size)
     made.reshape(-1)[:kept] = self.reshape(-1)[:kept]
     self._become(made)
+
+
+@method
+def matvec(self, x):
+    """The product with a vector: by this name SciPy knows what is a linear operator."""
+    return _functions.matmul(self, x)
+
+
+@method
+def rmatvec(self, x):
+    """The product of the conjugated transpose with a vector, for SciPy."""
+    return _functions.matmul(self.conj().T, x)
 
 
 @method

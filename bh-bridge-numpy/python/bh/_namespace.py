@@ -23,7 +23,7 @@ matrix
 
 # Functions that read or write files and text: the elements have to leave the stack anyway.
 HOST = """
-savez savez_compressed savetxt array2string array_repr array_str packbits
+savez savez_compressed savetxt array2string array_repr array_str
 """.split()
 
 # bh's functions by NumPy's.

@@ -89,7 +89,10 @@ def _edges(a, bins, range):
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """How many elements (or what sum of weights) fall into each bin, and the edges of the bins."""
     if isinstance(bins, str):
-        raise Fallback("bins by rule")
+        from ._namespace import public
+
+        edges = public["histogram_bin_edges"](a, bins, range, weights)
+        bins, range = edges.size - 1, (edges[0], edges[-1])
     a = native(a)
     if is_complex(a._code):
         raise Fallback("complex numbers have no order in bh")
@@ -169,8 +172,8 @@ def _slid(a, v, mode):
 def _signals(a, v):
     a, v = native(a), native(v)
     kind = np.result_type(a.dtype, v.dtype)
-    if kind not in CODE or kind == bool:
-        raise Fallback(f"bh has no products of type {kind}")
+    if kind not in CODE:
+        raise Fallback(f"bh has no element type {kind}")
     a, v = (reshape(astype(value, kind), (1,)) if value.ndim == 0 else astype(value, kind) for value in (a, v))
     if a.ndim != 1 or v.ndim != 1:
         raise ValueError("object too deep for desired array")

@@ -77,5 +77,5 @@ def angle(z, deg=False):
     if is_complex(z._code):
         result = _u["arctan2"](part_of(z, "imag"), part_of(z, "real"))
     else:
-        result = _u["arctan2"](0.0, z)
+        result = _u["arctan2"](0, z)
     return result * (180 / np.pi) if deg else result

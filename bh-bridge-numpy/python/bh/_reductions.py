@@ -8,7 +8,7 @@ from ._convert import astype, decides, native, warn
 from ._fallback import Fallback, falls_back
 from ._folds import axes_of, deliver
 from ._manipulation import reshape
-from ._types import INT64, is_complex, is_inexact
+from ._types import INT64, code_of, is_complex, is_inexact
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
@@ -88,6 +88,8 @@ def cumprod(a, axis=None, dtype=None, out=None):
 
 
 def _running(a, axis, dtype, out, name):
+    if dtype is not None and code_of(dtype) is None:
+        raise Fallback(f"bh has no element type {dtype}")
     a = a if type(a) is ndarray else native(a)
     if axis is None:
         a, axis = reshape(a, (-1,)), 0

@@ -8,7 +8,7 @@ from . import _fallback, _folds, _native
 from ._convert import astype, lower_nested, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
-from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS
+from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
 from ._operands import comes_first, defers, overrides, settled
 
 ndarray = _native.ndarray
@@ -145,6 +145,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if not stack_of:
             raise Fallback("no operand is an array")
         operands = one_stack(operands)
+        if self.__name__ in OPERATORS:
+            operands, codes = within(operands, codes)
         loop = self._resolve(codes, signature, casting if signature else None)
         if where is not True:
             where = native(np.asarray(lower_nested(where), bool) if isinstance(where, (list, tuple)) else where)
@@ -217,6 +219,17 @@ def one_stack(operands):
     return tuple(moved(value, first) if type(value) is ndarray else value for value in operands)
 
 
+def within(operands, codes):
+    """The operands of a comparison; an integer beyond the other one's type stands as one beyond it on the same side."""
+    pairs = list(zip(operands, codes))
+    for place, (number, other) in enumerate(zip(operands, reversed(codes))):
+        if type(number) is int and is_integer(other):
+            limits = np.iinfo(_DTYPES[other])
+            if not limits.min <= number <= limits.max:
+                pairs[place] = (np.inf if number > 0 else -np.inf), CODE[np.dtype(float)]
+    return zip(*pairs)
+
+
 def moved(value, like):
     """The array on the stack of another one."""
     if value._stack == like._stack:
@@ -270,6 +283,8 @@ def check_casts(function, codes, loop, outs, casting):
 
 def store(result, target, where):
     """Writes a result where the mask is true; without a target into a new array, undefined elsewhere."""
+    if target is None and where is True:
+        return result
     if target is None:
         target = _native.empty(np.broadcast_shapes(result.shape, where.shape), result._code, None)
     elif np.broadcast_shapes(result.shape, target.shape) != target.shape:

@@ -66,7 +66,9 @@ def _in_place(function):
 
 
 class _Drawing:
-    """What generators of NumPy do, with bh's arrays as results."""
+    """What generators of NumPy do, with bh's arrays as results; checks of instances take them for NumPy's."""
+
+    __class__ = property(lambda self: type(self._np))
 
     def __getattr__(self, name):
         value = getattr(self._np, name)
@@ -90,7 +92,7 @@ class Generator(_Drawing):
     """A generator over a source of random bits, with NumPy's methods."""
 
     def __init__(self, bit_generator):
-        self._np = bit_generator if isinstance(bit_generator, _o.Generator) else _o.Generator(bit_generator)
+        self._np = bit_generator if type(bit_generator) is _o.Generator else _o.Generator(bit_generator)
 
     def __reduce__(self):
         return Generator, (self._np,)
@@ -99,6 +101,10 @@ class Generator(_Drawing):
     def bit_generator(self):
         """The source of random bits."""
         return self._np.bit_generator
+
+    # NumPy's `default_rng` takes what has these for a source of random bits.
+    capsule = property(lambda self: self.bit_generator.capsule)
+    lock = property(lambda self: self.bit_generator.lock)
 
     def random(self, size=None, dtype=np.float64, out=None):
         """Uniform numbers in [0, 1)."""
@@ -145,7 +151,7 @@ class RandomState(_Drawing):
     """The legacy generator, with NumPy's methods."""
 
     def __init__(self, seed=None):
-        self._np = seed if isinstance(seed, _o.RandomState) else _o.RandomState(seed)
+        self._np = seed if type(seed) is _o.RandomState else _o.RandomState(seed)
 
     def __reduce__(self):
         return RandomState, (self._np,)
@@ -153,7 +159,7 @@ class RandomState(_Drawing):
 
 def default_rng(seed=None):
     """A generator over PCG64 with this seed."""
-    if isinstance(seed, Generator):
+    if type(seed) is Generator:
         return seed
     return Generator(_o.default_rng(_fallback.lower(seed)))
 
