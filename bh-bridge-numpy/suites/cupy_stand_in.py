@@ -83,7 +83,7 @@ class Finder:
         root, *parts = spec.name.split(".")
         behind = self.library if root == "cupy" else None
         for part in parts:
-            behind = getattr(behind, part, None)
+            behind = None if part.startswith("_") else getattr(behind, part, None)
         return Module(spec.name, behind)
 
     def exec_module(self, module):

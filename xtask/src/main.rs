@@ -34,7 +34,7 @@ usage: cargo xtask COMMAND
   docs [--package DIR]         build the documentation site into target/site, its gallery run
   libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
-  numpy-suite [--only TEXT]    run NumPy's own tests with bh in NumPy's place
+  numpy-suite [SUITE]          run others' tests with bh in NumPy's place: numpy's own, cupy's or scipy's (--only TEXT, --list)
   stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
   header [--check]             write bh-bridge-c/include/bh.h, or verify that it is current
   bench overhead [--json FILE] cost of recording, of a tiny round trip, of a repeated batch, of start-up

@@ -253,5 +253,8 @@ def median_without_nan(a, axis=None, out=None, overwrite_input=False):
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
     places = _u["maximum"](count - 1, 0) // 2, _u["minimum"](count // 2, a.shape[axis] - 1)
     low, high = (take_along_axis(ordered, place, axis) for place in places)
+    if not is_inexact(a._code):
+        # The sum of two may be beyond their type.
+        low, high = astype(low, np.float64), astype(high, np.float64)
     result = where(places[0] == places[1], low, (low + high) / 2)
     return deliver(take(result, 0, axis), out)
