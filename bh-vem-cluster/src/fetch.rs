@@ -64,6 +64,13 @@ impl Planner {
     /// Where a rank has the elements of a part of a view that was fetched, and the stage from which on they are there.
     pub(crate) fn locate(&mut self, id: u64, view: &View, (rank, part): Share) -> Result<(Place, usize)> {
         let part = part.of(view, 0)?;
+        let found = self.place(id, part, rank)?;
+        #[cfg(debug_assertions)]
+        self.stages.versions.expect(&self.arrays[&id], &part, rank, &found.0);
+        Ok(found)
+    }
+
+    fn place(&mut self, id: u64, part: View, rank: usize) -> Result<(Place, usize)> {
         let array = &self.arrays[&id];
         if !array.valid(rank).contains(span_of(&part)) {
             let program = self.program;

@@ -113,7 +113,7 @@ impl Planner {
         {
             let view = batch.view(written);
             self.array(target, Some(&view));
-            self.finish(target.id, &view, 0, false);
+            self.take_in(target.id, &view);
         }
         Ok(parts)
     }

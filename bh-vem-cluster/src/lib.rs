@@ -36,6 +36,8 @@ mod serve;
 mod stage;
 mod staging;
 mod transport;
+#[cfg(debug_assertions)]
+mod versions;
 mod wire;
 mod wishes;
 

@@ -315,7 +315,7 @@ impl Machine {
     /// Notes that an array was changed in rank 0's memory, where it lives.
     pub fn changed(&mut self, base: &Base) -> Result<()> {
         let whole = View::contiguous(&[base.len]).unwrap_or_default();
-        self.planner.finish(base.id, &whole, 0, false);
+        self.planner.take_in(base.id, &whole);
         self.settle()
     }
 
@@ -393,7 +393,7 @@ impl Machine {
             }
         }
         let view = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
-        self.planner.finish(base.id, &view, 0, false);
+        self.planner.take_in(base.id, &view);
         debug_assert_eq!(span_of(&view), span);
         self.settle()
     }

@@ -163,10 +163,21 @@ impl Planner {
         Ok(true)
     }
 
+    /// Notes that a view of an array was written by what is no part of a plan: the program, a file, an exchange.
+    pub(crate) fn take_in(&mut self, target: u64, view: &View) {
+        #[cfg(debug_assertions)]
+        if let Some(array) = self.arrays.get(&target) {
+            self.stages.versions.take_in(array, view);
+        }
+        self.finish(target, view, 0, false);
+    }
+
     /// Notes that a view of an array was written by its owners, or by all ranks.
     pub(crate) fn finish(&mut self, target: u64, view: &View, stage: usize, everywhere: bool) {
         if let Some(array) = self.arrays.get_mut(&target) {
             array.everywhere = everywhere;
+            #[cfg(debug_assertions)]
+            self.stages.versions.finish(array, view, everywhere);
         }
         self.wrote(target, span_of(view), stage);
         if let (true, Some(array)) = (everywhere, self.arrays.get_mut(&target)) {

@@ -69,12 +69,13 @@ pub struct Planner {
 impl Planner {
     /// A planner for so many ranks, of which this process does the work of `hosted`.
     pub fn new(ranks: usize, hosted: Range<usize>, settings: Settings, new_id: NewId) -> Planner {
+        let complete = hosted.len() == ranks;
         Planner {
             settings,
             ranks,
             new_id,
             arrays: HashMap::new(),
-            stages: Stages::new(hosted),
+            stages: Stages::new(hosted, complete),
             flush: 1,
             newest: 0,
             program: 0,
@@ -135,6 +136,8 @@ impl Planner {
         if !array.copies.is_empty() {
             self.copied.insert(id);
         }
+        #[cfg(debug_assertions)]
+        self.stages.versions.trust(&array);
         self.arrays.insert(id, array);
     }
 
@@ -149,11 +152,20 @@ impl Planner {
             _ if no_output(batch, instr) => return Ok(Planned::Done),
             _ => self.check_inputs(batch, instr).and_then(|()| self.operate(batch, index, instr)),
         };
+        #[cfg(debug_assertions)]
+        self.check_versions(batch, instr);
         outcome.map_err(|error| {
             let error = error.at_instr(batch, index).unplaced();
             self.lose_outputs(batch, instr, &error);
             error
         })
+    }
+
+    /// Panics if a rank has another version of an element of an operand than this planner believes.
+    #[cfg(debug_assertions)]
+    fn check_versions(&self, batch: &BatchRef<'_>, instr: &Instr) {
+        let bases = instr.operands().iter().filter_map(|operand| batch.base_of(operand.as_view()?));
+        bases.filter_map(|base| self.arrays.get(&base.id)).for_each(|array| self.stages.versions.check(array));
     }
 
     /// Are the arrays that an instruction reads there? Those that it writes without reading are healed.
@@ -205,6 +217,8 @@ impl Planner {
                 if let Some(piece) = array.pieces[0] {
                     let stage = self.after_use(base.id);
                     self.stages.push_system(stage, 0, Opcode::Free, &piece.base);
+                    #[cfg(debug_assertions)]
+                    self.stages.versions.clear(&self.arrays[&base.id]);
                     self.wrote(base.id, Span::new(0, base.len), stage);
                 }
             }
@@ -217,6 +231,8 @@ impl Planner {
     pub fn forget(&mut self, id: u64) {
         let stage = self.after_use(id);
         let Some(array) = self.arrays.remove(&id) else { return };
+        #[cfg(debug_assertions)]
+        self.stages.versions.forget(&array);
         let unused = [array.wrote, array.arrived, array.read].iter().all(|when| when.flush != self.flush);
         for (rank, piece) in array.pieces.iter().enumerate() {
             match piece {
@@ -365,6 +381,8 @@ impl Planner {
         let piece = Piece { base: base_of, window: all, valid: all };
         if let Some(array) = self.arrays.get_mut(&base.id) {
             array.pieces[0] = Some(piece);
+            #[cfg(debug_assertions)]
+            self.stages.versions.trust(array);
         }
         piece
     }

@@ -151,16 +151,23 @@ pub struct Stages {
     pub list: Vec<Stage>,
     #[cfg(debug_assertions)]
     order: crate::order::Order,
+    /// What ranks have.
+    #[cfg(debug_assertions)]
+    pub versions: crate::versions::Versions,
 }
 
 impl Stages {
-    /// None, for these ranks.
-    pub fn new(hosted: Range<usize>) -> Stages {
+    /// None, for these ranks, which may be all that there are.
+    pub fn new(hosted: Range<usize>, complete: bool) -> Stages {
+        // Only the models, which releases go without, ask for it.
+        let _ = complete;
         Stages {
             hosted,
             list: Vec::new(),
             #[cfg(debug_assertions)]
             order: Default::default(),
+            #[cfg(debug_assertions)]
+            versions: crate::versions::Versions::new(complete),
         }
     }
 
@@ -177,7 +184,10 @@ impl Stages {
     /// Takes the stages, to run them.
     pub fn take(&mut self) -> Vec<Stage> {
         #[cfg(debug_assertions)]
-        std::mem::take(&mut self.order);
+        {
+            self.order = Default::default();
+            self.versions.settle();
+        }
         std::mem::take(&mut self.list)
     }
 
@@ -193,9 +203,28 @@ impl Stages {
     pub fn push(&mut self, stage: usize, rank: usize, like: &Instr, global: u32, operands: &[Local]) {
         if self.hosts(rank) {
             #[cfg(debug_assertions)]
-            self.order.run(stage, like, operands);
+            self.model(stage, like, global, operands);
             let place = rank - self.hosted.start;
             self.at(stage).local[place].push(like, global, operands);
+        }
+    }
+
+    /// Tells the models of an instruction. Copies that are no part of the program's move elements.
+    #[cfg(debug_assertions)]
+    fn model(&mut self, stage: usize, like: &Instr, global: u32, operands: &[Local]) {
+        self.order.run(stage, like, operands);
+        match operands {
+            [Local::Data(target), Local::Data(source)] if global == u32::MAX => self.versions.copy(source, target),
+            _ => self.versions.run(operands, usize::from(like.outputs)),
+        }
+    }
+
+    /// Tells the models that a base is dropped, or becomes zeros.
+    #[cfg(debug_assertions)]
+    fn model_drop(&mut self, stage: Option<usize>, opcode: Opcode, base: &Base) {
+        self.order.drop(stage, opcode, base);
+        if opcode == Opcode::Discard {
+            self.versions.drop(base);
         }
     }
 
@@ -203,7 +232,7 @@ impl Stages {
     pub fn push_system(&mut self, stage: usize, rank: usize, opcode: Opcode, base: &Base) {
         if self.hosts(rank) {
             #[cfg(debug_assertions)]
-            self.order.drop(Some(stage), opcode, base);
+            self.model_drop(Some(stage), opcode, base);
             let place = rank - self.hosted.start;
             self.at(stage).local[place].push_system(opcode, base);
         }
@@ -213,7 +242,7 @@ impl Stages {
     pub fn drop_first(&mut self, rank: usize, base: &Base) {
         if self.hosts(rank) {
             #[cfg(debug_assertions)]
-            self.order.drop(None, Opcode::Discard, base);
+            self.model_drop(None, Opcode::Discard, base);
             let (place, hosted) = (rank - self.hosted.start, self.hosted.len());
             let early = &mut self.at(0).early;
             early.resize_with(hosted, LocalBatch::default);
@@ -224,7 +253,10 @@ impl Stages {
     /// Lets data move at the beginning of a stage.
     pub fn transfer(&mut self, stage: usize, transfer: Transfer) {
         #[cfg(debug_assertions)]
-        self.order.transfer(stage, &transfer);
+        {
+            self.order.transfer(stage, &transfer);
+            self.versions.copy(&transfer.source, &transfer.target);
+        }
         // All ranks have the same stages, whatever moves between them.
         let list = &mut self.at(stage).transfers;
         list.push(transfer);

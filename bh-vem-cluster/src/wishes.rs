@@ -124,7 +124,7 @@ impl Machine {
             false => self.change(batch, index, exchange, asked),
         };
         let written = &exchange.written;
-        self.planner.finish(written.0, &written.1, 0, false);
+        self.planner.take_in(written.0, &written.1);
         self.agree(outcome.err().map(failure))
     }
 

@@ -21,6 +21,11 @@ impl Seen {
     pub fn through(self, view: View) -> Seen {
         Seen { view, ..self }
     }
+
+    /// Is this a view of the same array?
+    pub fn is_part_of(self, other: Seen) -> bool {
+        self.base == other.base
+    }
 }
 
 /// An operand.

@@ -1,8 +1,10 @@
 //! Programs as people write them, on arrays of ordinary sizes: sums that are scaled, stencils with borders, normalisations,
-//! choices, polynomials, and arrays put together from parts of others. All of their operations are exact.
+//! choices, polynomials, arrays put together from parts of others, and windows of arrays that are held. All of their operations
+//! are exact.
 
 mod grids;
 mod parts;
+mod windows;
 
 use crate::data::Values;
 use crate::expressions;
@@ -38,7 +40,7 @@ pub fn program(seed: u64, sizes: Sizes) -> Program {
     let dtype = if rng.chance(80) { DType::F64 } else { DType::F32 };
     let mut writer = Writer::default();
     let count = elements(&mut rng, sizes);
-    match rng.below(7) {
+    match rng.below(9) {
         0 => {
             let all: Vec<_> = (0..1 + rng.below(3)).map(|_| expressions::pattern(&mut rng)).collect();
             return expressions::program(&all, None, dtype, count);
@@ -47,6 +49,7 @@ pub fn program(seed: u64, sizes: Sizes) -> Program {
         2 => chosen(&mut writer, &mut rng, dtype, count),
         3 => polynomial(&mut writer, &mut rng, dtype, count),
         4 => parts::put_together(&mut writer, &mut rng, dtype, count),
+        5 | 6 => windows::windows(&mut writer, &mut rng, dtype, count),
         _ => grids::stencil(&mut writer, &mut rng, dtype, count),
     }
     writer.finish()
