@@ -5,6 +5,7 @@ use crate::error::exception;
 use crate::location::with_location;
 use crate::method::{Method, call};
 use crate::operand::{Operand, classify};
+use crate::pick;
 use bh_bytecode::{DType, Opcode, View};
 use bh_core::Result;
 use bh_core::abi::status;
@@ -38,8 +39,16 @@ fn kind(array: &Array, key: &Array) -> Option<Key> {
 
 /// Copies of the elements that a key chooses. `None` if the key needs Python.
 pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>> {
+    if key.dtype.is_int()
+        && let Some(result) = pick::by_indices(array, key)
+    {
+        return Ok(Some(result));
+    }
     match kind(array, key) {
-        Some(Key::Mask) => compressed(py, array, key),
+        Some(Key::Mask) => match pick::compressed(array, key) {
+            Some(result) => Ok(Some(result)),
+            None => compressed(py, array, key),
+        },
         Some(Key::Indices) => gathered(py, array, key).map(Some),
         None => Ok(None),
     }
@@ -47,6 +56,9 @@ pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>
 
 /// Assigns to the elements that a key chooses. False if that needs Python.
 pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if pick::set(array, key, value).is_some() {
+        return Ok(true);
+    }
     let (Some(kind), Some((_, value))) = (kind(array, key), classify(value)) else { return Ok(false) };
     let (input, shape) = match &value {
         Operand::Number(number) => match number.constant(array.dtype) {
@@ -108,6 +120,9 @@ fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
 
 /// The number of true elements, which is waited for. `None` if no component of the stack counts them.
 fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
+    if let Some(count) = pick::count(mask) {
+        return Ok(Some(count));
+    }
     let total = Array::empty(&mask.context, DType::I64, &[])?;
     let recorded = with_location(py, |place| {
         call(py, &mask.context, Method::CountNonzero, total.id, &[Input::Array(mask.id)], place)
@@ -148,7 +163,7 @@ fn scattered_by_mask(py: Python<'_>, array: &Array, mask: &Array, (values, given
 
 /// Elements of `x` where a mask is true, else of `y`, of equal types or numbers that fit. None for what Python has to look at.
 #[pyfunction]
-fn select(
+pub fn select(
     py: Python<'_>,
     mask: &Bound<'_, PyAny>,
     x: &Bound<'_, PyAny>,

@@ -26,6 +26,13 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
     }
 }
 
+impl<'py> Given<'py> {
+    /// One that is there.
+    pub fn new(object: Bound<'py, PyAny>) -> Given<'py> {
+        Given(Some(object))
+    }
+}
+
 impl Given<'_> {
     /// Is it missing, or what stands for that in NumPy?
     pub fn is_no_value(&self, py: Python<'_>) -> PyResult<bool> {

@@ -1,15 +1,17 @@
 //! Basic indexing: whole numbers, slices, `...` and new axes give views. What else NumPy takes goes to Python.
 
 use crate::array::{Array, derive};
+use crate::element::{Rows, at_hand, columns, set_at_hand};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, code};
 use crate::record::{assignable, cast};
+use crate::scalar::numpy_scalar;
 use bh_bytecode::{DType, MAX_RANK, Opcode, View, ViewError};
 use bh_recorder::Input;
-use pyo3::exceptions::{PyIndexError, PyRuntimeError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 use std::sync::{Arc, OnceLock};
 
 /// `get(array, key)` and `set(array, key, value)` for keys and values that need more than views and numbers.
@@ -228,19 +230,35 @@ impl Array {
             return crate::transfer::item(py, &this);
         }
         let (view, recorder) = (window(&this, args)?, &this.context.recorder);
+        if this.link.is_none()
+            && let Some(value) = recorder.hand().and_then(|mut hand| hand.element(this.id, view.start()))
+        {
+            return crate::transfer::python_number(py, value);
+        }
         let id = recorder.window(this.current(py)?, &view).map_err(exception)?;
         let element = Array::result(Arc::clone(&this.context), id, this.dtype, view);
         crate::transfer::item(py, &element)
     }
 
-    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        if let Some(value) = at_hand(slf, key) {
+            return numpy_scalar(py, &value);
+        }
         let view = Arc::clone(&slf.borrow().view);
         let selected = match select(&view, key)? {
             Some(selected) => selected,
             None => {
                 if let Ok(chosen) = key.cast_exact::<Array>()
                     && let Some(result) = crate::choose::get(py, &slf.borrow(), &chosen.borrow())?
+                {
+                    return Ok(Bound::new(py, result)?.into_any());
+                }
+                if let Some(columns) = columns(&slf.borrow(), key) {
+                    return Ok(Bound::new(py, columns)?.into_any());
+                }
+                if let Ok(list) = key.cast_exact::<PyList>()
+                    && let Some(result) = crate::pick::by_list(&slf.borrow(), list)
                 {
                     return Ok(Bound::new(py, result)?.into_any());
                 }
@@ -259,10 +277,20 @@ impl Array {
         Ok(Bound::new(py, result)?.into_any())
     }
 
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Rows> {
+        if slf.borrow().view.rank() == 0 {
+            return Err(PyTypeError::new_err("iteration over a 0-d array"));
+        }
+        Ok(Rows { array: slf.clone().unbind(), next: 0 })
+    }
+
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = slf.py();
         let this = slf.borrow();
         this.check_writeable()?;
+        if set_at_hand(&this, key, value) {
+            return Ok(());
+        }
         let (view, context, dtype) = (Arc::clone(&this.view), Arc::clone(&this.context), this.dtype);
         let linked = this.link.is_some();
         drop(this);
@@ -283,6 +311,9 @@ impl Array {
             }
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         };
+        if crate::pick::assign(&slf.borrow(), &selected.view, value).is_some() {
+            return Ok(());
+        }
         // Values of further dimensions, or that do not fit, are for Python to deal with.
         if let Ok(array) = value.cast_exact::<Array>()
             && array.borrow().view.broadcast_to(selected.view.shape()).is_err()

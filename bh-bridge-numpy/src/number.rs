@@ -1,6 +1,7 @@
 //! Arithmetic operators of arrays.
 
 use crate::array::Array;
+use crate::scalar::give;
 use crate::ufunc::Ufunc;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyRuntimeError;
@@ -97,7 +98,7 @@ type Any<'py> = Bound<'py, PyAny>;
 fn unary<'py>(ufunc: &Py<Ufunc>, a: &Bound<'py, Array>) -> PyResult<Any<'py>> {
     let py = a.py();
     match ufunc.get().call(py, [a.as_any()])? {
-        Some(result) => Ok(Bound::new(py, result)?.into_any()),
+        Some(result) => give(py, result),
         None => ufunc.bind(py).call1((a,)),
     }
 }
@@ -106,7 +107,7 @@ fn unary<'py>(ufunc: &Py<Ufunc>, a: &Bound<'py, Array>) -> PyResult<Any<'py>> {
 fn binary<'py>(ufunc: &Py<Ufunc>, a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {
     let py = a.py();
     match ufunc.get().call(py, [a, b])? {
-        Some(result) => Ok(Bound::new(py, result)?.into_any()),
+        Some(result) => give(py, result),
         None => operators()?.binary.bind(py).call1((ufunc, a, b)),
     }
 }
@@ -375,7 +376,7 @@ impl Array {
 fn product<'py>(a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {
     let py = a.py();
     match crate::product::product(py, a, b)? {
-        Some(result) => Ok(Bound::new(py, result)?.into_any()),
+        Some(result) => give(py, result),
         None => operators()?.matmul.bind(py).call1((a, b)),
     }
 }

@@ -3,7 +3,7 @@
 use crate::array::Array;
 use bh_bytecode::{Complex, Constant, DType};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyType};
 use std::sync::OnceLock;
 
 /// Codes of operand types in tables of operations: those of [`DType`], then Python's numbers, whose type gives way.
@@ -49,6 +49,22 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
 /// NumPy's class of scalars of an element type.
 pub fn numpy_scalar(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     Ok(numpy(py)?.scalars[dtype as usize].bind(py).clone())
+}
+
+/// The element type that one of NumPy's dtypes or classes of scalars, or a class of numbers of Python, names.
+pub fn element_type(object: &Bound<'_, PyAny>) -> Option<DType> {
+    let py = object.py();
+    let names = |kind: Bound<'_, PyType>| object.is(&kind);
+    match () {
+        () if names(py.get_type::<PyFloat>()) => return Some(DType::F64),
+        () if names(py.get_type::<PyInt>()) => return Some(DType::I64),
+        () if names(py.get_type::<PyBool>()) => return Some(DType::Bool),
+        () if names(py.get_type::<PyComplex>()) => return Some(DType::C128),
+        () => (),
+    }
+    let types = numpy(py).ok()?;
+    let same = |dtype: DType| object.is(&types.scalars[dtype as usize]) || object.is(&types.dtypes[dtype as usize]);
+    DType::ALL.into_iter().find(|&dtype| same(dtype))
 }
 
 /// NumPy's object for an argument that is not given.

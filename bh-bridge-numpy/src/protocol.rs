@@ -1,6 +1,7 @@
 //! NumPy's functions called on arrays of bh: those that the table of known calls serves need no Python.
 
 use crate::array::Array;
+use crate::scalar::give;
 use crate::ufunc::Ufunc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -35,7 +36,7 @@ impl Array {
             && method.eq(pyo3::intern!(py, "__call__"))?
             && let Some(result) = served(function, inputs)?
         {
-            return Ok(Bound::new(py, result)?.into_any());
+            return give(py, result);
         }
         let all = [function, method].into_iter().cloned().chain(inputs.iter());
         slf.call_method(pyo3::intern!(py, "_array_ufunc"), PyTuple::new(py, all.collect::<Vec<_>>())?, keywords)

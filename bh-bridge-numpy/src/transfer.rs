@@ -52,7 +52,7 @@ pub fn value(py: Python<'_>, array: &Array) -> PyResult<Constant> {
 }
 
 /// A constant as a Python number.
-fn python_number(py: Python<'_>, value: Constant) -> PyResult<Py<PyAny>> {
+pub fn python_number(py: Python<'_>, value: Constant) -> PyResult<Py<PyAny>> {
     Ok(match value.dtype() {
         DType::Bool => PyBool::new(py, value.to::<bool>()).to_owned().into_any().unbind(),
         DType::F32 | DType::F64 => PyFloat::new(py, value.to::<f64>()).into_any().unbind(),

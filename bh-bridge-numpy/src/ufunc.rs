@@ -7,6 +7,7 @@ use crate::error::exception;
 use crate::fold::{Folds, Given};
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify};
+use crate::scalar::give;
 use bh_bytecode::{Complex, Constant, DType, Opcode, View};
 use bh_core::Result;
 use bh_recorder::{Input, Location};
@@ -134,7 +135,7 @@ impl Ufunc {
             && let Ok(array) = array.cast_exact::<Array>()
             && let Some(result) = slf.get().folds.reduce(py, &array.borrow(), &axis, &keepdims)?
         {
-            return Ok(Bound::new(py, result)?.into_any());
+            return give(py, result);
         }
         let keywords = PyDict::new(py);
         for (name, value) in [("axis", axis), ("keepdims", keepdims), ("initial", initial), ("where", r#where)] {
@@ -153,7 +154,7 @@ impl Ufunc {
         let (count, given) = (arguments.len(), keywords.map_or(0, |keywords| keywords.len()));
         if count == this.inputs && given == 0 {
             if let Some(result) = this.call_tuple(py, arguments)? {
-                return Ok(Bound::new(py, result)?.into_any());
+                return give(py, result);
             }
         } else if count + given == this.inputs + 1 {
             let out = match keywords {
@@ -172,6 +173,11 @@ impl Ufunc {
 }
 
 impl Ufunc {
+    /// Records a reduction along axes. `None` if the call needs Python.
+    pub fn folded(&self, py: Python<'_>, array: &Array, axis: &Given<'_>) -> PyResult<Option<Array>> {
+        self.folds.reduce(py, array, axis, &Given::default())
+    }
+
     /// Records a call into a new array. `None` if the call needs Python.
     #[inline]
     pub fn call<'py, const N: usize>(

@@ -1,5 +1,6 @@
 """Calls that go to the recorder without Python in between: the same as NumPy's, whatever their form."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -89,6 +90,14 @@ STATEMENTS = """
     p = p.astype(float); p = p.astype(np.float32); p = p.astype(int); q = q.astype(np.int8); q = q.astype(float); A = A.astype(complex)
     A = A.astype(float); m = p > 1; m = ~m; k = k[::-1]; v = p[k][m]; v = p[k[m]]; v = p[m].sum(); v = A[A > 1]; A[A > 1] = 0.5
     A[A < 0] = A[A < 0] * 2; v = A[m[:4]]; A[m[:4]] = 1; v = p[k - 6]; p[k - 6] = 1; v = p[[0, -1]]; v = k[z]; v = p[k[z]:]
+    v = np.sort(p); v = np.argmax(q); v = np.argmin(A); v = np.concatenate((p, q)); v = np.stack((p, q)); v = np.concatenate((A, A[:1]))
+    v = np.zeros(3); v = np.ones((2, 2), int); v = np.full(2, 1.5); v = np.eye(3); v = np.arange(4); v = np.arange(3.5); v = np.array([1, 2])
+    v = np.zeros_like(p); v = np.ones_like(A); v = np.array(p); v = q.copy(); v = p[::-1].copy(); v = A.ravel(); v = A.T.flatten()
+    v = p.reshape(-1, 2); v = A.reshape(-1); v = np.squeeze(A[:1]); v = np.transpose(A); v = np.expand_dims(p, 0); v = p.astype(np.float32)
+    v = np.count_nonzero(m); v = np.flatnonzero(m); v = np.nonzero(m)[0]; v = np.take(p, k); v = A[k % 4]; v = A[:, k[:3] % 4]; v = A[[0, 2]]
+    p[1:-1] = q[1:-1]; p[:] = 0; A[1] = 2; A[:, 0] = q[:4]; p[::2] = q[::2]; p[1:] = p[:-1]; p[...] = q; v = np.array([e for e in p])
+    v = np.array(p.item(2)); v = np.array(A.item(1, 2)); p[z] = 4; v = p[np.array(1)]; v = np.array(float(p[1])); v = p.max(); v = np.min(A, 0)
+    p[2] += q[1]; A[1, w] *= A[w, 1]; v = s * p[1]; v = p[1] * q; v = p[1] > s; v = np.array(bool(m[2])); v = np.array([p[0], q[1]])
 """
 
 
@@ -136,6 +145,32 @@ def test_random_programs_with_and_without_shortcuts(seed):
                 for (_, found), module in zip(sides, (bh, bh, np)):
                     if found[name] is not None and reference.ndim:
                         found[name] = module.array(reference)
+
+
+def test_random_programs_on_data_at_hand():
+    environment = os.environ | {"BH_RECORDER_IMMEDIATE_BYTES": "16384"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "with_and_without or at_hand_are", __file__]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.skipif(os.environ.get("BH_RECORDER_IMMEDIATE_BYTES", "0") == "0", reason="nothing is carried out where it is called")
+def test_elements_at_hand_are_scalars_of_numpy():
+    a, u, m = bh.array([1.5, 2.5]), bh.array([1, 2]), bh.array([True, False])
+    assert [type(x[0]) for x in (a, u, m)] == [np.float64, np.int64, np.bool_]
+    assert type(a[0] + u[1]) is np.float64 and type(a[0] * a) is bh.ndarray
+    assert [type(element) for element in a] == [np.float64] * 2 and max(a[0], a[1]) == 2.5
+    a[0] = u[1]
+    a[1] += 1
+    with pytest.raises(IndexError, match="index 2 is out of bounds for axis 0 with size 2"):
+        a[2]
+    with pytest.raises(IndexError, match="index -3 is out of bounds for axis 0 with size 2"):
+        a[-3] = 1
+    assert a.tolist() == [2, 3.5]
+    # What others look at is changed where it lies.
+    shared = np.asarray(a)
+    a[0] = 7
+    assert shared[0] == 7
 
 
 def test_a_scalar_is_an_index_and_an_array_without_dimensions_asks_for_a_copy():

@@ -1,6 +1,7 @@
 """Help at the prompt."""
 
 import inspect
+import types
 
 import bh
 import numpy as np
@@ -13,7 +14,8 @@ def test_functions_have_numpys_documentation(module, numpys):
     for name in dir(numpys):
         original, mine = getattr(numpys, name, None), getattr(module, name, None)
         # `bh.info` tells about bh.
-        if name.startswith("_") or name == "info" or not inspect.isfunction(mine) or not getattr(original, "__doc__", None):
+        is_function = isinstance(mine, (types.FunctionType, bh._native.Function))
+        if name.startswith("_") or name == "info" or not is_function or not getattr(original, "__doc__", None):
             continue
         first = inspect.getdoc(original).splitlines()[0]
         assert first in mine.__doc__ or "In bh\n" in mine.__doc__, name

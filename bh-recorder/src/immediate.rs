@@ -154,7 +154,7 @@ impl State {
 
     /// The address of an array's element (0, …, 0), if its data is at hand.
     #[inline]
-    fn data_at_hand(&self, handle: u32) -> Option<*const u8> {
+    pub(super) fn data_at_hand(&self, handle: u32) -> Option<*const u8> {
         let handle = self.handles.at(handle);
         let entry = self.bases.at(handle.base);
         if let Some(settled) = &entry.settled {

@@ -95,9 +95,17 @@ impl State {
     }
 
     #[inline]
-    fn is_in_c_order(&self, handle: u32) -> bool {
+    pub(super) fn is_in_c_order(&self, handle: u32) -> bool {
         let handle = self.handles.at(handle);
         handle.view.in_c_order && self.bases.at(handle.base).layout.is_own()
+    }
+
+    /// Notes that some elements of an array were read.
+    #[inline]
+    pub(super) fn note_read(&mut self, handle: u32) {
+        if !self.bases.at(self.handles.at(handle).base).layout.is_own() {
+            self.count_reader(handle);
+        }
     }
 
     fn count_reader(&mut self, handle: u32) {

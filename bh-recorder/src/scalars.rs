@@ -34,6 +34,11 @@ impl Scalar {
     pub(super) fn data(&self) -> *const u8 {
         self.value.bits.as_ptr().cast()
     }
+
+    /// As [`Scalar::data`], to overwrite it.
+    pub(super) fn data_mut(&mut self) -> *mut u8 {
+        self.value.bits.as_mut_ptr().cast()
+    }
 }
 
 /// The most inputs of an elementwise operation.

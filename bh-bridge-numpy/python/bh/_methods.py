@@ -6,6 +6,7 @@ from . import _fallback, _functions, _native, _ufunc
 from ._convert import array, astype, in_order, native, order_of, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
+from ._served import served
 from ._types import code_of, is_complex
 
 ndarray = _native.ndarray
@@ -271,13 +272,6 @@ for _name in ("is_integer", "as_integer_ratio", "bit_count", "hex"):
 
 
 @method
-def __iter__(self):
-    if self.ndim == 0:
-        raise TypeError("iteration over a 0-d array")
-    return (self[index] for index in range(self.shape[0]))
-
-
-@method
 def __contains__(self, value):
     return bool((self == value).any())
 
@@ -434,3 +428,6 @@ from_functions(
     "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp", "put", "ravel", "repeat",
     "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
 )  # fmt: skip
+
+for _name in "astype copy flatten reshape ravel squeeze dot sum prod max min any all argmax argmin nonzero take".split():
+    setattr(ndarray, _name, served(_name, getattr(ndarray, _name), True))

@@ -6,6 +6,7 @@ import types
 import numpy as np
 
 from . import _adapted, _convert, _documentation, _fallback, _files, _functions, _native
+from ._served import served
 from ._types import CODE
 from ._ufunc import public_ufuncs
 
@@ -186,6 +187,8 @@ def build():
     _register(np.lib.stride_tricks.sliding_window_view, _functions.sliding_window_view)
     _register(np.lib._nanfunctions_impl._nanmedian, _functions.median_without_nan)
     public["ndarray"] = ndarray
+    for name in _native.served_functions():
+        public[name] = served(name, public[name])
     _by_object[np.ndarray] = ndarray
     for name in _adapted.NAMES:
         original = getattr(np, name, None)

@@ -97,7 +97,7 @@ def stubs():
             continue
         if isinstance(value, bh.ufunc):
             lines.append(f"{name}: ufunc")
-        elif isinstance(value, types.FunctionType):
+        elif isinstance(value, (types.FunctionType, bh._native.Function)):
             lines.append(f"def {name}({_signature(value)}) -> Any: ...")
         elif isinstance(value, type) and issubclass(value, BaseException):
             lines.append(f"class {name}({value.__mro__[1].__name__}): ...")

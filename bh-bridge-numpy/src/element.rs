@@ -1,0 +1,104 @@
+//! Elements, rows and columns of arrays whose data is at hand.
+
+use crate::array::Array;
+use crate::operand::{Number, Operand, classify, code};
+use crate::scalar::asked_by_program;
+use bh_bytecode::{Constant, DType, View};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PySlice, PyTuple};
+use std::sync::Arc;
+
+/// The place in the base that a key of whole numbers names, one for each dimension. `None` for other keys, and for numbers
+/// that are out of bounds.
+#[inline]
+fn place(view: &View, key: &Bound<'_, PyAny>) -> Option<i64> {
+    let (shape, stride) = (view.shape(), view.stride());
+    let step = |axis: usize, object: &Bound<'_, PyAny>| {
+        let given = match object.is_exact_instance_of::<PyInt>() {
+            true => object.extract::<i64>().ok()?,
+            false => match classify(object)? {
+                (code, Operand::Number(Number::Int(value))) if code < code::INT => i64::try_from(value).ok()?,
+                (_, Operand::Array(array))
+                    if array.view.rank() == 0 && array.dtype.is_int() && array.dtype != DType::U64 =>
+                {
+                    array.context.recorder.value_of(array.id).ok()??.to::<i64>()
+                }
+                _ => return None,
+            },
+        };
+        let index = if given < 0 { given + shape[axis] } else { given };
+        (0..shape[axis]).contains(&index).then(|| index * stride[axis])
+    };
+    if shape.len() == 1 {
+        return Some(view.start() + step(0, key)?);
+    }
+    let key = key.cast_exact::<PyTuple>().ok().filter(|key| key.len() == shape.len() && !shape.is_empty())?;
+    let mut place = view.start();
+    for (axis, object) in key.iter_borrowed().enumerate() {
+        place += step(axis, &object)?;
+    }
+    Some(place)
+}
+
+/// The element that a key of whole numbers names, if the program asks and it is at hand.
+#[inline]
+pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Constant> {
+    let this = array.borrow();
+    let place = place(&this.view, key).filter(|_| this.link.is_none() && crate::shortcut::taken())?;
+    if !asked_by_program(array.py()) {
+        return None;
+    }
+    this.context.recorder.hand()?.element(this.id, place)
+}
+
+/// Overwrites the element that a key of whole numbers names, if it is at hand. False if that has to be recorded.
+#[inline]
+pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
+    let set = || {
+        let place = place(&array.view, key).filter(|_| array.link.is_none() && crate::shortcut::taken())?;
+        let (_, value) = classify(value)?;
+        let mut hand = array.context.recorder.hand()?;
+        let value = match value {
+            Operand::Number(number) => number.constant(array.dtype)?,
+            Operand::Array(value) if value.dtype == array.dtype && Arc::ptr_eq(&value.context, &array.context) => {
+                hand.value(value.id).filter(|_| value.view.rank() == 0)?
+            }
+            Operand::Array(_) => return None,
+        };
+        hand.set_element(array.id, place, value)
+    };
+    set().is_some()
+}
+
+/// The columns that a key `:, indices` chooses.
+pub fn columns(array: &Array, key: &Bound<'_, PyAny>) -> Option<Array> {
+    let key = key.cast_exact::<PyTuple>().ok().filter(|key| key.len() == 2)?;
+    let all = key.get_item(0).ok()?.cast_into_exact::<PySlice>().ok()?;
+    let bounds = all.indices(*array.view.shape().first()? as isize).ok()?;
+    let whole = bounds.start == 0 && bounds.step == 1 && bounds.slicelength as i64 == array.view.shape()[0];
+    let chosen = key.get_item(1).ok()?.cast_into_exact::<Array>().ok()?;
+    if whole { crate::pick::columns(array, &chosen.borrow()) } else { None }
+}
+
+/// The elements of a vector, or the rows of an array, one after the other.
+#[pyclass(module = "bh._native")]
+pub struct Rows {
+    pub array: Py<Array>,
+    pub next: i64,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(slf: Py<Rows>) -> Py<Rows> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let array = self.array.bind(py);
+        if array.borrow().view.shape().first().is_none_or(|extent| self.next >= *extent) {
+            return Ok(None);
+        }
+        self.next += 1;
+        Array::__getitem__(array, PyInt::new(py, self.next - 1).as_any()).map(Some)
+    }
+}

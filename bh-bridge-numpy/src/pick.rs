@@ -1,0 +1,282 @@
+//! What masks and indices choose of data that is at hand, without an operation. `None` is for what has to be recorded, errors
+//! among it.
+
+use crate::array::Array;
+use crate::operand::{Operand, classify};
+use crate::strided::{Strided, is_plain, sized};
+use bh_bytecode::{DType, View};
+use bh_recorder::Hand;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyList};
+use std::sync::Arc;
+
+fn count_true(mask: Strided<'_>) -> i64 {
+    match mask.slice::<u8>() {
+        Some(all) => all.iter().map(|&value| i64::from(value)).sum(),
+        // SAFETY: truth values are bytes of 0 and 1.
+        None => mask.addresses::<u8>().map(|at| i64::from(unsafe { *at })).sum(),
+    }
+}
+
+/// The number of true elements of a mask.
+pub fn count(mask: &Array) -> Option<i64> {
+    let hand = mask.context.recorder.hand().filter(|_| is_plain(mask))?;
+    Strided::of(&hand, mask).map(count_true)
+}
+
+fn compress_into<T: Copy>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8) {
+    let mut next = to.cast::<T>();
+    let mut put = |at: *const T, chosen: u8| {
+        if chosen != 0 {
+            // SAFETY: `to` has room for as many elements as are true.
+            unsafe {
+                next.write_unaligned(at.read_unaligned());
+                next = next.add(1);
+            }
+        }
+    };
+    match (from.slice::<T>(), mask.slice::<u8>()) {
+        (Some(from), Some(mask)) => from.iter().zip(mask).for_each(|(at, &chosen)| put(at, chosen)),
+        // SAFETY: truth values are bytes.
+        _ => from.addresses().zip(mask.addresses::<u8>()).for_each(|(at, chosen)| put(at, unsafe { *chosen })),
+    }
+}
+
+/// Copies of the elements that a mask of the array's shape chooses.
+pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
+    let mut hand = array.context.recorder.hand().filter(|_| is_plain(array) && is_plain(mask))?;
+    let (from, mask) = (Strided::of(&hand, array)?, Strided::of(&hand, mask)?);
+    let view = View::contiguous(&[count_true(mask)]).ok()?;
+    let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
+    sized!(array.dtype, compress_into(from, mask, to));
+    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+}
+
+/// The places of true elements of a vector.
+pub fn places(mask: &Array) -> Option<Array> {
+    let mut hand = mask.context.recorder.hand().filter(|_| is_plain(mask) && mask.view.rank() == 1)?;
+    let from = Strided::of(&hand, mask)?;
+    let view = View::contiguous(&[count_true(from)]).ok()?;
+    let (id, to) = hand.make(DType::I64, view.shape(), &[])?;
+    let mut next = to.cast::<i64>();
+    for (place, at) in from.addresses::<u8>().enumerate() {
+        // SAFETY: truth values are bytes, and there is room for as many places as are true.
+        unsafe {
+            if *at != 0 {
+                *next = place as i64;
+                next = next.add(1);
+            }
+        }
+    }
+    Some(Array::new(Arc::clone(&mask.context), id, DType::I64, view))
+}
+
+/// Indices of a dimension of so many elements, all of which are in it.
+fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
+    let from = Strided::of(hand, key).filter(|_| is_plain(key))?;
+    let index = |given: i64| {
+        let index = if given < 0 { given + extent } else { given };
+        (0..extent).contains(&index).then_some(index)
+    };
+    // SAFETY: they are elements of this type.
+    unsafe {
+        match key.dtype {
+            DType::I64 => from.addresses::<i64>().map(|at| index(*at)).collect(),
+            DType::I32 => from.addresses::<i32>().map(|at| index(i64::from(*at))).collect(),
+            _ => None,
+        }
+    }
+}
+
+/// Indices as whole numbers of Python in a list.
+fn listed(list: &Bound<'_, PyList>, extent: i64) -> Option<Vec<i64>> {
+    let index = |object: Bound<'_, PyAny>| {
+        let given = object.is_exact_instance_of::<PyInt>().then(|| object.extract::<i64>().ok())??;
+        let index = if given < 0 { given + extent } else { given };
+        (0..extent).contains(&index).then_some(index)
+    };
+    list.iter().map(index).collect()
+}
+
+fn gather_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
+    let mut next = to.cast::<T>();
+    let mut put = |at: *const T| {
+        // SAFETY: `to` has room for the rows that are chosen, and they lie in the array.
+        unsafe {
+            next.write_unaligned(at.read_unaligned());
+            next = next.add(1);
+        }
+    };
+    let step = from.view.stride()[0] as isize;
+    let row = |index: i64| from.data.cast::<T>().wrapping_offset(index as isize * step);
+    match from.view.stride() {
+        [_] => chosen.iter().for_each(|&index| put(row(index))),
+        &[_, inner] => {
+            for &index in chosen {
+                let first = row(index);
+                (0..from.view.shape()[1] as isize).for_each(|place| put(first.wrapping_offset(place * inner as isize)));
+            }
+        }
+        _ => (),
+    }
+}
+
+/// Copies of the elements of a vector, or of the rows of a matrix, that indices choose.
+fn gathered(array: &Array, shape: &[i64], choose: impl FnOnce(&Hand<'_>, i64) -> Option<Vec<i64>>) -> Option<Array> {
+    let mut hand = array.context.recorder.hand().filter(|_| is_plain(array))?;
+    let (extent, row) = match *array.view.shape() {
+        [extent] => (extent, None),
+        [extent, row] => (extent, Some(row)),
+        _ => return None,
+    };
+    let (from, chosen) = (Strided::of(&hand, array)?, choose(&hand, extent)?);
+    let shape: Vec<i64> = shape.iter().copied().chain(row).collect();
+    let view = View::contiguous(&shape).ok()?;
+    let (id, to) = hand.make(array.dtype, &shape, &[])?;
+    if !view.is_empty() {
+        sized!(array.dtype, gather_into(from, &chosen, to));
+    }
+    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+}
+
+/// Copies of the elements, or rows, that an index array chooses.
+pub fn by_indices(array: &Array, key: &Array) -> Option<Array> {
+    if !Arc::ptr_eq(&array.context, &key.context) || key.view.rank() == 0 {
+        return None;
+    }
+    gathered(array, key.view.shape(), |hand, extent| indices(hand, key, extent))
+}
+
+/// Copies of the elements, or rows, that a list of whole numbers chooses.
+pub fn by_list(array: &Array, key: &Bound<'_, PyList>) -> Option<Array> {
+    if key.is_empty() {
+        return None;
+    }
+    gathered(array, &[key.len() as i64], |_, extent| listed(key, extent))
+}
+
+fn scatter_into<T: Copy>(to: (*mut u8, isize), chosen: &[i64], values: impl Iterator<Item = *const T>) {
+    for (&index, from) in chosen.iter().zip(values) {
+        // SAFETY: both lie in their arrays.
+        unsafe {
+            to.0.cast::<T>().wrapping_offset(index as isize * to.1).write_unaligned(from.read_unaligned());
+        }
+    }
+}
+
+fn scatter_strided<T: Copy>(to: (*mut u8, isize), chosen: &[i64], values: Strided<'_>) {
+    scatter_into::<T>(to, chosen, values.addresses());
+}
+
+fn scatter_number<T: Copy>(to: (*mut u8, isize), chosen: &[i64], value: *const u8) {
+    scatter_into::<T>(to, chosen, std::iter::repeat(value.cast()));
+}
+
+/// Assigns a number, or the elements of a vector, to the elements of a vector that a mask or an index array chooses.
+pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
+    let (_, value) = classify(value)?;
+    let same = |other: &Array| Arc::ptr_eq(&array.context, &other.context);
+    if array.view.rank() != 1 || !is_plain(array) || !is_plain(key) || !same(key) || key.view.rank() == 0 {
+        return None;
+    }
+    let mut hand = array.context.recorder.hand()?;
+    let chosen = match key.dtype {
+        DType::Bool if key.view.shape() == array.view.shape() => {
+            let all = Strided::of(&hand, key)?.addresses::<u8>().enumerate();
+            // SAFETY: truth values are bytes.
+            all.filter(|(_, at)| unsafe { **at } != 0).map(|(place, _)| place as i64).collect()
+        }
+        DType::Bool => return None,
+        _ => indices(&hand, key, array.view.shape()[0])?,
+    };
+    // The values are looked at before anything changes.
+    let values = match &value {
+        Operand::Number(number) => Err(number.constant(array.dtype)?),
+        Operand::Array(values) => {
+            let fits = match key.dtype {
+                DType::Bool => *values.view.shape() == [chosen.len() as i64],
+                _ => values.view.shape() == key.view.shape(),
+            };
+            let apart = hand.are_apart(array.id, values.id)?;
+            let fits = fits && apart && same(values) && is_plain(values) && values.dtype == array.dtype;
+            Ok(fits.then(|| Strided::of(&hand, values))??)
+        }
+    };
+    // A number under a mask is chosen element by element.
+    let elementwise = values.is_err() && key.dtype == DType::Bool;
+    let inputs = if elementwise { &[key.id, array.id][..] } else { &[] };
+    let to = (hand.change(array.id, inputs)?, array.view.stride()[0] as isize);
+    match values {
+        Ok(values) => sized!(array.dtype, scatter_strided(to, &chosen, values)),
+        Err(number) => sized!(array.dtype, scatter_number(to, &chosen, number.bits.as_ptr().cast())),
+    }
+    Some(())
+}
+
+fn fill_into<T: Copy>(to: *mut u8, view: &View, value: *const u8) {
+    // SAFETY: the number has as many bytes as an element, and the view lies in its array.
+    unsafe {
+        let value = value.cast::<T>().read_unaligned();
+        let to = Strided { data: to, view }.addresses::<T>();
+        to.for_each(|at| at.cast_mut().write_unaligned(value));
+    }
+}
+
+fn copy_into<T: Copy>(to: *mut u8, view: &View, from: Strided<'_>) {
+    let to = Strided { data: to, view }.addresses::<T>();
+    // SAFETY: both lie in their arrays.
+    to.zip(from.addresses::<T>())
+        .for_each(|(to, from)| unsafe { to.cast_mut().write_unaligned(from.read_unaligned()) });
+}
+
+/// Assigns a number, or an array of the same shape, to a part of an array, a view of its memory.
+pub fn assign(array: &Array, view: &View, value: &Bound<'_, PyAny>) -> Option<()> {
+    let (_, value) = classify(value)?;
+    let mut hand = array.context.recorder.hand().filter(|_| is_plain(array))?;
+    let values = match &value {
+        Operand::Number(number) => Err(number.constant(array.dtype)?),
+        Operand::Array(values) => {
+            let same = values.dtype == array.dtype && Arc::ptr_eq(&values.context, &array.context);
+            let fits = same && is_plain(values) && values.view.shape() == view.shape();
+            // Elements that lie in another order tell later folds theirs.
+            let plain = fits && hand.are_apart(array.id, values.id)? && hand.is_in_c_order(values.id)?;
+            Ok(plain.then(|| Strided::of(&hand, values))??)
+        }
+    };
+    let whole = hand.change(array.id, &[])?;
+    let size = array.dtype.size() as i64;
+    let to = whole.wrapping_offset(((view.start() - array.view.start()) * size) as isize);
+    match values {
+        Ok(values) => sized!(array.dtype, copy_into(to, view, values)),
+        Err(number) => sized!(array.dtype, fill_into(to, view, number.bits.as_ptr().cast())),
+    }
+    Some(())
+}
+
+/// Copies of the columns of a matrix that an index array chooses.
+pub fn columns(array: &Array, key: &Array) -> Option<Array> {
+    let [rows, extent] = *array.view.shape() else { return None };
+    if key.view.rank() != 1 || !key.dtype.is_int() || !is_plain(array) || !Arc::ptr_eq(&array.context, &key.context) {
+        return None;
+    }
+    let mut hand = array.context.recorder.hand()?;
+    let (from, chosen) = (Strided::of(&hand, array)?, indices(&hand, key, extent)?);
+    let view = View::contiguous(&[rows, chosen.len() as i64]).ok()?;
+    let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
+    sized!(array.dtype, columns_into(from, &chosen, to));
+    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+}
+
+fn columns_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
+    let (stride, mut next) = (from.view.stride(), to.cast::<T>());
+    for row in 0..from.view.shape()[0] {
+        for column in chosen {
+            let at = from.data.cast::<T>().wrapping_offset((row * stride[0] + column * stride[1]) as isize);
+            // SAFETY: the element lies in the array, and there is room for so many.
+            unsafe {
+                next.write_unaligned(at.read_unaligned());
+                next = next.add(1);
+            }
+        }
+    }
+}

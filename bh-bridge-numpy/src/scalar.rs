@@ -1,0 +1,98 @@
+//! Elements and results that are at hand, as NumPy's scalars.
+//!
+//! Only the program gets them. This package composes operations of arrays, also of such without dimensions, so its own calls
+//! are told by the names that the calling code sees.
+
+use crate::array::Array;
+use crate::operand::numpy_dtype;
+use bh_bytecode::Constant;
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyString};
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+/// `PyArray_Scalar` of NumPy's C interface: a scalar with the value at an address, of a type given as a dtype.
+type Maker = unsafe extern "C" fn(*mut c_void, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+
+/// Its place in the table of functions, which is the same in all versions.
+const PLACE: usize = 60;
+
+static MAKER: OnceLock<Maker> = OnceLock::new();
+
+fn maker(py: Python<'_>) -> PyResult<Maker> {
+    if let Some(maker) = MAKER.get() {
+        return Ok(*maker);
+    }
+    let table = py.import("numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
+    let table = table.cast::<PyCapsule>()?.pointer_checked(None)?.cast::<*const c_void>();
+    // SAFETY: the capsule's pointer is that of NumPy's table of functions.
+    let maker = unsafe { *table.as_ptr().add(PLACE) };
+    if maker.is_null() {
+        return Err(PyImportError::new_err("NumPy's C interface lacks PyArray_Scalar"));
+    }
+    // SAFETY: NumPy documents the function with this type.
+    Ok(*MAKER.get_or_init(|| unsafe { std::mem::transmute::<*const c_void, Maker>(maker) }))
+}
+
+/// A value as a scalar of NumPy.
+pub fn numpy_scalar<'py>(py: Python<'py>, value: &Constant) -> PyResult<Bound<'py, PyAny>> {
+    let (maker, dtype) = (maker(py)?, numpy_dtype(py, value.dtype())?);
+    let data = value.bits.as_ptr().cast_mut().cast();
+    // SAFETY: the data is an element of the dtype, and only read; the result is a new reference, or null with an exception.
+    unsafe { Bound::from_owned_ptr_or_err(py, maker(data, dtype.as_ptr(), std::ptr::null_mut())) }
+}
+
+thread_local! {
+    /// The names that the last caller outside of this package saw, kept alive, so that their address tells them.
+    static PROGRAM: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
+}
+
+/// Is the code that runs the program's, and not this package's?
+#[inline]
+pub fn asked_by_program(py: Python<'_>) -> bool {
+    // SAFETY: the thread is attached; the result is borrowed, or null where no code of Python runs.
+    let names = unsafe { ffi::PyEval_GetGlobals() };
+    PROGRAM.with(|known| {
+        let Ok(mut known) = known.try_borrow_mut() else { return false };
+        if names.is_null() || known.as_ref().is_some_and(|known| known.as_ptr() == names) {
+            return true;
+        }
+        // SAFETY: a borrowed reference, as above.
+        let names = unsafe { Bound::from_borrowed_ptr(py, names) };
+        let own = is_own(&names);
+        let before = if own { None } else { known.replace(names.unbind()) };
+        drop(known);
+        drop(before);
+        !own
+    })
+}
+
+/// Are these the names of a module of this package?
+#[cold]
+fn is_own(names: &Bound<'_, PyAny>) -> bool {
+    let name = names.cast::<PyDict>().ok().and_then(|names| names.get_item("__name__").ok()?);
+    let Some(name) = name.as_ref().and_then(|name| name.cast::<PyString>().ok()) else { return false };
+    let name = name.to_string_lossy();
+    name == "bh" || name.starts_with("bh.")
+}
+
+/// The result of an operation as the caller gets it: a scalar of NumPy, if the result is one and its value is at hand.
+#[inline]
+pub fn give<'py>(py: Python<'py>, result: Array) -> PyResult<Bound<'py, PyAny>> {
+    if result.scalar
+        && crate::shortcut::taken()
+        && asked_by_program(py)
+        && let Some(value) = taken(&result)
+    {
+        return numpy_scalar(py, &value);
+    }
+    Ok(Bound::new(py, result)?.into_any())
+}
+
+/// The value of a result that is at hand.
+fn taken(result: &Array) -> Option<Constant> {
+    result.context.recorder.hand()?.value(result.id)
+}

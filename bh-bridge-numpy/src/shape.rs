@@ -1,0 +1,133 @@
+//! Functions and methods that give other views of an array, or copies in another form.
+
+use crate::array::{Array, derive};
+use crate::create::copied;
+use crate::function::{Call, Served};
+use crate::operand::element_type;
+use crate::record::{assignable, cast};
+use crate::sequence;
+use crate::strided::is_plain;
+use bh_bytecode::View;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyTuple};
+
+/// The array itself, if it is one without further ties.
+fn array<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
+    let array = object.cast_exact::<Array>().ok()?;
+    is_plain(&array.borrow()).then(|| array.clone())
+}
+
+/// The only argument.
+fn only<'py>(call: &Call<'_, 'py>) -> Option<Bound<'py, Array>> {
+    call.plain().and_then(|[object]| array(&object))
+}
+
+fn derived<'py>(from: &Bound<'py, Array>, view: View) -> Served<'py> {
+    Ok(Some(Bound::new(from.py(), derive(from, view)?)?.into_any()))
+}
+
+/// The elements in C order under another shape, where that is a view.
+fn reshaped<'py>(from: &Bound<'py, Array>, shape: &Bound<'py, PyAny>) -> Served<'py> {
+    let is_shape = |object: &Bound<'py, PyAny>| object.is_exact_instance_of::<PyInt>();
+    if !is_shape(shape) && !shape.cast_exact::<PyTuple>().is_ok_and(|tuple| tuple.iter().all(|one| is_shape(&one))) {
+        return Ok(None);
+    }
+    let (shape, view) = (sequence::shape_for(shape, from.borrow().len())?, from.borrow().view.clone());
+    match view.reshape(&shape) {
+        Ok(Some(view)) => derived(&assignable(from)?, view),
+        _ => Ok(None),
+    }
+}
+
+pub fn reshape<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([from, shape]) = call.plain() else { return Ok(None) };
+    array(&from).map_or(Ok(None), |from| reshaped(&from, &shape))
+}
+
+/// As a method, whose extents may be arguments of their own.
+pub fn reshape_method<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some(all) = call.unnamed().filter(|all| all.len() > 1) else { return Ok(None) };
+    let Some(from) = array(&all.get_item(0)?) else { return Ok(None) };
+    match all.len() {
+        2 => reshaped(&from, &all.get_item(1)?),
+        count => reshaped(&from, all.get_slice(1, count).as_any()),
+    }
+}
+
+/// One dimension, where the elements lie side by side.
+pub fn ravel<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some(from) = only(call) else { return Ok(None) };
+    let (view, plain) = (from.borrow().view.clone(), !from.borrow().scalar);
+    if !plain || !view.is_contiguous() {
+        return Ok(None);
+    }
+    let flat = view.reshape(&[view.len()]).map_err(|error| PyValueError::new_err(error.0))?;
+    flat.map_or(Ok(None), |flat| derived(&from, flat))
+}
+
+/// As `ravel`, of a copy.
+pub fn flatten<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some(copy) = only(call).and_then(|from| copied(&from.borrow())) else { return Ok(None) };
+    let (rank, len) = (copy.view.rank(), copy.len());
+    let copy = Bound::new(call.py(), copy)?;
+    if rank == 1 {
+        return Ok(Some(copy.into_any()));
+    }
+    let flat = View::contiguous(&[len]).map_err(|error| PyValueError::new_err(error.0))?;
+    let mut flat = derive(&copy, flat)?;
+    // The copy is nobody else's.
+    flat.base = None;
+    Ok(Some(Bound::new(call.py(), flat)?.into_any()))
+}
+
+/// Without dimensions of extent 1.
+pub fn squeeze<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some(from) = only(call) else { return Ok(None) };
+    let view = from.borrow().view.clone();
+    let kept = || view.shape().iter().zip(view.stride()).filter(|(extent, _)| **extent != 1);
+    let (shape, stride): (Vec<i64>, Vec<i64>) = kept().map(|(extent, stride)| (*extent, *stride)).unzip();
+    let view = View::new(view.start(), &shape, &stride).map_err(|error| PyValueError::new_err(error.0))?;
+    derived(&from, view)
+}
+
+/// The dimensions in reverse.
+pub fn transpose<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some(from) = only(call) else { return Ok(None) };
+    let view = from.borrow().view.clone();
+    let axes: Vec<usize> = (0..view.rank()).rev().collect();
+    derived(&from, view.transpose(&axes).map_err(|error| PyValueError::new_err(error.0))?)
+}
+
+/// A new dimension of extent 1.
+pub fn expand_dims<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some((from, Some(axis))) = call.pair("axis") else { return Ok(None) };
+    let (Some(from), true) = (array(&from), axis.is_exact_instance_of::<PyInt>()) else { return Ok(None) };
+    let (view, given) = (from.borrow().view.clone(), axis.extract::<i64>()?);
+    let rank = view.rank() as i64 + 1;
+    let axis = if given < 0 { given + rank } else { given };
+    if !(0..rank).contains(&axis) || from.borrow().scalar {
+        return Ok(None);
+    }
+    match view.new_axis(axis as usize) {
+        Ok(view) => derived(&from, view),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Converted to a real type, from one.
+pub fn astype<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([from, dtype]) = call.plain() else { return Ok(None) };
+    let (Some(from), Some(dtype)) = (array(&from), element_type(&dtype)) else { return Ok(None) };
+    let this = from.borrow();
+    if this.dtype.is_complex() || dtype.is_complex() || this.scalar || this.view.rank() != 1 {
+        return Ok(None);
+    }
+    let copy = if this.dtype == dtype { copied(&this) } else { None };
+    drop(this);
+    let copy = match copy {
+        Some(copy) => copy,
+        None => cast(call.py(), &from, dtype as u8)?,
+    };
+    Ok(Some(Bound::new(call.py(), copy)?.into_any()))
+}

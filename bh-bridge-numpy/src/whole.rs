@@ -1,0 +1,72 @@
+//! Functions of whole arrays: folds, products, and what counts and chooses elements.
+
+use crate::array::Array;
+use crate::fold::Given;
+use crate::function::{Call, Served};
+use crate::pick;
+use crate::scalar::give;
+use bh_bytecode::DType;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+fn given(py: Python<'_>, array: Option<Array>) -> Served<'_> {
+    array.map(|array| Ok(Bound::new(py, array)?.into_any())).transpose()
+}
+
+/// Folds with the call's universal function along all axes, or along `axis`.
+pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (Some((array, axis)), Some(ufunc)) = (call.pair("axis"), call.ufunc) else { return Ok(None) };
+    let Ok(array) = array.cast_into_exact::<Array>() else { return Ok(None) };
+    let axis = axis.unwrap_or_else(|| call.py().None().into_bound(call.py()));
+    let folded = ufunc.folded(call.py(), &array.borrow(), &Given::new(axis))?;
+    folded.map(|folded| give(call.py(), folded)).transpose()
+}
+
+/// The product of vectors and matrices.
+pub fn product<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([a, b]) = call.plain() else { return Ok(None) };
+    let product = crate::product::product(call.py(), &a, &b)?;
+    product.map(|product| give(call.py(), product)).transpose()
+}
+
+/// The number of true elements, as a scalar.
+pub fn count_nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let mask = call.array().filter(|mask| mask.dtype == DType::Bool);
+    let Some(count) = mask.and_then(|mask| pick::count(&mask)) else { return Ok(None) };
+    crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some)
+}
+
+/// The places of true elements of a vector.
+pub fn flatnonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let mask = call.array().filter(|mask| mask.dtype == DType::Bool);
+    given(call.py(), mask.and_then(|mask| pick::places(&mask)))
+}
+
+/// The same, for each of the one dimension.
+pub fn nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let places = flatnonzero(call)?;
+    places.map(|places| Ok(PyTuple::new(call.py(), [places])?.into_any())).transpose()
+}
+
+/// The product of two vectors.
+pub fn inner<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let vector = |object: &Bound<'_, PyAny>| object.cast_exact::<Array>().is_ok_and(|a| a.borrow().view.rank() == 1);
+    match call.plain() {
+        Some([a, b]) if vector(&a) && vector(&b) => product(call),
+        _ => Ok(None),
+    }
+}
+
+/// Elements of one array or another one, as a mask says.
+pub fn choice<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([mask, x, y]) = call.plain() else { return Ok(None) };
+    given(call.py(), crate::choose::select(call.py(), &mask, &x, &y)?)
+}
+
+/// The elements of a vector at the places in an index array.
+pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([array, key]) = call.plain() else { return Ok(None) };
+    let (Ok(array), Ok(key)) = (array.cast_exact::<Array>(), key.cast_exact::<Array>()) else { return Ok(None) };
+    let (array, key) = (array.borrow(), key.borrow());
+    given(call.py(), if array.view.rank() == 1 { pick::by_indices(&array, &key) } else { None })
+}

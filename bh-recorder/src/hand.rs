@@ -1,0 +1,160 @@
+//! What bridges read and write, without an operation, of arrays whose data is at hand.
+//!
+//! A [`Hand`] holds the recorder's lock, so what is done with it must be short. What changes in the recorder is what the
+//! operation would have changed, orders of folds among it.
+
+use super::record::{INPUTS, Source};
+use super::state::State;
+use super::sync::MutexGuard;
+use super::{ArrayId, Recorder};
+use bh_bytecode::view::element_count;
+use bh_bytecode::{Constant, DType};
+
+/// Access to the arrays that are at hand.
+pub struct Hand<'a>(MutexGuard<'a, State>);
+
+impl Recorder {
+    /// Access to what is at hand; `None` where the configuration has nothing carried out where it is called.
+    #[inline]
+    pub fn hand(&self) -> Option<Hand<'_>> {
+        let state = self.state();
+        let at_once = state.settles(0).is_some() && state.running.as_ref()?.options.immediate_bytes > 0;
+        at_once.then_some(Hand(state))
+    }
+}
+
+impl Hand<'_> {
+    /// The address of an array's element (0, …, 0), if its data is at hand. It stays there while this is held.
+    #[inline]
+    pub fn data(&self, array: ArrayId) -> Option<*const u8> {
+        self.0.readable(self.0.find(array).ok()?)
+    }
+
+    /// Are these arrays on different bases?
+    #[inline]
+    pub fn are_apart(&self, first: ArrayId, second: ArrayId) -> Option<bool> {
+        let base = |array| self.0.find(array).ok().map(|handle| self.0.handles.at(handle).base);
+        Some(base(first)? != base(second)?)
+    }
+
+    /// Do folds of an array take its elements in C's order?
+    #[inline]
+    pub fn is_in_c_order(&self, array: ArrayId) -> Option<bool> {
+        self.0.find(array).ok().map(|handle| self.0.is_in_c_order(handle))
+    }
+
+    /// The element of an array's base at a place that one of the array's views has.
+    #[inline]
+    pub fn element(&mut self, array: ArrayId, place: i64) -> Option<Constant> {
+        let handle = self.0.find(array).ok()?;
+        let data = self.0.readable(handle)?;
+        let (dtype, start) = (self.0.dtype(handle), self.0.handles.at(handle).view.start);
+        let mut bytes = [0u8; 16];
+        // SAFETY: views lie inside their bases, whose data does not move under the lock.
+        unsafe {
+            let from = data.offset((place - start) as isize * dtype.size() as isize);
+            std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), dtype.size());
+        }
+        self.0.note_read(handle);
+        Some(Constant::from_bytes(dtype, &bytes))
+    }
+
+    /// Overwrites an element of an array's base at a place that the array's view has. `None` if that has to be recorded.
+    #[inline]
+    pub fn set_element(&mut self, array: ArrayId, place: i64, value: Constant) -> Option<()> {
+        let data = self.change(array, &[])?;
+        let start = self.0.handles.at(self.0.find(array).ok()?).view.start;
+        let size = value.dtype().size();
+        // SAFETY: views lie inside their bases, whose data does not move under the lock.
+        unsafe {
+            let to = data.offset((place - start) as isize * size as isize);
+            std::ptr::copy_nonoverlapping(value.bits.as_ptr().cast(), to, size);
+        }
+        Some(())
+    }
+
+    /// The address of an array's element (0, …, 0), for a change of some elements at once, as by an elementwise operation on
+    /// `inputs`; those of index operations do not count. `None` if that has to be recorded.
+    #[inline]
+    pub fn change(&mut self, array: ArrayId, inputs: &[ArrayId]) -> Option<*mut u8> {
+        let handle = self.0.find(array).ok()?;
+        let base = self.0.handles.at(handle).base;
+        if !self.0.is_free_standing(base) || !self.0.handles.at(handle).view.injective {
+            return None;
+        }
+        let data = if let Some(settled) = &self.0.bases.at(base).settled {
+            if !settled.is_writable() {
+                return None;
+            }
+            self.0.note_change(base);
+            self.0.readable(handle)?.cast_mut()
+        } else {
+            let value = self.0.known_value(handle).filter(|_| self.0.takes_value(handle))?;
+            self.0.set_value(handle, value);
+            self.0.bases.at_mut(base).scalar.as_mut()?.data_mut()
+        };
+        self.0.note_at_once(handle, inputs);
+        Some(data)
+    }
+
+    /// A new array and the address of its elements in C order, which are all to be written while this is held, as by an
+    /// elementwise operation on `inputs` of the same shape; those of other operations do not count. `None` if it cannot be made
+    /// at once.
+    #[inline]
+    pub fn make(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId]) -> Option<(ArrayId, *mut u8)> {
+        let state = &mut *self.0;
+        let len = element_count(shape)?;
+        let handle = state.new_contiguous(dtype, shape, len).ok()?;
+        let base = state.handles.at(handle).base;
+        let data = match len {
+            0 => std::ptr::dangling_mut::<u128>().cast(),
+            1 => {
+                state.set_value(handle, Constant::from_bytes(dtype, &[0; 16]));
+                state.bases.at_mut(base).scalar.as_mut()?.data_mut()
+            }
+            _ => match state.make_own(base, false) {
+                Some(own) => {
+                    let data = own.data();
+                    state.set_own(base, own, false);
+                    data
+                }
+                None => {
+                    state.release(handle);
+                    return None;
+                }
+            },
+        };
+        state.hint_rows(handle);
+        state.note_at_once(handle, inputs);
+        Some((state.name(handle), data))
+    }
+
+    /// The value of an array of one element, if it is at hand.
+    #[inline]
+    pub fn value(&self, array: ArrayId) -> Option<Constant> {
+        let handle = self.0.find(array).ok()?;
+        self.0.known_value(handle).or_else(|| self.0.element(handle))
+    }
+}
+
+impl State {
+    /// The address of an array's element (0, …, 0), if its elements may be read at once.
+    #[inline]
+    fn readable(&self, handle: u32) -> Option<*const u8> {
+        let mapped = self.bases.at(self.handles.at(handle).base).mapped_for_writing;
+        if mapped { None } else { self.data_at_hand(handle) }
+    }
+
+    /// Notes what an operation on these inputs would.
+    #[inline]
+    fn note_at_once(&mut self, out: u32, inputs: &[ArrayId]) {
+        let mut sources = [Source::Handle(out); INPUTS];
+        let handles = inputs.iter().filter_map(|input| self.find(*input).ok());
+        sources.iter_mut().zip(handles).for_each(|(source, handle)| *source = Source::Handle(handle));
+        let layout = self.result_layout(out, &sources[..inputs.len().min(INPUTS)]);
+        let base = self.handles.at(out).base;
+        self.bases.at_mut(base).layout = layout;
+        self.recorded += 1;
+        self.immediate += 1;
+    }
+}
