@@ -158,6 +158,7 @@ impl Stack {
             ("arrays", counts.arrays),
             ("bases", counts.bases),
             ("recorded", counts.recorded),
+            ("immediate", counts.immediate),
             ("pending", counts.pending),
             ("batches", counts.batches),
             ("instructions", counts.instructions),
@@ -168,6 +169,12 @@ impl Stack {
         let stack = py.detach(|| recorder.with_stack(|stack| Ok(stack.stats().0))).map_err(exception)?;
         all.extend(stack);
         Ok(all)
+    }
+
+    /// So far: operations that wait or waited for a batch, batches, operations that were carried out at once.
+    fn work(&self) -> [u64; 3] {
+        let counts = self.context.recorder.statistics();
+        [counts.recorded - counts.immediate, counts.batches, counts.immediate]
     }
 
     /// Bytes of host memory: in use, the most ever in use, kept for reuse, the limit.

@@ -76,11 +76,17 @@ def test_waiting_for_one_array():
 
 def test_profile_and_doctor(tmp_path):
     (tmp_path / "main.py").write_text(
-        "import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nnp.frexp(a)\n"
+        "import numpy as np\na = np.arange(3000.0)\nfor i in range(30):\n    a *= 1.5\n    a[i] = i\n    float(a[i])\nnp.frexp(a)\n"
     )
     errors = run("-m", "bh", "--profile", "--doctor", tmp_path / "main.py", BH_FALLBACK="silent").stderr
-    assert "main.py:4: element loop" in errors and "main.py:4: reads in a loop" in errors
+    assert "main.py:5: element loop" in errors and "main.py:6: reads in a loop" in errors
     assert "fallback.numpy.frexp" in errors and "instructions" in errors
+
+
+def test_loops_over_data_at_hand_are_no_finding(tmp_path):
+    (tmp_path / "main.py").write_text("import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nprint(a.sum())\n")
+    done = run("-m", "bh", "--profile", "--doctor", tmp_path / "main.py")
+    assert done.stdout == "465.0\n" and "nothing found" in done.stderr and "immediate" in done.stderr
 
 
 def test_fallbacks_warn_once_for_each_line_and_may_be_errors(tmp_path):
@@ -105,7 +111,7 @@ def test_fork_threads_and_exit(tmp_path):
 
 
 def test_explain_shows_kernels_with_lines(tmp_path):
-    (tmp_path / "main.py").write_text("import bh\na = bh.arange(1000.0)\nb = (a * 3 + 1).sum()\ne = bh.explain(b)\nprint(e)\nassert e._repr_svg_().startswith('<svg')\n")
+    (tmp_path / "main.py").write_text("import bh\na = bh.arange(2000.0)\nb = (a * 3 + 1).sum()\ne = bh.explain(b)\nprint(e)\nassert e._repr_svg_().startswith('<svg')\n")
     text = run(tmp_path / "main.py").stdout
     assert "add_reduce" in text and "kernel 0" in text and "main.py:3" in text
 

@@ -144,7 +144,7 @@ impl Default for Options {
             // Batches are there to be large; what they keep has to fit the memory anyway.
             max_bytes: machine::memory() / 2,
             small_bytes: 1 << 18,
-            immediate_bytes: 0,
+            immediate_bytes: 8192,
             eager: false,
             checks: Checks::default(),
             dump: None,

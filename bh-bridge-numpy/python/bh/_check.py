@@ -18,6 +18,8 @@ PLAIN = """
 [stacks]
 plain = ["fuser-singleton", "node", "ve-cpu"]
 default = "plain"
+[recorder]
+immediate_bytes = 0
 [components.fuser-singleton]
 library = "bh_fuser"
 algorithm = "singleton"
@@ -41,9 +43,10 @@ class Recording:
         self._file, self._busy = open(path, "wb"), False
 
     def begin(self):
-        """Starts to note reads."""
+        """Starts to note reads. Elements stay arrays, as reads of NumPy's scalars are not seen."""
         from . import _native
 
+        _native.set_shortcuts(False)
         for name in _READS:
             if hasattr(_native.ndarray, name):
                 setattr(_native.ndarray, name, self._noting(getattr(_native.ndarray, name), name))

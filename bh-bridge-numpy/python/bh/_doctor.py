@@ -12,7 +12,7 @@ _elements = Counter()
 
 
 def begin():
-    """Starts to note reads and accesses to single elements, once; both become a little slower."""
+    """Starts to note reads that run batches and accesses to single elements that are recorded, once; both become slower."""
     ndarray = _native.ndarray
     if hasattr(ndarray.item, "_notes"):
         return
@@ -24,8 +24,10 @@ def begin():
 
 def _noting(function, counter):
     def method(self, *args, **kwargs):
-        counter[_native.call_site()] += 1
-        return function(self, *args, **kwargs)
+        _, batches, _ = _native.Stack().work()
+        result = function(self, *args, **kwargs)
+        counter[_native.call_site()] += _native.Stack().work()[1] > batches
+        return result
 
     method._notes = counter
     return method
@@ -33,10 +35,12 @@ def _noting(function, counter):
 
 def _noting_elements(function):
     def method(self, key, *value):
+        recorded, _, _ = _native.Stack().work()
+        result = function(self, key, *value)
         parts = key if type(key) is tuple else (key,)
         if len(parts) == self.ndim and all(type(part) is int for part in parts):
-            _elements[_native.call_site()] += 1
-        return function(self, key, *value)
+            _elements[_native.call_site()] += _native.Stack().work()[0] > recorded
+        return result
 
     return method
 

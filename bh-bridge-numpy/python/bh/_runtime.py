@@ -111,16 +111,17 @@ def explain(array=None):
             stack.flush()
         finally:
             stack.message_first("fuser graph")
-        return _explained(Path(directory))
+        return _explained(Path(directory), stack.work()[2])
 
 
-def _explained(directory):
+def _explained(directory, immediate):
     texts, pictures = [], []
     for file in sorted(directory.iterdir()):
         if file.suffix == ".txt":
             texts.append(file.read_text())
         elif file.suffix == ".svg":
             pictures.append(file.read_text())
-    result = Explanation("\n".join(texts) or "nothing new: what was recorded had run, or its kernels were known")
+    at_once = f"; {immediate} operations on little data were carried out where they were called" if immediate else ""
+    result = Explanation("\n".join(texts) or f"nothing new: what was recorded had run, or its kernels were known{at_once}")
     result.pictures = tuple(pictures)
     return result
