@@ -48,7 +48,9 @@ pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Const
     if !asked_by_program(array.py()) {
         return None;
     }
-    this.context.recorder.hand()?.element(this.id, place)
+    let recorder = &this.context.recorder;
+    let found = recorder.hand()?.element(this.id, place);
+    if found.is_some() || !recorder.settle_part(this.id, 1) { found } else { recorder.hand()?.element(this.id, place) }
 }
 
 /// Overwrites the element that a key of whole numbers names, if it is at hand. False if that has to be recorded.
@@ -57,6 +59,7 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
     let set = || {
         let place = place(&array.view, key).filter(|_| array.link.is_none() && crate::shortcut::taken())?;
         let (_, value) = classify(value)?;
+        array.context.recorder.settle_part(array.id, 1);
         let mut hand = array.context.recorder.hand()?;
         let value = match value {
             Operand::Number(number) => number.constant(array.dtype)?,

@@ -308,7 +308,7 @@ impl Recorder {
 
     /// Begins an access if the batches that it needs are done, else returns the last of them. Other threads may have
     /// recorded more with the base; batches are handed over under the same lock, so that none comes in between.
-    fn begin_access(&self, held: &Held, needed: u64) -> Result<Option<u64>> {
+    pub(super) fn begin_access(&self, held: &Held, needed: u64) -> Result<Option<u64>> {
         let mut state = self.state();
         let last = note_known(&mut state, held)?;
         let submitted = state.builder.epoch - 1;
@@ -321,6 +321,7 @@ impl Recorder {
         let submitted = state.submit()?;
         drop(state);
         submitted.executor.complete(submitted.epoch, patience)?;
+        self.state().note_waited(submitted.epoch);
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 

@@ -45,6 +45,9 @@ impl State {
         sources: &[Source],
         index_box: Option<(u32, bool)>,
     ) -> bool {
+        if self.handles.at(out).view.len == 0 && operation.opcode.kind() == Kind::Elementwise {
+            return self.skip_empty();
+        }
         let (owner, own_first) = match (operation.opcode.kind(), sources, index_box) {
             (Kind::Elementwise, _, _) => (out, false),
             (Kind::Reduction | Kind::Accumulate, &[Source::Handle(input), ..], _) => (input, true),
@@ -52,6 +55,16 @@ impl State {
             _ => return false,
         };
         self.is_little(owner) && self.carry_out(operation, told, out, (owner, own_first), sources)
+    }
+
+    /// Counts an operation without elements as carried out, where operations are.
+    #[cold]
+    fn skip_empty(&mut self) -> bool {
+        let skips = self.settles(0).is_some()
+            && self.running.as_ref().is_some_and(|running| running.options.immediate_bytes > 0);
+        self.recorded += u64::from(skips);
+        self.immediate += u64::from(skips);
+        skips
     }
 
     /// As [`State::at_once`], for a generator: `numbers` and the first of them are the elements' positions in its sequence.

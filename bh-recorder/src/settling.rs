@@ -1,20 +1,29 @@
 //! How bases become settled by access: little ones by a read of all of it, others where a small part is looked at or changed, by
-//! a map of the stack's memory that is kept until a batch uses the base.
+//! a map of the stack's memory that is kept until a batch uses the base. Operations on small parts settle bases likewise, where
+//! that waits for nothing.
 
 use super::access::Held;
-use super::data::Place;
+use super::data::{Data, Place};
 use super::patience::Patience;
+use super::record::Input;
 use super::settled::{Home, Settled};
-use super::state::State;
+use super::state::{Handle, State};
+use super::sync::MutexGuard;
 use super::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::View;
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 
+/// Asks the stack for a map.
+type Mapping<'a> = dyn FnMut(&mut dyn Data) -> Result<Option<SendPtr>> + Send + 'a;
+
 impl Recorder {
     /// Settles the base of an array that is held, if that can be done: the access can then be tried again.
     pub(super) fn settle_by_access(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
-        Ok(held.reads && self.settle_by_reading(held, patience)? || self.settle_by_mapping(held, patience)?)
+        if held.reads && self.settle_by_reading(held, patience)? {
+            return Ok(true);
+        }
+        self.settle_by_mapping(held, held.view.len(), |f| self.with_data(held, patience, f))
     }
 
     /// Settles a small base that is held for reading by a read of all of it. False if it cannot be settled.
@@ -37,13 +46,66 @@ impl Recorder {
         Ok(state.settle_read(handle, own, (held.needed, held.changes)))
     }
 
-    /// Settles a base of which a small part is held by a map of it: for writing, if that changes nothing for others. False if
-    /// it cannot be settled.
-    fn settle_by_mapping(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
+    /// The state, for an operation. Where it uses small parts of bases whose batches the program has waited for, these are
+    /// settled first.
+    #[inline]
+    pub(super) fn state_for(&self, inputs: &[Input], out: Option<ArrayId>) -> MutexGuard<'_, State> {
+        let state = self.state();
+        let arrays =
+            inputs.iter().filter_map(|input| if let Input::Array(array) = input { Some(*array) } else { None });
+        let mut arrays = arrays.chain(out);
+        match arrays.clone().any(|array| state.wants_map(array, None)) {
+            false => state,
+            true => {
+                drop(state);
+                // What is not settled is recorded.
+                let _ = arrays.try_for_each(|array| self.settle_waited(array, None).map(drop));
+                self.state()
+            }
+        }
+    }
+
+    /// As [`Recorder::state_for`], for an operation on so many elements of an array.
+    #[inline]
+    pub(super) fn state_for_part(&self, inputs: &[Input], array: ArrayId, elements: i64) -> MutexGuard<'_, State> {
+        self.settle_part(array, elements);
+        self.state_for(inputs, None)
+    }
+
+    /// Settles an array's base before so many of its elements are used, if the program has waited for all batches that use it.
+    /// Says whether it did.
+    #[inline]
+    pub fn settle_part(&self, array: ArrayId, elements: i64) -> bool {
+        self.settle_waited(array, Some(elements)).unwrap_or(false)
+    }
+
+    fn settle_waited(&self, array: ArrayId, part: Option<i64>) -> Result<bool> {
+        if !self.state().wants_map(array, part) {
+            return Ok(false);
+        }
+        let held = self.hold(array, access::READ)?;
+        let elements = part.unwrap_or_else(|| held.view.len());
+        // Nothing is waited for, so failures of other operations stay where they are.
+        let settled = self.settle_by_mapping(&held, elements, |f| match self.begin_access(&held, held.needed)? {
+            None => held.executor.access(held.base.id, f),
+            Some(_) => Ok(None),
+        });
+        self.let_go(held);
+        settled
+    }
+
+    /// Settles a base of which a small part is held, by a map of it that `reach` makes: for writing, if that changes nothing for
+    /// others. False if it cannot be settled.
+    fn settle_by_mapping(
+        &self,
+        held: &Held,
+        elements: i64,
+        reach: impl FnOnce(&mut Mapping<'_>) -> Result<Option<SendPtr>>,
+    ) -> Result<bool> {
         let writable = {
             let mut state = self.state();
             let handle = state.find(held.handle)?;
-            match state.takes_map(handle) && (held.reads || held.view.is_injective()) {
+            match state.takes_map(handle, elements) && (held.reads || held.view.is_injective()) {
                 true => state.may_be_written(handle, held.needed),
                 false => return Ok(false),
             }
@@ -54,11 +116,11 @@ impl Recorder {
         }
         let base = held.base;
         // What cannot be mapped fails again in the access itself.
-        let mapped = self.with_data(held, patience, |data| Ok(data.map(&base, None, mode).ok().map(SendPtr)))?;
+        let mapped = reach(&mut |data| Ok(data.map(&base, None, mode).ok().map(SendPtr)))?;
         let Some(data) = mapped else { return Ok(false) };
         let mut state = self.state();
         if let Ok(handle) = state.find(held.handle)
-            && state.settle_map(handle, data, writable, held)
+            && state.settle_map(handle, (data, writable), elements, held)
         {
             return Ok(true);
         }
@@ -84,10 +146,21 @@ impl Recorder {
 }
 
 impl State {
+    /// May the base of an array, of which all elements or so many are used, be settled by a map without waiting for a batch?
+    #[inline]
+    fn wants_map(&self, array: ArrayId, part: Option<i64>) -> bool {
+        let Ok(handle) = self.find(array) else { return false };
+        let Handle { base, view, .. } = self.handles.at(handle);
+        let entry = self.bases.at(*base);
+        entry.settled.is_none()
+            && entry.known
+            && entry.epoch <= self.waited
+            && self.takes_map(handle, part.unwrap_or(view.len))
+    }
+
     /// May an array's base be settled by a map? It must be known to the stack, too large for memory of the recorder's own, and
-    /// the array itself small.
-    fn takes_map(&self, handle: u32) -> bool {
-        let view = &self.handles.at(handle).view;
+    /// the elements that are used few.
+    fn takes_map(&self, handle: u32, elements: i64) -> bool {
         let place = self.handles.at(handle).base;
         let entry = self.bases.at(place);
         let size = entry.base.dtype().size() as u64;
@@ -97,19 +170,24 @@ impl State {
             && self.is_free_standing(place)
             && entry.base.len > 1
             && self.settles(entry.base.bytes()).is_none()
-            && self.settles(view.len as u64 * size).is_some()
+            && self.settles(elements as u64 * size).is_some()
     }
 
     /// Is nobody left who relies on the data of an array as it is, once so many batches are waited for?
     fn may_be_written(&mut self, handle: u32, waited: u64) -> bool {
-        self.waited = self.waited.max(waited);
+        self.note_waited(waited);
         let entry = self.bases.at(self.handles.at(handle).base);
         entry.epoch <= self.waited && !entry.relied_on
     }
 
+    /// Notes that the program has waited for the batches up to this one.
+    pub(super) fn note_waited(&mut self, epoch: u64) {
+        self.waited = self.waited.max(epoch);
+    }
+
     /// Settles a base that was mapped, unless something has changed since it was held. Says whether it did.
-    fn settle_map(&mut self, handle: u32, data: SendPtr, writable: bool, held: &Held) -> bool {
-        let settles = self.takes_map(handle) && (!writable || self.may_be_written(handle, held.needed));
+    fn settle_map(&mut self, handle: u32, (data, writable): (SendPtr, bool), elements: i64, held: &Held) -> bool {
+        let settles = self.takes_map(handle, elements) && (!writable || self.may_be_written(handle, held.needed));
         let place = self.handles.at(handle).base;
         let entry = self.bases.at_mut(place);
         let same = entry.written <= held.needed && entry.changes == held.changes;

@@ -19,7 +19,7 @@ fn recorder(planning: &str) -> Arc<Recorder> {
     let config = stacks::from_text("cycles", &text).unwrap();
     let recorder = Recorder::new();
     let make = move || Ok(Box::new(bh_core::stack::Stack::load(&config, Some("test"))?) as Box<_>);
-    recorder.start(Options::default(), make).unwrap();
+    recorder.start(Options { immediate_bytes: 0, ..Options::default() }, make).unwrap();
     recorder
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 fn recorder() -> Arc<Recorder> {
     let recorder = Recorder::new();
-    recorder.start(Options::default(), || Ok(Box::new(stacks::load("cpu")?))).unwrap();
+    recorder
+        .start(Options { immediate_bytes: 0, ..Options::default() }, || Ok(Box::new(stacks::load("cpu")?)))
+        .unwrap();
     recorder
 }
 
@@ -234,7 +236,7 @@ fn known_scalars_need_no_batch_and_mix_with_arrays() {
 /// Runs 1,500 little operations that repeat nothing, in batches of at most so many: the numbers of batches, and what comes out.
 fn little(max_instructions: usize) -> (u64, Vec<Constant>) {
     let (recorder, place) = (Recorder::new(), Location::UNKNOWN);
-    let options = Options { max_instructions, ..Options::default() };
+    let options = Options { max_instructions, immediate_bytes: 0, ..Options::default() };
     recorder.start(options, || Ok(Box::new(stacks::load("cpu")?))).unwrap();
     let opcodes = [Opcode::Add, Opcode::Subtract, Opcode::Maximum, Opcode::Arctan2, Opcode::Minimum, Opcode::Arctan2];
     let arrays: Vec<ArrayId> =
