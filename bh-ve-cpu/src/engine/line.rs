@@ -12,12 +12,12 @@ pub(super) struct Line {
     pub(super) stride: isize,
 }
 
-/// The one axis of more than an element that a reduction folds, and its number of elements, if it folds all of a shape forward
-/// and no other has as many.
+/// The axis that a reduction folds, and its number of elements, if it folds all of a shape forward and no other axis has more
+/// than one element.
 pub(super) fn only_axis(shape: &[i64], axes: u16, order: u16) -> Option<(usize, i64)> {
     let all = (1u32 << shape.len()) - 1;
     let mut long = (0..shape.len()).filter(|&axis| shape[axis] != 1);
-    let axis = long.next()?;
+    let axis = long.next().or_else(|| shape.len().checked_sub(1))?;
     let backward = AxisOrder::decode(order, shape.len()).map_or(0, |order| order.backward());
     let fits = u32::from(axes) == all && long.next().is_none() && shape[axis] > 0 && backward == 0;
     fits.then(|| (axis, shape[axis]))
