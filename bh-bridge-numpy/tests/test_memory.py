@@ -28,7 +28,8 @@ def test_buffers_of_arrays_are_shared():
 
 
 def test_read_only_buffers_are_snapshots():
-    total = bh.arange(4.0).sum()
+    # Too large to be carried out at once, so an array and no scalar of NumPy.
+    total = bh.arange(4000.0).sum()
     wide = bh.broadcast_to(bh.arange(3), (2, 3))
     for value in (total, wide):
         view = memoryview(value)
@@ -137,8 +138,7 @@ def test_files_that_are_left_to_numpy(tmp_path):
 
 
 def test_failures_strike_only_what_depends_on_them():
-    # Too large for the recorder to carry out at once: a batch runs, and what failed is in it.
-    outside, kept = bh.asarray([7]), bh.ones(3000)
+    outside, kept = bh.asarray([7]), bh.ones(3)
     lost = bh.zeros(3)
     lost[outside] = 1
     with warnings.catch_warnings(record=True):
@@ -149,7 +149,8 @@ def test_failures_strike_only_what_depends_on_them():
 
 
 def test_failures_of_what_nobody_reads_are_warned_of():
-    outside, kept = bh.asarray([7]), bh.ones(3)
+    # Too large for the recorder to carry out at once: a batch runs, and what failed is in it.
+    outside, kept = bh.asarray([7]), bh.ones(3000)
     lost = bh.zeros(3)
     lost[outside] = 1
     del lost

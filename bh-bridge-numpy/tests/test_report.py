@@ -47,7 +47,7 @@ def test_the_page_has_kernels_with_their_lines_and_the_doctors_findings(tmp_path
 
 
 def test_a_failing_script_still_gets_its_page_and_keeps_its_exit_status(tmp_path):
-    done, data = reported(tmp_path, "import numpy as np\nprint(np.ones(1000).sum())\nraise SystemExit(3)\n", "--profile")
+    done, data = reported(tmp_path, "import numpy as np\nprint(np.ones(10000).sum())\nraise SystemExit(3)\n", "--profile")
     assert done.returncode == 3
     assert "exit status 3" in data["failure"]
     assert "ve-cpu" in done.stderr
