@@ -135,3 +135,13 @@ def test_orders_go_to_numpy_and_back():
     a = bh.arange(6.0).reshape(2, 3).T
     assert bh.asarray(numpy.asarray(a)).strides == a.strides
     assert a.tobytes("A") == numpy.arange(6.0).tobytes()
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort", "partition", "argpartition"])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_sorted_arrays_are_in_c_order(name, axis):
+    a = bh.asarray(numpy.random.default_rng(3).random((3, 4, 5)))
+    made = getattr(bh, name)(a, *([1] if "partition" in name else []), axis=axis)
+    line = made.reshape(-1)
+    made[0, 0, 0] = -7
+    assert made.flags.c_contiguous and line[0] == -7

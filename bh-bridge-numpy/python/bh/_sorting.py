@@ -63,7 +63,8 @@ def _sorting(name, a, axis):
             _native.extension(name, [result], [_native.cast(last, last._code)])
         except _native.Error:
             raise Fallback("no component of the stack sorts") from None
-    return moveaxis(result, -1, axis)
+    # In C order as NumPy's, so that what is made of it by `reshape` shares its memory.
+    return result if axis == a.ndim - 1 else moveaxis(result, -1, axis).copy()
 
 
 def _check_order(a, order):
