@@ -36,7 +36,7 @@ fn check(stack: &mut Stack, configuration: &Configuration, seed: u64) {
             stack,
             &program,
             &name,
-            Cuts { length: 1 + (seed / 3 % 9) as usize, reads: seed % 2 == 0 },
+            Cuts { length: 1 + (seed / 3 % 9) as usize, reads: seed.is_multiple_of(2) },
         ),
         _ => random::check_program(stack, &program, &name),
     };
