@@ -4,7 +4,7 @@ use crate::command::{Outcome, cargo, run as execute, target};
 use crate::{cil, cluster, header, install, packages, python};
 
 /// The cargo profile of everything under test: optimised, with debug assertions and overflow checks.
-const PROFILE: &str = "checked";
+pub const PROFILE: &str = "checked";
 
 /// Programs the tests call, with the Debian packages that have them.
 const NEEDED: &[(&str, &str)] = &[
