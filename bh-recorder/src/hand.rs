@@ -18,8 +18,7 @@ impl Recorder {
     #[inline]
     pub fn hand(&self) -> Option<Hand<'_>> {
         let state = self.state();
-        let at_once = state.settles(0).is_some() && state.running.as_ref()?.options.immediate_bytes > 0;
-        at_once.then_some(Hand(state))
+        state.works_at_once().then_some(Hand(state))
     }
 }
 

@@ -60,8 +60,7 @@ impl State {
     /// Counts an operation without elements as carried out, where operations are.
     #[cold]
     fn skip_empty(&mut self) -> bool {
-        let skips = self.settles(0).is_some()
-            && self.running.as_ref().is_some_and(|running| running.options.immediate_bytes > 0);
+        let skips = self.works_at_once();
         self.recorded += u64::from(skips);
         self.immediate += u64::from(skips);
         skips

@@ -17,7 +17,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = self.state_for(inputs, Some(out));
+        let mut state = self.state_for(inputs, Some((out, None)));
         let begin = state.clock();
         let target = state.find(out)?;
         let mut sources = Sources::new();
@@ -36,7 +36,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = self.state_for_part(inputs, out, view.len());
+        let mut state = self.state_for(inputs, Some((out, Some(view.len()))));
         let begin = state.clock();
         let whole = state.find(out)?;
         let target = state.window(whole, view)?;
@@ -52,7 +52,7 @@ impl Recorder {
 
     /// Records a copy of a part of an array, a view on its base that the caller knows, into a new one.
     pub fn copy_of(&self, (array, view): (ArrayId, &View), location: Location<'_>) -> Result<ArrayId> {
-        let mut state = self.state_for_part(&[], array, view.len());
+        let mut state = self.state_for(&[], Some((array, Some(view.len()))));
         state.running()?;
         let begin = state.clock();
         let whole = state.find(array)?;

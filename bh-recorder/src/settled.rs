@@ -110,6 +110,12 @@ impl State {
         (bytes <= running.options.immediate_bytes && !running.options.eager).then_some(&immediate.services)
     }
 
+    /// Is anything carried out where it is called?
+    #[inline]
+    pub(super) fn works_at_once(&self) -> bool {
+        self.settles(1).is_some()
+    }
+
     /// May a base get data of the recorder's own, without anybody who looks at its memory?
     #[inline]
     pub(super) fn is_free_standing(&self, base: u32) -> bool {

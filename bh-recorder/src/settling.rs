@@ -46,30 +46,20 @@ impl Recorder {
         Ok(state.settle_read(handle, own, (held.needed, held.changes)))
     }
 
-    /// The state, for an operation. Where it uses small parts of bases whose batches the program has waited for, these are
-    /// settled first.
+    /// The state, for an operation on these inputs and on another array or so many of its elements. Where it uses small parts of
+    /// bases whose batches the program has waited for, these are settled first.
     #[inline]
-    pub(super) fn state_for(&self, inputs: &[Input], out: Option<ArrayId>) -> MutexGuard<'_, State> {
+    pub(super) fn state_for(&self, inputs: &[Input], other: Option<(ArrayId, Option<i64>)>) -> MutexGuard<'_, State> {
         let state = self.state();
-        let arrays =
-            inputs.iter().filter_map(|input| if let Input::Array(array) = input { Some(*array) } else { None });
-        let mut arrays = arrays.chain(out);
-        match arrays.clone().any(|array| state.wants_map(array, None)) {
-            false => state,
-            true => {
-                drop(state);
-                // What is not settled is recorded.
-                let _ = arrays.try_for_each(|array| self.settle_waited(array, None).map(drop));
-                self.state()
-            }
+        let whole = |input: &Input| if let Input::Array(array) = input { Some((*array, None)) } else { None };
+        let mut used = inputs.iter().filter_map(whole).chain(other);
+        if !used.clone().any(|(array, part)| state.wants_map(array, part)) {
+            return state;
         }
-    }
-
-    /// As [`Recorder::state_for`], for an operation on so many elements of an array.
-    #[inline]
-    pub(super) fn state_for_part(&self, inputs: &[Input], array: ArrayId, elements: i64) -> MutexGuard<'_, State> {
-        self.settle_part(array, elements);
-        self.state_for(inputs, None)
+        drop(state);
+        // What is not settled is recorded.
+        let _ = used.try_for_each(|(array, part)| self.settle_waited(array, part).map(drop));
+        self.state()
     }
 
     /// Settles an array's base before so many of its elements are used, if the program has waited for all batches that use it.
@@ -151,11 +141,7 @@ impl State {
     fn wants_map(&self, array: ArrayId, part: Option<i64>) -> bool {
         let Ok(handle) = self.find(array) else { return false };
         let Handle { base, view, .. } = self.handles.at(handle);
-        let entry = self.bases.at(*base);
-        entry.settled.is_none()
-            && entry.known
-            && entry.epoch <= self.waited
-            && self.takes_map(handle, part.unwrap_or(view.len))
+        self.bases.at(*base).epoch <= self.waited && self.takes_map(handle, part.unwrap_or(view.len))
     }
 
     /// May an array's base be settled by a map? It must be known to the stack, too large for memory of the recorder's own, and
@@ -164,9 +150,9 @@ impl State {
         let place = self.handles.at(handle).base;
         let entry = self.bases.at(place);
         let size = entry.base.dtype().size() as u64;
-        self.running.as_ref().is_some_and(|running| running.maps)
+        entry.settled.is_none()
             && entry.known
-            && entry.settled.is_none()
+            && self.running.as_ref().is_some_and(|running| running.maps)
             && self.is_free_standing(place)
             && entry.base.len > 1
             && self.settles(entry.base.bytes()).is_none()
