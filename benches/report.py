@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/PERFORMANCE.md, and docs/performance.svg, anew from the measurements in benches/results/.
+"""Writes the tables and pictures of docs/PERFORMANCE.md anew from the measurements in benches/results/.
 
     benches/report.py [--check]
 
@@ -17,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
 import svg
 
 HERE = Path(__file__).resolve().parent
-PAGE, PICTURE = HERE.parent / "docs/PERFORMANCE.md", HERE.parent / "docs/performance.svg"
+DOCS = HERE.parent / "docs"
+PAGE = DOCS / "PERFORMANCE.md"
 # Bytes that a step has to move to and from memory, for programs that memory limits: n to bytes.
 TRAFFIC = {
     "heat_equation": lambda n: 16 * n**2, "game_of_life": lambda n: 16 * n**2, "stencil_27_point": lambda n: 16 * n**3,
@@ -103,26 +104,38 @@ def placements():
 COLOURS = {"bh": "#d55e00", "numpy": "#999999", "numba_loops": "#0072b2", "jax_arrays": "#009e73", "torch_arrays": "#e69f00"}
 
 
-def picture():
-    """Bars: how many times as fast as NumPy each system runs each program, on a logarithmic axis."""
-    rows = read("rivals")["programs"]
-    systems = [name for name in COLOURS if name != "numpy"]
+def bars(rows, systems, low, high, marks):
+    """Bars on a logarithmic axis: for each row its name and how many times as fast each system is."""
     left, bar, gap, width = 150, 9, 12, 720
     height = 60 + len(rows) * (len(systems) * bar + gap)
-    x_of = svg.axis(0.5, 600, left, width - left - 20)
-    parts = svg.legend(left, 22, [(SYSTEMS[name], COLOURS[name]) for name in systems], 120)
-    for value in (1, 3, 10, 30, 100, 300):
+    x_of = svg.axis(low, high, left, width - left - 20)
+    parts = svg.legend(left, 22, systems, 120)
+    for value in marks:
         parts += [svg.line(x_of(value), 34, x_of(value), height - 18), svg.text(x_of(value), height - 4, f"{value}×", anchor="middle")]
     top = 38
-    for row in rows:
-        parts.append(svg.text(left - 8, top + len(systems) * bar / 2 + 4, row["bench"].replace("_", " "), anchor="end"))
-        for number, name in enumerate(systems):
-            times = row["seconds"]["numpy"] / row["seconds"][name]
+    for name, ratios in rows:
+        parts.append(svg.text(left - 8, top + len(systems) * bar / 2 + 4, name.replace("_", " "), anchor="end"))
+        for number, (times, (_, colour)) in enumerate(zip(ratios, systems)):
             begin, end = sorted((x_of(1), x_of(times)))
-            parts.append(svg.rect(begin, top + number * bar, max(end - begin, 1), bar - 1, COLOURS[name]))
+            parts.append(svg.rect(begin, top + number * bar, max(end - begin, 1), bar - 1, colour))
         top += len(systems) * bar + gap
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif">'
-    return "\n".join([head, svg.rect(0, 0, width, height, "white"), *parts, "</svg>"]) + "\n"
+    return svg.page(width, height, parts)
+
+
+def against_numpy():
+    """How many times as fast as NumPy each system runs each program."""
+    systems = [name for name in COLOURS if name != "numpy"]
+    rows = [(row["bench"], [row["seconds"]["numpy"] / row["seconds"][name] for name in systems]) for row in read("rivals")["programs"]]
+    return bars(rows, [(SYSTEMS[name], COLOURS[name]) for name in systems], 0.5, 600, (1, 3, 10, 30, 100, 300))
+
+
+def against_c():
+    """How many times as fast as C bh runs each program."""
+    rows = [(row["bench"], [row["twin_seconds"] / row["seconds"]]) for row in read("programs")]
+    return bars(sorted(rows, key=lambda row: -row[1][0]), [("bh, times as fast as C", COLOURS["bh"])], 0.1, 6, (0.1, 0.2, 0.5, 1, 2, 5))
+
+
+PICTURES = {"performance.svg": against_numpy, "performance-c.svg": against_c}
 
 
 def main():
@@ -132,11 +145,12 @@ def main():
         made = globals()[name]()
         text = re.sub(pattern, lambda match: match[1] + made + match[2], text, flags=re.DOTALL)
     if sys.argv[1:] == ["--check"]:
-        if text != page or PICTURE.read_text() != picture():
-            sys.exit("docs/PERFORMANCE.md or performance.svg is not what benches/report.py makes of benches/results")
+        if text != page or any((DOCS / name).read_text() != draw() for name, draw in PICTURES.items()):
+            sys.exit("docs/PERFORMANCE.md or a picture is not what benches/report.py makes of benches/results")
         return
     PAGE.write_text(text)
-    PICTURE.write_text(picture())
+    for name, draw in PICTURES.items():
+        (DOCS / name).write_text(draw())
 
 
 if __name__ == "__main__":

@@ -12,6 +12,26 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# What every system with glibc has, and what comes with an MPI.
+EVERYWHERE = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
+MPI = {"libbh_cluster_openmpi.so": {"libmpi.so.40"}, "libbh_cluster_mpich.so": {"libmpich.so.12"}}
+
+
+def needed(library):
+    """The libraries that this one is loaded with."""
+    text = subprocess.run(["readelf", "--dynamic", library], check=True, capture_output=True, text=True).stdout
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
+
+
+def test_a_python_without_a_global_lock_is_refused_with_the_reason(tmp_path):
+    pytest.importorskip("setuptools")
+    free = "import runpy, sys, sysconfig\nreal = sysconfig.get_config_var\n"
+    free += "sysconfig.get_config_var = lambda name: 1 if name == 'Py_GIL_DISABLED' else real(name)\n"
+    free += f"sys.argv = ['setup.py', '-q', 'build_py', '--build-lib', {str(tmp_path)!r}]\nrunpy.run_path('setup.py', run_name='__main__')"
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", free], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "free-threaded" in done.stderr, done.stderr
+
 
 @pytest.mark.skipif("BH_WHEEL_LIBRARIES" not in os.environ, reason="BH_WHEEL_LIBRARIES names no libraries to pack")
 def test_wheel_runs_the_first_example(tmp_path):
@@ -24,6 +44,10 @@ def test_wheel_runs_the_first_example(tmp_path):
     components = {f"libbh_{component}.so" for component in "filter fuser vem_cluster vem_node ve_cpu ve_opencl".split()}
     assert components | {"_native.abi3.so", "METADATA", "RECORD", "py.typed", "LICENSE-MIT"} <= packed
     assert (tmp_path / name).stat().st_size < 40e6
+    with zipfile.ZipFile(tmp_path / name) as wheel:
+        wheel.extractall(tmp_path / "unpacked")
+    for library in (tmp_path / "unpacked/bh").glob("*.so"):
+        assert needed(library) <= EVERYWHERE | MPI.get(library.name, set()), library.name
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60)
     python = environment / "bin" / "python"

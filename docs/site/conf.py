@@ -34,10 +34,16 @@ nitpick_ignore_regex = [("py:.*", ".*")]
 html_theme = "pydata_sphinx_theme"
 html_title = "bh"
 html_show_sourcelink = False
+templates_path = ["templates"]
+html_static_path = ["style"]
+html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
+# All pages by section, on each of them.
+html_sidebars = {"**": ["contents.html"]}
 html_theme_options = {
     "github_url": repository,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 3,
+    "navbar_center": [],
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
@@ -55,6 +61,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "within_subsection_order": "ExampleTitleSortKey",
     "show_signature": False,
+    # How long it took to build a page is nobody's concern.
+    "min_reported_time": 1e9,
     # Values of last lines are matplotlib's objects.
     "capture_repr": (),
 }

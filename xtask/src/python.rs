@@ -58,26 +58,43 @@ pub fn libraries(arguments: &[String]) -> Outcome {
     install::strip(Path::new(out))
 }
 
-/// Runs the command line `wheel [--out DIR]`.
+/// Libraries that the system brings, with the programs that use them.
+const SYSTEMS: &[&str] = &["libmpi.so.*", "libmpich.so.*", "libOpenCL.so.*"];
+
+/// Runs the command line `wheel [--out DIR]`: builds the wheel, and has auditwheel confirm how old a system it works on.
 pub fn wheel(arguments: &[String]) -> Outcome {
     let python = packages::python_with_numpy()?;
+    packages::ensure_audit(&python)?;
     let out = option(arguments, "--out")?.map_or_else(|| target().join("wheels"), PathBuf::from);
-    let mut build = Command::new(&python);
     packages::ensure_llvm();
     cluster::ensure_packages();
-    build.args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(&out).arg(".");
+    let fresh = target().join("python-build/wheel");
+    let _ = std::fs::remove_dir_all(&fresh);
+    let mut build = Command::new(&python);
+    build.args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(&fresh).arg(".");
     run(build.current_dir(root()))?;
+    for entry in std::fs::read_dir(&fresh)? {
+        audit(&python, &entry?.path(), &out)?;
+    }
     for entry in std::fs::read_dir(&out)? {
-        let wheel = entry?.path();
-        println!("{}", wheel.display());
-        // The tag tells how old a system may be that the wheel still works on.
-        let audits =
-            Command::new(&python).args(["-c", "import auditwheel"]).status().is_ok_and(|status| status.success());
-        if audits {
-            run(Command::new(&python).args(["-m", "auditwheel", "show"]).arg(&wheel))?;
-        }
+        let wheel = entry?;
+        println!("{} ({:.1} MB)", wheel.path().display(), wheel.metadata()?.len() as f64 * 1e-6);
     }
     Ok(())
+}
+
+/// Copies a wheel into a directory if all that its libraries need is in it, or in every system of its tag's age.
+fn audit(python: &Path, wheel: &Path, out: &Path) -> Outcome {
+    let mut audit = Command::new(python);
+    audit.args(["-m", "auditwheel", "repair", "--wheel-dir"]).arg(out).arg(wheel);
+    for library in SYSTEMS {
+        audit.args(["--exclude", library]);
+    }
+    // It looks for the program that would change the libraries, although these need no change.
+    let own = python.parent().map(Path::to_path_buf);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)));
+    run(audit.env("PATH", path.map_err(|error| Failure(error.to_string()))?))
 }
 
 /// Runs the command line `array-api --suite DIR [ARGUMENTS]`: the public tests of the array API, in a checkout with its
@@ -110,7 +127,7 @@ pub fn numpy_suite(arguments: &[String]) -> Outcome {
 }
 
 /// Libraries that newcomers use bh's arrays with, and what checks the type stubs.
-const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "numexpr"];
+const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "pyright", "numexpr"];
 
 /// Runs the package's tests against NumPy; with `all`, those together with other libraries too, where they can be had.
 pub fn test(python: &Path, profile: &str, all: bool) -> Outcome {

@@ -19,5 +19,7 @@ def edges(np, size=1500):
     down = blur[2:, 1:-1] - blur[:-2, 1:-1]
     return np.sqrt(across**2 + down**2)
 
+# %%
+# On NumPy, and on bh:
 
 plt.imshow(compare(edges), cmap="gray")

@@ -19,7 +19,7 @@ def equilibrium(density, u, v):
     return [w * density * (1 + c + 0.5 * c * c - square) for w, c in zip(weights, along)]
 
 
-def flow(np, rows=160, columns=400, steps=120):
+def flow(np, rows=160, columns=400, steps=400):
     y, x = np.arange(rows)[:, None], np.arange(columns)[None, :]
     solid = (y - rows / 2) ** 2 + (x - columns / 5) ** 2 < (rows / 9) ** 2
     one = np.ones((rows, columns))
@@ -33,5 +33,7 @@ def flow(np, rows=160, columns=400, steps=120):
         parts = [np.where(solid, parts[o], p + 1.6 * (r - p)) for p, r, o in zip(parts, rest, opposite)]
     return np.where(solid, 0, np.sqrt(u * u + v * v))
 
+# %%
+# On NumPy, and on bh:
 
 plt.imshow(compare(flow, tolerance=1e-7), cmap="turbo")

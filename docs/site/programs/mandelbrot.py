@@ -19,5 +19,7 @@ def mandelbrot(np, size=500, steps=40):
         count += inside
     return count
 
+# %%
+# On NumPy, and on bh:
 
 plt.imshow(compare(mandelbrot), cmap="magma", extent=(-2.1, 0.7, -1.2, 1.2))

@@ -26,6 +26,8 @@ def channel(np, rows=200, columns=400, steps=150, step=0.02):
         level = level - 0.1 * step * (east(u) + north(v))
     return level
 
+# %%
+# On NumPy, and on bh:
 
 plt.imshow(compare(channel, tolerance=1e-7), cmap="coolwarm", origin="lower")
 plt.colorbar(label="level of the sea")

@@ -23,6 +23,8 @@ def spectrum(np, pieces=12, rows=20_000, columns=12):
     covariance = products / (pieces * rows) - mean[:, None] * mean[None, :]
     return np.linalg.eigvalsh(covariance)[::-1]
 
+# %%
+# On NumPy, and on bh:
 
 values = compare(spectrum, tolerance=1e-7)
 plt.bar(range(1, len(values) + 1), values / values.sum())

@@ -19,5 +19,7 @@ def water(np, size=700, steps=150, step=0.4):
         height -= step * (down[1:] - down[:-1] + right[:, 1:] - right[:, :-1])
     return height
 
+# %%
+# On NumPy, and on bh:
 
 plt.imshow(compare(water), cmap="viridis")

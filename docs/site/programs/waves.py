@@ -21,5 +21,7 @@ def waves(np, size=900, steps=120):
         before, now = now, after
     return now
 
+# %%
+# On NumPy, and on bh:
 
 plt.imshow(compare(waves), cmap="RdBu")
