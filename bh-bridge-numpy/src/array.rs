@@ -59,7 +59,7 @@ impl Array {
     pub fn check_writeable(&self) -> PyResult<()> {
         match (self.writeable, self.scalar) {
             (false, _) => Err(PyValueError::new_err("assignment destination is read-only")),
-            (_, true) => {
+            (_, true) if !crate::scalar::follows_array_api() => {
                 let text = format!("'numpy.{}' object does not support item assignment", self.dtype.numpy_name());
                 Err(PyTypeError::new_err(text))
             }

@@ -65,7 +65,7 @@ impl<'py> Call<'_, 'py> {
 }
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 36] = [
+const SERVERS: [(&str, Server); 37] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -76,6 +76,7 @@ const SERVERS: [(&str, Server); 36] = [
     ("arange", crate::create::arange),
     ("array", crate::create::array),
     ("asarray", crate::create::asarray),
+    ("asanyarray", crate::create::asarray),
     ("copy", crate::create::copy),
     ("sum", crate::whole::folded),
     ("prod", crate::whole::folded),
@@ -120,18 +121,35 @@ pub struct Function {
     serve: Server,
     python: Py<PyAny>,
     ufunc: Option<Py<Ufunc>>,
+    /// As an attribute of a class, does it become a method of the instances?
+    binds: bool,
+}
+
+/// Serves the calls that are all Python's.
+fn nothing<'py>(_: &Call<'_, 'py>) -> Served<'py> {
+    Ok(None)
 }
 
 #[pymethods]
 impl Function {
-    /// The function, or method, `name`, whose other calls go to `python`.
+    /// The function, or method, `name`, whose other calls go to `python`; without a name all of them.
     #[new]
-    #[pyo3(signature = (name, python, ufunc=None, method=false))]
-    fn new(name: &str, python: Py<PyAny>, ufunc: Option<Py<Ufunc>>, method: bool) -> PyResult<Function> {
+    #[pyo3(signature = (name, python, ufunc=None, method=false, binds=true))]
+    fn new(
+        name: Option<&str>,
+        python: Py<PyAny>,
+        ufunc: Option<Py<Ufunc>>,
+        method: bool,
+        binds: bool,
+    ) -> PyResult<Function> {
         let methods = if method { &METHODS[..] } else { &[] };
-        let served = methods.iter().chain(&SERVERS).find(|(known, _)| *known == name);
-        let unknown = || PyValueError::new_err(format!("nothing serves calls of '{name}'"));
-        Ok(Function { serve: served.ok_or_else(unknown)?.1, python, ufunc })
+        let served = |name| methods.iter().chain(&SERVERS).find(|(known, _)| *known == name);
+        let unknown = |name| PyValueError::new_err(format!("nothing serves calls of '{name}'"));
+        let serve = match name {
+            Some(name) => served(name).ok_or_else(|| unknown(name))?.1,
+            None => nothing,
+        };
+        Ok(Function { serve, python, ufunc, binds })
     }
 
     #[pyo3(signature = (*arguments, **keywords))]
@@ -156,7 +174,7 @@ impl Function {
         _class: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if object.is_none() {
+        if object.is_none() || !slf.get().binds {
             return Ok(slf.clone().into_any());
         }
         let method = match METHOD.get() {

@@ -56,6 +56,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     protocol::register(module)?;
     choose::register(module)?;
     shortcut::register(module)?;
+    scalar::register(module)?;
     compose::register(module)?;
     transfer::register(module)?;
     buffer::register(module)?;

@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::function::{Call, Served};
-use crate::scalar::numpy_scalar;
+use crate::scalar::{follows_array_api, numpy_scalar};
 use crate::strided::Strided;
 use bh_bytecode::{Constant, DType, View};
 use pyo3::prelude::*;
@@ -128,6 +128,9 @@ fn extreme<T: Ordered>(all: Strided<'_>, greatest: bool) -> i64 {
 }
 
 fn place<'py>(call: &Call<'_, 'py>, greatest: bool) -> Served<'py> {
+    if follows_array_api() {
+        return Ok(None);
+    }
     let place = || {
         let array = call.array().filter(|array| !array.view.is_empty() && !array.scalar)?;
         let hand = array.context.recorder.hand()?;

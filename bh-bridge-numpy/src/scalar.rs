@@ -1,7 +1,8 @@
 //! Elements and results that are at hand, as NumPy's scalars.
 //!
 //! Only the program gets them. This package composes operations of arrays, also of such without dimensions, so its own calls
-//! are told by the names that the calling code sees.
+//! are told by the names that the calling code sees. A program that follows the array API gets none: there, what has no
+//! dimensions is an array.
 
 use crate::array::Array;
 use crate::operand::numpy_dtype;
@@ -13,6 +14,7 @@ use pyo3::types::{PyCapsule, PyDict, PyString};
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `PyArray_Scalar` of NumPy's C interface: a scalar with the value at an address, of a type given as a dtype.
 type Maker = unsafe extern "C" fn(*mut c_void, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
@@ -45,14 +47,39 @@ pub fn numpy_scalar<'py>(py: Python<'py>, value: &Constant) -> PyResult<Bound<'p
     unsafe { Bound::from_owned_ptr_or_err(py, maker(data, dtype.as_ptr(), std::ptr::null_mut())) }
 }
 
+/// Has anybody asked an array for its namespace?
+static ARRAY_API: AtomicBool = AtomicBool::new(false);
+
+/// From now on results without dimensions are arrays, which can be assigned to, whether they are at hand or not; or no longer.
+/// Says what was so far.
+#[pyfunction]
+fn follow_array_api(follow: bool) -> bool {
+    ARRAY_API.swap(follow, Ordering::Relaxed)
+}
+
+/// Does the program follow the array API?
+#[pyfunction]
+#[inline]
+pub fn follows_array_api() -> bool {
+    ARRAY_API.load(Ordering::Relaxed)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(follow_array_api, module)?)?;
+    module.add_function(wrap_pyfunction!(follows_array_api, module)?)
+}
+
 thread_local! {
     /// The names that the last caller outside of this package saw, kept alive, so that their address tells them.
     static PROGRAM: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
 }
 
-/// Is the code that runs the program's, and not this package's?
+/// Is the code that runs the program's, and not this package's, and does it take numbers for results without dimensions?
 #[inline]
 pub fn asked_by_program(py: Python<'_>) -> bool {
+    if follows_array_api() {
+        return false;
+    }
     // SAFETY: the thread is attached; the result is borrowed, or null where no code of Python runs.
     let names = unsafe { ffi::PyEval_GetGlobals() };
     PROGRAM.with(|known| {

@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::fold::Given;
 use crate::function::{Call, Served};
 use crate::pick;
-use crate::scalar::give;
+use crate::scalar::{follows_array_api, give};
 use bh_bytecode::DType;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -31,7 +31,7 @@ pub fn product<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// The number of true elements, as a scalar.
 pub fn count_nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let mask = call.array().filter(|mask| mask.dtype == DType::Bool);
+    let mask = call.array().filter(|mask| mask.dtype == DType::Bool && !follows_array_api());
     let Some(count) = mask.and_then(|mask| pick::count(&mask)) else { return Ok(None) };
     crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some)
 }

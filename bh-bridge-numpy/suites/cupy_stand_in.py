@@ -9,6 +9,7 @@ import importlib.machinery
 import os
 import sys
 import types
+import warnings
 
 import numpy
 
@@ -68,6 +69,22 @@ class Module(types.ModuleType):
         return Absent()
 
 
+class Switches(Module):
+    """CuPy's `cupy.fft.config`, whose one switch warns of its age wherever it is looked at."""
+
+    _planning = True
+
+    @property
+    def enable_nd_planning(self):
+        warnings.warn("enable_nd_planning is deprecated", DeprecationWarning)
+        return self._planning
+
+    @enable_nd_planning.setter
+    def enable_nd_planning(self, value):
+        warnings.warn("enable_nd_planning is deprecated", DeprecationWarning)
+        self._planning = value
+
+
 class Finder:
     """Finds all modules below CuPy's names but `cupy.testing`, which is CuPy's own."""
 
@@ -80,6 +97,8 @@ class Finder:
         return None
 
     def create_module(self, spec):
+        if spec.name == "cupy.fft.config":
+            return Switches(spec.name)
         root, *parts = spec.name.split(".")
         behind = self.library if root == "cupy" else None
         for part in parts:
@@ -103,6 +122,7 @@ def install(library, checkout):
     import cupy.cuda
     import cupy.exceptions
     import cupy.fft
+    import cupy.fft.config
     import cupy.linalg
     import cupy.random
     import cupyx
@@ -110,6 +130,7 @@ def install(library, checkout):
     cupy.__path__ = [os.path.join(checkout, "cupy")]
     cupy.asnumpy = _asnumpy
     cupy.get_array_module = lambda *arrays: library
+    cupy.fft.config = sys.modules["cupy.fft.config"]
     cupy._core.internal.prod = lambda numbers: numpy.prod(numbers, dtype=int).item()
     cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = Absent()
     cupy.random.reset_states = cupy.random._generator = Absent()

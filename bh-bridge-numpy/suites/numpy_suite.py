@@ -148,6 +148,8 @@ def main():
     options = arguments()
     options.directory = options.directory.resolve() / options.suite
     options.directory.mkdir(parents=True, exist_ok=True)
+    # Without a file that makes this the root of the tests, pytest leaves out the fixtures of folders above theirs.
+    (options.directory / "pytest.ini").write_text("[pytest]\n")
     counts, failures = collections.Counter(), {}
     for name, file in SUITES[options.suite](options.directory).items():
         if not re.search(options.only, name):

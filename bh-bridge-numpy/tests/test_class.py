@@ -1,6 +1,7 @@
 """The class of arrays itself: its constructor, checks of instances, derived classes, and helpers of tests."""
 
 import math
+import pickle
 import subprocess
 import sys
 import typing
@@ -106,3 +107,18 @@ def test_programs_import_private_modules(tmp_path):
     (tmp_path / "main.py").write_text("\n".join(lines))
     done = subprocess.run([sys.executable, "-m", "bh", "main.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "fine\n", done.stderr
+
+
+def test_functions_as_attributes_of_classes_bind_as_numpys_do():
+    class Mine:
+        pass
+
+    for name in dir(numpy):
+        function = getattr(numpy, name)
+        if callable(function) and not isinstance(function, type) and name not in ("can_cast", "min_scalar_type") and name[0] != "_":
+            setattr(Mine, name, getattr(np, name))
+            setattr(Mine, f"numpys_{name}", function)
+            mine, theirs = (type(getattr(Mine(), prefix + name)).__name__ == "method" for prefix in ("", "numpys_"))
+            assert mine == theirs, name
+    same(Mine().array([1.0, 2.0]), numpy.array([1.0, 2.0]))
+    assert pickle.loads(pickle.dumps(np.ascontiguousarray)) is np.ascontiguousarray

@@ -100,7 +100,34 @@ def test_stacks_by_name():
         bh.stack("no-such-stack")
 
 
-def test_namespace_of_the_array_api():
+@pytest.fixture
+def array_api():
+    """What a test does that asks arrays for their namespace."""
+    yield
+    bh._native.follow_array_api(False)
+
+
+def test_whoever_asks_for_the_namespace_gets_arrays_without_dimensions(array_api):
+    x = bh.arange(6.0)
+    x.sum(), x.sum()
+    assert x.__array_namespace__() is bh
+    for made in (x.sum(), x[2], x.max() + 1, bh.argmax(x), bh.count_nonzero(x > 2), bh.mean(x)):
+        assert type(made) is bh.ndarray and made.shape == ()
+        made[...] = 7
+        assert made == 7
+    assert bh.clip(x, 2).tolist() == [2, 2, 2, 3, 4, 5] and bh.clip(x, max=2).tolist() == [0, 1, 2, 2, 2, 2]
+    assert bh.clip(x, 1, max=2).tolist() == [0 + 1, 1, 2, 2, 2, 2]
+    kept = other = x.sum()
+    other += 1
+    assert kept == 15 and other == 16
+
+
+def test_scalars_are_not_assigned_to_where_programs_take_them_for_numbers():
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        bh.ones((200, 200)).sum()[...] = 1
+
+
+def test_namespace_of_the_array_api(array_api):
     x = bh.ones(3)
     assert x.__array_namespace__(api_version="2024.12") is bh and x.device == "cpu"
     with pytest.raises(ValueError):

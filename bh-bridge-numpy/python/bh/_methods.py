@@ -353,6 +353,8 @@ def __array_namespace__(self, *, api_version=None):
 
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f"Version {api_version!r} of the Array API Standard is not supported.")
+    # Whoever asks takes all libraries' results for arrays, also those without dimensions.
+    _native.follow_array_api(True)
     return bh
 
 

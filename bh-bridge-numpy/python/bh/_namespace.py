@@ -6,7 +6,7 @@ import types
 import numpy as np
 
 from . import _adapted, _convert, _documentation, _fallback, _files, _functions, _native
-from ._served import served
+from ._served import served, unbound
 from ._types import CODE
 from ._ufunc import public_ufuncs
 
@@ -189,6 +189,7 @@ def build():
     public["ndarray"] = ndarray
     for name in _native.served_functions():
         public[name] = served(name, public[name])
+    public.update({name: unbound(name, value) for name, value in public.items()})
     _by_object[np.ndarray] = ndarray
     for name in _adapted.NAMES:
         original = getattr(np, name, None)

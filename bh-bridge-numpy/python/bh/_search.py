@@ -300,6 +300,9 @@ def clip(a, a_min=_NO_VALUE, a_max=_NO_VALUE, out=None, *, min=_NO_VALUE, max=_N
         raise Fallback("arguments of universal functions")
     if a_min is _NO_VALUE and a_max is _NO_VALUE:
         a_min, a_max = (None if limit is _NO_VALUE else limit for limit in (min, max))
+    elif a_max is _NO_VALUE and min is _NO_VALUE and _native.follows_array_api():
+        # There, both limits may be left out.
+        a_max, max = (None if max is _NO_VALUE else max), _NO_VALUE
     elif a_min is _NO_VALUE or a_max is _NO_VALUE:
         raise TypeError(f"clip() missing 1 required positional argument: '{'a_min' if a_min is _NO_VALUE else 'a_max'}'")
     elif min is not _NO_VALUE or max is not _NO_VALUE:

@@ -1,6 +1,9 @@
 """Functions and methods whose common calls are served natively."""
 
 import functools
+import types
+
+import numpy as np
 
 from . import _native
 from ._ufunc import UFUNCS
@@ -11,7 +14,20 @@ FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "
 
 def served(name, function, method=False):
     """The function, or the method, with the native one before it."""
-    return functools.update_wrapper(_native.Function(name, function, UFUNCS.get(FOLDS.get(name)), method), function)
+    native = _native.Function(name, function, UFUNCS.get(FOLDS.get(name)), method, method or _binds(name))
+    return functools.update_wrapper(native, function)
+
+
+def unbound(name, function):
+    """The function; one that is no method of a class that has it in NumPy, is none here."""
+    if _binds(name) or type(function) is not types.FunctionType:
+        return function
+    return functools.update_wrapper(_native.Function(None, function, binds=False), function)
+
+
+def _binds(name):
+    """Is NumPy's function, as an attribute of a class, a method of the instances?"""
+    return hasattr(type(getattr(np, name)), "__get__")
 
 
 def named(name):
