@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::error::exception;
 use crate::location::with_location;
 use crate::method::{Method, call};
-use bh_bytecode::{DType, Opcode, View};
+use bh_bytecode::{DType, View};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -37,14 +37,7 @@ pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// The sum of products of elements.
 fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
     let recorder = &a.context.recorder;
-    let record = |place: Location<'_>| {
-        let factors = [Input::Array(a.id), Input::Array(b.id)];
-        let products = recorder.operate_new(Opcode::Multiply, 0, Some(a.dtype), &factors, place)?;
-        let sum = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(products)], place);
-        recorder.free_later(products);
-        sum
-    };
-    let id = with_location(py, record).map_err(exception)?;
+    let id = with_location(py, |place: Location<'_>| recorder.dot_new([a.id, b.id], place)).map_err(exception)?;
     Ok(Array::result(Arc::clone(&a.context), id, a.dtype, View::default()))
 }
 

@@ -138,7 +138,7 @@ def test_files_that_are_left_to_numpy(tmp_path):
 
 
 def test_failures_strike_only_what_depends_on_them():
-    outside, kept = bh.asarray([7]), bh.ones(3)
+    outside, kept = bh.asarray([7] * 3000), bh.ones(3)
     lost = bh.zeros(3)
     lost[outside] = 1
     with warnings.catch_warnings(record=True):
@@ -150,7 +150,7 @@ def test_failures_strike_only_what_depends_on_them():
 
 def test_failures_of_what_nobody_reads_are_warned_of():
     # Too large for the recorder to carry out at once: a batch runs, and what failed is in it.
-    outside, kept = bh.asarray([7]), bh.ones(3000)
+    outside, kept = bh.asarray([7] * 3000), bh.ones(3000)
     lost = bh.zeros(3)
     lost[outside] = 1
     del lost

@@ -70,9 +70,14 @@ def test_truth_lengths_and_iteration():
 
 def test_errors_name_the_line_that_recorded():
     x = bh.arange(3.0)
-    y = bh.take(x, bh.asarray([7]))
+    y = bh.take(x, bh.asarray([7] * 3000))
     with pytest.raises(IndexError, match=r"test_protocols.py:\d+"):
         y.tolist()
+    # What is known where it is said fails there.
+    with pytest.raises(IndexError, match="index 7 is out of range"):
+        bh.take(x, bh.asarray([7]))
+    with pytest.raises(IndexError, match="index 7 is out of range"):
+        x[bh.asarray([0, 7])] = 5.0
     same(x + 1, numpy.arange(3.0) + 1)
 
 

@@ -325,6 +325,16 @@ impl Recorder {
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 
+    /// Submits the pending batch and waits for everything; what failed is reported where it is looked at.
+    #[cold]
+    fn wait_for_all(&self, mut state: MutexGuard<'_, State>) -> Result<()> {
+        let submitted = state.submit()?;
+        drop(state);
+        submitted.executor.complete(submitted.epoch, &mut Patience::endless())?;
+        self.state().note_waited(submitted.epoch);
+        Ok(())
+    }
+
     pub(super) fn let_go(&self, held: Held) {
         let mut state = self.state();
         if let Ok(handle) = state.find(held.handle) {
@@ -354,6 +364,9 @@ impl Recorder {
         let mut state = state;
         let eager = state.running.as_ref().is_some_and(|running| running.options.eager);
         if followup == Followup::Nothing && !eager {
+            if state.little.is_due() && state.waits_for_little() {
+                return self.wait_for_all(state);
+            }
             let submitted = state.check_limits();
             drop(state);
             if let Some(submitted) = submitted {

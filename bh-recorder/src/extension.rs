@@ -29,7 +29,8 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = self.state();
+        let out = if let &[out] = outs { Some((out, None)) } else { None };
+        let mut state = self.state_for(opcode, inputs, out);
         state.running()?;
         let known = opcode.0.checked_sub(Opcode::FIRST_EXTENSION).map(usize::from);
         if known.is_none_or(|number| number >= state.extensions.len()) {

@@ -10,8 +10,9 @@ use super::settled::Own;
 use super::small_view::SmallView;
 use super::state::State;
 use bh_bytecode::{Constant, DType, Kind, Opcode};
-use bh_core::abi::{ImmediateOperation, MethodArray};
+use bh_core::abi::{ImmediateOperation, MethodArray, status};
 use bh_core::component::SharedCalls;
+use bh_core::error::Result;
 use bh_core::services::Services;
 use std::sync::Arc;
 
@@ -23,6 +24,15 @@ pub(super) struct Immediate {
 
 /// The output of an operation, and its inputs.
 const OPERANDS: usize = INPUTS + 1;
+
+/// A fold takes as long as an elementwise operation on this part of what it folds, and makes little.
+const FOLDED: i64 = 4;
+
+/// How many of the elements that an operation of a kind uses count for whether it is carried out at once.
+#[inline]
+pub(super) fn part_that_counts(elements: i64, kind: Kind) -> i64 {
+    if kind == Kind::Reduction { (elements + FOLDED - 1) / FOLDED } else { elements }
+}
 
 /// Where an output's data goes.
 enum Target {
@@ -44,17 +54,59 @@ impl State {
         out: u32,
         sources: &[Source],
         index_box: Option<(u32, bool)>,
-    ) -> bool {
+    ) -> Result<bool> {
         if self.handles.at(out).view.len == 0 && operation.opcode.kind() == Kind::Elementwise {
-            return self.skip_empty();
+            return Ok(self.skip_empty());
         }
-        let (owner, own_first) = match (operation.opcode.kind(), sources, index_box) {
+        let kind = operation.opcode.kind();
+        let (owner, own_first) = match (kind, sources, index_box) {
             (Kind::Elementwise, _, _) => (out, false),
             (Kind::Reduction | Kind::Accumulate, &[Source::Handle(input), ..], _) => (input, true),
             (Kind::Index, _, Some(index_box)) => index_box,
-            _ => return false,
+            _ => return Ok(false),
         };
-        self.is_little(owner) && self.carry_out(operation, told, out, (owner, own_first), sources)
+        let is_little = self.is_little(owner, kind);
+        let done = is_little && self.carry_out(operation, told, out, (owner, own_first), sources)?;
+        if !done {
+            self.little.count(is_little);
+        }
+        Ok(done)
+    }
+
+    /// As [`State::at_once`], for the sum of the products of two arrays of one axis, equal lengths and one type.
+    pub(super) fn dot_at_once(&mut self, operation: Operation<'_>, out: u32, factors: [u32; 2]) -> Result<bool> {
+        let [Some(left), Some(right)] = factors.map(|factor| self.data_at_hand(factor)) else { return Ok(false) };
+        if !self.is_little(factors[0], Kind::Reduction) {
+            return Ok(false);
+        }
+        // As if the products were a result.
+        let layout = self.result_layout(factors[0], &factors.map(Source::Handle));
+        let order = layout.order_of_line();
+        let operand =
+            |handle: u32, data: *const u8| array(&self.handles.at(handle).view, data.cast_mut(), self.dtype(handle));
+        let mut operands = [NOTHING, operand(factors[0], left), operand(factors[1], right)];
+        self.finish_into(operation, (order, Layout::default()), out, &mut operands)
+    }
+
+    /// As [`State::at_once`], for an extension method with one output, which overlaps no input. What fails is left to a batch.
+    pub(super) fn method_at_once(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> bool {
+        if sources.len() >= OPERANDS || !self.is_little(out, Kind::Extension) {
+            return false;
+        }
+        let mut operands = [NOTHING; OPERANDS];
+        for (source, operand) in sources.iter().zip(&mut operands[1..]) {
+            *operand = match source {
+                Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
+                Source::Handle(handle) => {
+                    let Some(data) = self.data_at_hand(*handle) else { return false };
+                    if !self.is_little(*handle, Kind::Extension) || self.needs_copy(out, *handle, true) {
+                        return false;
+                    }
+                    array(&self.handles.at(*handle).view, data.cast_mut(), self.dtype(*handle))
+                }
+            };
+        }
+        self.finish_into(operation, (0, Layout::default()), out, &mut operands[..=sources.len()]).unwrap_or(false)
     }
 
     /// Counts an operation without elements as carried out, where operations are.
@@ -74,7 +126,7 @@ impl State {
         (first, numbers): (i64, &SmallView),
         key: Option<Constant>,
     ) -> bool {
-        if !self.is_little(out) {
+        if !self.is_little(out, Kind::Generator) {
             return false;
         }
         let first = [first];
@@ -82,13 +134,14 @@ impl State {
         let key = key.as_ref().map(|key| element(key.bits.as_ptr().cast(), key.dtype()));
         let count = 2 + usize::from(key.is_some());
         operands[2] = key.unwrap_or(NOTHING);
-        self.finish_into(operation, (0, Layout::default()), out, &mut operands[..count])
+        self.finish_into(operation, (0, Layout::default()), out, &mut operands[..count]).unwrap_or(false)
     }
 
-    /// Is an array small enough for operations at once?
+    /// Is an array small enough for operations of this kind at once?
     #[inline]
-    fn is_little(&self, handle: u32) -> bool {
-        self.settles(self.handles.at(handle).view.len as u64 * self.dtype(handle).size() as u64).is_some()
+    fn is_little(&self, handle: u32, kind: Kind) -> bool {
+        let elements = part_that_counts(self.handles.at(handle).view.len, kind);
+        self.settles(elements as u64 * self.dtype(handle).size() as u64).is_some()
     }
 
     /// The shape of `owner` is that of the operation's loop; with `own_first`, the first input keeps its own.
@@ -99,7 +152,7 @@ impl State {
         out: u32,
         (owner, own_first): (u32, bool),
         sources: &[Source],
-    ) -> bool {
+    ) -> Result<bool> {
         let mut operands = [NOTHING; OPERANDS];
         let mut wide: [Option<SmallView>; INPUTS] = [const { None }; INPUTS];
         let shape = self.handles.at(owner).view.shape();
@@ -108,7 +161,7 @@ impl State {
             *operand = match source {
                 Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
                 Source::Handle(handle) => {
-                    let Some(data) = self.data_at_hand(*handle) else { return false };
+                    let Some(data) = self.data_at_hand(*handle) else { return Ok(false) };
                     let (view, dtype) = (&self.handles.at(*handle).view, self.dtype(*handle));
                     if view.len == 1 && !own {
                         element(data, dtype)
@@ -130,11 +183,11 @@ impl State {
         (order, layout): (u16, Layout),
         out: u32,
         operands: &mut [MethodArray],
-    ) -> bool {
-        let Some(target) = self.target(out) else { return false };
+    ) -> Result<bool> {
+        let Some(target) = self.target(out) else { return Ok(false) };
         let keeps = operation.opcode.kind() == Kind::Index && operation.opcode != Opcode::Gather;
         if keeps && !matches!(target, Target::Settled) {
-            return false;
+            return Ok(false);
         }
         let mut scalar = [0u64; 2];
         let (view, dtype) = (&self.handles.at(out).view, self.dtype(out));
@@ -145,23 +198,26 @@ impl State {
             Target::Settled => self.data_at_hand(out).map_or(std::ptr::null_mut(), <*const u8>::cast_mut),
         };
         operands[0] = array(view, data, dtype);
-        let done = self.call(operation, order, operands);
+        let done = self.call(operation, order, operands)?;
         if done {
             self.finish_at_once(out, target, layout, scalar);
         }
-        done
+        Ok(done)
     }
 
     /// Asks the engine.
-    fn call(&self, operation: Operation<'_>, order: u16, operands: &[MethodArray]) -> bool {
+    fn call(&self, operation: Operation<'_>, order: u16, operands: &[MethodArray]) -> Result<bool> {
         let Some(immediate) = self.running.as_ref().and_then(|running| running.immediate.as_ref()) else {
-            return false;
+            return Ok(false);
         };
         let _state = DefaultFloatState::enter();
         // SAFETY: the operands are views of data that lives, and stays as it is, through the call.
         let question = unsafe { ImmediateOperation::new(operation.opcode, operation.param, order, operands) };
-        // What fails fails again in its batch, where failures are told.
-        immediate.calls.immediate(&question).unwrap_or(false)
+        match immediate.calls.immediate(&question) {
+            Err(error) if error.status == status::BOUNDS => Err(operation.failed(error)),
+            // What else fails fails again in its batch, where failures are told.
+            answer => Ok(answer.unwrap_or(false)),
+        }
     }
 
     /// The address of an array's element (0, …, 0), if its data is at hand.

@@ -49,6 +49,7 @@ mod inside;
 mod intern;
 mod later;
 mod limit;
+mod little;
 mod location;
 mod memory;
 #[cfg(test)]

@@ -17,7 +17,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = self.state_for(inputs, Some((out, None)));
+        let mut state = self.state_for(opcode, inputs, Some((out, None)));
         let begin = state.clock();
         let target = state.find(out)?;
         let mut sources = Sources::new();
@@ -36,7 +36,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = self.state_for(inputs, Some((out, Some(view.len()))));
+        let mut state = self.state_for(opcode, inputs, Some((out, Some(view.len()))));
         let begin = state.clock();
         let whole = state.find(out)?;
         let target = state.window(whole, view)?;
@@ -52,7 +52,7 @@ impl Recorder {
 
     /// Records a copy of a part of an array, a view on its base that the caller knows, into a new one.
     pub fn copy_of(&self, (array, view): (ArrayId, &View), location: Location<'_>) -> Result<ArrayId> {
-        let mut state = self.state_for(&[], Some((array, Some(view.len()))));
+        let mut state = self.state_for(Opcode::Copy, &[], Some((array, Some(view.len()))));
         state.running()?;
         let begin = state.clock();
         let whole = state.find(array)?;
@@ -104,7 +104,7 @@ impl Recorder {
         location: Location<'_>,
         made: impl FnOnce(&State, u32) -> R,
     ) -> Result<R> {
-        let mut state = self.state_for(inputs, None);
+        let mut state = self.state_for(opcode, inputs, None);
         state.running()?;
         let begin = state.clock();
         let mut sources = Sources::new();
@@ -121,6 +121,38 @@ impl Recorder {
                 Err(error)
             }
         }
+    }
+
+    /// Records the sum of the products of two arrays of one axis, equal lengths and one type, into a new array.
+    pub fn dot_new(&self, factors: [ArrayId; 2], location: Location<'_>) -> Result<ArrayId> {
+        let inputs = factors.map(Input::Array);
+        if let Some(sum) = self.dot_at_once(&inputs, location)? {
+            return Ok(sum);
+        }
+        let products = self.operate_new(Opcode::Multiply, 0, None, &inputs, location)?;
+        let sum = self.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(products)], location);
+        self.free_later(products);
+        sum
+    }
+
+    /// The sum of products, if it can be had at once.
+    fn dot_at_once(&self, inputs: &[Input; 2], location: Location<'_>) -> Result<Option<ArrayId>> {
+        let operation = Operation { opcode: Opcode::AddReduce, param: 1, location };
+        let mut state = self.state_for(operation.opcode, inputs, None);
+        let mut sources = Sources::new();
+        sources.resolve(&state, operation.opcode, inputs)?;
+        let &[Source::Handle(left), Source::Handle(right)] = sources.as_slice() else { return Ok(None) };
+        let (a, b) = (&state.handles.at(left).view, &state.handles.at(right).view);
+        let dtype = state.dtype(left);
+        if a.rank() != 1 || a.shape() != b.shape() || dtype != state.dtype(right) || dtype == DType::Bool {
+            return Ok(None);
+        }
+        let out = state.new_contiguous(dtype, &[], 1)?;
+        if state.dot_at_once(operation, out, [left, right])? {
+            return Ok(Some(state.name(out)));
+        }
+        state.release(out);
+        Ok(None)
     }
 
     /// Records RANGE: element number i in C order becomes first + i·step, computed as 64-bit integers.

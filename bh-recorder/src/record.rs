@@ -42,6 +42,14 @@ impl Operation<'_> {
     pub(super) fn error(&self, code: i32, text: impl std::fmt::Display) -> Error {
         Error::new(code, format!("{}: {text}", self.opcode.name()))
     }
+
+    /// The failure of an operation that was carried out at once, as it would have been told by its batch.
+    #[cold]
+    pub(super) fn failed(&self, error: Error) -> Error {
+        let Location { file, line } = self.location;
+        let origin = (!file.is_empty()).then(|| (String::from_utf8_lossy(file).into_owned(), line));
+        Error { text: format!("{}: {}", self.opcode.name(), error.text), origin, ..error }
+    }
 }
 
 /// The most inputs of an operation of the opcode table, and one more.
@@ -301,7 +309,7 @@ impl State {
             (Kind::Elementwise, _) => (0, self.result_layout(out, sources)),
             _ => (0, Layout::default()),
         };
-        if self.at_once(operation, (order, layout), out, sources, index_box) {
+        if self.at_once(operation, (order, layout), out, sources, index_box)? {
             return Ok(Followup::Nothing);
         }
         let opcode = operation.opcode;

@@ -4,30 +4,35 @@
 
 use super::access::Held;
 use super::data::{Data, Place};
+use super::immediate::part_that_counts;
 use super::patience::Patience;
 use super::record::Input;
 use super::settled::{Home, Settled};
 use super::state::{Handle, State};
 use super::sync::MutexGuard;
 use super::{ArrayId, Recorder, SendPtr};
-use bh_bytecode::View;
+use bh_bytecode::{Constant, Kind, Opcode, View};
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 
-/// Asks the stack for a map.
+/// Asks the stack for a map, or a copy.
 type Mapping<'a> = dyn FnMut(&mut dyn Data) -> Result<Option<SendPtr>> + Send + 'a;
 
 impl Recorder {
     /// Settles the base of an array that is held, if that can be done: the access can then be tried again.
     pub(super) fn settle_by_access(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
-        if held.reads && self.settle_by_reading(held, patience)? {
+        if held.reads && self.settle_by_reading(held, |f| self.with_data(held, patience, f))? {
             return Ok(true);
         }
         self.settle_by_mapping(held, held.view.len(), |f| self.with_data(held, patience, f))
     }
 
     /// Settles a small base that is held for reading by a read of all of it. False if it cannot be settled.
-    fn settle_by_reading(&self, held: &Held, patience: &mut Patience<'_>) -> Result<bool> {
+    fn settle_by_reading(
+        &self,
+        held: &Held,
+        reach: impl FnOnce(&mut Mapping<'_>) -> Result<Option<SendPtr>>,
+    ) -> Result<bool> {
         let own = {
             let state = self.state();
             let place = state.handles.at(state.find(held.handle)?).base;
@@ -37,10 +42,14 @@ impl Recorder {
         let all = View::contiguous(&[held.base.len]).map_err(|error| Error::new(status::ARGUMENT, error.0))?;
         let (base, stride) = (held.base, [held.base.dtype().size() as i64]);
         let target = SendPtr(own.data());
-        self.with_data(held, patience, |data| {
+        let read = reach(&mut |data| {
             // SAFETY: the memory is as large as the base.
-            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &stride }) }
+            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &stride })? };
+            Ok(Some(SendPtr(target.get())))
         })?;
+        if read.is_none() {
+            return Ok(false);
+        }
         let mut state = self.state();
         let handle = state.find(held.handle)?;
         Ok(state.settle_read(handle, own, (held.needed, held.changes)))
@@ -49,16 +58,21 @@ impl Recorder {
     /// The state, for an operation on these inputs and on another array or so many of its elements. Where it uses small parts of
     /// bases whose batches the program has waited for, these are settled first.
     #[inline]
-    pub(super) fn state_for(&self, inputs: &[Input], other: Option<(ArrayId, Option<i64>)>) -> MutexGuard<'_, State> {
-        let state = self.state();
+    pub(super) fn state_for(
+        &self,
+        opcode: Opcode,
+        inputs: &[Input],
+        other: Option<(ArrayId, Option<i64>)>,
+    ) -> MutexGuard<'_, State> {
+        let (state, kind) = (self.state(), opcode.kind());
         let whole = |input: &Input| if let Input::Array(array) = input { Some((*array, None)) } else { None };
         let mut used = inputs.iter().filter_map(whole).chain(other);
-        if !used.clone().any(|(array, part)| state.wants_map(array, part)) {
+        if !used.clone().any(|(array, part)| state.wants_settling(array, part, kind)) {
             return state;
         }
         drop(state);
         // What is not settled is recorded.
-        let _ = used.try_for_each(|(array, part)| self.settle_waited(array, part).map(drop));
+        let _ = used.try_for_each(|(array, part)| self.settle_waited(array, part, kind).map(drop));
         self.state()
     }
 
@@ -66,22 +80,50 @@ impl Recorder {
     /// Says whether it did.
     #[inline]
     pub fn settle_part(&self, array: ArrayId, elements: i64) -> bool {
-        self.settle_waited(array, Some(elements)).unwrap_or(false)
+        self.settle_waited(array, Some(elements), Kind::Elementwise).unwrap_or(false)
     }
 
-    fn settle_waited(&self, array: ArrayId, part: Option<i64>) -> Result<bool> {
-        if !self.state().wants_map(array, part) {
+    fn settle_waited(&self, array: ArrayId, part: Option<i64>, kind: Kind) -> Result<bool> {
+        if !self.state().wants_settling(array, part, kind) {
             return Ok(false);
         }
         let held = self.hold(array, access::READ)?;
-        let elements = part.unwrap_or_else(|| held.view.len());
+        let elements = part_that_counts(part.unwrap_or_else(|| held.view.len()), kind);
         // Nothing is waited for, so failures of other operations stay where they are.
-        let settled = self.settle_by_mapping(&held, elements, |f| match self.begin_access(&held, held.needed)? {
+        let reach = |f: &mut Mapping<'_>| match self.begin_access(&held, held.needed)? {
             None => held.executor.access(held.base.id, f),
             Some(_) => Ok(None),
-        });
+        };
+        let settled = match held.base.len {
+            1 => self.learn_value(array, &held, reach),
+            _ => match self.settle_by_reading(&held, reach) {
+                Ok(false) => self.settle_by_mapping(&held, elements, reach),
+                settled => settled,
+            },
+        };
         self.let_go(held);
         settled
+    }
+
+    /// Learns the value of an array of one element.
+    fn learn_value(
+        &self,
+        array: ArrayId,
+        held: &Held,
+        reach: impl FnOnce(&mut Mapping<'_>) -> Result<Option<SendPtr>>,
+    ) -> Result<bool> {
+        let (base, mut bytes) = (held.base, [0u8; 16]);
+        let (all, target) = (View::default(), SendPtr(bytes.as_mut_ptr()));
+        let read = reach(&mut |data| {
+            // SAFETY: an element has at most 16 bytes.
+            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &[] })? };
+            Ok(Some(SendPtr(target.get())))
+        })?;
+        let mut state = self.state();
+        if let (Some(_), Ok(handle)) = (read, state.find(array)) {
+            state.note_value(handle, Constant::from_bytes(base.dtype(), &bytes));
+        }
+        Ok(read.is_some())
     }
 
     /// Settles a base of which a small part is held, by a map of it that `reach` makes: for writing, if that changes nothing for
@@ -136,12 +178,23 @@ impl Recorder {
 }
 
 impl State {
-    /// May the base of an array, of which all elements or so many are used, be settled by a map without waiting for a batch?
+    /// May the base of an array, of which all elements or so many are used, be settled without waiting for a batch?
     #[inline]
-    fn wants_map(&self, array: ArrayId, part: Option<i64>) -> bool {
+    fn wants_settling(&self, array: ArrayId, part: Option<i64>, kind: Kind) -> bool {
         let Ok(handle) = self.find(array) else { return false };
         let Handle { base, view, .. } = self.handles.at(handle);
-        self.bases.at(*base).epoch <= self.waited && self.takes_map(handle, part.unwrap_or(view.len))
+        let entry = self.bases.at(*base);
+        if entry.settled.is_some() || entry.scalar.is_some() || !entry.known || entry.epoch > self.waited {
+            return false;
+        }
+        self.takes_copy(*base) || self.takes_map(handle, part_that_counts(part.unwrap_or(view.len), kind))
+    }
+
+    /// May a base be settled by a read of all of it, before it is used?
+    fn takes_copy(&self, base: u32) -> bool {
+        self.settles(self.bases.at(base).base.bytes()).is_some()
+            && self.running.as_ref().is_some_and(|running| running.maps)
+            && self.is_free_standing(base)
     }
 
     /// May an array's base be settled by a map? It must be known to the stack, too large for memory of the recorder's own, and
@@ -169,6 +222,9 @@ impl State {
     /// Notes that the program has waited for the batches up to this one.
     pub(super) fn note_waited(&mut self, epoch: u64) {
         self.waited = self.waited.max(epoch);
+        if self.waited + 1 >= self.builder.epoch {
+            self.little.note_wait();
+        }
     }
 
     /// Settles a base that was mapped, unless something has changed since it was held. Says whether it did.

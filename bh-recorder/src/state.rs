@@ -4,6 +4,7 @@ use super::builder::Builder;
 use super::executor::{Executor, Job, Runner};
 use super::immediate::Immediate;
 use super::limit;
+use super::little::Little;
 use super::order::Layout;
 use super::scalars::{Evaluator, Scalar};
 use super::settled::Settled;
@@ -78,6 +79,7 @@ pub(super) struct State {
     pub(super) unwritten: u64,
     /// The program has waited for the batches up to this one.
     pub(super) waited: u64,
+    pub(super) little: Little,
     /// An emptied batch for reuse.
     spare: Batch,
     /// Memory of a list of handles to be freed, empty.
@@ -145,6 +147,7 @@ impl State {
             immediate: 0,
             unwritten: 0,
             waited: 0,
+            little: Little::new(),
             spare: Batch::default(),
             freed: Vec::new(),
             slots: Slots::default(),
@@ -402,6 +405,7 @@ impl State {
         let mut runner = None;
         if !self.builder.is_empty() {
             let (epoch, work) = (self.builder.epoch, self.builder.work_bytes);
+            self.little.hand_over(work);
             let exported = std::mem::take(&mut self.builder.exported);
             let unmaps = std::mem::take(&mut self.builder.unmaps);
             let given = std::mem::take(&mut self.builder.given);
@@ -483,7 +487,7 @@ impl State {
         self.builder = Builder::new();
         self.extensions.clear();
         (self.recorded, self.immediate, self.unwritten, self.waited) = (0, 0, 0, 0);
-        (self.slots, self.seen) = (Slots::default(), Seen::default());
+        (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
         self.ended = None;
     }
 

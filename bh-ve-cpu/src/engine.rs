@@ -1,9 +1,9 @@
 //! The component: it plans blocks and sliding windows, has them run, retires them, and answers messages.
 
 mod elementwise;
+mod fold;
 mod immediate;
 mod index;
-mod line;
 mod machine;
 mod scalars;
 mod traced;
@@ -92,7 +92,8 @@ impl Component for Engine {
     }
 
     fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
-        Some(Arc::new(Scalars(self.machine.primitives)))
+        let Machine { primitives, methods, .. } = &self.machine;
+        Some(Arc::new(Scalars { primitives: *primitives, methods: methods.at_once(), host: self.host }))
     }
 
     fn bind(&mut self, registry: Registry) -> Result<()> {

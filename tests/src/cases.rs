@@ -38,6 +38,11 @@ pub fn cases(opcode: Opcode) -> Vec<Case> {
     }
 }
 
+/// Cases of folds whose shapes and orders are walked in different ways.
+pub fn folds() -> Vec<Case> {
+    fold::shaped()
+}
+
 /// Puts a case together.
 struct Builder {
     batch: Batch,

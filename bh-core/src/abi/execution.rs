@@ -61,7 +61,8 @@ pub struct Evaluation {
 }
 
 /// An operation on little data in host memory, to be carried out where it is called. Bits and errors are those of the same
-/// operation in a batch; one that fails leaves its output as it was.
+/// operation in a batch; one that fails leaves its output as it was. An extension method has one output. A reduction with a second
+/// input of the type of the first, which is no truth value, folds the products of both.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ImmediateOperation {

@@ -24,6 +24,7 @@ pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,
 };
+pub use nest::{Axis, fold_axes};
 pub use sweep::{
     Apart, Figures, Home, Joined, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps,
     Turn, figures, gcd, sweeps,

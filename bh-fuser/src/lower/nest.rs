@@ -28,10 +28,13 @@ pub(super) struct Access {
 }
 
 /// A dimension of the nest: the axis it came from has these strides in each access.
-struct Axis {
-    extent: i64,
-    role: Dim,
-    source: usize,
+pub struct Axis {
+    /// Its elements.
+    pub extent: i64,
+    /// Whether it is folded.
+    pub role: Dim,
+    /// Its place in the shape.
+    pub source: usize,
 }
 
 /// A nest: its dimensions, outermost first; there is always at least one.
@@ -100,6 +103,18 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, acce
         access.strides = strides;
     }
     Nest { extents, dims, folded, columns }
+}
+
+/// How a fold of a shape walks: the axes that matter, outermost first, and whether the folded elements of each result go to lanes.
+/// Else they are folded one after the other. Backward axes are the order's.
+pub fn fold_axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> (Vec<Axis>, bool) {
+    let mut axes = axes(shape, reduced, order);
+    let has_columns = columns(&axes) > 0;
+    if !has_columns {
+        move_short_run(&mut axes);
+    }
+    let in_lanes = has_columns || axes.last().is_none_or(|axis| axis.role == Dim::Reduced);
+    (axes, in_lanes)
 }
 
 /// The axes that matter, in this order.

@@ -16,7 +16,8 @@ struct Span {
 
 impl SharedCalls for FakeImmediate {
     fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
-        if matches!(Opcode(operation.opcode).kind(), Kind::Generator | Kind::Index) {
+        let kind = Opcode(operation.opcode).kind();
+        if matches!(kind, Kind::Generator | Kind::Index | Kind::Extension) {
             return Ok(false);
         }
         // SAFETY: the recorder's operands live through the call.

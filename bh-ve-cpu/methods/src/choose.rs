@@ -2,7 +2,7 @@
 //! are counted first; then each part is written where those before it end.
 
 use crate::scratch::Scratch;
-use crate::{Call, Methods, Parallel, Strided};
+use crate::{Call, Parallel, Strided};
 use bh_bytecode::with_dtype;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -34,7 +34,7 @@ static NUMBERS: [[u8; 8]; 256] = {
 };
 
 /// The number of true elements.
-pub(crate) fn count_nonzero(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn count_nonzero(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let (mask, found) = (Shared(&call.inputs[0]), AtomicI64::new(0));
     let count = mask.get().len();
@@ -53,7 +53,7 @@ pub(crate) fn count_nonzero(_: &mut Methods, call: &Call<'_, '_>, threads: &mut 
 }
 
 /// The positions of true elements.
-pub(crate) fn flatnonzero(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn flatnonzero(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let step = call.outputs[0].step();
     choose::<i64, _>(call, threads, step, |block, first, _| {
@@ -65,7 +65,7 @@ pub(crate) fn flatnonzero(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dy
 }
 
 /// The elements of an array where a mask is true.
-pub(crate) fn compress(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn compress(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let step = call.outputs[0].step();
     let source = Shared(&call.inputs[1]);

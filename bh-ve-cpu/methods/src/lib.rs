@@ -2,6 +2,7 @@
 //!
 //! A crate of its own so that work on the engine does not compile the linear algebra again.
 
+mod at_once;
 mod bound;
 mod choose;
 mod fourier;
@@ -13,6 +14,7 @@ mod scratch;
 mod user;
 mod view;
 
+pub use at_once::AtOnce;
 pub use parallel::Parallel;
 pub use view::{Strided, Walk};
 
@@ -20,6 +22,7 @@ use bh_bytecode::Opcode;
 use bh_bytecode::methods::{self, Form, Misfit};
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
+use std::sync::Arc;
 use user::UserMethod;
 
 /// The operands of a call.
@@ -31,28 +34,36 @@ struct Call<'a, 'b> {
     memory: Option<Host>,
 }
 
+/// A method that takes nothing of the engine but its threads.
+type Plain = fn(&Call<'_, '_>, &mut dyn Parallel) -> Result<()>;
+
 /// A method that comes with the engine.
-type Shipped = fn(&mut Methods, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>;
+#[derive(Clone, Copy)]
+enum Shipped {
+    Plain(Plain),
+    /// It keeps plans.
+    Planned(fn(&mut Methods, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>),
+}
 
 /// Names and functions of the methods that come with the engine.
 const SHIPPED: &[(&str, Shipped)] = &[
-    ("matmul", multiply::matmul),
-    ("solve", linear::solve),
-    ("lu", linear::lu),
-    ("cholesky", linear::cholesky),
-    ("qr", linear::qr),
-    ("eigh", linear::eigh),
-    ("eig", linear::eig),
-    ("svd", linear::svd),
-    ("fft", fourier::forward),
-    ("ifft", fourier::inverse),
-    ("sort", order::sort),
-    ("argsort", order::argsort),
-    ("searchsorted_left", order::search_left),
-    ("searchsorted_right", order::search_right),
-    ("count_nonzero", choose::count_nonzero),
-    ("flatnonzero", choose::flatnonzero),
-    ("compress", choose::compress),
+    ("matmul", Shipped::Plain(multiply::matmul)),
+    ("solve", Shipped::Plain(linear::solve)),
+    ("lu", Shipped::Plain(linear::lu)),
+    ("cholesky", Shipped::Plain(linear::cholesky)),
+    ("qr", Shipped::Plain(linear::qr)),
+    ("eigh", Shipped::Plain(linear::eigh)),
+    ("eig", Shipped::Plain(linear::eig)),
+    ("svd", Shipped::Plain(linear::svd)),
+    ("fft", Shipped::Planned(fourier::forward)),
+    ("ifft", Shipped::Planned(fourier::inverse)),
+    ("sort", Shipped::Plain(order::sort)),
+    ("argsort", Shipped::Plain(order::argsort)),
+    ("searchsorted_left", Shipped::Plain(order::search_left)),
+    ("searchsorted_right", Shipped::Plain(order::search_right)),
+    ("count_nonzero", Shipped::Plain(choose::count_nonzero)),
+    ("flatnonzero", Shipped::Plain(choose::flatnonzero)),
+    ("compress", Shipped::Plain(choose::compress)),
 ];
 
 #[derive(Clone, Copy)]
@@ -67,6 +78,7 @@ pub struct Methods {
     user: Vec<UserMethod>,
     numbers: Vec<(Opcode, &'static str, Known)>,
     plans: fourier::Plans,
+    at_once: Arc<AtOnce>,
 }
 
 impl Methods {
@@ -76,9 +88,15 @@ impl Methods {
         let shipped =
             || SHIPPED.iter().find(|(known, _)| *known == name).map(|(name, run)| (*name, Known::Shipped(*run)));
         let Some((shipped_name, known)) = user.or_else(shipped) else { return false };
+        self.at_once.learn(name, matches!(known, Known::Shipped(_)).then_some(opcode));
         self.numbers.retain(|(number, ..)| *number != opcode);
         self.numbers.push((opcode, shipped_name, known));
         true
+    }
+
+    /// What runs methods at once.
+    pub fn at_once(&self) -> Arc<AtOnce> {
+        Arc::clone(&self.at_once)
     }
 
     /// Does the engine have the method with this opcode?
@@ -113,7 +131,13 @@ impl Methods {
         let (outputs, inputs) = operands.split_at(outputs.min(operands.len()));
         match known {
             Known::User(at) => self.user[at].run(outputs, inputs),
-            Known::Shipped(run) => run(self, &Call { name, outputs, inputs, memory: Some(memory) }, threads),
+            Known::Shipped(shipped) => {
+                let call = Call { name, outputs, inputs, memory: Some(memory) };
+                match shipped {
+                    Shipped::Plain(run) => run(&call, threads),
+                    Shipped::Planned(run) => run(self, &call, threads),
+                }
+            }
         }
     }
 }

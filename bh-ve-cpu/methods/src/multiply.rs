@@ -1,7 +1,7 @@
 //! Matrix products: tiles of the output, side by side. Which tiles there are depends on the number of threads, the bits of the
 //! product do not.
 
-use crate::{Call, Methods, Parallel, Strided};
+use crate::{Call, Parallel, Strided};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, with_dtype};
 use bh_core::abi::status;
@@ -92,7 +92,7 @@ fn tile(extent: i64, tiles: i64, number: i64) -> Range<i64> {
 }
 
 /// `out = a · b` for matrices, or a vector on either side.
-pub(crate) fn matmul(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn matmul(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let [a, b, out] = [&call.inputs[0], &call.inputs[1], &call.outputs[0]];
     let dtype = out.dtype;
@@ -152,6 +152,9 @@ fn has_long_vectors() -> bool {
 /// # Safety
 /// As [`multiply`].
 unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, one: T) {
+    // Sums begin with zero, as elsewhere: products of the library begin with a term, which may be a negative zero.
+    // SAFETY: promised by the caller; zeros are numbers.
+    unsafe { clear::<T>(out) };
     let mut first = 0;
     loop {
         let terms = first..(first + TERMS).min(a.columns);
@@ -165,7 +168,7 @@ unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, 
                 out.data.cast::<T>(),
                 out.column_stride,
                 out.row_stride,
-                first > 0,
+                true,
                 left.data.cast::<T>(),
                 left.column_stride,
                 left.row_stride,
@@ -183,6 +186,26 @@ unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, 
         first = terms.end;
         if first == a.columns {
             return;
+        }
+    }
+}
+
+/// Fills a matrix with zeros.
+///
+/// # Safety
+/// It must be valid, and zero bytes an element.
+unsafe fn clear<T>(out: Matrix) {
+    let at = |row: i64, column: i64| {
+        let offset = row as isize * out.row_stride + column as isize * out.column_stride;
+        out.data.cast::<T>().wrapping_offset(offset)
+    };
+    // SAFETY: promised by the caller.
+    unsafe {
+        if out.column_stride == 1 {
+            (0..out.rows).for_each(|row| at(row, 0).write_bytes(0, out.columns as usize));
+        } else {
+            let columns = |row| (0..out.columns).for_each(|column| at(row, column).write_bytes(0, 1));
+            (0..out.rows).for_each(columns);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::fourier::Lines;
 use crate::scratch::Scratch;
-use crate::{Call, Methods, Parallel, Strided};
+use crate::{Call, Parallel, Strided};
 use bh_bytecode::{Complex, c64, c128, with_dtype};
 use bh_core::Result;
 use rayon::slice::ParallelSliceMut;
@@ -73,14 +73,14 @@ macro_rules! ranked_complex {
 ranked_complex!(c64, c128);
 
 /// The elements along the last axis in ascending order.
-pub(crate) fn sort(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn sort(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let dtype = call.inputs[0].dtype;
     with_dtype!(dtype, T => lines(call, threads, |at, _| read::<T>(at), T::order, |&value| value))
 }
 
 /// The positions along the last axis that put its elements in ascending order; equal elements keep theirs.
-pub(crate) fn argsort(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn argsort(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let dtype = call.inputs[0].dtype;
     // With its position each element differs from all others, so that nothing has to be put aside.
@@ -94,12 +94,12 @@ pub(crate) fn argsort(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Pa
 }
 
 /// The first position in the sorted first input before which a value could stand.
-pub(crate) fn search_left(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn search_left(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     search(call, threads, |rank| rank == Ordering::Less)
 }
 
 /// The last such position.
-pub(crate) fn search_right(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn search_right(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     search(call, threads, |rank| rank != Ordering::Greater)
 }
 
@@ -247,7 +247,7 @@ mod tests {
         };
         let (inputs, outputs) = ([view(&mut from)], [view(&mut to)]);
         let call = Call { name: "sort", outputs: &outputs, inputs: &inputs, memory: None };
-        sort(&mut Methods::default(), &call, &mut threads).unwrap();
+        sort(&call, &mut threads).unwrap();
         to
     }
 

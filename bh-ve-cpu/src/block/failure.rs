@@ -19,11 +19,7 @@ impl Failure {
     /// Records an index out of range.
     #[cold]
     pub(crate) fn index(&self, instr: u32, index: BadIndex, len: i64) {
-        let text = if index.signed {
-            format!("index {} is out of range for {len} elements", index.bits)
-        } else {
-            format!("index {} is out of range for {len} elements", index.bits as u64)
-        };
+        let text = index.error(len).text;
         let mut texts = self.texts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match texts.get_mut(&instr) {
             Some(known) if *known <= text => {}

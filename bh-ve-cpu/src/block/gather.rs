@@ -3,6 +3,8 @@
 
 use crate::primitives::RunFn;
 use bh_bytecode::c128;
+use bh_core::Error;
+use bh_core::abi::status;
 use bh_fuser::lower::GatherSource;
 
 /// Fewer indices are not looked at as a whole.
@@ -15,6 +17,14 @@ pub(crate) struct BadIndex {
     pub(crate) bits: i64,
     /// Is it to be read as signed?
     pub(crate) signed: bool,
+}
+
+impl BadIndex {
+    /// What is wrong with it, as one of so many elements.
+    pub(crate) fn error(self, len: i64) -> Error {
+        let index = if self.signed { self.bits.to_string() } else { (self.bits as u64).to_string() };
+        Error::new(status::BOUNDS, format!("index {index} is out of range for {len} elements"))
+    }
 }
 
 /// The C-order number that an index stands for; negative signed indices count from the end.

@@ -20,7 +20,7 @@ pub(crate) use bound::{Binding, Bound};
 pub(crate) use compile::{WindowMemory, compile, compile_in_window};
 pub(crate) use executor::{BlockExecutor, Folding};
 pub(crate) use failure::Failure;
-pub(crate) use gather::{offset, resolve};
+pub(crate) use gather::{BadIndex, offset, resolve};
 pub(crate) use margin::{copy_margins, fetch_margins, prefetch};
 pub(crate) use memory::{Aligned, BlockScratch, taken};
 pub(crate) use program::{Fold, Loops, Program};

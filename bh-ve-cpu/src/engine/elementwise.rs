@@ -115,7 +115,7 @@ pub(super) fn is_dense(shape: &[i64], stride: &[i64], step: i64) -> bool {
 ///
 /// # Safety
 /// As [`elementwise`].
-unsafe fn strided(primitives: Primitives, run: Option<PrimFn>, shape: &[i64], operands: &[Elements<'_>]) {
+pub(super) unsafe fn strided(primitives: Primitives, run: Option<PrimFn>, shape: &[i64], operands: &[Elements<'_>]) {
     let none = OperandMemory { data: std::ptr::null_mut(), size: 0, strides: [0; MAX_RANK] };
     let mut sides = [none; OPERANDS];
     for (side, operand) in sides.iter_mut().zip(operands) {

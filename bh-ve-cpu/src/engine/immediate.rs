@@ -2,79 +2,84 @@
 //! made of, so with their bits.
 
 use super::elementwise::{Elements, OPERANDS, dense, elementwise, is_dense};
+use super::fold::fold;
 use super::index::{accumulate, gather, scatter};
-use super::line::{Line, fold, only_axis};
 use crate::primitives::Primitives;
-use bh_bytecode::planning::LITTLE;
 use bh_bytecode::{DType, Kind, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray};
+use bh_core::{Host, Result};
+use bh_methods::{AtOnce, Strided};
 
-/// Carries out an operation; false for what is left to a batch.
+/// Carries out an operation; false for what is left to a batch. Fails where an index is out of range.
 ///
 /// # Safety
 /// The operands must be as [`ImmediateOperation`] says.
-pub(super) unsafe fn run(primitives: Primitives, operation: &ImmediateOperation) -> bool {
+pub(super) unsafe fn run(
+    primitives: Primitives,
+    (methods, host): (&AtOnce, Host),
+    operation: &ImmediateOperation,
+) -> Result<bool> {
     // SAFETY: promised by the caller.
     let operands = unsafe { operation.operands.as_slice() };
-    let (Some(opcode), Some(out)) = (Opcode::from_code(operation.opcode), operands.first()) else { return false };
+    let (Some(opcode), Some(out)) = (Opcode::from_code(operation.opcode), operands.first()) else { return Ok(false) };
     if operands.len() > OPERANDS {
-        return false;
+        return Ok(false);
+    }
+    if opcode.is_extension() {
+        // SAFETY: promised by the caller.
+        return Ok(unsafe { method(methods, host, opcode, operands) });
     }
     let none = Elements { data: std::ptr::null_mut(), dtype: DType::Bool, stride: &[] };
     let (mut all, mut types) = ([none; OPERANDS], [DType::Bool; OPERANDS]);
     for (at, operand) in operands.iter().enumerate() {
-        let Some(dtype) = u8::try_from(operand.dtype).ok().and_then(DType::from_code) else { return false };
+        let Some(dtype) = u8::try_from(operand.dtype).ok().and_then(DType::from_code) else { return Ok(false) };
         types[at] = dtype;
         // SAFETY: promised by the caller.
         all[at] = Elements { data: operand.data.cast(), dtype, stride: unsafe { stride(operand) } };
     }
     let (all, kind, param) = (&all[..operands.len()], opcode.kind(), operation.param);
-    let inputs = if kind == Kind::Generator { &[] } else { &types[1..operands.len()] };
+    let inputs = match (kind, &types[1..operands.len()]) {
+        (Kind::Generator, _) => &[],
+        (Kind::Reduction, [input, factor]) if input == factor && *factor != DType::Bool => &types[1..2],
+        (_, inputs) => inputs,
+    };
     if !opcode.check_types(types[0], inputs) {
-        return false;
+        return Ok(false);
     }
     // SAFETY: promised by the caller.
     unsafe {
         let own = |at: usize| operands.get(at).map_or(&[][..], |operand| shape(operand));
         let shape = shape(out);
         match kind {
-            Kind::Elementwise if opcode == Opcode::Powi && !(2..=5).contains(&param) => false,
+            Kind::Elementwise if opcode == Opcode::Powi && !(2..=5).contains(&param) => Ok(false),
             Kind::Elementwise => {
                 let operation = (opcode, param);
-                dense(primitives, operation, shape, all) || elementwise(primitives, operation, shape, all)
+                Ok(dense(primitives, operation, shape, all) || elementwise(primitives, operation, shape, all))
             }
-            Kind::Reduction => reduce(primitives, opcode, (param, operation.order), own(1), all),
-            Kind::Accumulate => accumulate(opcode, param.trailing_zeros() as usize, shape, all),
-            Kind::Generator => generate(primitives, opcode, shape, all),
+            Kind::Reduction => Ok(fold(primitives, opcode, (param, operation.order), own(1), all)),
+            Kind::Accumulate => Ok(accumulate(opcode, param.trailing_zeros() as usize, shape, all)),
+            Kind::Generator => Ok(generate(primitives, opcode, shape, all)),
             Kind::Index if opcode == Opcode::Gather => gather(shape, own(1), all),
             Kind::Index => scatter(opcode, own(2), shape, all),
-            Kind::System | Kind::Extension => false,
+            Kind::System | Kind::Extension => Ok(false),
         }
     }
 }
 
-/// Folds a line within a chunk; `shape` is that of the input.
+/// Runs an extension method.
 ///
 /// # Safety
 /// As [`run`].
-unsafe fn reduce(
-    primitives: Primitives,
-    opcode: Opcode,
-    (axes, order): (u16, u16),
-    shape: &[i64],
-    operands: &[Elements<'_>],
-) -> bool {
-    let (&[out, from, ..], mask) = (operands, operands.get(2)) else { return false };
-    let Some((axis, elements)) = only_axis(shape, axes, order) else { return false };
-    if elements as u64 > LITTLE || from.dtype != out.dtype {
-        return false;
+unsafe fn method(methods: &AtOnce, host: Host, opcode: Opcode, operands: &[MethodArray]) -> bool {
+    fn view(operand: &MethodArray) -> Option<Strided<'_>> {
+        let dtype = u8::try_from(operand.dtype).ok().and_then(DType::from_code)?;
+        // SAFETY: promised by the caller.
+        let (shape, stride) = unsafe { (shape(operand), stride(operand)) };
+        let stride = stride.iter().map(|&stride| stride as isize * dtype.size() as isize).collect();
+        Some(Strided { data: operand.data.cast(), dtype, shape, stride })
     }
-    let line = |operand: &Elements<'_>| {
-        let stride = operand.stride.get(axis).map_or(0, |&stride| stride as isize);
-        Line { first: operand.data, stride }
-    };
-    // SAFETY: promised by the caller.
-    unsafe { fold(primitives, (opcode, out.dtype), elements as usize, out.data, line(&from), mask.map(line)) }
+    let views: Option<Vec<Strided<'_>>> = operands.iter().map(view).collect();
+    views.is_some_and(|views| methods.run(opcode, &views, host))
 }
 
 /// Makes the elements of an array without gaps from numbers one step apart.

@@ -1,9 +1,10 @@
 //! Operations with indices, and running folds, by the calling thread: one element after the other in C order, as batches do it.
 
 use super::elementwise::Elements;
-use crate::block::{offset, resolve};
+use crate::block::{BadIndex, offset, resolve};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, MAX_RANK, Opcode, with_dtype};
+use bh_core::Result;
 
 /// Goes through the elements of a shape in C order, with where those of the operands lie, until one is refused. Says whether
 /// none was.
@@ -48,62 +49,88 @@ impl<'a> Chosen<'a> {
         Chosen { of, shape, len: shape.iter().product(), signed: index.dtype == DType::I64 }
     }
 
-    /// The address of the element that the index at an address chooses; `None` if there is none.
+    /// The address of the element that the index at an address chooses; an error if there is none.
     ///
     /// # Safety
     /// There must be an index.
-    unsafe fn at(&self, index: *mut u8) -> Option<*mut u8> {
+    unsafe fn at(&self, index: *mut u8) -> std::result::Result<*mut u8, BadIndex> {
         // SAFETY: promised by the caller.
-        let number = resolve(unsafe { index.cast::<i64>().read_unaligned() }, self.signed, self.len).ok()?;
+        let number = resolve(unsafe { index.cast::<i64>().read_unaligned() }, self.signed, self.len)?;
         let steps = offset(self.shape, self.of.stride, number);
-        Some(self.of.data.wrapping_offset(steps as isize * self.of.dtype.size() as isize))
+        Ok(self.of.data.wrapping_offset(steps as isize * self.of.dtype.size() as isize))
+    }
+
+    /// Fails with the first of the indices that chooses none; those with a mask that is false do not count.
+    ///
+    /// # Safety
+    /// There must be indices of this shape.
+    unsafe fn check(&self, shape: &[i64], index: &Elements<'_>, mask: &Elements<'_>) -> Result<()> {
+        let mut bad = None;
+        each(shape, [index, mask], |[index, mask]| {
+            // SAFETY: promised by the caller.
+            bad = unsafe { if *mask == 0 { None } else { self.at(index).err() } };
+            bad.is_none()
+        });
+        bad.map_or(Ok(()), |bad| Err(bad.error(self.len)))
     }
 }
 
-/// `out[i]` becomes the element of the source that `index[i]` chooses. False, and nothing has happened, if there is none.
+/// `out[i]` becomes the element of the source that `index[i]` chooses. Fails, and nothing has happened, if there is none.
 ///
 /// # Safety
 /// The operands must hold the elements of their shapes, and the output must lie apart from the others.
-pub(super) unsafe fn gather(shape: &[i64], source_shape: &[i64], operands: &[Elements<'_>]) -> bool {
-    let [out, source, index] = operands else { return false };
+pub(super) unsafe fn gather(shape: &[i64], source_shape: &[i64], operands: &[Elements<'_>]) -> Result<bool> {
+    let [out, source, index] = operands else { return Ok(false) };
     let chosen = Chosen::new(source, source_shape, index);
     let size = out.dtype.size();
     // SAFETY: promised by the caller.
     unsafe {
-        each(shape, [index], |[index]| chosen.at(index).is_some())
-            && each(shape, [out, index], |[out, index]| {
-                let found = chosen.at(index);
-                found.inspect(|from| std::ptr::copy_nonoverlapping(*from, out, size)).is_some()
-            })
+        chosen.check(shape, index, &always(&1))?;
+        Ok(each(shape, [out, index], |[out, index]| {
+            let found = chosen.at(index);
+            found.inspect(|from| std::ptr::copy_nonoverlapping(*from, out, size)).is_ok()
+        }))
     }
 }
 
-/// The element of the output that `index[i]` chooses becomes `value[i]`, or the sum of both, where the mask is true. False, and
+/// The element of the output that `index[i]` chooses becomes `value[i]`, or the sum of both, where the mask is true. Fails, and
 /// nothing has happened, if there is no such element. `shape`: of the indices.
 ///
 /// # Safety
 /// As [`gather`].
-pub(super) unsafe fn scatter(opcode: Opcode, shape: &[i64], out_shape: &[i64], operands: &[Elements<'_>]) -> bool {
-    let ([out, value, index], mask) = (&operands[..3], operands.get(3)) else { return false };
-    let yes = 1u8;
-    let always = Elements { data: (&raw const yes).cast_mut(), dtype: DType::Bool, stride: &[] };
-    let mask = mask.unwrap_or(&always);
+pub(super) unsafe fn scatter(
+    opcode: Opcode,
+    shape: &[i64],
+    out_shape: &[i64],
+    operands: &[Elements<'_>],
+) -> Result<bool> {
+    let ([out, value, index], mask) = (&operands[..3], operands.get(3)) else { return Ok(false) };
+    let every = always(&1);
+    let mask = mask.unwrap_or(&every);
     let chosen = Chosen::new(out, out_shape, index);
     let size = out.dtype.size();
     let adds = opcode == Opcode::ScatterAdd;
     // SAFETY: promised by the caller; `out` has the type of the values.
     unsafe {
-        each(shape, [index, mask], |[index, mask]| *mask == 0 || chosen.at(index).is_some())
-            && each(shape, [value, index, mask], |[value, index, mask]| {
-                let Some(to) = chosen.at(index).filter(|_| *mask != 0) else { return true };
-                if adds {
-                    add(out.dtype, to, value)
-                } else {
-                    std::ptr::copy_nonoverlapping(value, to, size)
-                }
-                true
-            })
+        chosen.check(shape, index, mask)?;
+        Ok(each(shape, [value, index, mask], |[value, index, mask]| {
+            if *mask == 0 {
+                return true;
+            }
+            let Ok(to) = chosen.at(index) else { return false };
+            if adds {
+                add(out.dtype, to, value);
+            } else {
+                std::ptr::copy_nonoverlapping(value, to, size);
+            }
+            true
+        }))
     }
+}
+
+/// A mask that is true everywhere.
+fn always(yes: &u8) -> Elements<'static> {
+    Elements { data: std::ptr::from_ref(yes).cast_mut(), dtype: DType::Bool, stride: &[] }
 }
 
 /// # Safety

@@ -3,12 +3,18 @@
 use super::immediate;
 use crate::primitives::Primitives;
 use bh_bytecode::{Constant, DType, Kind, Opcode};
-use bh_core::Result;
 use bh_core::abi::{Evaluation, ImmediateOperation, ScalarOperation};
 use bh_core::component::SharedCalls;
+use bh_core::{Host, Result};
+use bh_methods::AtOnce;
+use std::sync::Arc;
 
-/// Computes operations on scalars from any thread.
-pub(super) struct Scalars(pub(super) Primitives);
+/// Computes operations on scalars, and on little data, from any thread.
+pub(super) struct Scalars {
+    pub(super) primitives: Primitives,
+    pub(super) methods: Arc<AtOnce>,
+    pub(super) host: Host,
+}
 
 /// The most inputs of an elementwise operation.
 const INPUTS: usize = 3;
@@ -25,8 +31,9 @@ impl SharedCalls for Scalars {
     }
 
     fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
+        let methods = (&*self.methods, self.host);
         // SAFETY: the caller vouches for its operands.
-        Ok(unsafe { immediate::run(self.0, operation) })
+        unsafe { immediate::run(self.primitives, methods, operation) }
     }
 }
 
@@ -50,7 +57,7 @@ impl Scalars {
         if opcode == Opcode::Copy && dtype == output {
             return Some(last);
         }
-        let run = self.0.elementwise(opcode, operation.param, dtype, output)?;
+        let run = self.primitives.elementwise(opcode, operation.param, dtype, output)?;
         let places = [0, 1, 2].map(|at: usize| inputs[at.min(inputs.len() - 1)].bits.as_ptr().cast::<u8>());
         let mut result = [0u64; 2];
         // SAFETY: the operands are one element each, of the types that the primitive was asked for, and aligned.

@@ -11,7 +11,7 @@ mod tree;
 
 pub(crate) use chunks::split;
 pub(crate) use levels::{LoopLevel, SlotPlan};
-pub(crate) use nest::{LoopNest, LoopShape};
+pub(crate) use nest::{LONG_ROW, LoopNest, LoopShape};
 pub(crate) use reduction::{Reduction, Unit};
 pub(crate) use repeat::RepeatForm;
 pub(crate) use tile::{bytes_of, choose, folded};

@@ -19,7 +19,7 @@ const BLOCK_ROW: i64 = 6;
 const BLOCK_UNIT: i64 = 64;
 
 /// Innermost folded axes with so many elements are long: each of their rows is folded into lanes of its own.
-const LONG_ROW: i64 = 64;
+pub(crate) const LONG_ROW: i64 = 64;
 
 /// Sets that rows of few kept elements are folded into.
 const SETS: i64 = LANES as i64;

@@ -2,7 +2,7 @@
 
 use super::{Builder, Case, Layout};
 use crate::data::Values;
-use bh_bytecode::{DType, Kind, Opcode};
+use bh_bytecode::{AxisOrder, DType, Kind, Opcode};
 
 /// All cases of a reduction or an accumulate.
 pub(super) fn cases(opcode: Opcode) -> Vec<Case> {
@@ -15,6 +15,58 @@ pub(super) fn cases(opcode: Opcode) -> Vec<Case> {
         }
         let all = if opcode.kind() == Kind::Accumulate { 2 } else { 3 };
         cases.extend(case(opcode, dtype, Layout::Contiguous, all, Values::Wild));
+    }
+    cases
+}
+
+/// Shapes whose folds go other ways: long and short rows, few columns of many rows, kept elements inside and outside.
+const SHAPES: &[&[i64]] = &[
+    &[5, 64],
+    &[70, 9],
+    &[130, 5],
+    &[200, 3],
+    &[3, 200],
+    &[12, 100],
+    &[1, 90],
+    &[60, 60],
+    &[7, 8, 32],
+    &[32, 4, 8],
+    &[8, 130, 3],
+    &[2, 3, 70],
+    &[70, 2, 3],
+    &[9, 1, 65],
+    &[2, 5, 1, 3, 64],
+];
+
+/// Sums and maxima of all these shapes along all choices of axes, in orders of C, of Fortran, and backward.
+pub(super) fn shaped() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let types = [DType::F64, DType::F32, DType::C64];
+    let all = types.into_iter().flat_map(|dtype| SHAPES.iter().map(move |&shape| (dtype, shape)));
+    for (dtype, shape) in all {
+        for param in masks(Kind::Reduction, shape) {
+            let kept: Vec<i64> =
+                (0..shape.len()).filter(|axis| param >> axis & 1 == 0).map(|axis| shape[axis]).collect();
+            let axes: Vec<u8> = (0..shape.len() as u8).collect();
+            let forward: Vec<(u8, bool)> = axes.iter().map(|&axis| (axis, false)).collect();
+            let fortran: Vec<(u8, bool)> = forward.iter().copied().rev().collect();
+            let backward: Vec<(u8, bool)> = axes.iter().map(|&axis| (axis, param >> axis & 1 == 1)).collect();
+            for (order, name) in [(forward, "C"), (fortran, "F"), (backward, "backward")] {
+                let order = AxisOrder::of_axes(&order).map_or(0, |order| order.code());
+                for opcode in [Opcode::AddReduce, Opcode::MaximumReduce] {
+                    if !opcode.info().types.contains(dtype) {
+                        continue;
+                    }
+                    let title = format!("{} {dtype} {shape:?} axes {param:#b} order {name}", opcode.name());
+                    let mut builder = Builder::new(&title);
+                    let source = builder.input(dtype, shape, Layout::Contiguous, 0, Values::Tame);
+                    let target = builder.output(dtype, &kept, Layout::Contiguous);
+                    let mut case = builder.finish(title, Layout::Contiguous, opcode, param, &[target, source]);
+                    case.program.batch.instrs[0].order = order;
+                    cases.push(case);
+                }
+            }
+        }
     }
     cases
 }

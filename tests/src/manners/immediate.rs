@@ -1,7 +1,7 @@
 //! The case of operations that are carried out at once: they have the bits that they have in a batch.
 
 use super::{Findings, Library};
-use crate::cases::{Case, cases};
+use crate::cases::{Case, cases, folds};
 use crate::run;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::compare::{Tolerance, compare};
@@ -16,7 +16,8 @@ pub(super) fn immediate(library: &Library, findings: &mut Findings) -> Result<()
     let mut stack = library.load("alone", "\"fuser\", \"node\", \"candidate\"", "")?;
     let Some(calls) = stack.immediate_calls() else { return Ok(()) };
     let mut count = 0;
-    for case in Opcode::ALL.iter().flat_map(|&opcode| cases(opcode)).filter(|case| !overlaps(case)) {
+    let all = Opcode::ALL.iter().flat_map(|&opcode| cases(opcode)).chain(folds());
+    for case in all.filter(|case| !overlaps(case)) {
         let mut memory = data(&case);
         match (at_once(&calls, &case, &mut memory), run::run(&mut stack, &case.program)) {
             (Ok(true), Ok(expected)) => {

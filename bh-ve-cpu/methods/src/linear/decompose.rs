@@ -4,7 +4,7 @@
 
 use super::{Inexact, Matrix, in_double};
 use crate::scratch::Scratch;
-use crate::{Call, Methods, Parallel};
+use crate::{Call, Parallel};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use faer::diag::DiagMut;
@@ -19,7 +19,7 @@ use std::mem::MaybeUninit;
 
 /// Q · R = a with orthonormal columns in Q and zeros below the diagonal of R. Q has as many columns, and R rows, as the
 /// shorter side of `a`, or as `a` has rows: the outputs' shapes say which.
-pub(crate) fn qr(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn qr(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     in_double!(call.inputs[0].dtype, T => {
         let mut factors = Matrix::<T>::read(call, &call.inputs[0])?;
@@ -58,7 +58,7 @@ pub(crate) fn qr(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> 
 
 /// Eigenvalues of a Hermitian matrix in rising order, and as a second output its eigenvectors in columns. Only the lower
 /// triangle is read.
-pub(crate) fn eigh(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn eigh(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     in_double!(call.inputs[0].dtype, T => {
         let mut matrix = Matrix::<T>::read(call, &call.inputs[0])?;
@@ -87,7 +87,7 @@ pub(crate) fn eigh(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -
 
 /// Eigenvalues of any square matrix, complex and in no order, and as a second output its eigenvectors in columns, of length
 /// 1 and with a real largest element.
-pub(crate) fn eig(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn eig(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let size = call.inputs[0].shape[0] as usize;
     let wanted = call.outputs.len() > 1;
@@ -163,7 +163,7 @@ fn normalize(vector: &mut [c64]) {
 
 /// Singular values in falling order, as one output; or U, the values and Vᴴ with U · diag(s) · Vᴴ = a, where U and Vᴴ are
 /// square or have as many columns and rows as there are values: the outputs' shapes say which.
-pub(crate) fn svd(_: &mut Methods, call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn svd(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let wanted = call.outputs.len() > 1;
     in_double!(call.inputs[0].dtype, T => {

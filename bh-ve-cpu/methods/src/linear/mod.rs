@@ -6,7 +6,7 @@ mod decompose;
 pub(crate) use decompose::{eig, eigh, qr, svd};
 
 use crate::scratch::Scratch;
-use crate::{Call, Methods, Parallel, Strided, Walk};
+use crate::{Call, Parallel, Strided, Walk};
 use bh_bytecode::DType;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -88,7 +88,7 @@ macro_rules! in_double {
 use in_double;
 
 /// `x` with `a · x = b`, for one right side or several in the columns of `b`.
-pub(crate) fn solve(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn solve(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     in_type!(call.inputs[0].dtype, T => {
         let mut factors = Matrix::<T>::read(call, &call.inputs[0])?;
@@ -105,7 +105,7 @@ pub(crate) fn solve(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Para
 
 /// The factors of `a` with its rows permuted: L (its diagonal of ones left out) and U in one matrix, and as a second
 /// output the permutation: row `i` of the product is row `p[i]` of `a`.
-pub(crate) fn lu(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn lu(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let mut order = rows(call, call.inputs[0].shape[0] as usize)?;
     in_type!(call.inputs[0].dtype, T => {
@@ -126,7 +126,7 @@ pub(crate) fn lu(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Paralle
 }
 
 /// The lower triangular L with L · Lᴴ = a; only the lower triangle of `a` is read, and of its diagonal the real part.
-pub(crate) fn cholesky(_: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn cholesky(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     in_type!(call.inputs[0].dtype, T => {
         let mut factor = Matrix::<T>::read(call, &call.inputs[0])?;

@@ -6,12 +6,12 @@
 //! discarded. What is lent stays lent from one block to the next.
 
 use super::super::elementwise::{Elements, OPERANDS, elementwise};
-use super::super::line::{self, Line, only_axis};
+use super::super::fold;
 use super::Machine;
 use crate::primitives::Primitives;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::planning::LITTLE;
-use bh_bytecode::{BatchRef, DType, Instr, Kind, Operand};
+use bh_bytecode::{BatchRef, DType, Instr, Kind};
 use bh_core::abi::{access, status};
 use bh_core::{Error, Registry, Result};
 use bh_fuser::lower::BaseUse;
@@ -62,12 +62,7 @@ impl Machine {
         for (index, instr) in work() {
             let held = &self.held;
             // SAFETY: the registry lends the whole buffers of validated bases.
-            let result = unsafe {
-                match instr.opcode.kind() {
-                    Kind::Reduction => fold(self.primitives, batch, instr, |base| held.data(base)),
-                    _ => operate(self.primitives, batch, instr, |base| held.data(base)),
-                }
-            };
+            let result = unsafe { operate(self.primitives, batch, instr, |base| held.data(base)) };
             result.map_err(|error| error.at_instr(batch, index))?;
         }
         Ok(true)
@@ -96,13 +91,16 @@ fn add_uses(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<BaseUse>) {
     }
 }
 
-/// Can an operation do without a plan? It must be elementwise, or a fold of one line within a chunk, and be little work.
+/// Can an operation do without a plan? It must be elementwise, or a fold of one chunk, and be little work.
 fn is_direct(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     let is_little = |view: u32| batch.views[view as usize].len as u64 <= LITTLE && base_is_real(batch, view);
     instr.operands().iter().filter_map(|operand| operand.as_view()).all(is_little)
         && match instr.opcode.kind() {
             Kind::Elementwise => true,
-            Kind::Reduction => line(batch, instr).is_some(),
+            Kind::Reduction => {
+                let shape = instr.inputs().first().and_then(|input| input.as_view()).map(|view| batch.shape(view));
+                shape.is_some_and(|shape| fold::fits(shape, (instr.param, instr.order), instr.inputs().len() > 1))
+            }
             _ => false,
         }
 }
@@ -111,43 +109,7 @@ fn base_is_real(batch: &BatchRef<'_>, view: u32) -> bool {
     batch.views[view as usize].base != NO_BASE
 }
 
-/// The one axis that a reduction folds, and its number of elements.
-fn line(batch: &BatchRef<'_>, instr: &Instr) -> Option<(usize, i64)> {
-    let view = instr.inputs().first()?.as_view()?;
-    only_axis(batch.shape(view), instr.param, instr.order)
-}
-
-/// Folds one line.
-///
-/// # Safety
-/// The views of the operation must lie inside the memory of their bases.
-unsafe fn fold(
-    primitives: Primitives,
-    batch: &BatchRef<'_>,
-    instr: &Instr,
-    data: impl Fn(u32) -> Option<*mut u8>,
-) -> Result<()> {
-    let missing = || Error::new(status::UNSUPPORTED, format!("the CPU engine cannot run {} at once", instr.opcode));
-    let place = |operand: &Operand| {
-        let view = &batch.views[operand.as_view()? as usize];
-        let size = batch.bases[view.base as usize].dtype().size();
-        Some(data(view.base)?.wrapping_offset(view.start as isize * size as isize))
-    };
-    let operands = instr.operands();
-    let dtype = batch.dtype(operands[0]).ok_or_else(missing)?;
-    let (axis, elements) = line(batch, instr).ok_or_else(missing)?;
-    let along = |operand: &Operand| {
-        let stride = batch.stride(operand.as_view()?)[axis] as isize;
-        Some(Line { first: place(operand)?, stride })
-    };
-    let (Some(out), Some(from)) = (place(&operands[0]), along(&operands[1])) else { return Err(missing()) };
-    let mask = operands.get(2).map(|mask| along(mask).ok_or_else(missing)).transpose()?;
-    // SAFETY: promised by the caller.
-    let done = unsafe { line::fold(primitives, (instr.opcode, dtype), elements as usize, out, from, mask) };
-    if done { Ok(()) } else { Err(missing()) }
-}
-
-/// Runs an elementwise operation on bases that lie at `data`.
+/// Runs an operation on bases that lie at `data`.
 ///
 /// # Safety
 /// The views of the operation must lie inside the memory of their bases.
@@ -182,8 +144,15 @@ unsafe fn operate(
             _ => return Err(missing()),
         };
     }
+    let all = &all[..operands.len()];
     // SAFETY: promised by the caller; constants are single elements.
-    let done =
-        unsafe { elementwise(primitives, (instr.opcode, instr.param), batch.shape(out), &all[..operands.len()]) };
+    let done = unsafe {
+        match (instr.opcode.kind(), operands.get(1).and_then(|input| input.as_view())) {
+            (Kind::Reduction, Some(input)) => {
+                fold::fold(primitives, instr.opcode, (instr.param, instr.order), batch.shape(input), all)
+            }
+            _ => elementwise(primitives, (instr.opcode, instr.param), batch.shape(out), all),
+        }
+    };
     if done { Ok(()) } else { Err(missing()) }
 }

@@ -1,0 +1,374 @@
+//! Folds of a few elements by the calling thread, with the bits of planned kernels: all that is folded into a result is one
+//! chunk, whose elements are taken in the order that the instruction carries.
+
+use super::elementwise::{BLOCK, Buffers, Elements, elementwise};
+use crate::primitives::{JoinFn, LANES, LanesFn, PrimFn, Primitives};
+use crate::shape::LONG_ROW;
+use bh_bytecode::neutral::neutral_constant;
+use bh_bytecode::planning::LITTLE;
+use bh_bytecode::{AxisOrder, Constant, DType, MAX_RANK, Opcode};
+use bh_fuser::lower::{Dim, fold_axes};
+use bh_jit_abi::ROW_SETS;
+use std::mem::MaybeUninit;
+
+/// The most elements of a fold: with so few, no shape has a second chunk.
+const MOST: i64 = 4096;
+/// The most elements of a line.
+const LINE: i64 = LITTLE as i64;
+
+/// The most bytes of an element.
+const WIDEST: usize = 16;
+
+/// A loop over an axis: its elements, and bytes from one to the next in the output, the input and the second input.
+#[derive(Clone, Copy)]
+struct Loop {
+    extent: i64,
+    steps: [isize; 3],
+}
+
+/// Places in the output, the input and the second input.
+type Places = [*mut u8; 3];
+
+/// Loops, outermost first.
+#[derive(Clone, Copy)]
+struct Loops {
+    all: [Loop; MAX_RANK],
+    count: usize,
+}
+
+impl Loops {
+    fn new() -> Loops {
+        Loops { all: [Loop { extent: 1, steps: [0; 3] }; MAX_RANK], count: 0 }
+    }
+
+    fn push(&mut self, inner: Loop) {
+        self.all[self.count] = inner;
+        self.count += 1;
+    }
+
+    fn as_slice(&self) -> &[Loop] {
+        &self.all[..self.count]
+    }
+}
+
+/// What is done with an element before it is folded.
+#[derive(Clone, Copy)]
+enum Second {
+    /// Nothing.
+    None,
+    /// It is multiplied by an element of the second input.
+    Factor,
+    /// Where the second input is false, it is left out.
+    Mask(PrimFn),
+}
+
+/// How elements are folded.
+#[derive(Clone, Copy)]
+struct Folding {
+    primitives: Primitives,
+    size: usize,
+    second: Second,
+    second_size: usize,
+    identity: Constant,
+    combine: PrimFn,
+    /// Folds the elements of a block, or of the products of two, into lanes.
+    into_lanes: LanesFn,
+    join: JoinFn,
+}
+
+/// Has a fold of this shape one chunk, whatever is folded?
+fn is_one_chunk(shape: &[i64]) -> bool {
+    let is_line = shape.iter().filter(|&&extent| extent != 1).count() <= 1;
+    (1..=if is_line { LINE } else { MOST }).contains(&shape.iter().product())
+}
+
+/// Can the axes of a bit mask be folded here, of an input of this shape? With a mask, all of a result's elements have to go to lanes.
+pub(super) fn fits(shape: &[i64], (reduced, order): (u16, u16), masked: bool) -> bool {
+    is_one_chunk(shape) && (!masked || fold_axes(shape, reduced, &decoded(order, shape.len())).1)
+}
+
+fn decoded(order: u16, rank: usize) -> AxisOrder {
+    AxisOrder::decode(order, rank).unwrap_or_else(|| AxisOrder::c_order(rank))
+}
+
+/// Folds the axes of a bit mask; `shape` is that of the input. A second input is a mask, or, of the input's type, what it is
+/// multiplied by. False, and nothing has happened, if there is no primitive for it, or it is too much.
+///
+/// # Safety
+/// The operands must hold the elements of the shapes; the output must be apart from the inputs.
+pub(super) unsafe fn fold(
+    primitives: Primitives,
+    opcode: Opcode,
+    (reduced, order): (u16, u16),
+    shape: &[i64],
+    operands: &[Elements<'_>],
+) -> bool {
+    let (&[out, from, ..], second) = (operands, operands.get(2)) else { return false };
+    if !is_one_chunk(shape) || from.dtype != out.dtype {
+        return false;
+    }
+    let Some(folding) = Folding::new(primitives, opcode, out.dtype, second.map(|second| second.dtype)) else {
+        return false;
+    };
+    let order = decoded(order, shape.len());
+    let (axes, in_lanes) = fold_axes(shape, reduced, &order);
+    if !in_lanes && second.is_some() {
+        return false;
+    }
+    let mut at = [out.data, from.data, second.map_or(std::ptr::null_mut(), |second| second.data)];
+    let (mut kept, mut folded, backward) = (Loops::new(), Loops::new(), order.backward() & reduced);
+    for axis in &axes {
+        let step = |operand: &Elements<'_>, axis: usize| {
+            operand.stride.get(axis).map_or(0, |&stride| stride as isize * operand.dtype.size() as isize)
+        };
+        let mut steps = [0, step(&from, axis.source), second.map_or(0, |second| step(second, axis.source))];
+        if axis.role == Dim::Kept {
+            let before = (reduced | u16::MAX << axis.source).count_zeros() as usize;
+            steps[0] = step(&out, before);
+            kept.push(Loop { extent: axis.extent, steps });
+            continue;
+        }
+        if backward >> axis.source & 1 == 1 {
+            for (at, step) in at.iter_mut().zip(&mut steps) {
+                *at = at.wrapping_offset(*step * (axis.extent as isize - 1));
+                *step = -*step;
+            }
+        }
+        folded.push(Loop { extent: axis.extent, steps });
+    }
+    let has_rows = axes.last().is_none_or(|axis| axis.role == Dim::Reduced);
+    // SAFETY: promised by the caller.
+    unsafe {
+        match in_lanes {
+            true => folding.in_lanes(kept.as_slice(), folded.as_slice(), at, has_rows),
+            false => folding.in_turn(kept.as_slice(), folded.as_slice(), at, out.dtype),
+        }
+    }
+    true
+}
+
+impl Folding {
+    fn new(primitives: Primitives, opcode: Opcode, dtype: DType, second: Option<DType>) -> Option<Folding> {
+        let combiner = opcode.combiner()?;
+        let (into_lanes, join) = primitives.lanes(combiner, dtype)?;
+        let (second, second_size, into_lanes) = match second {
+            None => (Second::None, 0, into_lanes),
+            Some(DType::Bool) => {
+                let select = primitives.elementwise(Opcode::Where, 0, dtype, dtype)?;
+                (Second::Mask(select), 1, into_lanes)
+            }
+            Some(factor) if factor == dtype => {
+                (Second::Factor, dtype.size(), primitives.lanes_of(Opcode::Multiply, combiner, dtype)?)
+            }
+            Some(_) => return None,
+        };
+        let (identity, combine) = (neutral_constant(opcode, dtype), primitives.elementwise(combiner, 0, dtype, dtype)?);
+        Some(Folding { primitives, size: dtype.size(), second, second_size, identity, combine, into_lanes, join })
+    }
+
+    /// Folds the elements of each result into lanes, and these by halving.
+    ///
+    /// # Safety
+    /// The loops must be inside the operands. `has_rows`: long rows have lanes of their own.
+    unsafe fn in_lanes(&self, kept: &[Loop], folded: &[Loop], at: Places, has_rows: bool) {
+        let outer = &folded[..folded.len().saturating_sub(1)];
+        let row = folded.last().copied().unwrap_or(Loop { extent: 1, steps: [0; 3] });
+        let mut sets = MaybeUninit::<Sets>::uninit();
+        let sets = sets.as_mut_ptr().cast::<u8>();
+        let mut buffers = Blocks::new();
+        let long = has_rows && row.extent >= LONG_ROW && !outer.is_empty();
+        each(kept, at, &mut |at| {
+            // SAFETY: promised by the caller; there is room for the sets' lanes.
+            unsafe {
+                match long {
+                    true => self.rows(sets, outer, &row, at, &mut buffers),
+                    false => self.run(sets, outer, &row, at, &mut buffers),
+                }
+                (self.join)(sets, sets);
+                std::ptr::copy_nonoverlapping(sets, at[0], self.size);
+            }
+        });
+    }
+
+    /// Folds long rows, each into the next set of lanes, and the sets into the first one.
+    ///
+    /// # Safety
+    /// As [`Folding::in_lanes`].
+    unsafe fn rows(&self, sets: *mut u8, outer: &[Loop], row: &Loop, at: Places, blocks: &mut Blocks) {
+        let set = |number: usize| sets.wrapping_add(number % ROW_SETS * LANES * self.size);
+        let mut number = 0;
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.primitives.fill(self.size)(LANES * ROW_SETS, sets, self.identity.bits.as_ptr().cast());
+            each(outer, at, &mut |at| {
+                self.row(set(number), row, at, blocks);
+                number += 1;
+            });
+            for (to, from) in [(0, 1), (2, 3), (0, 2)] {
+                (self.combine)(LANES, set(to), set(to), set(from), set(from));
+            }
+        }
+    }
+
+    /// Folds rows as if they were one.
+    ///
+    /// # Safety
+    /// As [`Folding::in_lanes`].
+    unsafe fn run(&self, lanes: *mut u8, outer: &[Loop], row: &Loop, at: Places, blocks: &mut Blocks) {
+        // SAFETY: promised by the caller; blocks are whole numbers of lanes.
+        unsafe {
+            self.primitives.fill(self.size)(LANES, lanes, self.identity.bits.as_ptr().cast());
+            if outer.is_empty() {
+                return self.row(lanes, row, at, blocks);
+            }
+            let mut filled = 0;
+            each(outer, at, &mut |mut at| {
+                let mut left = row.extent as usize;
+                while left > 0 {
+                    let count = left.min(BLOCK - filled);
+                    self.load(blocks, filled, count, row, at);
+                    (left, filled) = (left - count, filled + count);
+                    at = ahead(at, row, count);
+                    if filled == BLOCK {
+                        self.fold_block(lanes, blocks, filled);
+                        filled = 0;
+                    }
+                }
+            });
+            if filled > 0 {
+                self.fold_block(lanes, blocks, filled);
+            }
+        }
+    }
+
+    /// Folds a row into lanes.
+    ///
+    /// # Safety
+    /// As [`Folding::in_lanes`].
+    unsafe fn row(&self, lanes: *mut u8, row: &Loop, at: Places, blocks: &mut Blocks) {
+        let (count, follows) = (row.extent as usize, |step: isize| step == self.size as isize);
+        // SAFETY: promised by the caller.
+        unsafe {
+            match self.second {
+                Second::None if follows(row.steps[1]) => (self.into_lanes)(count, lanes, at[1], at[1]),
+                Second::Factor if follows(row.steps[1]) && follows(row.steps[2]) => {
+                    (self.into_lanes)(count, lanes, at[1], at[2]);
+                }
+                _ => {
+                    for first in (0..count).step_by(BLOCK) {
+                        let count = BLOCK.min(count - first);
+                        self.load(blocks, 0, count, row, ahead(at, row, first));
+                        self.fold_block(lanes, blocks, count);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies elements of a row into the blocks, behind so many that are there.
+    ///
+    /// # Safety
+    /// The elements must be inside the operands, and there must be room for them.
+    unsafe fn load(&self, blocks: &mut Blocks, filled: usize, count: usize, row: &Loop, at: Places) {
+        let [elements, seconds] = blocks.all();
+        let elements = elements.wrapping_add(filled * self.size);
+        let seconds = seconds.wrapping_add(filled * self.second_size);
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.primitives.gather_strided(self.size)(count, elements, at[1], row.steps[1]);
+            if self.second_size > 0 {
+                self.primitives.gather_strided(self.second_size)(count, seconds, at[2], row.steps[2]);
+            }
+        }
+    }
+
+    /// Folds what is in the blocks into lanes.
+    ///
+    /// # Safety
+    /// So many elements must be there.
+    unsafe fn fold_block(&self, lanes: *mut u8, blocks: &mut Blocks, count: usize) {
+        let [elements, seconds] = blocks.all();
+        // SAFETY: promised by the caller.
+        unsafe {
+            if let Second::Mask(select) = self.second {
+                let mut others = Buffers::new();
+                let others = others.0[0].as_mut_ptr().cast::<u8>();
+                self.primitives.fill(self.size)(count, others, self.identity.bits.as_ptr().cast());
+                select(count, elements, seconds, elements, others);
+            }
+            (self.into_lanes)(count, lanes, elements, seconds);
+        }
+    }
+
+    /// Folds elements into the results, those of all results before the next ones.
+    ///
+    /// # Safety
+    /// As [`Folding::in_lanes`].
+    unsafe fn in_turn(&self, kept: &[Loop], folded: &[Loop], at: Places, dtype: DType) {
+        let mut shape = [0i64; MAX_RANK];
+        let mut strides = [[0i64; MAX_RANK]; 2];
+        for (axis, inner) in kept.iter().enumerate() {
+            shape[axis] = inner.extent;
+            strides[0][axis] = (inner.steps[0] / self.size as isize) as i64;
+            strides[1][axis] = (inner.steps[1] / self.size as isize) as i64;
+        }
+        let shape = &shape[..kept.len()];
+        let operand = |place: usize, data: *mut u8| Elements { data, dtype, stride: &strides[place][..kept.len()] };
+        let out = operand(0, at[0]);
+        let identity = Elements { data: self.identity.bits.as_ptr().cast_mut().cast(), dtype, stride: &[] };
+        let is_line = matches!(kept, [one] if one.steps[..2] == [self.size as isize; 2]);
+        // SAFETY: promised by the caller; there is a primitive for the combiner.
+        unsafe {
+            elementwise(self.primitives, (Opcode::Copy, 0), shape, &[out, identity]);
+            each(folded, at, &mut |at| {
+                if is_line {
+                    (self.combine)(shape[0] as usize, out.data, out.data, at[1], at[1]);
+                } else {
+                    super::elementwise::strided(
+                        self.primitives,
+                        Some(self.combine),
+                        shape,
+                        &[out, out, operand(1, at[1])],
+                    );
+                }
+            });
+        }
+    }
+}
+
+/// Lanes of a long row's sets.
+#[repr(align(64))]
+struct Sets(#[expect(dead_code, reason = "only its size and place count")] [u8; LANES * ROW_SETS * WIDEST]);
+
+/// Copies of elements, and of the second input's.
+struct Blocks(Buffers);
+
+impl Blocks {
+    fn new() -> Blocks {
+        Blocks(Buffers::new())
+    }
+
+    fn all(&mut self) -> [*mut u8; 2] {
+        let [elements, seconds, ..] = self.0.0.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
+        [elements, seconds]
+    }
+}
+
+/// The places so many elements on.
+fn ahead(at: Places, row: &Loop, elements: usize) -> Places {
+    let [out, from, second] = at;
+    let [_, step, second_step] = row.steps;
+    [out, from.wrapping_offset(elements as isize * step), second.wrapping_offset(elements as isize * second_step)]
+}
+
+/// Calls `f` with the places of all iterations.
+fn each(loops: &[Loop], at: Places, f: &mut impl FnMut(Places)) {
+    let Some((outer, inner)) = loops.split_first() else { return f(at) };
+    let mut at = at;
+    for _ in 0..outer.extent {
+        each(inner, at, f);
+        for (at, step) in at.iter_mut().zip(outer.steps) {
+            *at = at.wrapping_offset(step);
+        }
+    }
+}
