@@ -10,6 +10,7 @@ arrays, and ends when all that it returns or writes is there. The table begins w
 
 import argparse
 import concurrent.futures
+import contextlib
 import copy
 import importlib
 import json
@@ -27,15 +28,22 @@ FORMS = ("numpy", "bh")
 TOLERANCE = 1e-6
 
 
-def load(path, module):
-    """The names of a source file whose `numpy` is another module."""
-    kept = sys.modules["numpy"]
-    sys.modules["numpy"] = module
-    names = {"__name__": path.stem, "__file__": str(path)}
+@contextlib.contextmanager
+def standing_in(module):
+    """Makes `numpy`, with its parts, mean another module."""
+    parts = ("", ".random", ".linalg", ".fft")
+    kept = {f"numpy{part}": importlib.import_module(f"numpy{part}") for part in parts}
+    sys.modules.update({f"numpy{part}": importlib.import_module(f"{module.__name__}{part}") for part in parts})
     try:
-        exec(compile(path.read_text(), path, "exec"), names)
+        yield
     finally:
-        sys.modules["numpy"] = kept
+        sys.modules.update(kept)
+
+
+def load(path):
+    """The names of a source file."""
+    names = {"__name__": path.stem, "__file__": str(path)}
+    exec(compile(path.read_text(), path, "exec"), names)
     return names
 
 
@@ -48,13 +56,14 @@ class Kernel:
         folder = suite / "npbench" / "benchmarks" / self.info["relative_path"]
         self.arguments = dict(self.info["parameters"][size])
         sys.path.insert(0, str(folder))
-        if "init" in self.info:
-            init = self.info["init"]
-            initialize = load(folder / f"{self.info['module_name']}.py", self.module)[init["func_name"]]
-            made = initialize(*(self.arguments[argument] for argument in init["input_args"]))
-            outputs = init["output_args"]
-            self.arguments.update(zip(outputs, made if len(outputs) > 1 else [made], strict=True))
-        self.function = load(folder / f"{self.info['module_name']}_numpy.py", self.module)[self.info["func_name"]]
+        with standing_in(self.module):
+            if "init" in self.info:
+                init = self.info["init"]
+                initialize = load(folder / f"{self.info['module_name']}.py")[init["func_name"]]
+                made = initialize(*(self.arguments[argument] for argument in init["input_args"]))
+                outputs = init["output_args"]
+                self.arguments.update(zip(outputs, made if len(outputs) > 1 else [made], strict=True))
+            self.function = load(folder / f"{self.info['module_name']}_numpy.py")[self.info["func_name"]]
 
     def finish(self, values):
         """Waits until arrays are there, and gives them as NumPy's."""
@@ -73,7 +82,7 @@ class Kernel:
         begin = time.perf_counter()
         returned = self.function(*given.values())
         results = self.finish(returned)
-        written = self.finish([given[name] for name in self.info.get("output_args", []) if name in given])
+        written = self.finish([given[name] for name in self.info["output_args"] or self.info["array_args"] if name in given])
         return time.perf_counter() - begin, results + written
 
 

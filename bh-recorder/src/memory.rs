@@ -14,6 +14,8 @@ pub struct Lent {
     /// The address of element (0, …, 0).
     pub data: *mut u8,
     base: Base,
+    /// The base's place, and its generation.
+    place: (u32, u32),
     token: u64,
     /// Keeps an array that is lent to be written to.
     kept: Option<ArrayId>,
@@ -98,7 +100,7 @@ impl Recorder {
         let executor = state.executor()?;
         let place = state.handles.at(handle).base;
         let entry = state.bases.at_mut(place);
-        entry.relied_on = mode == adopt::IMMUTABLE;
+        entry.relied_on = u32::from(mode == adopt::IMMUTABLE);
         if mode == adopt::SHARED {
             entry.base.flags |= base_flags::PINNED;
             entry.pins = 1;
@@ -147,13 +149,34 @@ impl Recorder {
     }
 
     fn lend_in(&self, array: ArrayId, (mode, kind): (u32, u32), patience: &mut Patience<'_>) -> Result<Lent> {
-        let shared = mode == export::SHARED;
-        {
+        let place = {
             let mut state = self.state();
             let handle = state.find(array)?;
             let place = state.handles.at(handle).base;
-            state.bases.at_mut(place).relied_on = true;
+            state.bases.at_mut(place).relied_on += 1;
+            (place, state.bases.generation(place))
+        };
+        let lent = self.lend_base(array, (mode, kind), place, patience);
+        // A base that is gone relies on nothing.
+        lent.inspect_err(|_| self.end_reliance(place))
+    }
+
+    /// Notes that nobody relies on a base's data any more by one lending.
+    fn end_reliance(&self, (place, generation): (u32, u32)) {
+        let mut state = self.state();
+        if state.bases.find(place, generation).is_some() {
+            state.bases.at_mut(place).relied_on -= 1;
         }
+    }
+
+    fn lend_base(
+        &self,
+        array: ArrayId,
+        (mode, kind): (u32, u32),
+        place: (u32, u32),
+        patience: &mut Patience<'_>,
+    ) -> Result<Lent> {
+        let shared = mode == export::SHARED;
         let held = self.hold(array, if shared { access::WRITE } else { access::READ })?;
         let (base, view) = (held.base, held.view);
         let pinned = if shared { self.pin(held.handle, true, true) } else { Ok(()) };
@@ -176,7 +199,7 @@ impl Recorder {
             memory::HOST => element_address(data.get(), &base, &view),
             _ => data.get(),
         };
-        Ok(Lent { data, base, token, kept })
+        Ok(Lent { data, base, place, token, kept })
     }
 
     /// Ends a lending. Runs nothing that was recorded.
@@ -185,6 +208,7 @@ impl Recorder {
         let (base, token) = (lent.base, lent.token);
         executor.note_access(base.id);
         executor.access(base.id, |data| data.end_export(&base, token))?;
+        self.end_reliance(lent.place);
         let Some(kept) = lent.kept else { return Ok(()) };
         let unpinned = self.pin(kept, false, true);
         let mut state = self.state();

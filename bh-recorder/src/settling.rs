@@ -216,7 +216,7 @@ impl State {
     fn may_be_written(&mut self, handle: u32, waited: u64) -> bool {
         self.note_waited(waited);
         let entry = self.bases.at(self.handles.at(handle).base);
-        entry.epoch <= self.waited && !entry.relied_on
+        entry.epoch <= self.waited && entry.relied_on == 0
     }
 
     /// Notes that the program has waited for the batches up to this one.

@@ -59,8 +59,8 @@ pub(super) struct BaseEntry {
     pub(super) scalar: Option<Scalar>,
     /// Its data, if that is in memory of the recorder's own. Maps of the base are then of this memory.
     pub(super) settled: Option<Settled>,
-    /// Its memory was lent, or is the program's: a map for writing may have to copy it.
-    pub(super) relied_on: bool,
+    /// Lendings of its memory, and one if that is the program's: a map for writing may have to copy it.
+    pub(super) relied_on: u32,
     /// How often the program has begun to change its data elsewhere than in a batch.
     pub(super) changes: u32,
 }
@@ -229,7 +229,7 @@ impl State {
             layout: Layout::default(),
             scalar: None,
             settled: None,
-            relied_on: false,
+            relied_on: 0,
             changes: 0,
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;
