@@ -1,6 +1,9 @@
 """What `bh.info` says is missing."""
 
+import warnings
+
 import bh
+import numpy
 import pytest
 from bh import _installed
 
@@ -49,3 +52,12 @@ def test_no_opencl_library(whole, monkeypatch):
     monkeypatch.setattr(_installed.ctypes, "CDLL", absent)
     (line,) = _installed.missing()
     assert "ocl-icd-libopencl1" in line
+
+
+def test_a_newer_numpy_is_warned_of():
+    with pytest.warns(RuntimeWarning, match=r"NumPy 99\.0\.1 changed"):
+        _installed.warn_of_newer_numpy("99.0.1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for version in ("2.2.6", f"{_installed.TESTED[0]}.{_installed.TESTED[1]}.0rc1", numpy.__version__):
+            _installed.warn_of_newer_numpy(version)

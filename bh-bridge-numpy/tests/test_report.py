@@ -1,8 +1,10 @@
-"""`python -m bh --report`: one page with the script's kernels, lines and findings."""
+"""`python -m bh --report` and `--live`, and `bh.live()`: one page with the script's kernels, lines and findings."""
 
 import json
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -65,3 +67,72 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path):
 def test_findings_are_counted_once_beside_other_options(tmp_path, form):
     done, data = reported(tmp_path, SCRIPT, f"--{form}")
     assert "element loop, 20 times" in {finding["what"] for finding in data["findings"]}, done.stderr
+
+
+LONG = """
+import sys
+import numpy as np
+
+x = np.linspace(0, 1, 200_001)
+while float((np.sqrt(x) * x).sum()) > 0:
+    if open(sys.argv[1]).read() == "end":
+        break
+"""
+
+
+def asked(address, path=""):
+    with urllib.request.urlopen(address + path, timeout=20) as answer:
+        return answer.read().decode()
+
+
+def until(address, holds):
+    """The data of a page when this holds of it."""
+    while True:
+        data = json.loads(asked(address, "/data"))
+        if holds(data):
+            return data
+
+
+def test_the_page_is_served_while_the_script_runs_and_shows_its_end(tmp_path):
+    script, word = tmp_path / "main.py", tmp_path / "word"
+    script.write_text(LONG)
+    word.write_text("go on")
+    command = [sys.executable, "-m", "bh", "--live", str(script), str(word)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        address = process.stderr.readline().removeprefix("watch: ").strip()
+        data = until(address, lambda data: data.get("kernels"))
+        assert data["running"] and any("sqrt" in kernel["operations"] for kernel in data["kernels"])
+        assert "watch();" in asked(address)
+        with pytest.raises(urllib.error.HTTPError):
+            asked(address[:-4] + "0000")
+        word.write_text("end")
+        data = until(address, lambda data: not data["running"])
+        assert data["failure"] is None and data["roof"]["bytes"] > 0
+        assert process.wait(30) == 0, process.stderr.read()
+
+
+WATCHED = """
+import bh
+
+watching = bh.live()
+assert bh.live() is watching and watching.address in watching._repr_html_()
+import json, os, urllib.request
+assert "BH_TRACE" not in os.environ
+assert float(bh.sqrt(bh.arange(100_000.0)).sum()) > 0
+while True:
+    data = json.load(urllib.request.urlopen(watching.address + "/data"))
+    if any("sqrt" in kernel["operations"] for kernel in data["kernels"]):
+        break
+print("seen")
+"""
+
+
+def test_a_process_shows_itself():
+    done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "seen\n", done.stderr
+
+
+def test_a_process_that_has_arrays_is_too_late_to_show_itself():
+    late = "import bh\nfrom bh import _live\n_live._PATIENCE = 0.5\nbh.ones(3).sum()\nbh.live()"
+    done = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, timeout=100)
+    assert "before the first array" in done.stderr

@@ -1,5 +1,7 @@
 """The type stubs: as the package is, and of use to a type checker."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,29 +13,67 @@ import bh
 from bh import _stubs
 
 USE = """import bh as np
+
+def heat(size: int, steps: int) -> np.ndarray:
+    grid = np.zeros((size, size))
+    grid[0] = 40.0
+    for _ in range(steps):
+        grid[1:-1, 1:-1] = 0.25 * (grid[:-2, 1:-1] + grid[2:, 1:-1])
+    return grid
+
+def price(spot: np.ndarray, strike: float) -> float:
+    d = np.log(spot / strike)
+    return float(np.sum(spot * np.where(d < 0, np.exp(-d), 1 - d))) / spot.size
+
 x = np.arange(6.0).reshape(2, 3)
 y: np.ndarray = (x * 2 + 1) @ x.T
 rank: int = y.ndim
-total: float = float(np.sum(y))
+rows, columns = heat(10, 2).shape
 z = np.linalg.solve(y, np.ones(2))
+drawn = np.random.default_rng(3).normal(size=100)
+drawn += 1
+print(drawn[drawn > 0], np.fft.fft(z).real, -y, 2**y, ~(y > 0), np.concatenate([z, z]).astype(np.float32).dtype)
+with np.using("cpu"):
+    print(price(np.linspace(50.0, 70.0, 10), 60.0), np.explain(), np.newaxis, np.pi)
+for row in y:
+    print(len(row), int(row[0]), bool(row[0] > 1), abs(row), row.mean(axis=0))
+"""
+WRONG = """
+wrong: str = y.ndim
+worse: int = heat(3, 4)
+heat("a", 2)
 """
 
 
 @pytest.mark.skipif(numpy.__version__ != "2.4.6", reason="the stubs are those for NumPy 2.4.6")
 def test_stubs_are_current():
-    text = (Path(__file__).resolve().parents[1] / "python" / "bh" / "__init__.pyi").read_text()
-    assert text == _stubs.stubs(), "run: python -m bh._stubs > bh-bridge-numpy/python/bh/__init__.pyi"
-    compile(text, "__init__.pyi", "exec")
+    package = Path(__file__).resolve().parents[1] / "python" / "bh"
+    for name, text in _stubs.files().items():
+        assert text == (package / name).read_text(), "run: python -m bh._stubs bh-bridge-numpy/python/bh"
+        compile(text, name, "exec")
 
 
-def test_a_type_checker_understands_them(tmp_path):
+def judged(command, folder, **environment):
+    """What a type checker finds in the right program and in the wrong one."""
+    (folder / "right.py").write_text(USE)
+    (folder / "wrong.py").write_text(USE + WRONG)
+    check = lambda name: subprocess.run([sys.executable, "-m", *command, name], cwd=folder, capture_output=True, text=True, timeout=200, env=environment)
+    return check("right.py"), check("wrong.py")
+
+
+def test_mypy_understands_them(tmp_path):
     pytest.importorskip("mypy")
-    (tmp_path / "right.py").write_text(USE)
-    (tmp_path / "wrong.py").write_text(USE + "wrong: str = y.ndim\n")
-    check = lambda name: subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "--cache-dir", tmp_path / "cache", tmp_path / name],
-        capture_output=True, text=True, timeout=100, env={"PATH": "", "MYPYPATH": str(Path(bh.__file__).parents[1])},
-    )  # fmt: skip
-    right, wrong = check("right.py"), check("wrong.py")
+    options = ["mypy", "--strict", "--follow-imports", "silent", "--cache-dir", tmp_path / "cache"]
+    right, wrong = judged(options, tmp_path, PATH="", MYPYPATH=str(Path(bh.__file__).parents[1]))
     assert right.returncode == 0, right.stdout
-    assert wrong.returncode == 1 and '"str"' in wrong.stdout
+    assert wrong.returncode == 1 and wrong.stdout.count(": error:") == 3, wrong.stdout
+
+
+def test_pyright_understands_them(tmp_path):
+    pytest.importorskip("pyright")
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(Path(bh.__file__).parents[1])]}))
+    right, wrong = judged(["pyright"], tmp_path, **os.environ)
+    if "rror" not in wrong.stdout:
+        pytest.skip("pyright cannot be fetched: " + wrong.stderr)
+    assert right.returncode == 0, right.stdout
+    assert wrong.returncode == 1 and "3 errors" in wrong.stdout, wrong.stdout

@@ -137,6 +137,9 @@ enum Command {
         /// Write a page of HTML that shows kernels, fusion, memory and transfers over time
         #[arg(long, conflicts_with = "trace")]
         report: Option<PathBuf>,
+        /// Serve that page on this machine while the program runs, at an address that is printed
+        #[arg(long, conflicts_with = "trace")]
+        live: bool,
         /// The stack
         #[arg(long)]
         stack: Option<String>,
@@ -171,8 +174,8 @@ fn main() -> ExitCode {
         Command::Check { stack, command } => compared::run(stack.as_deref(), &command),
         Command::Serve { stack } => serve::run(stack.as_deref()),
         Command::Matlab { file, profile, stack } => matlab::run(file, profile, stack),
-        Command::Run { profile, trace, report, stack, command } => {
-            run::run(run::Wanted { profile, trace, report, stack }, &command)
+        Command::Run { profile, trace, report, live, stack, command } => {
+            run::run(run::Wanted { profile, trace, report, live, stack }, &command)
         }
     };
     outcome.unwrap_or_else(|error| {

@@ -12,7 +12,7 @@ pub fn run(file: Option<PathBuf>, profile: bool, stack: Option<String>) -> Resul
         let this = std::env::current_exe().map_err(|error| Error::new(status::FILE, error.to_string()))?;
         let mut line = vec![this.into_os_string(), "matlab".into()];
         line.extend(file.map(PathBuf::into_os_string));
-        return run::run(run::Wanted { profile: true, trace: None, report: None, stack }, &line);
+        return run::run(run::Wanted { profile: true, trace: None, report: None, live: false, stack }, &line);
     }
     let good = match file {
         Some(file) => bh_minimatlab::run_file(&file, stack.as_deref())?,

@@ -4,6 +4,7 @@ use crate::ranks;
 use bh_core::abi::status;
 use bh_core::launcher::Launcher;
 use bh_core::{Error, Result, private};
+use bh_report::live::{Live, WATCH};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -17,6 +18,8 @@ pub struct Wanted {
     pub trace: Option<PathBuf>,
     /// A file for a page.
     pub report: Option<PathBuf>,
+    /// A page while the program runs.
+    pub live: bool,
     /// The stack; by default the configured one.
     pub stack: Option<String>,
 }
@@ -35,28 +38,41 @@ pub fn run(wanted: Wanted, line: &[OsString]) -> Result<ExitCode> {
     if let Some(trace) = &wanted.trace {
         command.env("BH_TRACE", trace);
     }
-    let directory = match wanted.profile || wanted.report.is_some() {
+    let page = wanted.report.is_some() || wanted.live;
+    let directory = match wanted.profile || page {
         true => Some(private::temporary_directory("bh-profile").map_err(failed)?),
         false => None,
     };
     if let Some(directory) = &directory {
         // The table needs only the statistics, the first of these.
         let variables = bh_report::environment(directory);
-        command.envs(if wanted.report.is_some() { &variables[..] } else { &variables[..1] }.iter().cloned());
+        command.envs(if page { &variables[..] } else { &variables[..1] }.iter().cloned());
     }
+    // Where a launcher starts this program on every rank, the first one reports, for itself.
+    let launcher = Launcher::find();
+    let launched = launcher.is_some();
+    let reports = launcher.is_none_or(|launcher| launcher.rank == 0);
+    let text = line.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let live = match &directory {
+        Some(directory) if wanted.live && reports => {
+            command.env(WATCH.0, WATCH.1);
+            Some(serve(directory, &text).map_err(failed)?)
+        }
+        _ => None,
+    };
     let begin = Instant::now();
     let ended = command
         .status()
         .map_err(|error| failed(format!("'{}' cannot be started: {error}", program.to_string_lossy())))?;
     let seconds = begin.elapsed().as_secs_f64();
-    // Where a launcher starts this program on every rank, the first one reports, for itself.
-    let launcher = Launcher::find();
-    let launched = launcher.is_some();
     let shown = match &directory {
-        Some(directory) if launcher.is_none_or(|launcher| launcher.rank == 0) => {
-            let text = line.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        Some(directory) if reports => {
             let failure = (!ended.success()).then(|| format!("the program failed: {ended}"));
-            show(&wanted, directory, &bh_report::Run { program: text, seconds, failure })
+            let run = bh_report::Run { program: text, seconds, failure, running: false };
+            if let Some(live) = live {
+                live.end(&run);
+            }
+            show(&wanted, directory, &run)
         }
         _ => Ok(()),
     };
@@ -71,6 +87,14 @@ pub fn run(wanted: Wanted, line: &[OsString]) -> Result<ExitCode> {
         eprintln!("trace{of}: {}", trace.display());
     }
     Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// Serves the page of what the program leaves in a directory, and says where.
+fn serve(directory: &Path, program: &str) -> std::result::Result<Live, String> {
+    let live = Live::begin(directory.to_owned(), program.to_owned());
+    let live = live.map_err(|error| format!("the page cannot be served: {error}"))?;
+    eprintln!("watch: {}", live.address());
+    Ok(live)
 }
 
 /// Shows what the program left in a directory.

@@ -2,7 +2,7 @@
 
 use crate::abi::ProgressFn;
 use crate::memory::Memory;
-use crate::stats::Stats;
+use crate::stats::{Snapshot, Stats};
 use crate::trace::Trace;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -131,6 +131,18 @@ impl Services {
     /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// All counters with their values, with the memory's.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let usage = self.memory.usage();
+        self.stats.set("memory.in_use_bytes", usage.in_use as u64);
+        self.stats.set("memory.peak_bytes", usage.peak as u64);
+        self.stats.set("memory.cached_bytes", usage.cached as u64);
+        self.stats.set("memory.allocations", usage.allocations);
+        self.stats.set("memory.cache_hits", usage.cache_hits);
+        self.stats.set("memory.refused", usage.refused);
+        self.stats.snapshot()
     }
 
     /// Notes in the trace, if one is wanted, how much memory is in use.

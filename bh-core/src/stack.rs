@@ -22,10 +22,12 @@ use crate::memory::Memory;
 use crate::services::{Handles, Services};
 use crate::stats::Snapshot;
 use crate::trace::Trace;
+use crate::watch::Watch;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use std::ffi::{CString, c_void};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The name of the handle through which a program hands over an MPI communicator of its own: bit 32 is set, and the lower
 /// bits are the handle for Fortran.
@@ -40,6 +42,17 @@ fn of_rank(path: &str) -> String {
         Some(Launcher { rank: rank @ 1.., .. }) => format!("{path}.rank{rank}"),
         _ => path.to_owned(),
     }
+}
+
+/// Writes the trace and the statistics while the program runs, if the environment asks for it.
+fn watch(config: &Config, services: &Arc<Services>, statistics: Option<&(PathBuf, bool)>) -> Result<Option<Watch>> {
+    let Some(seconds) = config.variable("BH_WATCH") else { return Ok(None) };
+    let wrong =
+        || Error::new(status::CONFIG, format!("environment variable BH_WATCH: '{seconds}' is no number of seconds"));
+    let pause = seconds.parse().ok().filter(|seconds| *seconds > 0.0);
+    let pause = pause.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(wrong)?;
+    let json = statistics.filter(|(_, json)| *json).map(|(path, _)| path.clone());
+    Ok(Watch::begin(Arc::clone(services), json, pause))
 }
 
 /// A component of a stack, for display.
@@ -65,6 +78,8 @@ pub struct Stack {
     services: Arc<Services>,
     /// Where the statistics go at the end, and whether as JSON.
     statistics: Option<(PathBuf, bool)>,
+    /// Writes both while the program runs, if somebody watches it.
+    watch: Option<Watch>,
     running: bool,
     /// What [`DESCRIPTION`] points to.
     _description: CString,
@@ -72,7 +87,8 @@ pub struct Stack {
 
 impl Stack {
     /// Loads the components of a stack, and only those: `name`, or else `BH_STACK`, or else the config's default.
-    /// `BH_TRACE` names a file for a trace, `BH_STATS` one for the statistics (as JSON if it ends in `.json`).
+    /// `BH_TRACE` names a file for a trace, `BH_STATS` one for the statistics (as JSON if it ends in `.json`),
+    /// and `BH_WATCH` after how many seconds both are written anew while the program runs.
     pub fn load(config: &Config, name: Option<&str>) -> Result<Stack> {
         Stack::load_with(config, name, Handles::default())
     }
@@ -90,8 +106,9 @@ impl Stack {
         let links = Loader::new(config, Arc::clone(&services)).build(&chosen)?;
         // SAFETY: the stack owns the link, and calls take `&mut self`.
         let top = unsafe { Child::new(links.handle()) };
-        let mut stack =
-            Stack { name: chosen.name, top, links, services, statistics, running: true, _description: description };
+        let watch = watch(config, &services, statistics.as_ref())?;
+        let (name, running) = (chosen.name, true);
+        let mut stack = Stack { name, top, links, services, statistics, watch, running, _description: description };
         stack.serve_others()?;
         Ok(stack)
     }
@@ -201,18 +218,11 @@ impl Stack {
     /// All counters, with the memory's and the time that each component spent itself.
     pub fn stats(&self) -> Snapshot {
         let stats = self.services.stats();
-        let usage = self.services.memory().usage();
-        stats.set("memory.in_use_bytes", usage.in_use as u64);
-        stats.set("memory.peak_bytes", usage.peak as u64);
-        stats.set("memory.cached_bytes", usage.cached as u64);
-        stats.set("memory.allocations", usage.allocations);
-        stats.set("memory.cache_hits", usage.cache_hits);
-        stats.set("memory.refused", usage.refused);
         visit(&self.links, 0, &mut |link, _| {
             let below: u64 = link.children().iter().map(|child| child.nanoseconds()).sum();
             stats.set(&format!("{}.own_ns", link.label()), link.nanoseconds().saturating_sub(below));
         });
-        stats.snapshot()
+        self.services.snapshot()
     }
 
     /// Ends all components, from the top down, and writes the trace and the statistics that the environment asked for.
@@ -222,6 +232,8 @@ impl Stack {
             return Ok(());
         }
         self.links.shutdown();
+        // It must not write after us.
+        self.watch = None;
         let mut result = Ok(());
         if let Some(trace) = self.services.trace() {
             result = result.and(trace.write().map_err(|error| file_error("trace", trace.path(), &error)));

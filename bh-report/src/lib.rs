@@ -4,6 +4,7 @@
 mod events;
 mod findings;
 mod fusion;
+pub mod live;
 pub mod ranks;
 mod roof;
 
@@ -25,6 +26,8 @@ pub struct Run {
     pub seconds: f64,
     /// How it ended, if not well.
     pub failure: Option<String>,
+    /// It has not ended: what is there so far is shown, and nothing is measured that would disturb it.
+    pub running: bool,
 }
 
 /// The variables of the environment under which a program leaves what the page shows, in this directory.
@@ -62,10 +65,11 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
         "program": run.program,
         "seconds": run.seconds,
         "failure": run.failure,
+        "running": run.running,
         "version": env!("CARGO_PKG_VERSION"),
         "findings": findings::all(&first, &events, &doctor, run.seconds),
         "fusion": fusion::read(&directory.join(PARTITIONS)),
-        "roof": roof::measure(),
+        "roof": if run.running { Value::Null } else { roof::measure() },
         "timeline": events.timeline(),
         "kernels": events.kernels(),
         "programs": events.programs(),
@@ -79,12 +83,21 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
 /// The page with its data.
 fn render(data: &Value) -> String {
     // Nothing in the data may end the element that it stands in.
-    let data = data.to_string().replace('<', "\\u003c");
+    with(&format!("show({});", data.to_string().replace('<', "\\u003c")))
+}
+
+/// The page that asks its server for data.
+fn live_page() -> String {
+    with("watch();")
+}
+
+/// The page that begins with this.
+fn with(begin: &str) -> String {
     let parts = [
         ("/*style*/", include_str!("page/style.css")),
         ("/*draw*/", include_str!("page/draw.js")),
         ("/*page*/", include_str!("page/page.js")),
-        ("/*data*/", data.as_str()),
+        ("/*begin*/", begin),
     ];
     let mut page = String::new();
     let mut rest = include_str!("page/page.html");

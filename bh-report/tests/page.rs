@@ -40,7 +40,7 @@ fn left(name: &str) -> PathBuf {
 }
 
 fn run() -> Run {
-    Run { program: "python a.py".into(), seconds: 2.0, failure: None }
+    Run { program: "python a.py".into(), seconds: 2.0, failure: None, running: false }
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_page_is_whole_and_its_data_cannot_end_the_script() {
     write(&directory, &page, &run()).unwrap();
     let text = fs::read_to_string(page).unwrap();
     assert_eq!(text.matches("</script>").count(), 1);
-    assert!(!text.contains("http://") && !text.contains("https://") && !text.contains("/*data*/"));
+    assert!(!text.contains("http://") && !text.contains("https://") && !text.contains("/*begin*/"));
     let (_, data) = text.rsplit_once("show(").unwrap();
     let data: Value = serde_json::from_str(data.split_once(");\n</script>").unwrap().0).unwrap();
     assert_eq!(data["program"], "python a.py");

@@ -172,7 +172,8 @@ const KNOWN: usize = 8192;
 
 impl Programs {
     pub(crate) fn new(gpu: Arc<Gpu>, settings: &crate::settings::Settings, host: &Host) -> Programs {
-        let mut options = String::from("-cl-std=CL1.2");
+        // Warnings of the device's compiler about generated text are of no use to anybody.
+        let mut options = String::from("-cl-std=CL1.2 -w");
         if gpu.facts.exact_division && !settings.fast_math {
             options += " -cl-fp32-correctly-rounded-divide-sqrt";
         }

@@ -25,33 +25,33 @@ def _best(program, module, sizes):
     return min((_timed(program, module, sizes) for _ in range(2)), key=lambda run: run[1])
 
 
-def _fused(explanation):
-    """What an explanation says in all, and its kernel of the most operations."""
-    head, *kernels = re.split(r"^kernel \d+\n", explanation, flags=re.MULTILINE)
-    count, operations, bytes_moved, instead = map(int, re.match(r"(\d+) kernels? for (\d+) operations?; (\d+) \w+ instead of (\d+)", head).groups())
-    lines = max((re.findall(r"^  i\d+ (.*)", kernel, re.MULTILINE) for kernel in kernels), key=len)
+def _largest(explanation):
+    """Of an explanation the kernel of the most operations, as lines; none if nothing was left to explain."""
+    kernels = re.split(r"^kernel \d+\n", explanation.replace(f"{PROGRAMS}/", ""), flags=re.MULTILINE)[1:]
+    lines = max((re.findall(r"^  i\d+ (.*)", kernel, re.MULTILINE) for kernel in kernels), key=len, default=[])
     more = [f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-    return "\n".join(
-        [
-            f"bh ran {operations} operations as {count} kernels, which move {bytes_moved / 1e6:,.0f} MB to and from memory instead of {instead / 1e6:,.0f}.",
-            f"The kernel of the most operations has {len(lines)}:",
-            *(f"  {line}" for line in lines[:SHOWN]),
-            *more,
-        ]
-    )
+    return [f"A kernel of {len(lines)} of them:", *(f"  {line}" for line in lines[:SHOWN]), *more] if len(lines) > 1 else []
+
+
+def _fused(program, sizes):
+    """What bh makes of a program: counts of a whole run, and the largest kernel of what it recorded last."""
+    before = bh.profile()
+    recorded = program(bh, **sizes)
+    kernel = _largest(str(bh.explain()))
+    del recorded
+    after = bh.profile()
+    count = lambda name: after.get(name, 0) - before.get(name, 0)
+    moved, instead = (count(f"fuser.{name}_bytes") / 1e6 for name in ("fused", "unfused"))
+    head = f"bh ran {count('recorded')} operations as {count('fuser.kernels')} kernels, which move {moved:,.0f} MB to and from memory instead of {instead:,.0f}."
+    return "\n".join([head, *kernel])
 
 
 def compare(program, tolerance=1e-9, **sizes):
     """Runs `program(np, **sizes)` on both, checks that the results agree, prints times and kernels, and returns one."""
-    recorded = program(bh, **sizes)
-    explanation = str(bh.explain()).replace(f"{PROGRAMS}/", "")
-    del recorded
+    fused = _fused(program, sizes)
     expected, numpys = _best(program, numpy, sizes)
     result, own = _best(program, bh, sizes)
     if not numpy.allclose(result, expected, rtol=tolerance, atol=tolerance):
         raise AssertionError(f"{program.__name__}: bh and NumPy differ")
-    print(f"NumPy {numpys:.3f} s, bh {own:.3f} s: {numpys / own:.1f} times as fast, the same result\n")
-    # Programs that look at a result on their way have run already.
-    if not explanation.startswith("0 kernels"):
-        print(_fused(explanation))
+    print(f"NumPy {numpys:.3f} s, bh {own:.3f} s: {numpys / own:.1f} times as fast, the same result\n\n{fused}")
     return result

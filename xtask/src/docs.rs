@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the documentation site, with the programs of its gallery run.
+//! `cargo xtask docs`: the documentation site, with the programs of its gallery run and its links checked.
 
 use crate::command::{Outcome, option, root, run as execute, target};
 use crate::packages;
@@ -22,8 +22,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     execute(Command::new(&python).args(["-m", "pip", "install", "-q", "-r"]).arg(requirements))?;
     let site = target().join("site");
     let mut sphinx = Command::new(&python);
-    sphinx.args(["-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", "docs/site", "docs"]).arg(&site);
+    sphinx.args(["-m", "sphinx", "-q", "-W", "-E", "--keep-going", "-b", "html", "-c", "docs/site", "docs"]).arg(&site);
     execute(sphinx.current_dir(root()).env("PYTHONPATH", package).env("MPLBACKEND", "agg"))?;
+    execute(Command::new(&python).arg(root().join("docs/site/links.py")).arg(&site))?;
     println!("the site is in {}: open index.html", site.display());
     Ok(())
 }

@@ -42,6 +42,7 @@ else:
     from . import fft, linalg, random  # noqa: E402
     from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
     from ._doctor import doctor  # noqa: E402,F401
+    from ._live import live  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401
     from ._native import Error, Stack  # noqa: E402,F401
     from ._runtime import explain, fallback, flush, info, profile, using, wait  # noqa: E402,F401
@@ -49,6 +50,10 @@ else:
     from ._trace import parallel, vectorize  # noqa: E402,F401
     from ._ufunc import ufunc  # noqa: E402,F401
 
+    from ._installed import warn_of_newer_numpy as _warn  # noqa: E402
+    from numpy import __version__ as _numpy  # noqa: E402
+
+    _warn(_numpy)
     ndarray = _native.ndarray
     __version__ = _native.__version__
     __array_api_version__ = "2024.12"

@@ -1,4 +1,4 @@
-"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--check] script.py [arguments]`: runs a script whose `import numpy` means bh."""
+"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] script.py [arguments]`: runs a script whose `import numpy` means bh."""
 
 import argparse
 import os
@@ -13,6 +13,7 @@ def main():
     parser.add_argument("--profile", action="store_true", help="print counters at the end")
     parser.add_argument("--doctor", action="store_true", help="print what slows the script down, with lines, at the end")
     parser.add_argument("--report", metavar="PAGE", help="write a page of HTML that shows where the time went")
+    parser.add_argument("--live", action="store_true", help="serve that page on this machine while the script runs, at an address that is printed")
     parser.add_argument("--info", action="store_true", help="print versions and components, and run nothing")
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
     parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
@@ -35,11 +36,11 @@ def main():
         from bh import _check
 
         sys.exit(_check.check(again))
-    if options.report:
+    if options.report or options.live:
         from bh import _report
 
         shown = [f"--{name}" for name in ("profile", "doctor") if getattr(options, name)]
-        sys.exit(_report.run(options.report, [*shown, *again]))
+        sys.exit(_report.run(options.report, options.live, [*shown, *again]))
     recording = _recording()
     # The stack is made before any line of the script, so that other ranks of a cluster never see it.
     bh.Stack()

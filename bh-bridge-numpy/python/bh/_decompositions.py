@@ -167,9 +167,13 @@ def eigvalsh(a, UPLO="L"):
     return values
 
 
+# NumPy's types of eigenvalues do not depend on their values since 2.5.
+_ALWAYS_COMPLEX = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
+
+
 def _real_if_possible(values, vectors=None):
-    """Eigenvalues of real matrices, and their vectors, as real numbers if all values are: NumPy's types depend on them."""
-    if bool((values.imag == 0).all()):
+    """Eigenvalues of real matrices, and their vectors, as real numbers if all values are, where NumPy's types depend on them."""
+    if not _ALWAYS_COMPLEX and bool((values.imag == 0).all()):
         return tuple(_native.cast(_native.operate("real", [x]), real_code(x._code)) for x in (values, vectors) if x is not None)
     return values, vectors
 

@@ -3,11 +3,24 @@
 import ctypes
 import os
 import shutil
+import warnings
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 COMPILER = "libbh_ve_cpu_jit.so"
 LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpirun.mpich", "mpirun")}
+
+
+# The newest version of NumPy with which the tests pass.
+TESTED = (2, 5)
+
+
+def warn_of_newer_numpy(version):
+    """Says that bh may not do what a version of NumPy does that is newer than what the tests know."""
+    if tuple(map(int, version.split(".")[:2])) > TESTED:
+        known = ".".join(map(str, TESTED))
+        text = f"bh is tested with NumPy up to {known}; what NumPy {version} changed may work as before"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def missing():

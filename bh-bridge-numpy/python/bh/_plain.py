@@ -54,6 +54,11 @@ def doctor():
     return "no findings: bh runs without its native library"
 
 
+def live():
+    """No page."""
+    return "no page: bh runs without its native library"
+
+
 def parallel(function, shape):
     """The values of a function of indices, for all of them."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -1,4 +1,5 @@
-"""`python -m bh --report PAGE script.py`: the script runs in a process of its own, and what it left becomes one page of HTML."""
+"""`python -m bh --report PAGE script.py`, and `--live`: the script runs in a process of its own, and what it leaves becomes one page
+of HTML, which is written at the end or served while it runs."""
 
 import json
 import os
@@ -14,16 +15,24 @@ from . import _doctor, _native
 _VARIABLE = "BH_REPORT_DIRECTORY"
 
 
-def run(page, arguments):
-    """Runs `python -m bh` with these arguments, writes the page, and returns the exit status."""
+def run(page, live, arguments):
+    """Runs `python -m bh` with these arguments, serves the page meanwhile and writes it, and returns the exit status."""
+    program = " ".join(["python -m bh", *arguments])
     with tempfile.TemporaryDirectory(prefix="bh-report-") as directory:
         variables = {name: os.fspath(path) for name, path in _native.report_environment(directory)}
+        server = _native.LiveReport(directory, program) if live else None
+        if server:
+            variables |= [server.variable()]
+            print(f"watch: {server.address}", file=sys.stderr)
         begin = time.perf_counter()
         ended = subprocess.run([sys.executable, "-m", "bh", *arguments], env=os.environ | variables).returncode
         seconds = time.perf_counter() - begin
         failure = f"the script failed with exit status {ended}" if ended else None
-        _native.write_report(directory, page, " ".join(["python -m bh", *arguments]), seconds, failure)
-    print(f"report: {page}", file=sys.stderr)
+        if server:
+            server.end(seconds, failure)
+        if page:
+            _native.write_report(directory, page, program, seconds, failure)
+            print(f"report: {page}", file=sys.stderr)
     return ended if ended >= 0 else 128 - ended
 
 

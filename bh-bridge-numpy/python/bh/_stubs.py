@@ -1,11 +1,16 @@
-"""The type stubs of the package, found by looking at it: `python -m bh._stubs` prints `__init__.pyi`.
+"""The type stubs of the package, found by looking at it: `python -m bh._stubs DIRECTORY` writes `__init__.pyi` and those beside it.
 
-Arrays, their attributes and operators have types; what functions take is not narrowed further than their names.
+Arrays, their attributes and operators have types, and so have the results of functions that always give an array; what
+functions take is not narrowed further than their names.
 """
 
 import inspect
 import keyword
+import sys
 import types
+from pathlib import Path
+
+import numpy
 
 import bh
 
@@ -40,6 +45,17 @@ _SPECIAL = {
     "__eq__": "(self, other: Any, /) -> ndarray:  # type: ignore[override]",
     "__ne__": "(self, other: Any, /) -> ndarray:  # type: ignore[override]",
 }  # fmt: skip
+# Functions and methods whose results are arrays whatever they get.
+_ARRAYS = set(
+    """arange asarray array ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d bincount block broadcast_to column_stack
+    concat concatenate copy corrcoef cov cross diag diagflat diff digitize dstack empty empty_like expand_dims eye flip fliplr flipud
+    frombuffer fromfunction fromiter full full_like gradient hamming hanning hstack identity indices isin kron linspace logspace
+    geomspace meshgrid moveaxis nan_to_num ones ones_like outer pad permute_dims ravel repeat reshape resize roll rollaxis rot90
+    searchsorted sort argsort squeeze stack swapaxes tile transpose tri tril triu unique vander vstack zeros zeros_like
+    astype flatten view cumsum cumprod partition argpartition conj conjugate byteswap""".split()
+) - {"meshgrid", "gradient", "unique", "atleast_1d", "atleast_2d", "atleast_3d", "copy", "resize", "view"}
+_METHODS = (_ARRAYS | {"copy", "view"}) - {"sort", "partition"}
+_SOLVERS = set("cholesky inv pinv solve tensorinv tensorsolve matrix_power multi_dot eigvals eigvalsh svdvals matrix_transpose outer".split())
 _BINARY = "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul".split()
 _UNARY = "neg pos abs invert".split()
 _COMPARISONS = "lt le gt ge".split()
@@ -80,7 +96,8 @@ def _class_of_arrays():
         value = getattr(bh.ndarray, name)
         if not name.startswith("_") and name not in _ATTRIBUTES and callable(value):
             parameters = _signature(value, 1)
-            lines.append(f"    def {name}(self{', ' if parameters else ''}{parameters}) -> Any: ...")
+            kind = "ndarray" if name in _METHODS else "Any"
+            lines.append(f"    def {name}(self{', ' if parameters else ''}{parameters}) -> {kind}: ...")
     return lines
 
 
@@ -98,7 +115,7 @@ def stubs():
         if isinstance(value, bh.ufunc):
             lines.append(f"{name}: ufunc")
         elif isinstance(value, (types.FunctionType, bh._native.Function)):
-            lines.append(f"def {name}({_signature(value)}) -> Any: ...")
+            lines.append(f"def {name}({_signature(value)}) -> {'ndarray' if name in _ARRAYS else 'Any'}: ...")
         elif isinstance(value, type) and issubclass(value, BaseException):
             lines.append(f"class {name}({value.__mro__[1].__name__}): ...")
         elif not isinstance(value, types.ModuleType):
@@ -107,5 +124,41 @@ def stubs():
     return _HEAD + "\n".join(lines)
 
 
+_PART = '"""Made by `python -m bh._stubs`; a test compares."""\n\nfrom typing import Any\n\nfrom . import ndarray\n\n'
+
+
+def _generator():
+    """The class whose methods draw numbers: those of NumPy's."""
+    lines = ["class Generator:", "    bit_generator: Any", "    def __init__(self, bit_generator: Any) -> None: ..."]
+    for name in sorted(dir(numpy.random.Generator)):
+        if not name.startswith("_") and name != "bit_generator":
+            lines.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> Any: ...")
+    return lines
+
+
+def part(name):
+    """The text of the stubs of `fft`, `linalg` or `random`."""
+    module, original, arrays = getattr(bh, name), getattr(numpy, name), {"fft": None, "linalg": _SOLVERS, "random": ()}[name]
+    lines = _generator() if name == "random" else []
+    for function in sorted(original.__all__):
+        value = getattr(module, function, None)
+        if function == "default_rng":
+            lines.append("def default_rng(seed: Any = ...) -> Generator: ...")
+        elif isinstance(value, types.FunctionType):
+            kind = "ndarray" if arrays is None or function in arrays else "Any"
+            lines.append(f"def {function}({_signature(value)}) -> {kind}: ...")
+        elif isinstance(value, type) and issubclass(value, BaseException):
+            lines.append(f"class {function}({value.__mro__[1].__name__}): ...")
+        elif function != "Generator" and not isinstance(value, types.ModuleType):
+            lines.append(f"{function}: Any")
+    return _PART + "\n".join([*lines, "def __getattr__(name: str) -> Any: ...", ""])
+
+
+def files():
+    """The stubs of the package by the names of their files."""
+    return {"__init__.pyi": stubs()} | {f"{name}.pyi": part(name) for name in ("fft", "linalg", "random")}
+
+
 if __name__ == "__main__":
-    print(stubs(), end="")
+    for name, text in files().items():
+        Path(sys.argv[1], name).write_text(text)

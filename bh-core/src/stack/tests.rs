@@ -405,6 +405,36 @@ fn statistics_and_trace_are_written_at_the_end() {
     assert_eq!(stack.stats().get("node.own_ns"), Some(0), "nobody asked for times");
 }
 
+#[test]
+fn a_program_that_is_watched_writes_while_it_runs() {
+    let directory = std::env::temp_dir().join(format!("bh-watch-test-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let watched = |seconds: &str| {
+        let variables = [("BH_TRACE", file("t.json")), ("BH_STATS", file("s.json")), ("BH_WATCH", seconds.to_owned())];
+        config_of_one().with_environment(variables.map(|(name, value)| (name.to_owned(), value)).to_vec())
+    };
+    let mut stack = Stack::load(&watched("0.01"), None).unwrap();
+    stack.execute(&batch().as_ref(), &[]).unwrap();
+    let read = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(file(name)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    };
+    let begin = std::time::Instant::now();
+    while read("s.json")["node.batches"] != 1 || read("t.json")["traceEvents"].as_array().is_none_or(|it| it.len() < 2)
+    {
+        assert!(begin.elapsed().as_secs() < 60, "nothing is written");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    stack.shutdown().unwrap();
+    assert!(read("s.json")["node.own_ns"].as_u64() > Some(0), "the end has the last word");
+    std::fs::remove_dir_all(&directory).unwrap();
+    for wrong in ["soon", "-1", "0", "nan", "1e300"] {
+        let text = Stack::load(&watched(wrong), None).err().unwrap().text;
+        assert_eq!(text, format!("environment variable BH_WATCH: '{wrong}' is no number of seconds"));
+    }
+}
+
 fn config_of_one() -> Config {
     config("[stacks]\ndefault = ['node', 'first']")
 }

@@ -3,6 +3,9 @@
 
 const pictures = [];
 
+// The stretch of the timeline that is looked at; null for all of it.
+let stretch = null;
+
 function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 
 // A canvas of this height; `draw` gets its context and width, and returns what lies where, for the pointer.
@@ -70,7 +73,7 @@ function drawTimeline(place, timeline) {
   const height = lanes.reduce((sum, count) => sum + count * LANE + GAP, 24);
   const ends = timeline.rows.flatMap((row) => row.events).map((event) => event[0] + event[1]);
   const all = [0, ends.reduce((a, b) => Math.max(a, b), 1)];
-  let range = all;
+  let range = stretch ?? all;
   const own = picture(place, height, (context, width) => {
     const x = (time) => ((time - range[0]) / (range[1] - range[0])) * width, things = [];
     let top = 0;
@@ -106,12 +109,12 @@ function drawTimeline(place, timeline) {
   own.canvas.addEventListener("pointerdown", (event) => { from = [at(event), event.offsetX]; });
   own.canvas.addEventListener("pointerup", (event) => {
     if (from && Math.abs(event.offsetX - from[1]) > 5) {
-      range = [Math.min(from[0], at(event)), Math.max(from[0], at(event))];
+      range = stretch = [Math.min(from[0], at(event)), Math.max(from[0], at(event))];
       own.redraw();
     } else if (own.at(event)) open("kernel-" + own.at(event).kernel);
     from = null;
   });
-  own.canvas.addEventListener("dblclick", () => { range = all; own.redraw(); });
+  own.canvas.addEventListener("dblclick", () => { range = all; stretch = null; own.redraw(); });
 }
 
 function hue(name) {

@@ -112,10 +112,49 @@ function show(data) {
   showPrograms(data.programs);
   showFusion(data.fusion);
   const rated = data.kernels.filter((kernel) => !kernel.device && kernel.work > 0 && kernel.bytes > 0 && kernel.seconds > 0);
-  if (rated.length) drawRoofline(body("roofline"), rated, data.roof);
+  if (rated.length && data.roof) drawRoofline(body("roofline"), rated, data.roof);
+  else if (data.running) empty("roofline", "The roofs are measured when the program has ended.");
   else empty("roofline", "No kernel on the processors moved memory.");
   if (data.memory.length) drawMemory(body("memory"), data.memory);
   else empty("memory", "Arrays took less than 64 KiB of bh's own memory.");
   showTransfers(data.transfers, data.counters);
   showCounters(data.counters);
+}
+
+function state(text) {
+  document.getElementById("state").hidden = false;
+  document.getElementById("state").textContent = text;
+}
+
+// Shows newer data in place of what is shown; what the reader has opened stays open.
+function showAgain(data) {
+  const name = (details) => details.parentElement.parentElement.id + details.querySelector(".name").textContent;
+  const before = new Map([...document.querySelectorAll("details")].map((details) => [name(details), details.open]));
+  const top = window.scrollY;
+  pictures.length = 0;
+  document.querySelectorAll(".body, #figures").forEach((place) => place.replaceChildren());
+  document.querySelectorAll("header .finding").forEach((finding) => finding.remove());
+  show(data);
+  for (const details of document.querySelectorAll("details")) details.open = before.get(name(details)) ?? details.open;
+  window.scrollTo(0, top);
+}
+
+// Asks for data again and again until the program has ended.
+async function watch() {
+  for (let running = true; running;) {
+    let data;
+    try {
+      data = await (await fetch(location.pathname + "/data", { cache: "no-store" })).json();
+    } catch {
+      return state("The program has ended: this is what was seen last.");
+    }
+    if (data.waiting) state("The program has made no arrays yet.");
+    else if (data.failed) return state(data.failed);
+    else {
+      showAgain(data);
+      running = data.running;
+      state(running ? "The program is running." : "The program has ended.");
+    }
+    if (running) await new Promise((wake) => setTimeout(wake, 1000));
+  }
 }

@@ -1,0 +1,162 @@
+//! The page while the program runs: served on this machine only, to who knows the address, and read-only.
+
+use crate::Run;
+use serde_json::json;
+use std::fs::File;
+use std::io::{Read, Result, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// The variable under which a program writes anew what the page shows, and after how many seconds it does.
+pub const WATCH: (&str, &str) = ("BH_WATCH", "0.5");
+
+/// Data is not made more often than this.
+const FRESH: Duration = Duration::from_millis(400);
+/// Who has asked within this time watches, and gets so long to see the end.
+const WATCHING: Duration = Duration::from_secs(4);
+/// So many connections are served at a time.
+const CONNECTIONS: usize = 32;
+/// The longest request, and how long it may take to come.
+const REQUEST: usize = 8 << 10;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The server; it ends with the process.
+pub struct Live {
+    address: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    directory: PathBuf,
+    /// What the address ends with: nobody else on this machine can guess it.
+    token: String,
+    state: Mutex<State>,
+    /// The page has got the data of the end.
+    seen: Condvar,
+}
+
+struct State {
+    program: String,
+    begin: Instant,
+    /// What is served, and when it was made.
+    data: String,
+    made: Option<Instant>,
+    asked: Option<Instant>,
+    ended: bool,
+    seen: bool,
+}
+
+impl Live {
+    /// Serves the page of a program that leaves its files in a directory, as [`crate::environment`] and [`WATCH`] make it.
+    pub fn begin(directory: PathBuf, program: String) -> Result<Live> {
+        let mut bytes = [0u8; 16];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = format!("http://127.0.0.1:{}/{token}", listener.local_addr()?.port());
+        let begin = Instant::now();
+        let state = State { program, begin, data: String::new(), made: None, asked: None, ended: false, seen: false };
+        let shared = Arc::new(Shared { directory, token, state: Mutex::new(state), seen: Condvar::new() });
+        let own = Arc::clone(&shared);
+        std::thread::Builder::new().name("bh-live".into()).spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // Browsers open connections before they need them, so each waits for itself. Who does not ask or read in time
+                // gets nothing, as does who opens many.
+                let own = Arc::clone(&own);
+                if Arc::strong_count(&own) <= CONNECTIONS {
+                    let _ = std::thread::Builder::new().spawn(move || own.answer(stream));
+                }
+            }
+        })?;
+        Ok(Live { address, shared })
+    }
+
+    /// Where a browser finds the page.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The program has ended: whoever watches sees the whole report, and this returns then.
+    pub fn end(&self, run: &Run) {
+        let mut state = self.shared.lock();
+        if state.asked.is_none_or(|asked| asked.elapsed() > WATCHING) {
+            return;
+        }
+        state.data = match crate::data(&self.shared.directory, run) {
+            Ok(data) => data.to_string(),
+            Err(reason) => json!({ "failed": reason }).to_string(),
+        };
+        state.ended = true;
+        let _ = self.shared.seen.wait_timeout_while(state, WATCHING, |state| !state.seen);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Answers one request: the page, or its data.
+    fn answer(&self, mut stream: TcpStream) -> Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let request = request(&mut stream)?;
+        let path = request.strip_prefix("GET /").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        match path.strip_prefix(&self.token) {
+            Some("") => send(&mut stream, "200 OK", "text/html", &crate::live_page()),
+            Some("/data") => {
+                let (data, last) = self.data();
+                send(&mut stream, "200 OK", "application/json", &data)?;
+                if last {
+                    self.lock().seen = true;
+                    self.seen.notify_all();
+                }
+                Ok(())
+            }
+            _ => send(&mut stream, "404 Not Found", "text/plain", "There is nothing here.\n"),
+        }
+    }
+
+    /// The data as it is now, and whether it is that of the end.
+    fn data(&self) -> (String, bool) {
+        let mut state = self.lock();
+        state.asked = Some(Instant::now());
+        if !state.ended && state.made.is_none_or(|made| made.elapsed() > FRESH) {
+            let seconds = state.begin.elapsed().as_secs_f64();
+            let run = Run { program: state.program.clone(), seconds, failure: None, running: true };
+            // There is none before the program has made its first array.
+            let data = crate::data(&self.directory, &run).unwrap_or_else(|_| json!({ "waiting": true }));
+            state.data = data.to_string();
+            state.made = Some(Instant::now());
+        }
+        (state.data.clone(), state.ended)
+    }
+}
+
+/// The first line of a request whose head has come as a whole.
+fn request(stream: &mut TcpStream) -> Result<String> {
+    let (mut head, mut part) = (Vec::new(), [0u8; 1024]);
+    while head.len() < REQUEST && !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut part)? {
+            0 => break,
+            count => head.extend_from_slice(&part[..count]),
+        }
+    }
+    Ok(String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned())
+}
+
+/// Sends an answer that no cache keeps, and a page that may load nothing from elsewhere.
+fn send(stream: &mut TcpStream, status: &str, kind: &str, body: &str) -> Result<()> {
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         Content-Security-Policy: {policy}\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\
+         Connection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    stream.shutdown(Shutdown::Write)
+}

@@ -1,0 +1,100 @@
+//! The page while a program runs: who gets it, and what it shows when.
+
+use bh_report::Run;
+use bh_report::live::Live;
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+
+/// The answer to a request for a path of the server, with its head.
+fn ask(address: &str, method: &str, path: &str) -> String {
+    let host = address.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The path of an address.
+fn path(address: &str) -> &str {
+    &address[address.rfind('/').unwrap()..]
+}
+
+fn data(live: &Live) -> Value {
+    let answer = ask(live.address(), "GET", &format!("{}/data", path(live.address())));
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+fn serve(name: &str) -> (PathBuf, Live) {
+    let directory = std::env::temp_dir().join(format!("bh-live-{name}-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let live = Live::begin(directory.clone(), "python a.py".into()).unwrap();
+    (directory, live)
+}
+
+#[test]
+fn only_who_knows_the_address_gets_the_page_and_nobody_changes_anything() {
+    let (directory, live) = serve("address");
+    let token = path(live.address()).to_owned();
+    assert!(live.address().starts_with("http://127.0.0.1:") && token.len() == 33, "{}", live.address());
+    let page = ask(live.address(), "GET", &token);
+    assert!(
+        page.starts_with("HTTP/1.1 200") && page.contains("watch();") && page.contains("connect-src 'self'"),
+        "{page}"
+    );
+    let wrong = format!("/{}", "0".repeat(32));
+    for (method, path) in
+        [("GET", "/"), ("GET", &*wrong), ("POST", &*token), ("GET", &format!("{token}/../x")), ("", "")]
+    {
+        assert!(ask(live.address(), method, path).starts_with("HTTP/1.1 404"), "{method} {path}");
+    }
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn the_page_waits_then_shows_what_there_is_and_then_the_end() {
+    let (directory, live) = serve("stages");
+    assert_eq!(data(&live)["waiting"], true);
+    fs::write(directory.join("trace.json"), r#"{"traceEvents":[]}"#).unwrap();
+    fs::write(directory.join("statistics.json"), r#"{"filter.batches":40}"#).unwrap();
+    // Data that is fresh is not made again.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let now = data(&live);
+    assert_eq!((&now["running"], &now["roof"]), (&Value::Bool(true), &Value::Null));
+    assert_eq!(now["counters"][0]["filter.batches"], 40);
+    let end = || {
+        let failure = Some("the program failed".to_owned());
+        live.end(&Run { program: "python a.py".into(), seconds: 2.0, failure, running: false });
+    };
+    std::thread::scope(|scope| {
+        let ending = scope.spawn(end);
+        let last = std::iter::repeat_with(|| data(&live)).find(|data| data["running"] == false).unwrap();
+        assert_eq!(last["failure"], "the program failed");
+        assert!(last["roof"]["bytes"].as_f64() > Some(0.0));
+        ending.join().unwrap();
+    });
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn connections_that_ask_for_nothing_keep_nobody_waiting() {
+    let (directory, live) = serve("idle");
+    let host = live.address().strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let _idle: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(host).unwrap()).collect();
+    let begin = std::time::Instant::now();
+    assert_eq!(data(&live)["waiting"], true);
+    assert!(begin.elapsed() < std::time::Duration::from_millis(1500), "{:?}", begin.elapsed());
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn nobody_is_waited_for_who_does_not_watch() {
+    let (directory, live) = serve("alone");
+    let begin = std::time::Instant::now();
+    live.end(&Run { program: String::new(), seconds: 0.0, failure: None, running: false });
+    assert!(begin.elapsed().as_secs() < 2);
+    fs::remove_dir_all(directory).unwrap();
+}
