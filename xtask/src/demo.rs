@@ -81,7 +81,8 @@ struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// A row: bh in a process that has no compiled kernels yet, and as C and NumPy after a run that is not measured.
+    /// A row: bh in a process that has no compiled kernels yet, bh and C after a run that is not measured, and NumPy, which has
+    /// nothing to prepare.
     fn row(&self, (name, size, iterations): (&str, &str, &str)) -> Outcome<String> {
         let folder = root().join("benches").join(name);
         let arguments = [size, iterations, "f64"];
@@ -101,9 +102,8 @@ impl Beside<'_> {
         compiler.args(["-std=gnu11", "-O3", "-march=native", "-ffast-math", "-fopenmp", "-o"]).arg(&twin);
         execute(compiler.arg(folder.join("twin.c")).arg("-lm"))?;
         let twin = seconds(Command::new(&twin).args(arguments).arg("--warm"))?;
-        let numpy = self.numpy.map(|python| {
-            seconds(Command::new(python).arg(folder.join("numpy_version.py")).args(arguments).arg("--warm"))
-        });
+        let numpy =
+            self.numpy.map(|python| seconds(Command::new(python).arg(folder.join("numpy_version.py")).args(arguments)));
         let numpy = numpy.transpose()?;
         let times = |other: f64| format!("{:.1} times as fast as", other / then);
         let verdict = match numpy {
