@@ -13,12 +13,13 @@ fn a_program_of_another_process_gets_its_page() {
     std::fs::write(folder.join("main.m"), "x = ones(300, 400) * 2;\ny = exp(x) + 1;\nprintf('%g\\n', sum(sum(y)));\n")
         .unwrap();
     let mut command = Command::new(program);
-    command.args(["run", "--profile", "--report", "page.html", "--", program, "matlab", "main.m"]);
+    command.args(["run", "--profile", "--report", "page.html", "--live", "--", program, "matlab", "main.m"]);
     command.current_dir(&folder).env("HOME", &folder).env("BH_LIBRARY_PATH", libraries);
     let output = command.env_remove("BH_CONFIG").env_remove("BH_STACK").output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.contains("report: page.html"), "{errors}");
     assert!(errors.contains("fuser.kernels"), "{errors}");
+    assert!(errors.starts_with("watch: http://127.0.0.1:"), "nobody watches, so nobody is waited for: {errors}");
     let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
     let (_, data) = page.rsplit_once("show(").unwrap();
     let data: serde_json::Value = serde_json::from_str(data.split_once(");\n</script>").unwrap().0).unwrap();
