@@ -59,6 +59,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
+    # What they show is bh's, which changes where they do not.
+    "run_stale_examples": True,
     "within_subsection_order": "ExampleTitleSortKey",
     "show_signature": False,
     # How long it took to build a page is nobody's concern.
