@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     # How long it took to build a page is nobody's concern.
     "min_reported_time": 1e9,
+    "write_computation_times": False,
     # Values of last lines are matplotlib's objects.
     "capture_repr": (),
 }
