@@ -98,6 +98,12 @@ pub fn derive(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
     })
 }
 
+/// The same view of the same memory.
+pub fn alias(array: &Array) -> PyResult<Array> {
+    let id = array.context.recorder.window(array.id, &array.view).map_err(exception)?;
+    Ok(Array::new(Arc::clone(&array.context), id, array.dtype, Arc::clone(&array.view)))
+}
+
 /// Gives the class of arrays a class of its own, which decides what calls of it, checks of instances and derived classes do.
 #[pyfunction]
 pub fn set_class_of_arrays(py: Python<'_>, class: Bound<'_, PyType>) -> PyResult<()> {

@@ -61,7 +61,7 @@ pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>)
     }
     let (Some(kind), Some((_, value))) = (kind(array, key), classify(value)) else { return Ok(false) };
     let (input, shape) = match &value {
-        Operand::Number(number) => match number.constant(array.dtype) {
+        Operand::Number(number) => match number.assigned(array.dtype) {
             Some(constant) => (Input::Constant(constant), [].as_slice()),
             None => return Ok(false),
         },

@@ -62,7 +62,7 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
         array.context.recorder.settle_part(array.id, 1);
         let mut hand = array.context.recorder.hand()?;
         let value = match value {
-            Operand::Number(number) => number.constant(array.dtype)?,
+            Operand::Number(number) => number.assigned(array.dtype)?,
             Operand::Array(value) if value.dtype == array.dtype && Arc::ptr_eq(&value.context, &array.context) => {
                 hand.value(value.id).filter(|_| value.view.rank() == 0)?
             }

@@ -101,8 +101,14 @@ impl Folds {
         Ok(())
     }
 
-    /// Records a reduction. `None` if the call needs Python.
-    pub fn reduce(&self, py: Python<'_>, array: &Array, axis: &Given<'_>, keep: &Given<'_>) -> PyResult<Option<Array>> {
+    /// Records a reduction; the result, and the bit mask of the axes. `None` if the call needs Python.
+    pub fn reduce(
+        &self,
+        py: Python<'_>,
+        array: &Array,
+        axis: &Given<'_>,
+        keep: &Given<'_>,
+    ) -> PyResult<Option<(Array, u16)>> {
         let bits = self.0[array.dtype as usize].load(Ordering::Relaxed);
         let (Some(axes), Some(keep)) = (axis.axes(array.view.rank()), keep.flag(false)) else { return Ok(None) };
         let none = || array.view.shape().iter().enumerate().any(|(axis, extent)| axes >> axis & 1 == 1 && *extent == 0);
@@ -110,7 +116,8 @@ impl Folds {
             return Ok(None);
         }
         let Some(dtype) = DType::from_code(bits as u8) else { return Ok(None) };
-        fold(py, array, Opcode((bits >> 8) as u16), dtype, axes, keep, None).map(Some)
+        let folded = fold(py, array, Opcode((bits >> 8) as u16), dtype, axes, keep, None)?;
+        Ok(Some((folded, axes)))
     }
 }
 

@@ -274,7 +274,7 @@ impl Array {
                 cast(py, &view, code)?
             }
         };
-        Ok(Bound::new(py, result)?.into_any())
+        crate::scalar::give(py, result)
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Rows> {
@@ -300,7 +300,7 @@ impl Array {
                 let plain = array.dtype == dtype && Arc::ptr_eq(&array.context, &context);
                 plain.then_some(Input::Array(array.id))
             }
-            Some((_, Operand::Number(number))) => number.constant(dtype).map(Input::Constant),
+            Some((_, Operand::Number(number))) => number.assigned(dtype).map(Input::Constant),
             None => None,
         };
         let (Some(input), Some(selected)) = (input, select(&view, key)?) else {

@@ -33,6 +33,7 @@ mod shortcut;
 mod strided;
 mod transfer;
 mod ufunc;
+mod warning;
 mod whole;
 
 use pyo3::prelude::*;
@@ -60,5 +61,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     compose::register(module)?;
     transfer::register(module)?;
     buffer::register(module)?;
+    warning::register(module)?;
     location::register(module)
 }

@@ -83,6 +83,17 @@ pub enum Number {
 }
 
 impl Number {
+    /// As [`Number::constant`], for assignments: a float beyond those of the type is NumPy's to warn of.
+    pub fn assigned(self, dtype: DType) -> Option<Constant> {
+        let beyond = |value: f64| value.is_finite() && value.abs() > f64::from(f32::MAX);
+        let lost = match self {
+            Number::Float(value) => beyond(value),
+            Number::Complex(re, im) => beyond(re) || beyond(im),
+            Number::Bool(_) | Number::Int(_) => false,
+        };
+        if lost && matches!(dtype, DType::F32 | DType::C64) { None } else { self.constant(dtype) }
+    }
+
     /// The number as a constant of a type; `None` if the type cannot hold it.
     pub fn constant(self, dtype: DType) -> Option<Constant> {
         match self {

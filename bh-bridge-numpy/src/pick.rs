@@ -191,7 +191,7 @@ pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
     };
     // The values are looked at before anything changes.
     let values = match &value {
-        Operand::Number(number) => Err(number.constant(array.dtype)?),
+        Operand::Number(number) => Err(number.assigned(array.dtype)?),
         Operand::Array(values) => {
             let fits = match key.dtype {
                 DType::Bool => *values.view.shape() == [chosen.len() as i64],
@@ -234,7 +234,7 @@ pub fn assign(array: &Array, view: &View, value: &Bound<'_, PyAny>) -> Option<()
     let (_, value) = classify(value)?;
     let mut hand = array.context.recorder.hand().filter(|_| is_plain(array))?;
     let values = match &value {
-        Operand::Number(number) => Err(number.constant(array.dtype)?),
+        Operand::Number(number) => Err(number.assigned(array.dtype)?),
         Operand::Array(values) => {
             let same = values.dtype == array.dtype && Arc::ptr_eq(&values.context, &array.context);
             let fits = same && is_plain(values) && values.view.shape() == view.shape();

@@ -66,7 +66,8 @@ pub fn follows_array_api() -> bool {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(follow_array_api, module)?)?;
-    module.add_function(wrap_pyfunction!(follows_array_api, module)?)
+    module.add_function(wrap_pyfunction!(follows_array_api, module)?)?;
+    module.add_function(wrap_pyfunction!(scalar_at_hand, module)?)
 }
 
 thread_local! {
@@ -77,9 +78,12 @@ thread_local! {
 /// Is the code that runs the program's, and not this package's, and does it take numbers for results without dimensions?
 #[inline]
 pub fn asked_by_program(py: Python<'_>) -> bool {
-    if follows_array_api() {
-        return false;
-    }
+    !follows_array_api() && is_in_program(py)
+}
+
+/// Is the code that runs the program's, and not this package's?
+#[inline]
+pub fn is_in_program(py: Python<'_>) -> bool {
     // SAFETY: the thread is attached; the result is borrowed, or null where no code of Python runs.
     let names = unsafe { ffi::PyEval_GetGlobals() };
     PROGRAM.with(|known| {
@@ -117,6 +121,13 @@ pub fn give<'py>(py: Python<'py>, result: Array) -> PyResult<Bound<'py, PyAny>> 
         return numpy_scalar(py, &value);
     }
     Ok(Bound::new(py, result)?.into_any())
+}
+
+/// A scalar of NumPy, if the array is one and its value is at hand; else the array.
+#[pyfunction]
+fn scalar_at_hand<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
+    let value = if crate::shortcut::taken() { taken(&array.borrow()) } else { None };
+    value.map_or_else(|| Ok(array.clone().into_any()), |value| numpy_scalar(array.py(), &value))
 }
 
 /// The value of a result that is at hand.

@@ -5,8 +5,10 @@ use crate::create::copied;
 use crate::function::{Call, Served};
 use crate::operand::element_type;
 use crate::record::{assignable, cast};
+use crate::scalar::is_in_program;
 use crate::sequence;
 use crate::strided::is_plain;
+use crate::warning::warn_of_cast;
 use bh_bytecode::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -125,6 +127,9 @@ pub fn astype<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     }
     let copy = if this.dtype == dtype { copied(&this) } else { None };
     drop(this);
+    if copy.is_none() && is_in_program(call.py()) {
+        warn_of_cast(call.py(), &from, dtype as u8)?;
+    }
     let copy = match copy {
         Some(copy) => copy,
         None => cast(call.py(), &from, dtype as u8)?,

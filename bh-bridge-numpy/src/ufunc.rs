@@ -8,6 +8,7 @@ use crate::fold::{Folds, Given};
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify};
 use crate::scalar::give;
+use crate::warning::{self, Sign};
 use bh_bytecode::{Complex, Constant, DType, Opcode, View};
 use bh_core::Result;
 use bh_recorder::{Input, Location};
@@ -52,6 +53,7 @@ impl Form {
 struct Entry {
     opcode: Opcode,
     form: Form,
+    sign: Sign,
     /// The type that all inputs are converted to.
     inputs: DType,
     output: DType,
@@ -60,10 +62,14 @@ struct Entry {
 /// Bit of an entry that is known; the others are its fields.
 const KNOWN: u64 = 1 << 63;
 
+/// Where an entry has how errors of its operation show.
+const SIGNS: [Sign; 3] = [Sign::Flags, Sign::Result, Sign::Divisor];
+
 impl Entry {
     fn pack(self) -> u64 {
         let form = (self.form as u64) << 32;
-        KNOWN | form | u64::from(self.opcode.0) << 16 | (self.inputs as u64) << 8 | self.output as u64
+        let sign = (self.sign as u64) << 34;
+        KNOWN | sign | form | u64::from(self.opcode.0) << 16 | (self.inputs as u64) << 8 | self.output as u64
     }
 
     fn unpack(bits: u64) -> Option<Entry> {
@@ -72,7 +78,8 @@ impl Entry {
         }
         let (inputs, output) = (DType::from_code((bits >> 8) as u8)?, DType::from_code(bits as u8)?);
         let (_, form) = Form::NAMES[(bits >> 32 & 3) as usize];
-        Some(Entry { opcode: Opcode((bits >> 16) as u16), form, inputs, output })
+        let sign = SIGNS[(bits >> 34 & 3) as usize];
+        Some(Entry { opcode: Opcode((bits >> 16) as u16), form, sign, inputs, output })
     }
 }
 
@@ -80,18 +87,19 @@ impl Entry {
 #[pyclass(frozen, module = "bh._native", subclass)]
 pub struct Ufunc {
     inputs: usize,
+    /// NumPy's.
+    numpy: Py<PyAny>,
     table: Box<[AtomicU64]>,
     folds: Folds,
 }
 
 #[pymethods]
 impl Ufunc {
-    /// A function of so many inputs, without known calls.
+    /// A function of so many inputs, without known calls, and NumPy's.
     #[new]
-    #[pyo3(signature = (inputs, *_arguments, **_keywords))]
-    fn new(inputs: usize, _arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Ufunc {
+    fn new(inputs: usize, numpy: Py<PyAny>) -> Ufunc {
         let size = if inputs <= INPUTS { 1 << (4 * inputs) } else { 0 };
-        Ufunc { inputs, table: (0..size).map(|_| AtomicU64::new(0)).collect(), folds: Folds::default() }
+        Ufunc { inputs, numpy, table: (0..size).map(|_| AtomicU64::new(0)).collect(), folds: Folds::default() }
     }
 
     /// From now on, calls with operands of these codes convert them to the type `loop_type` and record `opcode`. `form`: what
@@ -99,10 +107,13 @@ impl Ufunc {
     #[pyo3(signature = (codes, opcode, loop_type, output, form="plain"))]
     fn _serve(&self, codes: Vec<u8>, opcode: &str, loop_type: u8, output: u8, form: &str) -> PyResult<()> {
         let wrong = || PyValueError::new_err("no such opcode, type or form");
+        let (opcode, inputs) = (Opcode::from_name(opcode), DType::from_code(loop_type));
+        let (opcode, inputs) = (opcode.ok_or_else(wrong)?, inputs.ok_or_else(wrong)?);
         let entry = Entry {
-            opcode: Opcode::from_name(opcode).ok_or_else(wrong)?,
+            opcode,
             form: Form::NAMES.into_iter().find(|(name, _)| *name == form).ok_or_else(wrong)?.1,
-            inputs: DType::from_code(loop_type).ok_or_else(wrong)?,
+            sign: warning::sign_of(opcode, inputs),
+            inputs,
             output: DType::from_code(output).ok_or_else(wrong)?,
         };
         let place = codes.iter().fold(0, |place, &code| place << 4 | usize::from(code & 15));
@@ -133,7 +144,7 @@ impl Ufunc {
         let plain = dtype.is_none() && out.is_none() && initial.is_no_value(py)? && r#where.is_no_value_or_true(py)?;
         if plain
             && let Ok(array) = array.cast_exact::<Array>()
-            && let Some(result) = slf.get().folds.reduce(py, &array.borrow(), &axis, &keepdims)?
+            && let Some(result) = slf.get().reduced(py, &array.borrow(), &axis, &keepdims)?
         {
             return give(py, result);
         }
@@ -175,7 +186,15 @@ impl Ufunc {
 impl Ufunc {
     /// Records a reduction along axes. `None` if the call needs Python.
     pub fn folded(&self, py: Python<'_>, array: &Array, axis: &Given<'_>) -> PyResult<Option<Array>> {
-        self.folds.reduce(py, array, axis, &Given::default())
+        self.reduced(py, array, axis, &Given::default())
+    }
+
+    fn reduced(&self, py: Python<'_>, array: &Array, axis: &Given<'_>, keep: &Given<'_>) -> PyResult<Option<Array>> {
+        let Some((result, axes)) = self.folds.reduce(py, array, axis, keep)? else { return Ok(None) };
+        if warning::flags() != 0 {
+            warning::of_fold(py, &self.numpy, array, axes, &result)?;
+        }
+        Ok(Some(result))
     }
 
     /// Records a call into a new array. `None` if the call needs Python.
@@ -185,7 +204,13 @@ impl Ufunc {
         py: Python<'py>,
         arguments: [&Bound<'py, PyAny>; N],
     ) -> PyResult<Option<Array>> {
-        self.prepare(arguments).map(|call| call.record_new(py)).transpose()
+        let Some(call) = self.prepare(arguments) else { return Ok(None) };
+        let sign = call.entry.sign;
+        let result = call.record_new(py)?;
+        if sign != Sign::Flags || warning::flags() != 0 {
+            warning::of_call(py, &self.numpy, &arguments, sign, &result)?;
+        }
+        Ok(Some(result))
     }
 
     /// Records a call with these arguments into a new array. `None` if the call needs Python.
@@ -218,7 +243,11 @@ impl Ufunc {
             Some(call)
                 if out.link.is_none() && call.entry.output == out.dtype && Arc::ptr_eq(&call.context, &out.context) =>
             {
+                let sign = call.entry.sign;
                 call.record_into(py, out)?;
+                if sign != Sign::Flags || warning::flags() != 0 {
+                    warning::of_call_into(py, &self.numpy, arguments[N - 1], sign, out)?;
+                }
                 Ok(true)
             }
             _ => Ok(false),

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import sys
 
 import numpy
 import pytest
@@ -197,3 +198,63 @@ def test_memory_is_described():
     described = array.__array_interface__
     assert described["shape"] == (3,) and described["typestr"] == "<f8"
     assert numpy.ctypeslib.as_array(array.ctypes.data_as(numpy.ctypeslib.ctypes.POINTER(numpy.ctypeslib.ctypes.c_double)), (3,))[1] == 1
+
+
+def test_products_in_place_fit():
+    a = np.ones((2, 2))
+    a @= np.full((2, 2), 2.0)
+    same(a, numpy.full((2, 2), 4.0))
+    for other in (np.ones((2, 1)), np.ones(2)):
+        with pytest.raises(ValueError):
+            a @= other
+    with pytest.raises(TypeError):
+        b = np.ones((2, 2), int)
+        b @= np.ones((2, 2))
+
+
+def test_outputs_that_are_none_are_refused():
+    a = np.ones(2)
+    for error, call in {
+        TypeError: [lambda: np.add(a, 1, a, a), lambda: np.add(a, 1, []), lambda: np.frexp(a, out=a)],
+        ValueError: [lambda: np.add(a, 1, out=()), lambda: np.add(a, 1, out=(a, a))],
+    }.items():
+        for wrong in call:
+            with pytest.raises(error):
+                wrong()
+
+
+def test_what_else_methods_and_functions_take():
+    a = np.array([0, 2, 1])
+    same(a.choose([1, 2, 3], [4, 5, 6], [7, 8, 9]), numpy.array([1, 8, 6]))
+    np.putmask(a, [0, 1, 1], [-1, -2, -3])
+    same(a, numpy.array([0, -2, -3]))
+    a.resize(None)
+    assert np.where(True, None, None).dtype == object and a.flat.index == 0
+    same(np.array(a, copy=np._CopyMode.IF_NEEDED), numpy.array([0, -2, -3]))
+    with pytest.raises(TypeError):
+        del a.flat[0]
+    part = np.arange(12.0).reshape(3, 4)[:, ::2]
+    same(pickle.loads(pickle.dumps(part, 5, buffer_callback=print)), numpy.arange(12.0).reshape(3, 4)[:, ::2])
+    assert sys.getsizeof(np.ones(1000)) > 8000 > sys.getsizeof(np.ones(1000)[::2])
+    flipped = np.arange(4).reshape(2, 2)[::-1]
+    assert flipped.ravel("K").flags.owndata
+    assert np.arange(np.array("2000-01-01", "M8[D]"), np.array("2000-01-03", "M8[D]")).size == 2
+    with pytest.raises(AttributeError):
+        a.device = "cpu"
+    assert bool(np.all(numpy.ma.array([1, 0], mask=[0, 1])))
+
+
+def test_factors_are_as_exact_as_numpys():
+    a = np.array([[2, 1j], [-1j, 3]], np.complex64)
+    assert bool((np.linalg.cholesky(a).diagonal().imag == 0).all())
+    a = np.array([[1.0, 1.0], [1.0, 1.0 + 2e-6]], np.float32)
+    found, expected = (module.linalg.lstsq(module.asarray(a), module.ones(2, "f4"))[0] for module in (np, numpy))
+    assert found.dtype == numpy.float32
+    numpy.testing.assert_allclose(numpy.asarray(found), expected, atol=1e-6)
+    assert np.linalg.norm(np.ones((0, 2)), np.inf, axis=(0, 1)) == 0
+
+
+def test_results_at_hand_are_numpys_scalars():
+    a = np.arange(4.0)
+    for found in (a.mean(), a.std(), np.linalg.norm(a), np.array(2.0)[()], np.average(a), a.max()):
+        assert type(found) is numpy.float64

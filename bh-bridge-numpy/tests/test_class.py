@@ -1,5 +1,6 @@
 """The class of arrays itself: its constructor, checks of instances, derived classes, and helpers of tests."""
 
+import inspect
 import math
 import pickle
 import subprocess
@@ -122,3 +123,52 @@ def test_functions_as_attributes_of_classes_bind_as_numpys_do():
             assert mine == theirs, name
     same(Mine().array([1.0, 2.0]), numpy.array([1.0, 2.0]))
     assert pickle.loads(pickle.dumps(np.ascontiguousarray)) is np.ascontiguousarray
+
+
+def test_derived_classes_show_themselves_as_arrays():
+    class Named(np.ndarray):
+        pass
+
+    made = np.arange(4.0).view(Named)
+    assert type(made) is Named and type(made.view(np.ndarray)) is numpy.ndarray and type(made.view(type=np.ndarray)) is numpy.ndarray
+    assert type(made.__array_wrap__(np.ones(2))) is Named
+    for like in (np.zeros_like, np.ones_like, np.empty_like, np.atleast_2d, lambda a: np.vstack([a, a])):
+        assert type(like(numpy.ma.ones(2))) is numpy.ma.MaskedArray
+    assert type(np.zeros_like(made, subok=False)) is np.ndarray
+
+
+def test_objects_with_results_of_their_own():
+    class Own:
+        __array_priority__ = 5
+
+        def __init__(self, value):
+            self.value = value
+
+        def __array__(self, dtype=None, copy=None):
+            return self.value
+
+        def __array_wrap__(self, array, context=None, return_scalar=False):
+            return Own(array)
+
+    result = np.add(Own(np.ones(2)), np.arange(2.0))
+    assert type(result) is Own
+    same(result.value, numpy.array([1.0, 2.0]))
+    assert type(np.negative(Own(np.ones(2)))) is Own
+
+
+def test_views_with_any_strides():
+    a = np.arange(6.0)
+    windows = np.lib.stride_tricks.as_strided(a, (5, 2), (8, 8))
+    assert type(windows) is np.ndarray
+    a += 1
+    same(windows, numpy.lib.stride_tricks.sliding_window_view(numpy.arange(6.0) + 1, 2))
+    fixed = np.lib.stride_tricks.as_strided(a, strides=(0,), writeable=False)
+    assert not fixed.flags.writeable and np.lib.stride_tricks.sliding_window_view(a, 2).shape == (5, 2)
+    with pytest.raises(IndexError):
+        np.lib.stride_tricks.as_strided(a, (7,), (8,))
+
+
+def test_parameters_of_methods_are_numpys():
+    for name in ("sum", "argmax", "tobytes", "flatten", "view", "reshape"):
+        assert inspect.signature(getattr(np.ndarray, name)) == inspect.signature(getattr(numpy.ndarray, name))
+    assert list(inspect.signature(np.ones(2).std).parameters) == list(inspect.signature(numpy.ones(2).std).parameters)

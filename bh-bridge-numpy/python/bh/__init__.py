@@ -19,9 +19,10 @@ except ImportError as _reason:
 else:
     _native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-    from . import _fallback, _functions, _indexing, _namespace, _operands, _ufunc  # noqa: E402
+    from . import _fallback, _functions, _indexing, _namespace, _operands, _ufunc, _warnings  # noqa: E402
 
     _native.set_indexing(_indexing.get, _indexing.set)
+    _native.set_warnings(_warnings.again, _warnings.met)
     _native.set_ufuncs({function._np: function for function in _ufunc.UFUNCS.values()})
     _native.set_operators(
         **{
@@ -38,6 +39,7 @@ else:
     from . import _class, _methods  # noqa: E402,F401
 
     globals().update(_namespace.build())
+    from ._lib import lib  # noqa: E402,F401
 
     from . import fft, linalg, random  # noqa: E402
     from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401

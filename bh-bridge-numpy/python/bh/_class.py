@@ -14,11 +14,26 @@ from ._types import code_of
 native_class = _native.ndarray
 
 
+class Derived(np.ndarray):
+    """What classes derived from the class of arrays are derived from: NumPy's class, in methods that ask for bh's."""
+
+    def view(self, /, *args, **kwargs):
+        """Another view of the same memory; the class of arrays stands for NumPy's."""
+        args = tuple(np.ndarray if arg is native_class else arg for arg in args)
+        kwargs = {name: np.ndarray if value is native_class else value for name, value in kwargs.items()}
+        return super().view(*args, **kwargs)
+
+
+    def __array_wrap__(self, array, /, *rest):
+        """The array as an instance of the class."""
+        return super().__array_wrap__(_fallback.lower(array), *rest)
+
+
 class ArrayClass(type):
     """The class of the class of arrays."""
 
     def __new__(mcs, name, bases, namespace, **keywords):
-        bases = tuple(np.ndarray if base is native_class else base for base in bases)
+        bases = tuple(Derived if base is native_class else base for base in bases)
         return types.new_class(name, bases, keywords, lambda made: made.update(namespace))
 
     def __call__(cls, *arguments, **keywords):
@@ -58,6 +73,21 @@ def window_on(buffer, shape, offset, strides, order):
     if not buffer._contiguous or offset % buffer.itemsize or any(stride % buffer.itemsize for stride in model.strides):
         raise ValueError("the elements of the buffer have to lie side by side")
     return _native.window(buffer, buffer._start + offset // buffer.itemsize, list(shape), steps)
+
+
+def as_strided(x, shape=None, strides=None, subok=False, writeable=True, *, check_bounds=None):
+    """A view of an array's memory with any shape and strides, which have to lie inside of it."""
+    shape = None if shape is None else np.broadcast_shapes(_fallback.lower(shape))
+    strides = None if strides is None else tuple(map(int, _fallback.lower(strides)))
+    if type(x) is not native_class:
+        return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+    strides = x.strides if strides is None else strides
+    if any(stride % x.itemsize for stride in strides):
+        raise ValueError("the strides have to be whole numbers of elements")
+    steps = [stride // x.itemsize for stride in strides]
+    result = _native.window(x, x._start, list(x.shape if shape is None else shape), steps)
+    result._writeable = writeable and x._writeable
+    return result
 
 
 def alias(cls, types_of):

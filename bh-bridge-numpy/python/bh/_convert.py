@@ -38,6 +38,7 @@ def assigned(value, dtype):
         return native(np.array(lower_nested(value), dtype, copy=None))
     if value.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
         warn_of_lost_parts()
+    _native.warn_of_cast(value, CODE[np.dtype(dtype)])
     return astype(value, dtype)
 
 
@@ -49,7 +50,12 @@ def warn_of_lost_parts():
 def warn(text, category):
     """Warns of what the program's own line does."""
     file, line = _native.call_site()
-    warnings.warn_explicit(text, category, file or "<unknown>", line or 1)
+    file = file or "<unknown>"
+    warnings.warn_explicit(text, category, file, line or 1, registry=_warned.setdefault(file, {}))
+
+
+# What was warned of, by files: most filters show a warning once for each line.
+_warned = {}
 
 
 # What stands for the type of objects.
@@ -139,9 +145,15 @@ def _has_order(array, order):
     return in_fortran if order == "F" else array._contiguous or order == "A" and in_fortran
 
 
+# NumPy's other names of what `copy` may be.
+_COPIES = {np._CopyMode.ALWAYS: True, np._CopyMode.NEVER: False, np._CopyMode.IF_NEEDED: None}
+
+
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None, ndmax=None):
     """An array with the elements of `object`. Types that bh lacks give an array of NumPy."""
     letter = order_of(order)
+    if type(copy) is np._CopyMode:
+        copy = _COPIES[copy]
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
     if subok and decides(object):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from . import _fallback, _indexing, _native
-from ._convert import asarray, astype, axes_in_memory, check_device, native, order_of
+from ._convert import asarray, astype, axes_in_memory, check_device, decides, native, order_of
 
-from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
+from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of, is_integer
 
 ndarray = _native.ndarray
 
@@ -52,6 +52,8 @@ def _filled(array, value):
     if type(value) is int and value in (0, 1):
         _native.assign(array, value == 1)
         return array
+    if isinstance(value, (float, np.floating)) and is_integer(array._code):
+        value = native(np.asarray(value))
     value = astype(value, array.dtype) if type(value) is ndarray else native(np.full(np.shape(value), value, array.dtype))
     _native.assign(array, _indexing.fitted(value, array.shape))
     return array
@@ -76,6 +78,8 @@ def ones(shape, dtype=None, order="C", *, device=None, like=None):
 def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array like another one, with undefined elements."""
     check_device(device)
+    if subok and decides(prototype):
+        return np.empty_like(prototype, dtype, order, subok, shape)
     prototype = asarray(prototype)
     if type(prototype) is not ndarray:
         return _fallback.from_numpy(np.empty_like(prototype, dtype, order, subok, shape))
@@ -115,7 +119,7 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None):
     """Evenly spaced numbers: start, start + step, … before stop."""
     check_device(device)
-    if start is None and stop is None:
+    if stop is None and start is None:
         raise TypeError("arange() requires stop to be specified.")
     if dtype is None and type(start) is type(step) is int and (stop is None or type(stop) is int) and step:
         first, end = (0, start) if stop is None else (start, stop)
@@ -128,6 +132,8 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
     step = 1 if step is None else step
     values = [getattr(value, "item", lambda value=value: value)() for value in (start, stop, step)]
     if any(isinstance(value, (np.datetime64, np.timedelta64, str)) for value in (start, stop, step)):
+        return np.arange(start, stop, step, dtype)
+    if any(np.asarray(value).dtype.kind in "mM" for value in (start, stop, step)):
         return np.arange(start, stop, step, dtype)
     kind = np.result_type(*(np.asarray(v).dtype if not isinstance(v, np.generic) else v.dtype for v in (start, stop, step)))
     code = code_of(kind if dtype is None else dtype)
@@ -142,7 +148,7 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
         if -(2**63) <= start < 2**63 and -(2**63) <= step < 2**63:
             return _native.arange((count,), code, start, step)
         return _fallback.lift(np.arange(start, stop, step, dtype))
-    if not math.isfinite(step):
+    if not all(map(math.isfinite, (start, stop, step))):
         return _fallback.lift(np.arange(start, stop, step, dtype))
     quotient = (stop - start) / step
     # What underflows is one element, as in NumPy.

@@ -39,6 +39,11 @@ def real_code(code):
     return {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}.get(code, code)
 
 
+def real_type(kind):
+    """The same, of dtypes."""
+    return kind.type(0).real.dtype
+
+
 def complex_code(code):
     """The complex type of the precision of this one."""
     return {FLOAT32: COMPLEX64, FLOAT64: COMPLEX128}.get(code, code)
@@ -208,7 +213,9 @@ def lstsq(a, b, rcond=None):
     if a.ndim != 2:
         raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
     kind = np.result_type(a.dtype, b.dtype, np.float32)
-    a, b = astype(a, kind), astype(b, kind)
+    # As in NumPy, whose factors have the larger types here.
+    wide = np.result_type(kind, np.float64)
+    a, b = astype(a, wide), astype(b, wide)
     rows, columns = a.shape
     if rows != b.shape[0]:
         raise LinAlgError("Incompatible dimensions")
@@ -218,11 +225,12 @@ def lstsq(a, b, rcond=None):
         rcond = np.finfo(kind).eps * max(rows, columns)
     sides = b[:, None] if b.ndim == 1 else b
     u, s, vh = svd(a, full_matrices=False)
-    kept = s > s[0] * (rcond if rcond >= 0 else np.finfo(kind).eps)
+    kept = s > s[0] * (rcond if rcond >= 0 else np.finfo(wide).eps)
     inverse = _native.operate("where", [kept, 1.0 / s, _native.full(s.shape, s._code, 0.0)])
     x = _products.matmul(adjoint(vh), inverse[:, None] * _products.matmul(adjoint(u), sides))
     rank = int(_sum(kept))
     left = sides - _products.matmul(a, x)
     squares = _u["square"](_u["absolute"](left))
     residuals = _sum(squares, 0) if rank == columns < rows else _native.empty((0,), real_code(a._code))
+    x, residuals, s = astype(x, kind), astype(residuals, real_type(kind)), astype(s, real_type(kind))
     return x[:, 0] if b.ndim == 1 else x, residuals, rank, s

@@ -141,6 +141,14 @@ def lift(value):
     return value
 
 
+def given(result, frames=1):
+    """The result of a function as its caller gets it, who is so many frames above: scalars at hand are NumPy's, for the program."""
+    if type(result) is not ndarray or not result._scalar:
+        return result
+    name = sys._getframe(frames + 1).f_globals.get("__name__", "")
+    return result if name == "bh" or name.startswith("bh.") else _native.scalar_at_hand(result)
+
+
 def taken(function, args, kwargs):
     """What a function of NumPy returns, as bh's; the memory of a new array is taken over."""
     if _fresh_references is None and function is not np.empty:
@@ -196,6 +204,8 @@ def deliver(function, args, kwargs, changed=None):
             raise ValueError("output array is read-only")
     targets = lowered if changed is not None else keywords["out"] if isinstance(out, tuple) else (keywords["out"],)
     result = function(*lowered, **keywords)
+    if isinstance(function, np.ufunc) and changed is None and any(_decides_itself(target) for target in outs):
+        return lift(result)
     for target, source in zip(outs, targets):
         if type(target) is ndarray:
             overwrite(target, np.asarray(source))
@@ -206,6 +216,11 @@ def deliver(function, args, kwargs, changed=None):
         # The class of an operand or output decides what the result is.
         return lift(result)
     return outs[0] if len(outs) == 1 else tuple(lift(one) if target is None else target for one, target in zip(made, outs))
+
+
+def _decides_itself(target):
+    """Is it an output whose class, which is none of arrays, says what universal functions do?"""
+    return target is not None and type(target) is not ndarray and not isinstance(target, np.ndarray)
 
 
 def falls_back_in_place(function):
@@ -243,7 +258,7 @@ def falls_back(function, original=None):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         try:
-            return function(*args, **kwargs)
+            return given(function(*args, **kwargs))
         except Fallback as reason:
             text = str(reason)
         except ValueError as error:

@@ -53,7 +53,9 @@ class flatiter:
     """The elements of an array in C order, to iterate over, to read and to assign."""
 
     def __init__(self, array):
-        self.base, self.index = array, 0
+        self.base, self._index = array, 0
+
+    index = property(lambda self: self._index)
 
     def _numbers(self):
         return _native.reshape(_creation.arange(self.base.size), self.base.shape)
@@ -65,7 +67,9 @@ class flatiter:
         return self.base.flatten()
 
     def __array__(self, dtype=None, copy=None):
-        return to_numpy(self.base).reshape(-1).astype(dtype or self.base.dtype, copy=False)
+        made = to_numpy(self.base).reshape(-1).astype(dtype or self.base.dtype, copy=False)
+        made.flags.writeable = self.base._writeable and self.base._contiguous
+        return made
 
     def __iter__(self):
         return self
@@ -73,8 +77,8 @@ class flatiter:
     def __next__(self):
         if self.index >= self.base.size:
             raise StopIteration
-        self.index += 1
-        return self.base.reshape(-1)[self.index - 1]
+        self._index += 1
+        return self.base.reshape(-1)[self._index - 1]
 
     def __len__(self):
         return self.base.size
@@ -112,6 +116,9 @@ class flatiter:
             flat[key] = values
         else:
             _search.put(self.base, self._numbers().reshape(-1)[key], values)
+
+    def __delitem__(self, key):
+        raise TypeError("Cannot delete iterator elements")
 
     def __eq__(self, other):
         return self.copy() == other

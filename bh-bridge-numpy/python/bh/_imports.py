@@ -59,6 +59,8 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
         return getattr(bh, below[0]) if below and fromlist else bh
     # Modules that bh lacks: the import binds `numpy`, or takes names from the module.
     module = _plain(name, globals, locals, fromlist, level)
+    if below[0] == "lib":
+        module = functools.reduce(getattr, below, bh)
     if name == "numpy.ma.testutils":
         module = bh.testing.of_masked()
     elif below[0] == "polynomial":

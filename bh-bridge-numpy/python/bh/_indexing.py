@@ -280,6 +280,13 @@ def get(array, key):
 
 def set(array, key, value):
     """Assigns to what any key selects."""
+    if isinstance(value, (np.generic, np.ma.core.MaskedConstant)):
+        view = _native.basic_view(array, key)
+        if view is not None and view.ndim == 0:
+            # One element takes what is a number of its type, by NumPy's rules, rather than what can be converted.
+            element = np.empty((), array.dtype)
+            element[()] = value
+            value = element
     listed = isinstance(value, (list, tuple)) and not any(part is Ellipsis for part in (key if type(key) is tuple else (key,)))
     try:
         value = assigned(value, array.dtype)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
-from ._convert import asarray, astype, native
+from ._convert import asanyarray, asarray, astype, decides, native
 from ._fallback import Fallback, falls_back
 from ._manipulation import expand_dims, moveaxis, reshape
 from ._types import code_of
@@ -29,6 +29,8 @@ def _joined_type(arrays, dtype, casting):
 @falls_back
 def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """The arrays one after the other along a dimension that they have."""
+    if builtins.any(decides(value) for value in arrays):
+        raise Fallback("arrays whose class decides")
     if axis is None and builtins.any(type(value) in (int, float, complex) for value in arrays):
         raise Fallback("numbers whose type gives way")
     arrays = [native(value) for value in arrays]
@@ -113,7 +115,7 @@ def atleast_3d(*arys):
 
 
 def _at_least(arys, lift):
-    made = tuple(lift(asarray(value)) for value in arys)
+    made = tuple(lift(asanyarray(value)) for value in arys)
     return made[0] if len(made) == 1 else made
 
 

@@ -48,7 +48,11 @@ def ravel(a, order="C"):
         a = a if axes is None else _native.transpose(a, axes)
     elif reshape_order(a, letter) == "F":
         a = _reversed(a)
-    return _native.reshape(a if a._contiguous else _native.cast(a, a._code), (-1,))
+    if a._contiguous:
+        return _native.reshape(a, (-1,))
+    copy = _native.cast(a, a._code)
+    copy.shape = (copy.size,)
+    return copy
 
 
 @falls_back

@@ -1,5 +1,7 @@
 """The methods of arrays that are written in Python, and the special ones that other libraries call."""
 
+import types
+
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
@@ -30,6 +32,7 @@ def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     dtype = float if dtype is None else dtype
     code = code_of(dtype) if type(dtype) is type else None
     if code is not None and self.ndim == 1 and (order, casting, copy) == ("K", "unsafe", True) and not is_complex(self._code):
+        _native.warn_of_cast(self, code)
         return _native.cast(self, code)
     if not np.can_cast(self.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'")
@@ -38,6 +41,7 @@ def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     if code_of(dtype) is None:
         _fallback.note("ndarray.astype", f"bh has no element type {np.dtype(dtype)}")
         return _fallback.lower(self).astype(dtype, order)
+    _native.warn_of_cast(self, code_of(dtype))
     return astype(self, dtype, copy) if self.ndim == 0 else array(self, dtype, copy=copy or None, order=order)
 
 
@@ -140,8 +144,11 @@ def flatten(self, order="C"):
 @method
 def resize(self, *new_shape, refcheck=True):
     """Another size in place, new elements are zeros; views keep what they show."""
+    if not new_shape or new_shape == (None,):
+        return
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    # NumPy says what is no shape.
+    shape = np.empty(0, "V0").reshape(0).shape and np.broadcast_shapes(shape)
     if np.prod(shape, dtype=np.int64) == self.size:
         self.shape = shape
         return
@@ -219,9 +226,16 @@ def byteswap(self, inplace=False):
 @method
 def to_device(self, device, /, *, stream=None):
     """The array itself: its one device is "cpu"."""
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
     if device != "cpu":
         raise ValueError(f"Unsupported device: {device}")
     return self
+
+
+@method
+def __sizeof__(self):
+    return object.__sizeof__(self) + (self.nbytes if self.base is None else 0)
 
 
 @method
@@ -361,6 +375,8 @@ def __array_namespace__(self, *, api_version=None):
 @method
 def _array_ufunc(self, function, method, *inputs, **kwargs):
     """What `__array_ufunc__` does with calls that the table of known calls does not serve."""
+    if not isinstance(function, np.ufunc):
+        raise TypeError("the first argument must be a universal function")
     mine = _ufunc.UFUNCS.get(function.__name__)
     out = kwargs.get("out")
     if isinstance(out, tuple) and len(out) == 1:
@@ -382,6 +398,10 @@ def __array_function__(self, function, types, args, kwargs):
     return _fallback.call(function, args, kwargs, _namespace.name_of(function))
 
 
+def _refuse(name):
+    raise AttributeError(f"attribute '{name}' of 'numpy.ndarray' objects is not writable")
+
+
 def _matrix_transpose(self):
     if self.ndim < 2:
         raise ValueError("matrix transpose with ndim < 2 is undefined")
@@ -389,7 +409,7 @@ def _matrix_transpose(self):
 
 
 ndarray.__array_priority__ = 0.0
-ndarray.device = property(lambda self: "cpu")
+ndarray.device = property(lambda self: "cpu", lambda self, value: _refuse("device"))
 ndarray.mT = property(_matrix_transpose)
 ndarray.real = property(
     lambda self: _functions.real(self), lambda self, value: _functions.set_part(self, value, "real")
@@ -421,15 +441,62 @@ ndarray.conj = conjugate
 
 @method
 def __imatmul__(self, other):
-    self[...] = _functions.matmul(self, other)
+    if self.ndim == 0 or np.ndim(other) < 2 and self.ndim > 1 or np.ndim(other) == 1:
+        text = "inplace matrix multiplication requires the first operand to have at least one and the second at least two dimensions."
+        raise ValueError(text)
+    product = _functions.matmul(self, other)
+    if product.shape != self.shape:
+        raise ValueError(f"the product of shape {product.shape} does not fit the first operand of shape {self.shape}")
+    if not np.can_cast(product.dtype, self.dtype, "same_kind"):
+        raise TypeError(f"Cannot cast from {product.dtype!r} to {self.dtype!r} with casting rule 'same_kind'")
+    self[...] = product
     return self
 
 
+@method
+def choose(self, /, *choices, out=None, mode="raise"):
+    """The elements of the choices that have these numbers."""
+    return _functions.choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
+
+
+def _rebuilt(parts, scalar):
+    make, arguments, state = parts
+    made = make(*arguments)
+    made.__setstate__(state)
+    return _unpickle(made, scalar)
+
+
+@method
+def __reduce_ex__(self, protocol):
+    value = to_numpy(self)
+    if protocol >= 5 and (self._contiguous or self.T._contiguous):
+        return _unpickle, (value, self._scalar)
+    # As NumPy's, elements that do not lie side by side are not handed over in a buffer.
+    return _rebuilt, (value.__reduce__(), self._scalar)
+
+
 from_functions(
-    "all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "cumprod",
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod",
     "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp", "put", "ravel", "repeat",
     "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
 )  # fmt: skip
 
+def _copied(function):
+    """The same function as an object of its own, whose attributes another name may have."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    made.__dict__.update(function.__dict__)
+    made.__kwdefaults__, made.__doc__, made.__qualname__ = function.__kwdefaults__, function.__doc__, function.__qualname__
+    return made
+
+
 for _name in "astype copy flatten reshape ravel squeeze dot sum prod max min any all argmax argmin nonzero take".split():
     setattr(ndarray, _name, served(_name, getattr(ndarray, _name), True))
+
+# Who asks for a method's parameters gets those of NumPy's.
+for _name, _function in list(vars(ndarray).items()):
+    if isinstance(_function, (types.FunctionType, _native.Function)) and hasattr(np.ndarray, _name):
+        _function = _copied(_function)
+        _function.__wrapped__ = getattr(np.ndarray, _name)
+        setattr(ndarray, _name, _function)

@@ -5,7 +5,7 @@ import types
 
 import numpy as np
 
-from . import _adapted, _convert, _documentation, _fallback, _files, _functions, _native
+from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native
 from ._served import served, unbound
 from ._types import CODE
 from ._ufunc import public_ufuncs
@@ -185,6 +185,7 @@ def build():
         if callable(original) and not isinstance(original, type):
             _register(original, public[name])
     _register(np.lib.stride_tricks.sliding_window_view, _functions.sliding_window_view)
+    _register(np.lib.stride_tricks.as_strided, _class.as_strided)
     _register(np.lib._nanfunctions_impl._nanmedian, _functions.median_without_nan)
     public["ndarray"] = ndarray
     for name in _native.served_functions():
@@ -223,7 +224,7 @@ def _guarded(adapted, original):
                 return original(*args, **kwargs)
         if any(map(_convert.decides, args)) or args and type(args[0]) is np.ndarray and args[0].dtype not in CODE:
             return _fallback.call(original, args, kwargs)
-        return wrapped(*args, **kwargs)
+        return _fallback.given(wrapped(*args, **kwargs))
 
     return wrapper
 

@@ -47,6 +47,15 @@ def overrides(value):
     return not issubclass(kind, (np.ndarray, np.generic, ndarray)) and hasattr(kind, "__array_ufunc__")
 
 
+def wraps_own(values):
+    """Is there one that is no array, makes objects of its own of results, and shows itself as an array of bh?"""
+    return any(
+        hasattr(type(value), "__array_wrap__") and not isinstance(value, (np.ndarray, np.generic))
+        and type(value) is not ndarray and hasattr(type(value), "__array__") and type(value.__array__()) is ndarray
+        for value in values
+    )  # fmt: skip
+
+
 def comes_first(value):
     """Does NumPy leave an operator between an array and this operand to the operand?"""
     kind = type(value)

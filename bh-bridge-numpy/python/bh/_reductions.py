@@ -28,7 +28,7 @@ def _reduction(name, function, doc, typed=True):
         if type(a) is not ndarray and _is_theirs(a):
             options = {"keepdims": keepdims or _NO_VALUE, "initial": initial, "where": _NO_VALUE if where is True else where}
             return _fallback.deliver(original, (a, axis), {"out": out, **options, **({"dtype": dtype} if typed else {})})
-        return _u[function].reduce(a, axis, dtype, out, keepdims, initial, where)
+        return _fallback.given(_u[function].reduce(a, axis, dtype, out, keepdims, initial, where), 1 if typed else 2)
 
     def extreme(a, axis=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
         return reduce(a, axis, None, out, keepdims, initial, where)
@@ -50,10 +50,12 @@ def _truth(name, function, doc):
     def test(a, axis=None, out=None, keepdims=False, *, where=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
-        if type(a) is not ndarray and isinstance(a, (int, float, complex, np.generic)):
-            return _fallback.deliver(getattr(np, name), (a, axis), {"out": out, "keepdims": keepdims, "where": where})
+        if type(a) is not ndarray and _is_theirs(a):
+            options = {"keepdims": keepdims or _NO_VALUE, "where": _NO_VALUE if where is True else where}
+            return _fallback.deliver(getattr(np, name), (a, axis), {"out": out, **options})
         # What NumPy has to reduce, such as objects, becomes truth values first.
-        return _u[function].reduce(a, axis, None if type(a) is ndarray else bool, out, keepdims, _NO_VALUE, where)
+        kind = None if type(a) is ndarray else bool
+        return _fallback.given(_u[function].reduce(a, axis, kind, out, keepdims, _NO_VALUE, where))
 
     test.__name__ = test.__qualname__ = name
     test.__doc__ = doc
@@ -147,9 +149,16 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     axes = axes_of(axis, a.ndim)
     where = True if where is _NO_VALUE else where
     count = _count(a, axes, where)
-    if type(count) is int and count == 0:
-        _warn_of_nothing("Mean of empty slice")
+    if _reaches(count, 0, where):
+        _warn_of_nothing("Mean of empty slice", "scalar divide" if len(axes) == a.ndim and keepdims is not True else "divide")
     return deliver(_dropped(_center(a, axes, dtype, where, count), axes, keepdims), out, "unsafe")
+
+
+def _reaches(count, limit, where):
+    """Are there so few elements, at places where numbers of them are at hand?"""
+    if type(count) is int:
+        return count <= limit
+    return where is not True and _native.is_at_hand(count) and bool((count <= limit).any())
 
 
 def _center(a, axes, dtype, where, count):
@@ -158,11 +167,11 @@ def _center(a, axes, dtype, where, count):
     return astype(_u["divide"](total, count), total.dtype)
 
 
-def _warn_of_nothing(text):
+def _warn_of_nothing(text, division="divide"):
     """Warns as NumPy where there is nothing to take the mean of."""
     warn(text, RuntimeWarning)
     if np.geterr()["invalid"] == "warn":
-        warn("invalid value encountered in divide", RuntimeWarning)
+        warn(f"invalid value encountered in {division}", RuntimeWarning)
 
 
 def _dropped(result, axes, keepdims):
@@ -185,7 +194,7 @@ def _variance(a, axis, dtype, ddof, where, mean_, correction):
     where = True if where is _NO_VALUE else where
     kind = _mean_type(a, dtype)
     count = _count(a, axes, where)
-    if type(count) is int and count <= ddof:
+    if _reaches(count, ddof, where):
         _warn_of_nothing("Degrees of freedom <= 0 for slice")
     center = _center(a, axes, dtype, where, count) if mean_ is _NO_VALUE or mean_ is None else native(mean_)
     distance = astype(a, kind) - center
@@ -305,6 +314,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Are elements close to each other: |a - b| <= atol + rtol·|b|?"""
     if not isinstance(a, (ndarray, np.ndarray, list, tuple)) and _is_theirs(a) and _is_theirs(b) and type(b) is not ndarray:
         return np.isclose(a, b, rtol, atol, equal_nan)
+    if [limit for limit in (rtol, atol) if isinstance(limit, (int, float)) and not np.isfinite(limit)]:
+        warn(f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}", RuntimeWarning)
     # Numbers of Python take the type of the other operand.
     a = a if type(a) in (int, float, complex) else native(a)
     if type(b) is int:

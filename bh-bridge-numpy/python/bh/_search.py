@@ -22,16 +22,16 @@ _TYPES = list(CODE)
 _NO_VALUE = np._NoValue
 
 
-def where(condition, x=None, y=None, /):
+def where(condition, x=_NO_VALUE, y=_NO_VALUE, /):
     """Elements of `x` where a condition is true, else of `y`; with a condition alone, where it is true."""
     made = _native.select(condition, x, y)
     return _where(condition, x, y) if made is None else made
 
 
 def _where(condition, x, y):
-    if x is None and y is None:
+    if x is _NO_VALUE and y is _NO_VALUE:
         return _indexing.nonzero(condition)
-    if x is None or y is None:
+    if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     mask = astype(native(condition), bool)
     (x, x_code), (y, y_code) = operand_of(x), operand_of(y)
@@ -223,7 +223,7 @@ def putmask(a, mask, values):
     mask, values = native(mask), assigned(values, a.dtype)
     if values.shape != a.shape and values.size > 1:
         values = reshape(resize(values, (a.size,)), a.shape)
-    copyto(a, values, where=reshape(mask, a.shape), casting="unsafe")
+    copyto(a, values, where=reshape(astype(mask, bool), a.shape), casting="unsafe")
 
 
 def copyto(dst, src, casting="same_kind", where=True):

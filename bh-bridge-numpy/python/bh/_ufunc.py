@@ -4,12 +4,12 @@ import operator
 
 import numpy as np
 
-from . import _fallback, _folds, _native
+from . import _fallback, _folds, _native, _warnings
 from ._convert import astype, lower_nested, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
-from ._operands import comes_first, defers, overrides, settled
+from ._operands import comes_first, defers, overrides, settled, wraps_own
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
@@ -55,7 +55,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     """A function that works element by element on arrays that broadcast against each other."""
 
     def __new__(cls, function):
-        return super().__new__(cls, function.nin)
+        return super().__new__(cls, function.nin, function)
 
     def __init__(self, function):
         self._np = self._bh_numpy = function
@@ -105,21 +105,40 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if len(args) > self.nin:
             if "out" in kwargs:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+            if len(args) > self.nargs:
+                return self._np(*_fallback.lower(args), **_fallback.lower(kwargs))
             outs = args[self.nin :] + (None,) * (self.nargs - len(args))
             if any(target is ... for target in outs):
                 raise TypeError("out=... is only allowed as a keyword argument.")
             kwargs = {**kwargs, "out": outs if self.nout > 1 else outs[0]}
             args = args[: self.nin]
-        if len(args) < self.nin:
+        out = kwargs.get("out")
+        fits = len(out) == self.nout if isinstance(out, tuple) else self.nout == 1 or out is None
+        if not fits or not self.nin <= len(args) or "subok" in kwargs and type(kwargs["subok"]) is not bool:
+            # NumPy says what is wrong, unless an operand has universal functions of its own.
             return self._np(*_fallback.lower(args), **_fallback.lower(kwargs))
         if not kwargs and all(type(a) is not ndarray and isinstance(a, (int, float, complex, np.generic)) for a in args):
             return self._np(*args)
         if kwargs.get("where", True) is not True and "out" not in kwargs:
             warn("'where' used without 'out', expect unitialized memory in output. If this is intentional, use out=None.", UserWarning)
         try:
-            return self._record(args, **kwargs)
+            result = self._record(args, **kwargs)
         except Fallback as reason:
+            if wraps_own(args):
+                return self._wrapped(args, kwargs)
             return _fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
+        _warnings.after(self._np, args, kwargs.get("out"), result)
+        return _fallback.given(result)
+
+    def _wrapped(self, args, kwargs):
+        """A call with operands that show themselves as arrays of bh, of which one takes the results into objects of its own."""
+        shown = [value.__array__() if wraps_own([value]) else value for value in args]
+        makers = [value for value in args if wraps_own([value])]
+        maker = max(makers, key=lambda value: getattr(value, "__array_priority__", 0.0))
+        results = self._call(tuple(shown), kwargs)
+        made = results if isinstance(results, tuple) else (results,)
+        wrapped = [maker.__array_wrap__(one, (self, args, place), np.ndim(one) == 0) for place, one in enumerate(made)]
+        return tuple(wrapped) if isinstance(results, tuple) else wrapped[0]
 
     def _record(self, args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None, sig=None):
         if signature is not None or sig is not None or self.signature is not None:
@@ -133,6 +152,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         operands, codes = zip(*map(operand_of, args))
         outs = out if isinstance(out, tuple) else (out,) * self.nout if out is None else (out,)
         if any(target is not None and type(target) is not ndarray for target in outs):
+            if not all(target is None or isinstance(target, (ndarray, np.ndarray)) or overrides(target) for target in outs):
+                raise TypeError("return arrays must be of ArrayType")
             raise Fallback("the output is an array of NumPy")
         for target in outs:
             if target is not None and not target._writeable:
@@ -194,7 +215,10 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
 
     def _reduce(self, array, dtype, out, axis=0, keepdims=False, initial=_NO_VALUE, where=True):
         """Any reduction that the table of known folds does not serve."""
-        return _folds.reduce(self, array, axis, dtype, out, keepdims, initial, where)
+        result = _folds.reduce(self, array, axis, dtype, out, keepdims, initial, where)
+        if dtype is None and out is None and initial is _NO_VALUE and where is True:
+            _warnings.after_fold(self._np, array, axis, result)
+        return _fallback.given(result)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """The results of folding the elements up to each one along an axis."""
@@ -307,7 +331,7 @@ def binary(function, a, b):
         # As NumPy, which squares then.
         return UFUNCS["square"](a)
     try:
-        return function._call((a, b), None)
+        return _fallback.given(function._call((a, b), None))
     except Fallback as reason:
         return _fallback.call(function._np, (a, b), {}, f"numpy.{function.__name__}", str(reason))
     except np._core._exceptions._UFuncNoLoopError:

@@ -54,6 +54,10 @@ def cholesky(a, /, *, upper=False):
     result = new(a, a.shape)
     if a.size:
         method("cholesky", [result], [adjoint(a) if upper else a], (2, 2))
+        if is_complex(a._code):
+            # Its diagonal is real, whatever rounding makes of it.
+            diagonal = _native.diagonal(result, 0, a.ndim - 2, a.ndim - 1)
+            diagonal[...] = _native.operate("real", [diagonal])
     return adjoint(result) if upper else result
 
 
@@ -159,7 +163,7 @@ def _matrix_norm(x, ord, axis, keepdims):
     first, second = (row, column) if ord in (1, -1) else (column, row)
     sums = _sum(_u["absolute"](x), first, keepdims=True)
     fold = _u["maximum"] if ord > 0 else _u["minimum"]
-    result = fold.reduce(sums, second, keepdims=True)
+    result = fold.reduce(sums, second, keepdims=True, **({"initial": 0} if ord > 0 and not x.size else {}))
     if keepdims:
         return result
     kept = tuple(extent for place, extent in enumerate(result.shape) if place not in (row, column))

@@ -1,0 +1,98 @@
+"""Warnings of floating-point errors, as NumPy's, for operations that were carried out where they were called."""
+
+import sys
+
+import numpy as np
+
+from . import _fallback, _native
+from ._convert import warn
+
+ndarray = _native.ndarray
+
+# The processor's flags.
+INVALID, ZERO, OVERFLOW = 1, 2, 4
+
+# Divisions, of which whole numbers have errors without flags.
+_DIVISIONS = ("floor_divide", "remainder", "fmod", "divmod")
+
+# Operands with which arithmetic meets each error; these two stand for the largest number, and the least.
+LARGEST, LEAST = "largest", "least"
+_EXAMPLES = {
+    "add": {OVERFLOW: (LARGEST, LARGEST), INVALID: (np.inf, -np.inf)},
+    "subtract": {OVERFLOW: (LARGEST, LEAST), INVALID: (np.inf, np.inf)},
+    "multiply": {OVERFLOW: (LARGEST, LARGEST), INVALID: (np.inf, 0)},
+    "divide": {ZERO: (1, 0), OVERFLOW: (LARGEST, 0.5), INVALID: (0, 0)},
+}
+
+
+def again(function, arguments):
+    """Has NumPy do an operation again, and tells of the errors that it meets, at the program's line."""
+    try:
+        _tell(function, arguments)
+    finally:
+        # The flags that this has raised are none of the program's next operation.
+        _native.take_flags()
+
+
+def _tell(function, arguments):
+    arguments, modes = _fallback.lower(arguments), np.geterr()
+    warned = {kind: "call" for kind, mode in modes.items() if mode == "warn"}
+    if not warned or {"call", "log"} & {*modes.values()}:
+        # NumPy does what else is asked for, such as to raise.
+        function(*arguments)
+        return
+    found = []
+    with np.errstate(**warned, call=lambda kind, flag: found.append(kind)):
+        function(*arguments)
+    name = "cast" if function is np.ndarray.astype else function.__name__
+    for kind in found:
+        warn(f"{kind} encountered in {name}", RuntimeWarning)
+
+
+def met(function, flags, dtype):
+    """Tells of the errors that a function has met on operands that are gone."""
+    dtype = np.dtype(dtype)
+    examples = _EXAMPLES.get(function.__name__) if dtype.kind in "fc" else {ZERO: (1, 0)}
+    for flag, operands in (examples or {}).items():
+        if flags & flag:
+            again(function, [_operand(number, dtype) for number in operands])
+
+
+def _operand(number, dtype):
+    """A number of these tables as an array."""
+    if isinstance(number, str):
+        number = np.finfo(dtype).max if number == LARGEST else np.finfo(dtype).min
+    return np.full(1, number, dtype)
+
+
+def after(function, arguments, out, result):
+    """Tells of the errors of a call that went through Python, and was asked for by the program."""
+    flags = _native.take_flags()
+    results = result if isinstance(result, tuple) else (result,)
+    if not all(type(one) is ndarray and _native.is_at_hand(one) for one in results) or not _asked_by_program():
+        return
+    if results[0].dtype.kind in "iu":
+        shown = function.__name__ in _DIVISIONS and np.isin(_fallback.lower(arguments[1]), (0, -1)).any()
+    else:
+        shown = any(one.dtype.kind in "fc" and not np.isfinite(_fallback.lower(one)).all() for one in results)
+    if shown and out is None:
+        again(function, arguments)
+    elif shown:
+        met(function, flags or ZERO, results[0].dtype)
+
+
+def after_fold(function, array, axis, result):
+    """The same, of a fold without further options."""
+    flags = _native.take_flags()
+    if flags and type(result) is ndarray and result.dtype.kind in "fc" and type(array) is ndarray and _native.is_at_hand(result):
+        if not np.isfinite(_fallback.lower(result)).all() and _asked_by_program():
+            again(function.reduce, (array, axis))
+
+
+def _asked_by_program():
+    """Did the program call the universal function, and not a composition of this package?"""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") in ("bh._ufunc", "bh._reductions"):
+        frame = frame.f_back
+    name = frame.f_globals.get("__name__", "") if frame is not None else ""
+    return name != "bh" and not name.startswith("bh.")
