@@ -2,12 +2,15 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyBool, PyInt};
 
 /// A shape: a whole number or a sequence of them.
 pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let py = object.py();
     let number = |object: &Bound<'_, PyAny>| -> PyResult<i64> {
+        if object.is_exact_instance_of::<PyBool>() {
+            return Err(PyTypeError::new_err("an integer is required"));
+        }
         object.extract::<i64>().map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
             true => PyValueError::new_err("Maximum allowed dimension exceeded"),
             false => error,

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import math
 import pickle
 import sys
 
@@ -242,6 +243,36 @@ def test_what_else_methods_and_functions_take():
     with pytest.raises(AttributeError):
         a.device = "cpu"
     assert bool(np.all(numpy.ma.array([1, 0], mask=[0, 1])))
+    assert copy.copy(np.asfortranarray(np.ones((2, 3)))).flags.f_contiguous
+    with pytest.raises(TypeError):
+        np.concatenate([a, a], out=np.zeros(6), dtype=float)
+    with pytest.raises(numpy.exceptions.AxisError):
+        np.unstack(a, axis=3)
+    with pytest.raises(TypeError):
+        a.reshape((True, -1))
+
+
+def test_folds_of_nothing_are_their_start():
+    assert math.copysign(1, np.sum(np.zeros(0), initial=-0.0)) == -1
+    same(np.add.reduce(np.zeros((0, 2)), initial=3.0), numpy.array([3.0, 3.0]))
+    with pytest.raises(TypeError):
+        np.add(1, 1, out=(...,))
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in cast"):
+        np.add(np.array([numpy.nan]), 1, dtype=int, casting="unsafe")
+
+
+def test_keys_of_other_classes():
+    class Pair(tuple):
+        pass
+
+    class Index:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([1, 0])
+
+    a = np.arange(4.0).reshape(2, 2)
+    same(a[Pair(([0], [1]))], numpy.array([1.0]))
+    a[Pair(([0], [1]))] = 7
+    same(a[Index()], numpy.array([[2.0, 3.0], [0.0, 7.0]]))
 
 
 def test_factors_are_as_exact_as_numpys():
@@ -251,7 +282,9 @@ def test_factors_are_as_exact_as_numpys():
     found, expected = (module.linalg.lstsq(module.asarray(a), module.ones(2, "f4"))[0] for module in (np, numpy))
     assert found.dtype == numpy.float32
     numpy.testing.assert_allclose(numpy.asarray(found), expected, atol=1e-6)
-    assert np.linalg.norm(np.ones((0, 2)), np.inf, axis=(0, 1)) == 0
+    assert np.linalg.norm(np.ones((0, 2)), np.inf, axis=(0, 1)) == 0 and np.linalg.norm(np.ones((0, 2)), 2) == 0
+    with np.fallback("silent"):
+        numpy.testing.assert_array_equal(np.linalg.pinv(numpy.eye(2).astype(">f8")), numpy.eye(2))
 
 
 def test_results_at_hand_are_numpys_scalars():

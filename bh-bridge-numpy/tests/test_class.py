@@ -163,6 +163,7 @@ def test_views_with_any_strides():
     a += 1
     same(windows, numpy.lib.stride_tricks.sliding_window_view(numpy.arange(6.0) + 1, 2))
     fixed = np.lib.stride_tricks.as_strided(a, strides=(0,), writeable=False)
+    assert np.lib.stride_tricks.as_strided(np.ones((1, 2)), strides=(-1, 8)).shape == (1, 2)
     assert not fixed.flags.writeable and np.lib.stride_tricks.sliding_window_view(a, 2).shape == (5, 2)
     with pytest.raises(IndexError):
         np.lib.stride_tricks.as_strided(a, (7,), (8,))

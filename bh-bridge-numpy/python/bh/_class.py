@@ -81,11 +81,14 @@ def as_strided(x, shape=None, strides=None, subok=False, writeable=True, *, chec
     strides = None if strides is None else tuple(map(int, _fallback.lower(strides)))
     if type(x) is not native_class:
         return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+    shape = x.shape if shape is None else shape
     strides = x.strides if strides is None else strides
-    if any(stride % x.itemsize for stride in strides):
-        raise ValueError("the strides have to be whole numbers of elements")
-    steps = [stride // x.itemsize for stride in strides]
-    result = _native.window(x, x._start, list(x.shape if shape is None else shape), steps)
+    # How far it is to elements that there are not does not matter.
+    steps = [stride if extent > 1 else 0 for stride, extent in zip(strides, shape)]
+    if len(shape) != len(strides) or any(step % x.itemsize for step in steps):
+        _fallback.note("numpy.lib.stride_tricks.as_strided", "the strides are no whole numbers of elements")
+        return np.lib.stride_tricks.as_strided(np.asarray(x), shape, strides, subok, writeable)
+    result = _native.window(x, x._start, list(shape), [step // x.itemsize for step in steps])
     result._writeable = writeable and x._writeable
     return result
 

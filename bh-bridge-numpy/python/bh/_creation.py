@@ -7,7 +7,7 @@ import numpy as np
 from . import _fallback, _indexing, _native
 from ._convert import asarray, astype, axes_in_memory, check_device, decides, native, order_of
 
-from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of, is_integer
+from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
 
 ndarray = _native.ndarray
 
@@ -52,8 +52,6 @@ def _filled(array, value):
     if type(value) is int and value in (0, 1):
         _native.assign(array, value == 1)
         return array
-    if isinstance(value, (float, np.floating)) and is_integer(array._code):
-        value = native(np.asarray(value))
     value = astype(value, array.dtype) if type(value) is ndarray else native(np.full(np.shape(value), value, array.dtype))
     _native.assign(array, _indexing.fitted(value, array.shape))
     return array

@@ -74,7 +74,8 @@ def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initia
         if initial is not _NO_VALUE:
             kwargs["initial"] = initial
         kwargs = {key: value for key, value in kwargs.items() if not (key == "where" and value is True or value is ...)}
-        return _fallback.call(function._np.reduce, (array,), kwargs, f"numpy.{function.__name__}.reduce", str(reason))
+        result = _fallback.call(function._np.reduce, (array,), kwargs, f"numpy.{function.__name__}.reduce", str(reason))
+        return _fallback.from_numpy(np.asarray(result)) if out is ... and not isinstance(result, np.ndarray) else result
 
 
 def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
@@ -112,12 +113,12 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         result = _native.cast(array, array._code)
         if array.ndim == 0:
             result._scalar = True
-    elif empty and function.identity is None:
+    elif empty and (function.identity is None or not (initial is _NO_VALUE or initial is None)):
         shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(array.shape) if keepdims or axis not in axes)
         result = _native.full(shape, array._code, number_like(initial))
     else:
         result = _native.fold(opcode, array, mask_of(axes), bool(keepdims), mask)
-    if initial is not _NO_VALUE and initial is not None:
+    if initial is not _NO_VALUE and initial is not None and not empty:
         result = astype(function(result, initial), array.dtype)
     return deliver(result, out, "unsafe")
 

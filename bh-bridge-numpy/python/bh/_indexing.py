@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _native
-from ._convert import assigned, astype, native
+from ._convert import assigned, astype, lower_nested, native
 from ._types import BOOL, INT64
 
 ndarray = _native.ndarray
@@ -72,7 +72,7 @@ def _index_array(part):
     """A part of a key as an index array or a mask of bh; data that the host has is kept beside it for checks."""
     if type(part) is ndarray:
         return part, None
-    host = np.asarray(_fallback.lower(part))
+    host = np.asarray(lower_nested(part))
     if host.size == 0 and not isinstance(part, np.ndarray):
         host = host.astype(np.int64)
     return native(host), host
@@ -256,6 +256,8 @@ def get(array, key):
         from ._trace import subscript
 
         return subscript(array, key)
+    if isinstance(key, tuple) and type(key) is not tuple:
+        return array[tuple(key)]
     try:
         chosen = _compressed(array, key)
         if chosen is not None:
@@ -280,6 +282,9 @@ def get(array, key):
 
 def set(array, key, value):
     """Assigns to what any key selects."""
+    if isinstance(key, tuple) and type(key) is not tuple:
+        array[tuple(key)] = value
+        return None
     if isinstance(value, (np.generic, np.ma.core.MaskedConstant)):
         view = _native.basic_view(array, key)
         if view is not None and view.ndim == 0:

@@ -29,6 +29,8 @@ def _joined_type(arrays, dtype, casting):
 @falls_back
 def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """The arrays one after the other along a dimension that they have."""
+    if out is not None and dtype is not None:
+        raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
     if builtins.any(decides(value) for value in arrays):
         raise Fallback("arrays whose class decides")
     if axis is None and builtins.any(type(value) in (int, float, complex) for value in arrays):
@@ -153,6 +155,7 @@ def unstack(x, /, *, axis=0):
     x = asarray(x)
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
+    axis = normalize_axis_index(axis, x.ndim)
     return tuple(moveaxis(x, axis, 0)[number] if x.ndim > 1 else reshape(x[number : number + 1], ()) for number in range(x.shape[axis]))
 
 

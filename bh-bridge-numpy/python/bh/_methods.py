@@ -297,12 +297,12 @@ def __delitem__(self, key):
 
 @method
 def __copy__(self):
-    return _native.cast(self, self._code)
+    return in_order(self, "K")
 
 
 @method
 def __deepcopy__(self, memo):
-    return _native.cast(self, self._code)
+    return in_order(self, "K")
 
 
 @method
@@ -366,7 +366,7 @@ def __array_namespace__(self, *, api_version=None):
     import bh
 
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"Version {api_version!r} of the Array API Standard is not supported.")
+        raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
     # Whoever asks takes all libraries' results for arrays, also those without dimensions.
     _native.follow_array_api(True)
     return bh
@@ -375,7 +375,7 @@ def __array_namespace__(self, *, api_version=None):
 @method
 def _array_ufunc(self, function, method, *inputs, **kwargs):
     """What `__array_ufunc__` does with calls that the table of known calls does not serve."""
-    if not isinstance(function, np.ufunc):
+    if not isinstance(function, _ufunc.ufunc):
         raise TypeError("the first argument must be a universal function")
     mine = _ufunc.UFUNCS.get(function.__name__)
     out = kwargs.get("out")

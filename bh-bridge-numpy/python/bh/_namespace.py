@@ -196,7 +196,7 @@ def build():
         original = getattr(np, name, None)
         made = original is not None and _adapted.adapt(original, public, equivalent)
         if made:
-            made = _guarded(made, original)
+            made = guarded(made, original)
             made._bh_numpy = original
             made._bh_kind = "adapted"
             public[name] = made
@@ -211,7 +211,7 @@ def _described(function, original):
     return function
 
 
-def _guarded(adapted, original):
+def guarded(adapted, original):
     """An adapted function that leaves to NumPy what bh's functions cannot do, and arrays that decide what functions do."""
     in_place = adapted.__name__ in IN_PLACE
     wrapped = _fallback.falls_back_in_place(adapted) if in_place else _fallback.falls_back(adapted, original)

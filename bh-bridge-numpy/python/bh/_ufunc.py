@@ -113,6 +113,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             kwargs = {**kwargs, "out": outs if self.nout > 1 else outs[0]}
             args = args[: self.nin]
         out = kwargs.get("out")
+        if isinstance(out, tuple) and any(target is ... for target in out):
+            raise TypeError("must use `...` as `out=...` and not per-operand/in a tuple")
         fits = len(out) == self.nout if isinstance(out, tuple) else self.nout == 1 or out is None
         if not fits or not self.nin <= len(args) or "subok" in kwargs and type(kwargs["subok"]) is not bool:
             # NumPy says what is wrong, unless an operand has universal functions of its own.
@@ -267,6 +269,7 @@ def moved(value, like):
 def converted_to(operand, code):
     """An array with elements of this type, or the number, if the type can hold it."""
     if type(operand) is ndarray:
+        _native.warn_of_cast(operand, code)
         return astype(operand, _DTYPES[code])
     if type(operand) is complex and not is_complex(code):
         raise TypeError(f"cannot convert complex to {_DTYPES[code]}")

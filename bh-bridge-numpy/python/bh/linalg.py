@@ -154,7 +154,7 @@ def _matrix_norm(x, ord, axis, keepdims):
     if ord in (2, -2, "nuc"):
         values = svd(_native.transpose(x, _last(axis, x.ndim)), compute_uv=False)
         fold = _u["add" if ord == "nuc" else "maximum" if ord == 2 else "minimum"]
-        result = fold.reduce(values, -1)
+        result = fold.reduce(values, -1, **({"initial": 0} if ord == 2 and not values.size else {}))
         kept = tuple(1 if place in _last(axis, x.ndim)[-2:] else extent for place, extent in enumerate(x.shape))
         return reshape(result, kept) if keepdims else result
     if ord not in (1, -1, np.inf, -np.inf):
@@ -268,7 +268,7 @@ for _name in sorted(dir(_o), key=lambda name: name in _ADAPTED):
     _original = getattr(_o, _name)
     is_function = callable(_original) and not isinstance(_original, type)
     if _name in _ADAPTED:
-        _made = _adapted.adapt(_original, _namespace.public, _namespace.equivalent)
+        _made = _namespace.guarded(_adapted.adapt(_original, _namespace.public, _namespace.equivalent), _original)
         _made._bh_numpy, _made._bh_kind = _original, "adapted"
         globals()[_name] = _made
     elif _name not in globals():
