@@ -494,9 +494,11 @@ def _copied(function):
 for _name in "astype copy flatten reshape ravel squeeze dot sum prod max min any all argmax argmin nonzero take".split():
     setattr(ndarray, _name, served(_name, getattr(ndarray, _name), True))
 
-# Who asks for a method's parameters gets those of NumPy's.
+# Who asks for a method's parameters gets those of NumPy's; `_own` has what it takes here.
 for _name, _function in list(vars(ndarray).items()):
     if isinstance(_function, (types.FunctionType, _native.Function)) and hasattr(np.ndarray, _name):
+        _own = getattr(_function, "__wrapped__", _function)
         _function = _copied(_function)
+        _function._own = _own
         _function.__wrapped__ = getattr(np.ndarray, _name)
         setattr(ndarray, _name, _function)

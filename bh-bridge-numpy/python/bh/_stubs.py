@@ -64,7 +64,7 @@ _COMPARISONS = "lt le gt ge".split()
 def _signature(function, skip=0):
     """The parameters of a function, without types; whatever Python says where it has none."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())[skip:]
+        parameters = list(inspect.signature(getattr(function, "_own", function)).parameters.values())[skip:]
     except (ValueError, TypeError):
         return "*args: Any, **kwargs: Any"
     parts, star, positional = [], False, False
