@@ -145,7 +145,8 @@ impl Array {
     /// Bytes from one element to the next in each dimension.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let size = self.dtype.size() as i64;
+        // As in NumPy, a new array without elements has none to go on to.
+        let size = if self.len() == 0 && self.base.is_none() { 0 } else { self.dtype.size() as i64 };
         PyTuple::new(py, self.view.stride().iter().map(|stride| stride * size))
     }
 

@@ -22,8 +22,10 @@ pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         let at = |index| number(&object.get_item(index)?);
         (0..length).map(at).collect::<PyResult<_>>()?
     } else {
-        let wrong =
-            |_| PyTypeError::new_err(format!("expected a sequence of integers or a single integer, got '{object}'"));
+        let wrong = |_| match object.is_none() {
+            true => PyTypeError::new_err("Use () not None as shape arguments"),
+            false => PyTypeError::new_err(format!("expected a sequence of integers or a single integer, got '{object}'")),
+        };
         vec![number(object).map_err(wrong)?]
     };
     Ok(extents)

@@ -119,6 +119,7 @@ def install(library, checkout):
     sys.meta_path.insert(0, Finder(library))
     import cupy
     import cupy._core.internal
+    import cupy._util
     import cupy.cuda
     import cupy.exceptions
     import cupy.fft
@@ -130,6 +131,7 @@ def install(library, checkout):
     cupy.__path__ = [os.path.join(checkout, "cupy")]
     cupy.asnumpy = _asnumpy
     cupy.get_array_module = lambda *arrays: library
+    cupy._util.PerformanceWarning = UserWarning
     cupy.fft.config = sys.modules["cupy.fft.config"]
     cupy._core.internal.prod = lambda numbers: numpy.prod(numbers, dtype=int).item()
     cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = Absent()

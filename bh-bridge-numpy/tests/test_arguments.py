@@ -30,6 +30,16 @@ np.matmul.signature == "(n?,k),(k,m?)->(n?,m?)"
 np.digitize([1, 3], [3, 2, 1])
 np.digitize([0, 1, 2, 3], [3, 2, 1], right=True)
 np.partition(np.zeros(0, np.int8), 2)
+np.einsum("ij->ji", np.arange(6, dtype=np.int8).reshape(2, 3), dtype=float)
+np.linalg.lstsq(np.eye(3)[:, :2], np.ones(3))[2]
+np.squeeze(np.asarray(3.0), 0) + np.squeeze(np.asarray(3.0), -1)
+np.roll(np.arange(10).reshape(5, 2), (2, 1, 3), 0)
+np.roll(np.arange(10).reshape(5, 2), np.asarray([2, 1]), (0, 1))
+np.ravel(np.broadcast_to(np.asarray([[1], [2]]), (3, 2, 4)), "K")
+np.ravel(np.broadcast_to(np.arange(6).reshape(2, 1, 3).copy("F"), (2, 4, 3)), "K")
+np.ravel(np.arange(24).reshape(2, 3, 4).transpose(1, 2, 0)[:, ::2], "K")
+np.unravel_index(np.asarray([22, 17]), (6, 4), order=None)
+np.empty((1, 0, 2)).strides + np.zeros((0, 3), order="F").strides + np.ones((3, 4))[:, :0].strides
 np.any(numpy.asarray([1, 0], object)).dtype == bool
 np.arange(0, 1, 1e300)
 np.random.SeedSequence(np.arange(3)).generate_state(2)
@@ -60,6 +70,7 @@ np.trapezoid(numpy.ma.array([1.0, 2.0, 4.0], mask=[0, 0, 1]), np.arange(3.0))
 np.gradient(numpy.ma.array([1.0, 2.0, 4.0], mask=[0, 0, 1])).mask
 np.asanyarray(numpy.ma.array([1.0, 2.0], mask=[0, 1])).mask
 np.copy(numpy.ma.array([1.0, 2.0], mask=[0, 1]), subok=True).mask
+np.indices((2, 3), np.float16)
 """.strip().splitlines()
 
 REFUSED = r"""
@@ -92,6 +103,16 @@ np.place([1, 2], [True, False], 3)
 np.digitize([1j], [1, 2])
 np.take(np.arange(3), [1], out=np.zeros(1))
 np.array([3, 1]) < "a"
+np.asarray(5.0).take(1, out=np.empty((1,)))
+np.empty(None)
+np.ones((2, 3)).reshape((3, 2), copy="False")
+np.copyto(np.zeros(2), 1.0, where=np.asarray([1, 0]))
+np.linalg.solve(np.eye(2), np.asarray(1.0))
+np.linalg.lstsq(np.eye(2), np.ones((2, 2, 2)))
+np.linalg.lstsq(np.eye(2), 1.0)
+np.place(np.arange(7), np.ones((2, 4), bool), [1])
+np.ravel_multi_index((np.arange(2), np.arange(2)), (3.0, 4))
+np.ravel_multi_index((np.arange(2), np.arange(2)), (3, 4), mode="inverse")
 """.strip().splitlines()
 
 
@@ -157,6 +178,26 @@ def test_what_numpy_writes_into_outputs_arrives():
         out = np.zeros(4, np.int32)
         assert clip(np.arange(4), out) is out
         same(out, numpy.asarray([0, 1, 2, 2], numpy.int32))
+
+
+def test_what_numpy_warns_of_is_warned_of():
+    with pytest.warns(np.exceptions.ComplexWarning):
+        np.concatenate([np.ones(2), np.ones(2) * 1j], dtype=float, casting="unsafe")
+    with pytest.warns(DeprecationWarning):
+        same(np.row_stack([np.ones(2), np.zeros(2)]), numpy.asarray([[1.0, 1.0], [0.0, 0.0]]))
+
+
+def test_masks_of_numbers_choose():
+    array = np.zeros(2)
+    np.copyto(array, 3.0, where=4)
+    same(array, numpy.full(2, 3.0))
+
+    def masked(library):
+        a = library.arange(6).reshape(2, 3)
+        library.putmask(a, library.asarray([[1, 0, 2], [0, 0, 0]]), 9)
+        return a
+
+    same(masked(np), masked(numpy))
 
 
 @pytest.mark.falls_back

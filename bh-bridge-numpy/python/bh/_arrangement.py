@@ -44,11 +44,11 @@ def roll(a, shift, axis=None):
     if axis is None:
         return reshape(roll(reshape(a, (-1,)), int(np.sum(_fallback.lower(shift))), 0), a.shape)
     axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
-    shifts = np.broadcast_to(shift, len(axes)) if np.ndim(shift) else [int(shift)] * len(axes)
-    if np.ndim(shift) and len(axes) == 1:
-        axes, shifts = axes * len(shift), list(shift)
+    distances, places = np.broadcast_arrays(np.asarray(_fallback.lower(shift)), axes)
+    if places.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     total = [0] * a.ndim
-    for place, distance in zip(axes, shifts):
+    for place, distance in zip(places.tolist(), distances.tolist()):
         total[place] += int(distance)
     return _native.roll(a, [distance % extent if extent else 0 for distance, extent in zip(total, a.shape)])
 
@@ -116,8 +116,11 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
         raise ValueError("`window_shape` cannot contain negative values")
     axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
     if len(shape) != len(axes):
-        given = "Since axis is None, must provide window_shape for all dimensions of `x`" if axis is None else "Must provide matching length window_shape and axis"
-        raise ValueError(f"{given}; got {len(shape)} window_shape elements and {len(axes)} axes.")
+        if axis is None:
+            given, known = "Since axis is `None`, must provide window_shape for all dimensions of `x`", f"`x.ndim` is {x.ndim}"
+        else:
+            given, known = "Must provide matching length window_shape and axis", f"{len(axes)} axes elements"
+        raise ValueError(f"{given}; got {len(shape)} window_shape elements and {known}.")
     left = list(x.shape)
     for place, extent in zip(axes, shape):
         if left[place] < extent:

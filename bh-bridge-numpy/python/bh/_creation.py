@@ -247,6 +247,8 @@ def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
 def indices(dimensions, dtype=int, sparse=False):
     """The indices of a grid, one array for each dimension."""
     dimensions = tuple(dimensions)
+    if code_of(dtype) is None:
+        return _fallback.call(np.indices, (dimensions, dtype, sparse), {})
     rank = len(dimensions)
     parts = []
     for axis, extent in enumerate(dimensions):

@@ -210,17 +210,18 @@ def eigvals(a):
 def lstsq(a, b, rcond=None):
     """The least x for which the length of b - a·x is least; the squares of those lengths, the rank, the singular values."""
     a, b = matrices(a), native(b)
-    if a.ndim != 2:
-        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
+    for array in (a, b if b.ndim > 1 else a):
+        if array.ndim != 2:
+            raise LinAlgError(f"{array.ndim}-dimensional array given. Array must be two-dimensional")
     kind = np.result_type(a.dtype, b.dtype, np.float32)
     # As in NumPy, whose factors have the larger types here.
     wide = np.result_type(kind, np.float64)
     a, b = astype(a, wide), astype(b, wide)
     rows, columns = a.shape
-    if rows != b.shape[0]:
+    if b.ndim and rows != b.shape[0]:
         raise LinAlgError("Incompatible dimensions")
-    if not a.size or not b.size:
-        raise Fallback("an empty matrix")
+    if not a.size or not b.size or not b.ndim:
+        raise Fallback("an empty matrix, or a right side without dimensions")
     if rcond is None:
         rcond = np.finfo(kind).eps * max(rows, columns)
     sides = b[:, None] if b.ndim == 1 else b
@@ -228,7 +229,7 @@ def lstsq(a, b, rcond=None):
     kept = s > s[0] * (rcond if rcond >= 0 else np.finfo(wide).eps)
     inverse = _native.operate("where", [kept, 1.0 / s, _native.full(s.shape, s._code, 0.0)])
     x = _products.matmul(adjoint(vh), inverse[:, None] * _products.matmul(adjoint(u), sides))
-    rank = int(_sum(kept))
+    rank = np.int32(int(_sum(kept)))
     left = sides - _products.matmul(a, x)
     squares = _u["square"](_u["absolute"](left))
     residuals = _sum(squares, 0) if rank == columns < rows else _native.empty((0,), real_code(a._code))

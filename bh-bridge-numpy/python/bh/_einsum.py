@@ -33,11 +33,12 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     extents = _extents(inputs, arrays)
     if any(letter not in extents for letter in output) or len(set(output)) != len(output):
         raise Fallback("a result with unknown subscripts")
+    if len(arrays) == 1 and out is None and output and set(inputs[0]) == set(output):
+        # As in NumPy, what is only moved is a view, of whatever type.
+        value, letters = _diagonals(arrays[0], inputs[0])
+        return transpose(value, [letters.index(letter) for letter in output])
     value, letters, gone = _summed(inputs, [astype(value, kind) for value in arrays], output)
     value = transpose(value, [letters.index(letter) for letter in output])
-    if len(arrays) == 1 and output and not gone and out is None and kind == arrays[0].dtype:
-        # As in NumPy, what is only moved is a view.
-        return value
     shape, letter = tuple(extents[letter] for letter in output), order_of(order)
     if letter != "K" or value.shape != shape or len(arrays) == 1 and not gone:
         in_fortran = letter == "A" and all(array.T._contiguous for array in arrays)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
-from ._convert import asanyarray, asarray, astype, decides, native
+from ._convert import asanyarray, asarray, astype, decides, native, warn_of_lost_parts
 from ._fallback import Fallback, falls_back
 from ._manipulation import expand_dims, moveaxis, reshape
 from ._types import code_of
@@ -23,6 +23,8 @@ def _joined_type(arrays, dtype, casting):
     for value in arrays:
         if not np.can_cast(value.dtype, kind, casting):
             raise TypeError(f"Cannot cast array data from {value.dtype!r} to {kind!r} according to the rule '{casting}'")
+    if kind.kind not in "cb" and builtins.any(value.dtype.kind == "c" for value in arrays):
+        warn_of_lost_parts()
     return kind
 
 

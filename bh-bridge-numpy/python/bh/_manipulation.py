@@ -4,8 +4,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _native
-from ._convert import axes_in_memory, native, order_of
+from ._convert import native, order_of
 from ._fallback import falls_back
+from ._folds import axes_of
 
 ndarray = _native.ndarray
 
@@ -14,6 +15,8 @@ ndarray = _native.ndarray
 def reshape(a, /, shape=None, order="C", *, copy=None):
     """The elements in another shape, of which one extent may be -1."""
     a = native(a)
+    if isinstance(copy, str):
+        raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
     if shape is None:
         raise TypeError("reshape() missing 1 required positional argument: 'shape'")
     if reshape_order(a, order) == "F":
@@ -38,14 +41,28 @@ def _reversed(a):
     return _native.transpose(a, tuple(range(a.ndim))[::-1])
 
 
+def _axes_as_read(strides):
+    """The dimensions from the outermost on as NumPy goes over elements in memory; those of stride 0 stay where they are."""
+    inner = []
+    for axis in reversed(range(len(strides))):
+        place = len(inner)
+        for before in reversed(range(len(inner))):
+            stride, other = abs(strides[axis]), abs(strides[inner[before]])
+            if stride and other and other <= stride:
+                break
+            if stride and other:
+                place = before
+        inner.insert(place, axis)
+    return inner[::-1]
+
+
 @falls_back
 def ravel(a, order="C"):
     """The elements with one dimension: a view where they lie side by side in this order, else a copy."""
     a = native(a)
     letter = order_of(order, "C")
     if letter == "K":
-        axes = axes_in_memory("K", a.shape, a._stride)
-        a = a if axes is None else _native.transpose(a, axes)
+        a = _native.transpose(a, _axes_as_read(a._stride))
     elif reshape_order(a, letter) == "F":
         a = _reversed(a)
     if a._contiguous:
@@ -133,7 +150,7 @@ def squeeze(a, axis=None):
     if axis is None:
         axes = tuple(place for place, extent in enumerate(a.shape) if extent == 1)
     else:
-        axes = normalize_axis_tuple(axis, a.ndim)
+        axes = axes_of(axis, a.ndim)
         if any(a.shape[place] != 1 for place in axes):
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     kept = [place for place in range(a.ndim) if place not in axes]

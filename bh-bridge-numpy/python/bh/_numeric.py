@@ -13,7 +13,7 @@ from ._fallback import Fallback, falls_back
 from ._joining import concatenate, vstack
 from ._manipulation import reshape
 from ._reductions import sum as sum_
-from ._search import take, where
+from ._search import mode_of, take, where
 from ._sorting import argsort, bincount, searchsorted
 from ._types import BOOL, CODE, is_complex, is_inexact
 from ._ufunc import UFUNCS
@@ -21,7 +21,11 @@ from ._ufunc import UFUNCS
 ndarray = _native.ndarray
 _u = UFUNCS
 
-row_stack = vstack
+
+def row_stack(tup, *, dtype=None, casting="same_kind"):
+    """As `vstack`, under a name that is to go."""
+    warn("`row_stack` alias is deprecated. Use `np.vstack` directly.", DeprecationWarning)
+    return vstack(tup, dtype=dtype, casting=casting)
 
 
 @falls_back
@@ -219,6 +223,7 @@ def unravel_index(indices, shape, order="C"):
     if isinstance(indices, (list, tuple)) and not len(indices) or not shape:
         raise Fallback("no indices or dimensions")
     indices = native(indices)
+    order = order_of(order, "C")
     if order not in ("C", "F"):
         raise ValueError("only 'C' or 'F' order is permitted")
     if indices.dtype.kind not in "iu":
@@ -242,12 +247,12 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """An index array for each dimension as flat indices."""
     if order_of(order, "C") not in ("C", "F"):
         raise ValueError("only 'C' or 'F' order is permitted")
-    dims, parts = tuple(dims), [native(part) for part in multi_index]
+    dims, parts = tuple(map(operator.index, dims)), [native(part) for part in multi_index]
     if any(part.dtype.kind not in "iu" or part.size and 0 in dims for part in parts):
         raise Fallback("indices that are no whole numbers, or of no element")
     _size_of(dims)
     parts = [astype(part, np.int64) for part in parts]
-    modes = (mode,) * len(dims) if isinstance(mode, str) else tuple(mode)
+    modes = tuple(map(mode_of, (mode,) * len(dims) if isinstance(mode, str) else mode))
     if len(parts) != len(dims) or len(modes) != len(dims):
         raise ValueError("parameter multi_index must be a sequence of length {}".format(len(dims)))
     checked = []

@@ -106,6 +106,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         indices = indices % max(extent, 1) if mode == "wrap" else clip(indices, 0, max(extent - 1, 0))
     if extent == 0 and indices.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
+    if type(out) is ndarray and out.shape != a.shape[:axis] + indices.shape + a.shape[axis + 1 :]:
+        raise ValueError("output array does not match result of ndarray.take")
     key = (slice(None),) * axis + (host if host is not None else astype(indices, np.int64),)
     if out is not None and not np.can_cast(out.dtype, a.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {a.dtype!r} according to the rule 'safe'")
@@ -207,7 +209,10 @@ def place(arr, mask, vals):
     """Assigns values, in order, to the elements for which a mask is true."""
     if type(arr) is not ndarray:
         return np.place(arr, _fallback.lower(mask), _fallback.lower(vals))
-    found = _indexing.flatnonzero(astype(native(mask), bool))
+    mask = astype(native(mask), bool)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    found = _indexing.flatnonzero(mask)
     values = reshape(assigned(vals, arr.dtype), (-1,))
     if found.size == 0:
         return
@@ -220,7 +225,7 @@ def putmask(a, mask, values):
     """Assigns the values at the same places to the elements for which a mask is true."""
     if hasattr(values, "dtype") and np.ndim(values) and not np.can_cast(values.dtype, a.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'")
-    mask, values = native(mask), assigned(values, a.dtype)
+    mask, values = astype(native(mask), bool), assigned(values, a.dtype)
     if values.shape != a.shape and values.size > 1:
         values = reshape(resize(values, (a.size,)), a.shape)
     copyto(a, values, where=reshape(astype(mask, bool), a.shape), casting="unsafe")
@@ -244,7 +249,9 @@ def copyto(dst, src, casting="same_kind", where=True):
         return None
     if not dst._writeable:
         raise ValueError("assignment destination is read-only")
-    mask = _native.broadcast_to(native(where), dst.shape)
+    if getattr(where, "dtype", bool) != bool:
+        raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
+    mask = _native.broadcast_to(native(where, bool), dst.shape)
     value = _indexing.fitted(assigned(src, dst.dtype), dst.shape)
     return _native.operate_into(dst, "where", [mask, value, dst])
 

@@ -24,6 +24,8 @@ _o = np.linalg
 def solve(a, b):
     """The solution x of a·x = b."""
     a, b = matrices(a, square=True), native(b)
+    if not b.ndim:
+        raise Fallback("a right side without dimensions")
     kind = np.result_type(a.dtype, b.dtype)
     a, b = astype(a, kind), astype(b, kind)
     vector = b.ndim == 1
