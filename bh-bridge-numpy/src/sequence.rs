@@ -24,7 +24,9 @@ pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     } else {
         let wrong = |_| match object.is_none() {
             true => PyTypeError::new_err("Use () not None as shape arguments"),
-            false => PyTypeError::new_err(format!("expected a sequence of integers or a single integer, got '{object}'")),
+            false => {
+                PyTypeError::new_err(format!("expected a sequence of integers or a single integer, got '{object}'"))
+            }
         };
         vec![number(object).map_err(wrong)?]
     };
