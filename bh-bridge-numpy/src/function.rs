@@ -65,7 +65,7 @@ impl<'py> Call<'_, 'py> {
 }
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 37] = [
+const SERVERS: [(&str, Server); 40] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -98,6 +98,9 @@ const SERVERS: [(&str, Server); 37] = [
     ("where", crate::whole::choice),
     ("concatenate", crate::join::concatenate),
     ("stack", crate::join::stack),
+    ("hstack", crate::join::hstack),
+    ("vstack", crate::join::vstack),
+    ("column_stack", crate::join::column_stack),
     ("reshape", crate::shape::reshape),
     ("ravel", crate::shape::ravel),
     ("squeeze", crate::shape::squeeze),

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::sync::Arc;
 
-fn copy_into<T: Copy>(from: Strided<'_>, to: *mut u8, first: usize) {
-    for (place, at) in from.addresses::<T>().enumerate() {
-        // SAFETY: there is room for all elements of all arrays.
-        unsafe { to.cast::<T>().add(first + place).write_unaligned(at.read_unaligned()) };
+fn copy_into<T: Copy>(from: Strided<'_>, to: Strided<'_>) {
+    for (to, from) in to.addresses::<T>().zip(from.addresses::<T>()) {
+        // SAFETY: both lie in their arrays, of which one is new.
+        unsafe { to.cast_mut().write_unaligned(from.read_unaligned()) };
     }
 }
 
@@ -24,47 +24,108 @@ fn arrays<'py>(object: &Bound<'py, PyAny>) -> Option<Vec<PyRef<'py, Array>>> {
     }
 }
 
-/// The elements of all arrays, one array after the other, in a new array of a shape.
-fn joined(all: &[PyRef<'_, Array>], shape: &[i64]) -> Option<Array> {
-    let first = all.first()?;
+/// The arrays one after the other along a dimension, in a new array. Their shapes are those of views with as many dimensions.
+fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array> {
+    let (first, shape) = (all.first()?, views.first()?.shape());
     let fits = |array: &PyRef<'_, Array>| {
         is_plain(array) && array.dtype == first.dtype && Arc::ptr_eq(&array.context, &first.context)
     };
-    let mut hand = first.context.recorder.hand().filter(|_| all.iter().all(fits))?;
-    let parts: Option<Vec<Strided<'_>>> = all.iter().map(|array| Strided::of(&hand, array)).collect();
-    let view = View::contiguous(shape).ok()?;
-    let (id, to) = hand.make(first.dtype, shape, &[])?;
-    let mut place = 0;
-    for part in parts? {
-        sized!(first.dtype, copy_into(part, to, place));
-        place += part.view.len() as usize;
+    let alike = |view: &View| {
+        let other = view.shape();
+        other.len() == shape.len() && (0..shape.len()).all(|at| at == axis || other[at] == shape[at])
+    };
+    if axis >= shape.len() || !all.iter().all(fits) || !views.iter().all(alike) {
+        return None;
     }
-    Some(Array::new(Arc::clone(&first.context), id, first.dtype, view))
+    let mut extents = shape.to_vec();
+    extents[axis] = views.iter().map(|view| view.shape()[axis]).sum();
+    let mut hand = first.context.recorder.hand()?;
+    let data: Option<Vec<*const u8>> = all.iter().map(|array| hand.data(array.id)).collect();
+    let (data, whole) = (data?, View::contiguous(&extents).ok()?);
+    let (id, to) = hand.make(first.dtype, &extents, &[])?;
+    let (mut place, step) = (0, whole.stride()[axis] * first.dtype.size() as i64);
+    for (view, data) in views.iter().zip(data) {
+        let part = View::new(0, view.shape(), whole.stride()).ok()?;
+        let to = to.wrapping_offset((place * step) as isize).cast_const();
+        sized!(first.dtype, copy_into(Strided { data, view }, Strided { data: to, view: &part }));
+        place += view.shape()[axis];
+    }
+    Some(Array::new(Arc::clone(&first.context), id, first.dtype, whole))
 }
 
-/// Along the first dimension, of vectors or arrays of more dimensions that else have the same shape.
+/// Joins what `views` makes of the arrays of a list, with the dimension along which they are joined.
+fn join<'py>(
+    call: &Call<'_, 'py>,
+    list: Option<Bound<'py, PyAny>>,
+    views: impl FnOnce(&[PyRef<'py, Array>]) -> Option<(Vec<View>, usize)>,
+) -> Served<'py> {
+    let joined = || {
+        let all = arrays(&list?)?;
+        let (views, axis) = views(&all)?;
+        joined(&all, &views, axis)
+    };
+    joined().map(|joined| Ok(Bound::new(call.py(), joined)?.into_any())).transpose()
+}
+
+fn own_views(all: &[PyRef<'_, Array>]) -> Vec<View> {
+    all.iter().map(|array| (*array.view).clone()).collect()
+}
+
+/// A dimension, counted from the end if it is negative.
+fn dimension(axis: Option<Bound<'_, PyAny>>, rank: usize) -> Option<usize> {
+    let axis = axis.map_or(Some(0), |axis| axis.extract::<i64>().ok())?;
+    usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
+}
+
+/// Along a dimension that all arrays have.
 pub fn concatenate<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let joined = || {
-        let [list] = call.plain()?;
-        let all = arrays(&list)?;
-        let (rows, rest) = all.first()?.view.shape().split_first()?;
-        let same = |array: &PyRef<'_, Array>| array.view.shape().split_first().is_some_and(|(_, other)| other == rest);
-        let rows: i64 =
-            all.iter().all(same).then(|| all[1..].iter().map(|array| array.view.shape()[0]).sum::<i64>() + rows)?;
-        let shape: Vec<i64> = std::iter::once(rows).chain(rest.iter().copied()).collect();
-        joined(&all, &shape)
-    };
-    joined().map(|joined| Ok(Bound::new(call.py(), joined)?.into_any())).transpose()
+    let (list, axis) = call.pair("axis").unzip();
+    join(call, list, |all| Some((own_views(all), dimension(axis.flatten(), all.first()?.view.rank())?)))
 }
 
-/// Along a new first dimension, of arrays of one shape.
+/// Along a new dimension, of arrays of one shape.
 pub fn stack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let joined = || {
-        let [list] = call.plain()?;
-        let all = arrays(&list)?;
-        let rest = all.first()?.view.shape();
-        let shape: Vec<i64> = std::iter::once(all.len() as i64).chain(rest.iter().copied()).collect();
-        all.iter().all(|array| array.view.shape() == rest).then(|| joined(&all, &shape))?
+    let (list, axis) = call.pair("axis").unzip();
+    join(call, list, |all| {
+        let axis = dimension(axis.flatten(), all.first()?.view.rank() + 1)?;
+        let widened = |array: &PyRef<'_, Array>| widened(&array.view, axis);
+        Some((all.iter().map(widened).collect::<Option<_>>()?, axis))
+    })
+}
+
+/// A view with one more dimension, of one element.
+fn widened(view: &View, axis: usize) -> Option<View> {
+    let (mut shape, mut stride) = (view.shape().to_vec(), view.stride().to_vec());
+    if axis > shape.len() {
+        return None;
+    }
+    shape.insert(axis, 1);
+    stride.insert(axis, 0);
+    View::new(view.start(), &shape, &stride).ok()
+}
+
+/// Side by side: along the second dimension, or the only one.
+pub fn hstack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    join(call, call.plain().map(|[list]| list), |all| {
+        let rank = all.first()?.view.rank();
+        Some((own_views(all), usize::from(rank > 1)))
+    })
+}
+
+/// Below each other: along the first dimension; vectors are rows.
+pub fn vstack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let row = |array: &PyRef<'_, Array>| match array.view.rank() {
+        1 => widened(&array.view, 0),
+        _ => Some((*array.view).clone()),
     };
-    joined().map(|joined| Ok(Bound::new(call.py(), joined)?.into_any())).transpose()
+    join(call, call.plain().map(|[list]| list), |all| Some((all.iter().map(row).collect::<Option<_>>()?, 0)))
+}
+
+/// Along the second dimension; vectors are columns.
+pub fn column_stack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let column = |array: &PyRef<'_, Array>| match array.view.rank() {
+        1 => widened(&array.view, 1),
+        _ => Some((*array.view).clone()),
+    };
+    join(call, call.plain().map(|[list]| list), |all| Some((all.iter().map(column).collect::<Option<_>>()?, 1)))
 }

@@ -155,60 +155,82 @@ pub fn by_list(array: &Array, key: &Bound<'_, PyList>) -> Option<Array> {
     gathered(array, &[key.len() as i64], |_, extent| listed(key, extent))
 }
 
-fn scatter_into<T: Copy>(to: (*mut u8, isize), chosen: &[i64], values: impl Iterator<Item = *const T>) {
-    for (&index, from) in chosen.iter().zip(values) {
+/// Where chosen elements of an array go.
+#[derive(Clone, Copy)]
+enum Chosen<'a> {
+    /// By a mask of the array's shape.
+    Mask(Strided<'a>),
+    /// By indices of a vector's elements.
+    Indices(&'a [i64]),
+}
+
+fn scatter_into<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, values: impl Iterator<Item = *const T>) {
+    let put = |(to, from): (*const T, *const T)| {
         // SAFETY: both lie in their arrays.
-        unsafe {
-            to.0.cast::<T>().wrapping_offset(index as isize * to.1).write_unaligned(from.read_unaligned());
+        unsafe { to.cast_mut().write_unaligned(from.read_unaligned()) };
+    };
+    match chosen {
+        Chosen::Mask(mask) => {
+            // SAFETY: truth values are bytes.
+            let all = to.addresses::<T>().zip(mask.addresses::<u8>()).filter(|(_, at)| unsafe { **at } != 0);
+            all.map(|(to, _)| to).zip(values).for_each(put);
+        }
+        Chosen::Indices(indices) => {
+            let step = to.view.stride()[0] as isize;
+            let place = |&index: &i64| to.data.cast::<T>().wrapping_offset(index as isize * step);
+            indices.iter().map(place).zip(values).for_each(put);
         }
     }
 }
 
-fn scatter_strided<T: Copy>(to: (*mut u8, isize), chosen: &[i64], values: Strided<'_>) {
+fn scatter_strided<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, values: Strided<'_>) {
     scatter_into::<T>(to, chosen, values.addresses());
 }
 
-fn scatter_number<T: Copy>(to: (*mut u8, isize), chosen: &[i64], value: *const u8) {
+fn scatter_number<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, value: *const u8) {
     scatter_into::<T>(to, chosen, std::iter::repeat(value.cast()));
 }
 
-/// Assigns a number, or the elements of a vector, to the elements of a vector that a mask or an index array chooses.
+/// Assigns a number, or the elements of a vector, to the elements of an array that a mask chooses, or an index array of a
+/// vector.
 pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
     let (_, value) = classify(value)?;
     let same = |other: &Array| Arc::ptr_eq(&array.context, &other.context);
-    if array.view.rank() != 1 || !is_plain(array) || !is_plain(key) || !same(key) || key.view.rank() == 0 {
+    let masks = key.dtype == DType::Bool;
+    let fits = if masks { key.view.shape() == array.view.shape() } else { array.view.rank() == 1 };
+    if !fits || !is_plain(array) || !is_plain(key) || !same(key) || key.view.rank() == 0 {
         return None;
     }
     let mut hand = array.context.recorder.hand()?;
-    let chosen = match key.dtype {
-        DType::Bool if key.view.shape() == array.view.shape() => {
-            let all = Strided::of(&hand, key)?.addresses::<u8>().enumerate();
-            // SAFETY: truth values are bytes.
-            all.filter(|(_, at)| unsafe { **at } != 0).map(|(place, _)| place as i64).collect()
-        }
-        DType::Bool => return None,
-        _ => indices(&hand, key, array.view.shape()[0])?,
+    let (indices, count, mask);
+    let chosen = if masks {
+        mask = Strided::of(&hand, key)?;
+        count = count_true(mask);
+        // What is masked may be the mask's own memory.
+        hand.are_apart(array.id, key.id).filter(|apart| *apart)?;
+        Chosen::Mask(mask)
+    } else {
+        indices = self::indices(&hand, key, array.view.shape()[0])?;
+        count = indices.len() as i64;
+        Chosen::Indices(&indices)
     };
     // The values are looked at before anything changes.
     let values = match &value {
         Operand::Number(number) => Err(number.assigned(array.dtype)?),
         Operand::Array(values) => {
-            let fits = match key.dtype {
-                DType::Bool => *values.view.shape() == [chosen.len() as i64],
-                _ => values.view.shape() == key.view.shape(),
-            };
+            let fits = if masks { *values.view.shape() == [count] } else { values.view.shape() == key.view.shape() };
             let apart = hand.are_apart(array.id, values.id)?;
             let fits = fits && apart && same(values) && is_plain(values) && values.dtype == array.dtype;
             Ok(fits.then(|| Strided::of(&hand, values))??)
         }
     };
     // A number under a mask is chosen element by element.
-    let elementwise = values.is_err() && key.dtype == DType::Bool;
+    let elementwise = values.is_err() && masks;
     let inputs = if elementwise { &[key.id, array.id][..] } else { &[] };
-    let to = (hand.change(array.id, inputs)?, array.view.stride()[0] as isize);
+    let to = Strided { data: hand.change(array.id, inputs)?, view: &array.view };
     match values {
-        Ok(values) => sized!(array.dtype, scatter_strided(to, &chosen, values)),
-        Err(number) => sized!(array.dtype, scatter_number(to, &chosen, number.bits.as_ptr().cast())),
+        Ok(values) => sized!(array.dtype, scatter_strided(to, chosen, values)),
+        Err(number) => sized!(array.dtype, scatter_number(to, chosen, number.bits.as_ptr().cast())),
     }
     Some(())
 }

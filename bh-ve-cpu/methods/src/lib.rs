@@ -7,6 +7,7 @@ mod bound;
 mod choose;
 mod fourier;
 mod linear;
+mod matvec;
 mod multiply;
 mod order;
 mod parallel;

@@ -1,7 +1,7 @@
 //! Matrix products: tiles of the output, side by side. Which tiles there are depends on the number of threads, the bits of the
 //! product do not.
 
-use crate::{Call, Parallel, Strided};
+use crate::{Call, Parallel, Strided, matvec};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, with_dtype};
 use bh_core::abi::status;
@@ -122,6 +122,11 @@ pub(crate) fn matmul(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<
 unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
     // SAFETY: promised by the caller.
     unsafe {
+        match dtype {
+            DType::F32 if by_vector::<f32>(a, b, out) => return,
+            DType::F64 if by_vector::<f64>(a, b, out) => return,
+            _ => {}
+        }
         match (dtype, has_long_vectors()) {
             (DType::F32, true) => in_long_vectors(a, b, out, 1.0f32),
             (DType::F64, true) => in_long_vectors(a, b, out, 1.0f64),
@@ -131,6 +136,50 @@ unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
             _ => with_dtype!(dtype, T => plain::<T>(a, b, out)),
         }
     }
+}
+
+/// The product if one of the factors is a vector, and the other one a matrix with lines in memory. False, and nothing has happened,
+/// if they are others.
+///
+/// # Safety
+/// As [`multiply`].
+unsafe fn by_vector<T: matvec::Float>(a: Matrix, b: Matrix, out: Matrix) -> bool {
+    let turned = |matrix: Matrix| Matrix {
+        rows: matrix.columns,
+        columns: matrix.rows,
+        row_stride: matrix.column_stride,
+        column_stride: matrix.row_stride,
+        ..matrix
+    };
+    let (matrix, vector, out) = match (out.rows, out.columns) {
+        (_, 1) => (a, b, out),
+        (1, _) => (turned(b), turned(a), turned(out)),
+        _ => return false,
+    };
+    let rows = matvec::Rows {
+        data: matrix.data.cast::<T>().cast_const(),
+        rows: matrix.rows as usize,
+        columns: matrix.columns as usize,
+        // A row or a column alone has no distance to others.
+        row_stride: if matrix.rows == 1 { matrix.columns as isize } else { matrix.row_stride },
+        column_stride: if matrix.columns == 1 { 1 } else { matrix.column_stride },
+    };
+    if !matvec::suits(rows) {
+        return false;
+    }
+    let out = matvec::Elements { data: out.data.cast::<T>(), stride: out.row_stride };
+    let first = vector.data.cast::<T>().cast_const();
+    // SAFETY: promised by the caller.
+    unsafe {
+        if vector.row_stride == 1 {
+            matvec::multiply(rows, first, out);
+        } else {
+            let element = |place: i64| first.wrapping_offset(place as isize * vector.row_stride).read_unaligned();
+            let dense: Vec<T> = (0..vector.rows).map(element).collect();
+            matvec::multiply(rows, dense.as_ptr(), out);
+        }
+    }
+    true
 }
 
 /// Does the processor have vectors of 64 bytes? Of the two libraries, `gemm` is faster with them (1.2 to 2.2 times), and
@@ -290,8 +339,16 @@ mod tests {
         Matrix { data: elements.as_mut_ptr().cast(), rows, columns, row_stride, column_stride }
     }
 
+    /// What multiplies.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum By {
+        Long,
+        Short,
+        Whatever,
+    }
+
     /// The product, in the tiles of so many participants.
-    fn product(long: bool, a: Matrix, b: Matrix, participants: i64) -> Vec<f64> {
+    fn product(by: By, a: Matrix, b: Matrix, participants: i64) -> Vec<f64> {
         let mut elements = vec![f64::NAN; (a.rows * b.columns) as usize];
         let out = matrix(&mut elements, a.rows, b.columns, false);
         let [down, across] = tiles(out.rows, out.columns, participants);
@@ -300,13 +357,19 @@ mod tests {
             let (a, b) = (a.rows(rows.clone(), 8), b.columns(columns.clone(), 8));
             let out = out.rows(rows, 8).columns(columns, 8);
             // SAFETY: the matrices have the elements of their shapes.
-            unsafe { if long { in_long_vectors(a, b, out, 1.0) } else { in_vectors(DType::F64, a, b, out) } }
+            unsafe {
+                match by {
+                    By::Long => in_long_vectors(a, b, out, 1.0),
+                    By::Short => in_vectors(DType::F64, a, b, out),
+                    By::Whatever => multiply(DType::F64, a, b, out),
+                }
+            }
         }
         elements
     }
 
     #[test]
-    fn both_libraries_give_the_same_bits_in_any_tiles() {
+    fn products_have_the_same_bits_in_any_tiles() {
         let numbers = |count: i64, step: i64| (0..count).map(move |i| ((i * step) % 1009 - 500) as f64 * 0.037);
         for ([m, k, n], layout) in SHAPES.into_iter().flat_map(|shape| (0..4).map(move |layout| (shape, layout))) {
             let (mut left, mut right): (Vec<_>, Vec<_>) =
@@ -315,14 +378,14 @@ mod tests {
             let mut wanted = vec![0.0f64; (m * n) as usize];
             // SAFETY: as above.
             unsafe { plain::<f64>(a, b, matrix(&mut wanted, m, n, false)) };
-            for long in [false, true] {
-                let one = product(long, a, b, 1);
+            for by in [By::Short, By::Long, By::Whatever] {
+                let one = product(by, a, b, 1);
                 let near = |(found, wanted): (&f64, &f64)| (found - wanted).abs() < 1e-9;
-                assert!(one.iter().zip(&wanted).all(near), "{m}x{k}x{n}, layout {layout}, long {long}");
+                assert!(one.iter().zip(&wanted).all(near), "{m}x{k}x{n}, layout {layout}, {by:?}");
                 for participants in [2, 3, 16] {
                     let same =
-                        product(long, a, b, participants).iter().zip(&one).all(|(a, b)| a.to_bits() == b.to_bits());
-                    assert!(same, "{m}x{k}x{n}, layout {layout}, long {long}, {participants} participants");
+                        product(by, a, b, participants).iter().zip(&one).all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(same, "{m}x{k}x{n}, layout {layout}, {by:?}, {participants} participants");
                 }
             }
         }
