@@ -125,11 +125,30 @@ def left():
     return [(re.compile(pattern), entry["reason"]) for entry in table["left"] for pattern in entry["tests"]]
 
 
+def reason_for(test, known):
+    """Why a test is left, if it is named."""
+    return next((why for pattern, why in known if pattern.search(test)), None)
+
+
+def table(totals, failures):
+    """What docs/conformance.md has of each file that has failures: its tests, those named in `left.toml`, and the others."""
+    known, named, others = left(), collections.Counter(), collections.Counter()
+    for test in failures:
+        (named if reason_for(test, known) else others)[test.partition("::")[0]] += 1
+    rows = [(name, total, named[name], others[name]) for name, total in totals.items() if named[name] or others[name]]
+    clean = [total for name, total in totals.items() if not named[name] and not others[name]]
+    rows.append((f"{len(clean)} files without a failure", sum(clean), 0, 0))
+    rows.append((f"all {len(totals)} files", sum(totals.values()), named.total(), others.total()))
+    lines = ["| file | tests | named in `left.toml` | others |", "|---|---|---|---|"]
+    lines += [f"| {f'`{name}`' if name in totals else name} | {total} | {few} | {rest} |" for name, total, few, rest in rows]
+    return "\n".join(lines) + "\n"
+
+
 def report(counts, failures, options):
     """Prints counts, what is left by reason, and the other failures by cause."""
     known, named, causes = left(), collections.Counter(), collections.defaultdict(list)
     for test, reason in sorted(failures.items()):
-        why = next((why for pattern, why in known if pattern.search(test)), None)
+        why = reason_for(test, known)
         if why:
             named[why] += 1
         else:
@@ -152,7 +171,7 @@ def main():
     options.directory.mkdir(parents=True, exist_ok=True)
     # Without a file that makes this the root of the tests, pytest leaves out the fixtures of folders above theirs.
     (options.directory / "pytest.ini").write_text("[pytest]\n")
-    counts, failures = collections.Counter(), {}
+    counts, failures, totals = collections.Counter(), {}, {}
     for name, file in SUITES[options.suite](options.directory).items():
         if not re.search(options.only, name):
             continue
@@ -161,10 +180,12 @@ def main():
         both = fail_too(list(failed), name, file, options)
         counts.update(outcome for test, (outcome, _) in outcomes.items() if test not in failed)
         counts["failed"] += len(both)
+        totals[name] = len(outcomes)
         failures |= {f"{name}::{test.partition('::')[2] or test}": why for test, why in failed.items() if test not in both}
         print(f"{name}: {len(failed) - len(both)} of {len(outcomes)} fail on bh only", flush=True)
     report(counts, failures, options)
     (options.directory / "failures.json").write_text(json.dumps(failures, indent=0))
+    (options.directory / "table.md").write_text(table(totals, failures))
 
 
 if __name__ == "__main__":

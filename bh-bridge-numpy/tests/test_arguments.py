@@ -332,3 +332,11 @@ def test_results_at_hand_are_numpys_scalars():
     a = np.arange(4.0)
     for found in (a.mean(), a.std(), np.linalg.norm(a), np.array(2.0)[()], np.average(a), a.max()):
         assert type(found) is numpy.float64
+
+
+def test_arrays_of_more_dimensions_are_numpys():
+    deep = (1,) * 20
+    with np.fallback("silent"):
+        for made in (np.zeros(deep), np.ones(deep, int), np.empty(deep), np.full(deep, 2.0), np.ones(1).reshape(deep)):
+            assert type(made) is numpy.ndarray and made.ndim == 20
+    same((np.zeros(deep) + 1).reshape(1), numpy.ones(1))

@@ -26,11 +26,16 @@ def _made(shape, code, order):
     return _native.empty(shape, code, None, list(range(rank))[::-1])
 
 
+def _is_deep(shape):
+    """Has a shape more dimensions than bh's arrays? Then the array is one of NumPy."""
+    return hasattr(shape, "__len__") and len(shape) > 16
+
+
 def empty(shape, dtype=None, order="C", *, device=None, like=None):
     """An array with undefined elements."""
     check_device(device)
     code = _code(dtype)
-    return np.empty(shape, dtype, order) if code is None else _made(shape, code, order)
+    return np.empty(shape, dtype, order) if code is None or _is_deep(shape) else _made(shape, code, order)
 
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
@@ -40,7 +45,7 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     if dtype is None:
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     code = code_of(dtype)
-    if code is None:
+    if code is None or _is_deep(shape):
         return np.full(shape, _fallback.lower(value), dtype, order)
     if order in ("C", "c", None) and type(value) is not ndarray and isinstance(value, (int, float, complex, np.generic)):
         return _native.full(shape, code, np.full((), value, dtype).item())
@@ -59,7 +64,7 @@ def _filled(array, value):
 
 def zeros(shape, dtype=None, order="C", *, device=None, like=None):
     """An array of zeros."""
-    code = _code(dtype)
+    code = None if _is_deep(shape) else _code(dtype)
     if order == "C" and device is None and code is not None:
         return _native.full(shape, code, False)
     return np.zeros(shape, dtype, order) if code is None else full(shape, 0, float if dtype is None else dtype, order, device=device)
@@ -67,7 +72,7 @@ def zeros(shape, dtype=None, order="C", *, device=None, like=None):
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """An array of ones."""
-    code = _code(dtype)
+    code = None if _is_deep(shape) else _code(dtype)
     if order == "C" and device is None and code is not None:
         return _native.full(shape, code, True)
     return np.ones(shape, dtype, order) if code is None else full(shape, 1, float if dtype is None else dtype, order, device=device)
