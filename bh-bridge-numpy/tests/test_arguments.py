@@ -183,6 +183,9 @@ def test_what_numpy_writes_into_outputs_arrives():
 def test_what_numpy_warns_of_is_warned_of():
     with pytest.warns(np.exceptions.ComplexWarning):
         np.concatenate([np.ones(2), np.ones(2) * 1j], dtype=float, casting="unsafe")
+    for write in (lambda out: np.add(np.ones(2) * 1j, 1, out=out, casting="unsafe"), lambda out: np.cumsum(np.ones(2) * 1j, out=out)):
+        with pytest.warns(np.exceptions.ComplexWarning):
+            write(np.zeros(2))
     with pytest.warns(DeprecationWarning):
         same(np.row_stack([np.ones(2), np.zeros(2)]), numpy.asarray([[1.0, 1.0], [0.0, 0.0]]))
 

@@ -173,3 +173,13 @@ def test_parameters_of_methods_are_numpys():
     for name in ("sum", "argmax", "tobytes", "flatten", "view", "reshape"):
         assert inspect.signature(getattr(np.ndarray, name)) == inspect.signature(getattr(numpy.ndarray, name))
     assert list(inspect.signature(np.ones(2).std).parameters) == list(inspect.signature(numpy.ones(2).std).parameters)
+
+
+def test_helpers_of_tests_take_objects_that_show_themselves_as_arrays():
+    class Shown:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    np.testing.assert_allclose(Shown(), np.arange(3.0))
+    with pytest.raises(AssertionError):
+        np.testing.assert_array_equal(np.ones(3), Shown())

@@ -151,3 +151,21 @@ def test_every_public_name_of_numpy_is_there():
     for module, mine in ((numpy, bh), (numpy.linalg, bh.linalg), (numpy.fft, bh.fft), (numpy.random, bh.random)):
         missing = [name for name in dir(module) if not name.startswith("_") and not hasattr(mine, name)]
         assert not missing, missing
+
+
+def test_numpys_functions_of_whole_axes_run_as_bhs():
+    a, b = bh.arange(12.0).reshape(2, 2, 3), bh.arange(9.0).reshape(3, 3)
+    before = sum(bh._fallback.counts.values())
+    made = numpy.matmul(a, b)
+    assert type(made) is bh.ndarray and sum(bh._fallback.counts.values()) == before
+    same(made, numpy.matmul(numpy.asarray(a), numpy.asarray(b)))
+    same(numpy.vecdot(a, a), numpy.vecdot(numpy.asarray(a), numpy.asarray(a)))
+
+
+@pytest.mark.falls_back
+def test_numpys_functions_of_whole_axes_take_axes():
+    a, b = bh.arange(100.0).reshape(2, 10, 5), bh.arange(100.0).reshape(10, 2, 5)
+    axes = [(0, 1), (0, 1), (0, 1)]
+    expected = numpy.matmul(numpy.asarray(a), numpy.asarray(b), axes=axes)
+    for function in (numpy.matmul, bh.matmul):
+        same(function(a, b, axes=axes), expected)

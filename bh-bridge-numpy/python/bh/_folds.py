@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _fallback, _native
-from ._convert import astype, lower_nested, native
+from ._convert import assigned, astype, lower_nested, native
 from ._fallback import Fallback
 from ._types import BOOL, CODE, is_complex, is_inexact
 
@@ -61,7 +61,7 @@ def deliver(result, out, rule="same_kind"):
         raise ValueError(f"output parameter has shape {out.shape}, but the result has {result.shape}")
     if not np.can_cast(result.dtype, out.dtype, rule):
         raise TypeError(f"Cannot cast the result from {result.dtype!r} to {out.dtype!r} with casting rule '{rule}'")
-    _native.assign(out, astype(result, out.dtype))
+    _native.assign(out, assigned(result, out.dtype))
     return out
 
 

@@ -385,6 +385,11 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
         return _fallback.deliver(getattr(function, method), inputs, kwargs, inputs[:1] if method == "at" else None)
     if any(_ufunc.defers(value) for value in inputs):
         return NotImplemented
+    if method == "__call__" and function.signature is not None:
+        # Functions of whole axes are written as functions.
+        from . import _namespace
+
+        return _namespace.equivalent(function)(*inputs, **kwargs)
     return mine._call(inputs, kwargs) if method == "__call__" else getattr(mine, method)(*inputs, **kwargs)
 
 

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _folds, _native, _warnings
-from ._convert import astype, lower_nested, native, warn
+from ._convert import assigned, astype, lower_nested, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
@@ -320,7 +320,7 @@ def store(result, target, where):
     if where is not True:
         kept = _native.broadcast_to(where, target.shape)
         result = _native.operate("where", [kept, astype(result, target.dtype), target])
-    _native.assign(target, result if not is_complex(result._code) else astype(result, target.dtype))
+    _native.assign(target, result if not is_complex(result._code) else assigned(result, target.dtype))
     return target
 
 

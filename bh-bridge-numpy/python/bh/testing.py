@@ -7,6 +7,7 @@ import numpy.testing
 from numpy.testing import *  # noqa: F401,F403
 
 from . import _fallback
+from ._convert import lower_nested
 
 __all__ = list(numpy.testing.__all__)
 
@@ -20,6 +21,7 @@ def _comparing(function):
     @functools.wraps(function)
     def compare(*arguments, **keywords):
         __tracebackhide__ = True
+        arguments = tuple(map(lower_nested, arguments))
         return _fallback.lift(function(*_fallback.lower(arguments), **_fallback.lower(keywords)))
 
     return compare
