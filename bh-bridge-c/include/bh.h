@@ -23,193 +23,193 @@
 extern "C" {
 #endif
 
-// An array: a view of data that the library holds.
+/// An array: a view of data that the library holds.
 typedef struct bh_array bh_array;
 
-// A context: a stack of components and the arrays made in it. Null stands for the default context, which is made at its
-// first use.
+/// A context: a stack of components and the arrays made in it. Null stands for the default context, which is made at its
+/// first use.
 typedef struct bh_context bh_context;
 
-// Elements of an array that the program uses where they lie, see `bh_lend`.
+/// Elements of an array that the program uses where they lie, see `bh_lend`.
 typedef struct bh_lent bh_lent;
 
-// Counts of a context.
+/// Counts of a context.
 typedef struct bh_statistics {
-    // Array handles alive.
+    /// Array handles alive.
     uint64_t arrays;
-    // Arrays' data blocks alive (several views may share one).
+    /// Arrays' data blocks alive (several views may share one).
     uint64_t bases;
-    // Operations recorded.
+    /// Operations recorded.
     uint64_t recorded;
-    // Instructions recorded and not yet flushed.
+    /// Instructions recorded and not yet flushed.
     uint64_t pending;
-    // Batches run.
+    /// Batches run.
     uint64_t batches;
-    // Instructions run.
+    /// Instructions run.
     uint64_t instructions;
-    // Batches that the program's own threads ran.
+    /// Batches that the program's own threads ran.
     uint64_t batches_on_caller;
 } bh_statistics;
 
-// Use of host memory by a context, in bytes.
+/// Use of host memory by a context, in bytes.
 typedef struct bh_memory {
-    // In use by arrays.
+    /// In use by arrays.
     uint64_t in_use;
-    // The most that was ever in use.
+    /// The most that was ever in use.
     uint64_t peak;
-    // Freed and kept for reuse.
+    /// Freed and kept for reuse.
     uint64_t cached;
-    // The most that may be in use.
+    /// The most that may be in use.
     uint64_t limit;
 } bh_memory;
 
-// An element type: one of the `BH_TYPE_*` numbers.
+/// An element type: one of the `BH_TYPE_*` numbers.
 typedef int32_t bh_dtype;
 
-// Called with the two pointers when adopted memory is no longer used. It must not call this library.
+/// Called with the two pointers when adopted memory is no longer used. It must not call this library.
 typedef void (*bh_release)(void *argument, void *data);
 
-// One subscript.
+/// One subscript.
 typedef struct bh_subscript {
-    // 0: the index `start`; 1: a slice; 2: a whole dimension; 3: a new dimension of extent 1; 4: all dimensions that the
-    // others leave over.
+    /// 0: the index `start`; 1: a slice; 2: a whole dimension; 3: a new dimension of extent 1; 4: all dimensions that the
+    /// others leave over.
     int32_t kind;
-    // First index of a slice; `BH_NONE` for the end where it begins.
+    /// First index of a slice; `BH_NONE` for the end where it begins.
     int64_t start;
-    // Index that a slice ends before; `BH_NONE` for the end of the dimension.
+    /// Index that a slice ends before; `BH_NONE` for the end of the dimension.
     int64_t stop;
-    // Distance of a slice's indices.
+    /// Distance of a slice's indices.
     int64_t step;
 } bh_subscript;
 
-// Notes a place in the program for the next call of this thread. The macros of this header call it; other languages may
-// call it before each operation. `file` must live until that call returns.
+/// Notes a place in the program for the next call of this thread. The macros of this header call it; other languages may
+/// call it before each operation. `file` must live until that call returns.
 void bh_at(const char *file,
            uint32_t line);
 
-// Status of the last call of this thread that failed; 0 if none did.
+/// Status of the last call of this thread that failed; 0 if none did.
 bh_status bh_error_status(void);
 
-// Message of the last failure of this thread; empty if there was none. Valid until the next failure of the thread.
+/// Message of the last failure of this thread; empty if there was none. Valid until the next failure of the thread.
 const char *bh_error_message(void);
 
-// File in which the operation that failed was recorded; empty if it is not known. Valid as the message is.
+/// File in which the operation that failed was recorded; empty if it is not known. Valid as the message is.
 const char *bh_error_file(void);
 
-// Line at which the operation that failed was recorded; 0 if it is not known.
+/// Line at which the operation that failed was recorded; 0 if it is not known.
 uint32_t bh_error_line(void);
 
-// Forgets the last failure of this thread.
+/// Forgets the last failure of this thread.
 void bh_error_clear(void);
 
-// A short text for a status; "unknown status" for other numbers.
+/// A short text for a status; "unknown status" for other numbers.
 const char *bh_status_text(bh_status status);
 
-// Version of the library, as "0.1.0".
+/// Version of the library, as "0.1.0".
 const char *bh_version(void);
 
-// Makes a context on a stack of the configuration; null for the stack that the user picked (`BH_STACK`, or the
-// configuration's default).
+/// Makes a context on a stack of the configuration; null for the stack that the user picked (`BH_STACK`, or the
+/// configuration's default).
 bh_status bh_context_create(bh_context **out,
                             const char *stack);
 
-// Makes a context on a cluster stack for a program that initialised MPI itself, with `MPI_THREAD_SERIALIZED` or more: its
-// ranks are those of a communicator, of which `communicator` is the Fortran handle (`MPI_Comm_c2f`), and which is copied.
-// All its ranks must call this. It returns at once on the communicator's rank 0. On the others it returns when rank 0 has
-// ended its last context on it, with success and null in `out`. MPI is not finalised. Calls of the program and of bh must
-// not come at the same time, unless MPI allows that (`MPI_THREAD_MULTIPLE`).
+/// Makes a context on a cluster stack for a program that initialised MPI itself, with `MPI_THREAD_SERIALIZED` or more: its
+/// ranks are those of a communicator, of which `communicator` is the Fortran handle (`MPI_Comm_c2f`), and which is copied.
+/// All its ranks must call this. It returns at once on the communicator's rank 0. On the others it returns when rank 0 has
+/// ended its last context on it, with success and null in `out`. MPI is not finalised. Calls of the program and of bh must
+/// not come at the same time, unless MPI allows that (`MPI_THREAD_MULTIPLE`).
 bh_status bh_context_create_comm(bh_context **out,
                                  const char *stack,
                                  int32_t communicator);
 
-// Finishes all work of a context and ends it with all its arrays. Null ends the default context; a later use of null
-// makes a new one. Returns the first failure that was not reported before; the context is gone in any case.
+/// Finishes all work of a context and ends it with all its arrays. Null ends the default context; a later use of null
+/// makes a new one. Returns the first failure that was not reported before; the context is gone in any case.
 bh_status bh_context_destroy(bh_context *context);
 
-// Hands everything recorded to the engine, without waiting for it. Reports a failure of earlier work.
+/// Hands everything recorded to the engine, without waiting for it. Reports a failure of earlier work.
 bh_status bh_flush(bh_context *context);
 
-// Waits until everything recorded is done. Reports a failure of earlier work.
+/// Waits until everything recorded is done. Reports a failure of earlier work.
 bh_status bh_sync(bh_context *context);
 
-// Makes each operation complete before it returns (`eager` not 0), or go back to recording (0).
+/// Makes each operation complete before it returns (`eager` not 0), or go back to recording (0).
 bh_status bh_eager(bh_context *context, int32_t eager);
 
-// The name of the context's stack. The text is valid until the next call of this thread that returns one.
+/// The name of the context's stack. The text is valid until the next call of this thread that returns one.
 bh_status bh_stack_name(const char **out, bh_context *context);
 
-// The stack and its components with their versions, one line each. The text is valid until the next call of this thread
-// that returns one.
+/// The stack and its components with their versions, one line each. The text is valid until the next call of this thread
+/// that returns one.
 bh_status bh_info(const char **out,
                   bh_context *context);
 
-// Sends a text question or command down the stack; the answer of the first component that knows it, else an empty text,
-// which is valid until the next call of this thread that returns one.
+/// Sends a text question or command down the stack; the answer of the first component that knows it, else an empty text,
+/// which is valid until the next call of this thread that returns one.
 bh_status bh_message(const char **out,
                      bh_context *context,
                      const char *text);
 
-// Counts since the context was made.
+/// Counts since the context was made.
 bh_status bh_statistics_get(bh_statistics *out, bh_context *context);
 
-// A counter of the stack by its name, such as "memory.allocations"; 0 if nothing was counted under it.
+/// A counter of the stack by its name, such as "memory.allocations"; 0 if nothing was counted under it.
 bh_status bh_counter(uint64_t *out, bh_context *context, const char *name);
 
-// Host memory in use, its peak, what is kept for reuse, and the limit.
+/// Host memory in use, its peak, what is kept for reuse, and the limit.
 bh_status bh_memory_get(bh_memory *out, bh_context *context);
 
-// Sets the most bytes of host memory that arrays may use; what would pass it fails.
+/// Sets the most bytes of host memory that arrays may use; what would pass it fails.
 bh_status bh_memory_limit(bh_context *context, uint64_t bytes);
 
-// Gives the memory that is kept for reuse back to the system.
+/// Gives the memory that is kept for reuse back to the system.
 bh_status bh_memory_release(bh_context *context);
 
-// The number of threads that the engine uses.
+/// The number of threads that the engine uses.
 bh_status bh_threads_get(int32_t *out, bh_context *context);
 
-// Sets the number of threads that the engine uses.
+/// Sets the number of threads that the engine uses.
 bh_status bh_threads_set(bh_context *context, int32_t threads);
 
-// The processors that the engine's threads are bound to: "none", "auto", or a list like "0,2,4". The text is valid until
-// the next call of this thread that returns one.
+/// The processors that the engine's threads are bound to: "none", "auto", or a list like "0,2,4". The text is valid until
+/// the next call of this thread that returns one.
 bh_status bh_affinity_get(const char **out,
                           bh_context *context);
 
-// Binds the engine's threads to processors: a list like "0,2,4-7" for one processor per thread in turn, "auto" for all
-// that this process may use, where that helps, or "none" to leave them to the system. The calling thread stays free.
+/// Binds the engine's threads to processors: a list like "0,2,4-7" for one processor per thread in turn, "auto" for all
+/// that this process may use, where that helps, or "none" to leave them to the system. The calling thread stays free.
 bh_status bh_affinity_set(bh_context *context,
                           const char *processors);
 
-// A new array whose elements are undefined until they are written.
+/// A new array whose elements are undefined until they are written.
 bh_status bh_empty(bh_array **out,
                    bh_context *context,
                    bh_dtype dtype,
                    int32_t rank,
                    const int64_t *shape);
 
-// A new array of zeros (false, for bool).
+/// A new array of zeros (false, for bool).
 bh_status bh_zeros(bh_array **out,
                    bh_context *context,
                    bh_dtype dtype,
                    int32_t rank,
                    const int64_t *shape);
 
-// A new array of ones (true, for bool).
+/// A new array of ones (true, for bool).
 bh_status bh_ones(bh_array **out,
                   bh_context *context,
                   bh_dtype dtype,
                   int32_t rank,
                   const int64_t *shape);
 
-// A new array with all elements equal to a constant, whose type it has: `bh_full(&a, NULL, bh_f64(1.5), 2, shape)`.
+/// A new array with all elements equal to a constant, whose type it has: `bh_full(&a, NULL, bh_f64(1.5), 2, shape)`.
 bh_status bh_full(bh_array **out,
                   bh_context *context,
                   const bh_array *value,
                   int32_t rank,
                   const int64_t *shape);
 
-// A new one-dimensional array of start, start + step, … below (for negative steps: above) stop. Integer types take
-// whole numbers only.
+/// A new one-dimensional array of start, start + step, … below (for negative steps: above) stop. Integer types take
+/// whole numbers only.
 bh_status bh_arange(bh_array **out,
                     bh_context *context,
                     bh_dtype dtype,
@@ -217,8 +217,8 @@ bh_status bh_arange(bh_array **out,
                     double stop,
                     double step);
 
-// A new one-dimensional array of `count` evenly spaced numbers from start to stop, both included. Floating-point types
-// only.
+/// A new one-dimensional array of `count` evenly spaced numbers from start to stop, both included. Floating-point types
+/// only.
 bh_status bh_linspace(bh_array **out,
                       bh_context *context,
                       bh_dtype dtype,
@@ -226,8 +226,8 @@ bh_status bh_linspace(bh_array **out,
                       double stop,
                       int64_t count);
 
-// A new array of random numbers: uniform in [0, 1) for f32 and f64, raw bits for u32 and u64. The same key gives the
-// same numbers everywhere.
+/// A new array of random numbers: uniform in [0, 1) for f32 and f64, raw bits for u32 and u64. The same key gives the
+/// same numbers everywhere.
 bh_status bh_random_uniform(bh_array **out,
                             bh_context *context,
                             bh_dtype dtype,
@@ -235,8 +235,8 @@ bh_status bh_random_uniform(bh_array **out,
                             const int64_t *shape,
                             uint64_t key);
 
-// A new array of normally distributed random numbers with mean 0 and variance 1 (f32 or f64), by the method of Box and
-// Muller.
+/// A new array of normally distributed random numbers with mean 0 and variance 1 (f32 or f64), by the method of Box and
+/// Muller.
 bh_status bh_random_normal(bh_array **out,
                            bh_context *context,
                            bh_dtype dtype,
@@ -244,7 +244,7 @@ bh_status bh_random_normal(bh_array **out,
                            const int64_t *shape,
                            uint64_t key);
 
-// A new array with a copy of the data at `data`, in C order.
+/// A new array with a copy of the data at `data`, in C order.
 bh_status bh_from_data(bh_array **out,
                        bh_context *context,
                        bh_dtype dtype,
@@ -252,9 +252,9 @@ bh_status bh_from_data(bh_array **out,
                        const int64_t *shape,
                        const void *data);
 
-// A new array that uses the memory at `data` (in C order) without a copy. `release`, if not null, is called with
-// `argument` and `data` when the memory is no longer used, at the latest when the context ends. Look at the memory only
-// between `bh_map` and `bh_unmap`. Every operation on such an array completes before it returns.
+/// A new array that uses the memory at `data` (in C order) without a copy. `release`, if not null, is called with
+/// `argument` and `data` when the memory is no longer used, at the latest when the context ends. Look at the memory only
+/// between `bh_map` and `bh_unmap`. Every operation on such an array completes before it returns.
 bh_status bh_adopt(bh_array **out,
                    bh_context *context,
                    bh_dtype dtype,
@@ -264,23 +264,23 @@ bh_status bh_adopt(bh_array **out,
                    bh_release release,
                    void *argument);
 
-// A new array with a copy of the elements of `a`.
+/// A new array with a copy of the elements of `a`.
 bh_status bh_copy_new(bh_array **out, const bh_array *a);
 
-// A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
-// to bool tests for non-zero. Complex numbers go to complex types and bool only; see `bh_real` and `bh_imag`.
+/// A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
+/// to bool tests for non-zero. Complex numbers go to complex types and bool only; see `bh_real` and `bh_imag`.
 bh_status bh_cast(bh_array **out,
                   const bh_array *a,
                   bh_dtype dtype);
 
-// A second handle for the same array, to be freed on its own.
+/// A second handle for the same array, to be freed on its own.
 bh_status bh_retain(bh_array **out, const bh_array *a);
 
-// Frees a handle. The data goes with the last handle on it, once recorded operations have used it. Null is allowed.
+/// Frees a handle. The data goes with the last handle on it, once recorded operations have used it. Null is allowed.
 bh_status bh_free(bh_array *a);
 
-// The elements start, start + step, … before stop along one dimension, as Python's `a[start:stop:step]`: negative bounds
-// count from the end, `BH_NONE` stands for an omitted one.
+/// The elements start, start + step, … before stop along one dimension, as Python's `a[start:stop:step]`: negative bounds
+/// count from the end, `BH_NONE` stands for an omitted one.
 bh_status bh_slice(bh_array **out,
                    const bh_array *a,
                    int32_t dim,
@@ -288,47 +288,47 @@ bh_status bh_slice(bh_array **out,
                    int64_t stop,
                    int64_t step);
 
-// A slice of every dimension at once: `start`, `stop` and `step` have an entry per dimension. Null stands for all entries
-// omitted, steps for 1.
+/// A slice of every dimension at once: `start`, `stop` and `step` have an entry per dimension. Null stands for all entries
+/// omitted, steps for 1.
 bh_status bh_window(bh_array **out,
                     const bh_array *a,
                     const int64_t *start,
                     const int64_t *stop,
                     const int64_t *step);
 
-// The part at one index of a dimension, which is removed. Negative indices count from the end.
+/// The part at one index of a dimension, which is removed. Negative indices count from the end.
 bh_status bh_index(bh_array **out, const bh_array *a, int32_t dim, int64_t index);
 
-// With a new dimension of extent 1 before dimension `dim` (after the last one, if `dim` is the rank).
+/// With a new dimension of extent 1 before dimension `dim` (after the last one, if `dim` is the rank).
 bh_status bh_new_axis(bh_array **out, const bh_array *a, int32_t dim);
 
-// With its dimensions reordered: dimension d of the result is dimension `axes[d]` of `a`. Null reverses their order.
+/// With its dimensions reordered: dimension d of the result is dimension `axes[d]` of `a`. Null reverses their order.
 bh_status bh_transpose(bh_array **out,
                        const bh_array *a,
                        const int32_t *axes);
 
-// The elements in C order under another shape; one extent may be -1 and is worked out. A view where the strides allow it,
-// else a copy.
+/// The elements in C order under another shape; one extent may be -1 and is worked out. A view where the strides allow it,
+/// else a copy.
 bh_status bh_reshape(bh_array **out,
                      const bh_array *a,
                      int32_t rank,
                      const int64_t *shape);
 
-// Stretched to a larger shape by NumPy's broadcasting. The result can be read only.
+/// Stretched to a larger shape by NumPy's broadcasting. The result can be read only.
 bh_status bh_broadcast(bh_array **out, const bh_array *a, int32_t rank, const int64_t *shape);
 
-// The diagonal of two dimensions as a last dimension, shifted by `offset` towards the second.
+/// The diagonal of two dimensions as a last dimension, shifted by `offset` towards the second.
 bh_status bh_diagonal(bh_array **out,
                       const bh_array *a,
                       int64_t offset,
                       int32_t first,
                       int32_t second);
 
-// With one dimension walked backwards.
+/// With one dimension walked backwards.
 bh_status bh_reverse(bh_array **out, const bh_array *a, int32_t dim);
 
-// Any window on the data behind `a`: `start` and `stride` in elements of it, counted from its first element. It must not
-// leave the data.
+/// Any window on the data behind `a`: `start` and `stride` in elements of it, counted from its first element. It must not
+/// leave the data.
 bh_status bh_view(bh_array **out,
                   const bh_array *a,
                   int64_t start,
@@ -336,85 +336,85 @@ bh_status bh_view(bh_array **out,
                   const int64_t *shape,
                   const int64_t *stride);
 
-// The part of an array that a list of subscripts names; dimensions after the list are whole. As in Python, an
-// index outside the array is an error, and bounds of slices are clipped.
+/// The part of an array that a list of subscripts names; dimensions after the list are whole. As in Python, an
+/// index outside the array is an error, and bounds of slices are clipped.
 bh_status bh_part(bh_array **out,
                   const bh_array *a,
                   size_t count,
                   const struct bh_subscript *subscripts);
 
-// The number of dimensions.
+/// The number of dimensions.
 bh_status bh_rank(int32_t *out, const bh_array *a);
 
-// The extents, as many as the array has dimensions.
+/// The extents, as many as the array has dimensions.
 bh_status bh_shape(int64_t *out, const bh_array *a);
 
-// The strides in elements, as many as the array has dimensions.
+/// The strides in elements, as many as the array has dimensions.
 bh_status bh_stride(int64_t *out, const bh_array *a);
 
-// The offset of the first element in the data behind the array, in elements.
+/// The offset of the first element in the data behind the array, in elements.
 bh_status bh_offset(int64_t *out, const bh_array *a);
 
-// The number of elements.
+/// The number of elements.
 bh_status bh_size(int64_t *out, const bh_array *a);
 
-// The element type.
+/// The element type.
 bh_status bh_dtype_of(bh_dtype *out, const bh_array *a);
 
-// The context that the array belongs to.
+/// The context that the array belongs to.
 bh_status bh_context_of(bh_context **out, const bh_array *a);
 
-// Bytes per element of a type; 0 if there is no such type.
+/// Bytes per element of a type; 0 if there is no such type.
 size_t bh_dtype_size(bh_dtype dtype);
 
-// Copies all elements to `data` in C order. Waits for them.
+/// Copies all elements to `data` in C order. Waits for them.
 bh_status bh_read(void *data, const bh_array *a);
 
-// Copies all elements to `data` with these strides in bytes, one per dimension. Waits for them.
+/// Copies all elements to `data` with these strides in bytes, one per dimension. Waits for them.
 bh_status bh_read_strided(void *data, const bh_array *a, const int64_t *stride);
 
-// Overwrites all elements with those at `data`, in C order.
+/// Overwrites all elements with those at `data`, in C order.
 bh_status bh_write(bh_array *a, const void *data);
 
-// Overwrites all elements with those at `data`, which has these strides in bytes, one per dimension.
+/// Overwrites all elements with those at `data`, which has these strides in bytes, one per dimension.
 bh_status bh_write_strided(bh_array *a, const void *data, const int64_t *stride);
 
-// Gives direct access to the memory of an array until `bh_unmap`: the address of its first element; further elements lie
-// `bh_stride` apart. `access`: `BH_ACCESS_READ`, `BH_ACCESS_WRITE`, or both, with `BH_ACCESS_DISCARD` if all elements will be
-// overwritten. Meanwhile no operation may change the data, nor, if it is mapped for writing, use it.
+/// Gives direct access to the memory of an array until `bh_unmap`: the address of its first element; further elements lie
+/// `bh_stride` apart. `access`: `BH_ACCESS_READ`, `BH_ACCESS_WRITE`, or both, with `BH_ACCESS_DISCARD` if all elements will be
+/// overwritten. Meanwhile no operation may change the data, nor, if it is mapped for writing, use it.
 bh_status bh_map(void **out,
                  bh_array *a,
                  uint32_t access);
 
-// Ends a `bh_map`.
+/// Ends a `bh_map`.
 bh_status bh_unmap(bh_array *a);
 
-// Forbids that the memory of an array moves, until `bh_unpin`. Every operation on it completes before it returns.
+/// Forbids that the memory of an array moves, until `bh_unpin`. Every operation on it completes before it returns.
 bh_status bh_pin(bh_array *a);
 
-// Ends a `bh_pin`.
+/// Ends a `bh_pin`.
 bh_status bh_unpin(bh_array *a);
 
-// The one element of an array of one element, converted to double (of a complex number, the real part). Waits for it.
+/// The one element of an array of one element, converted to double (of a complex number, the real part). Waits for it.
 bh_status bh_scalar_f64(double *out,
                         const bh_array *a);
 
-// As `bh_scalar_f64`, converted to a signed integer.
+/// As `bh_scalar_f64`, converted to a signed integer.
 bh_status bh_scalar_i64(int64_t *out, const bh_array *a);
 
-// As `bh_scalar_f64`, converted to an unsigned integer.
+/// As `bh_scalar_f64`, converted to an unsigned integer.
 bh_status bh_scalar_u64(uint64_t *out, const bh_array *a);
 
-// As `bh_scalar_f64`, tested for non-zero.
+/// As `bh_scalar_f64`, tested for non-zero.
 bh_status bh_scalar_bool(bool *out, const bh_array *a);
 
-// As `bh_scalar_f64`, for complex numbers: real and imaginary part.
+/// As `bh_scalar_f64`, for complex numbers: real and imaginary part.
 bh_status bh_scalar_c128(double *out, const bh_array *a);
 
-// As `bh_adopt`, in a mode: `BH_ADOPT_SHARED` as `bh_adopt`; `BH_ADOPT_DONATED`: the library owns the memory until `release`, may
-// move the data elsewhere, and stays lazy; `BH_ADOPT_IMMUTABLE`: nobody writes to the memory, the library neither, which writes
-// elsewhere, and stays lazy. `release` may be called on any thread, in any call or between calls, with no lock held; it must not
-// call this library.
+/// As `bh_adopt`, in a mode: `BH_ADOPT_SHARED` as `bh_adopt`; `BH_ADOPT_DONATED`: the library owns the memory until `release`, may
+/// move the data elsewhere, and stays lazy; `BH_ADOPT_IMMUTABLE`: nobody writes to the memory, the library neither, which writes
+/// elsewhere, and stays lazy. `release` may be called on any thread, in any call or between calls, with no lock held; it must not
+/// call this library.
 bh_status bh_adopt_as(bh_array **out,
                       bh_context *context,
                       bh_dtype dtype,
@@ -425,58 +425,58 @@ bh_status bh_adopt_as(bh_array **out,
                       bh_release release,
                       void *argument);
 
-// Lends the elements of an array until `bh_end_lending`. Waits for them.
-// `BH_EXPORT_SNAPSHOT`: the elements as they are now, in a copy. `BH_EXPORT_READ_ONLY`: without a copy as long as nobody writes to
-// the array; then the writer takes other memory. `BH_EXPORT_SHARED`: the array's own memory, which stays where it is; every
-// operation on the array completes before it returns; look at it between `bh_map` and `bh_unmap`.
+/// Lends the elements of an array until `bh_end_lending`. Waits for them.
+/// `BH_EXPORT_SNAPSHOT`: the elements as they are now, in a copy. `BH_EXPORT_READ_ONLY`: without a copy as long as nobody writes to
+/// the array; then the writer takes other memory. `BH_EXPORT_SHARED`: the array's own memory, which stays where it is; every
+/// operation on the array completes before it returns; look at it between `bh_map` and `bh_unmap`.
 bh_status bh_lend(bh_lent **out,
                   bh_array *a,
                   uint32_t mode);
 
-// The address of the first lent element; others lie `bh_stride` apart.
+/// The address of the first lent element; others lie `bh_stride` apart.
 bh_status bh_lent_data(void **out, const bh_lent *lent);
 
-// Gives back what `bh_lend` lent. The array may be gone before.
+/// Gives back what `bh_lend` lent. The array may be gone before.
 bh_status bh_end_lending(bh_lent *lent);
 
-// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements. Of a view that is not in one piece
-// a copy is made for the time of the call.
+/// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements. Of a view that is not in one piece
+/// a copy is made for the time of the call.
 bh_status bh_save(const char *path,
                   const bh_array *a);
 
-// A new array with the contents of a file in NumPy's format, as `numpy.load`. The data goes from the file to the array
-// without detours.
+/// A new array with the contents of a file in NumPy's format, as `numpy.load`. The data goes from the file to the array
+/// without detours.
 bh_status bh_load(bh_array **out,
                   bh_context *context,
                   const char *path);
 
-// The position along an axis of the first largest element, or of the first NaN, as i64. Negative axes count from the end.
-// `keep`: not 0 if the axis stays, with extent 1. An axis without elements and complex numbers are errors.
+/// The position along an axis of the first largest element, or of the first NaN, as i64. Negative axes count from the end.
+/// `keep`: not 0 if the axis stays, with extent 1. An axis without elements and complex numbers are errors.
 bh_status bh_argmax(bh_array **out,
                     const bh_array *a,
                     int32_t axis,
                     int32_t keep);
 
-// The position along an axis of the first smallest element, or of the first NaN; otherwise as `bh_argmax`.
+/// The position along an axis of the first smallest element, or of the first NaN; otherwise as `bh_argmax`.
 bh_status bh_argmin(bh_array **out, const bh_array *a, int32_t axis, int32_t keep);
 
-// A new array with the elements moved along the dimensions, by as many `distances` as `a` has dimensions; what leaves at
-// one end enters at the other.
+/// A new array with the elements moved along the dimensions, by as many `distances` as `a` has dimensions; what leaves at
+/// one end enters at the other.
 bh_status bh_roll(bh_array **out,
                   const bh_array *a,
                   int32_t rank,
                   const int64_t *distances);
 
-// Any operation with arrays and constants as inputs into an array. `param`: the axes of a reduction or an accumulate as
-// a bit mask, the exponent of powi, else 0.
+/// Any operation with arrays and constants as inputs into an array. `param`: the axes of a reduction or an accumulate as
+/// a bit mask, the exponent of powi, else 0.
 bh_status bh_op(bh_array *out,
                 bh_opcode opcode,
                 uint16_t param,
                 size_t count,
                 const bh_array *const *inputs);
 
-// Any operation with arrays and constants as inputs into a new array. `dtype` is the type of the result where the inputs
-// leave it open (copy), else -1.
+/// Any operation with arrays and constants as inputs into a new array. `dtype` is the type of the result where the inputs
+/// leave it open (copy), else -1.
 bh_status bh_op_new(bh_array **out,
                     bh_opcode opcode,
                     uint16_t param,
@@ -484,67 +484,76 @@ bh_status bh_op_new(bh_array **out,
                     size_t count,
                     const bh_array *const *inputs);
 
-// Makes an extension method known to a context. With `library` (a path), the component named `component` first loads the
-// method from it; else both are null, and some component must have it already.
+/// Makes an extension method known to a context. With `library` (a path), the component named `component` first loads the
+/// method from it; else both are null, and some component must have it already.
 bh_status bh_extmethod_register(bh_context *context,
                                 const char *name,
                                 const char *component,
                                 const char *library);
 
-// Calls an extension method on outputs and inputs (arrays or constants), of which there are at most 8 together.
+/// Calls an extension method on outputs and inputs (arrays or constants), of which there are at most 8 together.
 bh_status bh_extmethod(const char *name,
                        size_t out_count,
                        bh_array *const *outs,
                        size_t input_count,
                        const bh_array *const *inputs);
 
-// The matrix product of `a` and `b`; either may be a vector.
+/// The matrix product of `a` and `b`; either may be a vector.
 bh_status bh_matmul(bh_array *out, const bh_array *a, const bh_array *b);
 
-// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
+/// As `bh_matmul`, into a new array.
+bh_status bh_matmul_new(bh_array **out, const bh_array *a, const bh_array *b);
+
+/// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
 bh_status bh_solve(bh_array *out, const bh_array *a, const bh_array *b);
 
-// The factors of a square matrix: L (without its diagonal of ones) and U in one matrix, and the row permutation (i64).
+/// The factors of a square matrix: L (without its diagonal of ones) and U in one matrix, and the row permutation (i64).
 bh_status bh_lu(bh_array *out,
                 bh_array *permutation,
                 const bh_array *a);
 
-// The lower triangular L whose product with its conjugate transpose is `a`.
+/// The lower triangular L whose product with its conjugate transpose is `a`.
 bh_status bh_cholesky(bh_array *out, const bh_array *a);
 
-// The discrete Fourier transform along the last axis, of and into complex numbers.
+/// The discrete Fourier transform along the last axis, of and into complex numbers.
 bh_status bh_fft(bh_array *out, const bh_array *a);
 
-// The inverse of `bh_fft`, with the factor 1/n.
+/// The inverse of `bh_fft`, with the factor 1/n.
 bh_status bh_ifft(bh_array *out, const bh_array *a);
 
-// The elements of `a` in ascending order along the last axis. NaN comes last.
+/// The elements of `a` in ascending order along the last axis. NaN comes last.
 bh_status bh_sort(bh_array *out, const bh_array *a);
 
-// The positions (i64) along the last axis that put the elements of `a` in ascending order; equal elements keep theirs.
+/// As `bh_sort`, into a new array.
+bh_status bh_sort_new(bh_array **out, const bh_array *a);
+
+/// As `bh_argsort`, into a new array.
+bh_status bh_argsort_new(bh_array **out, const bh_array *a);
+
+/// The positions (i64) along the last axis that put the elements of `a` in ascending order; equal elements keep theirs.
 bh_status bh_argsort(bh_array *out,
                      const bh_array *a);
 
-// For each of `values` the position (i64) in the vector `sorted` before which it could stand: the first one, or, if `right`
-// is not 0, the last.
+/// For each of `values` the position (i64) in the vector `sorted` before which it could stand: the first one, or, if `right`
+/// is not 0, the last.
 bh_status bh_searchsorted(bh_array *out,
                           const bh_array *sorted,
                           const bh_array *values,
                           int32_t right);
 
-// Makes a context on an OpenCL stack that works in the program's own `cl_context`, so that arrays and the program's buffers
-// can take each other's place (`bh_opencl_adopt`, `bh_opencl_lend`). With an in-order `cl_command_queue` of that context,
-// its device is used, and all commands of bh come in that queue; with null or an out-of-order one bh makes its own queue,
-// on the context's first device or that of the queue. Both are retained. `stack` as for `bh_context_create`.
+/// Makes a context on an OpenCL stack that works in the program's own `cl_context`, so that arrays and the program's buffers
+/// can take each other's place (`bh_opencl_adopt`, `bh_opencl_lend`). With an in-order `cl_command_queue` of that context,
+/// its device is used, and all commands of bh come in that queue; with null or an out-of-order one bh makes its own queue,
+/// on the context's first device or that of the queue. Both are retained. `stack` as for `bh_context_create`.
 bh_status bh_context_create_opencl(bh_context **out,
                                    const char *stack,
                                    void *cl_context,
                                    void *cl_command_queue);
 
-// A new array that is made of a buffer (`cl_mem`) of the context's `cl_context`, without a copy; a buffer of another one is
-// refused. It has the elements in C order, and may be read and written by kernels. It is retained, and bh's own until
-// `release` is called with `argument` and `cl_mem`, at the latest when the context ends; what it holds then is not
-// said. What the program has enqueued for it must be done, or come before in the context's queue.
+/// A new array that is made of a buffer (`cl_mem`) of the context's `cl_context`, without a copy; a buffer of another one is
+/// refused. It has the elements in C order, and may be read and written by kernels. It is retained, and bh's own until
+/// `release` is called with `argument` and `cl_mem`, at the latest when the context ends; what it holds then is not
+/// said. What the program has enqueued for it must be done, or come before in the context's queue.
 bh_status bh_opencl_adopt(bh_array **out,
                           bh_context *context,
                           bh_dtype dtype,
@@ -554,11 +563,11 @@ bh_status bh_opencl_adopt(bh_array **out,
                           bh_release release,
                           void *argument);
 
-// As `bh_opencl_adopt`, in a mode. `BH_ADOPT_DONATED`: as `bh_opencl_adopt`. `BH_ADOPT_IMMUTABLE`: nobody writes to the buffer,
-// the library neither, which writes to another one. `BH_ADOPT_SHARED`: the program goes on using the buffer, which always has
-// the array's elements: what it enqueues between two calls comes after the first call's operations, and before the next
-// one's, in the context's queue, or must be done by then. What `bh_write` and `bh_map` change gets there with the next
-// operation, or with `bh_opencl_lend_as`.
+/// As `bh_opencl_adopt`, in a mode. `BH_ADOPT_DONATED`: as `bh_opencl_adopt`. `BH_ADOPT_IMMUTABLE`: nobody writes to the buffer,
+/// the library neither, which writes to another one. `BH_ADOPT_SHARED`: the program goes on using the buffer, which always has
+/// the array's elements: what it enqueues between two calls comes after the first call's operations, and before the next
+/// one's, in the context's queue, or must be done by then. What `bh_write` and `bh_map` change gets there with the next
+/// operation, or with `bh_opencl_lend_as`.
 bh_status bh_opencl_adopt_as(bh_array **out,
                              bh_context *context,
                              bh_dtype dtype,
@@ -569,28 +578,28 @@ bh_status bh_opencl_adopt_as(bh_array **out,
                              bh_release release,
                              void *argument);
 
-// A buffer (`cl_mem`) of the context's `cl_context` with the elements of `a` in C order, as they are now. It is a copy on
-// the device, which the program may change, and which ends with `bh_opencl_return`. If the context has the program's queue,
-// commands that are enqueued there from now on find the elements, else all others do.
+/// A buffer (`cl_mem`) of the context's `cl_context` with the elements of `a` in C order, as they are now. It is a copy on
+/// the device, which the program may change, and which ends with `bh_opencl_return`. If the context has the program's queue,
+/// commands that are enqueued there from now on find the elements, else all others do.
 bh_status bh_opencl_lend(void **out,
                          const bh_array *a);
 
-// As `bh_opencl_lend`, in a mode. `BH_EXPORT_SNAPSHOT`: as `bh_opencl_lend`. `BH_EXPORT_READ_ONLY`: the array's own buffer, without
-// a copy, which nobody writes to: later operations on the array write to another one. `BH_EXPORT_SHARED`: the array's own
-// buffer, which both sides write to, as with `BH_ADOPT_SHARED`. The last two need an array that is all of its memory, in C order.
+/// As `bh_opencl_lend`, in a mode. `BH_EXPORT_SNAPSHOT`: as `bh_opencl_lend`. `BH_EXPORT_READ_ONLY`: the array's own buffer, without
+/// a copy, which nobody writes to: later operations on the array write to another one. `BH_EXPORT_SHARED`: the array's own
+/// buffer, which both sides write to, as with `BH_ADOPT_SHARED`. The last two need an array that is all of its memory, in C order.
 bh_status bh_opencl_lend_as(void **out,
                             const bh_array *a,
                             uint32_t mode);
 
-// Gives a buffer back that `bh_opencl_lend` or `bh_opencl_lend_as` lent. The program's commands that use it must be done, or in
-// the context's queue.
+/// Gives a buffer back that `bh_opencl_lend` or `bh_opencl_lend_as` lent. The program's commands that use it must be done, or in
+/// the context's queue.
 bh_status bh_opencl_return(bh_context *context,
                            void *cl_mem);
 
-// Prints an array to standard output, large ones by their edges.
+/// Prints an array to standard output, large ones by their edges.
 bh_status bh_print(const bh_array *a);
 
-// The text that `bh_print` prints. It is valid until the next call of this thread that returns a text.
+/// The text that `bh_print` prints. It is valid until the next call of this thread that returns a text.
 bh_status bh_format(const char **out, const bh_array *a);
 
 /* Constants as operands of the operation that follows in this thread. They need no freeing. */
@@ -613,508 +622,508 @@ bh_array *bh_c128(double real, double imaginary);
  * arrays, broadcast to the shape of the output, or constants as of bh_f64. Reductions and accumulates take an axis
  * (negative: counted from the end), reductions also BH_ALL_AXES. */
 
-// Sum; logical or for bool. Integers wrap.
+/// Sum; logical or for bool. Integers wrap.
 bh_status bh_add(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Sum; logical or for bool. Integers wrap.
+/// Sum; logical or for bool. Integers wrap.
 bh_status bh_add_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Difference. Integers wrap.
+/// Difference. Integers wrap.
 bh_status bh_subtract(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Difference. Integers wrap.
+/// Difference. Integers wrap.
 bh_status bh_subtract_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Product; logical and for bool. Integers wrap.
+/// Product; logical and for bool. Integers wrap.
 bh_status bh_multiply(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Product; logical and for bool. Integers wrap.
+/// Product; logical and for bool. Integers wrap.
 bh_status bh_multiply_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Quotient; integers round towards minus infinity, and division by zero gives 0.
+/// Quotient; integers round towards minus infinity, and division by zero gives 0.
 bh_status bh_divide(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Quotient; integers round towards minus infinity, and division by zero gives 0.
+/// Quotient; integers round towards minus infinity, and division by zero gives 0.
 bh_status bh_divide_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Largest whole number not above the quotient; integer division by zero gives 0.
+/// Largest whole number not above the quotient; integer division by zero gives 0.
 bh_status bh_floor_divide(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Largest whole number not above the quotient; integer division by zero gives 0.
+/// Largest whole number not above the quotient; integer division by zero gives 0.
 bh_status bh_floor_divide_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
+/// Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
 bh_status bh_fmod(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
+/// Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0.
 bh_status bh_fmod_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0.
+/// Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0.
 bh_status bh_remainder(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0.
+/// Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0.
 bh_status bh_remainder_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
+/// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
 bh_status bh_power(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
+/// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
 bh_status bh_power_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
+/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
 bh_status bh_powi(bh_array *out, const bh_array *a, int32_t exponent);
 
-// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
+/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
 bh_status bh_powi_new(bh_array **out, const bh_array *a, int32_t exponent);
 
-// Absolute value; the modulus of a complex number.
+/// Absolute value; the modulus of a complex number.
 bh_status bh_absolute(bh_array *out, const bh_array *a);
 
-// Absolute value; the modulus of a complex number.
+/// Absolute value; the modulus of a complex number.
 bh_status bh_absolute_new(bh_array **out, const bh_array *a);
 
-// -1, 0 or 1; x/|x| for complex numbers; NaN stays NaN.
+/// -1, 0 or 1; x/|x| for complex numbers; NaN stays NaN.
 bh_status bh_sign(bh_array *out, const bh_array *a);
 
-// -1, 0 or 1; x/|x| for complex numbers; NaN stays NaN.
+/// -1, 0 or 1; x/|x| for complex numbers; NaN stays NaN.
 bh_status bh_sign_new(bh_array **out, const bh_array *a);
 
-// Complex conjugate.
+/// Complex conjugate.
 bh_status bh_conj(bh_array *out, const bh_array *a);
 
-// Complex conjugate.
+/// Complex conjugate.
 bh_status bh_conj_new(bh_array **out, const bh_array *a);
 
-// Real part.
+/// Real part.
 bh_status bh_real(bh_array *out, const bh_array *a);
 
-// Real part.
+/// Real part.
 bh_status bh_real_new(bh_array **out, const bh_array *a);
 
-// Imaginary part.
+/// Imaginary part.
 bh_status bh_imag(bh_array *out, const bh_array *a);
 
-// Imaginary part.
+/// Imaginary part.
 bh_status bh_imag_new(bh_array **out, const bh_array *a);
 
-// Is the first greater?
+/// Is the first greater?
 bh_status bh_greater(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Is the first greater?
+/// Is the first greater?
 bh_status bh_greater_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Is the first greater or equal?
+/// Is the first greater or equal?
 bh_status bh_greater_equal(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Is the first greater or equal?
+/// Is the first greater or equal?
 bh_status bh_greater_equal_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Is the first less?
+/// Is the first less?
 bh_status bh_less(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Is the first less?
+/// Is the first less?
 bh_status bh_less_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Is the first less or equal?
+/// Is the first less or equal?
 bh_status bh_less_equal(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Is the first less or equal?
+/// Is the first less or equal?
 bh_status bh_less_equal_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Are they equal?
+/// Are they equal?
 bh_status bh_equal(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Are they equal?
+/// Are they equal?
 bh_status bh_equal_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Do they differ?
+/// Do they differ?
 bh_status bh_not_equal(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Do they differ?
+/// Do they differ?
 bh_status bh_not_equal_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Logical and.
+/// Logical and.
 bh_status bh_logical_and(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Logical and.
+/// Logical and.
 bh_status bh_logical_and_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Logical or.
+/// Logical or.
 bh_status bh_logical_or(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Logical or.
+/// Logical or.
 bh_status bh_logical_or_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Logical exclusive or.
+/// Logical exclusive or.
 bh_status bh_logical_xor(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Logical exclusive or.
+/// Logical exclusive or.
 bh_status bh_logical_xor_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Logical not.
+/// Logical not.
 bh_status bh_logical_not(bh_array *out, const bh_array *a);
 
-// Logical not.
+/// Logical not.
 bh_status bh_logical_not_new(bh_array **out, const bh_array *a);
 
-// The larger; NaN if either is NaN; the first of equal operands.
+/// The larger; NaN if either is NaN; the first of equal operands.
 bh_status bh_maximum(bh_array *out, const bh_array *a, const bh_array *b);
 
-// The larger; NaN if either is NaN; the first of equal operands.
+/// The larger; NaN if either is NaN; the first of equal operands.
 bh_status bh_maximum_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// The smaller; NaN if either is NaN; the first of equal operands.
+/// The smaller; NaN if either is NaN; the first of equal operands.
 bh_status bh_minimum(bh_array *out, const bh_array *a, const bh_array *b);
 
-// The smaller; NaN if either is NaN; the first of equal operands.
+/// The smaller; NaN if either is NaN; the first of equal operands.
 bh_status bh_minimum_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Bitwise and.
+/// Bitwise and.
 bh_status bh_bitwise_and(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Bitwise and.
+/// Bitwise and.
 bh_status bh_bitwise_and_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Bitwise or.
+/// Bitwise or.
 bh_status bh_bitwise_or(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Bitwise or.
+/// Bitwise or.
 bh_status bh_bitwise_or_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Bitwise exclusive or.
+/// Bitwise exclusive or.
 bh_status bh_bitwise_xor(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Bitwise exclusive or.
+/// Bitwise exclusive or.
 bh_status bh_bitwise_xor_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Bitwise complement; logical not for bool.
+/// Bitwise complement; logical not for bool.
 bh_status bh_invert(bh_array *out, const bh_array *a);
 
-// Bitwise complement; logical not for bool.
+/// Bitwise complement; logical not for bool.
 bh_status bh_invert_new(bh_array **out, const bh_array *a);
 
-// Left shift; a count outside the width gives 0.
+/// Left shift; a count outside the width gives 0.
 bh_status bh_left_shift(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Left shift; a count outside the width gives 0.
+/// Left shift; a count outside the width gives 0.
 bh_status bh_left_shift_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Right shift, arithmetic if signed; a count outside the width gives 0, or -1 for negative numbers.
+/// Right shift, arithmetic if signed; a count outside the width gives 0, or -1 for negative numbers.
 bh_status bh_right_shift(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Right shift, arithmetic if signed; a count outside the width gives 0, or -1 for negative numbers.
+/// Right shift, arithmetic if signed; a count outside the width gives 0, or -1 for negative numbers.
 bh_status bh_right_shift_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// Cosine of an angle in radians.
+/// Cosine of an angle in radians.
 bh_status bh_cos(bh_array *out, const bh_array *a);
 
-// Cosine of an angle in radians.
+/// Cosine of an angle in radians.
 bh_status bh_cos_new(bh_array **out, const bh_array *a);
 
-// Sine of an angle in radians.
+/// Sine of an angle in radians.
 bh_status bh_sin(bh_array *out, const bh_array *a);
 
-// Sine of an angle in radians.
+/// Sine of an angle in radians.
 bh_status bh_sin_new(bh_array **out, const bh_array *a);
 
-// Tangent of an angle in radians.
+/// Tangent of an angle in radians.
 bh_status bh_tan(bh_array *out, const bh_array *a);
 
-// Tangent of an angle in radians.
+/// Tangent of an angle in radians.
 bh_status bh_tan_new(bh_array **out, const bh_array *a);
 
-// Hyperbolic cosine.
+/// Hyperbolic cosine.
 bh_status bh_cosh(bh_array *out, const bh_array *a);
 
-// Hyperbolic cosine.
+/// Hyperbolic cosine.
 bh_status bh_cosh_new(bh_array **out, const bh_array *a);
 
-// Hyperbolic sine.
+/// Hyperbolic sine.
 bh_status bh_sinh(bh_array *out, const bh_array *a);
 
-// Hyperbolic sine.
+/// Hyperbolic sine.
 bh_status bh_sinh_new(bh_array **out, const bh_array *a);
 
-// Hyperbolic tangent.
+/// Hyperbolic tangent.
 bh_status bh_tanh(bh_array *out, const bh_array *a);
 
-// Hyperbolic tangent.
+/// Hyperbolic tangent.
 bh_status bh_tanh_new(bh_array **out, const bh_array *a);
 
-// Inverse sine, in radians.
+/// Inverse sine, in radians.
 bh_status bh_arcsin(bh_array *out, const bh_array *a);
 
-// Inverse sine, in radians.
+/// Inverse sine, in radians.
 bh_status bh_arcsin_new(bh_array **out, const bh_array *a);
 
-// Inverse cosine, in radians.
+/// Inverse cosine, in radians.
 bh_status bh_arccos(bh_array *out, const bh_array *a);
 
-// Inverse cosine, in radians.
+/// Inverse cosine, in radians.
 bh_status bh_arccos_new(bh_array **out, const bh_array *a);
 
-// Inverse tangent, in radians.
+/// Inverse tangent, in radians.
 bh_status bh_arctan(bh_array *out, const bh_array *a);
 
-// Inverse tangent, in radians.
+/// Inverse tangent, in radians.
 bh_status bh_arctan_new(bh_array **out, const bh_array *a);
 
-// Inverse hyperbolic sine.
+/// Inverse hyperbolic sine.
 bh_status bh_arcsinh(bh_array *out, const bh_array *a);
 
-// Inverse hyperbolic sine.
+/// Inverse hyperbolic sine.
 bh_status bh_arcsinh_new(bh_array **out, const bh_array *a);
 
-// Inverse hyperbolic cosine.
+/// Inverse hyperbolic cosine.
 bh_status bh_arccosh(bh_array *out, const bh_array *a);
 
-// Inverse hyperbolic cosine.
+/// Inverse hyperbolic cosine.
 bh_status bh_arccosh_new(bh_array **out, const bh_array *a);
 
-// Inverse hyperbolic tangent.
+/// Inverse hyperbolic tangent.
 bh_status bh_arctanh(bh_array *out, const bh_array *a);
 
-// Inverse hyperbolic tangent.
+/// Inverse hyperbolic tangent.
 bh_status bh_arctanh_new(bh_array **out, const bh_array *a);
 
-// Angle of the point (second, first), in radians.
+/// Angle of the point (second, first), in radians.
 bh_status bh_arctan2(bh_array *out, const bh_array *a, const bh_array *b);
 
-// Angle of the point (second, first), in radians.
+/// Angle of the point (second, first), in radians.
 bh_status bh_arctan2_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// e to the power x.
+/// e to the power x.
 bh_status bh_exp(bh_array *out, const bh_array *a);
 
-// e to the power x.
+/// e to the power x.
 bh_status bh_exp_new(bh_array **out, const bh_array *a);
 
-// 2 to the power x.
+/// 2 to the power x.
 bh_status bh_exp2(bh_array *out, const bh_array *a);
 
-// 2 to the power x.
+/// 2 to the power x.
 bh_status bh_exp2_new(bh_array **out, const bh_array *a);
 
-// e to the power x, minus 1.
+/// e to the power x, minus 1.
 bh_status bh_expm1(bh_array *out, const bh_array *a);
 
-// e to the power x, minus 1.
+/// e to the power x, minus 1.
 bh_status bh_expm1_new(bh_array **out, const bh_array *a);
 
-// Natural logarithm.
+/// Natural logarithm.
 bh_status bh_log(bh_array *out, const bh_array *a);
 
-// Natural logarithm.
+/// Natural logarithm.
 bh_status bh_log_new(bh_array **out, const bh_array *a);
 
-// Logarithm to base 2.
+/// Logarithm to base 2.
 bh_status bh_log2(bh_array *out, const bh_array *a);
 
-// Logarithm to base 2.
+/// Logarithm to base 2.
 bh_status bh_log2_new(bh_array **out, const bh_array *a);
 
-// Logarithm to base 10.
+/// Logarithm to base 10.
 bh_status bh_log10(bh_array *out, const bh_array *a);
 
-// Logarithm to base 10.
+/// Logarithm to base 10.
 bh_status bh_log10_new(bh_array **out, const bh_array *a);
 
-// Natural logarithm of 1 + x.
+/// Natural logarithm of 1 + x.
 bh_status bh_log1p(bh_array *out, const bh_array *a);
 
-// Natural logarithm of 1 + x.
+/// Natural logarithm of 1 + x.
 bh_status bh_log1p_new(bh_array **out, const bh_array *a);
 
-// Square root.
+/// Square root.
 bh_status bh_sqrt(bh_array *out, const bh_array *a);
 
-// Square root.
+/// Square root.
 bh_status bh_sqrt_new(bh_array **out, const bh_array *a);
 
-// Smallest whole number not below x.
+/// Smallest whole number not below x.
 bh_status bh_ceil(bh_array *out, const bh_array *a);
 
-// Smallest whole number not below x.
+/// Smallest whole number not below x.
 bh_status bh_ceil_new(bh_array **out, const bh_array *a);
 
-// Nearest whole number towards zero.
+/// Nearest whole number towards zero.
 bh_status bh_trunc(bh_array *out, const bh_array *a);
 
-// Nearest whole number towards zero.
+/// Nearest whole number towards zero.
 bh_status bh_trunc_new(bh_array **out, const bh_array *a);
 
-// Largest whole number not above x.
+/// Largest whole number not above x.
 bh_status bh_floor(bh_array *out, const bh_array *a);
 
-// Largest whole number not above x.
+/// Largest whole number not above x.
 bh_status bh_floor_new(bh_array **out, const bh_array *a);
 
-// Nearest whole number, halves to even.
+/// Nearest whole number, halves to even.
 bh_status bh_rint(bh_array *out, const bh_array *a);
 
-// Nearest whole number, halves to even.
+/// Nearest whole number, halves to even.
 bh_status bh_rint_new(bh_array **out, const bh_array *a);
 
-// Error function.
+/// Error function.
 bh_status bh_erf(bh_array *out, const bh_array *a);
 
-// Error function.
+/// Error function.
 bh_status bh_erf_new(bh_array **out, const bh_array *a);
 
-// Complementary error function.
+/// Complementary error function.
 bh_status bh_erfc(bh_array *out, const bh_array *a);
 
-// Complementary error function.
+/// Complementary error function.
 bh_status bh_erfc_new(bh_array **out, const bh_array *a);
 
-// Is it, or either part of it, NaN?
+/// Is it, or either part of it, NaN?
 bh_status bh_isnan(bh_array *out, const bh_array *a);
 
-// Is it, or either part of it, NaN?
+/// Is it, or either part of it, NaN?
 bh_status bh_isnan_new(bh_array **out, const bh_array *a);
 
-// Is it, or either part of it, infinite?
+/// Is it, or either part of it, infinite?
 bh_status bh_isinf(bh_array *out, const bh_array *a);
 
-// Is it, or either part of it, infinite?
+/// Is it, or either part of it, infinite?
 bh_status bh_isinf_new(bh_array **out, const bh_array *a);
 
-// Is it, with all its parts, finite?
+/// Is it, with all its parts, finite?
 bh_status bh_isfinite(bh_array *out, const bh_array *a);
 
-// Is it, with all its parts, finite?
+/// Is it, with all its parts, finite?
 bh_status bh_isfinite_new(bh_array **out, const bh_array *a);
 
-// Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero.
+/// Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero.
 bh_status bh_copy(bh_array *out, const bh_array *a);
 
-// Cube root, also of negative numbers.
+/// Cube root, also of negative numbers.
 bh_status bh_cbrt(bh_array *out, const bh_array *a);
 
-// Cube root, also of negative numbers.
+/// Cube root, also of negative numbers.
 bh_status bh_cbrt_new(bh_array **out, const bh_array *a);
 
-// The second operand where the first is true, else the third.
+/// The second operand where the first is true, else the third.
 bh_status bh_where(bh_array *out, const bh_array *a, const bh_array *b, const bh_array *c);
 
-// The second operand where the first is true, else the third.
+/// The second operand where the first is true, else the third.
 bh_status bh_where_new(bh_array **out, const bh_array *a, const bh_array *b, const bh_array *c);
 
-// Sum over axes; any for bool.
+/// Sum over axes; any for bool.
 bh_status bh_add_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Sum over axes; any for bool.
+/// Sum over axes; any for bool.
 bh_status bh_add_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Product over axes; all for bool.
+/// Product over axes; all for bool.
 bh_status bh_multiply_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Product over axes; all for bool.
+/// Product over axes; all for bool.
 bh_status bh_multiply_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Smallest over axes; NaN propagates.
+/// Smallest over axes; NaN propagates.
 bh_status bh_minimum_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Smallest over axes; NaN propagates.
+/// Smallest over axes; NaN propagates.
 bh_status bh_minimum_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Largest over axes; NaN propagates.
+/// Largest over axes; NaN propagates.
 bh_status bh_maximum_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Largest over axes; NaN propagates.
+/// Largest over axes; NaN propagates.
 bh_status bh_maximum_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Are all true?
+/// Are all true?
 bh_status bh_logical_and_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Are all true?
+/// Are all true?
 bh_status bh_logical_and_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Is any true?
+/// Is any true?
 bh_status bh_logical_or_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Is any true?
+/// Is any true?
 bh_status bh_logical_or_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Is the number of true elements odd?
+/// Is the number of true elements odd?
 bh_status bh_logical_xor_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Is the number of true elements odd?
+/// Is the number of true elements odd?
 bh_status bh_logical_xor_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Bitwise and over axes.
+/// Bitwise and over axes.
 bh_status bh_bitwise_and_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Bitwise and over axes.
+/// Bitwise and over axes.
 bh_status bh_bitwise_and_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Bitwise or over axes.
+/// Bitwise or over axes.
 bh_status bh_bitwise_or_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Bitwise or over axes.
+/// Bitwise or over axes.
 bh_status bh_bitwise_or_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Bitwise exclusive or over axes.
+/// Bitwise exclusive or over axes.
 bh_status bh_bitwise_xor_reduce(bh_array *out, const bh_array *a, int32_t axis);
 
-// Bitwise exclusive or over axes.
+/// Bitwise exclusive or over axes.
 bh_status bh_bitwise_xor_reduce_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Sum over axes of the elements where the mask is true; any for bool.
+/// Sum over axes of the elements where the mask is true; any for bool.
 bh_status bh_masked_add_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Sum over axes of the elements where the mask is true; any for bool.
+/// Sum over axes of the elements where the mask is true; any for bool.
 bh_status bh_masked_add_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Product over axes of the elements where the mask is true; all for bool.
+/// Product over axes of the elements where the mask is true; all for bool.
 bh_status bh_masked_multiply_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Product over axes of the elements where the mask is true; all for bool.
+/// Product over axes of the elements where the mask is true; all for bool.
 bh_status bh_masked_multiply_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates.
+/// Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates.
 bh_status bh_masked_minimum_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates.
+/// Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates.
 bh_status bh_masked_minimum_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
+/// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
 bh_status bh_masked_maximum_reduce(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
+/// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
 bh_status bh_masked_maximum_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
 
-// Running sum along one axis.
+/// Running sum along one axis.
 bh_status bh_add_accumulate(bh_array *out, const bh_array *a, int32_t axis);
 
-// Running sum along one axis.
+/// Running sum along one axis.
 bh_status bh_add_accumulate_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// Running product along one axis.
+/// Running product along one axis.
 bh_status bh_multiply_accumulate(bh_array *out, const bh_array *a, int32_t axis);
 
-// Running product along one axis.
+/// Running product along one axis.
 bh_status bh_multiply_accumulate_new(bh_array **out, const bh_array *a, int32_t axis);
 
-// The index view's number start + Σ i·stride, converted from 64-bit integer with wrapping.
+/// The index view's number start + Σ i·stride, converted from 64-bit integer with wrapping.
 bh_status bh_range(bh_array *out, int64_t first, int64_t step);
 
-// Philox2x32-10 of the index view's number under a key: raw bits for u32 and u64, uniform in [0, 1) for floats.
+/// Philox2x32-10 of the index view's number under a key: raw bits for u32 and u64, uniform in [0, 1) for floats.
 bh_status bh_random(bh_array *out, uint64_t key, int64_t first);
 
-// out[i] = source.flat[index[i]]; negative i64 indices count from the end; out of range is an error.
+/// out[i] = source.flat[index[i]]; negative i64 indices count from the end; out of range is an error.
 bh_status bh_gather(bh_array *out, const bh_array *a, const bh_array *b);
 
-// out[i] = source.flat[index[i]]; negative i64 indices count from the end; out of range is an error.
+/// out[i] = source.flat[index[i]]; negative i64 indices count from the end; out of range is an error.
 bh_status bh_gather_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-// out.flat[index[i]] = value[i]; the last of duplicate indices in C order wins.
+/// out.flat[index[i]] = value[i]; the last of duplicate indices in C order wins.
 bh_status bh_scatter(bh_array *out, const bh_array *a, const bh_array *b);
 
-// out.flat[index[i]] += value[i]; duplicates accumulate in C order.
+/// out.flat[index[i]] += value[i]; duplicates accumulate in C order.
 bh_status bh_scatter_add(bh_array *out, const bh_array *a, const bh_array *b);
 
-// out.flat[index[i]] = value[i] where mask[i]; other indices are not looked at.
+/// out.flat[index[i]] = value[i] where mask[i]; other indices are not looked at.
 bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, const bh_array *c);
 
 /* The same names as macros, which note file and line for error messages. Define BH_NO_PLACES to go without. */
@@ -1136,6 +1145,7 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_op_new(...) (bh_at(__FILE__, __LINE__), bh_op_new(__VA_ARGS__))
 #define bh_extmethod(...) (bh_at(__FILE__, __LINE__), bh_extmethod(__VA_ARGS__))
 #define bh_matmul(...) (bh_at(__FILE__, __LINE__), bh_matmul(__VA_ARGS__))
+#define bh_matmul_new(...) (bh_at(__FILE__, __LINE__), bh_matmul_new(__VA_ARGS__))
 #define bh_solve(...) (bh_at(__FILE__, __LINE__), bh_solve(__VA_ARGS__))
 #define bh_lu(...) (bh_at(__FILE__, __LINE__), bh_lu(__VA_ARGS__))
 #define bh_cholesky(...) (bh_at(__FILE__, __LINE__), bh_cholesky(__VA_ARGS__))

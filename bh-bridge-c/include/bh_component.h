@@ -284,121 +284,121 @@ typedef uint16_t bh_opcode;
 struct bh_child;
 struct bh_component_table;
 
-// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.
+/// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.
 typedef void (*bh_release_function)(void *argument, void *data);
 
-// What `bh_host_table.progress` calls. It may not call components.
+/// What `bh_host_table.progress` calls. It may not call components.
 typedef void (*bh_progress_function)(void *argument);
 
-// Memory that the application gives to a base.
+/// Memory that the application gives to a base.
 typedef struct bh_adoption {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // Address of element 0, or the handle of a device's memory.
+    /// Address of element 0, or the handle of a device's memory.
     void *data;
-    // A value of `adopt`.
+    /// A value of `adopt`.
     uint32_t mode;
-    // A value of `memory`.
+    /// A value of `memory`.
     uint32_t memory;
-    // Called when the memory is no longer used, or null.
+    /// Called when the memory is no longer used, or null.
     bh_release_function release;
-    // First argument of `release`.
+    /// First argument of `release`.
     void *argument;
 } bh_adoption;
 
-// Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.
+/// Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.
 typedef int32_t bh_status;
 
-// What went wrong. The caller owns the record and sets it to "no error" (numbers as in `bh_error_record_clear`, texts
-// empty); the callee fills in what it knows. Texts are UTF-8 and NUL-terminated.
+/// What went wrong. The caller owns the record and sets it to "no error" (numbers as in `bh_error_record_clear`, texts
+/// empty); the callee fills in what it knows. Texts are UTF-8 and NUL-terminated.
 typedef struct bh_error_record {
-    // A BH_STATUS_ number.
+    /// A BH_STATUS_ number.
     bh_status status;
-    // Index of the block that failed, or BH_NO_BLOCK. An engine that fails stops there: earlier blocks are done, later
-    // ones untouched; the host poisons what the block writes and calls again for the rest.
+    /// Index of the block that failed, or BH_NO_BLOCK. An engine that fails stops there: earlier blocks are done, later
+    /// ones untouched; the host poisons what the block writes and calls again for the rest.
     uint32_t block;
-    // Index of the instruction that failed plus one, or 0 if unknown; the host turns it into file and line.
+    /// Index of the instruction that failed plus one, or 0 if unknown; the host turns it into file and line.
     uint32_t instr;
-    // Line in the user's program, or 0.
+    /// Line in the user's program, or 0.
     uint32_t line;
-    // Rank of the process that failed, or -1.
+    /// Rank of the process that failed, or -1.
     int32_t rank;
-    // Zero.
+    /// Zero.
     uint32_t reserved;
-    // File in the user's program, or empty.
+    /// File in the user's program, or empty.
     char file[256];
-    // The message.
+    /// The message.
     char text[744];
 } bh_error_record;
 
-// A flat array that views look at.
+/// A flat array that views look at.
 typedef struct bh_base {
-    // Identity, never reused within a context.
+    /// Identity, never reused within a context.
     uint64_t id;
-    // Elements.
+    /// Elements.
     int64_t len;
-    // Elements per outermost index of the view that first writes the base; 0 if unknown.
+    /// Elements per outermost index of the view that first writes the base; 0 if unknown.
     int64_t row_hint;
-    // Element type, a BH_TYPE_ number.
+    /// Element type, a BH_TYPE_ number.
     uint8_t dtype;
-    // Zero.
+    /// Zero.
     uint8_t reserved[3];
-    // Bits of BH_BASE_.
+    /// Bits of BH_BASE_.
     uint32_t flags;
 } bh_base;
 
-// A view outside a batch.
+/// A view outside a batch.
 typedef struct bh_view_spec {
-    // Offset of element (0,…,0), in elements.
+    /// Offset of element (0,…,0), in elements.
     int64_t start;
-    // Extents.
+    /// Extents.
     const int64_t *shape;
-    // Strides in elements.
+    /// Strides in elements.
     const int64_t *stride;
-    // Dimensions, at most 16.
+    /// Dimensions, at most 16.
     uint32_t rank;
 } bh_view_spec;
 
-// Elements in host memory with their own layout: the other side of a `read` or `write` of a view.
+/// Elements in host memory with their own layout: the other side of a `read` or `write` of a view.
 typedef struct bh_host_memory {
-    // Address of the element that belongs to the view's element (0,…,0).
+    /// Address of the element that belongs to the view's element (0,…,0).
     void *data;
-    // Strides in bytes, as many as the view has dimensions; may be null if there are none.
+    /// Strides in bytes, as many as the view has dimensions; may be null if there are none.
     const int64_t *stride;
-    // Dimensions.
+    /// Dimensions.
     uint32_t rank;
 } bh_host_memory;
 
-// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, during any call
-// that the engine makes to the registry, and while the engine itself is not called; each waits for pending work on the
-// copy as far as it has to. Functions that are null are replaced by others: a read of a view by `to_host`.
+/// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, during any call
+/// that the engine makes to the registry, and while the engine itself is not called; each waits for pending work on the
+/// copy as far as it has to. Functions that are null are replaced by others: a read of a view by `to_host`.
 typedef struct bh_attachment_ops {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // First argument of the functions.
+    /// First argument of the functions.
     void *context;
-    // Copies the whole base to host memory. Never null.
+    /// Copies the whole base to host memory. Never null.
     bh_status (*to_host)(void *context, void *handle, void *data, size_t bytes, struct bh_error_record *error);
-    // Gives up the copy. Never null.
+    /// Gives up the copy. Never null.
     void (*drop)(void *context, void *handle);
-    // Copies the elements of a view to host memory.
+    /// Copies the elements of a view to host memory.
     bh_status (*read)(void *context,
                       void *handle,
                       const struct bh_base *base,
                       const struct bh_view_spec *view,
                       const struct bh_host_memory *memory,
                       struct bh_error_record *error);
-    // Overwrites the elements of a view from host memory.
+    /// Overwrites the elements of a view from host memory.
     bh_status (*write)(void *context,
                        void *handle,
                        const struct bh_base *base,
                        const struct bh_view_spec *view,
                        const struct bh_host_memory *memory,
                        struct bh_error_record *error);
-    // Begins to bring the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
+    /// Begins to bring the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
     void (*prefetch)(void *context, void *handle, const struct bh_base *base, const struct bh_view_spec *view);
-    // Makes a copy of the elements of a view, dense in C order, in the same space; its handle goes to `copy`. It is
-    // dropped by the same `drop`.
+    /// Makes a copy of the elements of a view, dense in C order, in the same space; its handle goes to `copy`. It is
+    /// dropped by the same `drop`.
     bh_status (*clone)(void *context,
                        void *handle,
                        const struct bh_base *base,
@@ -407,351 +407,351 @@ typedef struct bh_attachment_ops {
                        struct bh_error_record *error);
 } bh_attachment_ops;
 
-// A setting of one use of an extension method, an axis or a flag; its name lies in the string pool. Attributes are part
-// of a batch's structure.
+/// A setting of one use of an extension method, an axis or a flag; its name lies in the string pool. Attributes are part
+/// of a batch's structure.
 typedef struct bh_attribute {
-    // The value.
+    /// The value.
     int64_t value;
-    // Byte offset of the name.
+    /// Byte offset of the name.
     uint32_t name;
-    // Bytes of the name.
+    /// Bytes of the name.
     uint32_t name_len;
 } bh_attribute;
 
-// What the host says of a batch as a whole. All zero: nothing is known.
+/// What the host says of a batch as a whole. All zero: nothing is known.
 typedef struct bh_batch_header {
-    // The 128-bit hash of the key that the batch carries, low word first; zero without a key. Whoever changes the
-    // structure of a batch clears both.
+    /// The 128-bit hash of the key that the batch carries, low word first; zero without a key. Whoever changes the
+    /// structure of a batch clears both.
     uint64_t signature[2];
-    // How often batches of this structure came before in this context, as far as that is remembered.
+    /// How often batches of this structure came before in this context, as far as that is remembered.
     uint32_t seen;
-    // How much planning may cost: 0 leaves it to each component, 1 asks for the least, higher ones for more.
+    /// How much planning may cost: 0 leaves it to each component, 1 asks for the least, higher ones for more.
     uint32_t level;
-    // The slot numbers of bases are smaller than this.
+    /// The slot numbers of bases are smaller than this.
     uint32_t slot_count;
-    // Zero.
+    /// Zero.
     uint32_t reserved;
 } bh_batch_header;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_base_table {
-    // First record.
+    /// First record.
     const struct bh_base *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_base_table;
 
-// A view in a batch's table; its extents and strides are `dims[dims_start..][..2 * rank]`, extents first.
+/// A view in a batch's table; its extents and strides are `dims[dims_start..][..2 * rank]`, extents first.
 typedef struct bh_view_record {
-    // Index of the base in the batch, or BH_NO_BASE for an index view.
+    /// Index of the base in the batch, or BH_NO_BASE for an index view.
     uint32_t base;
-    // Dimensions.
+    /// Dimensions.
     uint32_t rank;
-    // Offset of element (0,…,0).
+    /// Offset of element (0,…,0).
     int64_t start;
-    // Number of elements.
+    /// Number of elements.
     int64_t len;
-    // Where its dimensions begin in the pool.
+    /// Where its dimensions begin in the pool.
     uint32_t dims;
-    // Zero.
+    /// Zero.
     uint32_t reserved;
 } bh_view_record;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_view_record_table {
-    // First record.
+    /// First record.
     const struct bh_view_record *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_view_record_table;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_i64_table {
-    // First record.
+    /// First record.
     const int64_t *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_i64_table;
 
-// An operand: the index of a view, or of a constant.
+/// An operand: the index of a view, or of a constant.
 typedef uint32_t bh_operand;
-// No operand.
+/// No operand.
 #define BH_OPERAND_NONE UINT32_MAX
 
-// One instruction; operands are outputs first.
+/// One instruction; operands are outputs first.
 typedef struct bh_instr {
-    // A BH_OP_ number.
+    /// A BH_OP_ number.
     bh_opcode opcode;
-    // Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Extension methods: the number of
-    // attributes. Else 0.
+    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Extension methods: the number of
+    /// attributes. Else 0.
     uint16_t param;
-    // Operands in use.
+    /// Operands in use.
     uint8_t count;
-    // How many of them are outputs (1, or 0 for none; extension methods may have more).
+    /// How many of them are outputs (1, or 0 for none; extension methods may have more).
     uint8_t outputs;
-    // Reductions: in which order they take the elements of the input; 0 is C order. Else 0. Folds of equal order give equal
-    // bits wherever they run; an engine that groups elements in a way of its own may ignore it.
+    /// Reductions: in which order they take the elements of the input; 0 is C order. Else 0. Folds of equal order give equal
+    /// bits wherever they run; an engine that groups elements in a way of its own may ignore it.
     uint16_t order;
-    // Index into the origins plus one, or 0 if unknown.
+    /// Index into the origins plus one, or 0 if unknown.
     uint32_t origin;
-    // The operands; unused places hold BH_OPERAND_NONE.
+    /// The operands; unused places hold BH_OPERAND_NONE.
     bh_operand operands[BH_MAX_OPERANDS];
-    // Extension methods: where their attributes begin in the table; `param` counts them. Else 0.
+    /// Extension methods: where their attributes begin in the table; `param` counts them. Else 0.
     uint32_t attributes;
 } bh_instr;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_instr_table {
-    // First record.
+    /// First record.
     const struct bh_instr *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_instr_table;
 
-// A scalar of any element type: its bytes in the machine's order, zero-padded.
+/// A scalar of any element type: its bytes in the machine's order, zero-padded.
 typedef struct bh_constant {
-    // The value's bytes.
+    /// The value's bytes.
     uint64_t bits[2];
-    // A BH_TYPE_ number.
+    /// A BH_TYPE_ number.
     uint8_t dtype;
-    // Zero.
+    /// Zero.
     uint8_t reserved[7];
 } bh_constant;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_constant_table {
-    // First record.
+    /// First record.
     const struct bh_constant *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_constant_table;
 
-// Where in the user's program an instruction was recorded; the file name lies in the string pool.
+/// Where in the user's program an instruction was recorded; the file name lies in the string pool.
 typedef struct bh_origin {
-    // Byte offset of the file name.
+    /// Byte offset of the file name.
     uint32_t file;
-    // Bytes of the file name.
+    /// Bytes of the file name.
     uint32_t file_len;
-    // Line, from 1; 0 if unknown.
+    /// Line, from 1; 0 if unknown.
     uint32_t line;
 } bh_origin;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_origin_table {
-    // First record.
+    /// First record.
     const struct bh_origin *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_origin_table;
 
-// An extension method that the batch uses; its name lies in the string pool.
+/// An extension method that the batch uses; its name lies in the string pool.
 typedef struct bh_extension {
-    // The number assigned by the host.
+    /// The number assigned by the host.
     bh_opcode opcode;
-    // Zero.
+    /// Zero.
     uint16_t reserved;
-    // Byte offset of the name.
+    /// Byte offset of the name.
     uint32_t name;
-    // Bytes of the name.
+    /// Bytes of the name.
     uint32_t name_len;
 } bh_extension;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_extension_table {
-    // First record.
+    /// First record.
     const struct bh_extension *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_extension_table;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_u8_table {
-    // First record.
+    /// First record.
     const uint8_t *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_u8_table;
 
-// A kernel of the partition: ranges into the batch's `block_instrs`, `contracted` and `renames`.
+/// A kernel of the partition: ranges into the batch's `block_instrs`, `contracted` and `renames`.
 typedef struct bh_block {
-    // First entry in `block_instrs`; the instructions of a block are in a legal order of execution.
+    /// First entry in `block_instrs`; the instructions of a block are in a legal order of execution.
     uint32_t instrs;
-    // Number of instructions.
+    /// Number of instructions.
     uint32_t instr_count;
-    // First entry in `contracted`.
+    /// First entry in `contracted`.
     uint32_t contracted;
-    // Bases (indices) whose data never leaves the block and needs no memory.
+    /// Bases (indices) whose data never leaves the block and needs no memory.
     uint32_t contracted_count;
-    // First entry in `renames`.
+    /// First entry in `renames`.
     uint32_t renames;
-    // Number of renames.
+    /// Number of renames.
     uint32_t rename_count;
 } bh_block;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_block_table {
-    // First record.
+    /// First record.
     const struct bh_block *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_block_table;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_u32_table {
-    // First record.
+    /// First record.
     const uint32_t *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_u32_table;
 
-// The block writes a fresh buffer of `base` while its reads see the old one; afterwards the fresh one replaces it.
-// What the block's writes leave uncovered is copied over.
+/// The block writes a fresh buffer of `base` while its reads see the old one; afterwards the fresh one replaces it.
+/// What the block's writes leave uncovered is copied over.
 typedef struct bh_rename {
-    // The base (index) that gets a fresh buffer.
+    /// The base (index) that gets a fresh buffer.
     uint32_t base;
-    // First entry in `rename_views`: views of `base` that must be copied from the old buffer.
+    /// First entry in `rename_views`: views of `base` that must be copied from the old buffer.
     uint32_t uncovered;
-    // Number of uncovered views.
+    /// Number of uncovered views.
     uint32_t uncovered_count;
-    // A base (index) that the program still holds and whose whole content equals `alias_view` of the fresh buffer, so
-    // that it needs no memory of its own until one of them changes; BH_NO_BASE if none.
+    /// A base (index) that the program still holds and whose whole content equals `alias_view` of the fresh buffer, so
+    /// that it needs no memory of its own until one of them changes; BH_NO_BASE if none.
     uint32_t alias;
-    // The view (index) of `base` that `alias` equals, in C order.
+    /// The view (index) of `base` that `alias` equals, in C order.
     uint32_t alias_view;
 } bh_rename;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_rename_table {
-    // First record.
+    /// First record.
     const struct bh_rename *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_rename_table;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_attribute_table {
-    // First record.
+    /// First record.
     const struct bh_attribute *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_attribute_table;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_u64_table {
-    // First record.
+    /// First record.
     const uint64_t *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_u64_table;
 
-// A batch as it crosses the boundary; valid until the call returns. See the tables below for the fields.
+/// A batch as it crosses the boundary; valid until the call returns. See the tables below for the fields.
 typedef struct bh_batch {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // Bases.
+    /// Bases.
     struct bh_base_table bases;
-    // Views.
+    /// Views.
     struct bh_view_record_table views;
-    // Extents and strides of the views.
+    /// Extents and strides of the views.
     struct bh_i64_table dims;
-    // Instructions.
+    /// Instructions.
     struct bh_instr_table instrs;
-    // Constants.
+    /// Constants.
     struct bh_constant_table constants;
-    // Source locations.
+    /// Source locations.
     struct bh_origin_table origins;
-    // Extension methods.
+    /// Extension methods.
     struct bh_extension_table extensions;
-    // Strings.
+    /// Strings.
     struct bh_u8_table strings;
-    // Kernel partition.
+    /// Kernel partition.
     struct bh_block_table blocks;
-    // Instructions of the blocks.
+    /// Instructions of the blocks.
     struct bh_u32_table block_instrs;
-    // Contracted bases of the blocks.
+    /// Contracted bases of the blocks.
     struct bh_u32_table contracted;
-    // Renames of the blocks.
+    /// Renames of the blocks.
     struct bh_rename_table renames;
-    // Uncovered views of the renames.
+    /// Uncovered views of the renames.
     struct bh_u32_table rename_views;
-    // Attributes of extension methods.
+    /// Attributes of extension methods.
     struct bh_attribute_table attributes;
-    // The key of the batch's structure; empty if there is none.
+    /// The key of the batch's structure; empty if there is none.
     struct bh_u64_table key;
-    // For each base a small number that it keeps while it lives; empty if there are none.
+    /// For each base a small number that it keeps while it lives; empty if there are none.
     struct bh_u32_table slots;
-    // What is known of the whole batch.
+    /// What is known of the whole batch.
     struct bh_batch_header header;
 } bh_batch;
 
-// What a component says of itself (and of what lies below it, as far as it passes it up).
+/// What a component says of itself (and of what lies below it, as far as it passes it up).
 typedef struct bh_capabilities {
-    // BH_CAPABILITY_ bits.
+    /// BH_CAPABILITY_ bits.
     uint64_t flags;
-    // Threads or devices that share the work.
+    /// Threads or devices that share the work.
     uint32_t parallelism;
-    // Zero.
+    /// Zero.
     uint32_t reserved;
-    // Measured or assumed memory bandwidth, bytes per second; 0 if unknown.
+    /// Measured or assumed memory bandwidth, bytes per second; 0 if unknown.
     double bandwidth;
-    // Fixed cost of one kernel, seconds.
+    /// Fixed cost of one kernel, seconds.
     double launch_seconds;
-    // Bytes of memory of its own that arrays can be in; 0 if it uses host memory.
+    /// Bytes of memory of its own that arrays can be in; 0 if it uses host memory.
     uint64_t memory_bytes;
-    // Zero.
+    /// Zero.
     uint64_t reserved_bytes;
 } bh_capabilities;
 
-// Fills in what the component can do.
+/// Fills in what the component can do.
 typedef void (*bh_capabilities_function)(void *context, struct bh_capabilities *capabilities);
 
-// A child as its parent sees it: the functions of bh_component_table, none null, with the host in between.
+/// A child as its parent sees it: the functions of bh_component_table, none null, with the host in between.
 typedef struct bh_child {
-    // The host's functions; `create` and `destroy` are null.
+    /// The host's functions; `create` and `destroy` are null.
     const struct bh_component_table *table;
-    // First argument of the functions.
+    /// First argument of the functions.
     void *context;
 } bh_child;
 
-// Services of the host for one component instance. All may be called from any thread.
+/// Services of the host for one component instance. All may be called from any thread.
 typedef struct bh_host_table {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // First argument of the functions.
+    /// First argument of the functions.
     void *context;
-    // The value of a config key of this component as text, or null if it is unset. Lists are joined by commas. The text
-    // lives as long as the instance.
+    /// The value of a config key of this component as text, or null if it is unset. Lists are joined by commas. The text
+    /// lives as long as the instance.
     const char *(*config)(void *context, const char *key);
-    // A new base id.
+    /// A new base id.
     uint64_t (*new_base_id)(void *context);
-    // Host memory of at least `bytes`, aligned to 64, from the reuse cache or fresh; contents are undefined, or
-    // zero if `zeroed` is 1. Null if the memory limit would be passed or the system has none.
+    /// Host memory of at least `bytes`, aligned to 64, from the reuse cache or fresh; contents are undefined, or
+    /// zero if `zeroed` is 1. Null if the memory limit would be passed or the system has none.
     void *(*alloc)(void *context, size_t bytes, int32_t zeroed);
-    // Gives memory back.
+    /// Gives memory back.
     void (*free)(void *context, void *data, size_t bytes);
-    // Writes a line to the log.
+    /// Writes a line to the log.
     void (*log)(void *context, uint32_t level, const char *text);
-    // The counter of this name, made at first use; add to it atomically. Lives as long as the instance.
+    /// The counter of this name, made at first use; add to it atomically. Lives as long as the instance.
     uint64_t *(*counter)(void *context, const char *name);
-    // Nanoseconds on the clock of the trace; 0 when no trace is wanted.
+    /// Nanoseconds on the clock of the trace; 0 when no trace is wanted.
     uint64_t (*trace_clock)(void *context);
-    // Records an event that lasted from `begin` (from `trace_clock`) until now, with a detail (may be null): a text,
-    // or a JSON object, whose entries become the arguments of the event.
+    /// Records an event that lasted from `begin` (from `trace_clock`) until now, with a detail (may be null): a text,
+    /// or a JSON object, whose entries become the arguments of the event.
     void (*trace)(void *context, const char *name, uint64_t begin, const char *detail);
-    // Writes the answer to a `message` call.
+    /// Writes the answer to a `message` call.
     void (*reply)(void *reply, const char *text, size_t bytes);
-    // Gives those that want it time for their messages: engines call it between chunks of a long computation, a few
-    // thousand times a second at most, on the thread that `execute` was called on. Cheap if nobody wants it.
+    /// Gives those that want it time for their messages: engines call it between chunks of a long computation, a few
+    /// thousand times a second at most, on the thread that `execute` was called on. Cheap if nobody wants it.
     void (*progress)(void *context);
-    // Sets what `progress` calls, in all components of the stack, or null for nothing. One component may do it.
+    /// Sets what `progress` calls, in all components of the stack, or null for nothing. One component may do it.
     void (*set_progress)(void *context, bh_progress_function function, void *argument);
-    // The application's own handle of this name, which was given when the context was made, or null:
-    // `opencl.context` (a `cl_context`), `opencl.queue` (a `cl_command_queue`).
+    /// The application's own handle of this name, which was given when the context was made, or null:
+    /// `opencl.context` (a `cl_context`), `opencl.queue` (a `cl_command_queue`).
     void *(*handle)(void *context, const char *name);
-    // Bytes that `alloc` can still give before the memory limit; the largest number if there is none.
+    /// Bytes that `alloc` can still give before the memory limit; the largest number if there is none.
     uint64_t (*memory_left)(void *context);
-    // Records an event on a row of its own, of this number, that lasted from `begin` to `end` on the clock of the trace:
-    // what a device did. The detail may be null.
+    /// Records an event on a row of its own, of this number, that lasted from `begin` to `end` on the clock of the trace:
+    /// what a device did. The detail may be null.
     void (*trace_device)(void *context,
                          const char *name,
                          uint64_t row,
@@ -760,46 +760,46 @@ typedef struct bh_host_table {
                          const char *detail);
 } bh_host_table;
 
-// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives only
-// during the call, so handles that are kept must be copied.
+/// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives only
+/// during the call, so handles that are kept must be copied.
 typedef bh_status (*bh_create_function)(const struct bh_host_table *host,
                                         const struct bh_child *children,
                                         size_t child_count,
                                         void **context,
                                         struct bh_error_record *error);
 
-// Ends an instance.
+/// Ends an instance.
 typedef void (*bh_destroy_function)(void *context);
 
-// Type of the entry function.
+/// Type of the entry function.
 typedef const struct bh_component_table *(*bh_entry_function)(uint32_t loader_version);
 
-// The answer to a `ScalarOperation`.
+/// The answer to a `ScalarOperation`.
 typedef struct bh_evaluation {
-    // The result.
+    /// The result.
     struct bh_constant value;
-    // 1 if `value` is the result, 0 if the engine leaves the operation to a batch.
+    /// 1 if `value` is the result, 0 if the engine leaves the operation to a batch.
     uint32_t known;
-    // Zero.
+    /// Zero.
     uint32_t reserved;
 } bh_evaluation;
 
-// Where `execute` writes what it did. The engine adds to the times, and reports each instruction that failed while it
-// went on with the others; the host poisons what depends on them.
+/// Where `execute` writes what it did. The engine adds to the times, and reports each instruction that failed while it
+/// went on with the others; the host poisons what depends on them.
 typedef struct bh_report {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // First argument of `failed`.
+    /// First argument of `failed`.
     void *context;
-    // Reports that an instruction of a block (both are indices) failed; its outputs are lost.
+    /// Reports that an instruction of a block (both are indices) failed; its outputs are lost.
     void (*failed)(void *context, uint32_t block, uint32_t instr, const struct bh_error_record *error);
-    // Seconds spent on planning: rewriting, partition, lowering, compiling.
+    /// Seconds spent on planning: rewriting, partition, lowering, compiling.
     double planning_seconds;
-    // Seconds spent on running.
+    /// Seconds spent on running.
     double running_seconds;
 } bh_report;
 
-// Runs blocks of a batch; `report` may be null.
+/// Runs blocks of a batch; `report` may be null.
 typedef bh_status (*bh_execute_function)(void *context,
                                          const struct bh_batch *batch,
                                          const uint32_t *blocks,
@@ -808,112 +808,113 @@ typedef bh_status (*bh_execute_function)(void *context,
                                          struct bh_report *report,
                                          struct bh_error_record *error);
 
-// Memory of bh that the application uses until `end_export`.
+/// Memory of bh that the application uses until `end_export`.
 typedef struct bh_export {
-    // Address of element 0, or the handle of a device's memory.
+    /// Address of element 0, or the handle of a device's memory.
     void *data;
-    // Bytes.
+    /// Bytes.
     size_t bytes;
-    // The name of the export, never given twice.
+    /// The name of the export, never given twice.
     uint64_t token;
 } bh_export;
 
-// What an export is to be.
+/// What an export is to be.
 typedef struct bh_export_request {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // A value of `export`.
+    /// A value of `export`.
     uint32_t mode;
-    // A value of `memory`: what the application can use.
+    /// A value of `memory`: what the application can use.
     uint32_t memory;
 } bh_export_request;
 
-// A second host buffer of a base, which its next version is written to; `commit_rename` or `drop_fresh` ends it.
+/// A second host buffer of a base, which its next version is written to; `commit_rename` or `drop_fresh` ends it.
 typedef struct bh_fresh {
-    // Element 0.
+    /// Element 0.
     void *data;
-    // Bytes.
+    /// Bytes.
     size_t bytes;
-    // The registry's name of the buffer, never given twice.
+    /// The registry's name of the buffer, never given twice.
     uint64_t token;
 } bh_fresh;
 
-// An operand of an extension method of the user: a view in host memory.
+/// An operand of an extension method of the user: a view in host memory.
 typedef struct bh_method_array {
-    // Address of element (0,…,0).
+    /// Address of element (0,…,0).
     void *data;
-    // Extents.
+    /// Extents.
     const int64_t *shape;
-    // Strides in elements.
+    /// Strides in elements.
     const int64_t *stride;
-    // Dimensions; 0 for a constant.
+    /// Dimensions; 0 for a constant.
     uint32_t rank;
-    // Element type, a BH_TYPE_ number.
+    /// Element type, a BH_TYPE_ number.
     uint32_t dtype;
 } bh_method_array;
 
-// A borrowed table of records.
+/// A borrowed table of records.
 typedef struct bh_method_array_table {
-    // First record.
+    /// First record.
     const struct bh_method_array *data;
-    // Number of records.
+    /// Number of records.
     size_t len;
 } bh_method_array_table;
 
-// An operation on little data in host memory, to be carried out where it is called. Bits and errors are those of the same
-// operation in a batch; one that fails leaves its output as it was.
+/// An operation on little data in host memory, to be carried out where it is called. Bits and errors are those of the same
+/// operation in a batch; one that fails leaves its output as it was. An extension method has one output. A reduction with a second
+/// input of the type of the first, which is no truth value, folds the products of both.
 typedef struct bh_immediate_operation {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // An opcode number.
+    /// An opcode number.
     uint16_t opcode;
-    // As in an instruction.
+    /// As in an instruction.
     uint16_t param;
-    // As in an instruction: the order in which a reduction takes its elements.
+    /// As in an instruction: the order in which a reduction takes its elements.
     uint16_t order;
-    // Zero.
+    /// Zero.
     uint16_t reserved;
-    // The operands as in an instruction, the output first. Of rank 0: one element, stretched to what the others have. The
-    // numbers of a generator are an array whose `data` leads to the first of them.
+    /// The operands as in an instruction, the output first. Of rank 0: one element, stretched to what the others have. The
+    /// numbers of a generator are an array whose `data` leads to the first of them.
     struct bh_method_array_table operands;
 } bh_immediate_operation;
 
-// A lent buffer of a base; `release` ends the loan.
+/// A lent buffer of a base; `release` ends the loan.
 typedef struct bh_loan {
-    // Element 0 of the base in host memory, or the engine's own handle for other spaces.
+    /// Element 0 of the base in host memory, or the engine's own handle for other spaces.
     void *data;
-    // Bytes.
+    /// Bytes.
     size_t bytes;
-    // The registry's name of the loan, never given twice; 0 if there is none.
+    /// The registry's name of the loan, never given twice; 0 if there is none.
     uint64_t token;
 } bh_loan;
 
-// A question or command as text; `reply` is a `ReplySink`(super::ReplySink).
+/// A question or command as text; `reply` is a `ReplySink`(super::ReplySink).
 typedef bh_status (*bh_message_function)(void *context,
                                          const char *text,
                                          void *reply,
                                          struct bh_error_record *error);
 
-// An extension method of the user: the library's function of the method's name. It must check types and shapes itself,
-// fill `error` and return a failing `Status` if they do not fit, and write all elements of the outputs, which overlap
-// no input. It may be called from any thread, by one at a time.
+/// An extension method of the user: the library's function of the method's name. It must check types and shapes itself,
+/// fill `error` and return a failing `Status` if they do not fit, and write all elements of the outputs, which overlap
+/// no input. It may be called from any thread, by one at a time.
 typedef bh_status (*bh_method_function)(const struct bh_method_array *outputs,
                                         size_t output_count,
                                         const struct bh_method_array *inputs,
                                         size_t input_count,
                                         struct bh_error_record *error);
 
-// What running a batch takes, as it is known before its first kernel.
+/// What running a batch takes, as it is known before its first kernel.
 typedef struct bh_prediction {
-    // The most bytes of arrays at any time, beyond those that have memory already.
+    /// The most bytes of arrays at any time, beyond those that have memory already.
     uint64_t peak_bytes;
-    // The most bytes of work memory at any time.
+    /// The most bytes of work memory at any time.
     uint64_t work_bytes;
-    // Seconds of running; 0 if unknown.
+    /// Seconds of running; 0 if unknown.
     double seconds;
 } bh_prediction;
 
-// Foretells what running blocks of a batch takes.
+/// Foretells what running blocks of a batch takes.
 typedef bh_status (*bh_predict_function)(void *context,
                                          const struct bh_batch *batch,
                                          const uint32_t *blocks,
@@ -921,64 +922,64 @@ typedef bh_status (*bh_predict_function)(void *context,
                                          struct bh_prediction *prediction,
                                          struct bh_error_record *error);
 
-// Where the data of a base is.
+/// Where the data of a base is.
 typedef struct bh_residency {
-    // 1 if host memory holds the current values.
+    /// 1 if host memory holds the current values.
     uint32_t host;
-    // How many spaces of engines hold them.
+    /// How many spaces of engines hold them.
     uint32_t spaces;
-    // The space of an engine that holds them, the one that wrote them if several do; 0 if none does.
+    /// The space of an engine that holds them, the one that wrote them if several do; 0 if none does.
     uint32_t space;
-    // 1 if the values are those of a part of another base, which has not been copied yet.
+    /// 1 if the values are those of a part of another base, which has not been copied yet.
     uint32_t alias;
-    // 1 if the values were lost to an error.
+    /// 1 if the values were lost to an error.
     uint32_t lost;
-    // Zero.
+    /// Zero.
     uint32_t reserved[3];
 } bh_residency;
 
-// Services of the data manager for the components below it. It alone decides which copy of a base is valid.
+/// Services of the data manager for the components below it. It alone decides which copy of a base is valid.
 typedef struct bh_registry_table {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // First argument of the functions.
+    /// First argument of the functions.
     void *context;
-    // A number for the memory space of an engine, never BH_HOST_SPACE.
+    /// A number for the memory space of an engine, never BH_HOST_SPACE.
     uint32_t (*new_space)(void *context);
-    // Lends the base's buffer in a space. In host space it is allocated if need be, brought up to date if READ (or WRITE
-    // without DISCARD) is asked, and other spaces' copies become stale on WRITE. In another space: the attached handle if
-    // it is valid, else `data` is null (then acquire host memory, upload, and `attach`). A poisoned base returns its
-    // original error, unless DISCARD is asked.
+    /// Lends the base's buffer in a space. In host space it is allocated if need be, brought up to date if READ (or WRITE
+    /// without DISCARD) is asked, and other spaces' copies become stale on WRITE. In another space: the attached handle if
+    /// it is valid, else `data` is null (then acquire host memory, upload, and `attach`). A poisoned base returns its
+    /// original error, unless DISCARD is asked.
     bh_status (*acquire)(void *context,
                          const struct bh_base *base,
                          uint32_t space,
                          uint32_t access,
                          struct bh_loan *loan,
                          struct bh_error_record *error);
-    // Ends a loan. A loan that has ended, or never was, is refused and counted.
+    /// Ends a loan. A loan that has ended, or never was, is refused and counted.
     void (*release)(void *context, const struct bh_loan *loan);
-    // A second, fresh host buffer for the base, for a rename. Give it to `commit_rename`, or to `drop_fresh`.
+    /// A second, fresh host buffer for the base, for a rename. Give it to `commit_rename`, or to `drop_fresh`.
     bh_status (*fresh)(void *context,
                        const struct bh_base *base,
                        struct bh_fresh *fresh,
                        struct bh_error_record *error);
-    // The fresh buffer is not needed.
+    /// The fresh buffer is not needed.
     void (*drop_fresh)(void *context, const struct bh_fresh *fresh);
-    // The fresh buffer becomes the base's; the old one lives until its loans and aliases end. It fails only if the
-    // buffer is none of `fresh`, which it ends in any case.
+    /// The fresh buffer becomes the base's; the old one lives until its loans and aliases end. It fails only if the
+    /// buffer is none of `fresh`, which it ends in any case.
     bh_status (*commit_rename)(void *context,
                                const struct bh_base *base,
                                const struct bh_fresh *fresh,
                                struct bh_error_record *error);
-    // `alias` now has the content of `view` of `base`'s current data, where that is, without a copy: whoever needs it or
-    // changes the data first makes the copy, in a space by the attachment's `clone`.
+    /// `alias` now has the content of `view` of `base`'s current data, where that is, without a copy: whoever needs it or
+    /// changes the data first makes the copy, in a space by the attachment's `clone`.
     bh_status (*alias)(void *context,
                        const struct bh_base *alias,
                        const struct bh_base *base,
                        const struct bh_view_spec *view,
                        struct bh_error_record *error);
-    // The engine holds the only valid copy (`exclusive` 1: it was written there) or one more (0: it was uploaded). A
-    // handle that replaces another one of this space is the next version of the base, as after a rename.
+    /// The engine holds the only valid copy (`exclusive` 1: it was written there) or one more (0: it was uploaded). A
+    /// handle that replaces another one of this space is the next version of the base, as after a rename.
     bh_status (*attach)(void *context,
                         const struct bh_base *base,
                         uint32_t space,
@@ -986,31 +987,31 @@ typedef struct bh_registry_table {
                         int32_t exclusive,
                         const struct bh_attachment_ops *operations,
                         struct bh_error_record *error);
-    // Marks a base as lost to an error. Reading it returns that error until it is fully overwritten.
+    /// Marks a base as lost to an error. Reading it returns that error until it is fully overwritten.
     void (*poison)(void *context, const struct bh_base *base, const struct bh_error_record *error);
-    // A block is done: the manager carries out its SYNC, FREE and DISCARD instructions.
+    /// A block is done: the manager carries out its SYNC, FREE and DISCARD instructions.
     void (*block_done)(void *context, const struct bh_batch *batch, uint32_t block);
-    // Carries out SYNC, FREE or DISCARD (a `retire` value) on one base, when the batch may be gone already. SYNC begins a
-    // transfer and does not wait.
+    /// Carries out SYNC, FREE or DISCARD (a `retire` value) on one base, when the batch may be gone already. SYNC begins a
+    /// transfer and does not wait.
     bh_status (*retire)(void *context,
                         const struct bh_base *base,
                         uint32_t action,
                         struct bh_error_record *error);
-    // Takes a base out of a space, to make room there; data that is only there is written back first. Fails with
-    // status 402 while a loan of the copy lasts.
+    /// Takes a base out of a space, to make room there; data that is only there is written back first. Fails with
+    /// status 402 while a loan of the copy lasts.
     bh_status (*detach)(void *context,
                         const struct bh_base *base,
                         uint32_t space,
                         struct bh_error_record *error);
-    // Where the base's data is.
+    /// Where the base's data is.
     void (*residency)(void *context, const struct bh_base *base, struct bh_residency *residency);
-    // Copies the elements of a view to host memory, from wherever they are; only these are moved.
+    /// Copies the elements of a view to host memory, from wherever they are; only these are moved.
     bh_status (*read)(void *context,
                       const struct bh_base *base,
                       const struct bh_view_spec *view,
                       const struct bh_host_memory *memory,
                       struct bh_error_record *error);
-    // Overwrites the elements of a view from host memory, wherever they are.
+    /// Overwrites the elements of a view from host memory, wherever they are.
     bh_status (*write)(void *context,
                        const struct bh_base *base,
                        const struct bh_view_spec *view,
@@ -1018,152 +1019,152 @@ typedef struct bh_registry_table {
                        struct bh_error_record *error);
 } bh_registry_table;
 
-// Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
+/// Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
 typedef struct bh_reply_sink {
-    // First argument of `append`.
+    /// First argument of `append`.
     void *context;
-    // Appends to the answer.
+    /// Appends to the answer.
     void (*append)(void *context, const char *text, size_t bytes);
 } bh_reply_sink;
 
-// An operation on scalars whose values are known. Bits and errors are those of the same operation in a batch.
+/// An operation on scalars whose values are known. Bits and errors are those of the same operation in a batch.
 typedef struct bh_scalar_operation {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // An opcode number of an elementwise operation.
+    /// An opcode number of an elementwise operation.
     uint16_t opcode;
-    // As in an instruction.
+    /// As in an instruction.
     uint16_t param;
-    // Type of the result, a BH_TYPE_ number.
+    /// Type of the result, a BH_TYPE_ number.
     uint32_t dtype;
-    // The inputs.
+    /// The inputs.
     struct bh_constant_table inputs;
 } bh_scalar_operation;
 
-// How `serve` ended.
+/// How `serve` ended.
 typedef struct bh_served {
-    // 0: this process runs the program. 1: it served another one, and is to end now.
+    /// 0: this process runs the program. 1: it served another one, and is to end now.
     uint32_t ended;
-    // The exit code then.
+    /// The exit code then.
     int32_t exit_code;
 } bh_served;
 
-// Asks about a block of the partition, by index: 1 yes, 0 no.
+/// Asks about a block of the partition, by index: 1 yes, 0 no.
 typedef int32_t (*bh_supports_function)(void *context, const struct bh_batch *batch, uint32_t block);
 
-// The functions and facts of a component. Null functions forward to the first child.
+/// The functions and facts of a component. Null functions forward to the first child.
 typedef struct bh_component_table {
-    // Bytes of this struct, for growth.
+    /// Bytes of this struct, for growth.
     size_t struct_size;
-    // The `BH_ABI_VERSION` it was built for.
+    /// The `BH_ABI_VERSION` it was built for.
     uint32_t abi_version;
-    // A BH_KIND_ number.
+    /// A BH_KIND_ number.
     uint32_t kind;
-    // Name, as in config sections: `filter`, `ve-cpu`.
+    /// Name, as in config sections: `filter`, `ve-cpu`.
     const char *name;
-    // Version of the component.
+    /// Version of the component.
     const char *version;
-    // The config keys it knows, a null-terminated list of strings; null for none.
+    /// The config keys it knows, a null-terminated list of strings; null for none.
     const char *const *keys;
-    // Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself
-    // lives only during the call, so handles that are kept must be copied.
+    /// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself
+    /// lives only during the call, so handles that are kept must be copied.
     bh_create_function create;
-    // Ends an instance.
+    /// Ends an instance.
     bh_destroy_function destroy;
-    // Fills in what it can do. Null: what its first child can do.
+    /// Fills in what it can do. Null: what its first child can do.
     bh_capabilities_function capabilities;
-    // Can it run this block of the partition (index)? 1 yes, 0 no. Null: yes, all. Asked once per block and
-    // call; the answer holds for the next `execute` only. Refused blocks go to the next component; a refused
-    // block of several instructions is first split into the runs it accepts.
+    /// Can it run this block of the partition (index)? 1 yes, 0 no. Null: yes, all. Asked once per block and
+    /// call; the answer holds for the next `execute` only. Refused blocks go to the next component; a refused
+    /// block of several instructions is first split into the runs it accepts.
     bh_supports_function supports;
-    // Runs blocks of the partition in the given order (an empty list: all of them), or the whole batch in stored
-    // order if it has none. The ticket is 0 when the work is done. Only engines that are ASYNCHRONOUS and
-    // RETIRES_BLOCKS return other tickets; they poison what later fails themselves. `report` may be null; an
-    // instruction that is reported there as failed does not end the call.
+    /// Runs blocks of the partition in the given order (an empty list: all of them), or the whole batch in stored
+    /// order if it has none. The ticket is 0 when the work is done. Only engines that are ASYNCHRONOUS and
+    /// RETIRES_BLOCKS return other tickets; they poison what later fails themselves. `report` may be null; an
+    /// instruction that is reported there as failed does not end the call.
     bh_execute_function execute;
-    // Foretells what running these blocks takes. Null: what the first child foretells.
+    /// Foretells what running these blocks takes. Null: what the first child foretells.
     bh_predict_function predict;
-    // A text question or command. The answer is written to `reply` by the callee through `bh_host_table.reply`.
+    /// A text question or command. The answer is written to `reply` by the callee through `bh_host_table.reply`.
     bh_message_function message;
-    // Hands over the array registry of the data manager above. Called once, before any batch.
+    /// Hands over the array registry of the data manager above. Called once, before any batch.
     bh_status (*bind)(void *context, const bh_registry_table *registry, bh_error_record *error);
-    // Announces that `opcode` stands for the method `name`. The answer is 1 if this component or one below runs
-    // it.
+    /// Announces that `opcode` stands for the method `name`. The answer is 1 if this component or one below runs
+    /// it.
     bh_status (*extmethod)(void *context,
                            const char *name,
                            bh_opcode opcode,
                            int32_t *answer,
                            bh_error_record *error);
-    // Runs what a process other than the one with the program has to do, and returns when that ends; at once
-    // if this process has the program. Called with no lock of bh held. `number` tells contexts apart.
+    /// Runs what a process other than the one with the program has to do, and returns when that ends; at once
+    /// if this process has the program. Called with no lock of bh held. `number` tells contexts apart.
     bh_status (*serve)(void *context, uint64_t number, bh_served *answer, bh_error_record *error);
-    // Gives a component that announces PROGRESS time for its messages, between batches and while others wait.
+    /// Gives a component that announces PROGRESS time for its messages, between batches and while others wait.
     bh_status (*progress)(void *context, bh_error_record *error);
-    // Computes an operation on scalars at once, or leaves it to a batch. Calls may come from any thread, at the
-    // same time as others, if the component announces EVALUATES; else there are none.
+    /// Computes an operation on scalars at once, or leaves it to a batch. Calls may come from any thread, at the
+    /// same time as others, if the component announces EVALUATES; else there are none.
     bh_status (*evaluate)(void *context,
                           const bh_scalar_operation *operation,
                           bh_evaluation *answer,
                           bh_error_record *error);
-    // Waits until the work behind a ticket is done, and reports its first failure.
+    /// Waits until the work behind a ticket is done, and reports its first failure.
     bh_status (*wait)(void *context, uint64_t ticket, bh_error_record *error);
-    // Is the work behind a ticket done, so that `wait` returns at once? Null: the host can only wait.
+    /// Is the work behind a ticket done, so that `wait` returns at once? Null: the host can only wait.
     bh_status (*poll)(void *context, uint64_t ticket, int32_t *answer, bh_error_record *error);
-    // Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns
-    // the address of the base's element 0.
+    /// Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns
+    /// the address of the base's element 0.
     bh_status (*map)(void *context,
                      const bh_base *base,
                      const bh_view_spec *view,
                      uint32_t access,
                      void **answer,
                      bh_error_record *error);
-    // Ends a `map`.
+    /// Ends a `map`.
     bh_status (*unmap)(void *context, const bh_base *base, bh_error_record *error);
-    // Copies the elements of a view to host memory. Only these are moved, and other copies stay valid. Null:
-    // the host maps and copies.
+    /// Copies the elements of a view to host memory. Only these are moved, and other copies stay valid. Null:
+    /// the host maps and copies.
     bh_status (*read)(void *context,
                       const bh_base *base,
                       const bh_view_spec *view,
                       const bh_host_memory *memory,
                       bh_error_record *error);
-    // Overwrites the elements of a view, which reaches each of its elements once, from host memory. Null: the
-    // host maps and copies.
+    /// Overwrites the elements of a view, which reaches each of its elements once, from host memory. Null: the
+    /// host maps and copies.
     bh_status (*write)(void *context,
                        const bh_base *base,
                        const bh_view_spec *view,
                        const bh_host_memory *memory,
                        bh_error_record *error);
-    // Takes the application's memory as the base's data. Memory of a device ends at the engine that knows it.
+    /// Takes the application's memory as the base's data. Memory of a device ends at the engine that knows it.
     bh_status (*adopt)(void *context,
                        const bh_base *base,
                        const bh_adoption *adoption,
                        bh_error_record *error);
-    // Lends the base's data to the application, in the memory that it asks for, until `end_export`.
+    /// Lends the base's data to the application, in the memory that it asks for, until `end_export`.
     bh_status (*export_data)(void *context,
                              const bh_base *base,
                              const bh_export_request *request,
                              bh_export *answer,
                              bh_error_record *error);
-    // Ends an export.
+    /// Ends an export.
     bh_status (*end_export)(void *context, const bh_base *base, uint64_t token, bh_error_record *error);
-    // Forbids (1) or allows (0) moving the base's host memory. Counted.
+    /// Forbids (1) or allows (0) moving the base's host memory. Counted.
     bh_status (*pin)(void *context, const bh_base *base, int32_t pinned, bh_error_record *error);
-    // Begins to bring a view of a base (null: all) to memory of this kind, a `memory` value. Errors show when the
-    // data is used.
+    /// Begins to bring a view of a base (null: all) to memory of this kind, a `memory` value. Errors show when the
+    /// data is used.
     bh_status (*prefetch)(void *context,
                           const bh_base *base,
                           const bh_view_spec *view,
                           uint32_t memory,
                           bh_error_record *error);
-    // Takes a base out of the memory of all engines; what is only there is written back first.
+    /// Takes a base out of the memory of all engines; what is only there is written back first.
     bh_status (*detach)(void *context, const bh_base *base, bh_error_record *error);
-    // Says where the base's data is.
+    /// Says where the base's data is.
     bh_status (*residency)(void *context, const bh_base *base, bh_residency *answer, bh_error_record *error);
-    // Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
+    /// Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
     bh_status (*retire)(void *context, const bh_base *base, uint32_t action, bh_error_record *error);
-    // Carries out an operation on little data in host memory: 1 if it is done, 0 if it is left to a batch. Its
-    // indices are checked before anything is written. Calls may come from any thread, at the same time as
-    // others, if the component announces IMMEDIATE; else there are none.
+    /// Carries out an operation on little data in host memory: 1 if it is done, 0 if it is left to a batch. Its
+    /// indices are checked before anything is written. Calls may come from any thread, at the same time as
+    /// others, if the component announces IMMEDIATE; else there are none.
     bh_status (*immediate)(void *context,
                            const bh_immediate_operation *operation,
                            int32_t *answer,

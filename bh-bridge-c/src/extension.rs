@@ -1,8 +1,9 @@
 //! Extension methods: operations that components add at run time.
 
 use crate::constant::operand;
-use crate::error::{argument, bh_status, frame, null, read_text, with_place};
+use crate::error::{argument, bh_status, frame, frame_out, null, read_text, with_place};
 use crate::handle::{self, bh_array, bh_context, context};
+use bh_bytecode::DType;
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::methods::{self, Form, Misfit};
 use bh_core::abi::status;
@@ -112,10 +113,47 @@ fn call_shipped(name: &str, outs: &[*mut bh_array], inputs: &[*const bh_array]) 
     call(name, outs, inputs)
 }
 
+/// Makes the output of a method that comes with bh, of the type and shape that follow from its inputs, and calls it.
+fn shipped_new(
+    name: &str,
+    out: *mut *mut bh_array,
+    inputs: &[*const bh_array],
+    form: impl FnOnce(&[ArrayInfo]) -> (DType, Vec<i64>),
+) -> bh_status {
+    frame_out(out, || {
+        let mut infos = Vec::with_capacity(inputs.len());
+        for &input in inputs {
+            let array = handle::array(input, "input")?;
+            infos.push(array.recorder.info(array.id)?);
+        }
+        let (dtype, shape) = form(&infos);
+        let home = handle::array(inputs[0], "input")?;
+        let made = home.sibling(home.recorder.empty(dtype, &shape)?);
+        call_shipped(name, &[made], inputs).map(|()| made).inspect_err(|_| {
+            // The caller gets no handle; freeing fails only if a shutdown came first.
+            let _ = handle::array(made, "out").and_then(|array| array.recorder.free(array.id));
+        })
+    })
+}
+
 /// The matrix product of `a` and `b`; either may be a vector.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_matmul(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
     frame(|| call_shipped("matmul", &[out], &[a, b]))
+}
+
+/// As `bh_matmul`, into a new array.
+///
+/// # Safety
+/// `out` must be null or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_matmul_new(out: *mut *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
+    shipped_new("matmul", out, &[a, b], |infos| {
+        let (left, right) = (infos[0].view.shape(), infos[1].view.shape());
+        let rows = left.split_last().map_or(&[][..], |(_, rows)| rows);
+        let columns = if right.len() > 1 { right.last() } else { None };
+        (infos[0].dtype, rows.iter().chain(columns).copied().collect())
+    })
 }
 
 /// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
@@ -152,6 +190,24 @@ pub extern "C" fn bh_ifft(out: *mut bh_array, a: *const bh_array) -> bh_status {
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_sort(out: *mut bh_array, a: *const bh_array) -> bh_status {
     frame(|| call_shipped("sort", &[out], &[a]))
+}
+
+/// As `bh_sort`, into a new array.
+///
+/// # Safety
+/// `out` must be null or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_sort_new(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    shipped_new("sort", out, &[a], |infos| (infos[0].dtype, infos[0].view.shape().to_vec()))
+}
+
+/// As `bh_argsort`, into a new array.
+///
+/// # Safety
+/// `out` must be null or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_argsort_new(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    shipped_new("argsort", out, &[a], |infos| (DType::I64, infos[0].view.shape().to_vec()))
 }
 
 /// The positions (i64) along the last axis that put the elements of `a` in ascending order; equal elements keep theirs.

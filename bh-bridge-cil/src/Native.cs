@@ -453,6 +453,9 @@ namespace Bh
         internal static extern int bh_matmul(IntPtr result, IntPtr a, IntPtr b);
 
         [DllImport(Library)]
+        internal static extern int bh_matmul_new(out IntPtr result, IntPtr a, IntPtr b);
+
+        [DllImport(Library)]
         internal static extern int bh_solve(IntPtr result, IntPtr a, IntPtr b);
 
         [DllImport(Library)]
@@ -469,6 +472,12 @@ namespace Bh
 
         [DllImport(Library)]
         internal static extern int bh_sort(IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_sort_new(out IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_argsort_new(out IntPtr result, IntPtr a);
 
         [DllImport(Library)]
         internal static extern int bh_argsort(IntPtr result, IntPtr a);

@@ -62,6 +62,7 @@ const RECORDING: &[&str] = &[
     "op_new",
     "extmethod",
     "matmul",
+    "matmul_new",
     "solve",
     "lu",
     "cholesky",

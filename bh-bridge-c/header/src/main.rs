@@ -36,8 +36,8 @@ fn main() -> ExitCode {
 fn run(check: bool) -> Result<(), String> {
     let root = root();
     for (name, text) in [
-        ("bh_component.h", component::header(&root)?),
-        ("bh.h", bridge::header(&root)?),
+        ("bh_component.h", documented(&component::header(&root)?)),
+        ("bh.h", documented(&bridge::header(&root)?)),
         ("bh/operations.hpp", operations::header()),
     ] {
         let path = root.join("bh-bridge-c/include").join(name);
@@ -50,4 +50,17 @@ fn run(check: bool) -> Result<(), String> {
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
+}
+
+/// Comments of declarations as Doxygen and editors read them.
+fn documented(text: &str) -> String {
+    let line = |line: &str| {
+        let words = line.trim_start();
+        let indent = &line[..line.len() - words.len()];
+        match words.strip_prefix("//") {
+            Some(comment) if comment.is_empty() || comment.starts_with(' ') => format!("{indent}///{comment}\n"),
+            _ => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }

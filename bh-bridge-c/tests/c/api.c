@@ -390,6 +390,30 @@ static void memory_use(void) {
     FAILS(bh_memory_release(own), BH_STATUS_HANDLE, "not valid");
 }
 
+/* Products and sorted arrays that are made anew: of [[4, 2], [2, 3]], and of [8, 8]. */
+static void new_results(bh_array *a, bh_array *b) {
+    const double product[] = {48, 40}, square[] = {20, 14, 14, 13}, sorted[] = {2, 4, 2, 3}, first[] = {1, 0, 0, 1};
+    const int64_t three = 3;
+    bh_array *x, *wide;
+    OK(bh_matmul_new(&x, a, b));
+    has(x, 2, product, __LINE__);
+    OK(bh_free(x));
+    OK(bh_matmul_new(&x, a, a));
+    has(x, 4, square, __LINE__);
+    OK(bh_free(x));
+    OK(bh_sort_new(&x, a));
+    has(x, 4, sorted, __LINE__);
+    OK(bh_free(x));
+    OK(bh_argsort_new(&x, a));
+    has(x, 4, first, __LINE__);
+    OK(bh_free(x));
+    OK(bh_zeros(&wide, NULL, BH_TYPE_F64, 1, &three));
+    FAILS(bh_matmul_new(&x, a, wide), BH_STATUS_SHAPE, "matmul");
+    TRUE(x == NULL);
+    FAILS(bh_matmul_new(NULL, a, b), BH_STATUS_ARGUMENT, "'out' is null");
+    OK(bh_free(wide));
+}
+
 static void methods(void) {
     const int64_t square[2] = {2, 2}, two = 2;
     const double data[4] = {4, 2, 2, 3}, right[2] = {8, 8};
@@ -406,6 +430,7 @@ static void methods(void) {
     }
     OK(bh_matmul(x, a, x));
     has(x, 2, right, __LINE__);
+    new_results(a, b);
     OK(bh_empty(&permutation, NULL, BH_TYPE_I64, 1, &two));
     OK(bh_copy_new(&f, a));
     OK(bh_lu(f, permutation, f));

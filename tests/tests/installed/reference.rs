@@ -42,7 +42,7 @@ fn entries(text: &str) -> Vec<Entry> {
     let mut depth = 0;
     for line in text.lines() {
         if depth == 0 && code.is_empty() {
-            if let Some(words) = line.strip_prefix("// ") {
+            if let Some(words) = line.strip_prefix("/// ") {
                 comment = if comment.is_empty() { words.into() } else { format!("{comment} {words}") };
                 continue;
             }
