@@ -213,6 +213,9 @@ fn makes_unlike(from: &Array, result: &Array) -> bool {
     fn any_pair<T: Copy>(from: &Array, result: &Array, found: impl Fn(T, T) -> bool) -> bool {
         let Some(hand) = result.context.recorder.hand() else { return false };
         let (Some(x), Some(y)) = (Strided::of(&hand, from), Strided::of(&hand, result)) else { return false };
+        if let (Some(x), Some(y)) = (x.slice::<T>(), y.slice::<T>()) {
+            return x.iter().zip(y).any(|(&x, &y)| found(x, y));
+        }
         let mut pairs = x.addresses::<T>().zip(y.addresses::<T>());
         // SAFETY: views lie inside their bases, whose data does not move while the hand is held; memory may be less aligned.
         pairs.any(|(x, y)| found(unsafe { x.read_unaligned() }, unsafe { y.read_unaligned() }))

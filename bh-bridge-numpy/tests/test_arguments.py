@@ -343,3 +343,12 @@ def test_arrays_of_more_dimensions_are_numpys():
         for made in (np.zeros(deep), np.ones(deep, int), np.empty(deep), np.full(deep, 2.0), np.ones(1).reshape(deep)):
             assert type(made) is numpy.ndarray and made.ndim == 20
     same((np.zeros(deep) + 1).reshape(1), numpy.ones(1))
+
+
+def test_numbers_that_functions_are_given():
+    assert np.real(1) == 1 and type(np.imag(1 + 2j)) is float
+    same(np.eye(numpy.uint64(2), numpy.uint64(3), numpy.uint64(1)), numpy.eye(2, 3, 1))
+    assert np.eye(2, 3, order="F").flags.f_contiguous and np.zeros(np.array(3)).shape == (3,)
+    assert type(np.lib.stride_tricks.sliding_window_view(numpy.ma.ones(3), 2, subok=True)) is numpy.ma.MaskedArray
+    with pytest.raises(ValueError, match="Only None and strings"):
+        np.ones(1).__array_namespace__(api_version=2024)

@@ -108,6 +108,7 @@ def resize(a, new_shape):
     return _native.reshape(tile(a, -(-size // a.size))[:size], shape)
 
 
+@lambda f: falls_back(f, np.lib.stride_tricks.sliding_window_view)
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
     """All windows of a shape on an array, as a view with the windows' dimensions last."""
     x = native(x)

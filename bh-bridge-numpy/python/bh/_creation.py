@@ -1,6 +1,7 @@
 """Making arrays."""
 
 import math
+import operator
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def _made(shape, code, order):
 
 def _is_deep(shape):
     """Has a shape more dimensions than bh's arrays? Then the array is one of NumPy."""
-    return hasattr(shape, "__len__") and len(shape) > 16
+    return type(shape) in (tuple, list) and len(shape) > 16
 
 
 def empty(shape, dtype=None, order="C", *, device=None, like=None):
@@ -175,8 +176,6 @@ CODE_TYPES = list(CODE)
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """`num` evenly spaced numbers from start to stop."""
     check_device(device)
-    import operator
-
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -223,10 +222,11 @@ def _spaced(numbers, first, span, parts, num, endpoint, last):
 
 def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
     """Ones on a diagonal, zeros elsewhere."""
-    M = N if M is None else M
-    result = zeros((N, M), dtype, device=device)
+    N, k = operator.index(N), operator.index(k)
+    M = N if M is None else operator.index(M)
+    result = zeros((N, M), dtype, order, device=device)
     if type(result) is not ndarray:
-        return np.eye(N, M, k, dtype)
+        return np.eye(N, M, k, dtype, order)
     if -N < k < M:
         _native.diagonal(result, k, 0, 1)[...] = 1
     return result

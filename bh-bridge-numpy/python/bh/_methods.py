@@ -365,6 +365,8 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 def __array_namespace__(self, *, api_version=None):
     import bh
 
+    if api_version is not None and not isinstance(api_version, str):
+        raise ValueError("Only None and strings are allowed as the Array API version")
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
     # Whoever asks takes all libraries' results for arrays, also those without dimensions.

@@ -20,6 +20,8 @@ def part_of(array, part):
 @falls_back
 def real(val):
     """The real parts, as a view; of a real array the array itself."""
+    if isinstance(val, (int, float, complex, np.generic)) and type(val) is not ndarray:
+        return val.real
     array = native(val)
     if not is_complex(array._code):
         return array
@@ -29,6 +31,8 @@ def real(val):
 @falls_back
 def imag(val):
     """The imaginary parts, as a view; zeros for a real array."""
+    if isinstance(val, (int, float, complex, np.generic)) and type(val) is not ndarray:
+        return val.imag
     array = native(val)
     if is_complex(array._code):
         return part_of(array, "imag") if array._scalar else _native.part(array, True)
