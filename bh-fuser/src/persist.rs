@@ -197,6 +197,16 @@ mod tests {
     }
 
     #[test]
+    fn other_options_have_another_file() {
+        let name = |rename_percent| {
+            let options = Options { rename_percent, ..Options::default() };
+            file_name(Path::new("directory"), options.key())
+        };
+        assert_eq!(name(25), name(25));
+        assert_ne!(name(25), name(400));
+    }
+
+    #[test]
     fn damaged_files_are_refused() {
         let (cache, _) = filled();
         let directory = directory("damaged");

@@ -90,3 +90,20 @@ fn programs_in_several_batches_equal_the_oracle() {
     }
     stacks.iter_mut().for_each(nothing_left);
 }
+
+/// Pieces of arrays grow although what was read of them before is still on its way.
+#[test]
+fn windows_that_grow_equal_the_oracle() {
+    let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (programs, first) = (variable("BH_TEST_PROGRAMS", 1_500), variable("BH_TEST_FIRST", 0));
+    let mut stacks = if launched() { vec![cluster(0, 0, "")] } else { uneven() };
+    let count = stacks.len() as u64;
+    for seed in first..first + programs {
+        let stack = &mut stacks[(seed % count) as usize..][..1];
+        let cuts = Cuts { length: if seed % 4 == 0 { 5 } else { 1000 }, reads: false };
+        if let Err(error) = random::check_cut(stack, &ordinary::windowed(seed), &format!("seed {seed}"), cuts) {
+            panic!("{error}");
+        }
+    }
+    stacks.iter_mut().for_each(nothing_left);
+}

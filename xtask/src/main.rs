@@ -9,6 +9,7 @@ mod docs;
 mod header;
 mod install;
 mod kit;
+mod mutants;
 mod packages;
 mod picture;
 mod python;
@@ -27,6 +28,8 @@ usage: cargo xtask COMMAND
   test [--all]                 install what the tests need and run all of them; faults at a sample of places, or at all
   soak [options]               random programs with fresh seeds on all stacks: --minutes N, --seed S, and --report DIR for what
                                fails (target/soak)
+  mutants [options]            small errors put into the sources, and which of them the tests find: --sample N, --seed S;
+                               --stage DIR leaves the running to DIR/run.py on another machine
   validate                     cheapest checks first: format, clippy, generated files, then the tests
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Some("docs") => docs::run(rest),
         Some("test") => test::run(rest),
         Some("soak") => soak::run(rest),
+        Some("mutants") => mutants::run(rest),
         Some("validate") => validate::run(rest),
         Some("build") => cluster::run_build(rest),
         Some("install") => install::run(rest),

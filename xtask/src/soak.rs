@@ -49,6 +49,12 @@ const SUITES: &[Suite] = &[
         stacks: "cluster: 2 to 8 ranks in turn",
         programs: 10_000,
     },
+    Suite {
+        file: "suites",
+        test: "windows_that_grow_equal_the_oracle",
+        stacks: "cluster: 2 to 8 ranks in turn",
+        programs: 5_000,
+    },
 ];
 
 /// What a suite has run.

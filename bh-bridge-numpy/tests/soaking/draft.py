@@ -8,6 +8,8 @@ import numpy
 from . import sizes
 
 NAME = re.compile(r"\b[vw]\d+\b")
+# What a statement assigns to, wholly or in part, even if it leaves the values as they were.
+WRITTEN = re.compile(r"\b([vw]\d+)\b(?:\[[^=]*\])?\s*(?:[-+*/%&|^@]|\*\*|//|<<|>>)?=(?!=)|out=\(?([vw]\d+)|\.at\(([vw]\d+)")
 FLOATS = ("float64", "float32")
 # By how much of the scale of its numbers rounding may change a result, in double and in single precision.
 TOLERANCE = (1e-11, 3e-4)
@@ -110,13 +112,21 @@ class Draft:
         """Adds a statement, if NumPy carries it out and its numbers are of use."""
         before = {name: value for name, value in self.names.items() if isinstance(value, (numpy.ndarray, numpy.generic, float, int))}
         mentioned = set(NAME.findall(text))
+        bytes_before = {name: numpy.asarray(self.names[name]).tobytes() for name in mentioned & before.keys()}
         with numpy.errstate(all="ignore"):
             try:
                 exec(compile(text, "<statement>", "exec"), self.names)
             except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError, numpy.linalg.LinAlgError) as reason:
                 self._again(before)
                 raise Unfit(str(reason)) from reason
-        changed = [name for name in self.names if NAME.fullmatch(name) and (name not in before or name in mentioned)]
+        written = {name for found in WRITTEN.findall(text) for name in found if name}
+
+        def is_changed(name):
+            if name not in before or name in written:
+                return True
+            return name in mentioned and numpy.asarray(self.names[name]).tobytes() != bytes_before[name]
+
+        changed = [name for name in self.names if NAME.fullmatch(name) and is_changed(name)]
         if not all(self._fits(name) for name in changed):
             self._again(before)
             raise Unfit("large numbers")
@@ -154,6 +164,8 @@ class Draft:
                 scale = max(scale, float(numpy.abs(value[numpy.isfinite(value)]).max(initial=0.0)))
             if rough:
                 tolerance = max(tolerance, TOLERANCE[str(value.dtype) in ("float32", "complex64")])
+        if not self.rough.keys().isdisjoint(mentioned):
+            scale = max(scale, self._spread(text, mentioned, changed) / tolerance)
         arrays = [self.names[name] for name in changed if isinstance(self.names[name], numpy.ndarray)]
         for name, value in self.names.items():
             if not NAME.fullmatch(name) or not isinstance(value, (numpy.ndarray, numpy.generic, float, int)):
@@ -163,3 +175,34 @@ class Draft:
                 self.scale[name] = max(scale, self.scale.get(name, 0.0))
                 if tolerance:
                     self.rough[name] = max(tolerance, self.rough.get(name, 0.0))
+
+    def _spread(self, text, mentioned, changed):
+        """How far the last statement's results move if what it mentions moves by as much as it may: where large numbers have
+        cancelled, a product or a power makes more of what rounding left than its own size tells."""
+        names = {"np": numpy, "data": data}
+        with numpy.errstate(all="ignore"):
+            exec(compile("\n".join(self.statements[:-1]), "<program>", "exec"), names)
+            for name in sorted(mentioned & self.rough.keys() & names.keys()):
+                names[name] = self._moved(names[name], self.rough[name] * self.scale[name])
+            try:
+                exec(compile(text, "<statement>", "exec"), names)
+            except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError, numpy.linalg.LinAlgError):
+                return 0.0
+            return max((self._distance(names.get(name), self.names[name]) for name in changed), default=0.0)
+
+    @staticmethod
+    def _moved(value, by):
+        """The value with every second element more by so much, the others less; arrays are changed where they are."""
+        if not isinstance(value, numpy.ndarray):
+            return value + by if isinstance(value, (float, complex, numpy.inexact)) else value
+        if value.dtype.kind in "fc" and value.flags.writeable:
+            value += (by * (1 - 2 * (numpy.arange(value.size) % 2))).reshape(value.shape)
+        return value
+
+    @staticmethod
+    def _distance(one, other):
+        one, other = numpy.asarray(one), numpy.asarray(other)
+        if one.shape != other.shape or other.dtype.kind not in "fc":
+            return 0.0
+        apart = numpy.abs(one - other)
+        return float(apart[numpy.isfinite(apart)].max(initial=0.0))

@@ -42,7 +42,8 @@ fn new_infinities_and_nans_are_found() {
     recorder.operate(Opcode::Multiply, 0, huge, &[Input::Array(huge), number(2.0)], HERE).unwrap();
     let error = recorder.operate(Opcode::Subtract, 0, huge, &[Input::Array(huge), Input::Array(huge)], HERE);
     assert!(error.unwrap_err().text.contains("nan, but no NaN went into it; elements like that: 4"));
-    // The context goes on.
+    // Nothing is left of results that nobody got, and the context goes on.
+    assert_eq!(recorder.statistics().arrays, 2);
     assert_eq!(values(&recorder, add(&recorder, a, a)), [8.0, 0.0, -2.0, 0.0]);
 }
 

@@ -146,6 +146,9 @@ fn extensions_are_checked_and_named() {
     assert_eq!(recorder.extension("unknown").unwrap_err().status, status::UNSUPPORTED);
     let opcode = recorder.extension("known").unwrap();
     assert_eq!(recorder.extension("known").unwrap(), opcode);
+    let other = recorder.extension("known too").unwrap();
+    assert_ne!(other, opcode);
+    assert_eq!([recorder.extension("known"), recorder.extension("known too")].map(Result::unwrap), [opcode, other]);
     let a = array(&recorder, &[3], &[1.0; 3]);
     recorder.call_extension(opcode, &[a], &[Input::Array(a), number(1.0)], HERE).unwrap();
     assert!(recorder.sync().is_err(), "the interpreter has no methods");
@@ -154,7 +157,7 @@ fn extensions_are_checked_and_named() {
     assert_eq!(batch.extension_name(opcode), Some("known"));
     // The input that the output overlaps is copied.
     assert_eq!(batch.instrs[0].opcode, Opcode::Copy);
-    assert!(recorder.call_extension(Opcode(0x4001), &[a], &[], HERE).is_err());
+    assert!(recorder.call_extension(Opcode(0x4002), &[a], &[], HERE).is_err());
 }
 
 #[test]

@@ -55,6 +55,16 @@ pub fn program(seed: u64, sizes: Sizes) -> Program {
     writer.finish()
 }
 
+/// The program of a seed that has windows of arrays only, which grow after they were read: on clusters, what ranks have of an
+/// array changes while it is on its way.
+pub fn windowed(seed: u64) -> Program {
+    let mut rng = Rng::new(seed);
+    let mut writer = Writer::default();
+    let count = elements(&mut rng, Sizes::Small);
+    windows::growing(&mut writer, &mut rng, DType::F64, count);
+    writer.finish()
+}
+
 /// The other operand of an operation: a number.
 fn number(rng: &mut Rng) -> Given {
     Given::Number(*rng.pick(&[0.25, 0.5, 0.3, 2.0, 3.0, -1.0, 0.1]).unwrap_or(&1.0))

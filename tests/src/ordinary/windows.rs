@@ -27,6 +27,35 @@ pub(super) fn windows(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i
     lines.into_iter().rev().take(2).for_each(|line| writer.keep(line));
 }
 
+/// As [`windows`], and most lines are read through windows that grow.
+pub(super) fn growing(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
+    let columns = rng.between(2, 12).min(count.max(2));
+    let grid = writer.input(rng, dtype, &[(count / columns).max(2), columns], Values::Tame);
+    let mut lines = vec![corner(writer, rng, grid), corner(writer, rng, grid)];
+    for _ in 0..4 + rng.below(9) {
+        match rng.below(4) {
+            0 => lines.push(corner(writer, rng, grid)),
+            1 => lines.push(combined(writer, rng, &lines)),
+            _ => grown(writer, rng, &mut lines),
+        }
+    }
+    lines.into_iter().for_each(|line| writer.keep(line));
+}
+
+/// A line is read through a small window, a larger one and as a whole, each time beside another line.
+fn grown(writer: &mut Writer, rng: &mut Rng, lines: &mut Vec<Seen>) {
+    let (line, other) = (lines[rng.below(lines.len())], lines[rng.below(lines.len())]);
+    let length = line.view.len().min(other.view.len());
+    for part in [4, 2, 1] {
+        let count = (length / part).max(1);
+        let operands = [Given::Array(window(rng, line, count)), Given::Array(window(rng, other, count))];
+        let sum = writer.make(Opcode::Add, 0, line.dtype, &[count], &operands);
+        if rng.chance(50) {
+            lines.push(sum);
+        }
+    }
+}
+
 /// A line of a grid's first rows, or of all of them, with one added: part of a column, a diagonal or rows.
 fn corner(writer: &mut Writer, rng: &mut Rng, grid: Seen) -> Seen {
     let rows = grid.view.shape()[0];
