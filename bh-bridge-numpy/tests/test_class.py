@@ -183,3 +183,11 @@ def test_helpers_of_tests_take_objects_that_show_themselves_as_arrays():
     np.testing.assert_allclose(Shown(), np.arange(3.0))
     with pytest.raises(AssertionError):
         np.testing.assert_array_equal(np.ones(3), Shown())
+
+
+def test_functions_of_records_know_arrays():
+    import numpy.lib.recfunctions  # noqa: F401
+
+    with np.fallback("silent"):
+        merged = np.lib.recfunctions.merge_arrays(np.array([1, 2]))
+        assert merged.shape == (2,) and merged.dtype.names == ("f0",)

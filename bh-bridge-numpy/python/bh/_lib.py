@@ -19,9 +19,15 @@ class module(types.ModuleType):
         if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy.lib"):
             value = module(value)
         elif not name.startswith("_") and callable(value):
-            value = _namespace.equivalent(value) or value
+            value = _namespace.equivalent(value) or self._for_arrays(value)
         setattr(self, name, value)
         return value
+
+    def _for_arrays(self, function):
+        """A function that bh lacks; those that ask whether they have arrays, or sequences of them, get NumPy's."""
+        if self._original.__name__ == "numpy.lib.recfunctions" and not isinstance(function, type):
+            return _namespace.falling_back(function)
+        return function
 
     def __dir__(self):
         return dir(self._original)
