@@ -191,3 +191,9 @@ def test_functions_of_records_know_arrays():
     with np.fallback("silent"):
         merged = np.lib.recfunctions.merge_arrays(np.array([1, 2]))
         assert merged.shape == (2,) and merged.dtype.names == ("f0",)
+
+
+def test_matrices_of_blocks():
+    a = np.array([[1, 2], [3, 4]])
+    for made in (np.bmat([[a, a], [a, a]]), np.bmat("a, a; a, a")):
+        assert type(made) is numpy.matrix and made.shape == (4, 4)

@@ -87,6 +87,7 @@ VALUES = {
     "extents without axes": lambda np: len(caught(lambda: np.fft.fftn(np.ones((2, 2)), s=(2, 2)))),
     "a number without NaN": lambda np: type(np.nan_to_num(1)).__name__,
     "polynomials of several coefficients": lambda np: np.polynomial.polynomial.polyval(np.arange(3.0), np.ones((2, 2))),
+    "polynomials of roots": lambda np: np.polynomial.polynomial.polyvalfromroots(np.arange(4.0), np.ones((2, 3))),
     "polynomials on grids": lambda np: np.polynomial.chebyshev.chebgrid2d(np.arange(2.0), np.arange(3.0), np.ones((2, 2))),
     "zeros like strings": lambda np: np.zeros_like(np.zeros(2, "S1")) == np.zeros(2, "S1"),
     "dates in steps": lambda np: np.arange(numpy.datetime64("2001-01-01"), 3),

@@ -1,6 +1,7 @@
 """The names of the package: for each public name of NumPy a native function, NumPy's object, or a fallback."""
 
 import functools
+import sys
 import types
 
 import numpy as np
@@ -18,7 +19,7 @@ can_cast min_scalar_type promote_types common_type mintypecode typename isdtype 
 ndim shape size iscomplexobj isrealobj broadcast_shapes ndindex
 set_printoptions get_printoptions printoptions seterr geterr seterrcall geterrcall errstate setbufsize getbufsize
 base_repr binary_repr format_float_positional format_float_scientific
-show_config show_runtime get_include info test einsum_path asmatrix bmat
+show_config show_runtime get_include info test einsum_path asmatrix
 matrix
 """.split()
 
@@ -52,6 +53,14 @@ def _astype(x, dtype, /, *, copy=True, device=None):
             return np.astype(x, dtype, copy=copy)
         raise TypeError(f"Input should be a NumPy array. It is a {type(x)} instead.")
     return x.astype(dtype, copy=copy)
+
+
+def _bmat(obj, ldict=None, gdict=None):
+    """A matrix of NumPy's made of blocks, which text names as the caller sees them."""
+    if gdict is None:
+        frame = sys._getframe(1)
+        ldict, gdict = frame.f_locals, frame.f_globals
+    return np.bmat(_fallback.lower(obj), ldict, gdict)
 
 
 def _shares_memory(a, b, max_work=None):
@@ -153,6 +162,7 @@ def native_functions():
     own["result_type"] = _result_type
     own["isscalar"] = _isscalar
     own["astype"] = _astype
+    own["bmat"] = _bmat
     own["shares_memory"], own["may_share_memory"] = _shares_memory, _may_share_memory
     return own
 

@@ -6,7 +6,7 @@ import types
 from . import _adapted, _fallback, _namespace
 
 # What NumPy's code there asks whether it is NumPy's array.
-_ENDINGS = ("val", "val2d", "val3d", "grid2d", "grid3d")
+_ENDINGS = ("val", "val2d", "val3d", "valfromroots", "grid2d", "grid3d")
 
 
 @functools.cache
