@@ -352,3 +352,16 @@ def test_numbers_that_functions_are_given():
     assert type(np.lib.stride_tricks.sliding_window_view(numpy.ma.ones(3), 2, subok=True)) is numpy.ma.MaskedArray
     with pytest.raises(ValueError, match="Only None and strings"):
         np.ones(1).__array_namespace__(api_version=2024)
+
+
+def test_transforms_of_several_axes():
+    twice = np.fft.rfftn(np.ones((2, 3)), axes=(0, 0, 1), s=(10, 20, 40))
+    assert twice.shape == (10, 21)
+    with pytest.warns(DeprecationWarning, match="containing `None` values"):
+        np.fft.fftn(np.ones((2, 3)), s=(2, None), axes=(0, 1))
+    with pytest.raises(ValueError, match="wrong shape"):
+        np.fft.fft(np.ones(4), out=np.zeros((3, 4), complex))
+    with pytest.raises(TypeError, match="ArrayType"):
+        np.fft.fft(np.ones(4), out="")
+    generator = np.random.default_rng(1)
+    assert f"{id(generator):X}" in repr(generator)

@@ -67,6 +67,10 @@ def _transform(a, n, axis, norm, forward):
 def _stored(result, out):
     if out is None:
         return result
+    if not isinstance(out, (_native.ndarray, np.ndarray)):
+        raise TypeError("return arrays must be of ArrayType")
+    if out.shape != result.shape:
+        raise ValueError("output array has wrong shape.")
     out[...] = result
     return out
 
@@ -143,6 +147,8 @@ def _axes(a, s, axes):
         axes = list(range(a.ndim)) if s is None else list(range(-len(s), 0))
     if s is None:
         s = [a.shape[axis] for axis in axes]
+    if any(extent is None for extent in s):
+        warn("Passing an array containing `None` values to `s` is deprecated in NumPy 2.0", DeprecationWarning)
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
     return a, [a.shape[axis] if extent == -1 else extent for extent, axis in zip(s, axes)], list(axes)
@@ -184,7 +190,8 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
     """The transform of real numbers along several axes."""
     a, s, axes = _axes(a, s, axes)
     a = rfft(a, s[-1], axes[-1], norm)
-    for extent, axis in zip(s[:-1], axes[:-1]):
+    # From the last on, which matters where an axis comes twice.
+    for extent, axis in zip(s[-2::-1], axes[-2::-1]):
         a = fft(a, extent, axis, norm)
     return _stored(a, out)
 

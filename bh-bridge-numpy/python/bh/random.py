@@ -83,7 +83,7 @@ class _Drawing:
         return dir(self._np)
 
     def __repr__(self):
-        return repr(self._np)
+        return repr(self._np).replace(f"{id(self._np):X}", f"{id(self):X}")
 
     __str__ = __repr__
 
