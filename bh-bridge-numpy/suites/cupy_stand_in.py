@@ -130,7 +130,7 @@ def install(library, checkout):
 
     cupy.__path__ = [os.path.join(checkout, "cupy")]
     cupy.asnumpy = _asnumpy
-    cupy.get_array_module = lambda *arrays: library
+    cupy.get_array_module = lambda *arrays: library if library.ndarray in map(type, arrays) else numpy
     cupy._util.PerformanceWarning = UserWarning
     cupy.fft.config = sys.modules["cupy.fft.config"]
     cupy._core.internal.prod = lambda numbers: numpy.prod(numbers, dtype=int).item()

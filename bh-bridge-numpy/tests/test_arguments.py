@@ -38,6 +38,11 @@ np.roll(np.arange(10).reshape(5, 2), np.asarray([2, 1]), (0, 1))
 np.ravel(np.broadcast_to(np.asarray([[1], [2]]), (3, 2, 4)), "K")
 np.ravel(np.broadcast_to(np.arange(6).reshape(2, 1, 3).copy("F"), (2, 4, 3)), "K")
 np.ravel(np.arange(24).reshape(2, 3, 4).transpose(1, 2, 0)[:, ::2], "K")
+np.matmul(np.ones((2, 2)), np.eye(2), out=np.zeros((2, 2), bool), casting="unsafe")
+np.einsum("->", np.asarray(2), dtype=float)
+np.bincount([], weights=[])
+np.zeros(np.asarray(3)) + np.empty(np.asarray(3)).size
+np.correlate(np.arange(3.0), np.arange(5.0)).strides
 np.unravel_index(np.asarray([22, 17]), (6, 4), order=None)
 np.empty((1, 0, 2)).strides + np.zeros((0, 3), order="F").strides + np.ones((3, 4))[:, :0].strides
 np.any(numpy.asarray([1, 0], object)).dtype == bool
@@ -71,6 +76,7 @@ np.gradient(numpy.ma.array([1.0, 2.0, 4.0], mask=[0, 0, 1])).mask
 np.asanyarray(numpy.ma.array([1.0, 2.0], mask=[0, 1])).mask
 np.copy(numpy.ma.array([1.0, 2.0], mask=[0, 1]), subok=True).mask
 np.indices((2, 3), np.float16)
+np.digitize(np.asarray([1.0, np.nan]), np.asarray([np.nan, np.nan]))
 """.strip().splitlines()
 
 REFUSED = r"""
@@ -105,6 +111,9 @@ np.take(np.arange(3), [1], out=np.zeros(1))
 np.array([3, 1]) < "a"
 np.asarray(5.0).take(1, out=np.empty((1,)))
 np.empty(None)
+np.argsort(np.asarray(1.0), axis=1)
+np.partition(np.asarray(1.0), 0)
+np.correlate(np.asarray(1.0), np.ones(1))
 np.ones((2, 3)).reshape((3, 2), copy="False")
 np.copyto(np.zeros(2), 1.0, where=np.asarray([1, 0]))
 np.linalg.solve(np.eye(2), np.asarray(1.0))

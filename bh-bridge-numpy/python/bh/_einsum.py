@@ -33,10 +33,12 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     extents = _extents(inputs, arrays)
     if any(letter not in extents for letter in output) or len(set(output)) != len(output):
         raise Fallback("a result with unknown subscripts")
-    if len(arrays) == 1 and out is None and output and set(inputs[0]) == set(output):
+    if len(arrays) == 1 and out is None and set(inputs[0]) == set(output):
         # As in NumPy, what is only moved is a view, of whatever type.
         value, letters = _diagonals(arrays[0], inputs[0])
-        return transpose(value, [letters.index(letter) for letter in output])
+        value = transpose(value, [letters.index(letter) for letter in output])
+        value._scalar = not output
+        return value
     value, letters, gone = _summed(inputs, [astype(value, kind) for value in arrays], output)
     value = transpose(value, [letters.index(letter) for letter in output])
     shape, letter = tuple(extents[letter] for letter in output), order_of(order)

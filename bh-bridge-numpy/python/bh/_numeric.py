@@ -201,11 +201,14 @@ def convolve(a, v, mode="full"):
 @falls_back
 def correlate(a, v, mode="valid"):
     """The cross-correlation of two sequences."""
+    if not (np.ndim(a) and np.ndim(v)):
+        raise ValueError("object of too small depth for desired array")
     a, v = _signals(a, v)
     v = _u["conjugate"](v)
     if v.size <= a.size:
         return _slid(a, v, mode)
-    return flip(_slid(v, a, mode))
+    turned = flip(_slid(v, a, mode))
+    return _native.cast(turned, turned._code)
 
 
 def _size_of(shape):

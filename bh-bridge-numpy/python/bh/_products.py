@@ -66,11 +66,11 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     if a.shape[-1] != inner:
         raise ValueError(f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n?,k),(k,m?)->(n?,m?) (size {inner} is different from {a.shape[-1]})")
     if a.ndim <= 2 and b.ndim <= 2:
-        return deliver(_product(a, b, code), out)
+        return deliver(_product(a, b, code), out, casting)
     if b.ndim <= 2:
         # The number of rows is no matter of the size, which may be 0.
         rows = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
-        return deliver(reshape(_product(rows, b, code), a.shape[:-1] + b.shape[1:]), out)
+        return deliver(reshape(_product(rows, b, code), a.shape[:-1] + b.shape[1:]), out, casting)
     vector = a.ndim == 1
     a = a[None, :] if vector else a
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -80,7 +80,7 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     for number in range(a.shape[0]):
         result[number] = _product(a[number], b[number], code)
     result = reshape(result, front + result.shape[1:])
-    return deliver(result[..., 0, :] if vector else result, out)
+    return deliver(result[..., 0, :] if vector else result, out, casting)
 
 
 def dot(a, b, out=None):

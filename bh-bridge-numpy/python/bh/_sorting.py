@@ -10,7 +10,7 @@ from . import _fallback, _native
 from ._arrangement import flip
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
-from ._folds import deliver
+from ._folds import axes_of, deliver
 from ._joining import concatenate
 from ._manipulation import moveaxis, reshape
 from ._search import take, take_along_axis, where
@@ -90,6 +90,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False)
     _check_kind(kind, stable)
     a = native(a)
     if a.ndim == 0:
+        axes_of(axis, 0)
         return _native.full((1,), INT64, 0)
     if not descending:
         return _sorting("argsort", a, axis)
@@ -103,6 +104,8 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=False)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """The elements in ascending order, which is more than is asked for."""
     a = native(a)
+    if a.ndim == 0 and axis is not None:
+        raise np.exceptions.AxisError(axis, 0)
     _check_kth(a, kth, axis, kind)
     return sort(a, axis)
 
@@ -168,6 +171,8 @@ def digitize(x, bins, right=False):
     if bins.ndim != 1:
         raise ValueError("object too deep for desired array")
     host = _fallback.to_numpy(bins)
+    if np.isnan(host).any():
+        raise Fallback("NaN among the bins")
     if (np.diff(host) >= 0).all():
         return searchsorted(bins, x, side="left" if right else "right")
     if (np.diff(host) <= 0).all():
@@ -190,7 +195,7 @@ def bincount(x, /, weights=None, minlength=0):
     if x.size and _native.item_of(x.min()) < 0:
         raise ValueError("'list' argument must have no negative elements")
     size = max(_native.item_of(x.max()) + 1 if x.size else 0, minlength)
-    if weights is None:
+    if weights is None or not x.size:
         values, result = _native.full(x.shape, INT64, 1), _native.full((size,), INT64, 0)
     else:
         values = astype(native(weights), np.float64)
