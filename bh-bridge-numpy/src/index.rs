@@ -249,7 +249,8 @@ impl Array {
         let selected = match select(&view, key)? {
             Some(selected) => selected,
             None => {
-                if let Ok(chosen) = key.cast_exact::<Array>()
+                let copy = crate::foreign::copied(&slf.borrow().context, key).map(Bound::into_any);
+                if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
                     && let Some(result) = crate::choose::get(py, &slf.borrow(), &chosen.borrow())?
                 {
                     return Ok(Bound::new(py, result)?.into_any());
@@ -294,6 +295,8 @@ impl Array {
         let (view, context, dtype) = (Arc::clone(&this.view), Arc::clone(&this.context), this.dtype);
         let linked = this.link.is_some();
         drop(this);
+        let copy = crate::foreign::copied(&context, value).map(Bound::into_any);
+        let value = copy.as_ref().unwrap_or(value);
         let input = match classify(value) {
             _ if linked => None,
             Some((_, Operand::Array(array))) => {
@@ -304,7 +307,8 @@ impl Array {
             None => None,
         };
         let (Some(input), Some(selected)) = (input, select(&view, key)?) else {
-            if let Ok(chosen) = key.cast_exact::<Array>()
+            let copy = crate::foreign::copied(&context, key).map(Bound::into_any);
+            if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
                 && crate::choose::set(py, &slf.borrow(), &chosen.borrow(), value)?
             {
                 return Ok(());

@@ -12,6 +12,7 @@ mod create;
 mod element;
 mod error;
 mod fold;
+mod foreign;
 mod function;
 mod index;
 mod join;

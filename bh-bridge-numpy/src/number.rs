@@ -1,6 +1,7 @@
 //! Arithmetic operators of arrays.
 
 use crate::array::Array;
+use crate::foreign;
 use crate::scalar::give;
 use crate::ufunc::Ufunc;
 use pyo3::basic::CompareOp;
@@ -106,10 +107,15 @@ fn unary<'py>(ufunc: &Py<Ufunc>, a: &Bound<'py, Array>) -> PyResult<Any<'py>> {
 #[inline]
 fn binary<'py>(ufunc: &Py<Ufunc>, a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {
     let py = a.py();
-    match ufunc.get().call(py, [a, b])? {
-        Some(result) => give(py, result),
-        None => operators()?.binary.bind(py).call1((ufunc, a, b)),
+    if let Some(result) = ufunc.get().call(py, [a, b])? {
+        return give(py, result);
     }
+    if let Some([a, b]) = foreign::pair(a, b)
+        && let Some(result) = ufunc.get().call(py, [&a, &b])?
+    {
+        return give(py, result);
+    }
+    operators()?.binary.bind(py).call1((ufunc, a, b))
 }
 
 #[inline]
@@ -120,8 +126,11 @@ fn inplace<'py>(ufunc: &Py<Ufunc>, a: &Bound<'py, Array>, b: &Any<'py>) -> PyRes
         drop(out);
         return binary(ufunc, a.as_any(), b);
     }
-    if out.writeable && ufunc.get().call_into(py, [a.as_any(), b], &out)? {
-        return Ok(a.clone().into_any());
+    if out.writeable {
+        let other = foreign::copied(&out.context, b).map(Bound::into_any);
+        if ufunc.get().call_into(py, [a.as_any(), other.as_ref().unwrap_or(b)], &out)? {
+            return Ok(a.clone().into_any());
+        }
     }
     drop(out);
     operators()?.inplace.bind(py).call1((ufunc, a, b))

@@ -22,6 +22,7 @@ struct NumpyTypes {
     scalars: Vec<Py<PyAny>>,
     /// What stands for an argument that is not given.
     no_value: Py<PyAny>,
+    array: Py<PyAny>,
 }
 
 static NUMPY: OnceLock<NumpyTypes> = OnceLock::new();
@@ -38,7 +39,8 @@ fn numpy(py: Python<'_>) -> PyResult<&'static NumpyTypes> {
         dtypes.push(object.unbind());
     }
     let no_value = module.getattr("_NoValue")?.unbind();
-    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, scalars, no_value }))
+    let array = module.getattr("ndarray")?.unbind();
+    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, scalars, no_value, array }))
 }
 
 /// NumPy's object for an element type.
@@ -65,6 +67,11 @@ pub fn element_type(object: &Bound<'_, PyAny>) -> Option<DType> {
     let types = numpy(py).ok()?;
     let same = |dtype: DType| object.is(&types.scalars[dtype as usize]) || object.is(&types.dtypes[dtype as usize]);
     DType::ALL.into_iter().find(|&dtype| same(dtype))
+}
+
+/// NumPy's class of arrays.
+pub fn numpy_array(py: Python<'_>) -> PyResult<&Py<PyAny>> {
+    Ok(&numpy(py)?.array)
 }
 
 /// NumPy's object for an argument that is not given.

@@ -83,6 +83,7 @@ fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
         match key.dtype {
             DType::I64 => from.addresses::<i64>().map(|at| index(*at)).collect(),
             DType::I32 => from.addresses::<i32>().map(|at| index(i64::from(*at))).collect(),
+            DType::U32 => from.addresses::<u32>().map(|at| index(i64::from(*at))).collect(),
             _ => None,
         }
     }

@@ -17,6 +17,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The product of two vectors, two matrices, or one of each; None for what Python has to look at.
 #[pyfunction]
 pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+    let copies = crate::foreign::pair(a, b);
+    let [a, b] = copies.as_ref().map_or([a, b], |[a, b]| [a, b]);
     let (Ok(a), Ok(b)) = (a.cast_exact::<Array>(), b.cast_exact::<Array>()) else { return Ok(None) };
     let (a, b) = (a.borrow(), b.borrow());
     let (left, right) = (a.view.shape(), b.view.shape());

@@ -1,6 +1,7 @@
 //! NumPy's functions called on arrays of bh: those that the table of known calls serves need no Python.
 
 use crate::array::Array;
+use crate::product::product;
 use crate::scalar::give;
 use crate::ufunc::Ufunc;
 use pyo3::prelude::*;
@@ -32,15 +33,30 @@ impl Array {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if keywords.is_none_or(|keywords| keywords.is_empty())
-            && method.eq(pyo3::intern!(py, "__call__"))?
-            && let Some(result) = served(function, inputs)?
-        {
-            return give(py, result);
+        if keywords.is_none_or(|keywords| keywords.is_empty()) && method.eq(pyo3::intern!(py, "__call__"))? {
+            if let Some(result) = served(function, inputs)? {
+                return give(py, result);
+            }
+            if let (2, true) = (inputs.len(), function.is(matmul(py)?))
+                && let Some(result) = product(py, &inputs.get_item(0)?, &inputs.get_item(1)?)?
+            {
+                return give(py, result);
+            }
         }
         let all = [function, method].into_iter().cloned().chain(inputs.iter());
         slf.call_method(pyo3::intern!(py, "_array_ufunc"), PyTuple::new(py, all.collect::<Vec<_>>())?, keywords)
     }
+}
+
+static MATMUL: OnceLock<Py<PyAny>> = OnceLock::new();
+
+/// NumPy's product of matrices, which has no row in that table.
+fn matmul(py: Python<'_>) -> PyResult<&'static Py<PyAny>> {
+    if let Some(known) = MATMUL.get() {
+        return Ok(known);
+    }
+    let function = py.import("numpy")?.getattr("matmul")?.unbind();
+    Ok(MATMUL.get_or_init(|| function))
 }
 
 /// A call that the table of known calls serves.
@@ -50,5 +66,11 @@ fn served(function: &Bound<'_, PyAny>, inputs: &Bound<'_, PyTuple>) -> PyResult<
     let Some(ufunc) = known.bind(py).get_item(function)? else { return Ok(None) };
     // The class in Python completes the native one.
     let ufunc = ufunc.cast::<Ufunc>()?;
-    ufunc.get().call_tuple(py, inputs)
+    match ufunc.get().call_tuple(py, inputs)? {
+        Some(result) => Ok(Some(result)),
+        None => match crate::foreign::arguments(inputs, None) {
+            Some(copies) => ufunc.get().call_tuple(py, &copies),
+            None => Ok(None),
+        },
+    }
 }

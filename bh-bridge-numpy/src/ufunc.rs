@@ -167,6 +167,11 @@ impl Ufunc {
             if let Some(result) = this.call_tuple(py, arguments)? {
                 return give(py, result);
             }
+            if let Some(copies) = crate::foreign::arguments(arguments, crate::context::current(py).ok().as_ref())
+                && let Some(result) = this.call_tuple(py, &copies)?
+            {
+                return give(py, result);
+            }
         } else if count + given == this.inputs + 1 {
             let out = match keywords {
                 Some(keywords) if given == 1 => keywords.get_item(pyo3::intern!(py, "out"))?,

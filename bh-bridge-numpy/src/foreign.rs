@@ -1,0 +1,92 @@
+//! Small arrays of NumPy where arrays of bh are meant: what they hold is copied when they are given, as NumPy would read it then.
+
+use crate::array::Array;
+use crate::context::Context;
+use crate::operand::numpy_array;
+use bh_bytecode::{DType, View};
+use bh_core::strided::{self, Side};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+
+/// The element type of a buffer's format; `None` for those that bh lacks.
+fn element_type(format: &str, size: usize) -> Option<DType> {
+    let native = format.strip_prefix('@').unwrap_or(format);
+    match (native, size) {
+        ("?", 1) => Some(DType::Bool),
+        ("b", 1) => Some(DType::I8),
+        ("h", 2) => Some(DType::I16),
+        ("i", 4) => Some(DType::I32),
+        ("l" | "q", 8) => Some(DType::I64),
+        ("B", 1) => Some(DType::U8),
+        ("H", 2) => Some(DType::U16),
+        ("I", 4) => Some(DType::U32),
+        ("L" | "Q", 8) => Some(DType::U64),
+        ("f", 4) => Some(DType::F32),
+        ("d", 8) => Some(DType::F64),
+        ("Zf", 8) => Some(DType::C64),
+        ("Zd", 16) => Some(DType::C128),
+        _ => None,
+    }
+}
+
+/// A copy of an array of NumPy's own class that is small enough to be at hand; `None` for all other objects. Its elements follow
+/// each other in C order, or it is a vector.
+pub fn copied<'py>(context: &Arc<Context>, object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
+    let py = object.py();
+    if !crate::shortcut::taken() || !object.get_type().is(numpy_array(py).ok()?) {
+        return None;
+    }
+    let buffer = PyUntypedBuffer::get(object).ok()?;
+    let rank = buffer.dimensions();
+    if rank == 0 || rank > 1 && !buffer.is_c_contiguous() {
+        return None;
+    }
+    let dtype = element_type(buffer.format().to_str().ok()?, buffer.item_size())?;
+    let shape: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
+    let stride: Vec<i64> = buffer.strides().iter().map(|&stride| stride as i64).collect();
+    let view = View::contiguous(&shape).ok()?;
+    let own: Vec<i64> = view.stride().iter().map(|stride| stride * dtype.size() as i64).collect();
+    let mut hand = context.recorder.hand()?;
+    let (id, to) = hand.make(dtype, &shape, &[])?;
+    if !view.is_empty() {
+        let from = Side { data: buffer.buf_ptr().cast(), stride: &stride };
+        // SAFETY: both hold the elements; the buffer's lives while it is held, and of bh's the lock is.
+        unsafe { strided::copy(dtype, &shape, Side { data: to, stride: &own }, from, true) };
+    }
+    drop(hand);
+    Bound::new(py, Array::new(Arc::clone(context), id, dtype, view)).ok()
+}
+
+/// The context of the first array of bh's among some objects.
+fn context_of<'a, 'py: 'a>(mut objects: impl Iterator<Item = &'a Bound<'py, PyAny>>) -> Option<Arc<Context>> {
+    objects.find_map(|object| Some(Arc::clone(&object.cast_exact::<Array>().ok()?.try_borrow().ok()?.context)))
+}
+
+/// Two operands, of which one is an array of bh's and the other one of NumPy's, as two of bh's.
+pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {
+    let context = context_of([a, b].into_iter())?;
+    match (copied(&context, a), copied(&context, b)) {
+        (Some(a), None) => Some([a.into_any(), b.clone()]),
+        (None, Some(b)) => Some([a.clone(), b.into_any()]),
+        _ => None,
+    }
+}
+
+/// Arguments with copies in the places of NumPy's arrays; `None` if there are none. Without an array of bh's among them, the copies
+/// belong to `context`.
+pub fn arguments<'py>(all: &Bound<'py, PyTuple>, context: Option<&Arc<Context>>) -> Option<Bound<'py, PyTuple>> {
+    let given: Vec<Bound<'py, PyAny>> = all.iter().collect();
+    let context = context_of(given.iter()).or_else(|| context.map(Arc::clone))?;
+    let mut found = false;
+    let replaced = given.into_iter().map(|object| match copied(&context, &object) {
+        Some(copy) => {
+            found = true;
+            copy.into_any()
+        }
+        None => object,
+    });
+    let replaced: Vec<Bound<'py, PyAny>> = replaced.collect();
+    found.then(|| PyTuple::new(all.py(), replaced).ok())?
+}
