@@ -10,7 +10,7 @@ use bh_bytecode::{DType, Opcode, View};
 use bh_core::Result;
 use bh_core::abi::status;
 use bh_recorder::{Input, Location};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -37,6 +37,17 @@ fn kind(array: &Array, key: &Array) -> Option<Key> {
     }
 }
 
+/// Fails if indices that are at hand are out of bounds.
+fn check(array: &Array, key: &Array) -> PyResult<()> {
+    match pick::out_of_bounds(array, key) {
+        Some((index, extent)) => {
+            let text = format!("index {index} is out of bounds for axis 0 with size {extent}");
+            Err(PyIndexError::new_err(text))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Copies of the elements that a key chooses. `None` if the key needs Python.
 pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>> {
     if key.dtype.is_int()
@@ -44,6 +55,7 @@ pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>
     {
         return Ok(Some(result));
     }
+    check(array, key)?;
     match kind(array, key) {
         Some(Key::Mask) => match pick::compressed(array, key) {
             Some(result) => Ok(Some(result)),
@@ -59,6 +71,7 @@ pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>)
     if pick::set(array, key, value).is_some() {
         return Ok(true);
     }
+    check(array, key)?;
     let (Some(kind), Some((_, value))) = (kind(array, key), classify(value)) else { return Ok(false) };
     let (input, shape) = match &value {
         Operand::Number(number) => match number.assigned(array.dtype) {

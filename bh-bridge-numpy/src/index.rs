@@ -295,7 +295,9 @@ impl Array {
         let (view, context, dtype) = (Arc::clone(&this.view), Arc::clone(&this.context), this.dtype);
         let linked = this.link.is_some();
         drop(this);
-        let copy = crate::foreign::copied(&context, value).map(Bound::into_any);
+        // What is converted, too, is Python's.
+        let copy = crate::foreign::copied(&context, value).filter(|copy| copy.borrow().dtype == dtype);
+        let copy = copy.map(Bound::into_any);
         let value = copy.as_ref().unwrap_or(value);
         let input = match classify(value) {
             _ if linked => None,

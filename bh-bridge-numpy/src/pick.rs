@@ -78,15 +78,35 @@ fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
         let index = if given < 0 { given + extent } else { given };
         (0..extent).contains(&index).then_some(index)
     };
-    // SAFETY: they are elements of this type.
-    unsafe {
-        match key.dtype {
-            DType::I64 => from.addresses::<i64>().map(|at| index(*at)).collect(),
-            DType::I32 => from.addresses::<i32>().map(|at| index(i64::from(*at))).collect(),
-            DType::U32 => from.addresses::<u32>().map(|at| index(i64::from(*at))).collect(),
-            _ => None,
-        }
+    whole_numbers(from, key.dtype)?.map(index).collect()
+}
+
+/// The elements of an array of whole numbers, if they are of types that indices mostly have.
+fn whole_numbers(from: Strided<'_>, dtype: DType) -> Option<Box<dyn Iterator<Item = i64> + '_>> {
+    macro_rules! read {
+        // SAFETY: they are elements of this type.
+        ($type:ty) => {
+            Some(Box::new(from.addresses::<$type>().map(|at| unsafe { i64::from(at.read_unaligned()) })))
+        };
     }
+    match dtype {
+        DType::I8 => read!(i8),
+        DType::I16 => read!(i16),
+        DType::I32 => read!(i32),
+        DType::I64 => read!(i64),
+        DType::U8 => read!(u8),
+        DType::U16 => read!(u16),
+        DType::U32 => read!(u32),
+        _ => None,
+    }
+}
+
+/// The first index of an index array that an array has no place for, if both are at hand, and the array's extent.
+pub fn out_of_bounds(array: &Array, key: &Array) -> Option<(i64, i64)> {
+    let (&extent, hand) = (array.view.shape().first()?, key.context.recorder.hand().filter(|_| is_plain(key))?);
+    let from = Strided::of(&hand, key)?;
+    let found = whole_numbers(from, key.dtype)?.find(|index| !(-extent..extent).contains(index));
+    found.map(|index| (index, extent))
 }
 
 /// Indices as whole numbers of Python in a list.

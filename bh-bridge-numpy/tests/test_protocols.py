@@ -74,9 +74,9 @@ def test_errors_name_the_line_that_recorded():
     with pytest.raises(IndexError, match=r"test_protocols.py:\d+"):
         y.tolist()
     # What is known where it is said fails there.
-    with pytest.raises(IndexError, match="index 7 is out of range"):
+    with pytest.raises(IndexError, match="index 7 is out of"):
         bh.take(x, bh.asarray([7]))
-    with pytest.raises(IndexError, match="index 7 is out of range"):
+    with pytest.raises(IndexError, match="index 7 is out of"):
         x[bh.asarray([0, 7])] = 5.0
     same(x + 1, numpy.arange(3.0) + 1)
 
