@@ -6,7 +6,8 @@ import pytest
 import bh
 from conftest import same
 
-TYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16 f2 >f8".split()
+LACKING = [pytest.param(code, marks=pytest.mark.falls_back) for code in ("f2", ">f8")]
+TYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16".split() + LACKING
 SIZES = [1, 7, 3000]
 
 
