@@ -68,7 +68,7 @@ fn join<'py>(
 }
 
 fn own_views(all: &[PyRef<'_, Array>]) -> Vec<View> {
-    all.iter().map(|array| (*array.view).clone()).collect()
+    all.iter().map(|array| *array.view).collect()
 }
 
 /// A dimension, counted from the end if it is negative.
@@ -116,7 +116,7 @@ pub fn hstack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn vstack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let row = |array: &PyRef<'_, Array>| match array.view.rank() {
         1 => widened(&array.view, 0),
-        _ => Some((*array.view).clone()),
+        _ => Some(*array.view),
     };
     join(call, call.plain().map(|[list]| list), |all| Some((all.iter().map(row).collect::<Option<_>>()?, 0)))
 }
@@ -125,7 +125,7 @@ pub fn vstack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn column_stack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let column = |array: &PyRef<'_, Array>| match array.view.rank() {
         1 => widened(&array.view, 1),
-        _ => Some((*array.view).clone()),
+        _ => Some(*array.view),
     };
     join(call, call.plain().map(|[list]| list), |all| Some((all.iter().map(column).collect::<Option<_>>()?, 1)))
 }

@@ -84,9 +84,11 @@ fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
 /// The elements of an array of whole numbers, if they are of types that indices mostly have.
 fn whole_numbers(from: Strided<'_>, dtype: DType) -> Option<Box<dyn Iterator<Item = i64> + '_>> {
     macro_rules! read {
-        // SAFETY: they are elements of this type.
         ($type:ty) => {
-            Some(Box::new(from.addresses::<$type>().map(|at| unsafe { i64::from(at.read_unaligned()) })))
+            Some(Box::new(from.addresses::<$type>().map(|at| {
+                // SAFETY: they are addresses of elements of this type.
+                unsafe { i64::from(at.read_unaligned()) }
+            })))
         };
     }
     match dtype {
