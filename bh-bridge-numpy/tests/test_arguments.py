@@ -289,6 +289,10 @@ def test_what_else_methods_and_functions_take():
         del a.flat[0]
     part = np.arange(12.0).reshape(3, 4)[:, ::2]
     same(pickle.loads(pickle.dumps(part, 5, buffer_callback=print)), numpy.arange(12.0).reshape(3, 4)[:, ::2])
+    turned, buffers = np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2), []
+    stored = pickle.dumps(turned, 5, buffer_callback=buffers.append)
+    same(pickle.loads(stored, buffers=buffers), numpy.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2))
+    assert len(buffers) == 1
     assert sys.getsizeof(np.ones(1000)) > 8000 > sys.getsizeof(np.ones(1000)[::2])
     flipped = np.arange(4).reshape(2, 2)[::-1]
     assert flipped.ravel("K").flags.owndata

@@ -108,7 +108,7 @@ def axes_in_memory(order, shape, strides):
     rank = len(shape)
     if rank < 2 or order == "C":
         return None
-    in_fortran, in_c = (_dense(extents, steps) for extents, steps in ((shape, strides), (shape[::-1], strides[::-1])))
+    in_fortran, in_c = (dense(extents, steps) for extents, steps in ((shape, strides), (shape[::-1], strides[::-1])))
     if order == "F" or in_fortran and not in_c:
         return list(range(rank))[::-1]
     if order == "A" or in_c:
@@ -117,7 +117,7 @@ def axes_in_memory(order, shape, strides):
     return None if axes == list(range(rank)) else axes
 
 
-def _dense(shape, strides):
+def dense(shape, strides):
     """Do elements with these strides, the innermost first, lie side by side?"""
     step = 1
     for extent, stride in zip(shape, strides):

@@ -5,7 +5,7 @@ import types
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._convert import array, astype, in_order, native, order_of, warn_of_lost_parts
+from ._convert import array, astype, dense, in_order, native, order_of, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._served import served
@@ -478,7 +478,8 @@ def _rebuilt(parts, scalar):
 @method
 def __reduce_ex__(self, protocol):
     value = to_numpy(self)
-    if protocol >= 5 and (self._contiguous or self.T._contiguous):
+    inner_first = sorted(range(self.ndim), key=lambda axis: self._stride[axis])
+    if protocol >= 5 and dense([self.shape[axis] for axis in inner_first], [self._stride[axis] for axis in inner_first]):
         return _unpickle, (value, self._scalar)
     # As NumPy's, elements that do not lie side by side are not handed over in a buffer.
     return _rebuilt, (value.__reduce__(), self._scalar)
