@@ -377,4 +377,4 @@ def test_transforms_of_several_axes():
     with pytest.raises(TypeError, match="ArrayType"):
         np.fft.fft(np.ones(4), out="")
     generator = np.random.default_rng(1)
-    assert f"{id(generator):X}" in repr(generator)
+    assert f"{id(generator):X}" in repr(generator) and str(generator) == "Generator(PCG64)"

@@ -85,7 +85,8 @@ class _Drawing:
     def __repr__(self):
         return repr(self._np).replace(f"{id(self._np):X}", f"{id(self):X}")
 
-    __str__ = __repr__
+    def __str__(self):
+        return str(self._np)
 
 
 class Generator(_Drawing):
