@@ -92,13 +92,32 @@ static void arguments(void) {
     OK(bh_free(f));
 }
 
-static void deferred(void) {
+/* Indices that are at hand fail where they are given, and nothing has happened. */
+static void at_once(void) {
     const int64_t three = 3;
     bh_array *a, *index, *bad;
     double values[3];
-    uint32_t line;
     OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &three));
     OK(bh_empty(&index, NULL, BH_TYPE_I64, 1, &three));
+    OK(bh_range(index, 2, 1));
+    FAILS(bh_gather_new(&bad, a, index), BH_STATUS_BOUNDS, "index 3 is out of range for 3 elements");
+    FAILS(bh_scatter(a, bh_f64(5), index), BH_STATUS_BOUNDS, "index 3 is out of range for 3 elements");
+    OK(bh_read(values, a));
+    TRUE(values[2] == 1);
+    OK(bh_sync(NULL));
+    OK(bh_free(index));
+    OK(bh_free(a));
+}
+
+/* Those of more data fail where results are looked at. */
+static void deferred(void) {
+    enum { MANY = 3000 };
+    const int64_t many = MANY;
+    bh_array *a, *index, *bad;
+    static double values[MANY];
+    uint32_t line;
+    OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &many));
+    OK(bh_empty(&index, NULL, BH_TYPE_I64, 1, &many));
     OK(bh_range(index, 2, 1));
     line = __LINE__ + 1;
     OK(bh_gather_new(&bad, a, index));
@@ -134,6 +153,7 @@ static void after_shutdown(void) {
 int main(void) {
     handles();
     arguments();
+    at_once();
     deferred();
     after_shutdown();
     return 0;
