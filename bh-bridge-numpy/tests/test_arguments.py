@@ -43,6 +43,7 @@ np.einsum("->", np.asarray(2), dtype=float)
 np.bincount([], weights=[])
 np.zeros(np.asarray(3)) + np.empty(np.asarray(3)).size
 np.correlate(np.arange(3.0), np.arange(5.0)).strides
+np.correlate(np.arange(3) > 0, np.arange(5) > 1)
 np.unravel_index(np.asarray([22, 17]), (6, 4), order=None)
 np.empty((1, 0, 2)).strides + np.zeros((0, 3), order="F").strides + np.ones((3, 4))[:, :0].strides
 np.any(numpy.asarray([1, 0], object)).dtype == bool
@@ -76,6 +77,7 @@ np.gradient(numpy.ma.array([1.0, 2.0, 4.0], mask=[0, 0, 1])).mask
 np.asanyarray(numpy.ma.array([1.0, 2.0], mask=[0, 1])).mask
 np.copy(numpy.ma.array([1.0, 2.0], mask=[0, 1]), subok=True).mask
 np.indices((2, 3), np.float16)
+np.where(np.asarray([0, 1, 2], np.float16))
 np.digitize(np.asarray([1.0, np.nan]), np.asarray([np.nan, np.nan]))
 """.strip().splitlines()
 

@@ -204,7 +204,8 @@ def correlate(a, v, mode="valid"):
     if not (np.ndim(a) and np.ndim(v)):
         raise ValueError("object of too small depth for desired array")
     a, v = _signals(a, v)
-    v = _u["conjugate"](v)
+    if is_complex(v._code):
+        v = _u["conjugate"](v)
     if v.size <= a.size:
         return _slid(a, v, mode)
     turned = flip(_slid(v, a, mode))

@@ -25,12 +25,12 @@ _NO_VALUE = np._NoValue
 def where(condition, x=_NO_VALUE, y=_NO_VALUE, /):
     """Elements of `x` where a condition is true, else of `y`; with a condition alone, where it is true."""
     made = _native.select(condition, x, y)
+    if made is None and x is _NO_VALUE and y is _NO_VALUE:
+        return nonzero(condition)
     return _where(condition, x, y) if made is None else made
 
 
 def _where(condition, x, y):
-    if x is _NO_VALUE and y is _NO_VALUE:
-        return _indexing.nonzero(condition)
     if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     mask = astype(native(condition), bool)
