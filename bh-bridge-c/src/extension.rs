@@ -63,7 +63,7 @@ pub unsafe extern "C" fn bh_extmethod(
         let (name, outs, inputs) = unsafe {
             (read_text(name, "name")?, handles(out_count, outs, "outs")?, handles(input_count, inputs, "inputs")?)
         };
-        call(name, outs, inputs)
+        if methods::is_shipped(name) { call_shipped(name, outs, inputs) } else { call(name, outs, inputs) }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{bh_status, frame, frame_out, read_text, with_place};
 use crate::handle::{self, bh_array, bh_context, context};
+use bh_recorder::Inside;
 use std::ffi::c_char;
 
 /// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements. Of a view that is not in one piece
@@ -12,6 +13,7 @@ use std::ffi::c_char;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_save(path: *const c_char, a: *const bh_array) -> bh_status {
     frame(|| {
+        let _inside = Inside::enter();
         // SAFETY: promised by the caller.
         let path = unsafe { read_text(path, "path") }?;
         let array = handle::array(a, "a")?;
@@ -27,6 +29,7 @@ pub unsafe extern "C" fn bh_save(path: *const c_char, a: *const bh_array) -> bh_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_load(out: *mut *mut bh_array, context: *mut bh_context, path: *const c_char) -> bh_status {
     frame_out(out, || {
+        let _inside = Inside::enter();
         // SAFETY: promised by the caller.
         let path = unsafe { read_text(path, "path") }?;
         let context = self::context(context)?;

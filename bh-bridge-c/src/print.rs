@@ -4,10 +4,14 @@ use crate::error::{bh_status, frame, give_text};
 use crate::handle::{self, bh_array};
 use crate::text;
 use bh_bytecode::{Constant, DType};
-use bh_core::Result;
+use bh_core::abi::status;
+use bh_core::{Error, Result};
 use bh_recorder::Inside;
 use std::ffi::c_char;
+use std::fs::File;
 use std::io::Write;
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
 
 /// Arrays with more elements than this are shown by their edges.
 const SUMMARY: i64 = 1000;
@@ -23,9 +27,10 @@ pub extern "C" fn bh_print(a: *const bh_array) -> bh_status {
         let _inside = Inside::enter();
         let mut text = format(a)?;
         text.push('\n');
-        // A closed standard output is no concern of the array.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        Ok(())
+        // SAFETY: the file is not closed here; Rust's own standard output says nothing of one that is closed.
+        let mut output = ManuallyDrop::new(unsafe { File::from_raw_fd(1) });
+        let failed = |error| Error::new(status::FILE, format!("the array cannot be printed: {error}"));
+        output.write_all(text.as_bytes()).map_err(failed)
     })
 }
 

@@ -86,6 +86,11 @@ impl<'a> BatchRef<'a> {
         self.string(extension.name, extension.name_len)
     }
 
+    /// The name of an operation, of extension methods too.
+    pub fn operation_name(&self, opcode: Opcode) -> &'a str {
+        self.extension_name(opcode).unwrap_or(opcode.name())
+    }
+
     /// The attributes of a use of an extension method; empty for other instructions.
     pub fn attributes(&self, instr: &Instr) -> &'a [Attribute] {
         let count = if instr.opcode.is_extension() { usize::from(instr.param) } else { 0 };

@@ -44,6 +44,11 @@ const METHODS: &[(&str, std::ops::RangeInclusive<usize>, usize)] = &[
     ("compress", 1..=1, 2),
 ];
 
+/// Does a method of this name come with bh?
+pub fn is_shipped(name: &str) -> bool {
+    METHODS.iter().any(|(known, ..)| *known == name)
+}
+
 /// Checks the operands of a method; of one that does not come with bh, nothing is known.
 pub fn check(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> Result<(), Misfit> {
     let Some((_, out_count, in_count)) = METHODS.iter().find(|(known, ..)| *known == name) else { return Ok(()) };

@@ -66,6 +66,7 @@ const WRONG: &[(u32, &str, &str)] = &[
     (27, "exports", "the engine writes to memory that is immutable"),
     (28, "tickets", "'poll' does not say that a ticket is done"),
     (29, "methods", "says that it has a method that nobody has"),
+    (30, "data", "libwrong_30.so' let an exception out of 'to_host'"),
 ];
 
 #[test]

@@ -8,36 +8,10 @@ use crate::abi::{
 use crate::component::{Registry, Ticket};
 use crate::error::{Error, RecordSpace, Result};
 use crate::for_each_slot;
+use crate::unwinding::{Callee, Returns, enter};
 use bh_bytecode::{Base, Opcode, View};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
-
-/// Ends the process, naming the component, if a call into it does not return but unwinds: an exception of C++ cannot be
-/// caught here, and what it has left behind cannot be relied on.
-struct Returns<'a> {
-    component: &'a str,
-    slot: &'static str,
-}
-
-impl Drop for Returns<'_> {
-    fn drop(&mut self) {
-        let Returns { component, slot } = self;
-        eprintln!("bh: error: component '{component}' let an exception out of '{slot}'; the process ends");
-        std::process::abort();
-    }
-}
-
-/// Calls a function of a component, which may unwind although it must not.
-macro_rules! enter {
-    ($component:expr, $slot:expr, $function:expr => fn($($argument:expr => $kind:ty),* $(,)?) $(-> $result:ty)?) => {{
-        // SAFETY: a function of this type; that it may unwind changes nothing in how it is called.
-        let function: unsafe extern "C-unwind" fn($($kind),*) $(-> $result)? = std::mem::transmute($function);
-        let returns = Returns { component: $component, slot: $slot };
-        let result = function($($argument),*);
-        std::mem::forget(returns);
-        result
-    }};
-}
 
 /// A component's table after negotiation: slots that the component's older, shorter table lacks are null.
 pub struct ForeignTable {
@@ -152,7 +126,7 @@ impl ForeignTable {
         let create = self.table.create.expect("negotiation refuses tables without it");
         // SAFETY: the pointers live through the call, and beyond as promised.
         let code = unsafe {
-            enter!(&self.name, "create", create => fn(
+            enter!(Callee::Component(&self.name), "create", create => fn(
                 host => *const HostTable,
                 children.as_ptr() => *const ChildHandle,
                 children.len() => usize,
@@ -217,7 +191,9 @@ impl Foreign<'_> {
     pub(crate) fn destroy(&self) {
         if let Some(destroy) = self.table().destroy {
             // SAFETY: the owner calls this once, last.
-            unsafe { enter!(&self.component.name, "destroy", destroy => fn(self.context => *mut c_void)) }
+            unsafe {
+                enter!(Callee::Component(&self.component.name), "destroy", destroy => fn(self.context => *mut c_void))
+            }
         }
     }
 
@@ -225,7 +201,7 @@ impl Foreign<'_> {
         let mut capabilities = Capabilities::default();
         // SAFETY: the pointer lives through the call.
         unsafe {
-            enter!(&self.component.name, "capabilities", self.table().capabilities? => fn(
+            enter!(Callee::Component(&self.component.name), "capabilities", self.table().capabilities? => fn(
                 self.context => *mut c_void,
                 &mut capabilities => *mut Capabilities,
             ));
@@ -248,7 +224,7 @@ impl Foreign<'_> {
     pub(crate) fn supports(&self, tables: &BatchTables, block: u32) -> Option<bool> {
         // SAFETY: the tables live through the call.
         let answer = unsafe {
-            enter!(&self.component.name, "supports", self.table().supports? => fn(
+            enter!(Callee::Component(&self.component.name), "supports", self.table().supports? => fn(
                 self.context => *mut c_void,
                 tables => *const BatchTables,
                 block => u32,
@@ -268,7 +244,7 @@ impl Foreign<'_> {
         let mut ticket = 0;
         // SAFETY: the tables and the list live through the call.
         let code = unsafe {
-            enter!(&self.component.name, "execute", self.table().execute? => fn(
+            enter!(Callee::Component(&self.component.name), "execute", self.table().execute? => fn(
                 self.context => *mut c_void,
                 tables => *const BatchTables,
                 blocks.as_ptr() => *const u32,
@@ -286,7 +262,7 @@ impl Foreign<'_> {
         let mut prediction = Prediction::default();
         // SAFETY: the tables and the list live through the call.
         let code = unsafe {
-            enter!(&self.component.name, "predict", self.table().predict? => fn(
+            enter!(Callee::Component(&self.component.name), "predict", self.table().predict? => fn(
                 self.context => *mut c_void,
                 tables => *const BatchTables,
                 blocks.as_ptr() => *const u32,
@@ -302,7 +278,7 @@ impl Foreign<'_> {
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call.
         let code = unsafe {
-            enter!(&self.component.name, "message", self.table().message? => fn(
+            enter!(Callee::Component(&self.component.name), "message", self.table().message? => fn(
                 self.context => *mut c_void,
                 text.as_ptr() => *const c_char,
                 reply => *mut c_void,
@@ -346,7 +322,7 @@ macro_rules! foreign_call {
         ($($argument:ident: $kind:ty)*)
     ) => {{
         let () = &mut $answer;
-        enter!($component, stringify!($name), $function => fn(
+        enter!(Callee::Component($component), stringify!($name), $function => fn(
             $context => *mut c_void,
             $($argument => <$kind as Wire>::Raw,)*
             $record.as_mut_ptr() => *mut ErrorRecord,
@@ -356,7 +332,7 @@ macro_rules! foreign_call {
         $component:ident, $name:ident, $function:ident, $context:expr, $answer:ident, $record:ident,
         ($($argument:ident: $kind:ty)*) $result:ty
     ) => {
-        enter!($component, stringify!($name), $function => fn(
+        enter!(Callee::Component($component), stringify!($name), $function => fn(
             $context => *mut c_void,
             $($argument => <$kind as Wire>::Raw,)*
             &mut $answer => *mut <$result as WireAnswer>::Raw,

@@ -48,7 +48,7 @@ impl Kernel {
                 if instr.opcode.is_system() {
                     continue;
                 }
-                kernel.names.push(batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name()).to_owned());
+                kernel.names.push(batch.operation_name(instr.opcode).to_owned());
                 if let Some((file, line)) = batch.origin(instr) {
                     let place = format!("{file}:{line}");
                     if !kernel.lines.contains(&place) {

@@ -26,6 +26,7 @@ pub mod stats;
 pub mod strided;
 pub mod threads;
 pub mod trace;
+mod unwinding;
 mod watch;
 
 pub use component::{Child, Component, Counter, Fresh, Host, Loan, Registry, Report, Ticket};

@@ -10,7 +10,7 @@ use crate::services::Services;
 use crate::stack::below;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -148,8 +148,34 @@ pub fn open_component(file: &Path) -> Result<ForeignTable> {
         Error::new(status::LIBRARY, text)
     })?;
     std::mem::forget(library);
+    if !is_code(entry as *const ()) {
+        let text = format!("library '{shown}' is no component: what it exports as its entry is no function");
+        return Err(Error::new(status::LIBRARY, text));
+    }
     // SAFETY: the symbol is the entry function.
     unsafe { ForeignTable::negotiate(&shown.to_string(), entry) }
+}
+
+/// Does an address lie in a part of a loaded file that can be run?
+fn is_code(address: *const ()) -> bool {
+    struct Search {
+        address: u64,
+        found: bool,
+    }
+    unsafe extern "C" fn look(file: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> i32 {
+        // SAFETY: the loader describes a file, with as many parts as it says, and hands on our search.
+        let (file, search) = unsafe { (&*file, &mut *search.cast::<Search>()) };
+        // SAFETY: as above.
+        let parts = unsafe { std::slice::from_raw_parts(file.dlpi_phdr, file.dlpi_phnum.into()) };
+        let runs = parts.iter().filter(|part| part.p_type == libc::PT_LOAD && part.p_flags & libc::PF_X != 0);
+        let place = search.address.wrapping_sub(file.dlpi_addr);
+        search.found |= runs.into_iter().any(|part| place.wrapping_sub(part.p_vaddr) < part.p_memsz);
+        i32::from(search.found)
+    }
+    let mut search = Search { address: address.addr() as u64, found: false };
+    // SAFETY: the function looks at what it is given, during the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
 }
 
 /// Builds the instances of one stack.

@@ -206,7 +206,7 @@ fn nobody(link: &Link, batch: &BatchRef<'_>, block: u32) -> Error {
         instr.operands().iter().filter_map(|&operand| batch.dtype(operand)).map(|dtype| dtype.name()).collect();
     let text = format!(
         "no engine of the stack runs {} on ({}); the last one asked was '{}'",
-        batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name()),
+        batch.operation_name(instr.opcode),
         types.join(", "),
         link.label()
     );

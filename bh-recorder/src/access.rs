@@ -27,6 +27,8 @@ pub(super) struct Held {
     pub(super) needed: u64,
     /// The base's `changes`.
     pub(super) changes: u32,
+    /// Had the base data before?
+    pub(super) known: bool,
 }
 
 impl Recorder {
@@ -269,7 +271,7 @@ impl Recorder {
         };
         let entry = state.bases.at(place);
         let (base, changes) = (entry.base, entry.changes);
-        Ok(Held { handle: own, base, view, executor, reads, needed, changes })
+        Ok(Held { handle: own, base, view, executor, reads, needed, changes, known: !fresh })
     }
 
     /// Calls the stack about the data of a held base, once what the access needs is done and its failures are reported.

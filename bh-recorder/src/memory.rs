@@ -223,7 +223,15 @@ impl Recorder {
     pub fn pin(&self, array: ArrayId, pinned: bool, exported: bool) -> Result<()> {
         let held = self.hold(array, access::WRITE)?;
         let base = held.base;
-        let result = self.with_data(&held, &mut Patience::endless(), |data| data.pin(&base, pinned));
+        let is_new = pinned && !held.known;
+        let result = self.with_data(&held, &mut Patience::endless(), |data| {
+            if is_new {
+                // What stays in place has one.
+                data.map(&base, None, access::WRITE)?;
+                data.unmap(&base)?;
+            }
+            data.pin(&base, pinned)
+        });
         let mut state = self.state();
         let handle = state.find(held.handle)?;
         let place = state.handles.at(handle).base;

@@ -140,8 +140,12 @@ thread_local! {
     static HELD: RefCell<Option<AllHeld>> = const { RefCell::new(None) };
 }
 
-/// Waits for running work and takes all locks, so that the child finds everything consistent.
+/// Waits for running work and takes all locks, so that the child finds everything consistent. A thread that forks in a call
+/// of the stack, from a function of the user's say, would wait for itself.
 unsafe extern "C" fn before_fork() {
+    if is_running() {
+        return;
+    }
     let live = lock(&LIVE);
     let contexts: Vec<Arc<Recorder>> = live.iter().filter_map(Weak::upgrade).collect();
     let held = contexts.into_iter().map(hold).collect();
@@ -167,6 +171,9 @@ unsafe extern "C" fn after_fork_in_parent() {
 }
 
 unsafe extern "C" fn after_fork_in_child() {
+    if is_running() {
+        return end_all_in_child();
+    }
     let Ok(Some((held, live))) = HELD.try_with(|cell| cell.borrow_mut().take()) else { return };
     for Held { frozen, state, context } in held {
         drop(frozen);
@@ -178,4 +185,17 @@ unsafe extern "C" fn after_fork_in_child() {
         }
     }
     drop(live);
+}
+
+/// Ends the contexts of a child whose thread was in the midst of a call: what it was about to do is not done here. Those whose
+/// locks other threads of the parent held stay as they are.
+fn end_all_in_child() {
+    let Ok(live) = LIVE.try_lock() else { return };
+    for context in live.iter().filter_map(Weak::upgrade) {
+        if let Ok(mut state) = context.state.try_lock() {
+            state.end(Error::new(status::SHUTDOWN, "the process was forked in the midst of a call"));
+        }
+        // Its end would wait for threads that are not there.
+        std::mem::forget(context);
+    }
 }

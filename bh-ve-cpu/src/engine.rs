@@ -347,7 +347,8 @@ fn place(mut error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
     match first {
         Some(&first) => {
             if error.status == status::MEMORY && error.instr.is_none() && error.origin.is_none() {
-                error.text = format!("{}: {}", batch.instrs[first as usize].opcode, error.text);
+                let name = batch.operation_name(batch.instrs[first as usize].opcode);
+                error.text = format!("{name}: {}", error.text);
             }
             error.at_instr(batch, first)
         }

@@ -16,6 +16,8 @@ pub(crate) struct Primitives {
     pub(crate) stream_bytes: u64,
     /// What the nearest large cache holds.
     pub(crate) cache_bytes: i64,
+    /// Do several operations become one primitive, where there is one?
+    pub(crate) superinstructions: bool,
 }
 
 impl Primitives {

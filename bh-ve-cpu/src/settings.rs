@@ -18,6 +18,7 @@ pub(crate) const KEYS: &[&str] = &[
     "divider",
     "affinity",
     "sweeps",
+    "superinstructions",
     "cache_bytes",
     "sweep_bytes",
     "stream_bytes",
@@ -64,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) affinity: Affinity,
     /// Bytes of rows that a sliding window may have in use; `None` if kernels run one after the other.
     pub(crate) window_bytes: Option<i64>,
+    /// Do several operations become one primitive, where there is one?
+    pub(crate) superinstructions: bool,
     /// Outputs of so many bytes are written past the caches.
     pub(crate) stream_bytes: u64,
     /// What the nearest large cache holds, less some room.
@@ -108,7 +111,12 @@ impl Settings {
 
     /// What kernels are made of.
     pub(crate) fn primitives(&self) -> Primitives {
-        Primitives { isa: self.isa, stream_bytes: self.stream_bytes, cache_bytes: self.cache_bytes }
+        Primitives {
+            isa: self.isa,
+            stream_bytes: self.stream_bytes,
+            cache_bytes: self.cache_bytes,
+            superinstructions: self.superinstructions,
+        }
     }
 
     /// Reads and checks the keys.
@@ -136,6 +144,7 @@ impl Settings {
         let stream_bytes = bytes(host, "stream_bytes", 0..=u64::MAX, share)?;
         let plan_bytes = bytes(host, "plan_bytes", 0..=usize::MAX, PLAN_BYTES)?;
         let window_bytes = choice(host, "sweeps", &[("auto", Some(window_bytes)), ("off", None)])?;
+        let superinstructions = choice(host, "superinstructions", &[("auto", true), ("off", false)])?;
         let modes = [("auto", PlanningMode::Auto), ("direct", PlanningMode::Direct), ("full", PlanningMode::Full)];
         let planning = choice(host, "planning", &modes)?;
         let jit = choice(host, "jit", &[("auto", Jit::Auto), ("on", Jit::On), ("off", Jit::Off)])?;
@@ -156,6 +165,7 @@ impl Settings {
             divider,
             affinity,
             window_bytes,
+            superinstructions,
             stream_bytes,
             cache_bytes,
             planning,

@@ -60,7 +60,7 @@ impl Later {
     pub fn run(self) {
         for (operations, handle) in self.drops {
             // SAFETY: whoever attached promised that its functions work until `drop` is called, which is now.
-            unsafe { (operations.drop)(operations.context, handle) };
+            unsafe { operations.call_drop(handle) };
         }
         for (release, argument, data) in self.releases {
             // SAFETY: whoever lent the memory promised that the function works with this argument.

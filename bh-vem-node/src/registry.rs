@@ -149,11 +149,11 @@ impl ArrayRegistry {
     pub fn begin_sync(&self, base: &Base, view: Option<&View>) -> bool {
         let found = self.with(|arrays| arrays.lend_attachment(base));
         let Some((loan, operations)) = found else { return self.with(|arrays| arrays.is_synced(base)) };
-        if let Some(prefetch) = operations.prefetch.filter(|_| !self.rehearses()) {
+        if operations.prefetch.is_some() && !self.rehearses() {
             let spec = view.map(view_spec);
             let spec = spec.as_ref().map_or(ptr::null(), ptr::from_ref);
             // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
-            unsafe { prefetch(operations.context, loan.data, base, spec) };
+            unsafe { operations.call_prefetch(loan.data, base, spec) };
         }
         self.with(|arrays| arrays.release(loan.token));
         operations.prefetch.is_some()
@@ -253,18 +253,17 @@ fn run_transfer(transfer: &Transfer) -> Result<()> {
     let mut record = ErrorRecord::empty();
     let Some((base, view)) = &transfer.part else {
         // SAFETY: the attachment is referenced, so its functions work, and the buffer has these bytes.
-        let code = unsafe {
-            (operations.to_host)(operations.context, transfer.handle, transfer.data.cast(), transfer.bytes, &mut record)
-        };
+        let code =
+            unsafe { operations.call_to_host(transfer.handle, transfer.data.cast(), transfer.bytes, &mut record) };
         return checked(code, &record);
     };
-    if let Some(read) = operations.read {
+    if operations.read.is_some() {
         let (stride, rank) = dense(view, base.dtype().size() as i64);
         // SAFETY: the buffer has room for the view's elements, which lie densely.
         let memory = unsafe { HostMemory::new(transfer.data, &stride[..rank]) };
         // SAFETY: the attachment is referenced, so its functions work; the pointers live through the call.
-        let code = unsafe { read(operations.context, transfer.handle, base, &view_spec(view), &memory, &mut record) };
-        return checked(code, &record);
+        let code = unsafe { operations.call_read(transfer.handle, base, &view_spec(view), &memory, &mut record) };
+        return checked(code.unwrap_or(status::OK), &record);
     }
     let bytes = base.bytes() as usize;
     let mut whole: Vec<u8> = Vec::new();
@@ -273,7 +272,7 @@ fn run_transfer(transfer: &Transfer) -> Result<()> {
     // SAFETY: the vector has room for these bytes, the whole base; the view was checked against it.
     unsafe {
         let data = whole.as_mut_ptr();
-        let code = (operations.to_host)(operations.context, transfer.handle, data.cast(), bytes, &mut record);
+        let code = operations.call_to_host(transfer.handle, data.cast(), bytes, &mut record);
         checked(code, &record)?;
         gather(view, base.dtype().size(), data, transfer.data);
     }
@@ -294,14 +293,13 @@ fn dense(view: &View, size: i64) -> ([i64; bh_bytecode::MAX_RANK], usize) {
 /// Copies a part of an attachment within its space; returns the copy's handle.
 fn run_clone(clone: &SpaceCopy) -> Result<*mut c_void> {
     let (base, view) = &clone.part;
-    let Some(function) = clone.operations.clone else {
-        return Err(Error::new(status::UNSUPPORTED, "the engine cannot copy within its memory"));
-    };
     let mut record = ErrorRecord::empty();
     let mut copy = ptr::null_mut();
     // SAFETY: the attachment is referenced, so its functions work; the pointers live through the call.
-    let code =
-        unsafe { function(clone.operations.context, clone.handle, base, &view_spec(view), &mut copy, &mut record) };
+    let code = unsafe { clone.operations.call_clone(clone.handle, base, &view_spec(view), &mut copy, &mut record) };
+    let Some(code) = code else {
+        return Err(Error::new(status::UNSUPPORTED, "the engine cannot copy within its memory"));
+    };
     checked(code, &record)?;
     if copy.is_null() {
         return Err(Error::new(status::DEVICE, "an engine made a copy without a handle"));
@@ -400,12 +398,10 @@ impl RegistryService for ArrayRegistry {
     fn read(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
         check_region(base, view, memory, "read")?;
         if let Some((loan, operations)) = self.with(|arrays| arrays.lend_attachment(base)) {
-            let outcome = operations.read.map(|read| {
-                let mut record = ErrorRecord::empty();
-                // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
-                let code = unsafe { read(operations.context, loan.data, base, &view_spec(view), memory, &mut record) };
-                checked(code, &record)
-            });
+            let mut record = ErrorRecord::empty();
+            // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
+            let code = unsafe { operations.call_read(loan.data, base, &view_spec(view), memory, &mut record) };
+            let outcome = code.map(|code| checked(code, &record));
             self.with(|arrays| arrays.release(loan.token));
             if let Some(outcome) = outcome {
                 self.region_reads.add(1);
@@ -429,9 +425,8 @@ impl RegistryService for ArrayRegistry {
                 let operations = self.with(|arrays| arrays.operations_of(&loan));
                 let mut record = ErrorRecord::empty();
                 let code = operations.and_then(|operations| {
-                    let write = operations.write?;
                     // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
-                    Some(unsafe { write(operations.context, loan.data, base, &view_spec(view), memory, &mut record) })
+                    unsafe { operations.call_write(loan.data, base, &view_spec(view), memory, &mut record) }
                 });
                 self.with(|arrays| arrays.release(loan.token));
                 // An engine may refuse to write to memory that others rely on.

@@ -1,5 +1,9 @@
 /* Components that are wrong in one way each; FAKE picks the way. */
+#if FAKE == 13
+#define bh_component_entry declared_entry
+#endif
 #include <bh_component.h>
+#undef bh_component_entry
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +15,12 @@
 #define SILENT 6        /* fails without a word */
 #define CORRUPTING 7    /* a filter that passes on a malformed batch */
 #define DAMAGED 8       /* states an absurd size */
+#define NULL_DATA 9     /* a filter that passes on a table without an address, */
+#define NULL_BLOCKS 10  /* a list of blocks without one, */
+#define NULL_BATCH 11   /* no batch, */
+#define NULL_CONTEXT 12 /* no context of its child */
+#define NO_FUNCTION 13  /* exports data in its entry's place */
+#define PASSES_NULL (FAKE >= NULL_DATA && FAKE <= NULL_CONTEXT)
 
 #if FAKE != NO_TABLE
 static struct bh_child child;
@@ -49,22 +59,36 @@ static bh_status execute(void *context, const bh_batch *batch, const uint32_t *b
     copy.views.data = views;
     return child.table->execute(child.context, &copy, blocks, count, ticket, report, error);
 }
+#elif PASSES_NULL
+static bh_status execute(void *context, const bh_batch *batch, const uint32_t *blocks, size_t count, uint64_t *ticket,
+                         bh_report *report, struct bh_error_record *error) {
+    bh_batch copy = *batch;
+    (void)context;
+    if (FAKE == NULL_DATA) copy.instrs.data = NULL;
+    if (FAKE == NULL_BLOCKS) blocks = NULL, count = 1;
+    return child.table->execute(FAKE == NULL_CONTEXT ? NULL : child.context, FAKE == NULL_BATCH ? NULL : &copy, blocks, count,
+                                ticket, report, error);
+}
 #endif
 
 #if FAKE != NO_TABLE
 static const struct bh_component_table TABLE = {
     .struct_size = FAKE == DAMAGED ? 7 : sizeof TABLE,
     .abi_version = FAKE == WRONG_VERSION ? 1 : BH_ABI_VERSION,
-    .kind = FAKE == CORRUPTING ? BH_KIND_FILTER : BH_KIND_ENGINE,
+    .kind = FAKE == CORRUPTING || PASSES_NULL ? BH_KIND_FILTER : BH_KIND_ENGINE,
     .name = "fake",
     .version = "fake 1.0",
     .create = create,
-#if FAKE == FAILING || FAKE == SILENT || FAKE == CORRUPTING
+#if FAKE == FAILING || FAKE == SILENT || FAKE == CORRUPTING || PASSES_NULL
     .execute = execute,
 #endif
 };
 #endif
 
+#if FAKE == NO_FUNCTION
+const struct bh_component_table *own_table(void) { return &TABLE; }
+long bh_component_entry = 1;
+#else
 const struct bh_component_table *bh_component_entry(uint32_t version) {
     (void)version;
 #if FAKE == NO_TABLE
@@ -73,3 +97,4 @@ const struct bh_component_table *bh_component_entry(uint32_t version) {
     return &TABLE;
 #endif
 }
+#endif

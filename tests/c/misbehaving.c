@@ -7,17 +7,18 @@ enum {
     RETIRES_NOTHING = 1, IGNORES_RENAMES, KEEPS_LOANS, RETIRES_TWICE, RETIRES_WILDLY, REVERSES, SUPPORTS_AT_RANDOM,
     UNKNOWN_ACCESS, NAN_CAPABILITIES, FALSE_FAMILY, NO_NAME, ENDLESS_NAME, LEAVES_A_THREAD, CHANGES_DIRECTORY,
     HANDLES_SIGNALS, PRINTS, LEAKS, THROWS, CRASHES, EXITS, HANGS, RELEASES_TWICE, EVALUATES_WRONGLY,
-    FORETELLS_NO_NUMBER, REPORTS_NO_NUMBER, SERVES_THE_PROGRAM, WRITES_WHAT_IT_READS, NEVER_DONE, CLAIMS_METHODS
+    FORETELLS_NO_NUMBER, REPORTS_NO_NUMBER, SERVES_THE_PROGRAM, WRITES_WHAT_IT_READS, NEVER_DONE, CLAIMS_METHODS,
+    THROWS_FROM_COPIES
 };
+#include <unwind.h>
+static struct _Unwind_Exception exception;
+#define BEFORE_TO_HOST if (WRONG == THROWS_FROM_COPIES) _Unwind_RaiseException(&exception)
 #define bh_component_entry third_party_entry
 #include "third_party.c"
 #undef bh_component_entry
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
-#include <unwind.h>
-
-static struct _Unwind_Exception exception;
 
 static void *sleep_for_ever(void *unused) {
     for (;;) pause();

@@ -54,8 +54,13 @@ static int32_t supports(void *context, const bh_batch *batch, uint32_t index) {
     return 1;
 }
 
+#ifndef BEFORE_TO_HOST
+#define BEFORE_TO_HOST
+#endif
+
 static bh_status to_host(void *context, void *handle, void *data, size_t bytes, struct bh_error_record *error) {
     (void)context, (void)error;
+    BEFORE_TO_HOST;
     memcpy(data, handle, bytes);
     return BH_STATUS_OK;
 }

@@ -14,6 +14,7 @@ const KEYS: &[(&str, &str, &[&str])] = &[
     ("ve-cpu", "threads", &["1", "2", "5"]),
     ("ve-cpu", "isa", &["'portable'", "'sse2'"]),
     ("ve-cpu", "sweeps", &["'off'"]),
+    ("ve-cpu", "superinstructions", &["'off'"]),
     ("ve-cpu", "planning", &["'direct'", "'full'"]),
     ("ve-cpu", "plan_bytes", &["0"]),
     ("ve-cpu", "cache_bytes", &["4096"]),

@@ -143,6 +143,9 @@ fn wrong_libraries_are_refused_with_their_name() {
     let (library, error) = load_error(8);
     assert_eq!(error.status, status::VERSION);
     assert!(error.text.contains(&library) && error.text.contains("7 bytes"), "{error}");
+    let (library, error) = load_error(13);
+    assert_eq!(error.status, status::LIBRARY);
+    assert!(error.text.contains(&library) && error.text.contains("no function"), "{error}");
     let (_, error) = load_error(4);
     assert_eq!(error.status, status::INIT);
     assert!(error.text.contains("component 'fake' could not start: the fan does not turn"), "{error}");
@@ -210,6 +213,18 @@ fn batches_from_strangers_are_validated() {
     let error = script.run(&mut stack).unwrap_err();
     assert_eq!(error.status, status::BATCH);
     assert!(error.text.contains("malformed batch"), "{error}");
+}
+
+#[test]
+fn what_is_passed_on_without_an_address_is_refused() {
+    let cases = [(9, "table 'instrs' has records"), (10, "list of blocks"), (11, "no batch"), (12, "its context")];
+    for (number, text) in cases {
+        let mut stack = fake(number, "'fake', 'fuser', 'node', 've-cpu'").1.unwrap();
+        let script = sums(&stack);
+        let error = script.run(&mut stack).unwrap_err();
+        assert_eq!(error.status, status::BATCH, "{error}");
+        assert!(error.text.contains(text), "fake {number}: {error}");
+    }
 }
 
 fn panicking(place: &str) -> Result<Stack, Error> {

@@ -34,8 +34,24 @@ static void handles(void) {
     OK(bh_free(a));
 }
 
+/* What runs out of memory in a method is named as the program calls it. */
+static void memory_of_methods_is_named(void) {
+    const int64_t many = 1 << 18;
+    bh_array *a, *sorted;
+    OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &many));
+    OK(bh_empty(&sorted, NULL, BH_TYPE_F64, 1, &many));
+    OK(bh_sync(NULL));
+    OK(bh_memory_release(NULL));
+    OK(bh_memory_limit(NULL, 3 << 20));
+    OK(bh_sort(sorted, a));
+    FAILS(bh_sync(NULL), BH_STATUS_MEMORY, "sort: out of memory");
+    OK(bh_memory_limit(NULL, UINT64_MAX));
+    OK(bh_free(sorted));
+    OK(bh_free(a));
+}
+
 static void arguments(void) {
-    const int64_t shape[2] = {2, 3}, four = 4, negative = -1, huge[3] = {1ll << 40, 1ll << 40, 4};
+    const int64_t shape[2] = {2, 3}, four = 4, negative = -1, endless = 1ll << 50, huge[3] = {1ll << 40, 1ll << 40, 4};
     int64_t deep[17];
     const bh_array *inputs[9];
     bh_array *a, *b, *f, *v;
@@ -78,6 +94,11 @@ static void arguments(void) {
     FAILS(bh_op(a, BH_OP_ADD, 0, 2, NULL), BH_STATUS_ARGUMENT, "'inputs' is null");
     FAILS(bh_op(a, BH_OP_RANGE, 0, 0, NULL), BH_STATUS_ARGUMENT, "range");
     FAILS(bh_extmethod("no such method", 1, &a, 1, inputs), BH_STATUS_UNSUPPORTED, "no such method");
+    FAILS(bh_extmethod("matmul", 1, &a, 1, inputs), BH_STATUS_ARGUMENT, "takes 2 inputs");
+    OK(bh_empty(&v, NULL, BH_TYPE_U8, 1, &endless));
+    FAILS(bh_pin(v), BH_STATUS_MEMORY, "out of memory");
+    OK(bh_free(v));
+    memory_of_methods_is_named();
     FAILS(bh_threads_set(NULL, 0), BH_STATUS_ARGUMENT, "0");
     FAILS(bh_affinity_set(NULL, NULL), BH_STATUS_ARGUMENT, "'processors' is null");
     FAILS(bh_affinity_set(NULL, " "), BH_STATUS_ARGUMENT, "empty");

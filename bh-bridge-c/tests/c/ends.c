@@ -167,6 +167,72 @@ static void cancelled(void) {
     TRUE(values[2] == 2);
 }
 
+static void give_back(void *argument, void *data) {
+    pid_t child = fork();
+    (void)data;
+    if (child == 0) _exit(3);
+    *(pid_t *)argument = child;
+}
+
+/* The user's function is called in the midst of a call; its child ends, and the parent goes on. */
+static void fork_in_a_release(void) {
+    static double memory[4] = {1, 2, 3, 4};
+    const int64_t four = 4;
+    static pid_t child;
+    int status;
+    bh_array *a;
+    double values[4];
+    OK(bh_adopt(&a, NULL, BH_TYPE_F64, 1, &four, memory, give_back, &child));
+    OK(bh_add(a, a, bh_f64(1)));
+    OK(bh_read(values, a));
+    TRUE(values[3] == 5);
+    OK(bh_free(a));
+    OK(bh_sync(NULL));
+    TRUE(child > 0 && waitpid(child, &status, 0) == child);
+    TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    make();
+    OK(bh_read(values, kept));
+    TRUE(values[2] == 1);
+}
+
+static void *save_for_ever(void *file) {
+    const int64_t many = 1 << 16;
+    bh_array *a;
+    OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &many));
+    for (;;) {
+        OK(bh_save(file, a));
+        pthread_testcancel();
+    }
+    return NULL;
+}
+
+static void cancelled_while_saving(void) {
+    pthread_t thread;
+    void *result;
+    int round;
+    char file[40];
+    sprintf(file, "/tmp/bh-cancelled-%ld.npy", (long)getpid());
+    make();
+    for (round = 0; round < 5; round++) {
+        TRUE(pthread_create(&thread, NULL, save_for_ever, file) == 0);
+        pause_for(20);
+        TRUE(pthread_cancel(thread) == 0);
+        TRUE(pthread_join(thread, &result) == 0);
+        TRUE(result == PTHREAD_CANCELED);
+    }
+    TRUE(remove(file) == 0);
+    OK(bh_sync(NULL));
+}
+
+static void prints_to_nobody(void) {
+    int output = dup(1);
+    make();
+    TRUE(output >= 0 && close(1) == 0);
+    FAILS(bh_print(kept), BH_STATUS_FILE, "cannot be printed");
+    TRUE(dup2(output, 1) == 1);
+    OK(bh_sync(NULL));
+}
+
 int main(void) {
     static const struct {
         const char *name;
@@ -178,6 +244,9 @@ int main(void) {
         {"exit beside work", exit_beside_work},
         {"exit from another thread", exit_from_another_thread},
         {"cancelled threads", cancelled},
+        {"fork in a release", fork_in_a_release},
+        {"cancelled while saving", cancelled_while_saving},
+        {"closed output", prints_to_nobody},
     };
     size_t i;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {

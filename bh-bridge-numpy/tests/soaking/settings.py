@@ -47,6 +47,7 @@ KEYS = {
     ("fuser", "cache_bytes"): (67108864, 0),
     ("ve-cpu", "threads"): (1, 2),
     ("ve-cpu", "sweeps"): ("auto", "off"),
+    ("ve-cpu", "superinstructions"): ("auto", "off"),
     ("ve-cpu", "planning"): ("auto", "direct", "full"),
     ("ve-cpu", "plan_bytes"): ("auto", "4KiB"),
     ("ve-cpu", "cache_bytes"): ("auto", 2048),

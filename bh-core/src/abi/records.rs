@@ -171,6 +171,19 @@ impl BatchTables {
         for_each_table!(describe)
     }
 
+    /// The first table that has records but no place where they are.
+    pub fn without_data(&self) -> Option<&'static str> {
+        macro_rules! find {
+            ($($table:ident),*) => {
+                $(if self.$table.len > 0 && self.$table.data.is_null() {
+                    return Some(stringify!($table));
+                })*
+            };
+        }
+        for_each_table!(find);
+        None
+    }
+
     /// The batch.
     ///
     /// # Safety

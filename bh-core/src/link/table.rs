@@ -43,7 +43,7 @@ macro_rules! link_slots {
         ) -> Status {
             guard(error, || {
                 // SAFETY: a link's handle; the caller vouches for the arguments and its place for the answer.
-                unsafe { finish!(link(context).$name($($argument),*)?, place $($answer)?) };
+                unsafe { finish!(link(context)?.$name($($argument),*)?, place $($answer)?) };
                 Ok(())
             })
         })*
@@ -80,21 +80,51 @@ macro_rules! forward {
 for_each_slot!(link_slots);
 
 /// # Safety
-/// `context` must be the context of a handle whose link still lives.
-unsafe fn link<'a>(context: *mut c_void) -> &'a Link {
+/// `context` must be null or the context of a handle whose link still lives.
+unsafe fn link<'a>(context: *mut c_void) -> Result<&'a Link> {
     // SAFETY: promised by the caller.
-    unsafe { &*context.cast::<Link>() }
+    unsafe { context.cast::<Link>().as_ref() }.ok_or_else(|| malformed("a child was called without its context"))
+}
+
+fn malformed(text: &str) -> Error {
+    Error::new(status::BATCH, format!("a component passed on what cannot be: {text}"))
+}
+
+/// # Safety
+/// `batch` must be null or tables that live through `'a`, each null or of the length that it states.
+unsafe fn given<'a>(batch: *const BatchTables) -> Result<&'a BatchTables> {
+    // SAFETY: promised by the caller.
+    let tables = unsafe { batch.as_ref() }.ok_or_else(|| malformed("no batch"))?;
+    match tables.without_data() {
+        None => Ok(tables),
+        Some(table) => Err(malformed(&format!("a batch whose table '{table}' has records and no address"))),
+    }
+}
+
+/// # Safety
+/// `blocks` must be null or `count` numbers that live through `'a`.
+unsafe fn listed<'a>(blocks: *const u32, count: usize) -> Result<&'a [u32]> {
+    match (count, blocks.is_null()) {
+        (0, _) => Ok(&[]),
+        (_, true) => Err(malformed("a list of blocks without an address")),
+        // SAFETY: promised by the caller.
+        (_, false) => Ok(unsafe { std::slice::from_raw_parts(blocks, count) }),
+    }
 }
 
 unsafe extern "C" fn capabilities(context: *mut c_void, capabilities: *mut Capabilities) {
     // SAFETY: a link's handle, and the caller's place for the result.
-    unsafe { *capabilities = link(context).capabilities }
+    unsafe {
+        if let Ok(link) = link(context) {
+            *capabilities = link.capabilities;
+        }
+    }
 }
 
 unsafe extern "C" fn supports(context: *mut c_void, batch: *const BatchTables, block: u32) -> i32 {
     // SAFETY: a link's handle; the tables live through the call.
-    let answer = panic_text(|| unsafe { link(context).supports(&*batch, block) });
-    i32::from(answer.unwrap_or(false))
+    let answer = panic_text(|| unsafe { Ok::<_, Error>(link(context)?.supports(given(batch)?, block)) });
+    i32::from(answer.is_ok_and(|answer| answer.unwrap_or(false)))
 }
 
 unsafe extern "C" fn execute(
@@ -109,9 +139,11 @@ unsafe extern "C" fn execute(
     guard(error, || {
         // SAFETY: a link's handle; the tables and the list live through the call.
         unsafe {
-            let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
-            let (result, given) = link(context).execute(&(*batch).as_ref(), blocks, report);
-            *ticket = given;
+            let blocks = listed(blocks, block_count)?;
+            let (result, begun) = link(context)?.execute(&given(batch)?.as_ref(), blocks, report);
+            if let Some(ticket) = ticket.as_mut() {
+                *ticket = begun;
+            }
             result
         }
     })
@@ -128,8 +160,8 @@ unsafe extern "C" fn predict(
     guard(error, || {
         // SAFETY: a link's handle; the tables and the list live through the call.
         unsafe {
-            let blocks = if block_count == 0 { &[] } else { std::slice::from_raw_parts(blocks, block_count) };
-            *prediction = link(context).predict(&*batch, blocks)?;
+            let blocks = listed(blocks, block_count)?;
+            *prediction = link(context)?.predict(given(batch)?, blocks)?;
         }
         Ok(())
     })
@@ -142,5 +174,5 @@ unsafe extern "C" fn message(
     error: *mut ErrorRecord,
 ) -> Status {
     // SAFETY: a link's handle; the text lives through the call.
-    guard(error, || unsafe { link(context).message(CStr::from_ptr(text), reply) })
+    guard(error, || unsafe { link(context)?.message(CStr::from_ptr(text), reply) })
 }

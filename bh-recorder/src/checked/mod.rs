@@ -95,5 +95,5 @@ fn step(backend: &mut dyn Backend, batch: &BatchRef<'_>, checks: Checks) -> Resu
 
 /// The name that messages give to an instruction.
 fn name<'a>(batch: &BatchRef<'a>, instr: &Instr) -> &'a str {
-    batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name())
+    batch.operation_name(instr.opcode)
 }

@@ -91,10 +91,12 @@ impl<'a> Analysis<'a> {
         let mut analysis =
             Analysis { stage, nest, values, forms, terms, splat, resident, non_temporal_bytes, touched, read };
         analysis.collect();
-        analysis.sum(primitives);
-        analysis.sum_squares(primitives);
-        analysis.fuse(primitives);
-        analysis.fuse_folds(primitives);
+        if primitives.superinstructions {
+            analysis.sum(primitives);
+            analysis.sum_squares(primitives);
+            analysis.fuse(primitives);
+            analysis.fuse_folds(primitives);
+        }
         analysis.find_scalars(primitives);
         analysis.count_uses();
         analysis.place_loads();

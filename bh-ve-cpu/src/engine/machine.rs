@@ -108,8 +108,8 @@ impl Machine {
         self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
         let named = |(instr, error): (u32, Error)| {
             // Kernels know numbers of instructions; a user knows operations.
-            let opcode = batch.instrs.get(instr as usize).map_or("kernel", |instr| instr.opcode.name());
-            (instr, Error { text: format!("{opcode}: {}", error.text), ..error }.at_instr(batch, instr))
+            let name = batch.instrs.get(instr as usize).map_or("kernel", |instr| batch.operation_name(instr.opcode));
+            (instr, Error { text: format!("{name}: {}", error.text), ..error }.at_instr(batch, instr))
         };
         Ok(failed.into_iter().map(named).collect())
     }

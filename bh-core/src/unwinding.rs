@@ -1,0 +1,194 @@
+//! Calls of others' functions, which must not unwind but may: the end of the process then names them.
+
+use crate::abi::{AttachmentOps, ErrorRecord, HostMemory, Status, ViewSpec};
+use bh_bytecode::Base;
+use std::ffi::{CStr, c_void};
+
+/// Whose function is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Callee<'a> {
+    /// A component, by its name.
+    Component(&'a str),
+    /// The library that has this function.
+    LibraryOf(*const ()),
+}
+
+/// Ends the process, naming whom it called, if a call does not return but unwinds: an exception of C++ cannot be caught here,
+/// and what it has left behind cannot be relied on.
+pub(crate) struct Returns<'a> {
+    pub(crate) callee: Callee<'a>,
+    pub(crate) slot: &'static str,
+}
+
+impl Drop for Returns<'_> {
+    fn drop(&mut self) {
+        let slot = self.slot;
+        let whose = match self.callee {
+            Callee::Component(name) => format!("component '{name}'"),
+            Callee::LibraryOf(function) => format!("library '{}'", library_of(function)),
+        };
+        eprintln!("bh: error: {whose} let an exception out of '{slot}'; the process ends");
+        std::process::abort();
+    }
+}
+
+/// The file that a function was loaded from.
+fn library_of(function: *const ()) -> String {
+    // SAFETY: `dladdr` fills the record for any address; the name it gives stays valid.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let found = libc::dladdr(function.cast(), &mut info) != 0 && !info.dli_fname.is_null();
+        if found { CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned() } else { "?".to_owned() }
+    }
+}
+
+/// Calls a function of others, which may unwind although it must not.
+macro_rules! enter {
+    ($callee:expr, $slot:expr, $function:expr => fn($($argument:expr => $kind:ty),* $(,)?) $(-> $result:ty)?) => {{
+        // SAFETY: a function of this type; that it may unwind changes nothing in how it is called.
+        let function: unsafe extern "C-unwind" fn($($kind),*) $(-> $result)? = std::mem::transmute($function);
+        let returns = Returns { callee: $callee, slot: $slot };
+        let result = function($($argument),*);
+        std::mem::forget(returns);
+        result
+    }};
+}
+pub(crate) use enter;
+
+/// Calls of an engine's functions for a copy in its own space. Those that it leaves out give `None`.
+///
+/// # Safety
+/// Of all: the copy must be attached, and what is passed must be as [`AttachmentOps`] says.
+impl AttachmentOps {
+    /// Copies the whole base to host memory.
+    ///
+    /// # Safety
+    /// See above; `data` must have room for `bytes`.
+    pub unsafe fn call_to_host(
+        &self,
+        handle: *mut c_void,
+        data: *mut c_void,
+        bytes: usize,
+        error: &mut ErrorRecord,
+    ) -> Status {
+        // SAFETY: promised by the caller.
+        unsafe {
+            enter!(Callee::LibraryOf(self.to_host as *const ()), "to_host", self.to_host => fn(
+                self.context => *mut c_void,
+                handle => *mut c_void,
+                data => *mut c_void,
+                bytes => usize,
+                error => *mut ErrorRecord,
+            ) -> Status)
+        }
+    }
+
+    /// Gives up the copy.
+    ///
+    /// # Safety
+    /// See above; nobody may use the copy any more.
+    pub unsafe fn call_drop(&self, handle: *mut c_void) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            enter!(Callee::LibraryOf(self.drop as *const ()), "drop", self.drop => fn(
+                self.context => *mut c_void,
+                handle => *mut c_void,
+            ))
+        }
+    }
+
+    /// Copies the elements of a view to host memory.
+    ///
+    /// # Safety
+    /// See above.
+    pub unsafe fn call_read(
+        &self,
+        handle: *mut c_void,
+        base: &Base,
+        view: &ViewSpec,
+        memory: &HostMemory,
+        error: &mut ErrorRecord,
+    ) -> Option<Status> {
+        let read = self.read?;
+        // SAFETY: promised by the caller.
+        Some(unsafe {
+            enter!(Callee::LibraryOf(read as *const ()), "read", read => fn(
+                self.context => *mut c_void,
+                handle => *mut c_void,
+                base => *const Base,
+                view => *const ViewSpec,
+                memory => *const HostMemory,
+                error => *mut ErrorRecord,
+            ) -> Status)
+        })
+    }
+
+    /// Overwrites the elements of a view from host memory.
+    ///
+    /// # Safety
+    /// See above.
+    pub unsafe fn call_write(
+        &self,
+        handle: *mut c_void,
+        base: &Base,
+        view: &ViewSpec,
+        memory: &HostMemory,
+        error: &mut ErrorRecord,
+    ) -> Option<Status> {
+        let write = self.write?;
+        // SAFETY: promised by the caller.
+        Some(unsafe {
+            enter!(Callee::LibraryOf(write as *const ()), "write", write => fn(
+                self.context => *mut c_void,
+                handle => *mut c_void,
+                base => *const Base,
+                view => *const ViewSpec,
+                memory => *const HostMemory,
+                error => *mut ErrorRecord,
+            ) -> Status)
+        })
+    }
+
+    /// Begins to bring the elements of a view (null: all) to where a read finds them soon.
+    ///
+    /// # Safety
+    /// See above; `view` must be null or a view.
+    pub unsafe fn call_prefetch(&self, handle: *mut c_void, base: &Base, view: *const ViewSpec) {
+        let Some(prefetch) = self.prefetch else { return };
+        // SAFETY: promised by the caller.
+        unsafe {
+            enter!(Callee::LibraryOf(prefetch as *const ()), "prefetch", prefetch => fn(
+                self.context => *mut c_void,
+                handle => *mut c_void,
+                base => *const Base,
+                view => *const ViewSpec,
+            ))
+        }
+    }
+
+    /// Makes a copy of the elements of a view in the same space.
+    ///
+    /// # Safety
+    /// See above.
+    pub unsafe fn call_clone(
+        &self,
+        handle: *mut c_void,
+        base: &Base,
+        view: &ViewSpec,
+        copy: &mut *mut c_void,
+        error: &mut ErrorRecord,
+    ) -> Option<Status> {
+        let clone = self.clone?;
+        // SAFETY: promised by the caller.
+        Some(unsafe {
+            enter!(Callee::LibraryOf(clone as *const ()), "clone", clone => fn(
+                self.context => *mut c_void,
+                handle => *mut c_void,
+                base => *const Base,
+                view => *const ViewSpec,
+                copy => *mut *mut c_void,
+                error => *mut ErrorRecord,
+            ) -> Status)
+        })
+    }
+}
