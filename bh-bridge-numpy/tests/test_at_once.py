@@ -39,3 +39,25 @@ def test_bits_do_not_depend_on_what_is_carried_out_at_once(text):
 
     recorded = printed(0)
     assert recorded and printed(8192) == recorded and printed(1 << 30) == recorded
+
+
+PRODUCTS = """
+import numpy, bh as np
+def at_once():
+    return dict(line.split()[:2] for line in str(np.profile()).splitlines()).get("immediate", "0")
+matrix, vector = np.ones((3, 3)) + 1, np.ones(3)
+matrix @ vector
+large = np.ones((300, 300))
+for turn in range(3):
+    # The filter looks for products in what is recorded, and calls the method by a number of its own.
+    print(float((large[:, :, None] * large[:4, None].T.reshape(1, 300, 4)).sum(axis=1).sum()) > 0)
+    before = int(at_once())
+    matrix @ vector
+    print(int(at_once()) - before)
+"""
+
+
+def test_products_stay_at_once_when_batches_have_some():
+    environment = {**os.environ, "BH_VE_CPU_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", PRODUCTS], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "1"] * 3

@@ -3,7 +3,7 @@
 use crate::{Call, Parallel, Plain, Strided, choose, multiply, order};
 use bh_bytecode::Opcode;
 use bh_core::Host;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Methods that may run at once. Their bits do not depend on the number of threads.
 const METHODS: [(&str, Plain); 8] = [
@@ -20,24 +20,39 @@ const METHODS: [(&str, Plain); 8] = [
 /// Products of a matrix product that take some microseconds.
 const PRODUCTS: i64 = 1 << 16;
 
-/// The numbers of the methods that may run at once, as far as they are known.
+/// The most numbers that are known. Each component that calls a method gives it a number of its own.
+const NUMBERS: usize = 32;
+
+/// The numbers of the methods that may run at once: the number, and above it the method's place in the list and one. 0: free.
 #[derive(Default)]
-pub struct AtOnce([AtomicU16; METHODS.len()]);
+pub struct AtOnce([AtomicU32; NUMBERS]);
 
 impl AtOnce {
-    /// Learns the number of a method; none if another one has its name.
-    pub(crate) fn learn(&self, name: &str, number: Option<Opcode>) {
-        if let Some(at) = METHODS.iter().position(|(known, _)| *known == name) {
-            self.0[at].store(number.map_or(0, |opcode| opcode.0), Ordering::Release);
+    /// Learns that a number is that of a method, which comes with the engine or not. Only one thread does so at a time.
+    pub(crate) fn learn(&self, name: &str, number: Opcode, is_shipped: bool) {
+        for known in &self.0 {
+            if known.load(Ordering::Relaxed) as u16 == number.0 {
+                known.store(0, Ordering::Release);
+            }
         }
+        let at = METHODS.iter().position(|(known, _)| *known == name).filter(|_| is_shipped);
+        let free = self.0.iter().find(|known| known.load(Ordering::Relaxed) == 0);
+        if let (Some(at), Some(free)) = (at, free) {
+            free.store((at as u32 + 1) << 16 | u32::from(number.0), Ordering::Release);
+        }
+    }
+
+    /// The place of the method with this number.
+    fn place(&self, opcode: Opcode) -> Option<usize> {
+        let mut all = self.0.iter().map(|known| known.load(Ordering::Acquire));
+        let found = all.find(|&known| known as u16 == opcode.0)?;
+        (found >> 16).checked_sub(1).map(|at| at as usize)
     }
 
     /// Runs the method with this number on an output and inputs. False, and nothing has happened, if it is none of these, or
     /// too much, or if it fails.
     pub fn run(&self, opcode: Opcode, operands: &[Strided<'_>], host: Host) -> bool {
-        let Some(at) = self.0.iter().position(|number| number.load(Ordering::Acquire) == opcode.0) else {
-            return false;
-        };
+        let Some(at) = self.place(opcode) else { return false };
         let ((name, run), (outputs, inputs)) = (METHODS[at], operands.split_at(1.min(operands.len())));
         if name == "matmul" && products(outputs, inputs) > PRODUCTS {
             return false;
@@ -66,5 +81,23 @@ impl Parallel for Alone {
 
     fn install(&mut self, _: &mut (dyn FnMut() + Send)) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_keeps_all_its_numbers_until_they_are_others() {
+        let known = AtOnce::default();
+        let [first, second, third] = [0, 1, 2].map(|number| Opcode(Opcode::FIRST_EXTENSION + number));
+        known.learn("matmul", first, true);
+        known.learn("sort", second, true);
+        known.learn("matmul", third, true);
+        assert_eq!([first, second, third].map(|number| known.place(number)), [Some(0), Some(1), Some(0)]);
+        known.learn("matmul", first, false);
+        known.learn("svd", second, true);
+        assert_eq!([first, second, third].map(|number| known.place(number)), [None, None, Some(0)]);
     }
 }

@@ -89,7 +89,7 @@ impl Methods {
         let shipped =
             || SHIPPED.iter().find(|(known, _)| *known == name).map(|(name, run)| (*name, Known::Shipped(*run)));
         let Some((shipped_name, known)) = user.or_else(shipped) else { return false };
-        self.at_once.learn(name, matches!(known, Known::Shipped(_)).then_some(opcode));
+        self.at_once.learn(name, opcode, matches!(known, Known::Shipped(_)));
         self.numbers.retain(|(number, ..)| *number != opcode);
         self.numbers.push((opcode, shipped_name, known));
         true
