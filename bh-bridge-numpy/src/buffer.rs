@@ -40,7 +40,7 @@ enum Hold {
 unsafe impl Send for Exported {}
 
 /// The element type in the language of the module `struct`, as NumPy writes it.
-fn format(dtype: DType) -> &'static CStr {
+pub fn format(dtype: DType) -> &'static CStr {
     match dtype {
         DType::Bool => c"?",
         DType::I8 => c"b",

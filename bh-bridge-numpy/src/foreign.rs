@@ -8,27 +8,18 @@ use bh_core::strided::{self, Side};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::ffi::CStr;
 use std::sync::Arc;
 
 /// The element type of a buffer's format; `None` for those that bh lacks.
-fn element_type(format: &str, size: usize) -> Option<DType> {
-    let native = format.strip_prefix('@').unwrap_or(format);
-    match (native, size) {
-        ("?", 1) => Some(DType::Bool),
-        ("b", 1) => Some(DType::I8),
-        ("h", 2) => Some(DType::I16),
-        ("i", 4) => Some(DType::I32),
-        ("l" | "q", 8) => Some(DType::I64),
-        ("B", 1) => Some(DType::U8),
-        ("H", 2) => Some(DType::U16),
-        ("I", 4) => Some(DType::U32),
-        ("L" | "Q", 8) => Some(DType::U64),
-        ("f", 4) => Some(DType::F32),
-        ("d", 8) => Some(DType::F64),
-        ("Zf", 8) => Some(DType::C64),
-        ("Zd", 16) => Some(DType::C128),
-        _ => None,
-    }
+fn element_type(format: &CStr, size: usize) -> Option<DType> {
+    // C has two types of 64-bit integers, of which bh writes one.
+    let known = match format.to_bytes() {
+        b"q" => c"l",
+        b"Q" => c"L",
+        _ => format,
+    };
+    DType::ALL.into_iter().find(|&dtype| crate::buffer::format(dtype) == known && dtype.size() == size)
 }
 
 /// A copy of an array of NumPy's own class that is small enough to be at hand; `None` for all other objects. Its elements follow
@@ -43,7 +34,7 @@ pub fn copied<'py>(context: &Arc<Context>, object: &Bound<'py, PyAny>) -> Option
     if rank == 0 || rank > 1 && !buffer.is_c_contiguous() {
         return None;
     }
-    let dtype = element_type(buffer.format().to_str().ok()?, buffer.item_size())?;
+    let dtype = element_type(buffer.format(), buffer.item_size())?;
     let shape: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
     let stride: Vec<i64> = buffer.strides().iter().map(|&stride| stride as i64).collect();
     let view = View::contiguous(&shape).ok()?;

@@ -126,9 +126,10 @@ fn inplace<'py>(ufunc: &Py<Ufunc>, a: &Bound<'py, Array>, b: &Any<'py>) -> PyRes
         drop(out);
         return binary(ufunc, a.as_any(), b);
     }
+    let into = |b: &Any<'py>| ufunc.get().call_into(py, [a.as_any(), b], &out);
     if out.writeable {
-        let other = foreign::copied(&out.context, b).map(Bound::into_any);
-        if ufunc.get().call_into(py, [a.as_any(), other.as_ref().unwrap_or(b)], &out)? {
+        let copy = |b: &Any<'py>| foreign::copied(&out.context, b).map(Bound::into_any);
+        if into(b)? || copy(b).map_or(Ok(false), |copy| into(&copy))? {
             return Ok(a.clone().into_any());
         }
     }

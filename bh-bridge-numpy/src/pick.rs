@@ -74,31 +74,34 @@ pub fn places(mask: &Array) -> Option<Array> {
 /// Indices of a dimension of so many elements, all of which are in it.
 fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
     let from = Strided::of(hand, key).filter(|_| is_plain(key))?;
-    let index = |given: i64| {
+    let mut chosen = Vec::with_capacity(key.view.len() as usize);
+    let all = all_numbers(from, key.dtype, |given| {
         let index = if given < 0 { given + extent } else { given };
-        (0..extent).contains(&index).then_some(index)
-    };
-    whole_numbers(from, key.dtype)?.map(index).collect()
+        chosen.push(index);
+        (0..extent).contains(&index)
+    });
+    all?.then_some(chosen)
 }
 
-/// The elements of an array of whole numbers, if they are of types that indices mostly have.
-fn whole_numbers(from: Strided<'_>, dtype: DType) -> Option<Box<dyn Iterator<Item = i64> + '_>> {
-    macro_rules! read {
+/// Does `holds` hold for the elements of an array of whole numbers, in order up to the first for which it does not? `None` for
+/// types that indices seldom have.
+fn all_numbers(from: Strided<'_>, dtype: DType, mut holds: impl FnMut(i64) -> bool) -> Option<bool> {
+    macro_rules! all {
         ($type:ty) => {
-            Some(Box::new(from.addresses::<$type>().map(|at| {
+            Some(from.addresses::<$type>().all(|at| {
                 // SAFETY: they are addresses of elements of this type.
-                unsafe { i64::from(at.read_unaligned()) }
-            })))
+                holds(unsafe { i64::from(at.read_unaligned()) })
+            }))
         };
     }
     match dtype {
-        DType::I8 => read!(i8),
-        DType::I16 => read!(i16),
-        DType::I32 => read!(i32),
-        DType::I64 => read!(i64),
-        DType::U8 => read!(u8),
-        DType::U16 => read!(u16),
-        DType::U32 => read!(u32),
+        DType::I8 => all!(i8),
+        DType::I16 => all!(i16),
+        DType::I32 => all!(i32),
+        DType::I64 => all!(i64),
+        DType::U8 => all!(u8),
+        DType::U16 => all!(u16),
+        DType::U32 => all!(u32),
         _ => None,
     }
 }
@@ -106,9 +109,12 @@ fn whole_numbers(from: Strided<'_>, dtype: DType) -> Option<Box<dyn Iterator<Ite
 /// The first index of an index array that an array has no place for, if both are at hand, and the array's extent.
 pub fn out_of_bounds(array: &Array, key: &Array) -> Option<(i64, i64)> {
     let (&extent, hand) = (array.view.shape().first()?, key.context.recorder.hand().filter(|_| is_plain(key))?);
-    let from = Strided::of(&hand, key)?;
-    let found = whole_numbers(from, key.dtype)?.find(|index| !(-extent..extent).contains(index));
-    found.map(|index| (index, extent))
+    let (from, mut bad) = (Strided::of(&hand, key)?, None);
+    all_numbers(from, key.dtype, |index| {
+        bad = (!(-extent..extent).contains(&index)).then_some(index);
+        bad.is_none()
+    });
+    bad.map(|index| (index, extent))
 }
 
 /// Indices as whole numbers of Python in a list.

@@ -7,6 +7,7 @@ use crate::array::Array;
 use crate::operand::{Number, Operand, classify};
 use crate::scalar::is_in_program;
 use crate::strided::Strided;
+use bh_bytecode::compare::FUNCTIONS;
 use bh_bytecode::{DType, Opcode};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -172,41 +173,14 @@ pub enum Sign {
 /// How errors of an operation show.
 pub fn sign_of(opcode: Opcode, dtype: DType) -> Sign {
     let divisions = [Opcode::Divide, Opcode::FloorDivide, Opcode::Fmod, Opcode::Remainder];
+    // Of many instructions: all of these but plain division, and functions.
+    let is_composed = divisions[1..].contains(&opcode) || FUNCTIONS.contains(&opcode);
     match () {
         () if dtype.is_int() && divisions.contains(&opcode) => Sign::Divisor,
-        () if (dtype.is_float() || dtype.is_complex()) && COMPOSED.contains(&opcode) => Sign::Result,
+        () if (dtype.is_float() || dtype.is_complex()) && is_composed => Sign::Result,
         () => Sign::Flags,
     }
 }
-
-/// Operations that are code of many instructions.
-const COMPOSED: [Opcode; 25] = [
-    Opcode::Power,
-    Opcode::FloorDivide,
-    Opcode::Fmod,
-    Opcode::Remainder,
-    Opcode::Cos,
-    Opcode::Sin,
-    Opcode::Tan,
-    Opcode::Cosh,
-    Opcode::Sinh,
-    Opcode::Tanh,
-    Opcode::Arcsin,
-    Opcode::Arccos,
-    Opcode::Arctan,
-    Opcode::Arcsinh,
-    Opcode::Arccosh,
-    Opcode::Arctanh,
-    Opcode::Arctan2,
-    Opcode::Exp,
-    Opcode::Exp2,
-    Opcode::Expm1,
-    Opcode::Log,
-    Opcode::Log2,
-    Opcode::Log10,
-    Opcode::Log1p,
-    Opcode::Cbrt,
-];
 
 /// Is there an element that an operation of one operand made infinite or NaN?
 fn makes_unlike(from: &Array, result: &Array) -> bool {

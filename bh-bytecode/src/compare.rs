@@ -34,8 +34,8 @@ pub enum Tolerance {
     },
 }
 
-/// The functions whose real results are not correctly rounded everywhere.
-const FUNCTIONS: &[Opcode] = &[
+/// The functions whose real results are not correctly rounded everywhere: code of many instructions.
+pub const FUNCTIONS: &[Opcode] = &[
     Opcode::Power,
     Opcode::Cos,
     Opcode::Sin,

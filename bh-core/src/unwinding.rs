@@ -55,6 +55,16 @@ macro_rules! enter {
 }
 pub(crate) use enter;
 
+/// A function that moves elements of a view between a copy and host memory.
+type TransferFn = unsafe extern "C" fn(
+    *mut c_void,
+    *mut c_void,
+    *const Base,
+    *const ViewSpec,
+    *const HostMemory,
+    *mut ErrorRecord,
+) -> Status;
+
 /// Calls of an engine's functions for a copy in its own space. Those that it leaves out give `None`.
 ///
 /// # Safety
@@ -109,18 +119,9 @@ impl AttachmentOps {
         memory: &HostMemory,
         error: &mut ErrorRecord,
     ) -> Option<Status> {
-        let read = self.read?;
+        let operands = (handle, base, view, memory);
         // SAFETY: promised by the caller.
-        Some(unsafe {
-            enter!(Callee::LibraryOf(read as *const ()), "read", read => fn(
-                self.context => *mut c_void,
-                handle => *mut c_void,
-                base => *const Base,
-                view => *const ViewSpec,
-                memory => *const HostMemory,
-                error => *mut ErrorRecord,
-            ) -> Status)
-        })
+        self.read.map(|read| unsafe { self.transfer(read, "read", operands, error) })
     }
 
     /// Overwrites the elements of a view from host memory.
@@ -135,10 +136,25 @@ impl AttachmentOps {
         memory: &HostMemory,
         error: &mut ErrorRecord,
     ) -> Option<Status> {
-        let write = self.write?;
+        let operands = (handle, base, view, memory);
         // SAFETY: promised by the caller.
-        Some(unsafe {
-            enter!(Callee::LibraryOf(write as *const ()), "write", write => fn(
+        self.write.map(|write| unsafe { self.transfer(write, "write", operands, error) })
+    }
+
+    /// Moves elements of a view between the copy and host memory.
+    ///
+    /// # Safety
+    /// See above.
+    unsafe fn transfer(
+        &self,
+        function: TransferFn,
+        slot: &'static str,
+        (handle, base, view, memory): (*mut c_void, &Base, &ViewSpec, &HostMemory),
+        error: &mut ErrorRecord,
+    ) -> Status {
+        // SAFETY: promised by the caller.
+        unsafe {
+            enter!(Callee::LibraryOf(function as *const ()), slot, function => fn(
                 self.context => *mut c_void,
                 handle => *mut c_void,
                 base => *const Base,
@@ -146,7 +162,7 @@ impl AttachmentOps {
                 memory => *const HostMemory,
                 error => *mut ErrorRecord,
             ) -> Status)
-        })
+        }
     }
 
     /// Begins to bring the elements of a view (null: all) to where a read finds them soon.

@@ -76,17 +76,16 @@ impl State {
             );
             return Err(Error::new(status::ARGUMENT, text));
         }
-        if let &[out] = outs {
-            self.check_writable(operation, out)?;
-            if self.method_at_once(operation, out, sources) {
-                return Ok(Followup::Nothing);
-            }
-        }
         for (position, &out) in outs.iter().enumerate() {
             self.check_writable(operation, out)?;
             if outs[..position].iter().any(|&other| self.needs_copy(out, other, true)) {
                 return Err(Error::new(status::ARGUMENT, format!("{name}: two outputs overlap")));
             }
+        }
+        if let &[out] = outs
+            && self.method_at_once(operation, out, sources)
+        {
+            return Ok(Followup::Nothing);
         }
         let mut operands = [Operand::NONE; MAX_OPERANDS];
         let mut structure = 0;

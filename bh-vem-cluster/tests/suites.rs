@@ -1,6 +1,6 @@
 //! Conformance and random programs on clusters of several numbers of ranks in one process.
 
-use bh_bytecode::random::program;
+use bh_bytecode::random::{Program, program};
 use bh_core::stack::Stack;
 use bh_tests::ordinary::{self, Sizes};
 use bh_tests::run::Cuts;
@@ -69,21 +69,16 @@ fn uneven() -> Vec<Stack> {
     (2..=8).map(stack).collect()
 }
 
-#[test]
-fn programs_in_several_batches_equal_the_oracle() {
+/// Runs the programs of so many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is
+/// cut, of its seed and the number of the clusters.
+fn equal_the_oracle(programs: u64, make: impl Fn(u64, u64) -> (Program, Cuts)) {
     let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let (programs, first) = (variable("BH_TEST_PROGRAMS", 4_000), variable("BH_TEST_FIRST", 0));
+    let (programs, first) = (variable("BH_TEST_PROGRAMS", programs), variable("BH_TEST_FIRST", 0));
     let mut stacks = if launched() { vec![cluster(0, 0, "")] } else { uneven() };
     let count = stacks.len() as u64;
     for seed in first..first + programs {
         let stack = &mut stacks[(seed % count) as usize..][..1];
-        let length = [1, 2, 3, 5, 8, 1000][(seed / count % 6) as usize];
-        let cuts = Cuts { length, reads: seed / 3 % 2 == 0 };
-        let program = if seed % 4 == 0 {
-            program(seed, &random::options(seed / 4))
-        } else {
-            ordinary::program(seed, Sizes::Small)
-        };
+        let (program, cuts) = make(seed, count);
         if let Err(error) = random::check_cut(stack, &program, &format!("seed {seed}"), cuts) {
             panic!("{error}");
         }
@@ -91,19 +86,25 @@ fn programs_in_several_batches_equal_the_oracle() {
     stacks.iter_mut().for_each(nothing_left);
 }
 
+#[test]
+fn programs_in_several_batches_equal_the_oracle() {
+    equal_the_oracle(4_000, |seed, count| {
+        let length = [1, 2, 3, 5, 8, 1000][(seed / count % 6) as usize];
+        let cuts = Cuts { length, reads: seed / 3 % 2 == 0 };
+        let program = if seed % 4 == 0 {
+            program(seed, &random::options(seed / 4))
+        } else {
+            ordinary::program(seed, Sizes::Small)
+        };
+        (program, cuts)
+    });
+}
+
 /// Pieces of arrays grow although what was read of them before is still on its way.
 #[test]
 fn windows_that_grow_equal_the_oracle() {
-    let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let (programs, first) = (variable("BH_TEST_PROGRAMS", 1_500), variable("BH_TEST_FIRST", 0));
-    let mut stacks = if launched() { vec![cluster(0, 0, "")] } else { uneven() };
-    let count = stacks.len() as u64;
-    for seed in first..first + programs {
-        let stack = &mut stacks[(seed % count) as usize..][..1];
+    equal_the_oracle(1_500, |seed, _| {
         let cuts = Cuts { length: if seed % 4 == 0 { 5 } else { 1000 }, reads: false };
-        if let Err(error) = random::check_cut(stack, &ordinary::windowed(seed), &format!("seed {seed}"), cuts) {
-            panic!("{error}");
-        }
-    }
-    stacks.iter_mut().for_each(nothing_left);
+        (ordinary::windowed(seed), cuts)
+    });
 }

@@ -1,21 +1,9 @@
 //! Methods on little data, run by the thread that calls, while batches run elsewhere.
 
-use crate::{Call, Parallel, Plain, Strided, choose, multiply, order};
+use crate::{Call, Parallel, Plain, SHIPPED, Shipped, Strided};
 use bh_bytecode::Opcode;
 use bh_core::Host;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Methods that may run at once. Their bits do not depend on the number of threads.
-const METHODS: [(&str, Plain); 8] = [
-    ("matmul", multiply::matmul),
-    ("sort", order::sort),
-    ("argsort", order::argsort),
-    ("searchsorted_left", order::search_left),
-    ("searchsorted_right", order::search_right),
-    ("count_nonzero", choose::count_nonzero),
-    ("flatnonzero", choose::flatnonzero),
-    ("compress", choose::compress),
-];
 
 /// Products of a matrix product that take some microseconds.
 const PRODUCTS: i64 = 1 << 16;
@@ -23,7 +11,7 @@ const PRODUCTS: i64 = 1 << 16;
 /// The most numbers that are known. Each component that calls a method gives it a number of its own.
 const NUMBERS: usize = 32;
 
-/// The numbers of the methods that may run at once: the number, and above it the method's place in the list and one. 0: free.
+/// The numbers of the methods that may run at once: the number, and above it the method's place among those shipped and one. 0: free.
 #[derive(Default)]
 pub struct AtOnce([AtomicU32; NUMBERS]);
 
@@ -35,25 +23,29 @@ impl AtOnce {
                 known.store(0, Ordering::Release);
             }
         }
-        let at = METHODS.iter().position(|(known, _)| *known == name).filter(|_| is_shipped);
+        let is_it = |(known, run): &(&str, Shipped)| *known == name && matches!(run, Shipped::AtOnce(_));
+        let at = SHIPPED.iter().position(is_it).filter(|_| is_shipped);
         let free = self.0.iter().find(|known| known.load(Ordering::Relaxed) == 0);
         if let (Some(at), Some(free)) = (at, free) {
             free.store((at as u32 + 1) << 16 | u32::from(number.0), Ordering::Release);
         }
     }
 
-    /// The place of the method with this number.
-    fn place(&self, opcode: Opcode) -> Option<usize> {
+    /// The method with this number.
+    fn method(&self, opcode: Opcode) -> Option<(&'static str, Plain)> {
         let mut all = self.0.iter().map(|known| known.load(Ordering::Acquire));
         let found = all.find(|&known| known as u16 == opcode.0)?;
-        (found >> 16).checked_sub(1).map(|at| at as usize)
+        match SHIPPED.get((found >> 16).checked_sub(1)? as usize) {
+            Some(&(name, Shipped::AtOnce(run))) => Some((name, run)),
+            _ => None,
+        }
     }
 
     /// Runs the method with this number on an output and inputs. False, and nothing has happened, if it is none of these, or
     /// too much, or if it fails.
     pub fn run(&self, opcode: Opcode, operands: &[Strided<'_>], host: Host) -> bool {
-        let Some(at) = self.place(opcode) else { return false };
-        let ((name, run), (outputs, inputs)) = (METHODS[at], operands.split_at(1.min(operands.len())));
+        let Some((name, run)) = self.method(opcode) else { return false };
+        let (outputs, inputs) = operands.split_at(1.min(operands.len()));
         if name == "matmul" && products(outputs, inputs) > PRODUCTS {
             return false;
         }
@@ -95,9 +87,10 @@ mod tests {
         known.learn("matmul", first, true);
         known.learn("sort", second, true);
         known.learn("matmul", third, true);
-        assert_eq!([first, second, third].map(|number| known.place(number)), [Some(0), Some(1), Some(0)]);
+        let names = || [first, second, third].map(|number| known.method(number).map(|(name, _)| name));
+        assert_eq!(names(), [Some("matmul"), Some("sort"), Some("matmul")]);
         known.learn("matmul", first, false);
         known.learn("svd", second, true);
-        assert_eq!([first, second, third].map(|number| known.place(number)), [None, None, Some(0)]);
+        assert_eq!(names(), [None, None, Some("matmul")]);
     }
 }

@@ -42,13 +42,15 @@ type Plain = fn(&Call<'_, '_>, &mut dyn Parallel) -> Result<()>;
 #[derive(Clone, Copy)]
 enum Shipped {
     Plain(Plain),
+    /// It may run at once, beside batches: its bits do not depend on the number of threads.
+    AtOnce(Plain),
     /// It keeps plans.
     Planned(fn(&mut Methods, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>),
 }
 
 /// Names and functions of the methods that come with the engine.
 const SHIPPED: &[(&str, Shipped)] = &[
-    ("matmul", Shipped::Plain(multiply::matmul)),
+    ("matmul", Shipped::AtOnce(multiply::matmul)),
     ("solve", Shipped::Plain(linear::solve)),
     ("lu", Shipped::Plain(linear::lu)),
     ("cholesky", Shipped::Plain(linear::cholesky)),
@@ -58,13 +60,13 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("svd", Shipped::Plain(linear::svd)),
     ("fft", Shipped::Planned(fourier::forward)),
     ("ifft", Shipped::Planned(fourier::inverse)),
-    ("sort", Shipped::Plain(order::sort)),
-    ("argsort", Shipped::Plain(order::argsort)),
-    ("searchsorted_left", Shipped::Plain(order::search_left)),
-    ("searchsorted_right", Shipped::Plain(order::search_right)),
-    ("count_nonzero", Shipped::Plain(choose::count_nonzero)),
-    ("flatnonzero", Shipped::Plain(choose::flatnonzero)),
-    ("compress", Shipped::Plain(choose::compress)),
+    ("sort", Shipped::AtOnce(order::sort)),
+    ("argsort", Shipped::AtOnce(order::argsort)),
+    ("searchsorted_left", Shipped::AtOnce(order::search_left)),
+    ("searchsorted_right", Shipped::AtOnce(order::search_right)),
+    ("count_nonzero", Shipped::AtOnce(choose::count_nonzero)),
+    ("flatnonzero", Shipped::AtOnce(choose::flatnonzero)),
+    ("compress", Shipped::AtOnce(choose::compress)),
 ];
 
 #[derive(Clone, Copy)]
@@ -135,7 +137,7 @@ impl Methods {
             Known::Shipped(shipped) => {
                 let call = Call { name, outputs, inputs, memory: Some(memory) };
                 match shipped {
-                    Shipped::Plain(run) => run(&call, threads),
+                    Shipped::Plain(run) | Shipped::AtOnce(run) => run(&call, threads),
                     Shipped::Planned(run) => run(self, &call, threads),
                 }
             }
