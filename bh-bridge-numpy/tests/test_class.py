@@ -197,3 +197,12 @@ def test_matrices_of_blocks():
     a = np.array([[1, 2], [3, 4]])
     for made in (np.bmat([[a, a], [a, a]]), np.bmat("a, a; a, a")):
         assert type(made) is numpy.matrix and made.shape == (4, 4)
+
+
+def test_indices_of_instances_are_plain_arrays():
+    class Own(np.ndarray):
+        pass
+
+    found = np.arange(3).view(Own).nonzero()
+    assert type(found[0]) is np.ndarray and found[0].flags.writeable
+    assert not [name for name in dir(np.ndarray) if not name.startswith("_") and not hasattr(numpy.ndarray, name)]

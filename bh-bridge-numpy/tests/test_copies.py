@@ -145,3 +145,54 @@ def test_sorted_arrays_are_in_c_order(name, axis):
     line = made.reshape(-1)
     made[0, 0, 0] = -7
     assert made.flags.c_contiguous and line[0] == -7
+
+
+class Shows:
+    """An object that shows itself as an array of bh."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __array__(self, dtype=None, copy=None):
+        self.asked.append(copy)
+        return bh.arange(3)
+
+
+def test_whoever_shows_an_array_has_copied_it():
+    value = Shows()
+    made = [bh.array(value), bh.array(value, copy=True), bh.asarray(value), bh.array(value, copy=False)]
+    assert value.asked == [True, True, None, False]
+    for array in made:
+        assert type(array) is bh.ndarray
+        numpy.testing.assert_array_equal(numpy.asarray(array), [0, 1, 2])
+
+
+@pytest.mark.falls_back
+def test_objects_in_lists_show_themselves_as_arrays():
+    numpy.testing.assert_array_equal(numpy.asarray(bh.array([Shows(), Shows()])), [[0, 1, 2], [0, 1, 2]])
+    numpy.testing.assert_array_equal(numpy.sort(numpy.asarray(bh.random.permutation(Shows()))), [0, 1, 2])
+
+
+def test_memory_of_others_stays_theirs():
+    memory = bytearray(32)
+    made = bh.frombuffer(memory, float)
+    memory[:8] = numpy.float64(2.5).tobytes()
+    assert made[0] == 2.5
+    array = bh.arange(4.0)
+    view = bh.asarray(memoryview(array))
+    array[1] = 7
+    assert view[1] == 7 and bh.array(memoryview(array), copy=False)[1] == 7
+    assert numpy.asarray(bh.array(memoryview(array)))[1] == 7 and bh.shares_memory(array, view)
+    assert not bh.shares_memory(array, view.copy()) and not bh.shares_memory(array, numpy.ones(4))
+
+
+def test_what_is_read_only_stays_so():
+    for made in (bh.frombuffer(bytes(16), float), bh.asarray(numpy.broadcast_to(1.0, 3)), bh.frombuffer(bytes(8), "i1")):
+        assert type(made) is bh.ndarray and not made.flags.writeable
+        with pytest.raises(ValueError):
+            made[0] = 1
+    with pytest.raises(ValueError):
+        bh.frombuffer(bytes(16), float).setflags(write=True)
+    one, other = bh.broadcast_arrays(bh.zeros((2, 2)), bh.arange(2.0))
+    one[0, 0] = 1
+    assert not other.flags.writeable

@@ -1,6 +1,7 @@
 """How bh's arrays meet NumPy's arrays, and libraries that know only those."""
 
 import copy
+import importlib
 import pickle
 import subprocess
 import sys
@@ -169,3 +170,11 @@ def test_numpys_functions_of_whole_axes_take_axes():
     expected = numpy.matmul(numpy.asarray(a), numpy.asarray(b), axes=axes)
     for function in (numpy.matmul, bh.matmul):
         same(function(a, b, axes=axes), expected)
+
+
+def test_inner_parts_of_numpy_take_arrays():
+    importlib.import_module("numpy._core._multiarray_tests")
+    inner = bh._core._multiarray_tests
+    assert inner.test_as_c_array(bh.arange(24.0), 3) == 3.0 and inner is bh._core._multiarray_tests
+    assert bh._core.umath.minimum is bh.minimum and bh._core.multiarray.dot is bh.dot
+    assert bh.add._resolve_dtypes_and_context((numpy.dtype("i4"),) * 2 + (None,))[0][2] == numpy.dtype("i4")

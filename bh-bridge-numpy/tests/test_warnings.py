@@ -26,7 +26,7 @@ big * 10 | big + big | big - (-big) | np.sum(big) | big.sum() | i // 0 | i % i |
 np.sin(a * np.inf) | a.astype(int) | nan.astype(int) | nan.astype("i4") | (big * 1).astype("f4") | np.power(0.0, -a) | np.signbit(a)
 np.hypot(a, a) | np.arctanh(a) | np.maximum(nan, a) | np.float32([1e30]) * np.float32([1e30]) | np.reciprocal(a) | np.nanmean(nan)
 np.isclose(nan, a) | np.copysign(a, -a) | np.std(nan) | np.mean([]) | c.astype("f4") | c.astype(int) | np.square(big) | np.exp2(big)
-np.isclose(a, a, rtol=np.inf) | np.mean(a, where=a > 5) | np.full_like(a, 2) / 0 | np.cosh(big) | np.expm1(big) | np.float64(1) / a
+np.add.accumulate(big) | np.cumprod(nan) | np.add.reduceat(big, [0, 2]) | np.isclose(a, a, rtol=np.inf) | np.mean(a, where=a > 5) | np.full_like(a, 2) / 0 | np.cosh(big) | np.expm1(big) | np.float64(1) / a
 """.replace("\n", "|").split("|"))  # fmt: skip
 def test_warnings_are_numpys(expression):
     if not expression.strip():

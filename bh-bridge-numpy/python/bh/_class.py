@@ -23,6 +23,9 @@ class Derived(np.ndarray):
         kwargs = {name: np.ndarray if value is native_class else value for name, value in kwargs.items()}
         return super().view(*args, **kwargs)
 
+    def nonzero(self):
+        """The indices of elements that are not zero, as arrays of the class that this one is derived from."""
+        return _fallback.lift(super().nonzero())
 
     def __array_wrap__(self, array, /, *rest):
         """The array as an instance of the class."""
@@ -44,6 +47,10 @@ class ArrayClass(type):
 
     def __subclasscheck__(cls, other):
         return issubclass(other, np.ndarray) or type.__subclasscheck__(cls, other)
+
+    def __dir__(cls):
+        # What numbers have is no matter of the class.
+        return [name for name in super().__dir__() if name.startswith("_") or hasattr(np.ndarray, name)]
 
     def __getattr__(cls, name):
         # Methods that derived classes call on the class, such as `__array_finalize__`.

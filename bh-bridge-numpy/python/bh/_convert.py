@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from . import _native
-from ._fallback import Fallback, from_host, from_numpy, holds_array, lower
+from ._fallback import Fallback, from_host, from_numpy, holds_array, invoke, lower
 from ._types import CODE, code_of
 
 ndarray = _native.ndarray
@@ -23,7 +23,7 @@ def native(value, dtype=None):
         return value if dtype is None else astype(value, dtype)
     if decides(value):
         raise Fallback(f"{type(value).__name__} has functions of its own")
-    value = np.asarray(lower_nested(value), dtype=dtype)
+    value = invoke(np.asarray, (lower_nested(value),), {"dtype": dtype})
     code = CODE.get(value.dtype)
     if code is None:
         raise Fallback(f"bh has no element type {value.dtype}")
@@ -156,19 +156,28 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
         copy = _COPIES[copy]
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
+    copy = None if copy is None else bool(copy)
     if subok and decides(object):
         return np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin)
     limit = {"ndmax": ndmax} if ndmax is not None else {}
+    shown = _shown(object, dtype, copy)
+    if shown is not None:
+        # Whoever shows an array has copied it if it had to be copied.
+        object, copy = shown, None
     if type(object) is not ndarray:
         objects = type(object) in (list, tuple) and dtype in _OBJECTS
         object = lower_nested(object, _lower_scalars if objects else None)
-        made = np.array(object, dtype=dtype, copy=None, order=order, ndmin=ndmin, **limit)
+        if copy is False:
+            return np.array(object, dtype, copy=False, order=order, subok=subok, ndmin=ndmin, **limit)
+        made = invoke(np.array, (object,), {"dtype": dtype, "copy": None, "order": order, "ndmin": ndmin, **limit})
+        if copy is None and _is_of_others(object, made):
+            return made
         result = from_numpy(made)
-        if type(result) is ndarray and copy is False:
-            raise ValueError("Unable to avoid copy while creating an array as requested.")
-        if type(result) is ndarray:
-            return result
-        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **limit)
+        if type(result) is not ndarray:
+            return invoke(np.array, (object, dtype), {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin, **limit})
+        if copy is None and not made.flags.writeable:
+            result._writeable = False
+        return result
     try:
         result = object if dtype is None else astype(object, dtype)
     except Fallback:
@@ -186,6 +195,33 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
     if result.ndim < ndmin:
         result = _native.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     return result
+
+
+def _shown(value, dtype, copy):
+    """The array of bh that an object of another class shows itself as; else None."""
+    kind = type(value)
+    if kind in _PLAIN or issubclass(kind, (np.ndarray, np.generic)) or not hasattr(kind, "__array__"):
+        return None
+    if hasattr(kind, "__array_interface__") or hasattr(kind, "__array_struct__"):
+        return None
+    given, named = () if dtype is None else (np.dtype(dtype),), {} if copy is None else {"copy": copy}
+    try:
+        made = value.__array__(*given, **named)
+    except TypeError:
+        # Without the argument, NumPy knows what to do.
+        return None
+    return made if type(made) is ndarray else None
+
+
+# What is no object of another class that shows itself as an array.
+_PLAIN = {ndarray, np.ndarray, list, tuple, int, float, complex, bool, str, bytes}
+
+
+def _is_of_others(value, made):
+    """Is an array of NumPy over memory that others write to? It stays NumPy's, as it has to show what they write."""
+    if not made.flags.writeable or made.base is None or made is value:
+        return False
+    return type(value) is memoryview or hasattr(value, "__array_interface__") and not isinstance(value, (np.ndarray, np.generic))
 
 
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):

@@ -120,11 +120,12 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
     return result
 
 
-def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None):
+def arange(first=None, /, stop=None, step=1, dtype=None, *, start=None, device=None, like=None):
     """Evenly spaced numbers: start, start + step, … before stop."""
     check_device(device)
-    if stop is None and start is None:
+    if stop is None and first is None:
         raise TypeError("arange() requires stop to be specified.")
+    start = first if start is None else start
     if dtype is None and type(start) is type(step) is int and (stop is None or type(stop) is int) and step:
         first, end = (0, start) if stop is None else (start, stop)
         if all(-(2**63) <= value < 2**63 for value in (first, end, step)):
@@ -295,9 +296,22 @@ def _through_host(name):
 
 
 # Their data comes from the host anyway.
-frombuffer, fromfile, fromiter, fromstring, loadtxt, genfromtxt, fromregex = map(
-    _through_host, ("frombuffer", "fromfile", "fromiter", "fromstring", "loadtxt", "genfromtxt", "fromregex")
+fromfile, fromiter, fromstring, loadtxt, genfromtxt, fromregex = map(
+    _through_host, ("fromfile", "fromiter", "fromstring", "loadtxt", "genfromtxt", "fromregex")
 )
+
+
+def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
+    """The elements in a buffer. Memory that others may write to stays theirs: an array of NumPy shows it."""
+    made = np.frombuffer(buffer, dtype, count, offset)
+    if made.flags.writeable:
+        return made
+    result = _fallback.from_numpy(made)
+    if type(result) is ndarray:
+        # As a view of what is read-only, nobody can make it writeable.
+        result._writeable = False
+        result = result[...]
+    return result
 
 
 def from_dlpack(x, /, *, device=None, copy=None):

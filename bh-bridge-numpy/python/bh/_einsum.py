@@ -22,6 +22,7 @@ _SYMBOLS = string.ascii_uppercase + string.ascii_lowercase
 @falls_back
 def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
     """Sums of products, described by subscripts."""
+    order_of(order)
     subscripts, operands = _as_text(operands)
     arrays = [native(value) for value in operands]
     inputs, output = _letters(subscripts, arrays)

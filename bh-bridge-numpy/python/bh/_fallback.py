@@ -149,12 +149,33 @@ def given(result, frames=1):
     return result if name == "bh" or name.startswith("bh.") else _native.scalar_at_hand(result)
 
 
+def invoke(function, args, kwargs):
+    """Calls a function of NumPy. Objects that show themselves as arrays of bh, which NumPy refuses, show themselves as NumPy's."""
+    try:
+        return function(*args, **kwargs)
+    except ValueError as error:
+        if "__array__ method not producing an array" not in str(error):
+            raise
+    return function(*shown(args), **{name: shown(value) for name, value in kwargs.items()})
+
+
+def shown(value):
+    """The value with all objects in it that show themselves as arrays of bh replaced by NumPy's arrays."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind(shown(part) for part in value)
+    if isinstance(value, (np.ndarray, np.generic, type)) or not hasattr(kind, "__array__"):
+        return value
+    made = value.__array__()
+    return lower(made) if type(made) is ndarray else value
+
+
 def taken(function, args, kwargs):
     """What a function of NumPy returns, as bh's; the memory of a new array is taken over."""
     if _fresh_references is None and function is not np.empty:
         # A first array, which surely is new, tells how many references such a one has.
         taken(np.empty, (1,), {})
-    value = function(*args, **kwargs)
+    value = invoke(function, args, kwargs)
     return from_numpy(value, True) if type(value) is np.ndarray else lift(value)
 
 
@@ -203,9 +224,12 @@ def deliver(function, args, kwargs, changed=None):
         if type(target) is ndarray and not target._writeable:
             raise ValueError("output array is read-only")
     targets = lowered if changed is not None else keywords["out"] if isinstance(out, tuple) else (keywords["out"],)
-    result = function(*lowered, **keywords)
+    result = invoke(function, lowered, keywords)
     if isinstance(function, np.ufunc) and changed is None and any(_decides_itself(target) for target in outs):
         return lift(result)
+    if changed is None and not isinstance(result, (np.ndarray, np.generic, tuple)):
+        # An operand's class has decided what the result is.
+        return result
     for target, source in zip(outs, targets):
         if type(target) is ndarray:
             overwrite(target, np.asarray(source))

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from . import _fallback, _native
+from . import _fallback, _native, _warnings
 from ._convert import assigned, astype, lower_nested, native
 from ._fallback import Fallback
 from ._types import BOOL, CODE, is_complex, is_inexact
@@ -120,7 +120,21 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         result = _native.fold(opcode, array, mask_of(axes), bool(keepdims), mask)
     if initial is not _NO_VALUE and initial is not None and not empty:
         result = astype(function(result, initial), array.dtype)
+        if name == "add" and not is_complex(array._code) and initial == 0 and np.signbit(initial):
+            result = _with_sign(result, array, axes, bool(keepdims), mask)
     return deliver(result, out, "unsafe")
+
+
+def _with_sign(result, array, axes, keepdims, mask):
+    """Sums of which those without any other element than -0 are -0: sums begin with +0."""
+    from ._ufunc import UFUNCS
+
+    negative = UFUNCS["logical_and"](UFUNCS["signbit"](array), array == 0)
+    kept = negative if mask is None else UFUNCS["logical_or"](negative, ~mask)
+    all_negative = _native.fold("logical_and_reduce", kept, mask_of(axes), keepdims)
+    made = _native.operate("where", [all_negative, _native.full((), array._code, -0.0), result])
+    made._scalar = result._scalar
+    return made
 
 
 def _without_nan(name, array, axis, dtype, keepdims, initial, where):
@@ -185,6 +199,8 @@ def accumulate(function, array, axis=0, dtype=None, out=None):
             result = _double(function, array, axis)
         else:
             raise Fallback("")
+        if dtype is None and out is None:
+            _warnings.after_pieces(function._np.accumulate, (array, axis), result)
         return deliver(result, out, "unsafe")
     except Fallback as reason:
         kwargs = {"axis": axis, "dtype": dtype, "out": out}
@@ -268,4 +284,7 @@ def _reduceat(function, array, indices, axis, dtype, out):
         rows.append(reduce(function, part, axis, dtype, keepdims=True))
     from ._joining import concatenate
 
-    return deliver(concatenate(rows, axis), out, "unsafe")
+    result = concatenate(rows, axis)
+    if dtype is None and out is None:
+        _warnings.after_pieces(function._np.reduceat, (array, bounds, axis), result)
+    return deliver(result, out, "unsafe")

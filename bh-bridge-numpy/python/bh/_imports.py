@@ -4,6 +4,9 @@ import builtins
 import functools
 import site
 import sysconfig
+import types
+
+import numpy
 
 _plain = builtins.__import__
 
@@ -59,6 +62,8 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
         return getattr(bh, below[0]) if below and fromlist else bh
     # Modules that bh lacks: the import binds `numpy`, or takes names from the module.
     module = _plain(name, globals, locals, fromlist, level)
+    if below[0] == "_core":
+        module = functools.reduce(getattr, below, bh)
     if below[0] == "lib":
         module = functools.reduce(getattr, below, bh)
     if name == "numpy.ma.testutils":
@@ -79,9 +84,56 @@ def remove():
         builtins.__import__ = _plain
 
 
+class _Inner:
+    """A module of NumPy's inner parts, whose functions in C get NumPy's arrays over the memory of bh's."""
+
+    _made = {}
+
+    def __new__(cls, module):
+        made = cls._made.get(module.__name__)
+        if made is None:
+            made = cls._made[module.__name__] = super().__new__(cls)
+            made.__dict__.update(_module=module)
+            made.__dict__.update({name: _seen(value) for name, value in vars(module).items()})
+        return made
+
+    def __getattr__(self, name):
+        # What the module has got since.
+        return _seen(getattr(self._module, name))
+
+    def __dir__(self):
+        return dir(self._module)
+
+
+def _seen(value):
+    """What stands for an object in a module of NumPy's inner parts."""
+    from . import _namespace
+
+    if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
+        return _Inner(value)
+    mine = None if isinstance(value, type) else _namespace.equivalent(value)
+    if mine is not None:
+        return mine
+    return _shown_arrays(value) if isinstance(value, types.BuiltinFunctionType) else value
+
+
+def _shown_arrays(function):
+    """A function in C, given NumPy's arrays over the memory of bh's."""
+    from . import _native
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        shown = lambda value: numpy.asarray(value) if type(value) is _native.ndarray else value
+        return function(*map(shown, args), **{name: shown(value) for name, value in kwargs.items()})
+
+    return call
+
+
 def part_of(package, name):
     """What bh's package or module leaves to NumPy's of the same name: modules loaded late, and private names."""
     found = getattr(package, name, None) if name in dir(package) else None
     if found is None or name.startswith("__") and name != "__config__":
         raise AttributeError(f"module {package.__name__.replace('numpy', 'bh', 1)!r} has no attribute {name!r}")
-    return found
+    import bh
+
+    return _Inner(found) if name == "_core" and hasattr(bh, "_native") else found

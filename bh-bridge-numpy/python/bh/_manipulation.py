@@ -176,4 +176,5 @@ def broadcast_arrays(*args, subok=False):
     """The arrays with the shape that they broadcast to."""
     args = [native(value) for value in args]
     shape = np.broadcast_shapes(*(value.shape for value in args))
-    return tuple(_native.broadcast_to(value, shape) for value in args)
+    # What need not be repeated stays writeable.
+    return tuple(value[...] if value.shape == shape else _native.broadcast_to(value, shape) for value in args)

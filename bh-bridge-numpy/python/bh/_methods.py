@@ -1,6 +1,8 @@
 """The methods of arrays that are written in Python, and the special ones that other libraries call."""
 
+import sys
 import types
+import weakref
 
 import numpy as np
 
@@ -144,20 +146,35 @@ def flatten(self, order="C"):
 @method
 def resize(self, *new_shape, refcheck=True):
     """Another size in place, new elements are zeros; views keep what they show."""
+    if not isinstance(refcheck, (int, np.integer, np.bool_)):
+        raise TypeError(f"'{builtin_type(refcheck).__name__}' object cannot be interpreted as an integer")
     if not new_shape or new_shape == (None,):
         return
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
     # NumPy says what is no shape.
-    shape = np.empty(0, "V0").reshape(0).shape and np.broadcast_shapes(shape)
+    shape = np.empty(shape, bool).shape
     if np.prod(shape, dtype=np.int64) == self.size:
         self.shape = shape
         return
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
+    if refcheck and (weakref.getweakrefcount(self) or sys.getrefcount(self) > _ONLY_OWNER):
+        raise ValueError("cannot resize an array that references or is referenced by another array; use refcheck=False")
     made = _native.full(shape, self._code, 0)
     kept = min(made.size, self.size)
     made.reshape(-1)[:kept] = self.reshape(-1)[:kept]
     self._become(made)
+
+
+class _Owned:
+    """An object with one owner, which tells how many references such a one has within a method."""
+
+    def references(self):
+        return sys.getrefcount(self)
+
+
+_owned = _Owned()
+_ONLY_OWNER = _owned.references()
 
 
 @method
@@ -382,6 +399,7 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
     if function is np.matmul and method == "__call__" and not kwargs and not any(_ufunc.defers(value) for value in inputs):
         return _functions.matmul(*inputs)
     mine = _ufunc.UFUNCS.get(function.__name__)
+    mine = mine if mine is not None and mine == function else None
     out = kwargs.get("out")
     if isinstance(out, tuple) and len(out) == 1:
         kwargs["out"] = out = out[0]
@@ -393,7 +411,8 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
         # Functions of whole axes are written as functions.
         from . import _namespace
 
-        return _namespace.equivalent(function)(*inputs, **kwargs)
+        function = _namespace.equivalent(function)
+        return function(*inputs, **kwargs)
     return mine._call(inputs, kwargs) if method == "__call__" else getattr(mine, method)(*inputs, **kwargs)
 
 

@@ -76,7 +76,11 @@ def _may_share_memory(a, b, max_work=None):
 def _overlap(test, a, b, max_work):
     if type(a) is not ndarray and type(b) is not ndarray:
         return test(a, b, max_work)
-    if type(a) is not ndarray or type(b) is not ndarray or a._memory != b._memory:
+    if type(a) is not ndarray or type(b) is not ndarray:
+        one, other = (a, b) if type(a) is ndarray else (b, a)
+        # Arrays of NumPy may show bh's memory.
+        return getattr(other, "base", None) is not None and test(np.asarray(memoryview(one)), other, max_work)
+    if a._memory != b._memory:
         return False
     # Parts of complex numbers lie elsewhere; of two types, bounds cannot be compared.
     return a.dtype != b.dtype or test(_Place(a), _Place(b), max_work)
@@ -216,7 +220,8 @@ def build():
 
 def _described(function, original):
     """A function of whole axes with the attributes of NumPy's universal function."""
-    for name in "nin nout nargs ntypes types identity signature reduce accumulate reduceat outer at resolve_dtypes".split():
+    names = "nin nout nargs ntypes types identity signature reduce accumulate reduceat outer at resolve_dtypes __signature__"
+    for name in names.split():
         setattr(function, name, getattr(original, name))
     return function
 

@@ -53,6 +53,17 @@ def _summed(a, b):
     return sum_(left * right[..., None, :, :] if a.ndim > 1 else left * right, -1, a.dtype)
 
 
+def _into(result, out, casting):
+    """The result, or the given output with it, after NumPy's checks of outputs of functions of whole axes."""
+    out = out[0] if isinstance(out, tuple) else out
+    if type(out) is ndarray and out.shape != result.shape:
+        shapes = (str(shape).replace(", ", ",") for shape in (out.shape, result.shape))
+        raise ValueError("non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes))
+    if type(out) is ndarray and not np.can_cast(result.dtype, out.dtype, casting):
+        raise np._core._exceptions._UFuncOutputCastingError(np.matmul, casting, result.dtype, out.dtype, 0)
+    return deliver(result, out, casting)
+
+
 @falls_back
 def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, subok=True, axes=None, axis=_NO_VALUE, keepdims=False):
     """The product of matrices; further dimensions in front are stacks of matrices."""
@@ -66,11 +77,11 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     if a.shape[-1] != inner:
         raise ValueError(f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n?,k),(k,m?)->(n?,m?) (size {inner} is different from {a.shape[-1]})")
     if a.ndim <= 2 and b.ndim <= 2:
-        return deliver(_product(a, b, code), out, casting)
+        return _into(_product(a, b, code), out, casting)
     if b.ndim <= 2:
         # The number of rows is no matter of the size, which may be 0.
         rows = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
-        return deliver(reshape(_product(rows, b, code), a.shape[:-1] + b.shape[1:]), out, casting)
+        return _into(reshape(_product(rows, b, code), a.shape[:-1] + b.shape[1:]), out, casting)
     vector = a.ndim == 1
     a = a[None, :] if vector else a
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -80,7 +91,7 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     for number in range(a.shape[0]):
         result[number] = _product(a[number], b[number], code)
     result = reshape(result, front + result.shape[1:])
-    return deliver(result[..., 0, :] if vector else result, out, casting)
+    return _into(result[..., 0, :] if vector else result, out, casting)
 
 
 def dot(a, b, out=None):

@@ -71,6 +71,12 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
 
     __signature__ = property(lambda self: self._np.__signature__)
 
+    def __getattr__(self, name):
+        # NumPy's own ways to its loops.
+        if name.startswith("__") or name == "_np":
+            raise AttributeError(f"'ufunc' object has no attribute {name!r}")
+        return getattr(self._np, name)
+
     def __eq__(self, other):
         return other is self or other is self._np
 
@@ -113,9 +119,12 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             kwargs = {**kwargs, "out": outs if self.nout > 1 else outs[0]}
             args = args[: self.nin]
         out = kwargs.get("out")
+        if isinstance(out, tuple) and all(target is None for target in out) and len(out) == self.nout:
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
+            out = None
         if isinstance(out, tuple) and any(target is ... for target in out):
             raise TypeError("must use `...` as `out=...` and not per-operand/in a tuple")
-        fits = len(out) == self.nout if isinstance(out, tuple) else self.nout == 1 or out is None
+        fits = len(out) == self.nout if isinstance(out, tuple) else self.nout == 1 or out is None or out is ...
         if not fits or not self.nin <= len(args) or "subok" in kwargs and type(kwargs["subok"]) is not bool:
             # NumPy says what is wrong, unless an operand has universal functions of its own.
             return self._np(*_fallback.lower(args), **_fallback.lower(kwargs))
@@ -169,7 +178,9 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             raise Fallback("no operand is an array")
         operands = one_stack(operands)
         if self.__name__ in OPERATORS:
-            operands, codes = within(operands, codes)
+            given, (operands, codes) = codes, within(operands, codes)
+            if codes != given and casting not in ("same_kind", "unsafe"):
+                raise Fallback("a number beyond the type's")
         loop = self._resolve(codes, signature, casting if signature else None)
         if where is not True:
             where = native(np.asarray(lower_nested(where), bool) if isinstance(where, (list, tuple)) else where)
@@ -253,7 +264,7 @@ def within(operands, codes):
             limits = np.iinfo(_DTYPES[other])
             if not limits.min <= number <= limits.max:
                 pairs[place] = (np.inf if number > 0 else -np.inf), CODE[np.dtype(float)]
-    return zip(*pairs)
+    return tuple(zip(*pairs))
 
 
 def moved(value, like):

@@ -89,10 +89,18 @@ def after_fold(function, array, axis, result):
             again(function.reduce, (array, axis))
 
 
+def after_pieces(method, arguments, result):
+    """The same, of running folds and folds of slices, by a method of NumPy's function."""
+    flags = _native.take_flags()
+    if flags and result.dtype.kind in "fc" and _native.is_at_hand(arguments[0]) and _native.is_at_hand(result):
+        if not np.isfinite(_fallback.lower(result)).all() and _asked_by_program():
+            again(method, arguments)
+
+
 def _asked_by_program():
     """Did the program call the universal function, and not a composition of this package?"""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__") in ("bh._ufunc", "bh._reductions"):
+    while frame is not None and frame.f_globals.get("__name__") in ("bh._ufunc", "bh._reductions", "bh._folds"):
         frame = frame.f_back
     name = frame.f_globals.get("__name__", "") if frame is not None else ""
     return name != "bh" and not name.startswith("bh.")

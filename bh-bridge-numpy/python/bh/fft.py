@@ -67,8 +67,10 @@ def _transform(a, n, axis, norm, forward):
 def _stored(result, out):
     if out is None:
         return result
-    if not isinstance(out, (_native.ndarray, np.ndarray)):
+    if type(out) is not _native.ndarray and not isinstance(out, np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        raise np._core._exceptions._UFuncOutputCastingError(_o._pocketfft_umath.fft, "same_kind", result.dtype, out.dtype, 0)
     if out.shape != result.shape:
         raise ValueError("output array has wrong shape.")
     out[...] = result
