@@ -15,6 +15,7 @@ mod fold;
 mod foreign;
 mod function;
 mod index;
+mod jit;
 mod join;
 mod location;
 mod method;
@@ -53,6 +54,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     index::register(module)?;
     record::register(module)?;
     report::register(module)?;
+    jit::register(module)?;
     part::register(module)?;
     product::register(module)?;
     protocol::register(module)?;

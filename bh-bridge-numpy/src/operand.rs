@@ -87,6 +87,9 @@ pub enum Number {
     Int(i128),
     Float(f64),
     Complex(f64, f64),
+    /// A number that a traced function was given, or has made of such ones: its value, whether that is a whole number, and by
+    /// which mark the constant that it becomes is known.
+    Traced(f64, bool, u16),
 }
 
 impl Number {
@@ -96,6 +99,7 @@ impl Number {
         let lost = match self {
             Number::Float(value) => beyond(value),
             Number::Complex(re, im) => beyond(re) || beyond(im),
+            Number::Traced(value, ..) => beyond(value),
             Number::Bool(_) | Number::Int(_) => false,
         };
         if lost && matches!(dtype, DType::F32 | DType::C64) { None } else { self.constant(dtype) }
@@ -113,6 +117,12 @@ impl Number {
                 Some(Constant::from_value(Complex::new(re, im)).cast(dtype))
             }
             Number::Complex(..) => None,
+            Number::Traced(value, is_whole, mark) => {
+                let plain = if is_whole { Number::Int(value as i128) } else { Number::Float(value) };
+                let [low, high] = mark.to_ne_bytes();
+                let reserved = [low, high, 0, 0, 0, 0, 0];
+                plain.constant(dtype).map(|constant| Constant { reserved, ..constant })
+            }
             Number::Int(value) if dtype.is_int() => {
                 let constant = match i64::try_from(value) {
                     Ok(value) => Constant::from_value(value).cast(dtype),
@@ -159,8 +169,32 @@ pub fn classify<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
     }
     let scalars = &numpy(object.py()).ok()?.scalars;
     let kind = object.get_type();
-    let dtype = DType::ALL.into_iter().find(|&dtype| scalars[dtype as usize].is(&kind))?;
+    let Some(dtype) = DType::ALL.into_iter().find(|&dtype| scalars[dtype as usize].is(&kind)) else {
+        return traced(object);
+    };
     Some((dtype as u8, Operand::Number(scalar(object, dtype)?)))
+}
+
+/// The class of what stands for numbers in a traced function.
+static SYMBOL: OnceLock<Py<PyAny>> = OnceLock::new();
+
+/// Tells the class of what stands for numbers in a traced function.
+#[pyfunction]
+pub fn set_symbol(class: Py<PyAny>) {
+    // A second call, of a reloaded package, changes nothing.
+    let _ = SYMBOL.set(class);
+}
+
+/// What stands for a number in a traced function.
+#[cold]
+fn traced<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
+    if !SYMBOL.get()?.is(object.get_type()) {
+        return None;
+    }
+    let (value, is_whole) =
+        (object.getattr("value").ok()?.extract().ok()?, object.getattr("is_whole").ok()?.is_truthy().ok()?);
+    let (code, mark) = (object.getattr("code").ok()?.extract().ok()?, object.getattr("mark").ok()?.extract().ok()?);
+    Some((code, Operand::Number(Number::Traced(value, is_whole, mark))))
 }
 
 /// A scalar of NumPy of this type.

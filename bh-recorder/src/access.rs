@@ -108,6 +108,10 @@ impl Recorder {
         } {
             return Ok(());
         }
+        if self.state().traces_here() {
+            // SAFETY: promised by the caller.
+            return unsafe { self.write_traced(array, data, stride) };
+        }
         let held = self.hold(array, access::WRITE)?;
         if self.settle_by_access(&held, patience)? {
             self.let_go(held);
@@ -156,6 +160,9 @@ impl Recorder {
     pub fn value_of(&self, array: ArrayId) -> Result<Option<Constant>> {
         let state = self.state();
         let handle = state.find(array)?;
+        if state.traces_here() {
+            return Ok(None);
+        }
         Ok(state.known_value(handle).or_else(|| state.element(handle)))
     }
 
@@ -237,6 +244,7 @@ impl Recorder {
         let (place, small) = (entry.base, entry.view.clone());
         let view = small.view();
         let reads = mode == access::READ;
+        state.check_access_in_trace(place, reads)?;
         state.settle(place);
         let entry = state.bases.at(place);
         if entry.mapped_for_writing || (!reads && entry.maps > 0) {
@@ -320,6 +328,7 @@ impl Recorder {
 
     /// Submits the pending batch, waits for everything, and reports a deferred error.
     fn finish(&self, mut state: MutexGuard<'_, State>, patience: &mut Patience<'_>) -> Result<()> {
+        state.refuse_in_trace("waits for its operations")?;
         let submitted = state.submit()?;
         drop(state);
         submitted.executor.complete(submitted.epoch, patience)?;
@@ -356,7 +365,10 @@ impl Recorder {
 
     /// Hands everything recorded so far to the executor, and reports the first failure since the last report.
     pub fn flush(&self) -> Result<()> {
-        let submitted = self.state().submit()?;
+        let mut state = self.state();
+        state.refuse_in_trace("hands its operations over")?;
+        let submitted = state.submit()?;
+        drop(state);
         submitted.drive();
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
@@ -366,7 +378,7 @@ impl Recorder {
         let mut state = state;
         let eager = state.running.as_ref().is_some_and(|running| running.options.eager);
         if followup == Followup::Nothing && !eager {
-            if state.little.is_due() && state.waits_for_little() {
+            if state.little.is_due() && state.trace.is_none() && state.waits_for_little() {
                 return self.wait_for_all(state);
             }
             let submitted = state.check_limits();

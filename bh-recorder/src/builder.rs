@@ -31,6 +31,10 @@ pub(super) struct Builder {
     pub(super) places: Vec<u32>,
     /// Slots of bases that the batch ends.
     pub(super) freed_slots: Vec<u32>,
+    /// The batch has its structure written down already.
+    pub(super) signed: bool,
+    /// Constants that a trace has marked, and their marks.
+    pub(super) marks: Vec<(u32, u16)>,
     views: Index,
     origins: Index,
     last_origin: u32,
@@ -53,6 +57,8 @@ impl Builder {
             given: Vec::new(),
             places: Vec::new(),
             freed_slots: Vec::new(),
+            signed: false,
+            marks: Vec::new(),
             views: Index::new(),
             origins: Index::new(),
             last_origin: 0,
@@ -80,6 +86,7 @@ impl Builder {
         self.held_bytes = 0;
         self.freed_bytes = 0;
         self.work_bytes = 0;
+        self.signed = false;
         self.views.clear();
         self.origins.clear();
         self.last_origin = 0;
@@ -121,7 +128,34 @@ impl Builder {
     }
 
     pub(super) fn push_constant(&mut self, constant: Constant) -> Operand {
+        if let [low, high, ..] = constant.reserved
+            && (low, high) != (0, 0)
+        {
+            let plain = Constant { reserved: [0; 7], ..constant };
+            let at = self.batch.push_constant(plain);
+            self.marks.push((at, u16::from_ne_bytes([low, high])));
+            return Operand::constant(at);
+        }
         Operand::constant(self.batch.push_constant(constant))
+    }
+
+    /// Takes over the tables of a batch but for its slots and places, which the caller appends.
+    pub(super) fn refill(&mut self, from: &Batch) {
+        let batch = &mut self.batch;
+        batch.bases.clone_from(&from.bases);
+        batch.views.clone_from(&from.views);
+        batch.dims.clone_from(&from.dims);
+        batch.instrs.clone_from(&from.instrs);
+        batch.constants.clone_from(&from.constants);
+        batch.origins.clone_from(&from.origins);
+        batch.extensions.clone_from(&from.extensions);
+        batch.strings.clone_from(&from.strings);
+        batch.attributes.clone_from(&from.attributes);
+        batch.key.clone_from(&from.key);
+        batch.header.signature = from.header.signature;
+        batch.slots.clear();
+        self.signed = true;
+        self.places.clear();
     }
 
     /// Makes sure that the batch names an extension method.

@@ -61,6 +61,7 @@ mod patience;
 mod period;
 mod power;
 mod process;
+mod recipe;
 mod record;
 mod result;
 mod scalars;
@@ -75,6 +76,7 @@ mod state;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub use array::Array;
 pub use backend::Backend;
@@ -86,6 +88,7 @@ pub use location::Location;
 pub use memory::Lent;
 pub use part::Subscript;
 pub use patience::Patience;
+pub use recipe::{Recipe, Replayed};
 pub use record::Input;
 
 use bh_bytecode::view::ViewRef;
@@ -266,7 +269,9 @@ impl Recorder {
             let mut freed = std::mem::take(&mut state.freed);
             self.later.swap(&mut freed);
             for array in freed.drain(..) {
-                if let Ok(handle) = state.find(array) {
+                if let Ok(handle) = state.find(array)
+                    && !state.postpones(array, handle)
+                {
                     state.release(handle);
                 }
             }

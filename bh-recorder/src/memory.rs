@@ -94,6 +94,9 @@ impl Recorder {
         if element_count(shape) == Some(0) {
             return Err(Error::new(status::ARGUMENT, "adopt: an array without elements has no memory to adopt"));
         }
+        if mode == adopt::SHARED {
+            self.state().refuse_in_trace("shares memory with the program")?;
+        }
         let array = self.empty(dtype, shape)?;
         let mut state = self.state();
         let handle = state.find(array)?;
@@ -117,6 +120,12 @@ impl Recorder {
             Ok(()) => {
                 let place = state.handles.at(handle).base;
                 state.bases.at_mut(place).known = true;
+                if state.traces_here() {
+                    let view = state.handles.at(handle).view.clone();
+                    let kept = state.new_handle(place, view)?;
+                    let kept = state.name(kept);
+                    state.keep(kept);
+                }
                 Ok(array)
             }
             Err(error) => {

@@ -37,6 +37,12 @@ impl Layout {
     fn is_own(&self) -> bool {
         self.code == 0
     }
+
+    /// What of it decides the orders of folds of a view; nothing, where they are those of memory.
+    pub(super) fn words(&self, view: &SmallView) -> impl Iterator<Item = u64> + use<> {
+        let word = u64::from(self.code) | u64::from(self.readers) << 16 | u64::from(self.view == view.hash) << 24;
+        (!self.is_own()).then_some(word).into_iter()
+    }
 }
 
 impl State {

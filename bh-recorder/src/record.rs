@@ -4,6 +4,7 @@
 use super::check::{broadcast_error, broadcasts, check_param, type_error};
 use super::order::Layout;
 use super::power::as_products;
+use super::recipe::takes_any_number;
 use super::small_view::mix;
 use super::state::{Followup, State};
 use super::{ArrayId, Location};
@@ -321,7 +322,12 @@ impl State {
         let folds = matches!(kind, Kind::Reduction | Kind::Accumulate);
         for (position, source) in sources.iter().enumerate() {
             operands[position + 1] = match *source {
-                Source::Constant(constant) => self.builder.push_constant(constant),
+                Source::Constant(constant) => {
+                    if constant.reserved != [0; 7] && !takes_any_number(opcode) {
+                        self.refuse_in_trace("raises to a power that changes between calls")?;
+                    }
+                    self.builder.push_constant(constant)
+                }
                 Source::Handle(handle) => {
                     followup = followup.max(self.followup(handle));
                     structure = mix(structure, self.handles.at(handle).view.hash);

@@ -105,7 +105,7 @@ impl State {
     /// Where the stack's memory is counted, if a base of so many bytes may be settled.
     #[inline]
     pub(super) fn settles(&self, bytes: u64) -> Option<&Arc<Services>> {
-        let running = self.running.as_ref()?;
+        let running = self.running.as_ref().filter(|_| self.trace.is_none())?;
         let immediate = running.immediate.as_ref()?;
         (bytes <= running.options.immediate_bytes && !running.options.eager).then_some(&immediate.services)
     }
@@ -233,6 +233,9 @@ impl Recorder {
         direction: Direction,
     ) -> Result<bool> {
         let mut state = self.state();
+        if state.traces_here() {
+            return Ok(false);
+        }
         let handle = state.find(array)?;
         let place = state.handles.at(handle).base;
         let writes = direction == Direction::FromProgram;
@@ -270,6 +273,7 @@ impl Recorder {
         let handle = state.find(array)?;
         let writes = mode & (access::WRITE | access::DISCARD) != 0;
         let place = state.handles.at(handle).base;
+        state.check_access_in_trace(place, !writes)?;
         let entry = state.bases.at(place);
         // Maps of the stack's memory are the stack's.
         if matches!(&entry.settled, Some(Settled { home: Home::Map { .. }, .. })) {

@@ -157,6 +157,12 @@ impl SmallView {
         draft.finish(self.start, false)
     }
 
+    /// The same view so many elements later; it has elements.
+    pub(super) fn shifted(self, elements: i64) -> SmallView {
+        let (start, apart) = (self.start + elements, self.injective);
+        Draft(self).finish(start, apart)
+    }
+
     #[inline]
     pub(super) fn same(&self, other: &SmallView) -> bool {
         self.hash == other.hash && self.start == other.start && self.rank == other.rank && self.dims() == other.dims()

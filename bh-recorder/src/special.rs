@@ -27,6 +27,9 @@ impl State {
             return Err(operation.error(status::TYPE, text));
         }
         self.check_writable(operation, out)?;
+        if key.is_some() {
+            self.refuse_in_trace("draws random numbers")?;
+        }
         let shape = self.shape(out);
         let overflow = || operation.error(status::ARGUMENT, "the indices overflow 64 bits");
         let mut stride = [0i64; MAX_RANK];

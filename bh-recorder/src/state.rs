@@ -12,6 +12,7 @@ use super::shape::Shape;
 use super::slab::{INDEX_BITS, Slab};
 use super::slots::{Seen, Slots};
 use super::small_view::SmallView;
+use super::trace::Trace;
 use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
 use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
 use bh_bytecode::planning::{Planning, Work};
@@ -41,9 +42,9 @@ pub(super) struct BaseEntry {
     /// The stack has heard of it.
     pub(super) known: bool,
     /// The number by which batches know it from its first one on, see [`bh_bytecode::Batch::slots`].
-    slot: u32,
+    pub(super) slot: u32,
     /// Index in the batch of `epoch`.
-    index: u32,
+    pub(super) index: u32,
     pub(super) epoch: u64,
     /// The last batch that writes it.
     pub(super) written: u64,
@@ -80,6 +81,8 @@ pub(super) struct State {
     /// The program has waited for the batches up to this one.
     pub(super) waited: u64,
     pub(super) little: Little,
+    /// The trace under way.
+    pub(super) trace: Option<Trace>,
     /// An emptied batch for reuse.
     spare: Batch,
     /// Memory of a list of handles to be freed, empty.
@@ -148,6 +151,7 @@ impl State {
             unwritten: 0,
             waited: 0,
             little: Little::new(),
+            trace: None,
             spare: Batch::default(),
             freed: Vec::new(),
             slots: Slots::default(),
@@ -404,6 +408,7 @@ impl State {
         let small = self.builder.work_bytes <= self.running()?.options.small_bytes;
         let mut runner = None;
         if !self.builder.is_empty() {
+            self.note_cut();
             let (epoch, work) = (self.builder.epoch, self.builder.work_bytes);
             self.little.hand_over(work);
             let exported = std::mem::take(&mut self.builder.exported);
@@ -411,7 +416,9 @@ impl State {
             let given = std::mem::take(&mut self.builder.given);
             self.builder.close();
             self.give_slots();
-            self.builder.batch.sign();
+            if !self.builder.signed {
+                self.builder.batch.sign();
+            }
             let header = &mut self.builder.batch.header;
             header.seen = self.seen.count(header.signature);
             let does = Work::of(&self.builder.batch.as_ref());
@@ -456,6 +463,9 @@ impl State {
     /// Submits when a limit is passed, at a turn of the program's loop if one is found.
     #[inline]
     pub(super) fn check_limits(&mut self) -> Option<Submitted> {
+        if self.trace.is_some() && !self.outgrows_trace() {
+            return None;
+        }
         let running = self.running.as_ref()?;
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;
@@ -488,6 +498,7 @@ impl State {
         self.extensions.clear();
         (self.recorded, self.immediate, self.unwritten, self.waited) = (0, 0, 0, 0);
         (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
+        self.trace = None;
         self.ended = None;
     }
 

@@ -12,6 +12,7 @@ mod meaning;
 mod options;
 mod orders;
 mod threads;
+mod traces;
 
 use super::*;
 use bh_bytecode::{Constant, Opcode};

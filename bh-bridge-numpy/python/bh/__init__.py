@@ -44,6 +44,7 @@ else:
     from . import fft, linalg, random  # noqa: E402
     from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
     from ._doctor import doctor  # noqa: E402,F401
+    from ._jit import jit  # noqa: E402,F401
     from ._live import live  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401
     from ._native import Error, Stack  # noqa: E402,F401

@@ -7,6 +7,7 @@ NumPy may draw from one generator in turns.
 import numpy as np
 
 from . import _native, _pcg, _philox
+from ._symbols import refuse_in_trace
 from ._types import CODE, FLOAT64, UINT64
 
 # Below so many words NumPy has them sooner.
@@ -46,6 +47,7 @@ def _split(source, count, code, finish):
 
 def uniforms(source, shape, dtype):
     """Numbers in [0, 1) as `Generator.random` makes them; None where NumPy is to."""
+    refuse_in_trace("draws random numbers")
     count = int(np.prod(shape, dtype=np.int64))
     if np.dtype(dtype) == np.float32:
         code = CODE[np.dtype(np.float32)]
@@ -57,6 +59,7 @@ def uniforms(source, shape, dtype):
 
 def integers(source, low, bits, shape, dtype):
     """Whole numbers from `low` on, below `low` + 2**bits, as `Generator.integers` makes those; None where NumPy is to."""
+    refuse_in_trace("draws random numbers")
     count = int(np.prod(shape, dtype=np.int64))
     code = CODE[np.dtype(dtype)]
 

@@ -9,6 +9,7 @@ from ._convert import astype, native
 from ._fallback import Fallback, falls_back
 from ._functions import matrix_transpose, reshape
 from ._reductions import sum as _sum
+from ._symbols import here
 from ._types import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, is_complex, is_inexact
 from ._ufunc import UFUNCS as _u
 
@@ -56,7 +57,8 @@ def new(like, shape, code=None):
 
 def method(name, outs, inputs, ranks):
     """Calls an extension method once for each matrix of stacks of them; `ranks`: the dimensions that belong to one call, for
-    the outputs, then for the inputs. Awaited, as it may fail."""
+    the outputs, then for the inputs. Awaited, as it may fail, but
+    for calls in traced functions, whose failures are met by who reads the results."""
     arrays = [*outs, *inputs]
     splits = [array.ndim - rank for array, rank in zip(arrays, ranks)]
     flat = [reshape(array, (prod(array.shape[:split]), *array.shape[split:])) for array, split in zip(arrays, splits)]
@@ -64,7 +66,8 @@ def method(name, outs, inputs, ranks):
         for number in range(flat[0].shape[0]):
             each = [array[number] for array in flat]
             _native.extension(name, each[: len(outs)], each[len(outs) :])
-        _native.Stack(outs[0]._stack).flush()
+        if not here.tracing:
+            _native.Stack(outs[0]._stack).flush()
     except (_native.Error, ValueError) as error:
         text = str(error)
         if "no component" in text or "do not converge" in text:

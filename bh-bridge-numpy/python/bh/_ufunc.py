@@ -10,6 +10,7 @@ from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
 from ._operands import comes_first, defers, overrides, settled, wraps_own
+from ._symbols import Symbol, learn
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
@@ -59,6 +60,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
 
     def __init__(self, function):
         self._np = self._bh_numpy = function
+        self._learned = set()
         self.__name__ = self.__qualname__ = function.__name__
         self.__doc__ = function.__doc__
         self.nin, self.nout, self.nargs = function.nin, function.nout, function.nargs
@@ -108,6 +110,9 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     def _call(self, args, kwargs):
         """Any call that the table of known calls does not serve."""
         kwargs = kwargs or {}
+        if Symbol in map(type, args):
+            learn(self, args, kwargs)
+            return self(*args, **kwargs)
         if len(args) > self.nin:
             if "out" in kwargs:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
@@ -337,6 +342,8 @@ def store(result, target, where):
 
 def binary(function, a, b):
     """A binary operator: NotImplemented leaves it to the other operand."""
+    if Symbol in (type(a), type(b)):
+        return function._call((a, b), None)
     if comes_first(b) or comes_first(a):
         return settled(function.__name__, a, b)
     if function.__name__ == "multiply" and (sequence := repeated(a, b)) is not None:
@@ -366,7 +373,7 @@ def repeated(a, b):
 
 def inplace(function, a, b):
     """An operator in place."""
-    if defers(b):
+    if defers(b) and type(b) is not Symbol:
         return NotImplemented
     return function._call((a, b), {"out": a})
 

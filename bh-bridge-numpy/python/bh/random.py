@@ -8,6 +8,7 @@ import functools
 import numpy as np
 
 from . import _bits, _fallback, _imports
+from ._symbols import refuse_in_trace
 
 _o = np.random
 BitGenerator = _o.BitGenerator
@@ -34,6 +35,7 @@ def _lifted(function):
 
     @functools.wraps(function)
     def draw(*args, **kwargs):
+        refuse_in_trace("draws random numbers")
         given = (*args, *kwargs.values())
         outs = [value for value in given if type(value) is _fallback.ndarray]
         if not outs:
@@ -55,6 +57,7 @@ def _in_place(function):
 
     @functools.wraps(function)
     def reorder(x, *args, **kwargs):
+        refuse_in_trace("draws random numbers")
         if type(x) is not _fallback.ndarray:
             return function(x, *args, **kwargs)
         copy = _fallback.to_numpy(x)

@@ -1,0 +1,141 @@
+//! Traces, and the recipes that are made of them.
+
+use super::*;
+
+/// Traces the sum of products of two arrays, twice the first of which is written back into it.
+fn traced(recorder: &Arc<Recorder>, [a, b]: [ArrayId; 2]) -> (Recipe, ArrayId) {
+    recorder.begin_trace(&[a, b]).unwrap();
+    let products = recorder.operate_new(Opcode::Multiply, 0, None, &[a, b].map(Input::Array), HERE).unwrap();
+    let sum = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(products)], HERE).unwrap();
+    recorder.operate(Opcode::Multiply, 0, a, &[Input::Array(a), number(2.0)], HERE).unwrap();
+    recorder.free_later(products);
+    (recorder.end_trace(&[a, b], &[sum]).unwrap(), sum)
+}
+
+#[test]
+fn a_recipe_runs_with_other_arrays() {
+    let (recorder, log) = context(Options::default());
+    let (a, b) = (array(&recorder, &[3], &[1.0, 2.0, 3.0]), array(&recorder, &[3], &[4.0, 5.0, 6.0]));
+    let (recipe, sum) = traced(&recorder, [a, b]);
+    assert_eq!((values(&recorder, sum), values(&recorder, a)), (vec![32.0], vec![2.0, 4.0, 6.0]));
+    for turn in 0..3 {
+        let c = array(&recorder, &[3], &[f64::from(turn), 1.0, 1.0]);
+        assert_eq!(recorder.guard(&[c, b]).unwrap(), recorder.guard(&[a, b]).unwrap());
+        let made = recorder.replay(&recipe, &[c, b], &[]).unwrap().unwrap();
+        assert_eq!(values(&recorder, made[0].array), [4.0 * f64::from(turn) + 11.0]);
+        assert_eq!(values(&recorder, c), [2.0 * f64::from(turn), 2.0, 2.0]);
+        recorder.free(made[0].array).unwrap();
+        recorder.free(c).unwrap();
+    }
+    recorder.sync().unwrap();
+    // Each call has the structure of the trace.
+    let batches = lock(&log.batches);
+    let keys: Vec<_> = batches.iter().filter(|batch| batch.instrs.len() > 2).map(|batch| &batch.key).collect();
+    assert_eq!(keys.len(), 4);
+    assert!(keys.iter().all(|key| *key == keys[0]));
+}
+
+#[test]
+fn parts_of_larger_arrays_are_as_good_as_they_fit() {
+    let (recorder, _) = context(Options::default());
+    let (a, b) = (array(&recorder, &[3], &[1.0; 3]), array(&recorder, &[3], &[4.0, 5.0, 6.0]));
+    let (recipe, _) = traced(&recorder, [a, b]);
+    let large = array(&recorder, &[10], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+    let part = recorder.derive(large, |view| view.slice(0, Some(7), Some(10), 1)).unwrap();
+    let made = recorder.replay(&recipe, &[part, b], &[]).unwrap().unwrap();
+    assert_eq!(values(&recorder, made[0].array), [4.0 * 7.0 + 5.0 * 8.0 + 6.0 * 9.0]);
+    assert_eq!(values(&recorder, large)[6..], [6.0, 14.0, 16.0, 18.0]);
+    // The guard tells arrays of the same memory apart; a recipe that is run with fewer elements than it uses refuses.
+    assert_ne!(recorder.guard(&[part, part]).unwrap(), recorder.guard(&[part, b]).unwrap());
+    let short = recorder.derive(large, |view| view.slice(0, Some(9), Some(10), 1)).unwrap();
+    assert!(recorder.replay(&recipe, &[short, b], &[]).unwrap().is_none());
+}
+
+#[test]
+fn what_is_not_repeated_is_refused() {
+    let (recorder, _) = context(Options::default());
+    let (a, other) = (array(&recorder, &[3], &[1.0; 3]), array(&recorder, &[3], &[5.0; 3]));
+    let refused = |error: Error| {
+        assert_eq!(error.status, status::UNSUPPORTED, "{error}");
+        error.to_string()
+    };
+    recorder.begin_trace(&[a]).unwrap();
+    assert!(refused(recorder.sync().unwrap_err()).contains("waits"));
+    let mut value = [0.0f64; 3];
+    // SAFETY: as many elements as the array has.
+    let read = unsafe { recorder.read(a, value.as_mut_ptr().cast(), None) };
+    assert!(refused(read.unwrap_err()).contains("elements"));
+    let random = recorder.empty(DType::U64, &[4]).unwrap();
+    assert!(refused(recorder.random(random, 1, 0, HERE).unwrap_err()).contains("random"));
+    assert!(refused(recorder.begin_trace(&[a]).unwrap_err()).contains("traces"));
+    let sum = add(&recorder, a, other);
+    assert!(refused(recorder.end_trace(&[a], &[sum]).err().unwrap()).contains("program.c:7"));
+    // What was recorded is done all the same.
+    assert_eq!(values(&recorder, sum), [6.0; 3]);
+    recorder.begin_trace(&[a]).unwrap();
+    let kept = add(&recorder, a, a);
+    assert!(refused(recorder.end_trace(&[a], &[]).err().unwrap()).contains("keeps"));
+    assert_eq!(values(&recorder, kept), [2.0; 3]);
+    assert!(recorder.end_trace(&[a], &[]).is_err());
+}
+
+#[test]
+fn data_given_in_a_trace_is_kept_for_later_calls() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    recorder.begin_trace(&[a]).unwrap();
+    let weights = array(&recorder, &[3], &[10.0, 20.0, 30.0]);
+    recorder.operate(Opcode::Add, 0, weights, &[Input::Array(weights), Input::Array(a)], HERE).unwrap();
+    let recipe = recorder.end_trace(&[a], &[weights]).unwrap();
+    assert_eq!(values(&recorder, weights), [11.0, 22.0, 33.0]);
+    for _ in 0..2 {
+        let made = recorder.replay(&recipe, &[a], &[]).unwrap().unwrap();
+        assert_eq!(values(&recorder, made[0].array), [11.0, 22.0, 33.0]);
+    }
+    let arrays = recorder.statistics().arrays;
+    drop(recipe);
+    assert_eq!(recorder.statistics().arrays, arrays - 1);
+}
+
+#[test]
+fn marked_constants_are_those_of_the_call() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let marked = |value: f64, mark: u8| {
+        Input::Constant(Constant { reserved: [mark, 0, 0, 0, 0, 0, 0], ..Constant::from_value(value) })
+    };
+    recorder.begin_trace(&[a]).unwrap();
+    let scaled = recorder.operate_new(Opcode::Multiply, 0, None, &[Input::Array(a), marked(3.0, 2)], HERE).unwrap();
+    let moved = recorder.operate_new(Opcode::Add, 0, None, &[Input::Array(scaled), marked(3.0, 1)], HERE).unwrap();
+    assert!(recorder.operate_new(Opcode::Power, 0, None, &[Input::Array(a), marked(2.0, 1)], HERE).is_err());
+    recorder.free_later(scaled);
+    let recipe = recorder.end_trace(&[a], &[moved]).unwrap();
+    assert_eq!(recipe.numbers().collect::<Vec<_>>(), [(DType::F64, 2), (DType::F64, 1)]);
+    assert_eq!(values(&recorder, moved), [6.0, 9.0, 12.0]);
+    let numbers = [0.5, 100.0].map(Constant::from_value::<f64>);
+    let made = recorder.replay(&recipe, &[a], &numbers).unwrap().unwrap();
+    assert_eq!(values(&recorder, made[0].array), [100.5, 101.0, 101.5]);
+}
+
+#[test]
+fn another_thread_that_ends_the_batch_ends_the_recipe() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    recorder.begin_trace(&[a]).unwrap();
+    let sum = add(&recorder, a, a);
+    std::thread::scope(|scope| scope.spawn(|| recorder.sync().unwrap()).join().unwrap());
+    let error = recorder.end_trace(&[a], &[sum]).err().unwrap();
+    assert!(error.to_string().contains("another thread"), "{error}");
+    assert_eq!(values(&recorder, sum), [2.0, 4.0, 6.0]);
+}
+
+#[test]
+fn a_recipe_ends_with_its_context() {
+    let (recorder, _) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let (recipe, _) = traced(&recorder, [a, a]);
+    recorder.shutdown().unwrap();
+    recorder.start(Options::default(), || Ok(Box::new(Fake::new(Log::default())))).unwrap();
+    let b = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    assert!(recorder.replay(&recipe, &[b, b], &[]).unwrap().is_none());
+}
