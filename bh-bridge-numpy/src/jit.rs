@@ -1,28 +1,28 @@
-//! The native half of `bh.jit`: recipes of traced functions, found by what their arrays have in common, and run.
+//! The native half of `bh.jit`: recordings of traced functions, found by what their arrays have in common, and run.
 
 use crate::array::Array;
 use crate::context::Context;
 use crate::error::exception;
 use crate::operand::{number, set_symbol};
 use bh_bytecode::{Constant, DType, View};
-use bh_recorder::{ArrayId, Recipe};
+use bh_recorder::{ArrayId, Recording};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Recipes>()?;
+    module.add_class::<Recordings>()?;
     module.add_class::<Call>()?;
     module.add_function(wrap_pyfunction!(set_symbol, module)?)
 }
 
-/// Recipes of one function, at most; then all are made anew.
+/// Recordings of one function, at most; then all are made anew.
 const MOST: usize = 256;
 
-/// The recipes of a function for arguments that differ in their arrays only.
+/// The recordings of a function for arguments that differ in their arrays only.
 #[pyclass(frozen, module = "bh")]
-struct Recipes {
+struct Recordings {
     all: Mutex<HashMap<Vec<u64>, Py<Call>>>,
 }
 
@@ -30,7 +30,7 @@ struct Recipes {
 #[pyclass(frozen, module = "bh")]
 struct Call {
     context: Arc<Context>,
-    recipe: Recipe,
+    recording: Recording,
     results: Vec<Leaf>,
     /// What else its caller has to know.
     #[pyo3(get)]
@@ -47,7 +47,7 @@ struct Leaf {
     of: Option<usize>,
 }
 
-/// The context of arrays and their names. `None` if they cannot be arguments of a recipe.
+/// The context of arrays and their names. `None` if they cannot be arguments of a recording.
 fn names(py: Python<'_>, arrays: &[PyRef<'_, Array>]) -> PyResult<Option<(Arc<Context>, Vec<ArrayId>)>> {
     let context = match arrays.first() {
         Some(first) => Arc::clone(&first.context),
@@ -64,7 +64,7 @@ fn known_names(py: Python<'_>, arrays: &[PyRef<'_, Array>]) -> PyResult<(Arc<Con
     names(py, arrays)?.ok_or_else(unfit)
 }
 
-/// What calls of one recipe have in common about their arrays.
+/// What calls of one recording have in common about their arrays.
 fn guard(context: &Context, ids: &[ArrayId], arrays: &[PyRef<'_, Array>]) -> PyResult<Option<Vec<u64>>> {
     let words = context.recorder.guard(ids).map_err(exception)?;
     Ok(words.map(|mut words| {
@@ -76,10 +76,10 @@ fn guard(context: &Context, ids: &[ArrayId], arrays: &[PyRef<'_, Array>]) -> PyR
 }
 
 #[pymethods]
-impl Recipes {
+impl Recordings {
     #[new]
-    fn new() -> Recipes {
-        Recipes { all: Mutex::default() }
+    fn new() -> Recordings {
+        Recordings { all: Mutex::default() }
     }
 
     /// The call with arrays like these, if it was traced.
@@ -114,7 +114,7 @@ impl Recipes {
         let (context, ids) = known_names(py, &arrays)?;
         let made: Vec<ArrayId> = results.iter().map(|array| array.id).collect();
         let linked = results.iter().any(|array| array.link.is_some() || !Arc::ptr_eq(&array.context, &context));
-        let recipe = py.detach(|| context.recorder.end_trace(&ids, &made)).map_err(exception)?;
+        let recording = py.detach(|| context.recorder.end_trace(&ids, &made)).map_err(exception)?;
         if linked {
             return Err(PyTypeError::new_err(
                 "a traced function returns parts of a complex array, or of another stack",
@@ -129,8 +129,8 @@ impl Recipes {
             of: array.base.as_ref().and_then(|base| roots.iter().position(|&root| root == base.as_ptr().addr())),
         };
         let results = results.iter().map(leaf).collect();
-        let marks = recipe.numbers().map(|(_, mark)| mark).collect();
-        let call = Py::new(py, Call { context, recipe, results, rest })?;
+        let marks = recording.numbers().map(|(_, mark)| mark).collect();
+        let call = Py::new(py, Call { context, recording, results, rest })?;
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST {
             all.clear();
@@ -139,7 +139,7 @@ impl Recipes {
         Ok(marks)
     }
 
-    /// What calls of a recipe for these arrays have in common.
+    /// What calls of a recording for these arrays have in common.
     fn guard(&self, py: Python<'_>, arrays: Vec<PyRef<'_, Array>>) -> PyResult<Option<Vec<u64>>> {
         let Some((context, ids)) = names(py, &arrays)? else { return Ok(None) };
         guard(&context, &ids, &arrays)
@@ -156,7 +156,7 @@ impl Call {
     /// Operations that a call runs.
     #[getter]
     fn operations(&self) -> usize {
-        self.recipe.operations()
+        self.recording.operations()
     }
 
     /// Runs the call with arrays like those of the trace, and numbers in the order of their marks. `None` if it cannot be run.
@@ -172,9 +172,9 @@ impl Call {
             let text = || format!("{given} is no value of type {}", dtype.numpy_name());
             fit.ok_or_else(|| PyOverflowError::new_err(text()))
         };
-        let numbers = self.recipe.numbers().zip(&numbers).map(constant).collect::<PyResult<Vec<Constant>>>()?;
+        let numbers = self.recording.numbers().zip(&numbers).map(constant).collect::<PyResult<Vec<Constant>>>()?;
         let recorder = &self.context.recorder;
-        let Some(made) = py.detach(|| recorder.replay(&self.recipe, &ids, &numbers)).map_err(exception)? else {
+        let Some(made) = py.detach(|| recorder.replay(&self.recording, &ids, &numbers)).map_err(exception)? else {
             return Ok(None);
         };
         let array = |(leaf, made): (&Leaf, bh_recorder::Replayed)| {

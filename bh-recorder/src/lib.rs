@@ -61,8 +61,9 @@ mod patience;
 mod period;
 mod power;
 mod process;
-mod recipe;
+
 mod record;
+mod recording;
 mod result;
 mod scalars;
 mod settled;
@@ -88,8 +89,8 @@ pub use location::Location;
 pub use memory::Lent;
 pub use part::Subscript;
 pub use patience::Patience;
-pub use recipe::{Recipe, Replayed};
 pub use record::Input;
+pub use recording::{Recording, Replayed};
 
 use bh_bytecode::view::ViewRef;
 use bh_bytecode::{DType, View};

@@ -4,7 +4,7 @@
 use super::check::{broadcast_error, broadcasts, check_param, type_error};
 use super::order::Layout;
 use super::power::as_products;
-use super::recipe::takes_any_number;
+use super::recording::takes_any_number;
 use super::small_view::mix;
 use super::state::{Followup, State};
 use super::{ArrayId, Location};

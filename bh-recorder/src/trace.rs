@@ -1,13 +1,13 @@
-//! Traces: what a function records while it runs, kept as a [`Recipe`].
+//! Traces: what a function records while it runs, kept as a [`Recording`].
 //!
 //! While a thread traces, everything it does is recorded: nothing is carried out at once, no scalar is known, no limit ends the
 //! batch, and what needs values of arrays is refused. Data that the program gives meanwhile goes to arrays of its own, which
-//! the recipe keeps and the batch copies, so that what the function does with its copy changes nothing for later calls.
+//! the recording keeps and the batch copies, so that what the function does with its copy changes nothing for later calls.
 
 use super::data::{Place, dense_stride};
 use super::patience::Patience;
-use super::recipe::Recipe;
 use super::record::Input;
+use super::recording::Recording;
 use super::state::State;
 use super::sync::{ThreadId, current};
 use super::{ArrayId, Location, Recorder, SendPtr};
@@ -30,7 +30,7 @@ pub(super) struct Trace {
     pub(super) kept: Vec<ArrayId>,
     /// Arrays from before that are to be freed afterwards.
     postponed: Vec<ArrayId>,
-    /// Why there will be no recipe.
+    /// Why there will be no recording.
     broken: Option<&'static str>,
 }
 
@@ -55,19 +55,19 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the trace, and hands over what was recorded. A recipe for `results`, or the reason why there can be none; the
+    /// Ends the trace, and hands over what was recorded. A recording for `results`, or the reason why there can be none; the
     /// operations are carried out all the same.
-    pub fn end_trace(self: &Arc<Recorder>, arguments: &[ArrayId], results: &[ArrayId]) -> Result<Recipe> {
+    pub fn end_trace(self: &Arc<Recorder>, arguments: &[ArrayId], results: &[ArrayId]) -> Result<Recording> {
         let mut state = self.state();
         let Some(trace) = state.trace.take() else {
             return Err(Error::new(status::ARGUMENT, "nothing is traced"));
         };
-        let recipe = match trace.broken {
+        let recording = match trace.broken {
             Some(reason) => Err(Error::new(status::UNSUPPORTED, reason)),
-            None => Recipe::new(self, &mut state, &trace, arguments, results),
+            None => Recording::new(self, &mut state, &trace, arguments, results),
         };
-        self.leave_trace(state, &trace, recipe.is_ok())?;
-        recipe
+        self.leave_trace(state, &trace, recording.is_ok())?;
+        recording
     }
 
     /// Ends the trace of a function that failed. What it recorded before is carried out.
@@ -89,7 +89,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Overwrites an array from user memory in a trace: the data goes to an array that the recipe keeps.
+    /// Overwrites an array from user memory in a trace: the data goes to an array that the recording keeps.
     ///
     /// # Safety
     /// As [`Recorder::write`].
@@ -148,7 +148,7 @@ impl State {
         true
     }
 
-    /// Keeps data that was given during a trace for its recipe.
+    /// Keeps data that was given during a trace for its recording.
     pub(super) fn keep(&mut self, array: ArrayId) {
         if let Some(trace) = &mut self.trace {
             trace.kept.push(array);

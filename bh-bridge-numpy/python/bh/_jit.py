@@ -85,8 +85,8 @@ class Jitted:
         self._positional = self._names[: code.co_argcount]
         self._plain = not (traced or static)
         self._outside = None
-        # Recipes by what is fixed of a call; objects that are known by their identity are kept.
-        self._recipes, self._held = {}, {}
+        # Recordings by what is fixed of a call; objects that are known by their identity are kept.
+        self._recordings, self._held = {}, {}
         self.traces = self.plain = 0
 
     def __get__(self, instance, owner=None):
@@ -96,8 +96,8 @@ class Jitted:
         if here.tracing:
             return self._function(*args, **kwargs)
         arrays, key, numbers = self._read(args, kwargs)
-        recipes = self._recipes.get(key)
-        call = recipes.find(arrays) if recipes is not None else None
+        recordings = self._recordings.get(key)
+        call = recordings.find(arrays) if recordings is not None else None
         if call is not None:
             rest = call.rest
             constants, returned = rest.numbers(numbers) if rest.numbers is not None else ((), ())
@@ -170,14 +170,14 @@ class Jitted:
 
     def _trace(self, args, kwargs, arrays, key, numbers):
         with _one_at_a_time:
-            recipes = self._recipes_of(key)
-            guard = recipes.guard(arrays)
+            recordings = self._recordings_of(key)
+            guard = recordings.guard(arrays)
             if guard is None:
                 # Memory that is shared with the program may change between any two statements.
                 self.plain += 1
                 return self._function(*args, **kwargs)
             form = [(array.shape, array.strides) for array in arrays]
-            recipes.begin(arrays)
+            recordings.begin(arrays)
             rest = _Rest(numbers)
             try:
                 result = self._run(args, kwargs, rest)
@@ -185,24 +185,25 @@ class Jitted:
                 rest.form(result, arrays, leaves)
                 same = _same_call(self._read(args, kwargs), arrays, key)
                 if not same or form != [(array.shape, array.strides) for array in arrays]:
-                    raise TypeError(f"{self.__name__} changes a collection, a global or the form of an array, which later calls would not do")
+                    changed = "a collection, a global or the form of an array"
+                    raise TypeError(f"{self.__name__} changes {changed}, which later calls would not do")
             except BaseException:
-                recipes.abandon(arrays)
+                recordings.abandon(arrays)
                 raise
-            rest.compile(recipes.end(arrays, guard, leaves, rest))
+            rest.compile(recordings.end(arrays, guard, leaves, rest))
             self.traces += 1
             return rest.first(result)
 
-    def _recipes_of(self, key):
-        if key not in self._recipes:
-            if len(self._recipes) == _MANY and self._traced == frozenset():
+    def _recordings_of(self, key):
+        if key not in self._recordings:
+            if len(self._recordings) == _MANY and self._traced == frozenset():
                 text = f"{self.__name__} was recorded for {_MANY} different values; numbers that change can be named in `traced`"
                 warnings.warn(text, RuntimeWarning, stacklevel=4)
-            if len(self._recipes) >= _MOST:
-                self._recipes.clear()
+            if len(self._recordings) >= _MOST:
+                self._recordings.clear()
                 self._held.clear()
-            self._recipes[key] = _native.Recipes()
-        return self._recipes[key]
+            self._recordings[key] = _native.Recordings()
+        return self._recordings[key]
 
     def _run(self, args, kwargs, rest):
         symbols = iter(rest.symbols)
@@ -244,11 +245,12 @@ def _fixed(value, name):
         return kind, value.dtype, value.tobytes()
     if isinstance(value, np.ndarray):
         raise TypeError(f"{name} is an array of NumPy, whose changes bh does not see: make it an array of bh")
-    raise TypeError(f"{name} is of class {kind.__name__}: jit takes arrays, numbers, strings and collections of them; others have to be static")
+    taken = "arrays, numbers, strings and collections of them; others have to be static"
+    raise TypeError(f"{name} is of class {kind.__name__}: jit takes {taken}")
 
 
 class _Rest:
-    """What is known of a traced call beside its recipe: how numbers follow from those given, and the form of the result."""
+    """What is known of a traced call beside its recording: how numbers follow from those given, and the form of the result."""
 
     def __init__(self, numbers):
         self._lines, self._constants, self.numbers = [], [], None
@@ -269,7 +271,7 @@ class _Rest:
         return f"constants[{len(self._constants) - 1}]"
 
     def compile(self, marks):
-        """Makes the function from the given numbers to those of the recipe and of the result."""
+        """Makes the function from the given numbers to those of the recording and of the result."""
         if marks or self._returned:
             used = "".join(f"t{mark}, " for mark in marks), "".join(f"t{mark}, " for mark in self._returned)
             source = f"def numbers(given):\n{''.join(self._lines)}  return ({used[0]}), ({used[1]})\n"
@@ -326,7 +328,7 @@ def _is_settled(module):
 
 
 def _outside(function, static):
-    """What a function names outside of itself and may find changed: a name, what looks it up, and whether its identity counts."""
+    """What a function names outside of itself and may find changed: names, what looks each up, and whether its identity counts."""
     found = {}
     _find_outside(function, static, found, set())
     return list(found.values())
@@ -387,9 +389,8 @@ def _follow(function, name, root, attributes, static, found, seen):
         if is_module and _is_settled(value.__name__):
             break
         if not is_module and isinstance(inspect.getattr_static(value, attribute, None), types.FunctionType):
-            raise TypeError(
-                f"{function.__name__} calls the method {attribute} of {text}, whose attributes jit does not see: make {text} static"
-            )
+            unseen = f"{function.__name__} calls the method {attribute} of {text}, whose attributes jit does not see"
+            raise TypeError(f"{unseen}: make {text} static")
         found.setdefault((id(function), text), (text, get, True))
         get = functools.partial(_attribute, get, attribute)
         value, text = get(), f"{text}.{attribute}"

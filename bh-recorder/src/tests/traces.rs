@@ -1,9 +1,9 @@
-//! Traces, and the recipes that are made of them.
+//! Traces, and the recordings that are made of them.
 
 use super::*;
 
 /// Traces the sum of products of two arrays, twice the first of which is written back into it.
-fn traced(recorder: &Arc<Recorder>, [a, b]: [ArrayId; 2]) -> (Recipe, ArrayId) {
+fn traced(recorder: &Arc<Recorder>, [a, b]: [ArrayId; 2]) -> (Recording, ArrayId) {
     recorder.begin_trace(&[a, b]).unwrap();
     let products = recorder.operate_new(Opcode::Multiply, 0, None, &[a, b].map(Input::Array), HERE).unwrap();
     let sum = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(products)], HERE).unwrap();
@@ -13,15 +13,15 @@ fn traced(recorder: &Arc<Recorder>, [a, b]: [ArrayId; 2]) -> (Recipe, ArrayId) {
 }
 
 #[test]
-fn a_recipe_runs_with_other_arrays() {
+fn a_recording_runs_with_other_arrays() {
     let (recorder, log) = context(Options::default());
     let (a, b) = (array(&recorder, &[3], &[1.0, 2.0, 3.0]), array(&recorder, &[3], &[4.0, 5.0, 6.0]));
-    let (recipe, sum) = traced(&recorder, [a, b]);
+    let (recording, sum) = traced(&recorder, [a, b]);
     assert_eq!((values(&recorder, sum), values(&recorder, a)), (vec![32.0], vec![2.0, 4.0, 6.0]));
     for turn in 0..3 {
         let c = array(&recorder, &[3], &[f64::from(turn), 1.0, 1.0]);
         assert_eq!(recorder.guard(&[c, b]).unwrap(), recorder.guard(&[a, b]).unwrap());
-        let made = recorder.replay(&recipe, &[c, b], &[]).unwrap().unwrap();
+        let made = recorder.replay(&recording, &[c, b], &[]).unwrap().unwrap();
         assert_eq!(values(&recorder, made[0].array), [4.0 * f64::from(turn) + 11.0]);
         assert_eq!(values(&recorder, c), [2.0 * f64::from(turn), 2.0, 2.0]);
         recorder.free(made[0].array).unwrap();
@@ -39,16 +39,16 @@ fn a_recipe_runs_with_other_arrays() {
 fn parts_of_larger_arrays_are_as_good_as_they_fit() {
     let (recorder, _) = context(Options::default());
     let (a, b) = (array(&recorder, &[3], &[1.0; 3]), array(&recorder, &[3], &[4.0, 5.0, 6.0]));
-    let (recipe, _) = traced(&recorder, [a, b]);
+    let (recording, _) = traced(&recorder, [a, b]);
     let large = array(&recorder, &[10], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
     let part = recorder.derive(large, |view| view.slice(0, Some(7), Some(10), 1)).unwrap();
-    let made = recorder.replay(&recipe, &[part, b], &[]).unwrap().unwrap();
+    let made = recorder.replay(&recording, &[part, b], &[]).unwrap().unwrap();
     assert_eq!(values(&recorder, made[0].array), [4.0 * 7.0 + 5.0 * 8.0 + 6.0 * 9.0]);
     assert_eq!(values(&recorder, large)[6..], [6.0, 14.0, 16.0, 18.0]);
-    // The guard tells arrays of the same memory apart; a recipe that is run with fewer elements than it uses refuses.
+    // The guard tells arrays of the same memory apart; a recording that is run with fewer elements than it uses refuses.
     assert_ne!(recorder.guard(&[part, part]).unwrap(), recorder.guard(&[part, b]).unwrap());
     let short = recorder.derive(large, |view| view.slice(0, Some(9), Some(10), 1)).unwrap();
-    assert!(recorder.replay(&recipe, &[short, b], &[]).unwrap().is_none());
+    assert!(recorder.replay(&recording, &[short, b], &[]).unwrap().is_none());
 }
 
 #[test]
@@ -86,14 +86,14 @@ fn data_given_in_a_trace_is_kept_for_later_calls() {
     recorder.begin_trace(&[a]).unwrap();
     let weights = array(&recorder, &[3], &[10.0, 20.0, 30.0]);
     recorder.operate(Opcode::Add, 0, weights, &[Input::Array(weights), Input::Array(a)], HERE).unwrap();
-    let recipe = recorder.end_trace(&[a], &[weights]).unwrap();
+    let recording = recorder.end_trace(&[a], &[weights]).unwrap();
     assert_eq!(values(&recorder, weights), [11.0, 22.0, 33.0]);
     for _ in 0..2 {
-        let made = recorder.replay(&recipe, &[a], &[]).unwrap().unwrap();
+        let made = recorder.replay(&recording, &[a], &[]).unwrap().unwrap();
         assert_eq!(values(&recorder, made[0].array), [11.0, 22.0, 33.0]);
     }
     let arrays = recorder.statistics().arrays;
-    drop(recipe);
+    drop(recording);
     assert_eq!(recorder.statistics().arrays, arrays - 1);
 }
 
@@ -109,16 +109,16 @@ fn marked_constants_are_those_of_the_call() {
     let moved = recorder.operate_new(Opcode::Add, 0, None, &[Input::Array(scaled), marked(3.0, 1)], HERE).unwrap();
     assert!(recorder.operate_new(Opcode::Power, 0, None, &[Input::Array(a), marked(2.0, 1)], HERE).is_err());
     recorder.free_later(scaled);
-    let recipe = recorder.end_trace(&[a], &[moved]).unwrap();
-    assert_eq!(recipe.numbers().collect::<Vec<_>>(), [(DType::F64, 2), (DType::F64, 1)]);
+    let recording = recorder.end_trace(&[a], &[moved]).unwrap();
+    assert_eq!(recording.numbers().collect::<Vec<_>>(), [(DType::F64, 2), (DType::F64, 1)]);
     assert_eq!(values(&recorder, moved), [6.0, 9.0, 12.0]);
     let numbers = [0.5, 100.0].map(Constant::from_value::<f64>);
-    let made = recorder.replay(&recipe, &[a], &numbers).unwrap().unwrap();
+    let made = recorder.replay(&recording, &[a], &numbers).unwrap().unwrap();
     assert_eq!(values(&recorder, made[0].array), [100.5, 101.0, 101.5]);
 }
 
 #[test]
-fn another_thread_that_ends_the_batch_ends_the_recipe() {
+fn another_thread_that_ends_the_batch_ends_the_recording() {
     let (recorder, _) = context(Options::default());
     let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
     recorder.begin_trace(&[a]).unwrap();
@@ -130,12 +130,12 @@ fn another_thread_that_ends_the_batch_ends_the_recipe() {
 }
 
 #[test]
-fn a_recipe_ends_with_its_context() {
+fn a_recording_ends_with_its_context() {
     let (recorder, _) = context(Options::default());
     let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
-    let (recipe, _) = traced(&recorder, [a, a]);
+    let (recording, _) = traced(&recorder, [a, a]);
     recorder.shutdown().unwrap();
     recorder.start(Options::default(), || Ok(Box::new(Fake::new(Log::default())))).unwrap();
     let b = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
-    assert!(recorder.replay(&recipe, &[b, b], &[]).unwrap().is_none());
+    assert!(recorder.replay(&recording, &[b, b], &[]).unwrap().is_none());
 }

@@ -1,8 +1,8 @@
-//! Recipes: batches that are recorded once and run again with other arrays.
+//! Recordings: batches that are recorded once and run again with other arrays.
 //!
-//! A recipe is made of a trace's batch. Of each of its bases it is known what it stands for: an argument, a result, data that the
-//! recipe keeps, or nothing outside of the batch. A call fills the batch under construction from the recipe's tables, with the
-//! identities of its own arrays, and hands it over.
+//! A recording is made of a trace's batch. Of each of its bases it is known what it stands for: an argument, a result, data that
+//! the recording keeps, or nothing outside of the batch. A call fills the batch under construction from the recording's tables,
+//! with the identities of its own arrays, and hands it over.
 
 use super::executor::Executor;
 use super::order::Layout;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 /// A batch to be run with other arrays. Belongs to the run of a context in which it was made.
-pub struct Recipe {
+pub struct Recording {
     executor: Weak<Executor>,
     batch: Batch,
     /// For each base of the batch.
@@ -71,15 +71,15 @@ pub struct Replayed {
     pub shift: i64,
 }
 
-impl Recipe {
-    /// The recipe of the batch under construction.
+impl Recording {
+    /// The recording of the batch under construction.
     pub(super) fn new(
         recorder: &Arc<Recorder>,
         state: &mut State,
         trace: &Trace,
         arguments: &[ArrayId],
         results: &[ArrayId],
-    ) -> Result<Recipe> {
+    ) -> Result<Recording> {
         let places = state.places_of(arguments)?;
         let starts = arguments.iter().map(|&array| Ok(state.handles.at(state.find(array)?).view.start));
         let starts = starts.collect::<Result<Vec<i64>>>()?;
@@ -90,7 +90,7 @@ impl Recipe {
         state.builder.close();
         let mut batch = state.builder.batch.clone();
         batch.sign();
-        Ok(Recipe {
+        Ok(Recording {
             executor,
             batch,
             roles,
@@ -127,7 +127,7 @@ impl Recipe {
     }
 }
 
-impl Drop for Recipe {
+impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(recorder) = self.recorder.upgrade() {
             self.kept.iter().for_each(|&array| recorder.free_later(array));
@@ -136,8 +136,8 @@ impl Drop for Recipe {
 }
 
 impl Recorder {
-    /// What calls of one recipe must have in common about their arrays: types, shapes, strides, which share memory and how, and
-    /// the orders that folds have there. `None` where an array's memory is shared with the program, or has no data.
+    /// What calls of one recording must have in common about their arrays: types, shapes, strides, which share memory and how,
+    /// and the orders that folds have there. `None` where an array's memory is shared with the program, or has no data.
     pub fn guard(&self, arguments: &[ArrayId]) -> Result<Option<Vec<u64>>> {
         let state = self.state();
         let places = state.places_of(arguments)?;
@@ -162,32 +162,32 @@ impl Recorder {
         Ok(Some(words))
     }
 
-    /// Records and hands over a recipe's batch with these arrays, which the recipe's guard fits, and numbers in the order of
-    /// [`Recipe::numbers`]. `None` if it cannot be run with them.
+    /// Records and hands over a recording's batch with these arrays, which the recording's guard fits, and numbers in the order
+    /// of [`Recording::numbers`]. `None` if it cannot be run with them.
     pub fn replay(
         &self,
-        recipe: &Recipe,
+        recording: &Recording,
         arguments: &[ArrayId],
         numbers: &[Constant],
     ) -> Result<Option<Vec<Replayed>>> {
         let mut state = self.state();
         let executor = state.executor()?;
-        if !std::ptr::eq(recipe.executor.as_ptr(), Arc::as_ptr(&executor)) || state.trace.is_some() {
+        if !std::ptr::eq(recording.executor.as_ptr(), Arc::as_ptr(&executor)) || state.trace.is_some() {
             return Ok(None);
         }
         let begin = state.clock();
         let places = state.places_of(arguments)?;
         let shifts = arguments
             .iter()
-            .zip(&recipe.starts)
+            .zip(&recording.starts)
             .map(|(&array, &start)| state.find(array).map(|handle| state.handles.at(handle).view.start - start));
         let shifts = shifts.collect::<Result<Vec<i64>>>()?;
-        if !state.fits(recipe, &places, &shifts) {
+        if !state.fits(recording, &places, &shifts) {
             return Ok(None);
         }
-        let results = state.make_results(recipe, &places, &shifts)?;
+        let results = state.make_results(recording, &places, &shifts)?;
         let earlier = state.hand_out(&places).then(|| state.submit()).transpose()?;
-        state.fill(recipe, &places, &shifts, &results, numbers)?;
+        state.fill(recording, &places, &shifts, &results, numbers)?;
         let submitted = state.submit()?;
         state.count_recording(begin);
         let made = |(handle, shift): (u32, i64)| Replayed { array: state.name(handle), shift };
@@ -282,14 +282,14 @@ impl State {
         Error { origin, ..refused(what) }
     }
 
-    /// Do all views of a recipe lie in the bases of these arrays?
-    fn fits(&self, recipe: &Recipe, places: &[u32], shifts: &[i64]) -> bool {
+    /// Do all views of a recording lie in the bases of these arrays?
+    fn fits(&self, recording: &Recording, places: &[u32], shifts: &[i64]) -> bool {
         let inside = |(index, role): (usize, &Role)| {
             let Role::Argument(position, _) = *role else { return true };
             let (len, shift) = (self.bases.at(places[position]).base.len, shifts[position]);
-            shift == 0 && len == recipe.batch.bases[index].len || !recipe.leaves(index, shift, len)
+            shift == 0 && len == recording.batch.bases[index].len || !recording.leaves(index, shift, len)
         };
-        let results = recipe.results.iter().all(|made| match made.home {
+        let results = recording.results.iter().all(|made| match made.home {
             Home::Argument(position) => {
                 let len = self.bases.at(places[position]).base.len;
                 let view = made.view.view();
@@ -297,15 +297,15 @@ impl State {
             }
             _ => true,
         });
-        results && recipe.roles.iter().enumerate().all(inside)
+        results && recording.roles.iter().enumerate().all(inside)
     }
 
     /// Handles for the results of a call, and how far their views are shifted.
-    fn make_results(&mut self, recipe: &Recipe, places: &[u32], shifts: &[i64]) -> Result<Vec<(u32, i64)>> {
-        let mut made: Vec<(u32, i64)> = Vec::with_capacity(recipe.results.len());
-        for (at, result) in recipe.results.iter().enumerate() {
+    fn make_results(&mut self, recording: &Recording, places: &[u32], shifts: &[i64]) -> Result<Vec<(u32, i64)>> {
+        let mut made: Vec<(u32, i64)> = Vec::with_capacity(recording.results.len());
+        for (at, result) in recording.results.iter().enumerate() {
             let view = result.view.clone();
-            let earlier = recipe.results[..at].iter().position(|other| other.home == result.home);
+            let earlier = recording.results[..at].iter().position(|other| other.home == result.home);
             let handle = match (result.home, earlier) {
                 (Home::Argument(position), _) if view.len > 0 => {
                     self.new_handle(places[position], view.shifted(shifts[position]))
@@ -313,7 +313,7 @@ impl State {
                 (Home::Argument(position), _) => self.new_handle(places[position], view),
                 (Home::Batch(_), Some(other)) => self.new_handle(self.handles.at(made[other].0).base, view),
                 (Home::Batch(base), None) => {
-                    let base = &recipe.batch.bases[base];
+                    let base = &recording.batch.bases[base];
                     self.new_array(base.dtype(), view, base.len)
                 }
                 (Home::Unwritten(dtype, len), _) => self.new_array(dtype, view, len),
@@ -333,17 +333,17 @@ impl State {
     /// Fills the batch under construction, which has no instructions.
     fn fill(
         &mut self,
-        recipe: &Recipe,
+        recording: &Recording,
         places: &[u32],
         shifts: &[i64],
         results: &[(u32, i64)],
         numbers: &[Constant],
     ) -> Result<()> {
-        let kept = self.places_of(&recipe.kept)?;
-        let locals = recipe.roles.iter().filter(|role| matches!(role, Role::Local)).count() as u64;
+        let kept = self.places_of(&recording.kept)?;
+        let locals = recording.roles.iter().filter(|role| matches!(role, Role::Local)).count() as u64;
         let mut next = self.running()?.ids.fetch_add(locals, Ordering::Relaxed);
-        self.builder.refill(&recipe.batch);
-        for (index, role) in recipe.roles.iter().enumerate() {
+        self.builder.refill(&recording.batch);
+        for (index, role) in recording.roles.iter().enumerate() {
             let place = match *role {
                 Role::Local => {
                     self.builder.batch.bases[index].id = next;
@@ -355,11 +355,11 @@ impl State {
                 Role::Argument(position, _) => places[position],
                 Role::Kept(at) => kept[at],
                 Role::Result(_) => {
-                    let of = recipe.results.iter().position(|made| made.home == Home::Batch(index));
+                    let of = recording.results.iter().position(|made| made.home == Home::Batch(index));
                     self.handles.at(results[of.unwrap_or_default()].0).base
                 }
             };
-            self.enter(recipe, index, place);
+            self.enter(recording, index, place);
             if let Role::Argument(position, _) = *role
                 && shifts[position] != 0
             {
@@ -369,18 +369,18 @@ impl State {
                 self.builder.signed = false;
             }
         }
-        for (&(at, _), number) in recipe.marks.iter().zip(numbers) {
+        for (&(at, _), number) in recording.marks.iter().zip(numbers) {
             self.builder.batch.constants[at as usize] = *number;
         }
-        self.builder.work_bytes = recipe.work_bytes;
-        self.recorded += recipe.batch.instrs.len() as u64;
+        self.builder.work_bytes = recording.work_bytes;
+        self.recorded += recording.batch.instrs.len() as u64;
         Ok(())
     }
 
     /// Enters a base that lives on into the filled batch.
-    fn enter(&mut self, recipe: &Recipe, index: usize, place: u32) {
-        let (epoch, traced) = (self.builder.epoch, recipe.batch.bases[index]);
-        let layout = match recipe.roles[index] {
+    fn enter(&mut self, recording: &Recording, index: usize, place: u32) {
+        let (epoch, traced) = (self.builder.epoch, recording.batch.bases[index]);
+        let layout = match recording.roles[index] {
             Role::Argument(_, layout) => layout,
             Role::Result(layout) => Some(layout),
             Role::Local | Role::Kept(_) => None,
