@@ -71,12 +71,12 @@ typedef void (*bh_release)(void *argument, void *data);
 
 /// One subscript.
 typedef struct bh_subscript {
-    /// 0: the index `start`; 1: a slice; 2: a whole dimension; 3: a new dimension of extent 1; 4: all dimensions that the
+    /// 0: the index `start`; 1: a slice; 2: a whole axis; 3: a new axis of extent 1; 4: all axes that the
     /// others leave over.
     int32_t kind;
     /// First index of a slice; `BH_NONE` for the end where it begins.
     int64_t start;
-    /// Index that a slice ends before; `BH_NONE` for the end of the dimension.
+    /// Index that a slice ends before; `BH_NONE` for the end of the axis.
     int64_t stop;
     /// Distance of a slice's indices.
     int64_t step;
@@ -252,6 +252,15 @@ bh_status bh_from_data(bh_array **out,
                        const int64_t *shape,
                        const void *data);
 
+/// As `bh_from_data`, from a buffer of `capacity` bytes; a smaller one than the elements need is refused.
+bh_status bh_from_data_sized(bh_array **out,
+                             bh_context *context,
+                             bh_dtype dtype,
+                             int32_t rank,
+                             const int64_t *shape,
+                             const void *data,
+                             size_t capacity);
+
 /// A new array that uses the memory at `data` (in C order) without a copy. `release`, if not null, is called with
 /// `argument` and `data` when the memory is no longer used, at the latest when the context ends. Look at the memory only
 /// between `bh_map` and `bh_unmap`. Every operation on such an array completes before it returns.
@@ -279,16 +288,16 @@ bh_status bh_retain(bh_array **out, const bh_array *a);
 /// Frees a handle. The data goes with the last handle on it, once recorded operations have used it. Null is allowed.
 bh_status bh_free(bh_array *a);
 
-/// The elements start, start + step, … before stop along one dimension, as Python's `a[start:stop:step]`: negative bounds
+/// The elements start, start + step, … before stop along one axis, as Python's `a[start:stop:step]`: negative bounds
 /// count from the end, `BH_NONE` stands for an omitted one.
 bh_status bh_slice(bh_array **out,
                    const bh_array *a,
-                   int32_t dim,
+                   int32_t axis,
                    int64_t start,
                    int64_t stop,
                    int64_t step);
 
-/// A slice of every dimension at once: `start`, `stop` and `step` have an entry per dimension. Null stands for all entries
+/// A slice of every axis at once: `start`, `stop` and `step` have an entry per axis. Null stands for all entries
 /// omitted, steps for 1.
 bh_status bh_window(bh_array **out,
                     const bh_array *a,
@@ -296,16 +305,20 @@ bh_status bh_window(bh_array **out,
                     const int64_t *stop,
                     const int64_t *step);
 
-/// The part at one index of a dimension, which is removed. Negative indices count from the end.
-bh_status bh_index(bh_array **out, const bh_array *a, int32_t dim, int64_t index);
+/// The part at one index of an axis, which is removed. Negative indices count from the end.
+bh_status bh_index(bh_array **out, const bh_array *a, int32_t axis, int64_t index);
 
-/// With a new dimension of extent 1 before dimension `dim` (after the last one, if `dim` is the rank).
-bh_status bh_new_axis(bh_array **out, const bh_array *a, int32_t dim);
+/// With a new axis of extent 1 before axis `axis` (after the last one, if `axis` is the rank).
+bh_status bh_new_axis(bh_array **out, const bh_array *a, int32_t axis);
 
-/// With its dimensions reordered: dimension d of the result is dimension `axes[d]` of `a`. Null reverses their order.
-bh_status bh_transpose(bh_array **out,
-                       const bh_array *a,
-                       const int32_t *axes);
+/// With its axes reordered: axis d of the result is axis `axes[d]` of `a`. Null reverses their order.
+bh_status bh_transpose(bh_array **out, const bh_array *a, const int32_t *axes);
+
+/// As `bh_transpose`, with the number of `axes`, which must be as many as `a` has dimensions.
+bh_status bh_transpose_sized(bh_array **out,
+                             const bh_array *a,
+                             size_t count,
+                             const int32_t *axes);
 
 /// The elements in C order under another shape; one extent may be -1 and is worked out. A view where the strides allow it,
 /// else a copy.
@@ -317,15 +330,15 @@ bh_status bh_reshape(bh_array **out,
 /// Stretched to a larger shape by NumPy's broadcasting. The result can be read only.
 bh_status bh_broadcast(bh_array **out, const bh_array *a, int32_t rank, const int64_t *shape);
 
-/// The diagonal of two dimensions as a last dimension, shifted by `offset` towards the second.
+/// The diagonal of two axes as a last axis, shifted by `offset` towards the second.
 bh_status bh_diagonal(bh_array **out,
                       const bh_array *a,
                       int64_t offset,
                       int32_t first,
                       int32_t second);
 
-/// With one dimension walked backwards.
-bh_status bh_reverse(bh_array **out, const bh_array *a, int32_t dim);
+/// With one axis walked backwards.
+bh_status bh_reverse(bh_array **out, const bh_array *a, int32_t axis);
 
 /// Any window on the data behind `a`: `start` and `stride` in elements of it, counted from its first element. It must not
 /// leave the data.
@@ -336,7 +349,7 @@ bh_status bh_view(bh_array **out,
                   const int64_t *shape,
                   const int64_t *stride);
 
-/// The part of an array that a list of subscripts names; dimensions after the list are whole. As in Python, an
+/// The part of an array that a list of subscripts names; axes after the list are whole. As in Python, an
 /// index outside the array is an error, and bounds of slices are clipped.
 bh_status bh_part(bh_array **out,
                   const bh_array *a,
@@ -351,6 +364,16 @@ bh_status bh_shape(int64_t *out, const bh_array *a);
 
 /// The strides in elements, as many as the array has dimensions.
 bh_status bh_stride(int64_t *out, const bh_array *a);
+
+/// As `bh_shape`, into a buffer of `capacity` numbers; of an array of more dimensions it is refused, and nothing is written.
+bh_status bh_shape_sized(int64_t *out,
+                         size_t capacity,
+                         const bh_array *a);
+
+/// As `bh_stride`, into a buffer of `capacity` numbers; of an array of more dimensions it is refused, and nothing is written.
+bh_status bh_stride_sized(int64_t *out,
+                          size_t capacity,
+                          const bh_array *a);
 
 /// The offset of the first element in the data behind the array, in elements.
 bh_status bh_offset(int64_t *out, const bh_array *a);
@@ -370,13 +393,23 @@ size_t bh_dtype_size(bh_dtype dtype);
 /// Copies all elements to `data` in C order. Waits for them.
 bh_status bh_read(void *data, const bh_array *a);
 
-/// Copies all elements to `data` with these strides in bytes, one per dimension. Waits for them.
+/// As `bh_read`, into a buffer of `capacity` bytes; a smaller one than the elements need is refused, and nothing is written.
+bh_status bh_read_sized(void *data,
+                        size_t capacity,
+                        const bh_array *a);
+
+/// Copies all elements to `data` with these strides in bytes, one per axis. Waits for them.
 bh_status bh_read_strided(void *data, const bh_array *a, const int64_t *stride);
 
 /// Overwrites all elements with those at `data`, in C order.
 bh_status bh_write(bh_array *a, const void *data);
 
-/// Overwrites all elements with those at `data`, which has these strides in bytes, one per dimension.
+/// As `bh_write`, from a buffer of `capacity` bytes; a smaller one than the elements need is refused, and nothing is written.
+bh_status bh_write_sized(bh_array *a,
+                         const void *data,
+                         size_t capacity);
+
+/// Overwrites all elements with those at `data`, which has these strides in bytes, one per axis.
 bh_status bh_write_strided(bh_array *a, const void *data, const int64_t *stride);
 
 /// Gives direct access to the memory of an array until `bh_unmap`: the address of its first element; further elements lie
@@ -460,7 +493,7 @@ bh_status bh_argmax(bh_array **out,
 /// The position along an axis of the first smallest element, or of the first NaN; otherwise as `bh_argmax`.
 bh_status bh_argmin(bh_array **out, const bh_array *a, int32_t axis, int32_t keep);
 
-/// A new array with the elements moved along the dimensions, by as many `distances` as `a` has dimensions; what leaves at
+/// A new array with the elements moved along the axes, by as many `distances` as `a` has dimensions; what leaves at
 /// one end enters at the other.
 bh_status bh_roll(bh_array **out,
                   const bh_array *a,

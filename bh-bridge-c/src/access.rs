@@ -1,9 +1,9 @@
 //! Access to the data of arrays.
 
 use crate::context::store;
-use crate::error::{bh_status, frame, frame_out, null};
+use crate::error::{argument, bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array};
-use bh_bytecode::{Constant, c128};
+use bh_bytecode::{Constant, DType, c128};
 use bh_core::Result;
 use std::ffi::c_void;
 
@@ -17,7 +17,33 @@ pub unsafe extern "C" fn bh_read(data: *mut c_void, a: *const bh_array) -> bh_st
     unsafe { bh_read_strided(data, a, std::ptr::null()) }
 }
 
-/// Copies all elements to `data` with these strides in bytes, one per dimension. Waits for them.
+/// As `bh_read`, into a buffer of `capacity` bytes; a smaller one than the elements need is refused, and nothing is written.
+///
+/// # Safety
+/// `data` must have place for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_read_sized(data: *mut c_void, capacity: usize, a: *const bh_array) -> bh_status {
+    frame(|| {
+        let array = handle::array(a, "a")?;
+        array.recorder.ask(array.id, |array| fits(capacity, array.len, array.dtype))??;
+        if data.is_null() && capacity != 0 {
+            return Err(null("data"));
+        }
+        // SAFETY: the elements fit the capacity, for which the caller promises place.
+        unsafe { array.recorder.read(array.id, data.cast(), None) }
+    })
+}
+
+/// Is a buffer of `capacity` bytes large enough for `len` elements?
+pub(crate) fn fits(capacity: usize, len: i64, dtype: DType) -> Result<()> {
+    let needed = len as u128 * dtype.size() as u128;
+    if needed <= capacity as u128 {
+        return Ok(());
+    }
+    Err(argument(format!("the buffer has {capacity} bytes, and the elements need {needed}")))
+}
+
+/// Copies all elements to `data` with these strides in bytes, one per axis. Waits for them.
 ///
 /// # Safety
 /// `data` must have place for all elements; `stride` must be null or as long as `a` has dimensions.
@@ -44,7 +70,24 @@ pub unsafe extern "C" fn bh_write(a: *mut bh_array, data: *const c_void) -> bh_s
     unsafe { bh_write_strided(a, data, std::ptr::null()) }
 }
 
-/// Overwrites all elements with those at `data`, which has these strides in bytes, one per dimension.
+/// As `bh_write`, from a buffer of `capacity` bytes; a smaller one than the elements need is refused, and nothing is written.
+///
+/// # Safety
+/// `data` must hold `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_write_sized(a: *mut bh_array, data: *const c_void, capacity: usize) -> bh_status {
+    frame(|| {
+        let array = handle::array(a, "a")?;
+        array.recorder.ask(array.id, |array| fits(capacity, array.len, array.dtype))??;
+        if data.is_null() && capacity != 0 {
+            return Err(null("data"));
+        }
+        // SAFETY: the elements fit the capacity, which the caller promises to be there.
+        unsafe { array.recorder.write(array.id, data.cast(), None) }
+    })
+}
+
+/// Overwrites all elements with those at `data`, which has these strides in bytes, one per axis.
 ///
 /// # Safety
 /// `data` must hold all elements; `stride` must be null or as long as `a` has dimensions.

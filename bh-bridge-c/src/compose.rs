@@ -3,7 +3,7 @@
 use crate::create::numbers;
 use crate::error::{argument, bh_status, frame_out, with_place};
 use crate::handle::{self, bh_array};
-use crate::view::dimension;
+use crate::view::counted_axis;
 use bh_compose::Extreme;
 use bh_core::Result;
 
@@ -11,9 +11,10 @@ use bh_core::Result;
 fn position(a: *const bh_array, axis: i32, extreme: Extreme, keep: i32) -> Result<*mut bh_array> {
     let array = handle::array(a, "a")?;
     let rank = array.recorder.ask(array.id, |array| array.view.shape.len())?;
-    let dim = dimension(axis, rank).map_err(|error| argument(error.0))?;
-    let found =
-        with_place(|place| bh_compose::position_of_extreme(array.recorder, array.id, dim, extreme, keep != 0, place))?;
+    let counted = counted_axis(axis, rank).map_err(|error| argument(error.0))?;
+    let found = with_place(|place| {
+        bh_compose::position_of_extreme(array.recorder, array.id, counted, extreme, keep != 0, place)
+    })?;
     Ok(array.sibling(found))
 }
 
@@ -36,7 +37,7 @@ pub unsafe extern "C" fn bh_argmin(out: *mut *mut bh_array, a: *const bh_array, 
     frame_out(out, || position(a, axis, Extreme::Least, keep))
 }
 
-/// A new array with the elements moved along the dimensions, by as many `distances` as `a` has dimensions; what leaves at
+/// A new array with the elements moved along the axes, by as many `distances` as `a` has dimensions; what leaves at
 /// one end enters at the other.
 ///
 /// # Safety

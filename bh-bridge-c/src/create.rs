@@ -286,6 +286,24 @@ pub unsafe extern "C" fn bh_from_data(
     shape: *const i64,
     data: *const c_void,
 ) -> bh_status {
+    // SAFETY: promised by the caller.
+    unsafe { bh_from_data_sized(out, context, dtype, rank, shape, data, usize::MAX) }
+}
+
+/// As `bh_from_data`, from a buffer of `capacity` bytes; a smaller one than the elements need is refused.
+///
+/// # Safety
+/// As `bh_empty`; `data` must hold all elements or `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_from_data_sized(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rank: i32,
+    shape: *const i64,
+    data: *const c_void,
+    capacity: usize,
+) -> bh_status {
     frame_out(out, || {
         let context = self::context(context)?;
         // SAFETY: promised by the caller.
@@ -293,8 +311,10 @@ pub unsafe extern "C" fn bh_from_data(
         if data.is_null() && !shape.contains(&0) {
             return Err(null("data"));
         }
-        filled(context, self::dtype(dtype)?, shape, |recorder, array| {
-            // SAFETY: promised by the caller.
+        let dtype = self::dtype(dtype)?;
+        filled(context, dtype, shape, |recorder, array| {
+            recorder.ask(array, |array| crate::access::fits(capacity, array.len, dtype))??;
+            // SAFETY: the elements fit what the caller promises to be there.
             unsafe { recorder.write(array, data.cast(), None) }
         })
     })

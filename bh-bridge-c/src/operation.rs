@@ -4,7 +4,7 @@ use crate::constant::operand;
 use crate::create::{bh_dtype, dtype};
 use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
 use crate::handle::{self, Array, bh_array};
-use crate::view::dimension;
+use crate::view::counted_axis;
 use bh_bytecode::{DType, Opcode};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -91,7 +91,7 @@ fn axes(opcode: Opcode, a: *const bh_array, axis: i32) -> Result<u16> {
     if axis == ALL_AXES {
         return Ok(((1u32 << rank) - 1) as u16);
     }
-    let axis = dimension(axis, rank).map_err(|error| argument(format!("{}: {error}", opcode.name())))?;
+    let axis = counted_axis(axis, rank).map_err(|error| argument(format!("{}: {error}", opcode.name())))?;
     Ok(1 << axis)
 }
 

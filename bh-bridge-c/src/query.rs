@@ -2,7 +2,7 @@
 
 use crate::context::store;
 use crate::create::bh_dtype;
-use crate::error::{bh_status, frame, frame_out, null};
+use crate::error::{argument, bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array, bh_context};
 use bh_core::Result;
 use bh_recorder::ArrayRef;
@@ -41,6 +41,37 @@ pub unsafe extern "C" fn bh_shape(out: *mut i64, a: *const bh_array) -> bh_statu
 pub unsafe extern "C" fn bh_stride(out: *mut i64, a: *const bh_array) -> bh_status {
     // SAFETY: promised by the caller.
     frame(|| unsafe { ask(a, |array| store_all(out, array.view.stride))? })
+}
+
+/// As `bh_shape`, into a buffer of `capacity` numbers; of an array of more dimensions it is refused, and nothing is written.
+///
+/// # Safety
+/// `out` must be null or have place for `capacity` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_shape_sized(out: *mut i64, capacity: usize, a: *const bh_array) -> bh_status {
+    // SAFETY: what is stored fits the capacity, for which the caller promises place.
+    frame(|| unsafe { ask(a, |array| store_all(out, within(capacity, array.view.shape)?))? })
+}
+
+/// As `bh_stride`, into a buffer of `capacity` numbers; of an array of more dimensions it is refused, and nothing is written.
+///
+/// # Safety
+/// `out` must be null or have place for `capacity` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_stride_sized(out: *mut i64, capacity: usize, a: *const bh_array) -> bh_status {
+    // SAFETY: what is stored fits the capacity, for which the caller promises place.
+    frame(|| unsafe { ask(a, |array| store_all(out, within(capacity, array.view.stride)?))? })
+}
+
+/// Numbers for a buffer of a capacity, if they fit.
+fn within(capacity: usize, numbers: &[i64]) -> Result<&[i64]> {
+    if numbers.len() <= capacity {
+        return Ok(numbers);
+    }
+    Err(argument(format!(
+        "the buffer has place for {capacity} numbers, and the array has {} dimensions",
+        numbers.len()
+    )))
 }
 
 /// The offset of the first element in the data behind the array, in elements.

@@ -9,12 +9,12 @@ use bh_recorder::Subscript;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct bh_subscript {
-    /// 0: the index `start`; 1: a slice; 2: a whole dimension; 3: a new dimension of extent 1; 4: all dimensions that the
+    /// 0: the index `start`; 1: a slice; 2: a whole axis; 3: a new axis of extent 1; 4: all axes that the
     /// others leave over.
     pub kind: i32,
     /// First index of a slice; `BH_NONE` for the end where it begins.
     pub start: i64,
-    /// Index that a slice ends before; `BH_NONE` for the end of the dimension.
+    /// Index that a slice ends before; `BH_NONE` for the end of the axis.
     pub stop: i64,
     /// Distance of a slice's indices.
     pub step: i64,
@@ -26,7 +26,7 @@ const WHOLE: i32 = 2;
 const NEW_AXIS: i32 = 3;
 const ELLIPSIS: i32 = 4;
 
-/// The part of an array that a list of subscripts names; dimensions after the list are whole. As in Python, an
+/// The part of an array that a list of subscripts names; axes after the list are whole. As in Python, an
 /// index outside the array is an error, and bounds of slices are clipped.
 ///
 /// # Safety
@@ -60,7 +60,7 @@ fn subscript(entry: &bh_subscript) -> Result<Subscript> {
     })
 }
 
-/// A bound of a slice; `None` for the end of the dimension.
+/// A bound of a slice; `None` for the end of the axis.
 fn bound(bound: i64) -> Option<i64> {
     (bound != i64::MIN).then_some(bound)
 }

@@ -14,12 +14,12 @@ fn derive(a: *const bh_array, f: impl FnOnce(&View) -> std::result::Result<View,
     array.recorder.derive(array.id, f).map(|id| array.sibling(id))
 }
 
-/// A dimension, counted from the end if negative.
-pub(crate) fn dimension(dim: i32, rank: usize) -> std::result::Result<usize, ViewError> {
-    let at = if dim < 0 { i64::from(dim) + rank as i64 } else { i64::from(dim) };
+/// An axis, counted from the end if negative.
+pub(crate) fn counted_axis(axis: i32, rank: usize) -> std::result::Result<usize, ViewError> {
+    let at = if axis < 0 { i64::from(axis) + rank as i64 } else { i64::from(axis) };
     match usize::try_from(at) {
         Ok(at) if at < rank => Ok(at),
-        _ => Err(ViewError(format!("dimension {dim} does not exist in an array of rank {rank}"))),
+        _ => Err(ViewError(format!("axis {axis} does not exist in an array of rank {rank}"))),
     }
 }
 
@@ -27,7 +27,7 @@ fn bound(bound: i64) -> Option<i64> {
     (bound != NONE).then_some(bound)
 }
 
-/// The elements start, start + step, … before stop along one dimension, as Python's `a[start:stop:step]`: negative bounds
+/// The elements start, start + step, … before stop along one axis, as Python's `a[start:stop:step]`: negative bounds
 /// count from the end, `BH_NONE` stands for an omitted one.
 ///
 /// # Safety
@@ -36,15 +36,15 @@ fn bound(bound: i64) -> Option<i64> {
 pub unsafe extern "C" fn bh_slice(
     out: *mut *mut bh_array,
     a: *const bh_array,
-    dim: i32,
+    axis: i32,
     start: i64,
     stop: i64,
     step: i64,
 ) -> bh_status {
-    frame_out(out, || derive(a, |view| view.slice(dimension(dim, view.rank())?, bound(start), bound(stop), step)))
+    frame_out(out, || derive(a, |view| view.slice(counted_axis(axis, view.rank())?, bound(start), bound(stop), step)))
 }
 
-/// A slice of every dimension at once: `start`, `stop` and `step` have an entry per dimension. Null stands for all entries
+/// A slice of every axis at once: `start`, `stop` and `step` have an entry per axis. Null stands for all entries
 /// omitted, steps for 1.
 ///
 /// # Safety
@@ -69,40 +69,63 @@ pub unsafe extern "C" fn bh_window(
     })
 }
 
-/// The part at one index of a dimension, which is removed. Negative indices count from the end.
+/// The part at one index of an axis, which is removed. Negative indices count from the end.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bh_index(out: *mut *mut bh_array, a: *const bh_array, dim: i32, index: i64) -> bh_status {
-    frame_out(out, || derive(a, |view| view.index(dimension(dim, view.rank())?, index)))
+pub unsafe extern "C" fn bh_index(out: *mut *mut bh_array, a: *const bh_array, axis: i32, index: i64) -> bh_status {
+    frame_out(out, || derive(a, |view| view.index(counted_axis(axis, view.rank())?, index)))
 }
 
-/// With a new dimension of extent 1 before dimension `dim` (after the last one, if `dim` is the rank).
+/// With a new axis of extent 1 before axis `axis` (after the last one, if `axis` is the rank).
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bh_new_axis(out: *mut *mut bh_array, a: *const bh_array, dim: i32) -> bh_status {
-    frame_out(out, || derive(a, |view| view.new_axis(dimension(dim, view.rank() + 1)?)))
+pub unsafe extern "C" fn bh_new_axis(out: *mut *mut bh_array, a: *const bh_array, axis: i32) -> bh_status {
+    frame_out(out, || derive(a, |view| view.new_axis(counted_axis(axis, view.rank() + 1)?)))
 }
 
-/// With its dimensions reordered: dimension d of the result is dimension `axes[d]` of `a`. Null reverses their order.
+/// With its axes reordered: axis d of the result is axis `axes[d]` of `a`. Null reverses their order.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer; `axes` must be null or as long as `a` has dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_transpose(out: *mut *mut bh_array, a: *const bh_array, axes: *const i32) -> bh_status {
-    frame_out(out, || {
-        derive(a, |view| {
-            let rank = view.rank();
-            let mut order = [0usize; MAX_RANK];
-            for (dim, place) in order[..rank].iter_mut().enumerate() {
-                // SAFETY: not null, and as long as the caller promises.
-                *place = if axes.is_null() { rank - 1 - dim } else { dimension(unsafe { *axes.add(dim) }, rank)? };
-            }
-            view.transpose(&order[..rank])
-        })
+    // SAFETY: promised by the caller.
+    frame_out(out, || unsafe { reordered(a, None, axes) })
+}
+
+/// As `bh_transpose`, with the number of `axes`, which must be as many as `a` has dimensions.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer; `axes` must be null or `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_transpose_sized(
+    out: *mut *mut bh_array,
+    a: *const bh_array,
+    count: usize,
+    axes: *const i32,
+) -> bh_status {
+    // SAFETY: promised by the caller.
+    frame_out(out, || unsafe { reordered(a, Some(count), axes) })
+}
+
+/// # Safety
+/// `axes` must be null, or `count` numbers, which is the rank of `a` if it is not given.
+unsafe fn reordered(a: *const bh_array, count: Option<usize>, axes: *const i32) -> Result<*mut bh_array> {
+    derive(a, |view| {
+        let rank = view.rank();
+        if let Some(count) = count.filter(|&count| count != rank && !axes.is_null()) {
+            return Err(ViewError(format!("{count} axes are given for an array of rank {rank}")));
+        }
+        let mut order = [0usize; MAX_RANK];
+        for (at, place) in order[..rank].iter_mut().enumerate() {
+            // SAFETY: not null, and as long as the caller promises.
+            *place = if axes.is_null() { rank - 1 - at } else { counted_axis(unsafe { *axes.add(at) }, rank)? };
+        }
+        view.transpose(&order[..rank])
     })
 }
 
@@ -157,7 +180,7 @@ pub unsafe extern "C" fn bh_broadcast(
     })
 }
 
-/// The diagonal of two dimensions as a last dimension, shifted by `offset` towards the second.
+/// The diagonal of two axes as a last axis, shifted by `offset` towards the second.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer.
@@ -170,17 +193,17 @@ pub unsafe extern "C" fn bh_diagonal(
     second: i32,
 ) -> bh_status {
     frame_out(out, || {
-        derive(a, |view| view.diagonal(offset, dimension(first, view.rank())?, dimension(second, view.rank())?))
+        derive(a, |view| view.diagonal(offset, counted_axis(first, view.rank())?, counted_axis(second, view.rank())?))
     })
 }
 
-/// With one dimension walked backwards.
+/// With one axis walked backwards.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bh_reverse(out: *mut *mut bh_array, a: *const bh_array, dim: i32) -> bh_status {
-    frame_out(out, || derive(a, |view| view.reverse(dimension(dim, view.rank())?)))
+pub unsafe extern "C" fn bh_reverse(out: *mut *mut bh_array, a: *const bh_array, axis: i32) -> bh_status {
+    frame_out(out, || derive(a, |view| view.reverse(counted_axis(axis, view.rank())?)))
 }
 
 /// Any window on the data behind `a`: `start` and `stride` in elements of it, counted from its first element. It must not

@@ -76,7 +76,7 @@ def test_nine_of_ten_are_native():
 
 def test_information_on_the_namespace():
     info = bh.__array_namespace_info__()
-    assert info.capabilities()["max dimensions"] == 16 and info.devices() == ["cpu"] and info.default_device() == "cpu"
+    assert info.capabilities()["max dimensions"] == 16 and list(info.devices()) == ["cpu"] and info.default_device() == "cpu"
     assert info.default_dtypes()["real floating"] == bh.float64 and "complex64" in info.dtypes()
 
 

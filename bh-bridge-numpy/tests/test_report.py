@@ -111,6 +111,33 @@ def test_the_page_is_served_while_the_script_runs_and_shows_its_end(tmp_path):
         assert process.wait(30) == 0, process.stderr.read()
 
 
+LONG_BATCH = """
+import sys
+import numpy as np
+
+x = np.linspace(0, 1, 2_000_001)
+while open(sys.argv[1]).read() != "end":
+    y = x
+    for step in range(400):
+        y = np.sqrt(y) + step
+    assert float(y.sum()) > 0
+"""
+
+
+def test_the_page_shows_how_far_a_long_batch_is(tmp_path):
+    script, word = tmp_path / "main.py", tmp_path / "word"
+    script.write_text(LONG_BATCH)
+    word.write_text("go on")
+    command = [sys.executable, "-m", "bh", "--stack", "cpu-plain", "--live", str(script), str(word)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        address = process.stderr.readline().removeprefix("watch: ").strip()
+        batch = until(address, lambda data: data.get("batch"))["batch"]
+        assert batch["kernels"] > 100 and 0 <= batch["done"] <= batch["kernels"]
+        word.write_text("end")
+        assert until(address, lambda data: not data["running"])["batch"] is None
+        assert process.wait(30) == 0, process.stderr.read()
+
+
 WATCHED = """
 import bh
 

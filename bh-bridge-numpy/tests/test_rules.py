@@ -149,6 +149,8 @@ ERRORS = {
 @pytest.mark.parametrize("rule", VALUES)
 def test_values(rule):
     mine, theirs = VALUES[rule](bh), VALUES[rule](numpy)
+    if rule == "a mask without an output":
+        theirs = [text.replace("unitialized", "uninitialized") for text in theirs]
     if isinstance(theirs, (str, list)) or isinstance(theirs, tuple) and isinstance(theirs[0], str):
         assert mine == theirs
     else:

@@ -1,6 +1,7 @@
 //! `bh check`: the batches of a program, as configured and by the interpreter; the first array and line that differ.
 
 use crate::batch_file;
+use crate::progress::Progress;
 use bh_bytecode::compare::{Tolerance, compare, may_differ};
 use bh_bytecode::interp::{Interpreter, Memory};
 use bh_bytecode::random::Program;
@@ -48,7 +49,9 @@ fn batches(directory: &Path) -> Result<Vec<PathBuf>> {
 fn compared(files: &[PathBuf], stack: Option<&str>) -> Result<(String, bool)> {
     let mut stack = Stack::load(&Config::find()?, stack)?;
     let (mut arrays, mut apart) = (0, 0);
+    let progress = Progress::of(files.len() as u64);
     for (number, file) in files.iter().enumerate() {
+        progress.show(number as u64, "batches compared");
         let dump = batch_file::read(file)?;
         let program = Program { memory: dump.memory(), batch: dump.batch };
         let Some((expected, writers)) = expected(&program) else {

@@ -1,6 +1,7 @@
 //! `bh check-engine`: the conformance suite and the rules of conduct, on anyone's engine. Each case runs in a process of its
 //! own with a time limit, so that an engine that crashes, hangs, throws or exits fails one case, by name.
 
+use crate::progress::Progress;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_tests::manners::{CASES, Case, Findings, Library};
@@ -22,8 +23,11 @@ pub fn check(library: &Path, names: &[String], limit: u64) -> Result<ExitCode> {
     };
     let scratch = Scratch::new()?;
     let mut passed = true;
-    for case in cases {
+    let progress = Progress::of(cases.len() as u64);
+    for (number, case) in cases.into_iter().enumerate() {
+        progress.show(number as u64, case.title);
         let findings = in_a_process(case, &library, &scratch.0, Duration::from_secs(limit))?;
+        progress.clear();
         findings.notes.iter().for_each(|note| println!("{note}"));
         let verdict = if findings.faults.is_empty() { "ok" } else { "FAILED" };
         println!("{}: {verdict} ({})", case.name, case.title);

@@ -7,6 +7,7 @@ mod engine;
 mod graph;
 mod info;
 mod matlab;
+mod progress;
 mod ranks;
 mod replay;
 mod run;

@@ -66,6 +66,7 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
         "seconds": run.seconds,
         "failure": run.failure,
         "running": run.running,
+        "batch": progress(&first),
         "version": env!("CARGO_PKG_VERSION"),
         "findings": findings::all(&first, &events, &doctor, run.seconds),
         "fusion": fusion::read(&directory.join(PARTITIONS)),
@@ -78,6 +79,15 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
         "dropped": events.dropped,
         "counters": counters,
     }))
+}
+
+/// How far the batch is that runs on the first rank, if one does: its kernels, and those that are done.
+fn progress(counters: &Counters) -> Value {
+    let count = |name: &str| counters.get(name).and_then(Value::as_u64).unwrap_or(0);
+    match count("node.batch_blocks") {
+        0 => Value::Null,
+        kernels => json!({ "kernels": kernels, "done": count("node.batch_blocks_done").min(kernels) }),
+    }
 }
 
 /// The page with its data.

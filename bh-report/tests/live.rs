@@ -65,6 +65,12 @@ fn the_page_waits_then_shows_what_there_is_and_then_the_end() {
     let now = data(&live);
     assert_eq!((&now["running"], &now["roof"]), (&Value::Bool(true), &Value::Null));
     assert_eq!(now["counters"][0]["filter.batches"], 40);
+    assert_eq!(now["batch"], Value::Null);
+    let running = r#"{"node.batch_blocks":12,"node.batch_blocks_done":5}"#;
+    fs::write(directory.join("statistics.json"), running).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let now = data(&live);
+    assert_eq!((&now["batch"]["kernels"], &now["batch"]["done"]), (&12.into(), &5.into()));
     let end = || {
         let failure = Some("the program failed".to_owned());
         live.end(&Run { program: "python a.py".into(), seconds: 2.0, failure, running: false });

@@ -6,9 +6,9 @@ use std::process::Command;
 /// Debian's name, and what others call it; `LLVM_SYS_191_PREFIX` names an LLVM of one's own, as for the crate `llvm-sys`.
 const NAMES: [&str; 2] = ["llvm-config-19", "llvm-config"];
 
-/// What the archives themselves need: compressed sections, and the C++ library. Their checker of manifests for Windows
-/// (libxml2) and their theorem prover (z3) are never called, and the linker leaves them out.
-const SYSTEM: [&str; 3] = ["z", "zstd", "stdc++"];
+/// What the archives may need for compressed sections. Their checker of manifests for Windows (libxml2) and their theorem
+/// prover (z3) are never called, and the linker leaves them out.
+const COMPRESSION: [&str; 2] = ["z", "zstd"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -20,7 +20,9 @@ fn main() {
         let name = name.unwrap_or_else(|| panic!("{config}: '{library}' is no archive"));
         println!("cargo:rustc-link-lib=static:-bundle={name}");
     }
-    for name in SYSTEM {
+    let wanted = ask(&config, &["--link-static", "--system-libs"]);
+    let wants = |name: &&str| wanted.split_whitespace().any(|word| word.strip_prefix("-l") == Some(*name));
+    for name in COMPRESSION.into_iter().filter(wants).chain(["stdc++"]) {
         let file = ask("c++", &[&format!("-print-file-name=lib{name}.a")]);
         let directory = Path::new(&file).parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory =

@@ -137,10 +137,14 @@ impl Node {
 
     /// Runs blocks of a partition, in parts if their arrays would not fit otherwise.
     fn run(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
-        match self.run_to_fit(batch, blocks, report) {
+        let progress = self.service.registry.progress();
+        progress.begin(if blocks.is_empty() { batch.blocks.len() } else { blocks.len() });
+        let result = match self.run_to_fit(batch, blocks, report) {
             Some(result) => result,
             None => dispatch(&mut self.children, &mut self.pending, batch, blocks, report),
-        }
+        };
+        progress.begin(0);
+        result
     }
 
     /// One line per array that still has data, and a closing line.

@@ -30,6 +30,26 @@ pub struct ArrayRegistry {
     region_read_bytes: Counter,
     region_writes: Counter,
     region_write_bytes: Counter,
+    progress: Progress,
+}
+
+/// How far the running batch is, for who watches: its blocks, and those that are done. Both are 0 when none runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Progress {
+    blocks: Counter,
+    done: Counter,
+}
+
+impl Progress {
+    fn new(host: Host) -> Progress {
+        Progress { blocks: host.counter("node.batch_blocks"), done: host.counter("node.batch_blocks_done") }
+    }
+
+    /// A batch of so many blocks begins; of none, it is over.
+    pub(crate) fn begin(self, blocks: usize) {
+        self.done.set(0);
+        self.blocks.set(blocks as u64);
+    }
 }
 
 impl ArrayRegistry {
@@ -45,6 +65,7 @@ impl ArrayRegistry {
             region_read_bytes: host.counter("node.region_read_bytes"),
             region_writes: host.counter("node.region_writes"),
             region_write_bytes: host.counter("node.region_write_bytes"),
+            progress: Progress::new(host),
         }
     }
 
@@ -52,6 +73,11 @@ impl ArrayRegistry {
     pub fn set_engine(&self, engine: SharedChild) {
         // The first stays.
         let _ = self.engine.set(engine);
+    }
+
+    /// How far the running batch is.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress
     }
 
     /// The engine that takes and lends memory of a device.
@@ -373,6 +399,9 @@ impl RegistryService for ArrayRegistry {
 
     fn block_done(&self, batch: &BatchRef<'_>, block: u32) {
         self.finish_block(batch, block);
+        if !self.rehearses() {
+            self.progress.done.add(1);
+        }
     }
 
     fn retire(&self, base: &Base, action: u32) -> Result<()> {

@@ -118,6 +118,7 @@ fn mistakes_are_refused_when_compiling_with_a_hint() {
         ("traced_choice.cpp", "bh::where"),
         ("array_if.cpp", "bh::where"),
         ("complex_to_real.cpp", "bh::real"),
+        ("selection_renamed.cpp", "x.fill(value)"),
     ] {
         for compiler in ["g++", "clang++"] {
             let source = root().join("tests/cpp/fail").join(file);

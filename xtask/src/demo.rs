@@ -24,7 +24,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     let prefix = target().join("demo-prefix");
     let compiler = packages::has_llvm().then_some(packages::COMPILER);
     let libraries: Vec<&str> = COMPONENTS.iter().copied().chain(compiler).collect();
-    install::place(&install::build("release", &libraries)?, &prefix, &libraries)?;
+    // Without the program `bh`, which takes as long to build as the engine's smaller half and is not run here.
+    let crates = [&["bh-bridge-c"], &libraries[..]].concat();
+    install::place_libraries(&install::build_crates("release", &crates)?, &prefix, &libraries)?;
     step(2, "examples/heat.c, compiled with cc and pkg-config");
     let png = heat(&prefix, size, iterations)?;
     step(3, "programs of the benchmarks beside plain C on all cores and NumPy: half a minute");
@@ -37,9 +39,10 @@ pub fn run(arguments: &[String]) -> Outcome {
     println!("\n{:<16}{:>10}{:>10}{:>10}{:>10}   from then on bh is", "seconds", "bh, first", "then", "C", "NumPy");
     println!("{}", rows.join("\n"));
     println!("\ntemperature field: {}", png.display());
-    let program = prefix.join("bin/bh");
-    println!("what fused:        {} explain -- {}", program.display(), target().join("heat").display());
-    println!("where time went:   {} run --report page.html -- {}", program.display(), target().join("heat").display());
+    let heat = target().join("heat");
+    println!("\ncargo xtask install --prefix ~/bh brings the rest, and the program bh:");
+    println!("  what fused:       ~/bh/bin/bh explain -- {}", heat.display());
+    println!("  where time went:  ~/bh/bin/bh run --report page.html -- {}", heat.display());
     Ok(())
 }
 

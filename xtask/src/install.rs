@@ -30,11 +30,13 @@ pub fn run(arguments: &[String]) -> Outcome {
 
 /// Builds all that is installed, with these libraries, under a cargo profile and returns the directory of the results.
 pub fn build(profile: &str, libraries: &[&str]) -> Outcome<PathBuf> {
+    build_crates(profile, &[&["bh-bridge-c", "bh-cli"], libraries].concat())
+}
+
+/// Builds these crates and no others under a cargo profile and returns the directory of the results.
+pub fn build_crates(profile: &str, crates: &[&str]) -> Outcome<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--profile", profile, "-p", "bh-bridge-c", "-p", "bh-cli"]);
-    for component in libraries {
-        command.args(["-p", component]);
-    }
+    command.args(["build", "--profile", profile]).args(crates.iter().flat_map(|name| ["-p", name]));
     crate::command::run(&mut command)?;
     Ok(target().join(profile))
 }
@@ -46,9 +48,20 @@ pub fn install(prefix: &Path, profile: &str) -> Outcome {
     place(&built, prefix, &libraries())
 }
 
-/// Installs what lies in the directory `built`, with these libraries, into `prefix`.
+/// Installs what lies in the directory `built`, with these libraries and the program, into `prefix`.
 pub fn place(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
-    for directory in ["lib/bh", "lib/pkgconfig", "lib/cmake/bh", "include", "share/bh", "share/man/man1", "bin"] {
+    for directory in ["share/man/man1", "bin"] {
+        fs::create_dir_all(prefix.join(directory))?;
+    }
+    copy(&built.join("bh"), &prefix.join("bin/bh"))?;
+    strip(&prefix.join("bin"))?;
+    copy(&root().join("docs/bh.1"), &prefix.join("share/man/man1/bh.1"))?;
+    place_libraries(built, prefix, libraries)
+}
+
+/// As `place`, without the program.
+pub fn place_libraries(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
+    for directory in ["lib/bh", "lib/pkgconfig", "lib/cmake/bh", "include", "share/bh"] {
         fs::create_dir_all(prefix.join(directory))?;
     }
     let library = format!("libbh_bridge_c.so.{VERSION}");
@@ -59,12 +72,9 @@ pub fn place(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
         let name = format!("lib{}.so", component.replace('-', "_"));
         copy(&built.join(&name), &prefix.join("lib/bh").join(&name))?;
     }
-    copy(&built.join("bh"), &prefix.join("bin/bh"))?;
     strip(&prefix.join("lib"))?;
-    strip(&prefix.join("bin"))?;
     copy_tree(&root().join("bh-bridge-c/include"), &prefix.join("include"))?;
     copy(&root().join("config/default.toml"), &prefix.join("share/bh/config.toml"))?;
-    copy(&root().join("docs/bh.1"), &prefix.join("share/man/man1/bh.1"))?;
     fs::write(prefix.join("lib/pkgconfig/bh.pc"), pkg_config())?;
     fs::write(prefix.join("lib/cmake/bh/bhConfig.cmake"), CMAKE_CONFIG)?;
     fs::write(prefix.join("lib/cmake/bh/bhConfigVersion.cmake"), cmake_version())?;

@@ -12,6 +12,8 @@ mod kit;
 mod mutants;
 mod packages;
 mod picture;
+#[path = "../../bh-cli/src/progress.rs"]
+mod progress;
 mod python;
 mod soak;
 mod stage;

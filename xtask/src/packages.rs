@@ -39,13 +39,17 @@ const LLVM: &[(&str, &str)] = &[
     ("/usr/lib/x86_64-linux-gnu/libzstd.a", "libzstd-dev"),
 ];
 
-/// Is LLVM there, with which the kernel compiler is built?
+/// Is LLVM there, with which the kernel compiler is built: Debian's, or one's own, as its build script looks for it?
 pub fn has_llvm() -> bool {
-    LLVM.iter().all(|(program, _)| exists(program))
+    let own = std::env::var("LLVM_SYS_191_PREFIX").is_ok_and(|prefix| exists(&format!("{prefix}/bin/llvm-config")));
+    own || LLVM.iter().all(|(program, _)| exists(program))
 }
 
 /// Installs LLVM if we may; without it the kernel compiler is neither built nor tested, which is said.
 pub fn ensure_llvm() {
+    if has_llvm() {
+        return;
+    }
     if let Err(reason) = ensure(LLVM) {
         eprintln!("xtask: without LLVM 19 the kernel compiler is left out: {reason}");
     }

@@ -38,7 +38,7 @@ fn gather(built: &Path, package: &Path) -> Outcome {
 /// Builds the native module and the components, all of them in one run of cargo.
 pub fn build(profile: &str) -> Outcome<PathBuf> {
     let crates: Vec<&str> = install::libraries().into_iter().chain([MODULE]).collect();
-    install::build(profile, &crates)
+    install::build_crates(profile, &crates)
 }
 
 /// Runs the command line `libraries --out DIR [--built DIR]`, which the wheel's build calls: all libraries of the package,
@@ -68,11 +68,14 @@ pub fn wheel(arguments: &[String]) -> Outcome {
     let out = option(arguments, "--out")?.map_or_else(|| target().join("wheels"), PathBuf::from);
     packages::ensure_llvm();
     cluster::ensure_packages();
+    // Here, where cargo shows how far it is, and not by pip.
+    let built = build("release")?;
+    cluster::build_into(&built)?;
     let fresh = target().join("python-build/wheel");
     let _ = std::fs::remove_dir_all(&fresh);
-    let mut build = Command::new(&python);
-    build.args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(&fresh).arg(".");
-    run(build.current_dir(root()))?;
+    let mut pack = Command::new(&python);
+    pack.args(["-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir"]).arg(&fresh).arg(".");
+    run(pack.current_dir(root()).env("BH_WHEEL_LIBRARIES", built))?;
     for entry in std::fs::read_dir(&fresh)? {
         audit(&python, &entry?.path(), &out)?;
     }

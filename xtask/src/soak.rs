@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: random programs with fresh seeds on all stacks, for as long as asked; what fails is kept.
 
 use crate::command::{Failure, Outcome, cargo, line, option, root, target};
+use crate::progress::Progress;
 use crate::{packages, python};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -92,8 +93,10 @@ fn in_rust(time: Duration, first: u64, report: &Path) -> Outcome<bool> {
         cargo().args(["test", "--profile", PROFILE, "--no-run", "--tests"]).args(packages::workspace()),
     )?;
     let begin = Instant::now();
+    let progress = Progress::of(time.as_secs());
     while begin.elapsed() < time {
         for (suite, count) in SUITES.iter().zip(&mut counts) {
+            progress.show(begin.elapsed().as_secs(), suite.test);
             if !suite.round(first, report)? {
                 count.failures += 1;
             }
@@ -105,6 +108,7 @@ fn in_rust(time: Duration, first: u64, report: &Path) -> Outcome<bool> {
             }
         }
     }
+    drop(progress);
     for (suite, count) in SUITES.iter().zip(&counts) {
         let Count { programs, rounds, failures } = count;
         println!("{programs:>9} programs in {rounds} rounds, {failures} failed: {} ({})", suite.test, suite.stacks);

@@ -5,7 +5,7 @@
 
 namespace bh {
 
-/// Whether a reduction leaves dimensions of extent 1 in place of the axes.
+/// Whether a reduction leaves axes of extent 1 in place of those folded.
 enum class keep : bool { no, yes };
 inline constexpr keep dropdims = keep::no, keepdims = keep::yes;
 
@@ -185,11 +185,11 @@ template <class T, bool Traced> auto negated(const operand<T, Traced> &a) {
     }
 }
 
-/// A dimension counted from the front.
-inline int counted_dim(int dim, int rank, place at) {
-    const int counted = dim < 0 ? dim + rank : dim;
+/// An axis counted from the front.
+inline int counted_axis(int axis, int rank, place at) {
+    const int counted = axis < 0 ? axis + rank : axis;
     if (counted < 0 || counted >= rank) {
-        fail(BH_STATUS_ARGUMENT, "axis " + std::to_string(dim) + " does not exist in an array of rank " + std::to_string(rank), at);
+        fail(BH_STATUS_ARGUMENT, "axis " + std::to_string(axis) + " does not exist in an array of rank " + std::to_string(rank), at);
     }
     return counted;
 }

@@ -6,20 +6,20 @@
 namespace bh {
 namespace detail {
 
-/// A new array with each slab along a dimension `inner` times, and the whole of that `outer` times.
-template <class T> array<T> multiplied(const array<T> &a, std::int64_t outer, std::int64_t inner, int dim, place at) {
+/// A new array with each slab along an axis `inner` times, and the whole of that `outer` times.
+template <class T> array<T> multiplied(const array<T> &a, std::int64_t outer, std::int64_t inner, int axis, place at) {
     const shape extents = a.extents(at);
     if (outer < 0 || inner < 0) fail(BH_STATUS_ARGUMENT, "the number of copies must not be negative", at);
     std::int64_t before = 1, after = 1;
-    for (int d = 0; d < extents.rank(); ++d) (d < dim ? before : after) *= d == dim ? 1 : extents[d];
-    const std::int64_t extent = extents[dim];
+    for (int d = 0; d < extents.rank(); ++d) (d < axis ? before : after) *= d == axis ? 1 : extents[d];
+    const std::int64_t extent = extents[axis];
     shape result = extents;
-    result[dim] = outer * extent * inner;
+    result[axis] = outer * extent * inner;
     const shape copies{before, outer, extent, inner, after};
     return a.reshape({before, 1, extent, 1, after}, at).broadcast_to(copies, at).copy(at).reshape(result, at);
 }
 
-/// Where the column is at most `diagonal` to the right of the row, in the last two dimensions.
+/// Where the column is at most `diagonal` to the right of the row, in the last two axes.
 template <class T> array<bool> lower_part(const char *name, const array<T> &a, std::int64_t diagonal, place at) {
     const shape extents = a.extents(at);
     const int rank = extents.rank();
@@ -35,9 +35,9 @@ template <class T> array<bool> lower_part(const char *name, const array<T> &a, s
 /// Each slab along an axis `count` times, one after the other.
 template <class A, detail::if_array<A> = 0> auto repeat(A &&a, std::int64_t count, int axis, place at = place::here()) {
     const auto from = detail::as_is(static_cast<A &&>(a), at);
-    return detail::multiplied(from, 1, count, detail::counted_dim(axis, from.rank(at), at), at);
+    return detail::multiplied(from, 1, count, detail::counted_axis(axis, from.rank(at), at), at);
 }
-/// The array `counts[d]` times along each dimension d; the shorter of the counts and the shape is filled up with ones in front.
+/// The array `counts[d]` times along each axis d; the shorter of the counts and the shape is filled up with ones in front.
 template <class A, detail::if_array<A> = 0> auto tile(A &&a, const shape &counts, place at = place::here()) {
     auto whole = detail::as_is(static_cast<A &&>(a), at);
     const shape extents = whole.extents(at);

@@ -14,9 +14,11 @@ using release_function = void (*)(void *argument, void *data);
 
 namespace detail {
 
-/// `a.T()`: a member of a base, as inside of the array T is its element type.
-template <class U> struct transposed {
-    /// With the dimensions in reverse order.
+/// `a.T()` and `a.shape()`: members of a base, as inside of the array T is its element type, and shape the class.
+template <class U> struct named {
+    /// The extents, outermost first; `extents()` is the same.
+    bh::shape shape(place at = place::here()) const { return static_cast<const array<U> &>(*this).extents(at); }
+    /// With the axes in reverse order.
     array<U> T(place at = place::here()) const & { return static_cast<const array<U> &>(*this).transpose(at); }
     array<U> T(place at = place::here()) && { return static_cast<array<U> &&>(*this).transpose(at); }
 };
@@ -28,7 +30,7 @@ template <class U> struct transposed {
 /// A value of this type is a handle: copies share the elements, `copy()` copies them. Operations are recorded and run when
 /// elements are asked for. `=` on a name makes it stand for another array; `=` on a part of an array, as `a(slice(1, 4)) = 0`,
 /// writes elements. Any thread may use any array; the handle itself is like an int, not to be changed by two threads at once.
-template <class T> class array : detail::operators<T, false>, public detail::transposed<T> {
+template <class T> class array : detail::operators<T, false>, public detail::named<T> {
     static_assert(detail::is_scalar<T>, "the element type must be bool, an integer, float, double, or std::complex of them");
 
     bh_array *handle_ = nullptr;
@@ -135,14 +137,14 @@ template <class T> class array : detail::operators<T, false>, public detail::tra
     array exchanged(int first, int second, place at) const {
         int order[max_rank];
         const int rank = this->rank(at);
-        first = detail::counted_dim(first, rank, at);
-        second = detail::counted_dim(second, rank, at);
-        for (int dim = 0; dim < rank; ++dim) order[dim] = dim == first ? second : dim == second ? first : dim;
+        first = detail::counted_axis(first, rank, at);
+        second = detail::counted_axis(second, rank, at);
+        for (int axis = 0; axis < rank; ++axis) order[axis] = axis == first ? second : axis == second ? first : axis;
         return view(at, bh_transpose, static_cast<const int *>(order));
     }
     array reversed(place at) const {
         array turned = view(at, bh_retain);
-        for (int dim = rank(at) - 1; dim >= 0; --dim) turned = turned.flip(dim, at);
+        for (int axis = rank(at) - 1; axis >= 0; --axis) turned = turned.flip(axis, at);
         return turned;
     }
     array squeezed(place at) const {
@@ -307,22 +309,26 @@ public:
 
     // ---- what it is
 
+    /// The number of dimensions.
     int rank(place at = place::here()) const { return detail::rank_of(handle_, at); }
+    /// The extents, outermost first; `shape()` is the same.
     shape extents(place at = place::here()) const { return detail::shape_of(handle_, at); }
-    std::int64_t extent(int dim, place at = place::here()) const {
+    /// The extent of one axis, counted from the end if negative.
+    std::int64_t extent(int axis, place at = place::here()) const {
         const shape all = extents(at);
-        const int counted = dim < 0 ? dim + all.rank() : dim;
+        const int counted = axis < 0 ? axis + all.rank() : axis;
         if (counted < 0 || counted >= all.rank()) {
-            detail::fail(BH_STATUS_BOUNDS, "dimension " + std::to_string(dim) + " does not exist in shape " + all.text(), at);
+            detail::fail(BH_STATUS_BOUNDS, "axis " + std::to_string(axis) + " does not exist in shape " + all.text(), at);
         }
         return all[counted];
     }
-    /// Elements from one index to the next, per dimension.
+    /// Elements from one index to the next, per axis.
     shape strides(place at = place::here()) const {
         shape result = shape::of_rank(rank(at));
         detail::check((bh_stride)(result.data(), handle_), at);
         return result;
     }
+    /// The number of elements.
     std::int64_t size(place at = place::here()) const {
         std::int64_t size = 0;
         detail::check((bh_size)(&size, handle_), at);
@@ -349,20 +355,23 @@ public:
     BH_VIEW(operator[], (index a, index b, index c), part(a.at, a, b, c))
     BH_VIEW(operator[], (index a, index b, index c, index d), part(a.at, a, b, c, d))
 #endif
-    /// With the dimensions in reverse or the given order.
+    /// With the axes in reverse or the given order.
     BH_VIEW(transpose, (place at = place::here()), view(at, bh_transpose, nullptr))
     BH_VIEW(transpose, (std::initializer_list<int> order, place at = place::here()), permuted(order, at))
     /// The elements in C order in another shape, one extent of which may be -1. A view if possible, else a copy.
     BH_VIEW(reshape, (const shape &extents, place at = place::here()), view(at, bh_reshape, extents.rank(), extents.data()))
+    /// The elements in C order in one dimension.
     BH_VIEW(flatten, (place at = place::here()), reshape(shape{-1}, at))
+    /// Stretched to a larger shape by NumPy's broadcasting; the result can be read only.
     BH_VIEW(broadcast_to, (const shape &extents, place at = place::here()), view(at, bh_broadcast, extents.rank(), extents.data()))
+    /// The diagonal of two axes as a last axis.
     BH_VIEW(diagonal, (std::int64_t offset = 0, int first = 0, int second = 1, place at = place::here()), view(at, bh_diagonal, offset, first, second))
-    /// With all dimensions walked backwards, or one.
+    /// With all axes walked backwards, or one.
     BH_VIEW(flip, (place at = place::here()), reversed(at))
-    BH_VIEW(flip, (int dim, place at = place::here()), view(at, bh_reverse, dim))
-    /// With two dimensions exchanged.
+    BH_VIEW(flip, (int axis, place at = place::here()), view(at, bh_reverse, axis))
+    /// With two axes exchanged.
     BH_VIEW(swap_axes, (int first, int second, place at = place::here()), exchanged(first, second, at))
-    /// Without the dimensions of extent 1.
+    /// Without the axes of extent 1.
     BH_VIEW(squeeze, (place at = place::here()), squeezed(at))
 #undef BH_VIEW
 
@@ -384,6 +393,7 @@ public:
     const T *data(place at = place::here()) const & { return pointer(BH_ACCESS_READ, at); }
     const T *data(place at = place::here()) && = delete;
 
+    /// The elements in C order, once they are computed; valid as an address is.
     const_iterator begin(place at = place::here()) const {
         mapping<const T> mapped(handle_, BH_ACCESS_READ, at);
         if (detail::is_contiguous(mapped.extents(), mapped.strides())) return const_iterator(mapped.data(), 0);

@@ -19,7 +19,9 @@ template <class T, class Make> array<T> made(place at, Make make) {
 template <class T = double> array<T> empty(const shape &extents, place at = place::here()) {
     return detail::made<T>(at, [&](bh_array **out) { return (bh_empty)(out, detail::current_context, detail::code<T>, extents.rank(), extents.data()); });
 }
+/// Zeros; false for bool.
 template <class T = double> array<T> zeros(const shape &extents, place at = place::here()) { return array<T>(extents, at); }
+/// Ones; true for bool.
 template <class T = double> array<T> ones(const shape &extents, place at = place::here()) {
     return detail::made<T>(at, [&](bh_array **out) { return (bh_ones)(out, detail::current_context, detail::code<T>, extents.rank(), extents.data()); });
 }
@@ -27,6 +29,7 @@ template <class T = double> array<T> ones(const shape &extents, place at = place
 template <class T> array<T> full(const shape &extents, T value, place at = place::here()) {
     return detail::made<T>(at, [&](bh_array **out) { return (bh_full)(out, detail::current_context, detail::constant(value), extents.rank(), extents.data()); });
 }
+/// As `zeros`, `ones`, … with the shape and the type of another array.
 template <class T> array<T> zeros_like(const array<T> &a, place at = place::here()) { return zeros<T>(a.extents(at), at); }
 template <class T> array<T> ones_like(const array<T> &a, place at = place::here()) { return ones<T>(a.extents(at), at); }
 template <class T> array<T> full_like(const array<T> &a, T value, place at = place::here()) { return full<T>(a.extents(at), value, at); }
@@ -110,17 +113,17 @@ BH_VIEW(reshape, (A &&a, const shape &extents, place at = place::here()), extent
 BH_VIEW(broadcast_to, (A &&a, const shape &extents, place at = place::here()), extents, at)
 BH_VIEW(diagonal, (A &&a, std::int64_t offset = 0, int first = 0, int second = 1, place at = place::here()), offset, first, second, at)
 BH_VIEW(flip, (A &&a, place at = place::here()), at)
-BH_VIEW(flip, (A &&a, int dim, place at = place::here()), dim, at)
+BH_VIEW(flip, (A &&a, int axis, place at = place::here()), axis, at)
 BH_VIEW(swap_axes, (A &&a, int first, int second, place at = place::here()), first, second, at)
 BH_VIEW(squeeze, (A &&a, place at = place::here()), at)
 #undef BH_VIEW
 
 namespace detail {
 
-/// The part from `start` to `stop` along a dimension.
-template <class T> array<T> along(const array<T> &a, int dim, std::int64_t start, std::int64_t stop, place at) {
+/// The part from `start` to `stop` along an axis.
+template <class T> array<T> along(const array<T> &a, int axis, std::int64_t start, std::int64_t stop, place at) {
     bh_array *handle = nullptr;
-    check((bh_slice)(&handle, a.handle(), dim, start, stop, 1), at);
+    check((bh_slice)(&handle, a.handle(), axis, start, stop, 1), at);
     return wrapped<T>(handle);
 }
 
@@ -133,11 +136,11 @@ template <class A> struct part;
 template <class T> struct part<array<T>> { using type = T; };
 template <class Parts> using parts_of = typename part<plain<decltype(*std::begin(std::declval<const Parts &>()))>>::type;
 
-template <class T, class Parts> array<T> concatenated(const Parts &parts, int dim, place at) {
+template <class T, class Parts> array<T> concatenated(const Parts &parts, int along_axis, place at) {
     if (std::begin(parts) == std::end(parts)) fail(BH_STATUS_ARGUMENT, "concatenate: there must be an array at least", at);
     const array<T> &first = *std::begin(parts);
     shape extents = first.extents(at);
-    const int axis = counted_dim(dim, extents.rank(), at);
+    const int axis = counted_axis(along_axis, extents.rank(), at);
     extents[axis] = 0;
     for (const array<T> &part : parts) {
         const shape one = part.extents(at);
@@ -159,22 +162,22 @@ template <class T, class Parts> array<T> concatenated(const Parts &parts, int di
 
 } // namespace detail
 
-/// Arrays put one after the other along a dimension.
-template <class T> array<T> concatenate(std::initializer_list<array<T>> parts, int dim = 0, place at = place::here()) {
-    return detail::concatenated<T>(parts, dim, at);
+/// Arrays put one after the other along an axis.
+template <class T> array<T> concatenate(std::initializer_list<array<T>> parts, int axis = 0, place at = place::here()) {
+    return detail::concatenated<T>(parts, axis, at);
 }
-template <class Parts, class T = detail::parts_of<Parts>> array<T> concatenate(const Parts &parts, int dim = 0, place at = place::here()) {
-    return detail::concatenated<T>(parts, dim, at);
+template <class Parts, class T = detail::parts_of<Parts>> array<T> concatenate(const Parts &parts, int axis = 0, place at = place::here()) {
+    return detail::concatenated<T>(parts, axis, at);
 }
 
-/// Arrays of one shape along a new dimension.
-template <class T> array<T> stack(std::initializer_list<array<T>> parts, int dim = 0, place at = place::here()) {
+/// Arrays of one shape along a new axis.
+template <class T> array<T> stack(std::initializer_list<array<T>> parts, int axis = 0, place at = place::here()) {
     if (parts.size() == 0) detail::fail(BH_STATUS_ARGUMENT, "stack: there must be an array at least", at);
     const shape one = parts.begin()->extents(at);
-    const int axis = detail::counted_dim(dim, one.rank() + 1, at);
+    const int counted = detail::counted_axis(axis, one.rank() + 1, at);
     shape extents;
     for (int d = 0; d <= one.rank(); ++d) {
-        if (d == axis) extents.push_back(static_cast<std::int64_t>(parts.size()), at);
+        if (d == counted) extents.push_back(static_cast<std::int64_t>(parts.size()), at);
         if (d < one.rank()) extents.push_back(one[d], at);
     }
     const detail::beside here(parts.begin()->handle(), at);
@@ -183,7 +186,7 @@ template <class T> array<T> stack(std::initializer_list<array<T>> parts, int dim
     for (const array<T> &part : parts) {
         if (part.extents(at) != one) detail::fail(BH_STATUS_SHAPE, "stack: shape " + part.extents(at).text() + " differs from " + one.text(), at);
         bh_array *handle = nullptr;
-        detail::check((bh_index)(&handle, whole.handle(), axis, i++), at);
+        detail::check((bh_index)(&handle, whole.handle(), counted, i++), at);
         detail::wrapped<T>(handle).fill(detail::operand<T>(part, at));
     }
     return whole;

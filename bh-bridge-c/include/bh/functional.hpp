@@ -106,22 +106,22 @@ auto map(F &&f, A &&a, B &&b, C &&c, D &&d, E &&...e) {
 /// others as a tree of whole-array operations.
 template <class F, class S, class T> array<T> reduce(F &&f, S identity, const array<T> &a, int axis, place at = place::here()) {
     const shape extents = a.extents(at);
-    const int dim = detail::counted_dim(axis, extents.rank(), at);
+    const int counted = detail::counted_axis(axis, extents.rank(), at);
     shape kept;
     for (int d = 0; d < extents.rank(); ++d) {
-        if (d != dim) kept.push_back(extents[d], at);
+        if (d != counted) kept.push_back(extents[d], at);
     }
     const detail::beside here(a.handle(), at);
     const array<T> start = full<T>(kept, detail::convert_scalar<T>(identity, at), at);
-    if (extents[dim] == 0) return start;
+    if (extents[counted] == 0) return start;
     const auto part = [&](const array<T> &from, std::int64_t first, std::int64_t stop, std::int64_t step) {
         bh_array *handle = nullptr;
-        detail::check((bh_slice)(&handle, from.handle(), dim, first, stop, step), at);
+        detail::check((bh_slice)(&handle, from.handle(), counted, first, stop, step), at);
         return detail::wrapped<T>(handle);
     };
     const auto only = [&](const array<T> &from, std::int64_t position) {
         bh_array *handle = nullptr;
-        detail::check((bh_index)(&handle, from.handle(), dim, position), at);
+        detail::check((bh_index)(&handle, from.handle(), counted, position), at);
         return detail::wrapped<T>(handle);
     };
     // One element shows which operation it is.
@@ -130,13 +130,13 @@ template <class F, class S, class T> array<T> reduce(F &&f, S identity, const ar
     const auto shown = f(detail::leaf(sample, 1), detail::leaf(sample, 2));
     if constexpr (std::is_same_v<std::decay_t<decltype(shown)>, traced<T>>) fold = detail::reduction_of(shown.opcode());
     if (fold != 0) {
-        return detail::combined(f, start, detail::wrapped<T>(detail::fold(fold, a.handle(), dim, dropdims, at)), at);
+        return detail::combined(f, start, detail::wrapped<T>(detail::fold(fold, a.handle(), counted, dropdims, at)), at);
     }
     array<T> now = a;
     // Elements that had no partner, outermost last; they come after all others.
     array<T> left[64];
     int left_count = 0;
-    for (std::int64_t count = extents[dim]; count > 1; count /= 2) {
+    for (std::int64_t count = extents[counted]; count > 1; count /= 2) {
         if (count % 2 == 1) left[left_count++] = only(now, count - 1);
         const std::int64_t paired = count / 2 * 2;
         now = detail::combined(f, part(now, 0, paired, 2), part(now, 1, paired, 2), at);

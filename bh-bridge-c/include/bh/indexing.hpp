@@ -92,22 +92,22 @@ auto take(A &&a, I &&index, place at = place::here()) {
     return detail::wrapped<detail::element_of<A>>(made);
 }
 
-/// The parts at positions along one axis, which the dimensions of `index` replace.
+/// The parts at positions along one axis, which the axes of `index` replace.
 template <class T, class I> array<T> take(const array<T> &a, const array<I> &index, int axis, place at = place::here()) {
     detail::check_positions<I>();
     const shape extents = a.extents(at), list = index.extents(at);
-    const int dim = detail::counted_dim(axis, extents.rank(), at);
+    const int counted = detail::counted_axis(axis, extents.rank(), at);
     std::int64_t outer = 1, inner = 1;
     shape result;
     for (int d = 0; d < extents.rank(); ++d) {
-        if (d == dim) {
+        if (d == counted) {
             for (std::int64_t extent : list) result.push_back(extent, at);
         } else {
-            (d < dim ? outer : inner) *= extents[d];
+            (d < counted ? outer : inner) *= extents[d];
             result.push_back(extents[d], at);
         }
     }
-    const std::int64_t extent = extents[dim], last = outer * extent * inner;
+    const std::int64_t extent = extents[counted], last = outer * extent * inner;
     const array<std::int64_t> chosen = array<std::int64_t>(cast<std::int64_t>(index, at)).reshape({1, list.count(), 1}, at);
     const array<std::int64_t> wrapped = bh::where(bh::less(chosen, 0, at), bh::add(chosen, extent, at), chosen, at);
     const detail::beside here(a.handle(), at);
@@ -154,21 +154,21 @@ template <class T> void put_mask(const array<T> &a, const array<bool> &mask, typ
     value.spend();
 }
 
-/// Elements moved along a dimension by `by` places, around the end.
-template <class T> array<T> roll(const array<T> &a, std::int64_t by, int dim, place at = place::here()) {
+/// Elements moved along an axis by `by` places, around the end.
+template <class T> array<T> roll(const array<T> &a, std::int64_t by, int axis, place at = place::here()) {
     const int rank = a.rank(at);
     std::int64_t distances[max_rank] = {};
-    distances[detail::counted_dim(dim, rank, at)] = by;
+    distances[detail::counted_axis(axis, rank, at)] = by;
     bh_array *made = nullptr;
     (bh_at)(at.file, at.line);
     detail::check((bh_roll)(&made, a.handle(), rank, distances), at);
     return detail::wrapped<T>(made);
 }
-/// Differences of neighbours along a dimension.
-template <class T> array<T> diff(const array<T> &a, int dim = -1, place at = place::here()) {
-    const int axis = detail::counted_dim(dim, a.rank(at), at);
-    const std::int64_t extent = a.extent(axis, at);
-    return bh::subtract(detail::along(a, axis, extent ? 1 : 0, extent, at), detail::along(a, axis, 0, extent ? extent - 1 : 0, at), at);
+/// Differences of neighbours along an axis.
+template <class T> array<T> diff(const array<T> &a, int axis = -1, place at = place::here()) {
+    const int counted = detail::counted_axis(axis, a.rank(at), at);
+    const std::int64_t extent = a.extent(counted, at);
+    return bh::subtract(detail::along(a, counted, extent ? 1 : 0, extent, at), detail::along(a, counted, 0, extent ? extent - 1 : 0, at), at);
 }
 
 } // namespace bh

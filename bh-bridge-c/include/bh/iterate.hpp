@@ -100,7 +100,7 @@ public:
     const shape &extents() const noexcept { return extents_; }
     const shape &strides() const noexcept { return strides_; }
     std::size_t size() const noexcept { return static_cast<std::size_t>(extents_.count()); }
-    /// The element at an index per dimension, counted from 0.
+    /// The element at an index per axis, counted from 0.
     template <class... I> T &operator()(I... i) const {
         const std::int64_t list[] = {static_cast<std::int64_t>(i)..., 0};
         std::int64_t offset = 0;

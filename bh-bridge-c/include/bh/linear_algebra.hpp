@@ -116,7 +116,7 @@ template <class A, class B> auto matmul(const array<A> &a, const array<B> &b, pl
 
 namespace detail {
 
-/// The dimensions from `first` to before `stop`.
+/// The extents of the axes from `first` to before `stop`.
 inline shape dimensions(const shape &from, int first, int stop, place at) {
     shape list;
     for (int dim = first; dim < stop; ++dim) list.push_back(from[dim], at);

@@ -47,7 +47,7 @@ template <class T, bool Traced> struct operand {
 
     operand(const home &a, place at = place::here()) noexcept : handle(handle_of(a)), at(at), leaf(leaf_of(a)) {}
     operand(home &&a, place at = place::here()) noexcept : handle(handle_of(a)), dying(slot_of(a)), at(at), leaf(leaf_of(a)) {}
-    template <class S, std::enable_if_t<std::is_same_v<S, selection<T>> && !Traced, int> = 0>
+    template <class S, std::enable_if_t<std::is_same_v<plain<S>, selection<T>> && !Traced, int> = 0>
     operand(S &&chosen, place at = place::here()) : operand(static_cast<S &&>(chosen).gathered(at), at) {}
     template <class S, std::enable_if_t<fits<S, T>, int> = 0>
     operand(S number, place at = place::here()) : value(convert_scalar<T>(number, at)), at(at), number_(true) {}
@@ -145,7 +145,7 @@ template <class T, bool Traced> const operand<T, Traced> &take(operand<T, Traced
 /// An array itself, or what was chosen from one as an array of its own.
 template <class T> const array<T> &settled(const array<T> &a, place) { return a; }
 template <class T> array<T> &&settled(array<T> &&a, place) { return static_cast<array<T> &&>(a); }
-template <class T> array<T> settled(selection<T> &&a, place at) { return static_cast<selection<T> &&>(a).gathered(at); }
+template <class T> array<T> settled(const selection<T> &a, place at) { return a.gathered(at); }
 
 /// Passes an argument of type A, settled under a name, on as it came.
 template <class A, class T> auto &&pass(const array<T> &a) {

@@ -11,10 +11,10 @@ inline bh::slice _(std::int64_t start, std::int64_t end, std::int64_t skip = 1) 
     return bh::slice(start, end, skip);
 }
 
-/// An array of the papers: `=` makes an alias, `a(values)` writes elements, and each `[...]` cuts the next dimension.
+/// An array of the papers: `=` makes an alias, `a(values)` writes elements, and each `[...]` cuts the next axis.
 template <class T> class multi_array {
     bh::array<T> array_;
-    /// The dimension that the next `[...]` cuts.
+    /// The axis that the next `[...]` cuts.
     int next_ = 0;
 
     /// An operand of an operator.
@@ -58,7 +58,7 @@ public:
         return *this;
     }
 
-// Operators, as those of bh::array give bh::array, of which `[...]` cuts the first dimension.
+// Operators, as those of bh::array give bh::array, of which `[...]` cuts the first axis.
 #define BH_PAPER_BINARY(symbol, function)                                                                                  \
     friend auto operator symbol(value a, value b) { return wrap(bh::function(a.inner, b.inner, a.inner.at)); }
     BH_PAPER_BINARY(+, add)

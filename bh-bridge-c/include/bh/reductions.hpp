@@ -80,18 +80,19 @@ template <class A, detail::if_array<A> = 0> auto any(A &&a, const axes &over = {
     return bh::logical_or_reduce(detail::as<bool>(static_cast<A &&>(a), at), over, kept, at);
 }
 
-/// `bh::all` in an index list is a whole dimension; `bh::all(a)` asks whether all elements are true (not zero).
+/// `bh::all` in an index list is a whole axis; `bh::all(a)` asks whether all elements are true (not zero).
 struct all_type {
     template <class A, detail::if_array<A> = 0>
     auto operator()(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) const {
         return bh::logical_and_reduce(detail::as<bool>(static_cast<A &&>(a), at), over, kept, at);
     }
-    template <class T> auto operator()(selection<T> &&a, place at = place::here()) const {
+    template <class T> auto operator()(const selection<T> &a, place at = place::here()) const {
         return bh::masked_multiply_reduce(detail::as<bool>(a.elements(), at), a.choice(at), {}, dropdims, at);
     }
 };
 inline constexpr all_type all{};
 
+/// Mean; of integers as double.
 template <class A, detail::if_array<A> = 0> auto mean(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
     using M = detail::mean_type<detail::element_of<A>>;
     auto &&from = detail::settled(static_cast<A &&>(a), at);
@@ -118,37 +119,38 @@ auto std(A &&a, const axes &over = {}, int ddof = 0, keep kept = dropdims, place
 template <class A, detail::if_array<A> = 0> auto std(A &&a, const axes &over, keep kept, place at = place::here()) {
     return bh::std(static_cast<A &&>(a), over, 0, kept, at);
 }
+/// How many elements are not zero.
 template <class A, detail::if_array<A> = 0>
 auto count_nonzero(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
     return bh::sum(detail::as<bool>(static_cast<A &&>(a), at), over, kept, at);
 }
 
 /// The same of the elements that a mask chooses, as in `sum(x(mask))`: one kernel, and no array of them is made.
-template <class T> auto sum(selection<T> &&a, place at = place::here()) {
+template <class T> auto sum(const selection<T> &a, place at = place::here()) {
     return bh::masked_add_reduce(detail::as<detail::sum_type<T>>(a.elements(), at), a.choice(at), {}, dropdims, at);
 }
-template <class T> auto prod(selection<T> &&a, place at = place::here()) {
+template <class T> auto prod(const selection<T> &a, place at = place::here()) {
     return bh::masked_multiply_reduce(detail::as<detail::sum_type<T>>(a.elements(), at), a.choice(at), {}, dropdims, at);
 }
 /// Waits for whether there is any element to choose from.
-template <class T> auto max(selection<T> &&a, place at = place::here()) {
+template <class T> auto max(const selection<T> &a, place at = place::here()) {
     detail::refuse_none("max", a, at);
     return bh::masked_maximum_reduce(a.elements(), a.choice(at), {}, dropdims, at);
 }
 /// Waits for whether there is any element to choose from.
-template <class T> auto min(selection<T> &&a, place at = place::here()) {
+template <class T> auto min(const selection<T> &a, place at = place::here()) {
     detail::refuse_none("min", a, at);
     return bh::masked_minimum_reduce(a.elements(), a.choice(at), {}, dropdims, at);
 }
-template <class T> auto any(selection<T> &&a, place at = place::here()) {
+template <class T> auto any(const selection<T> &a, place at = place::here()) {
     return bh::masked_add_reduce(detail::as<bool>(a.elements(), at), a.choice(at), {}, dropdims, at);
 }
-template <class T> auto count_nonzero(selection<T> &&a, place at = place::here()) {
+template <class T> auto count_nonzero(const selection<T> &a, place at = place::here()) {
     auto counted = detail::as<std::int64_t>(detail::as<bool>(a.elements(), at), at);
     return bh::masked_add_reduce(std::move(counted), a.choice(at), {}, dropdims, at);
 }
 /// NaN of no elements.
-template <class T> auto mean(selection<T> &&a, place at = place::here()) {
+template <class T> auto mean(const selection<T> &a, place at = place::here()) {
     using M = detail::mean_type<T>;
     auto total = bh::masked_add_reduce(detail::as<M>(a.elements(), at), a.choice(at), {}, dropdims, at);
     return bh::divide(std::move(total), detail::as<M>(detail::as<double>(detail::chosen_count(a, at), at), at), at);

@@ -29,6 +29,7 @@ inline void eager(bool on, place at = place::here()) { detail::check((bh_eager)(
 /// Ends the library's work and all arrays; a later use starts anew. Not needed before the program exits.
 inline void shutdown(place at = place::here()) { detail::check((bh_context_destroy)(nullptr), at); }
 
+/// The version of the library, as "0.1.0".
 inline std::string version() { return (bh_version)(); }
 /// The stack and its components, one line each.
 inline std::string info(place at = place::here()) {
@@ -36,6 +37,7 @@ inline std::string info(place at = place::here()) {
     detail::check((bh_info)(&text, detail::current_context), at);
     return text;
 }
+/// The name of the stack.
 inline std::string stack_name(place at = place::here()) {
     const char *text = nullptr;
     detail::check((bh_stack_name)(&text, detail::current_context), at);
@@ -82,6 +84,7 @@ inline int threads(place at = place::here()) {
     detail::check((bh_threads_get)(&count, detail::current_context), at);
     return count;
 }
+/// Sets the number of threads that the engine uses.
 inline void set_threads(int count, place at = place::here()) { detail::check((bh_threads_set)(detail::current_context, count), at); }
 /// The processors that the engine's threads are bound to: "none", "auto", or a list like "0,2,4".
 inline std::string affinity(place at = place::here()) {

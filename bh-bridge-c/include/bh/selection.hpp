@@ -3,6 +3,7 @@
 
 #include "arrange.hpp"
 
+#include <forward_list>
 #include <initializer_list>
 
 namespace bh {
@@ -46,12 +47,14 @@ template <class A, detail::if_array<A> = 0> array<std::int64_t> flatnonzero(A &&
 /// The elements of an array that a mask chooses. Converts to an array of them, in C order, whose size is known when the mask
 /// is: reading waits for it. `=`, `+=`, … write the chosen elements; from a number, they wait for nothing.
 ///
-/// It cannot be kept: `auto x = a(mask)` has no use, `bh::array<T> x = a(mask)` does.
+/// With a name, as in `auto x = a(mask)`, it behaves as a view does: it reads the elements of `a` as they are then, and `+=`
+/// and `fill` write them. `bh::array<T> x = a(mask)` keeps what they are now.
 template <class T> class selection : detail::operators<T, false> {
     array<T> array_;
     array<bool> mask_;
-    array<T> read_;
     place at_;
+    /// What was read for operations that are not recorded yet: they give up what they have used, and keep their places.
+    mutable std::forward_list<array<T>> read_;
 
     using operand = detail::operand<T>;
 
@@ -113,13 +116,14 @@ public:
             detail::fail(BH_STATUS_SHAPE, "a mask of shape " + chosen.text() + " does not fit an array of shape " + extents.text(), at);
         }
     }
-    selection(const selection &) = delete;
+    selection(const selection &other) : array_(other.array_), mask_(other.mask_), at_(other.at_) {}
 
     /// The elements as an array of its own.
-    operator array<T>() && { return static_cast<selection &&>(*this).gathered(at_); }
-    array<T> &&gathered(place at) && {
-        read_ = mask_.rank(at) == array_.rank(at) ? compressed(at) : bh::take(array_, positions(at), at);
-        return static_cast<array<T> &&>(read_);
+    operator array<T>() const { return gathered(at_); }
+    array<T> &&gathered(place at) const {
+        read_.remove_if([](const array<T> &a) { return !a.defined(); });
+        read_.push_front(mask_.rank(at) == array_.rank(at) ? compressed(at) : bh::take(array_, positions(at), at));
+        return static_cast<array<T> &&>(read_.front());
     }
 
     /// All elements, and which of them are chosen, for reductions that need no array of the chosen ones.
@@ -128,21 +132,31 @@ public:
 
     /// Writes the elements: all the same, or from an array with as many as there are.
     void operator=(operand value) && { write(value); }
-    void operator=(const detail::foreign<T, false> &value) && {
+    void operator=(const detail::foreign<T, false> &value) && { fill(value); }
+    void operator=(const selection &other) && { write(operand(other)); }
+    /// A name cannot stand for other elements.
+    template <class V> void operator=(V &&) & {
+        static_assert(detail::dependent_false<V>::value,
+                      "x = value, where x is a name of elements that a mask chooses: use x.fill(value) to write them, or "
+                      "bh::array<T> x = a(mask) for an array of its own");
+    }
+    selection &operator=(const selection &) & = delete;
+    /// As `=` on the elements, also where they have a name.
+    void fill(operand value) { write(value); }
+    void fill(const detail::foreign<T, false> &value) {
         const array<T> converted = value.template as<T>();
         write(operand(converted, value.at));
     }
-    void operator=(selection &&other) && { write(operand(static_cast<selection &&>(other))); }
 
 #define BH_COMPOUND(symbol, opcode, rule, types)                                                                           \
-    void operator symbol##=(operand b) && { update<opcode, detail::in_place(rule, types)>(b); }
+    void operator symbol##=(operand b) { update<opcode, detail::in_place(rule, types)>(b); }
     BH_ARITHMETIC(BH_COMPOUND)
 #undef BH_COMPOUND
 
     /// Prints the chosen elements.
     template <class Character, class Traits>
-    friend std::basic_ostream<Character, Traits> &operator<<(std::basic_ostream<Character, Traits> &out, selection &&chosen) {
-        return out << static_cast<selection &&>(chosen).gathered(chosen.at_);
+    friend std::basic_ostream<Character, Traits> &operator<<(std::basic_ostream<Character, Traits> &out, const selection &chosen) {
+        return out << array<T>(chosen);
     }
 
 private:

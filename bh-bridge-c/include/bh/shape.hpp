@@ -16,11 +16,11 @@ class shape {
     std::int64_t extents_[max_rank] = {};
     int rank_ = 0;
 
-    int checked(int dim) const {
-        if (dim < 0 || dim >= rank_) {
-            detail::fail(BH_STATUS_BOUNDS, "dimension " + std::to_string(dim) + " does not exist in shape " + text(), place());
+    int checked(int axis) const {
+        if (axis < 0 || axis >= rank_) {
+            detail::fail(BH_STATUS_BOUNDS, "axis " + std::to_string(axis) + " does not exist in shape " + text(), place());
         }
-        return dim;
+        return axis;
     }
 
 public:
@@ -45,8 +45,8 @@ public:
     std::size_t size() const noexcept { return static_cast<std::size_t>(rank_); }
     const std::int64_t *data() const noexcept { return extents_; }
     std::int64_t *data() noexcept { return extents_; }
-    std::int64_t operator[](int dim) const { return extents_[checked(dim)]; }
-    std::int64_t &operator[](int dim) { return extents_[checked(dim)]; }
+    std::int64_t operator[](int axis) const { return extents_[checked(axis)]; }
+    std::int64_t &operator[](int axis) { return extents_[checked(axis)]; }
     const std::int64_t *begin() const noexcept { return extents_; }
     const std::int64_t *end() const noexcept { return extents_ + rank_; }
 
@@ -85,11 +85,11 @@ public:
 struct none_type {};
 inline constexpr none_type none{};
 
-/// A new dimension of extent 1 in an index list.
+/// A new axis of extent 1 in an index list.
 struct newaxis_type {};
 inline constexpr newaxis_type newaxis{};
 
-/// As many whole dimensions as an index list leaves over.
+/// As many whole axes as an index list leaves over.
 struct ellipsis_type {};
 inline constexpr ellipsis_type ellipsis{};
 

@@ -14,7 +14,7 @@ template <class T> array<T> with_last(const array<T> &a, int axis, place at) { r
 /// Calls a method along one axis, whose result has the shape of its input.
 template <class R, class T> array<R> along_axis(const char *name, const array<T> &a, int axis, place at) {
     const int rank = a.rank(at);
-    const int dim = counted_dim(axis, rank, at);
+    const int dim = counted_axis(axis, rank, at);
     const array<T> turned = dim == rank - 1 ? a : with_last(a, dim, at);
     array<R> result = extension_new<R>(name, turned.extents(at), {turned.handle()}, at);
     return dim == rank - 1 ? result : with_last(result, dim, at);

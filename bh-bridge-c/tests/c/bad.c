@@ -66,7 +66,7 @@ static void arguments(void) {
     FAILS(bh_add(a, a, f), BH_STATUS_TYPE, "(f64, f32) -> f64");
     FAILS(bh_add(a, a, bh_i32(1)), BH_STATUS_TYPE, "cast");
     FAILS(bh_left_shift(a, a, a), BH_STATUS_TYPE, "left_shift");
-    FAILS(bh_add_reduce(b, a, 2), BH_STATUS_ARGUMENT, "dimension 2");
+    FAILS(bh_add_reduce(b, a, 2), BH_STATUS_ARGUMENT, "axis 2");
     FAILS(bh_add_reduce(b, a, 0), BH_STATUS_SHAPE, "gives a result of shape [3]");
     FAILS(bh_powi(a, a, 70000), BH_STATUS_ARGUMENT, "70000");
     FAILS(bh_powi(a, a, 9), BH_STATUS_ARGUMENT, "2 to 5");
@@ -76,7 +76,7 @@ static void arguments(void) {
     FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 1, NULL), BH_STATUS_ARGUMENT, "'shape' is null");
     FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 1, &negative), BH_STATUS_SHAPE, "negative");
     FAILS(bh_empty(&v, NULL, BH_TYPE_F64, 3, huge), BH_STATUS_SHAPE, "exceeds the limit");
-    FAILS(bh_slice(&v, a, 2, 0, 1, 1), BH_STATUS_ARGUMENT, "dimension 2");
+    FAILS(bh_slice(&v, a, 2, 0, 1, 1), BH_STATUS_ARGUMENT, "axis 2");
     FAILS(bh_slice(&v, a, 0, 0, 1, 0), BH_STATUS_ARGUMENT, "zero");
     FAILS(bh_index(&v, a, 0, 2), BH_STATUS_ARGUMENT, "out of range");
     FAILS(bh_view(&v, a, 4, 2, shape, shape), BH_STATUS_BOUNDS, "leaves the base");
@@ -111,6 +111,41 @@ static void arguments(void) {
     OK(bh_free(a));
     OK(bh_free(b));
     OK(bh_free(f));
+}
+
+/* Buffers that say how large they are: what does not fit is refused, and nothing is written. */
+static void buffers(void) {
+    const int64_t shape[2] = {2, 3};
+    const double data[6] = {1, 2, 3, 4, 5, 6};
+    const int32_t axes[2] = {1, 0};
+    int64_t numbers[2] = {-7, -7};
+    double values[6] = {9, 9, 9, 9, 9, 9};
+    bh_array *a, *b;
+    FAILS(bh_from_data_sized(&a, NULL, BH_TYPE_F64, 2, shape, data, 47), BH_STATUS_ARGUMENT, "has 47 bytes, and the elements need 48");
+    FAILS(bh_from_data_sized(&a, NULL, BH_TYPE_F64, 2, shape, NULL, 48), BH_STATUS_ARGUMENT, "'data' is null");
+    OK(bh_from_data_sized(&a, NULL, BH_TYPE_F64, 2, shape, data, sizeof data));
+    FAILS(bh_shape_sized(numbers, 1, a), BH_STATUS_ARGUMENT, "place for 1 numbers, and the array has 2 dimensions");
+    FAILS(bh_stride_sized(numbers, 0, a), BH_STATUS_ARGUMENT, "place for 0 numbers");
+    TRUE(numbers[0] == -7 && numbers[1] == -7);
+    FAILS(bh_shape_sized(NULL, 2, a), BH_STATUS_ARGUMENT, "'out' is null");
+    OK(bh_shape_sized(numbers, 2, a));
+    TRUE(numbers[0] == 2 && numbers[1] == 3);
+    OK(bh_stride_sized(numbers, 2, a));
+    TRUE(numbers[0] == 3 && numbers[1] == 1);
+    FAILS(bh_read_sized(values, 40, a), BH_STATUS_ARGUMENT, "has 40 bytes");
+    FAILS(bh_read_sized(NULL, 48, a), BH_STATUS_ARGUMENT, "'data' is null");
+    TRUE(values[0] == 9 && values[4] == 9);
+    OK(bh_read_sized(values, sizeof values, a));
+    TRUE(values[0] == 1 && values[5] == 6);
+    FAILS(bh_write_sized(a, values, 47), BH_STATUS_ARGUMENT, "has 47 bytes");
+    FAILS(bh_transpose_sized(&b, a, 1, axes), BH_STATUS_ARGUMENT, "1 axes are given for an array of rank 2");
+    OK(bh_transpose_sized(&b, a, 2, axes));
+    values[0] = 10;
+    OK(bh_write_sized(a, values, sizeof values));
+    OK(bh_read_sized(values, sizeof values, b));
+    TRUE(values[0] == 10 && values[1] == 4 && values[5] == 6);
+    OK(bh_free(b));
+    OK(bh_free(a));
 }
 
 /* Indices that are at hand fail where they are given, and nothing has happened. */
@@ -174,6 +209,7 @@ static void after_shutdown(void) {
 int main(void) {
     handles();
     arguments();
+    buffers();
     at_once();
     deferred();
     after_shutdown();

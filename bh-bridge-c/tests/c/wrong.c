@@ -77,7 +77,7 @@ static void call(void) {
     }
     if (rank > 17) rank = 17;
     for (i = 0; i < 3; i++) inputs[i] = some();
-    switch (below(28)) {
+    switch (below(29)) {
     case 0: keep(bh_zeros(&out, NULL, (bh_dtype)below(15), rank, shape), out); break;
     case 1: keep(bh_arange(&out, NULL, (bh_dtype)below(15), (double)below(9), (double)below(100), (double)number()), out); break;
     case 2: keep(bh_slice(&out, some(), (int32_t)number(), number(), number(), number()), out); break;
@@ -100,6 +100,7 @@ static void call(void) {
     case 19: done(bh_sort(some(), some())); break;
     case 25: keep(bh_matmul_new(&out, some(), some()), out); break;
     case 26: keep(bh_sort_new(&out, some()), out); break;
+    case 27: done(bh_shape_sized(shape, (size_t)below(17), some())); break;
     case 20: done(bh_format(&text, some())); break;
     case 21: done(bh_scalar_f64(&real, some())); break;
     case 22:

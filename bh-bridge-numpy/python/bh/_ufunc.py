@@ -136,7 +136,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if not kwargs and all(type(a) is not ndarray and isinstance(a, (int, float, complex, np.generic)) for a in args):
             return self._np(*args)
         if kwargs.get("where", True) is not True and "out" not in kwargs:
-            warn("'where' used without 'out', expect unitialized memory in output. If this is intentional, use out=None.", UserWarning)
+            warn("'where' used without 'out', expect uninitialized memory in output. If this is intentional, use out=None.", UserWarning)
         try:
             result = self._record(args, **kwargs)
         except Fallback as reason:

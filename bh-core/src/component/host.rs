@@ -40,6 +40,13 @@ impl Counter {
         unsafe { (*self.0).fetch_add(count, Ordering::Relaxed) };
     }
 
+    /// Sets the counter, which then says how something is, and not how often it was.
+    #[inline]
+    pub fn set(self, value: u64) {
+        // SAFETY: as above.
+        unsafe { (*self.0).store(value, Ordering::Relaxed) };
+    }
+
     /// Raises the counter to at least `value`.
     pub fn raise(self, value: u64) {
         // SAFETY: as above.

@@ -121,9 +121,13 @@ function show(data) {
   showCounters(data.counters);
 }
 
-function state(text) {
+// What becomes of the program, and how far its batch is, if one runs.
+function state(text, batch) {
   document.getElementById("state").hidden = false;
   document.getElementById("state").textContent = text;
+  const bar = document.getElementById("batch");
+  bar.hidden = !batch;
+  if (batch) Object.assign(bar, { max: batch.kernels, value: batch.done });
 }
 
 // Shows newer data in place of what is shown; what the reader has opened stays open.
@@ -153,7 +157,8 @@ async function watch() {
     else {
       showAgain(data);
       running = data.running;
-      state(running ? "The program is running." : "The program has ended.");
+      const batch = data.batch ? ` Its batch is at kernel ${data.batch.done} of ${data.batch.kernels}.` : "";
+      state(running ? "The program is running." + batch : "The program has ended.", running && data.batch);
     }
     if (running) await new Promise((wake) => setTimeout(wake, 1000));
   }

@@ -3,6 +3,7 @@
 
 mod abi;
 mod commands;
+mod cpp_reference;
 mod docs;
 mod install;
 mod kit;
