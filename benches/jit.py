@@ -78,6 +78,7 @@ def main():
     given = parser.parse_args()
     for name in ("BH_VE_CPU_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = str(given.threads)
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if given.threads == 1:
         os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     OPERATIONS = given.operations
