@@ -13,6 +13,7 @@ import bh as np
 from conftest import same
 
 TAKEN = r"""
+np.histogram(np.asarray([-(2**31) + 1, 2**31 - 2], np.int32), 8)[0]
 np.sum(np.full(3, -0.0), initial=-0.0)
 np.arange(start=1, stop=4)
 np.sin(np.asarray([0.5]), out=(None,))
@@ -87,6 +88,8 @@ np.digitize(np.asarray([1.0, np.nan]), np.asarray([np.nan, np.nan]))
 """.strip().splitlines()
 
 REFUSED = r"""
+np.unpackbits(np.ones(1, np.uint8), bitorder=10)
+np.vectorize(lambda x: x)(np.zeros((0, 5), int))
 np.arange(start=4)
 np.arange(dtype="int64")
 np.eye(3).resize("hi")

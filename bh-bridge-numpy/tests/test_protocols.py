@@ -176,5 +176,23 @@ def test_inner_parts_of_numpy_take_arrays():
     importlib.import_module("numpy._core._multiarray_tests")
     inner = bh._core._multiarray_tests
     assert inner.test_as_c_array(bh.arange(24.0), 3) == 3.0 and inner is bh._core._multiarray_tests
-    assert bh._core.umath.minimum is bh.minimum and bh._core.multiarray.dot is bh.dot
+    assert bh._core.umath.minimum is bh.minimum
     assert bh.add._resolve_dtypes_and_context((numpy.dtype("i4"),) * 2 + (None,))[0][2] == numpy.dtype("i4")
+
+
+@pytest.mark.falls_back
+def test_functions_of_numpy_write_to_their_arguments():
+    from numpy.lib.recfunctions import assign_fields_by_name
+
+    for assign in (assign_fields_by_name, bh.lib.recfunctions.assign_fields_by_name):
+        target = bh.zeros(3)
+        assign(target, bh.arange(3.0))
+        same(target, numpy.arange(3.0))
+
+
+def test_classes_with_functions_of_their_own_decide():
+    class Own:
+        def __array_function__(self, function, types, args, kwargs):
+            return function.__name__
+
+    assert bh.histogram2d(Own(), [1, 2]) == "histogram2d" and bh.histogram2d([1, 2], [1, 2], bins=[Own(), 5]) == "histogram2d"

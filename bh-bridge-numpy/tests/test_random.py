@@ -79,3 +79,40 @@ def test_other_libraries_take_the_generators_for_numpys():
     assert made.random() == reference.random() and mine.random() == reference.random()
     assert bh.random.default_rng(mine) is mine and bh.random.Generator(mine).random() == reference.random()
     assert pickle.loads(pickle.dumps(mine)).random() == reference.random()
+
+
+def test_outputs_lie_side_by_side():
+    for draw in ("random", "standard_normal", "standard_exponential"):
+        with pytest.raises(ValueError, match="must be contiguous"):
+            getattr(bh.random.default_rng(1), draw)(out=bh.zeros(6)[::3])
+    assert bh.random.default_rng(1).permuted(bh.arange(6.0), out=bh.zeros(12)[::2]).shape == (6,)
+
+
+def test_generators_are_pickled_as_numpys():
+    for made in (bh.random.Generator(bh.random.PCG64DXSM(3)), bh.random.RandomState(bh.random.MT19937(3))):
+        made.standard_normal(3)
+        again = pickle.loads(pickle.dumps(made))
+        assert type(again) is type(made) and (again.standard_normal(4) == made.standard_normal(4)).all()
+        make, arguments, _ = made.__reduce__()
+        assert type(make(type(arguments[0]).__name__)) is type(made)
+    assert isinstance(numpy.random.default_rng(1), bh.random.Generator)
+    with pytest.raises(ValueError):
+        bh.random.Generator(bh.random.PCG64)
+
+
+def test_seeds_of_other_classes():
+    class Seeds:
+        def generate_state(self, n_words, dtype=numpy.uint32):
+            return bh.zeros(n_words, dtype)
+
+    numpy.random.bit_generator.ISeedSequence.register(Seeds)
+    made = bh.random.default_rng(Seeds())
+    assert 0 <= made.random() < 1
+    with pytest.raises(TypeError, match="spawn"):
+        made.spawn(2)
+
+
+def test_what_is_shuffled_against_its_nature_is_warned_of_at_the_call():
+    with pytest.warns(UserWarning, match="shuffling a 'dict'") as found:
+        bh.random.shuffle({0: 0, 1: 1})
+    assert "test_random" in found[0].filename

@@ -41,7 +41,7 @@ else:
     globals().update(_namespace.build())
     from ._lib import lib  # noqa: E402,F401
 
-    from . import fft, linalg, random  # noqa: E402
+    from . import _numbers, fft, linalg, random  # noqa: E402
     from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
     from ._doctor import doctor  # noqa: E402,F401
     from ._jit import jit  # noqa: E402,F401
@@ -57,6 +57,7 @@ else:
     from numpy import __version__ as _numpy  # noqa: E402
 
     _warn(_numpy)
+    _numbers.teach()
     ndarray = _native.ndarray
     __version__ = _native.__version__
     __array_api_version__ = "2024.12"

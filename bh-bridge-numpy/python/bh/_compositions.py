@@ -115,6 +115,16 @@ def logaddexp2(kind, x, y):
     return _logarithm_of_sum(*_arrays(kind, x, y), _u.exp2, log2_1p, 1.0)
 
 
+def _extreme(name):
+    """The larger or smaller of complex numbers, in the order of real parts, then imaginary ones; the first that is no number."""
+
+    def choose(kind, x, y):
+        x, y = _arrays(kind, x, y)
+        return _where(_u.logical_or(getattr(_u, name)(x, y), _u.isnan(x)), x, y)
+
+    return choose
+
+
 def heaviside(kind, x, y):
     x = _array(kind, x)
     step = _where(_u.less(x, 0), _native.full((), kind, 0), _native.full((), kind, 1))
@@ -207,6 +217,8 @@ COMPOSED = {
     "logaddexp": logaddexp,
     "logaddexp2": logaddexp2,
     "heaviside": heaviside,
+    "maximum": _extreme("greater_equal"),
+    "minimum": _extreme("less_equal"),
     "modf": modf,
     "divmod": divmod_,
     "deg2rad": _scaled(math.pi / 180),

@@ -212,6 +212,14 @@ def call(function, args, kwargs, name=None, reason=""):
     return deliver(function, args, kwargs)
 
 
+def call_on_memory(function, args, kwargs, name):
+    """Calls a function of NumPy that bh knows nothing of on arrays over the memory of bh's, as it may write to its arguments."""
+    if holds_array(args) or holds_array(kwargs):
+        note(name)
+    shared = lambda value: np.asarray(value) if type(value) is ndarray and not value._scalar else value
+    return deliver(function, tuple(map(shared, args)), kwargs)
+
+
 def deliver(function, args, kwargs, changed=None):
     """Calls a function of NumPy on bh's arrays; what it writes into `out`, or the first arguments, goes back into them."""
     out = kwargs.get("out")

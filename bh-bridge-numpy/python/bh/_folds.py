@@ -44,7 +44,7 @@ def fold_type(function, dtype, wanted):
     return function._np.resolve_dtypes((None, dtype, None), reduction=True)[1]
 
 
-def deliver(result, out, rule="same_kind"):
+def deliver(result, out, rule="same_kind", function=""):
     """The result itself, or `out` with the result in it, `...` asks for an array where there would be a scalar."""
     if out is None:
         return result
@@ -58,7 +58,8 @@ def deliver(result, out, rule="same_kind"):
     if not out._writeable:
         raise ValueError("output array is read-only")
     if out.shape != result.shape:
-        raise ValueError(f"output parameter has shape {out.shape}, but the result has {result.shape}")
+        of = f" for reduction operation {function}" if function else ""
+        raise ValueError(f"output parameter{of} has shape {out.shape}, but the result has {result.shape}")
     if not np.can_cast(result.dtype, out.dtype, rule):
         raise TypeError(f"Cannot cast the result from {result.dtype!r} to {out.dtype!r} with casting rule '{rule}'")
     _native.assign(out, assigned(result, out.dtype))
@@ -81,7 +82,7 @@ def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initia
 def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     name = function.__name__
     if name in ("fmax", "fmin"):
-        return deliver(_without_nan(name, array, axis, dtype, keepdims, initial, where), out, "unsafe")
+        return deliver(_without_nan(name, array, axis, dtype, keepdims, initial, where), out, "unsafe", name)
     opcode = REDUCTIONS.get(name)
     if opcode is None:
         raise Fallback("")
@@ -92,8 +93,10 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         array = truth(array)
     else:
         array = astype(array, fold_type(function, array.dtype, dtype))
-    if is_complex(array._code) and name not in ("add", "multiply") or array._code == BOOL and name == "subtract":
-        raise Fallback("complex numbers have no order in bh")
+    if is_complex(array._code) and name not in ("add", "multiply"):
+        if name not in _EXTREMES or where is not True or initial is not _NO_VALUE or dtype is not None:
+            raise Fallback("complex numbers have no order in bh")
+        return deliver(_by_pairs(function, array, axes, keepdims), out, "unsafe")
     if dtype is None and is_complex(code) == is_complex(array._code):
         function._serve_fold(code, opcode, array._code, function.identity is not None)
     if not (initial is _NO_VALUE or initial is None):
@@ -122,7 +125,25 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         result = astype(function(result, initial), array.dtype)
         if name == "add" and not is_complex(array._code) and initial == 0 and np.signbit(initial):
             result = _with_sign(result, array, axes, bool(keepdims), mask)
-    return deliver(result, out, "unsafe")
+    return deliver(result, out, "unsafe", name)
+
+
+def _by_pairs(function, array, axes, keepdims):
+    """A fold by a function of two arrays, which takes neighbours together again and again."""
+    from ._joining import concatenate
+
+    for axis in axes:
+        if array.shape[axis] == 0:
+            raise ValueError(f"zero-size array to reduction operation {function.__name__} which has no identity")
+        while array.shape[axis] > 1:
+            at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
+            even = array.shape[axis] // 2 * 2
+            pairs = function(array[at(0, even, 2)], array[at(1, even, 2)])
+            array = pairs if even == array.shape[axis] else concatenate([pairs, array[at(even, None)]], axis)
+    shape = tuple(extent for axis, extent in enumerate(array.shape) if keepdims or axis not in axes)
+    result = _native.cast(_native.reshape(array, shape), array._code)
+    result._scalar = not shape
+    return result
 
 
 def _with_sign(result, array, axes, keepdims, mask):
@@ -255,10 +276,41 @@ def at(function, a, indices, b=None):
             value = -value
         value = _native.broadcast_to(_indexing.arranged(value, order), shape)
         return _native.operate_into(a, "scatter_add", [value, flat])
+    if name in _EXTREMES and _extreme_at(function, a, indices, b):
+        return None
     _fallback.note(f"numpy.{name}.at")
     copy = _fallback.to_numpy(a)
     function._np.at(copy, _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
     _fallback.overwrite(a, copy)
+
+
+# Functions that give one of their operands: the largest, or the smallest.
+_EXTREMES = ("maximum", "minimum")
+
+
+def _extreme_at(function, a, indices, b):
+    """Does a function of these at indices, unless the values are of a type that the array's does not hold."""
+    from . import _indexing, _sorting
+
+    host = b if type(b) is ndarray else np.asarray(_fallback.lower(b))
+    if type(b) in (int, float) and np.can_cast(host.dtype, a.dtype, "same_kind"):
+        converted = host.astype(a.dtype)
+        host = converted if converted == host else host
+    if is_complex(a._code) or host.dtype not in CODE or not np.can_cast(host.dtype, a.dtype, "safe"):
+        return False
+    flat, shape, order = _indexing.flat_index(a, indices)
+    value = astype(native(host), a.dtype)
+    if value.size != 1:
+        # In ascending order, the last one of equal indices is the one to store; NaN is above all.
+        value = _native.reshape(_native.broadcast_to(_indexing.arranged(value, order), shape), (-1,))
+        flat = _native.reshape(_native.broadcast_to(flat, shape), (-1,))
+        turned = function.__name__ == "minimum" and is_inexact(a._code)
+        places = _sorting.argsort(-value if turned else value)
+        if function.__name__ == "minimum" and not turned:
+            places = places[::-1]
+        flat, value = (_native.operate("gather", [array, places]) for array in (flat, value))
+    _native.operate_into(a, "scatter", [_native.broadcast_to(function(_native.operate("gather", [a, flat]), value), flat.shape), flat])
+    return True
 
 
 def reduceat(function, array, indices, axis=0, dtype=None, out=None):

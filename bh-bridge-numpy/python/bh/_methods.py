@@ -298,7 +298,7 @@ def _of_number(name):
     return property(get)
 
 
-for _name in ("is_integer", "as_integer_ratio", "bit_count", "hex"):
+for _name in ("is_integer", "as_integer_ratio", "bit_count", "hex", "numerator", "denominator"):
     setattr(ndarray, _name, _of_number(_name))
 
 
@@ -424,7 +424,7 @@ def __array_function__(self, function, types, args, kwargs):
     mine = _namespace.equivalent(function)
     if mine is not None:
         return mine(*args, **kwargs)
-    return _fallback.call(function, args, kwargs, _namespace.name_of(function))
+    return _fallback.call_on_memory(function, args, kwargs, _namespace.name_of(function))
 
 
 def _refuse(name):

@@ -126,7 +126,7 @@ def falling_back(function, name=None):
     name = name or name_of(function)
 
     def wrapper(*args, **kwargs):
-        return _fallback.call(function, args, kwargs, name)
+        return _fallback.call_on_memory(function, args, kwargs, name)
 
     functools.update_wrapper(wrapper, function, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     wrapper._bh_numpy = function
@@ -237,11 +237,21 @@ def guarded(adapted, original):
             if not (_fallback.holds_array(args) or _fallback.holds_array(kwargs)):
                 # Of numbers NumPy makes numbers.
                 return original(*args, **kwargs)
+        if any(map(_dispatches, (*args, *kwargs.values()))):
+            return original(*args, **kwargs)
         if any(map(_convert.decides, args)) or args and type(args[0]) is np.ndarray and args[0].dtype not in CODE:
             return _fallback.call(original, args, kwargs)
         return _fallback.given(wrapped(*args, **kwargs))
 
     return wrapper
+
+
+def _dispatches(value):
+    """Has a value, or one in a list, functions of NumPy's own, without being an array?"""
+    kind = type(value)
+    if kind is list:
+        return any(map(_dispatches, value))
+    return hasattr(kind, "__array_function__") and kind is not ndarray and not isinstance(value, np.ndarray)
 
 
 def _register(original, mine):

@@ -116,7 +116,9 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
         count = edges.size - 1
         inside = (a >= first) & (a <= last)
         value = astype(a, edges.dtype)
-        place = (where(inside, value, first) - first) / (last - first) * count
+        # Of whole numbers the distance from the first one may be beyond their type.
+        first, last = (number if isinstance(number, (int, float)) else number.item() for number in (first, last))
+        place = (astype(where(inside, value, first), np.float64) - first) / (last - first) * count
         place = _u["minimum"](astype(place, np.int64), count - 1)
         place = place - astype(value < take(edges, place), np.int64)
         place = _u["maximum"](place, 0)

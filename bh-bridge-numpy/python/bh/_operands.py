@@ -12,7 +12,7 @@ _MISSING = object()
 _PLAIN = {ndarray, np.ndarray, int, float, complex, bool, list, tuple, str, type(None)}
 
 # For universal functions behind operators: the operator, and the method of the second operand that does it.
-_OPERATORS = {
+BINARY = {
     "add": (operator.add, "__radd__"),
     "subtract": (operator.sub, "__rsub__"),
     "multiply": (operator.mul, "__rmul__"),
@@ -70,7 +70,7 @@ def comes_first(value):
 
 def settled(name, a, b):
     """The result of an operator that one of the operands decides about."""
-    function, reflected = _OPERATORS[name]
+    function, reflected = BINARY[name]
     if type(a) is ndarray:
         method = getattr(type(b), reflected, None)
         result = NotImplemented if method is None else method(b, a)

@@ -17,6 +17,8 @@ _UINT8 = CODE[np.dtype(np.uint8)]
 
 def _along(a, axis, bitorder):
     """The array with an axis last, which one that is (in the result too), and the places of bits from the first on."""
+    if not isinstance(bitorder, str):
+        raise TypeError(f"unpackbits() argument 4 must be str, not {type(bitorder).__name__}")
     if bitorder not in ("big", "little"):
         raise ValueError("'bitorder' must be 'little' or 'big'")
     a = reshape(a, (-1,)) if axis is None or a.ndim == 0 else a

@@ -267,8 +267,6 @@ def count_nonzero(a, axis=None, *, keepdims=False):
 def _place_of_extreme(a, axis, out, keepdims, function):
     a = native(a)
     keepdims = False if keepdims is _NO_VALUE else keepdims
-    if is_complex(a._code):
-        raise Fallback("complex numbers have no order in bh")
     flat = axis is None
     rank = a.ndim
     if flat:
@@ -276,6 +274,9 @@ def _place_of_extreme(a, axis, out, keepdims, function):
     axis = normalize_axis_index(axis, a.ndim)
     if a.shape[axis] == 0:
         raise ValueError(f"attempt to get arg{function[:3]} of an empty sequence")
+    if is_complex(a._code):
+        # The first element that is the extreme one, or NaN.
+        a, function = (a == UFUNCS[function].reduce(a, axis, keepdims=True)) | UFUNCS["isnan"](a), "maximum"
     result = _native.position_of_extreme(a, axis, function == "maximum", bool(keepdims) and not flat)
     if keepdims and flat:
         result._scalar = False

@@ -352,7 +352,8 @@ def round(a, decimals=0, out=None):
     elif decimals >= 0:
         result = _native.cast(a, a._code)
     else:
-        raise Fallback("whole numbers to tens")
+        scale = 10.0 ** -decimals
+        result = astype(_u["rint"](a / scale) * scale, a.dtype)
     return deliver(result, out)
 
 

@@ -13,6 +13,7 @@ from ._fallback import Fallback, falls_back
 from ._folds import axes_of, deliver
 from ._joining import concatenate
 from ._manipulation import moveaxis, reshape
+from ._parts import part_of
 from ._search import take, take_along_axis, where
 from ._types import BOOL, CODE, INT64, is_complex, is_inexact, is_integer
 from ._ufunc import UFUNCS
@@ -49,13 +50,14 @@ def _check_kth(a, kth, axis, kind):
 
 def _sorting(name, a, axis):
     a = native(a)
-    if is_complex(a._code):
-        raise Fallback("complex numbers have no order in bh")
     if axis is None:
         a, axis = reshape(a, (-1,)), 0
     if a.ndim == 0:
         raise np.exceptions.AxisError(axis, 0)
     axis = normalize_axis_index(axis, a.ndim)
+    if is_complex(a._code):
+        order = _order_of_complex(a, axis)
+        return take_along_axis(a, order, axis) if name == "sort" else order
     last = moveaxis(a, axis, -1)
     result = _native.empty(last.shape, a._code if name == "sort" else INT64, _native.Stack(a._stack))
     if result.size:
@@ -65,6 +67,16 @@ def _sorting(name, a, axis):
             raise Fallback("no component of the stack sorts") from None
     # In C order as NumPy's, so that what is made of it by `reshape` shares its memory.
     return result if axis == a.ndim - 1 else moveaxis(result, -1, axis).copy()
+
+
+def _order_of_complex(a, axis):
+    """The indices that sort complex numbers: by real parts, then by imaginary ones; those with NaN come last."""
+    real, imag = part_of(a, "real"), part_of(a, "imag")
+    nan = astype(_u["isnan"](real), np.int64) * 2 + _u["isnan"](imag)
+    order = _sorting("argsort", imag, axis)
+    for key in (real, nan):
+        order = take_along_axis(order, _sorting("argsort", take_along_axis(key, order, axis), axis), axis)
+    return order
 
 
 def _check_order(a, order):

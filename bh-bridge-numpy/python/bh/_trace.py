@@ -127,7 +127,7 @@ class vectorize:
     """
 
     def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
-        self._options = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
+        self.otypes, self.doc, self.excluded, self.cache, self.signature = otypes, doc, excluded, cache, signature
         self.pyfunc = None
         if pyfunc is not None:
             if not callable(pyfunc):
@@ -138,17 +138,17 @@ class vectorize:
         if self.pyfunc is None:
             self.pyfunc = args[0]
             self.__name__ = getattr(self.pyfunc, "__name__", "vectorize")
-            self.__doc__ = self._options["doc"] or self.pyfunc.__doc__
+            self.__doc__ = self.doc or self.pyfunc.__doc__
             return self
-        options = self._options
-        if options["excluded"] or options["signature"]:
-            return self._element_by_element(args, kwargs, "excluded arguments or a signature")
+        if self.excluded or self.signature or self.cache:
+            return self._element_by_element(args, kwargs, "excluded arguments, a signature, or a number of calls that matters")
+        if not self.otypes and not all(np.size(value) for value in (*args, *kwargs.values())):
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         try:
             result = self._trace(args, kwargs)
         except (Untraceable, TypeError, ValueError, AttributeError, _fallback.Fallback) as reason:
             return self._element_by_element(args, kwargs, str(reason))
-        otypes = options["otypes"]
-        return result if not otypes else result.astype(otypes[0])
+        return result if not self.otypes else result.astype(self.otypes[0])
 
     def _trace(self, args, kwargs):
         function = self.pyfunc
@@ -171,7 +171,8 @@ class vectorize:
         return result if result.shape == shape else _native.cast(_native.broadcast_to(result, shape), result._code)
 
     def _element_by_element(self, args, kwargs, reason):
-        slow = np.vectorize(self.pyfunc, **{name: value for name, value in self._options.items() if value})
+        options = {name: getattr(self, name) for name in ("otypes", "doc", "excluded", "cache", "signature")}
+        slow = np.vectorize(self.pyfunc, **{name: value for name, value in options.items() if value})
         return _fallback.call(slow, args, kwargs, "numpy.vectorize", reason)
 
 

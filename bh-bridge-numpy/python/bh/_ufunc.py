@@ -9,7 +9,7 @@ from ._convert import assigned, astype, lower_nested, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
-from ._operands import comes_first, defers, overrides, settled, wraps_own
+from ._operands import BINARY, comes_first, defers, overrides, settled, wraps_own
 from ._symbols import Symbol, learn
 
 ndarray = _native.ndarray
@@ -348,6 +348,9 @@ def binary(function, a, b):
         return settled(function.__name__, a, b)
     if function.__name__ == "multiply" and (sequence := repeated(a, b)) is not None:
         return sequence
+    if is_beside_number(a, b) or is_beside_number(b, a):
+        # NumPy's number and the object know what to do with each other.
+        return BINARY[function.__name__][0](_fallback.lower(a), _fallback.lower(b))
     if type(b) is int and b == 2 and function.__name__ == "power" and a._code == BOOL:
         # As NumPy, which squares then.
         return UFUNCS["square"](a)
@@ -369,6 +372,13 @@ def repeated(a, b):
         if isinstance(sequence, (str, bytes, list, tuple)) and type(times) is ndarray and times._scalar and is_integer(times._code):
             return sequence * _native.item_of(times)
     return None
+
+
+def is_beside_number(a, b):
+    """Is the first one a result without dimensions, and the other one neither a number nor an array, such as a `timedelta`?"""
+    if type(a) is not ndarray or not a._scalar or isinstance(b, (ndarray, np.ndarray, np.generic, int, float, complex)):
+        return False
+    return not isinstance(b, (list, tuple, str, bytes)) and not hasattr(type(b), "__array__")
 
 
 def inplace(function, a, b):

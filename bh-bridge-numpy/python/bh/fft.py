@@ -69,10 +69,10 @@ def _stored(result, out):
         return result
     if type(out) is not _native.ndarray and not isinstance(out, np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
-    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
-        raise np._core._exceptions._UFuncOutputCastingError(_o._pocketfft_umath.fft, "same_kind", result.dtype, out.dtype, 0)
     if out.shape != result.shape:
         raise ValueError("output array has wrong shape.")
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        raise np._core._exceptions._UFuncOutputCastingError(_o._pocketfft_umath.fft, "same_kind", result.dtype, out.dtype, 0)
     out[...] = result
     return out
 

@@ -4,10 +4,12 @@ NumPy's own generators make the numbers, which bh takes over; uniform numbers of
 """
 
 import functools
+import warnings
 
 import numpy as np
+from numpy.random import _pickle
 
-from . import _bits, _fallback, _imports
+from . import _bits, _convert, _fallback, _imports
 from ._symbols import refuse_in_trace
 
 _o = np.random
@@ -37,6 +39,8 @@ def _lifted(function):
     def draw(*args, **kwargs):
         refuse_in_trace("draws random numbers")
         given = (*args, *kwargs.values())
+        if function.__name__ != "permuted":
+            _check_output(kwargs.get("out"))
         outs = [value for value in given if type(value) is _fallback.ndarray]
         if not outs:
             return _fallback.taken(function, _fallback.lower(args), _fallback.lower(kwargs))
@@ -52,6 +56,12 @@ def _lifted(function):
     return draw
 
 
+def _check_output(out):
+    """Numbers are drawn into elements that lie side by side only, as in NumPy."""
+    if type(out) is _fallback.ndarray and not ((out._contiguous or out.T._contiguous) and out._writeable):
+        raise ValueError("Supplied output array must be contiguous, writable, aligned, and in machine byte-order.")
+
+
 def _in_place(function):
     """A method that reorders the elements of an array."""
 
@@ -59,7 +69,13 @@ def _in_place(function):
     def reorder(x, *args, **kwargs):
         refuse_in_trace("draws random numbers")
         if type(x) is not _fallback.ndarray:
-            return function(x, *args, **kwargs)
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                result = function(x, *args, **kwargs)
+            for one in found:
+                # At the line that calls this.
+                _convert.warn(str(one.message), one.category)
+            return result
         copy = _fallback.to_numpy(x)
         function(copy, *args, **kwargs)
         x[...] = copy
@@ -68,7 +84,14 @@ def _in_place(function):
     return reorder
 
 
-class _Drawing:
+class _Drawers(type):
+    """The class of classes of generators, which take NumPy's own for instances, such as those in pickles."""
+
+    def __instancecheck__(cls, value):
+        return type.__instancecheck__(cls, value) or type(value) is getattr(_o, cls.__name__, None)
+
+
+class _Drawing(metaclass=_Drawers):
     """What generators of NumPy do, with bh's arrays as results; checks of instances take them for NumPy's."""
 
     __class__ = property(lambda self: type(self._np))
@@ -96,10 +119,13 @@ class Generator(_Drawing):
     """A generator over a source of random bits, with NumPy's methods."""
 
     def __init__(self, bit_generator):
-        self._np = bit_generator if type(bit_generator) is _o.Generator else _o.Generator(bit_generator)
+        self._np = bit_generator if type(bit_generator) is _o.Generator else _o.Generator(_fallback.lower(bit_generator))
 
     def __reduce__(self):
-        return Generator, (self._np,)
+        return _generator, (self.bit_generator,), None
+
+    def __getstate__(self):
+        return self._np.__getstate__()
 
     @property
     def bit_generator(self):
@@ -114,7 +140,7 @@ class Generator(_Drawing):
         """Uniform numbers in [0, 1)."""
         shape = self._native_shape(size, out)
         made = None if shape is None or np.dtype(dtype).char not in "fd" else _bits.uniforms(self.bit_generator, shape, dtype)
-        return self.__getattr__("random")(size, dtype, out) if made is None else made
+        return self.__getattr__("random")(size, dtype, out=out) if made is None else made
 
     def uniform(self, low=0.0, high=1.0, size=None):
         """Uniform numbers in [low, high)."""
@@ -155,16 +181,44 @@ class RandomState(_Drawing):
     """The legacy generator, with NumPy's methods."""
 
     def __init__(self, seed=None):
-        self._np = seed if type(seed) is _o.RandomState else _o.RandomState(seed)
+        self._np = seed if type(seed) is _o.RandomState else _o.RandomState(_fallback.lower(seed))
 
     def __reduce__(self):
-        return RandomState, (self._np,)
+        return _random_state, (self._np._bit_generator,), self._np.get_state(legacy=False)
+
+    def __getstate__(self):
+        return self._np.__getstate__()
+
+
+def _generator(bit_generator="MT19937"):
+    """A generator of a pickle, over a source of random bits or one of this name."""
+    return Generator(_pickle.__generator_ctor(bit_generator))
+
+
+def _random_state(bit_generator="MT19937"):
+    """A legacy generator of a pickle, whose state follows."""
+    return RandomState(_pickle.__randomstate_ctor(bit_generator))
+
+
+class _Seeds:
+    """What another class makes of its seeds, as NumPy's arrays."""
+
+    def __init__(self, given):
+        self._given = given
+
+    def generate_state(self, n_words, dtype=np.uint32):
+        return _fallback.lower(self._given.generate_state(n_words, dtype))
+
+
+_o.bit_generator.ISeedSequence.register(_Seeds)
 
 
 def default_rng(seed=None):
     """A generator over PCG64 with this seed."""
     if type(seed) is Generator:
         return seed
+    if isinstance(seed, _o.bit_generator.ISeedSequence) and not isinstance(seed, _o.SeedSequence):
+        seed = _Seeds(seed)
     return Generator(_o.default_rng(_fallback.lower(seed)))
 
 

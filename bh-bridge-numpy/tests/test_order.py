@@ -1,0 +1,58 @@
+"""The order of complex numbers, and extremes at indices that repeat: NumPy's results, without NumPy."""
+
+import numpy
+import pytest
+
+import bh as np
+from conftest import same
+
+NAN = float("nan")
+COMPLEX = numpy.array([2 + 1j, 1 + 3j, complex(NAN, 1), 1 - 3j, 2 + 1j, complex(1, NAN), 0, complex(NAN, NAN), complex(NAN, -1), -1j])
+
+
+def both(expression, **names):
+    mine = eval(expression, {"np": np, **{name: np.asarray(value) for name, value in names.items()}})
+    same(mine, eval(expression, {"np": numpy, **names}))
+
+
+@pytest.mark.parametrize("expression", """
+np.sort(c) | np.argsort(c) | np.sort_complex(c) | np.sort(c[:4].reshape(2, 2), 0) | np.argsort(m, 1) | np.sort(m, None) | np.maximum(c, c[::-1])
+np.minimum(c, c[::-1]) | c.max() | c.min() | m.max() | m.min(1) | np.max(m, 0, keepdims=True) | np.min(m, (0, 1)) | np.argmax(c) | np.argmin(m)
+np.argmax(m, 1) | np.argmin(m, 0) | np.clip(m, 1, 2) | np.ptp(m)
+""".replace("\n", "|").strip("|").split("|"))  # fmt: skip
+def test_complex_numbers_have_numpys_order(expression):
+    both(expression.strip(), c=COMPLEX, m=COMPLEX[[0, 1, 3, 4, 6, 9]].reshape(2, 3))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i2", "u8", "?"])
+def test_extremes_at_indices_that_repeat(name, dtype):
+    rng = numpy.random.default_rng(3)
+    for shape in ((7,), (5, 4)):
+        start = rng.integers(0, 9, shape).astype(dtype)
+        for values in (rng.integers(0, 9, 30), 4, numpy.int8(1), rng.integers(0, 9, 1)):
+            given = values.astype(dtype) if isinstance(values, numpy.ndarray) else values
+            if dtype == "f8" and numpy.ndim(given) and given.size > 3:
+                given[3] = NAN
+            if dtype in "?u8" and not isinstance(given, numpy.ndarray):
+                continue
+            index = rng.integers(-shape[0], shape[0], 30)
+            mine, theirs = np.asarray(start), start.copy()
+            key = index if len(shape) == 1 else (index, 2)
+            getattr(np, name).at(mine, key, np.asarray(given) if isinstance(given, numpy.ndarray) else given)
+            getattr(numpy, name).at(theirs, key, given)
+            same(mine, theirs)
+
+
+def test_extremes_at_parts():
+    mine, theirs = np.zeros((3, 4)), numpy.zeros((3, 4))
+    for library, array in ((np, mine), (numpy, theirs)):
+        library.maximum.at(array[:, ::2], [0, 2, 0], library.asarray([[1.0, 5.0], [2.0, 2.0], [3.0, 4.0]]))
+        library.minimum.at(array, (slice(None), [1, 1]), -1.0)
+    same(mine, theirs)
+
+
+def test_whole_numbers_are_rounded_to_tens():
+    for values in (numpy.arange(-60, 60), numpy.array([14, 15, 25, 250], "u1")):
+        for decimals in (-1, -2):
+            both(f"np.round(v, {decimals})", v=values)
