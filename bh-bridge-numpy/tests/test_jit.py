@@ -105,7 +105,7 @@ def test_shared_memory_counts():
     assert same(base, other)
 
 
-SCALE = 2.0
+SCALE, OTHER = 2.0, 5
 TABLE = None
 MIXED = [1.0, 2.0]
 
@@ -136,13 +136,40 @@ def test_globals_and_closures_are_looked_at(monkeypatch):
     assert same(f(a), plain()) and f.traces == 2
     factor = 4.0
     assert same(f(a), plain()) and f.traces == 3
-    monkeypatch.setitem(globals(), "_helper", lambda a: a + 1)
-    assert same(f(a), (a + 1) * factor + offset + TABLE + MIXED[0]) and f.traces == 4
+    monkeypatch.setitem(globals(), "_helper", lambda a: a + OTHER)
+    assert same(f(a), (a + OTHER) * factor + offset + TABLE + MIXED[0]) and f.traces == 4
+    monkeypatch.setitem(globals(), "OTHER", 8)
+    assert same(f(a), (a + 8) * factor + offset + TABLE + MIXED[0]) and f.traces == 5
     MIXED[0] = 7.0
     try:
-        assert same(f(a), (a + 1) * factor + offset + TABLE + MIXED[0]) and f.traces == 5
+        assert same(f(a), (a + 8) * factor + offset + TABLE + MIXED[0]) and f.traces == 6
     finally:
         MIXED[0] = 1.0
+    monkeypatch.setitem(globals(), "OTHER", numbers(3000, seed=9))
+    assert same(f(a), (a + OTHER) * factor + offset + TABLE + MIXED[0]) and f.traces == 7
+
+
+def test_names_that_are_there_later():
+    f = bh.jit(lambda a: a * (LATER or 2.0) if "LATER" in NAMES else abs(a) + len([1, 2]))
+    a = numbers(3000)
+    assert same(f(a), a + 2)
+    globals()["LATER"] = None
+    assert same(f(a), a + 2)
+    globals()["LATER"] = 3.0
+    NAMES.append("LATER")
+    try:
+        assert same(f(a), a * 3.0)
+        globals()["LATER"] = 4.0
+        assert same(f(a), a * 4.0)
+        globals()["len"] = lambda values: 7
+        NAMES.clear()
+        assert same(f(a), a + 7)
+    finally:
+        for name in ("len", "LATER"):
+            globals().pop(name, None)
+
+
+NAMES = []
 
 
 class Config:

@@ -84,7 +84,8 @@ class Jitted:
             raise TypeError(f"{function.__name__} has no argument {sorted(unknown)[0]!r}")
         self._positional = self._names[: code.co_argcount]
         self._plain = not (traced or static)
-        self._outside = None
+        self._numbers = {}
+        self._outside = _nothing, None, ()
         # Recordings by what is fixed of a call; objects that are known by their identity are kept.
         self._recordings, self._held = {}, {}
         self.traces = self.plain = 0
@@ -123,18 +124,39 @@ class Jitted:
             for name in sorted(kwargs):
                 key.append(name)
                 self._read_named(name, kwargs[name], arrays, key, numbers)
-        if self._outside is None:
-            self._outside = _outside(self._function, self._static)
-        for name, get, by_identity in self._outside:
-            value = get()
-            if type(value) is _array:
-                arrays.append(value)
-                key.append(_array)
-            elif by_identity:
-                key.append(self._same(value))
-            else:
-                self._flatten(value, arrays, key, name)
+        look, number, collections = self._outside
+        found = look()
+        if found is None:
+            look, number, collections = self._outside = self._look_again()
+            found = look()
+        arrays += found
+        key.append(number)
+        for name, get in collections:
+            self._flatten(get(), arrays, key, name)
         return arrays, tuple(key), numbers
+
+    def _look_again(self):
+        """What looks the outside values up and finds whether they are those of now; a number for these; and what is looked at anew
+        by each call."""
+        # Another function may stand where one was, with names of its own.
+        entries, scope = _outside(self._function, self._static)
+        fixed, collections, arrays, same = [], [], [], []
+        for place, (name, text, by_identity) in enumerate(entries):
+            value = _look_up(text, scope)
+            if type(value) is _array:
+                fixed.append((text, _array))
+                arrays.append(f"({text})")
+                same.append(f"type({text}) is array")
+                continue
+            if not by_identity and isinstance(value, (tuple, list, dict)):
+                fixed.append((text, None))
+                collections.append((name, functools.partial(_look_up, text, scope)))
+                continue
+            fixed.append((text, self._same(value) if by_identity or value is _MISSING else _fixed(value, name)))
+            scope[f"value{place}"] = value
+            same.append(f"({text}) is value{place}" if value is not _MISSING else f"lacks(lambda: {text})")
+        look = eval(f"lambda: ({''.join(part + ', ' for part in arrays)}) if {' and '.join(same) or True} else None", scope)
+        return functools.partial(_tried, look), self._numbers.setdefault(tuple(fixed), len(self._numbers)), collections
 
     def _read_named(self, name, value, arrays, key, numbers):
         if name in self._traced:
@@ -328,36 +350,68 @@ def _is_settled(module):
 
 
 def _outside(function, static):
-    """What a function names outside of itself and may find changed: names, what looks each up, and whether its identity counts."""
+    """What a function names outside of itself and may find changed: names, expressions that look each up, and whether its
+    identity counts; and what the expressions look at."""
+    scope = {"array": _array, "builtins": builtins, "lacks": _lacks}
     found = {}
-    _find_outside(function, static, found, set())
-    return list(found.values())
+    _find_outside(function, static, found, set(), scope)
+    return list(found.values()), scope
 
 
-def _find_outside(function, static, found, seen):
+def _find_outside(function, static, found, seen, scope):
     if function in seen:
         return
     seen.add(function)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    for value in (function.__defaults__ or ()) + tuple((function.__kwdefaults__ or {}).values()):
-        found.setdefault(("default", id(value)), ("a default argument", lambda value=value: value, False))
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    for value in defaults:
+        found.setdefault(("default", id(value)), ("a default argument", _named(scope, value), False))
     for name, attributes in _chains(function.__code__, cells):
         if name in cells:
-            root = functools.partial(_of_cell, cells[name])
+            root = f"{_named(scope, cells[name])}.cell_contents"
         else:
-            root = functools.partial(_of_global, function.__globals__, name)
-        _follow(function, name, root, attributes, static, found, seen)
+            table = _named(scope, function.__globals__)
+            root = f"{table}[{name!r}]"
+            if name not in function.__globals__:
+                root = f"({root} if {name!r} in {table} else builtins.{name})"
+        _follow(function, name, root, attributes, static, found, seen, scope)
 
 
-def _of_cell(cell):
+def _named(scope, value):
+    """A name for an object in expressions."""
+    name = f"at{id(value)}"
+    scope[name] = value
+    return name
+
+
+_MISSING = object()
+
+
+def _look_up(text, scope):
     try:
-        return cell.cell_contents
-    except ValueError:
+        return eval(text, scope)
+    except (KeyError, AttributeError, ValueError):
+        # Not there, or not yet.
+        return _MISSING
+
+
+def _tried(look):
+    try:
+        return look()
+    except (KeyError, AttributeError, ValueError):
         return None
 
 
-def _of_global(scope, name):
-    return scope[name] if name in scope else getattr(builtins, name, None)
+def _lacks(look):
+    try:
+        look()
+    except (KeyError, AttributeError, ValueError):
+        return True
+    return False
+
+
+def _nothing():
+    return None
 
 
 def _chains(code, cells):
@@ -379,26 +433,26 @@ def _chains(code, cells):
             yield from _chains(constant, cells)
 
 
-def _follow(function, name, root, attributes, static, found, seen):
+def _follow(function, name, root, attributes, static, found, seen, scope):
     """Notes what a chain of attributes ends in, as far as it is not the attribute of an array or a number."""
-    value, get, text = root(), root, name
+    value, text, path = _look_up(root, scope), root, name
     for attribute in attributes:
-        if text in static or isinstance(value, _CLOSED) or not hasattr(value, "__dict__"):
+        if path in static or isinstance(value, _CLOSED) or not hasattr(value, "__dict__"):
             break
         is_module = isinstance(value, types.ModuleType)
         if is_module and _is_settled(value.__name__):
             break
         if not is_module and isinstance(inspect.getattr_static(value, attribute, None), types.FunctionType):
-            unseen = f"{function.__name__} calls the method {attribute} of {text}, whose attributes jit does not see"
-            raise TypeError(f"{unseen}: make {text} static")
-        found.setdefault((id(function), text), (text, get, True))
-        get = functools.partial(_attribute, get, attribute)
-        value, text = get(), f"{text}.{attribute}"
-    if text not in static and isinstance(value, Jitted):
-        _find_outside(value._function, static, found, seen)
-    elif text not in static and isinstance(value, types.FunctionType) and not _is_settled(value.__module__):
-        _find_outside(value, static, found, seen)
-    found.setdefault((id(function), text), (text, get, text in static or not isinstance(value, _OF_VALUE)))
+            unseen = f"{function.__name__} calls the method {attribute} of {path}, whose attributes jit does not see"
+            raise TypeError(f"{unseen}: make {path} static")
+        found.setdefault(text, (path, text, True))
+        path, text = f"{path}.{attribute}", f"{text}.{attribute}"
+        value = _look_up(text, scope)
+    if path not in static and isinstance(value, Jitted):
+        _find_outside(value._function, static, found, seen, scope)
+    elif path not in static and isinstance(value, types.FunctionType) and not _is_settled(value.__module__):
+        _find_outside(value, static, found, seen, scope)
+    found.setdefault(text, (path, text, path in static or not isinstance(value, _OF_VALUE)))
 
 
 # Classes whose attributes do not matter.
@@ -406,6 +460,3 @@ _CLOSED = (types.FunctionType, Jitted, type, _array)
 # Classes of outside values that are arrays, or are compared by value.
 _OF_VALUE = (int, float, complex, str, bytes, tuple, list, dict, range, frozenset, np.generic, np.ndarray, _array, type(None))
 
-
-def _attribute(get, name):
-    return getattr(get(), name, None)
