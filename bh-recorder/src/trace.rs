@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Instructions of a trace, at most.
-const LONGEST: usize = 1 << 16;
+const LONGEST: usize = 1 << 18;
 
 /// A trace under way.
 pub(super) struct Trace {
@@ -128,7 +128,8 @@ impl State {
     #[inline]
     pub(super) fn note_cut(&mut self) {
         if let Some(trace) = &mut self.trace {
-            trace.broken = Some("what the function records was cut, as another thread has used bh meanwhile");
+            let reason = "what the function records was cut, as another thread has used bh meanwhile";
+            trace.broken.get_or_insert(reason);
         }
     }
 
@@ -136,7 +137,7 @@ impl State {
     pub(super) fn outgrows_trace(&mut self) -> bool {
         let length = self.builder.batch.instrs.len();
         let Some(trace) = self.trace.as_mut().filter(|_| length >= LONGEST) else { return false };
-        trace.broken = Some("the function records more operations than a trace may have: 65,536");
+        trace.broken = Some("the function records more operations than a trace may have: 262,144");
         true
     }
 

@@ -34,7 +34,7 @@ def jit(function=None, *, traced=(), static=()):
         function they may be used in arithmetic with numbers and arrays, and not in branches, indices or shapes.
     static : str or sequence of str
         Arguments and globals of other classes, such as `self`. A call is recorded anew for another object; changes inside of an
-        object are not seen.
+        object are not seen. The function keeps the object alive.
 
     Raises
     ------
@@ -105,7 +105,7 @@ class Jitted:
             made = call.run(arrays, constants)
             if made is not None:
                 return rest.result(made, arrays, returned)
-        return self._trace(args, kwargs, arrays, key, numbers)
+        return self._trace(args, kwargs, (arrays, key, numbers), call is None)
 
     def _read(self, args, kwargs):
         """The arrays of a call, what is fixed of it, and the values of its traced numbers."""
@@ -190,9 +190,13 @@ class Jitted:
         self._held.setdefault(id(value), value)
         return id(value)
 
-    def _trace(self, args, kwargs, arrays, key, numbers):
+    def _trace(self, args, kwargs, read, is_new):
+        arrays, key, numbers = read
         with _one_at_a_time:
             recordings = self._recordings_of(key)
+            if is_new and recordings.find(arrays) is not None:
+                # Another thread has recorded it meanwhile.
+                return self(*args, **kwargs)
             guard = recordings.guard(arrays)
             if guard is None:
                 # Memory that is shared with the program may change between any two statements.
@@ -306,7 +310,8 @@ class _Rest:
         """The result of the traced call itself."""
         if not self._returned:
             return result
-        return self.result(self._leaves, self._arrays, self.numbers(self.values)[1])
+        leaves, arrays, self._leaves, self._arrays = self._leaves, self._arrays, None, None
+        return self.result(leaves, arrays, self.numbers(self.values)[1])
 
     def form(self, result, arrays, leaves):
         """Finds the arrays of a result, and how to make such a result of others."""
