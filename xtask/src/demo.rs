@@ -24,7 +24,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let prefix = target().join("demo-prefix");
     let compiler = packages::has_llvm().then_some(packages::COMPILER);
     let libraries: Vec<&str> = COMPONENTS.iter().copied().chain(compiler).collect();
-    // Without the program `bh`, which takes as long to build as the engine's smaller half and is not run here.
+    // The program `bh` is not run here; with it come a command line, MiniMatlab and what checks engines.
     let crates = [&["bh-bridge-c"], &libraries[..]].concat();
     install::place_libraries(&install::build_crates("release", &crates)?, &prefix, &libraries)?;
     step(2, "examples/heat.c, compiled with cc and pkg-config");

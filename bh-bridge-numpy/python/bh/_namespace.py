@@ -221,7 +221,8 @@ def build():
 def _described(function, original):
     """A function of whole axes with the attributes of NumPy's universal function."""
     names = "nin nout nargs ntypes types identity signature reduce accumulate reduceat outer at resolve_dtypes __signature__"
-    for name in names.split():
+    # Versions of NumPy before 2.4 have no signatures.
+    for name in filter(lambda name: hasattr(original, name), names.split()):
         setattr(function, name, getattr(original, name))
     return function
 
