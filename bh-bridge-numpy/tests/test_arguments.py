@@ -13,6 +13,14 @@ import bh as np
 from conftest import same
 
 TAKEN = r"""
+np.zeros(12, np.int32)[::2].reshape(3, 2, 1, 1).strides
+np.zeros(12, np.int32)[::2].reshape(3, 2, 1, 1, order="F").strides
+np.asarray(0, np.int32).reshape(1, 1).strides + np.zeros((1, 3)).strides + np.zeros((3, 1, 2)).strides
+np.signbit(np.asarray([np.nan, -np.nan, -0.0, 1.0]))
+np.copysign(1.0, np.asarray([np.nan, -np.nan]))
+np.round(np.arange(12.0).reshape(3, 4).T).flags.f_contiguous
+inspect.signature(np.where) == inspect.signature(numpy.where)
+np.frombuffer.__text_signature__ == numpy.frombuffer.__text_signature__
 np.histogram(np.asarray([-(2**31) + 1, 2**31 - 2], np.int32), 8)[0]
 np.sum(np.full(3, -0.0), initial=-0.0)
 np.arange(start=1, stop=4)
@@ -88,6 +96,7 @@ np.digitize(np.asarray([1.0, np.nan]), np.asarray([np.nan, np.nan]))
 """.strip().splitlines()
 
 REFUSED = r"""
+np.empty(2**62, np.uint8)
 np.unpackbits(np.ones(1, np.uint8), bitorder=10)
 np.vectorize(lambda x: x)(np.zeros((0, 5), int))
 np.arange(start=4)

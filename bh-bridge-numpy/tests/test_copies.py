@@ -196,3 +196,15 @@ def test_what_is_read_only_stays_so():
     one, other = bh.broadcast_arrays(bh.zeros((2, 2)), bh.arange(2.0))
     one[0, 0] = 1
     assert not other.flags.writeable
+
+
+def test_strides_are_set_in_place():
+    array = bh.arange(6)
+    with pytest.warns(DeprecationWarning):
+        (view := array[:3]).strides = 16
+    numpy.testing.assert_array_equal(numpy.asarray(view), [0, 2, 4])
+
+
+@pytest.mark.parametrize("value", [numpy.float64("nan"), numpy.float32("inf")])
+def test_numbers_beyond_whole_ones_become_what_arrays_of_them_become(value):
+    assert bh.array(value, dtype=bh.int32) == bh.array(value).astype(bh.int32)

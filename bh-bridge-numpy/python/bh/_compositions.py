@@ -7,7 +7,9 @@ import math
 import operator
 from types import SimpleNamespace
 
-from . import _integers, _native, _neighbours
+import numpy as np
+
+from . import _fallback, _integers, _native, _neighbours
 from ._types import BOOL, INT64, UINT64, is_complex, is_inexact, is_integer
 
 ndarray = _native.ndarray
@@ -65,6 +67,9 @@ def negative(kind, x):
 
 
 def signbit(kind, x):
+    if type(x) is ndarray and is_inexact(kind) and _native.is_at_hand(x):
+        # Only the host sees the sign of NaN.
+        return _fallback.from_numpy(np.asarray(np.signbit(_fallback.lower(x))))
     return _u.logical_or(_u.less(x, 0), _u.less(_u.divide(1.0, x), 0))
 
 

@@ -167,6 +167,10 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
     if type(object) is not ndarray:
         objects = type(object) in (list, tuple) and dtype in _OBJECTS
         object = lower_nested(object, _lower_scalars if objects else None)
+        if isinstance(object, np.floating) and dtype is not None and code_of(dtype) is not None and not np.isfinite(object):
+            # As an array would be converted here.
+            object = from_numpy(np.asarray(object))
+            return astype(object, dtype) if object.dtype in CODE else np.array(object, dtype)
         if copy is False:
             return np.array(object, dtype, copy=False, order=order, subok=subok, ndmin=ndmin, **limit)
         made = invoke(np.array, (object,), {"dtype": dtype, "copy": None, "order": order, "ndmin": ndmin, **limit})

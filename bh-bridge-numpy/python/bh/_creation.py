@@ -22,7 +22,12 @@ def _made(shape, code, order):
     if order not in ("C", "c", None) and order_of(order) not in ("C", "F"):
         raise ValueError("only 'C' or 'F' order is permitted")
     if order in ("C", "c", None):
-        return _native.empty(shape, code)
+        try:
+            return _native.empty(shape, code)
+        except ValueError as error:
+            if "number of elements" in str(error):
+                raise np._core._exceptions._ArrayMemoryError(shape, CODE_TYPES[code]) from None
+            raise
     rank = len(shape) if np.ndim(shape) else 1
     return _native.empty(shape, code, None, list(range(rank))[::-1])
 
@@ -292,6 +297,7 @@ def _through_host(name):
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = function.__doc__
+    make.__wrapped__ = function
     return make
 
 

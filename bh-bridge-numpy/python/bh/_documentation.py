@@ -5,6 +5,22 @@ import types
 HEADING = "In bh"
 
 
+def show_parameters(function, original):
+    """Whoever asks for the parameters of a function gets those that NumPy tells of; `_own` has what it takes here."""
+    if not isinstance(function, types.FunctionType):
+        return
+    told, text = (getattr(original, name, None) for name in ("__signature__", "__text_signature__"))
+    if isinstance(original, type) or not (told or text):
+        return
+    own = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    own.__kwdefaults__ = function.__kwdefaults__
+    function._own = getattr(function, "__wrapped__", own)
+    if told:
+        function.__signature__ = told
+    if text:
+        function.__text_signature__ = text
+
+
 def inherit(function, original):
     """Gives a function of this package the documentation of NumPy's, once; other objects keep theirs."""
     theirs, own = getattr(original, "__doc__", None), getattr(function, "__doc__", None) or ""

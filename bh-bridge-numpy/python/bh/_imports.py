@@ -94,8 +94,13 @@ class _Inner:
         if made is None:
             made = cls._made[module.__name__] = super().__new__(cls)
             made.__dict__.update(_module=module)
-            made.__dict__.update({name: _seen(value) for name, value in vars(module).items()})
+            in_c = not (getattr(module, "__file__", None) or "").endswith(".py")
+            made.__dict__.update({name: _seen(value, in_c) for name, value in vars(module).items()})
         return made
+
+    def __setattr__(self, name, value):
+        setattr(self._module, name, value)
+        self.__dict__[name] = value
 
     def __getattr__(self, name):
         # What the module has got since.
@@ -105,8 +110,8 @@ class _Inner:
         return dir(self._module)
 
 
-def _seen(value):
-    """What stands for an object in a module of NumPy's inner parts."""
+def _seen(value, in_c=False):
+    """What stands for an object in a module of NumPy's inner parts, which may be written in C."""
     from . import _namespace
 
     if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
@@ -114,7 +119,7 @@ def _seen(value):
     mine = None if isinstance(value, type) else _namespace.equivalent(value)
     if mine is not None:
         return mine
-    return _shown_arrays(value) if isinstance(value, types.BuiltinFunctionType) else value
+    return _shown_arrays(value) if in_c and isinstance(value, types.BuiltinFunctionType) else value
 
 
 def _shown_arrays(function):

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._convert import array, astype, dense, in_order, native, order_of, warn_of_lost_parts
+from ._convert import array, astype, dense, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._served import served
@@ -437,6 +437,38 @@ def _matrix_transpose(self):
     return _functions.matrix_transpose(self)
 
 
+_strides = ndarray.strides
+
+
+def _tidy_strides(self):
+    """Bytes from one element to the next in each dimension; of dimensions with one element, those of elements side by side."""
+    strides, shape = list(_strides.__get__(self)), self.shape
+    if 1 not in shape or 0 in shape:
+        return tuple(strides)
+    long = [stride for stride, extent in zip(strides, shape) if extent > 1]
+    inner_first = list(range(len(shape)))
+    if len(long) < 2 or long != sorted(long):
+        inner_first.reverse()
+    step = next((strides[axis] for axis in inner_first if shape[axis] > 1), self.itemsize)
+    for axis in inner_first:
+        if shape[axis] == 1:
+            strides[axis] = step
+        step = strides[axis] * shape[axis]
+    return tuple(strides)
+
+
+def _set_strides(self, strides):
+    """Other strides in place, which NumPy warns of."""
+    warn("Setting the strides on a NumPy array has been deprecated in NumPy 2.4.", DeprecationWarning)
+    from ._class import as_strided
+
+    made = as_strided(self, self.shape, (strides,) if isinstance(strides, int) else strides)
+    if type(made) is not ndarray:
+        raise ValueError("the strides are no whole numbers of elements")
+    self._become(made)
+
+
+ndarray.strides = property(_tidy_strides, _set_strides, doc=_strides.__doc__)
 ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu", lambda self, value: _refuse("device"))
 ndarray.mT = property(_matrix_transpose)

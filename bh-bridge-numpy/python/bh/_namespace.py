@@ -257,6 +257,7 @@ def _dispatches(value):
 
 def _register(original, mine):
     _documentation.inherit(mine, original)
+    _documentation.show_parameters(mine, original)
     # NumPy's own code also calls what is behind its public functions.
     for function in (original, getattr(original, "_implementation", original), getattr(original, "__wrapped__", original)):
         try:

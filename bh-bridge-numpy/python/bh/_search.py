@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native
-from ._convert import assigned, astype, lower_nested, native
+from ._convert import assigned, astype, axes_in_memory, in_order, lower_nested, native
 from ._fallback import Fallback, falls_back
 from ._folds import deliver
 from ._arrangement import resize
@@ -354,7 +354,8 @@ def round(a, decimals=0, out=None):
     else:
         scale = 10.0 ** -decimals
         result = astype(_u["rint"](a / scale) * scale, a.dtype)
-    return deliver(result, out)
+    axes = axes_in_memory("K", a.shape, a._stride) if out is None else None
+    return deliver(result if axes is None else in_order(result, "K", a), out)
 
 
 around = round
