@@ -1,5 +1,6 @@
 """What `bh.info` says is missing."""
 
+import os
 import warnings
 
 import bh
@@ -61,3 +62,9 @@ def test_a_newer_numpy_is_warned_of():
         warnings.simplefilter("error")
         for version in ("2.2.6", f"{_installed.TESTED[0]}.{_installed.TESTED[1]}.0rc1", numpy.__version__):
             _installed.warn_of_newer_numpy(version)
+
+
+def test_libraries_beside_numpy_are_installed():
+    beside = os.path.dirname(os.path.dirname(os.path.abspath(numpy.__file__)))
+    assert not bh._imports._is_own({"__name__": "library", "__file__": os.path.join(beside, "library.py")})
+    assert bh._imports._is_own({"__name__": "program", "__file__": "/program.py"})

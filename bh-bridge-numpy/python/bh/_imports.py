@@ -2,6 +2,7 @@
 
 import builtins
 import functools
+import os
 import site
 import sysconfig
 import types
@@ -16,6 +17,8 @@ _installed = tuple(
         *(path for name, path in sysconfig.get_paths().items() if name in ("stdlib", "platstdlib", "purelib", "platlib")),
         *site.getsitepackages(),
         site.getusersitepackages(),
+        # Wherever NumPy lies, other installed libraries lie.
+        os.path.dirname(os.path.dirname(os.path.abspath(numpy.__file__))),
     }
 )
 
