@@ -96,6 +96,10 @@ np.digitize(np.asarray([1.0, np.nan]), np.asarray([np.nan, np.nan]))
 """.strip().splitlines()
 
 REFUSED = r"""
+np.concatenate(np.ones(2) for _ in range(2))
+np.stack(np.ones(2) for _ in range(2))
+np.hstack(np.ones(2) for _ in range(2))
+np.vstack(np.ones(2) for _ in range(2))
 np.empty(2**62, np.uint8)
 np.unpackbits(np.ones(1, np.uint8), bitorder=10)
 np.vectorize(lambda x: x)(np.zeros((0, 5), int))

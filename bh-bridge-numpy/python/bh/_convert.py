@@ -211,9 +211,12 @@ def _shown(value, dtype, copy):
     given, named = () if dtype is None else (np.dtype(dtype),), {} if copy is None else {"copy": copy}
     try:
         made = value.__array__(*given, **named)
-    except TypeError:
-        # Without the argument, NumPy knows what to do.
-        return None
+    except TypeError as error:
+        if "unexpected keyword argument 'copy'" not in str(error):
+            raise
+        text = "__array__ implementation doesn't accept a copy keyword, so passing copy=False failed. __array__ must implement"
+        warn(f"{text} 'dtype' and 'copy' keyword arguments.", DeprecationWarning)
+        made = value.__array__(*given)
     return made if type(made) is ndarray else None
 
 

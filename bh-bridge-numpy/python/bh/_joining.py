@@ -33,6 +33,7 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """The arrays one after the other along a dimension that they have."""
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    arrays = checked(arrays)
     if builtins.any(decides(value) for value in arrays):
         raise Fallback("arrays whose class decides")
     if axis is None and builtins.any(type(value) in (int, float, complex) for value in arrays):
@@ -88,7 +89,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         from ._runtime import using
 
         return using(arrays)
-    arrays = [native(value) for value in arrays]
+    arrays = [native(value) for value in checked(arrays)]
     if not arrays:
         raise ValueError("need at least one array to stack")
     if len({value.shape for value in arrays}) > 1:
@@ -125,12 +126,12 @@ def _at_least(arys, lift):
 
 def vstack(tup, *, dtype=None, casting="same_kind"):
     """The arrays below each other."""
-    return concatenate([atleast_2d(value) for value in tup], 0, dtype=dtype, casting=casting)
+    return concatenate([atleast_2d(value) for value in checked(tup)], 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup, *, dtype=None, casting="same_kind"):
     """The arrays side by side."""
-    arrays = [atleast_1d(value) for value in tup]
+    arrays = [atleast_1d(value) for value in checked(tup)]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
