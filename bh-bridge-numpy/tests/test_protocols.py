@@ -5,12 +5,13 @@ import importlib
 import pickle
 import subprocess
 import sys
+import types
 
 import numpy
 import pytest
 
 import bh
-from bh import _fallback
+from bh import _fallback, _imports
 from conftest import same
 
 
@@ -196,3 +197,13 @@ def test_classes_with_functions_of_their_own_decide():
             return function.__name__
 
     assert bh.histogram2d(Own(), [1, 2]) == "histogram2d" and bh.histogram2d([1, 2], [1, 2], bins=[Own(), 5]) == "histogram2d"
+
+
+def test_inner_parts_of_numpy_may_hold_what_has_no_hash():
+    class Unhashed:
+        def __hash__(self):
+            raise NameError("no hash")
+
+    module = types.ModuleType("numpy._core._held")
+    module.held = Unhashed()
+    assert _imports._Inner(module).held is module.held

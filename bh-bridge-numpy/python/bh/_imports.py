@@ -119,7 +119,7 @@ def _seen(value, in_c=False):
 
     if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
         return _Inner(value)
-    mine = None if isinstance(value, type) else _namespace.equivalent(value)
+    mine = _namespace.equivalent(value) if callable(value) and not isinstance(value, type) else None
     if mine is not None:
         return mine
     return _shown_arrays(value) if in_c and isinstance(value, types.BuiltinFunctionType) else value
