@@ -25,7 +25,8 @@ def _made(shape, code, order):
         try:
             return _native.empty(shape, code)
         except ValueError as error:
-            if "number of elements" in str(error):
+            size = math.prod(shape) if isinstance(shape, tuple) else shape
+            if "number of elements" in str(error) and size * CODE_TYPES[code].itemsize < 2**63:
                 raise np._core._exceptions._ArrayMemoryError(shape, CODE_TYPES[code]) from None
             raise
     rank = len(shape) if np.ndim(shape) else 1
