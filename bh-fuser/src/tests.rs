@@ -1,5 +1,7 @@
 //! Partitions of random programs: legal by the independent judge, equal to program order by simulation.
 
+use crate::explain::explain;
+use crate::notes::Notes;
 use crate::options::{ALGORITHMS, Algorithm, Options};
 use crate::simulate::{initial, run_blocks, run_in_order};
 use crate::{Partitioner, cost, price};
@@ -80,6 +82,28 @@ fn check_programs(seeds: std::ops::Range<u64>) {
 #[test]
 fn random_programs_are_partitioned_legally() {
     check_programs(0..25_000);
+}
+
+#[test]
+fn explanations_name_what_keeps_kernels_apart() {
+    let words = "bh batch 1
+base b0 = f64[100] id 1 live_out
+base b1 = f64[100] id 2 born live_out
+base b2 = f64[100] id 3 born live_out
+view v0 = b0 at 0 [98:1]
+view v1 = b1 at 0 [98:1]
+view v2 = b1 at 1 [98:1]
+view v3 = b2 at 0 [98:1]
+i0: v1 = add v0, v0
+i1: v3 = add v2, v2
+";
+    let mut batch = bh_bytecode::text::parse(words).unwrap();
+    for index in 0..2 {
+        batch.push_block(&[index], &[]);
+    }
+    let text = explain(&batch.as_ref(), &Options::default(), &Notes::default());
+    let reason = "not fused with kernel 1: one reads b1 through a view that overlaps what the other writes";
+    assert!(text.contains(reason), "{text}");
 }
 
 #[test]

@@ -27,6 +27,15 @@ pub struct Failure {
     pub error: Error,
 }
 
+/// The failure of the earlier instruction; of one instruction, or of unknown ones, the first.
+fn first_of(one: Option<Failure>, other: Option<Failure>) -> Option<Failure> {
+    let place = |failure: &Failure| failure.instr.unwrap_or(u32::MAX);
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if place(&other) < place(&one) { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
+
 /// Where the time of this process's ranks went, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
@@ -200,16 +209,7 @@ impl Machine {
         let mut worst = mine;
         for rank in 1..ranks {
             let bytes = self.port.receive(0, rank)?;
-            let other = wire::get_failure(&bytes)?;
-            let place = |failure: &Failure| failure.instr.unwrap_or(u32::MAX);
-            let earlier = match (&worst, &other) {
-                (Some(worst), Some(other)) => place(other) < place(worst),
-                (None, Some(_)) => true,
-                _ => false,
-            };
-            if earlier {
-                worst = other;
-            }
+            worst = first_of(worst, wire::get_failure(&bytes)?);
         }
         for rank in 1..ranks {
             self.port.send(Class::Control, 0, rank, wire::put_failure(worst.as_ref()))?;
@@ -396,5 +396,25 @@ impl Machine {
         self.planner.take_in(base.id, &view);
         debug_assert_eq!(span_of(&view), span);
         self.settle()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_core::abi::status;
+
+    #[test]
+    fn the_failure_of_the_earliest_instruction_counts_on_the_lowest_rank() {
+        let failure = |text: &str, instr| Failure { instr, error: Error::new(status::EXECUTION, text) };
+        let first = |ranks: Vec<Option<Failure>>| {
+            ranks.into_iter().reduce(first_of).flatten().map_or(String::new(), |failure| failure.error.text)
+        };
+        assert_eq!(first(vec![None, None, None]), "");
+        assert_eq!(first(vec![None, Some(failure("a", Some(3))), None]), "a");
+        let both = [Some(failure("a", Some(3))), Some(failure("b", Some(2)))];
+        assert_eq!(first(both.to_vec()), "b");
+        assert_eq!(first(vec![both[0].clone(), Some(failure("c", Some(3)))]), "a");
+        assert_eq!(first(vec![Some(failure("d", None)), None, both[0].clone()]), "a");
     }
 }

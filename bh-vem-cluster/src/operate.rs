@@ -205,7 +205,7 @@ impl Planner {
         self.know_inputs(batch, instr);
         let mut stage = 0;
         let mut operands = Vec::new();
-        for (place, operand) in instr.operands().iter().enumerate() {
+        for operand in instr.operands() {
             let Some(number) = operand.as_view() else {
                 operands.push(Local::Same(*operand));
                 continue;
@@ -225,9 +225,6 @@ impl Planner {
             }
             let ready = self.arrays[&base.id].wrote.max(self.arrays[&base.id].arrived);
             stage = stage.max(self.stage_of(ready));
-            if place < instr.outputs as usize {
-                stage = stage.max(self.after_use(base.id));
-            }
             let piece = self.piece(base.id, 0);
             let part = IndexBox::whole(view.shape()).of(&view, piece.window.low)?;
             operands.push(Local::Data(Place { base: piece.base, view: part }));

@@ -168,5 +168,27 @@ fn products_on_many_ranks_move_the_least_of_all_grids() {
             assert!(sent.bytes < (ranks - 1) * k * n * 8, "{ranks} ranks: {}", sent.bytes);
         }
         assert_eq!(program.values(product), expected, "{ranks} ranks");
+        program.end();
+    }
+}
+
+/// Every rank has a part of each sum, and the sums lie where no rank has a box of them.
+#[test]
+fn sums_into_scattered_places_leave_nothing_behind() {
+    let (count, n) = (6i64, 200i64);
+    for ranks in [2, 3, 4] {
+        let mut stack = cluster(ranks, 0);
+        let mut program = Program::new(&mut stack);
+        let source = program.grid(&[count, n, n], |at| (at % 11) as f64);
+        let sums = program.zeros(&[2 * n * n]);
+        let scattered = View::new(0, &[n, n], &[n + 1, n]).unwrap();
+        program.sum_into((sums, scattered), program.all(source), 1);
+        program.run();
+        let found = program.values(sums);
+        for at in 0..n * n {
+            let expected: i64 = (0..count).map(|layer| (layer * n * n + at) % 11).sum();
+            assert_eq!(found[(at / n * (n + 1) + at % n * n) as usize], expected as f64, "{ranks} ranks");
+        }
+        program.end();
     }
 }

@@ -109,3 +109,32 @@ fn holds_exactly(wider: DType, value: DType) -> bool {
     }
     bits(wider) >= bits(value) && (!value.is_signed_int() || wider.is_signed_int() || wider.is_float())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::text;
+
+    /// Is a value of one type, cast to another and then to a third one, read from where it came from?
+    fn is_read_from_the_start(from: DType, through: DType, to: DType) -> bool {
+        let words = format!(
+            "bh batch 1\nbase b0 = {from}[4] id 1 row 4\nbase b1 = {through}[4] id 2 row 4 born\n\
+             base b2 = {to}[4] id 3 row 4 born\nview v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\n\
+             view v2 = b2 at 0 [4:1]\ni0: v1 = copy v0\ni1: v2 = copy v1\n"
+        );
+        let mut batch = text::parse(&words).unwrap();
+        run(&mut batch, &Options { reassociate: false, matmul: None });
+        batch.instrs[1].operands[1] == batch.instrs[0].operands[1]
+    }
+
+    #[test]
+    fn casts_there_and_back_are_undone_where_nothing_is_lost() {
+        assert!(is_read_from_the_start(DType::F32, DType::F64, DType::F32));
+        assert!(is_read_from_the_start(DType::U8, DType::F32, DType::U8));
+        assert!(!is_read_from_the_start(DType::F64, DType::F32, DType::F64));
+        assert!(!is_read_from_the_start(DType::I64, DType::F64, DType::I64));
+        // A float that does not fit an integer, or a sign, is cast in a way of its own.
+        assert!(!is_read_from_the_start(DType::U8, DType::F64, DType::I8));
+        assert!(!is_read_from_the_start(DType::F32, DType::F64, DType::I32));
+    }
+}

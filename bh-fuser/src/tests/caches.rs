@@ -2,6 +2,7 @@
 
 use crate::Partitioner;
 use crate::cache::{AssignmentCache, Entry, PartitionCache};
+use crate::emit::Partition;
 use crate::options::Options;
 use crate::tests::{eager, small_programs};
 use bh_bytecode::planning::{Level, Planning, Work};
@@ -160,6 +161,51 @@ fn what_is_foretold_counts_once() {
     }
     cache.look_up(&batch.as_ref(), Planning::Auto);
     assert_eq!(cache.seen(), 2);
+}
+
+/// A partition of one kernel with everything that a partition can have.
+fn renaming() -> (Batch, Partition) {
+    let batch = stencil_step(59);
+    let partition = Partitioner::default().partition(&batch.as_ref(), &Options::default());
+    assert_eq!((partition.blocks.len(), partition.contracted.len(), partition.renames.len()), (1, 1, 1));
+    (batch, partition)
+}
+
+/// What is damaged, and how.
+type Damage<'a> = (&'a str, &'a dyn Fn(&mut Partition));
+
+#[test]
+fn partitions_from_files_are_refused_if_they_are_none_of_the_batch() {
+    let (batch, good) = renaming();
+    let found = |partition: Partition| {
+        let mut cache = PartitionCache::new(1 << 20);
+        cache.look_up(&batch.as_ref(), Planning::Auto);
+        let work = Work::of(&batch.as_ref());
+        cache.insert(Entry { foreign: true, ..Entry::new(partition, Level::Full, work) });
+        cache.look_up(&batch.as_ref(), Planning::Auto)
+    };
+    assert!(found(good.clone()));
+    let damages: [Damage<'_>; 12] = [
+        ("an instruction twice", &|it| it.block_instrs[0] = it.block_instrs[1]),
+        ("an instruction that is not there", &|it| it.block_instrs[0] = 99),
+        ("an instruction less", &|it| {
+            it.block_instrs.pop();
+        }),
+        ("a block of fewer instructions", &|it| it.blocks[0].instr_count -= 1),
+        ("a block that begins later", &|it| it.blocks[0].instrs += 1),
+        ("a block of more contracted bases", &|it| it.blocks[0].contracted_count += 1),
+        ("a block of more renames", &|it| it.blocks[0].rename_count += 1),
+        ("a contracted base that is not there", &|it| it.contracted[0] = 2),
+        ("a renamed base that is not there", &|it| it.renames[0].base = 2),
+        ("an alias that is not there", &|it| it.renames[0].alias = 2),
+        ("a view that is not there", &|it| it.renames[0].alias_view = 1000),
+        ("more uncovered views than there are", &|it| it.renames[0].uncovered_count += 1),
+    ];
+    for (what, damage) in damages {
+        let mut bad = good.clone();
+        damage(&mut bad);
+        assert!(!found(bad), "{what}");
+    }
 }
 
 #[test]

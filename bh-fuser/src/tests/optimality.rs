@@ -9,7 +9,7 @@ use crate::tests::small_programs;
 use crate::{Partitioner, cost, price};
 use bh_bytecode::random;
 use bh_bytecode::validate::partition as verify;
-use bh_bytecode::{Batch, BatchRef};
+use bh_bytecode::{Base, Batch, BatchRef, Operand};
 
 fn options(algorithm: Algorithm, cost: &'static cost::CostModel) -> Options {
     Options { algorithm, cost, steps: 1 << 40, rename_percent: 400, threads: 1, ..Options::default() }
@@ -156,6 +156,44 @@ fn optimal_is_the_cheapest_of_all_partitions() {
     }
     assert!(missed <= 1, "{missed} of {compared} programs are not at the least cost");
     assert!(compared > 4000, "only {compared} programs were small enough");
+}
+
+/// The batch twice, each time on arrays of its own.
+fn twice(batch: &BatchRef<'_>) -> Batch {
+    let mut both = batch.to_owned();
+    let bases = batch.bases.len() as u32;
+    for base in batch.bases {
+        both.push_base(Base { id: base.id + u64::from(bases) + 1, ..*base });
+    }
+    for instr in batch.instrs {
+        let mut instr = *instr;
+        for operand in instr.operands_mut() {
+            if let Some(view) = operand.as_view().filter(|&view| batch.base_of(view).is_some()) {
+                let base = batch.views[view as usize].base + bases;
+                *operand = Operand::view(both.intern_view(base, &batch.view(view)));
+            }
+        }
+        both.push_instr(instr);
+    }
+    both
+}
+
+#[test]
+fn all_parts_of_a_batch_are_searched() {
+    let mut partitioner = Partitioner::default();
+    let mut better = 0;
+    for batch in programs(8000, 24) {
+        let (batch, both) = (batch.as_ref(), twice(&batch.as_ref()));
+        let optimal = Options { steps: 20_000, ..options(Algorithm::Optimal, &cost::UNIQUE_VIEWS) };
+        let greedy = cost_of(&mut partitioner, &batch, &options(Algorithm::Greedy, &cost::UNIQUE_VIEWS));
+        let once = cost_of(&mut partitioner, &batch, &optimal);
+        if partitioner.was_complete() && once < greedy {
+            let optimal = Options { steps: 2 * optimal.steps, ..optimal };
+            assert_eq!(cost_of(&mut partitioner, &both.as_ref(), &optimal), 2 * once);
+            better += 1;
+        }
+    }
+    assert!(better > 0, "greedy is as cheap everywhere");
 }
 
 #[test]

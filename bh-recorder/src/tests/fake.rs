@@ -213,6 +213,7 @@ impl SharedData for Access {
 impl Data for Access {
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
         assert!(view.is_none_or(|view| view.fits(base.len)));
+        assert!(mode & (access::READ | access::WRITE) != 0, "a map that neither reads nor writes");
         let mut store = lock(&self.store);
         if let Some(error) = store.poisoned.get(&base.id)
             && mode & access::DISCARD == 0

@@ -254,6 +254,27 @@ fn operations_on_adopted_memory_complete_at_once() {
 }
 
 #[test]
+fn memory_stays_in_place_from_the_first_pin_to_the_last() {
+    let (recorder, log) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let flags = || {
+        add(&recorder, a, a);
+        recorder.sync().unwrap();
+        let (id, batches) = (recorder.info(a).unwrap().base, lock(&log.batches));
+        let bases = &batches.last().unwrap().bases;
+        bases.iter().find(|base| base.id == id).unwrap().flags
+    };
+    assert_eq!(flags(), base_flags::LIVE_OUT);
+    for pinned in [true, true, false] {
+        recorder.pin(a, pinned, false).unwrap();
+        assert_eq!(flags(), base_flags::LIVE_OUT | base_flags::PINNED);
+    }
+    recorder.pin(a, false, false).unwrap();
+    assert_eq!(flags(), base_flags::LIVE_OUT);
+    assert!(recorder.pin(a, false, false).is_err());
+}
+
+#[test]
 fn eager_mode_runs_each_operation() {
     let (recorder, log) = context(Options { eager: true, ..Options::default() });
     let a = array(&recorder, &[2], &[1.0, 2.0]);

@@ -176,6 +176,12 @@ impl Program<'_> {
         result
     }
 
+    /// The sum along some axes into a view.
+    pub fn sum_into(&mut self, output: Part, input: Part, axes: u16) {
+        self.op(Opcode::AddReduce, output, &[input]);
+        self.batch.instrs.last_mut().unwrap().param = axes;
+    }
+
     /// Runs the batch, and drops what its operations made.
     pub fn run(&mut self) {
         let used: HashSet<u64> = self.batch.bases.iter().map(|base| base.id).collect();
@@ -194,6 +200,19 @@ impl Program<'_> {
         let outcome = ticket.and_then(|ticket| self.stack.wait(ticket));
         self.batch.clear();
         outcome
+    }
+
+    /// Drops all arrays: no rank may keep anything, as what is left would never be given back.
+    pub fn end(mut self) {
+        let parts: Vec<Part> = (0..self.arrays.len() as u32).map(|array| self.all(array)).collect();
+        for part in parts {
+            let operand = self.operand(&part);
+            self.batch.push_instr(Instr::new(Opcode::Discard, &[operand]));
+        }
+        self.try_run().unwrap();
+        let text = self.stack.message("leaks").unwrap();
+        let alive = text.lines().filter(|line| line.contains("arrays alive"));
+        assert!(alive.clone().count() > 0 && alive.clone().all(|line| line.starts_with("0 arrays")), "{text}");
     }
 
     /// A counter of the stack.

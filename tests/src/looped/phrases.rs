@@ -27,14 +27,23 @@ impl Looped {
     /// Some statements that belong together.
     pub(super) fn phrase(&mut self, rng: &mut Rng) -> Vec<Action> {
         let dtype = self.dtypes[rng.below(self.dtypes.len())];
-        match rng.below(7) {
+        match rng.below(8) {
             0 if self.has_sums(dtype) => self.normalised(rng, dtype),
             1 if self.has_sums(dtype) && self.grid.len() == 3 => self.product(rng, dtype),
             2 => self.numbers(rng, dtype),
             3 => self.there_and_back(rng, dtype),
             4 if dtype.is_float() || (dtype.is_complex() && !self.exact) => self.dear_values(rng, dtype),
+            5 if dtype.is_float() => self.power(rng, dtype),
             _ => self.stencil(rng, dtype),
         }
+    }
+
+    /// A whole power, which is a product of its factors however much is planned.
+    fn power(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
+        let (of, into) = (self.variable(rng, Shape::Inside, dtype), self.variable(rng, Shape::Inside, dtype));
+        let whole = if dtype == DType::F32 { 2.0 } else { rng.between(2, 3) as f64 };
+        let exponent = Operand::Number(super::Number::Changes(whole, u64::MAX, whole));
+        vec![Action::Make(into, compute(Opcode::Power, dtype, [operand(of), exponent]))]
     }
 
     /// What is folded along an axis is put beside what it was folded from.

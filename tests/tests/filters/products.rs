@@ -122,11 +122,16 @@ pub fn candidate(seed: u64) -> Candidate {
     let mut rng = Rng::new(seed);
     let flaw = if rng.chance(40) { Flaw::None } else { *rng.pick(&FLAWS).unwrap() };
     let dtype = *rng.pick(&TYPES).unwrap();
-    let mut extent = || rng.between(2, 70);
-    let (mut m, mut k, mut n) = (extent(), extent(), extent());
-    while m * k * n < 32 * 32 * 32 {
-        (m, k, n) = (m + 5, k + 3, n + 4);
+    let mut extents = [rng.between(2, 70), rng.between(2, 70), rng.between(2, 70)];
+    // Vectors, and matrices of two rows.
+    let thin = rng.below(9);
+    if thin < 3 {
+        extents[thin] = if thin == 1 && flaw == Flaw::Repeated { 2 } else { rng.between(1, 2) };
     }
+    while extents.iter().product::<i64>() < 32 * 32 * 32 {
+        (0..3).filter(|&axis| axis != thin).for_each(|axis| extents[axis] += [5, 3, 4][axis]);
+    }
+    let [mut m, mut k, mut n] = extents;
     if flaw == Flaw::Small {
         (m, k, n) = (m.min(20), k.min(20), n.min(20));
     }

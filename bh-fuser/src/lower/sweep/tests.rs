@@ -1,6 +1,6 @@
 //! Chains of small batches: which nests join, how far they lag, and which arrays need no memory.
 
-use super::{Apart, Home, Sweep, SweepOptions, Sweeps, sweeps};
+use super::{Apart, Home, Sweep, SweepOptions, Sweeps, figures, sweeps};
 use crate::lower::Step;
 use bh_bytecode::Opcode;
 use bh_bytecode::batch::NO_BASE;
@@ -102,6 +102,23 @@ i1: v3 = multiply v2, v3
     let found = plan(text, 20_000);
     assert!(found.found.is_empty());
     assert_eq!(found.apart, [(0, Apart::Unbounded)]);
+}
+
+#[test]
+fn kernels_in_no_sweep_move_what_they_move_alone() {
+    let mut batch = parse(&format!("bh batch 1\n{TWO_STEP}")).unwrap();
+    for index in 0..batch.instrs.len() as u32 {
+        batch.push_block(&[index], &[]);
+    }
+    let alone = figures(&batch.as_ref(), 500);
+    assert_eq!((alone.kernels, alone.swept, alone.turns()), (5, 0, 5));
+    // Each of about ten thousand elements that are read, at one or two places of one array, and written.
+    assert_eq!(alone.bytes, alone.plain_bytes);
+    assert!((5 * 2 * 9_600 * 8..5 * 4 * 10_000 * 8).contains(&alone.bytes), "{}", alone.bytes);
+    let swept = figures(&batch.as_ref(), 20_000);
+    assert_eq!((swept.kernels, swept.swept, swept.turns()), (5, 5, 1));
+    assert_eq!(swept.plain_bytes, alone.plain_bytes);
+    assert!(swept.bytes < alone.bytes / 3, "{}", swept.bytes);
 }
 
 #[test]
