@@ -18,6 +18,8 @@ VERSIONS = {
     "test_arguments_that_are_taken[np.linalg.norm(np.zeros(0), np.inf)]": ((2, 3), NEWEST),
     "test_arguments_that_are_taken[np.divmod(np.asarray(7), 2, out=...)[0]]": ((2, 3), NEWEST),
     "test_arguments_that_are_taken[inspect.signature(np.matmul) == inspect.signature(numpy.matmul)]": ((2, 4), NEWEST),
+    "test_arguments_that_are_taken[inspect.signature(np.where) == inspect.signature(numpy.where)]": ((2, 4), NEWEST),
+    "test_arguments_that_are_taken[np.frombuffer.__text_signature__ == numpy.frombuffer.__text_signature__]": ((2, 4), NEWEST),
     "test_arguments_that_numpy_deals_with[np.array([[1, 2], [3, 4]], dtype=object, ndmax=1).shape]": ((2, 4), NEWEST),
     "test_arguments_that_are_refused[np.empty(None)]": ((2, 3), NEWEST),
     "test_arguments_that_are_refused[np.take(np.arange(3), [1], out=np.zeros(1))]": (OLDEST, (2, 5)),
