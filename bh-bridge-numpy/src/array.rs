@@ -1,63 +1,145 @@
 //! The array type: a view of a base that the recorder holds, with NumPy's attributes.
 
-use crate::context::Context;
+use crate::context::Shared;
 use crate::error::exception;
 use crate::operand;
 use crate::part::Link;
+use crate::shared_view::SharedView;
 use bh_bytecode::{DType, View};
 use bh_recorder::ArrayId;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An array of numbers that bh holds. Operations on it are recorded, and run when a result is looked at.
-#[pyclass(name = "ndarray", module = "bh", weakref)]
+#[pyclass(frozen, name = "ndarray", module = "bh", weakref)]
 pub struct Array {
-    pub context: Arc<Context>,
-    pub id: ArrayId,
+    pub context: Shared,
+    /// The recorder's handle of it; 0 for a view that has none yet, as the recorder need not hear of views that nothing is
+    /// recorded on.
+    id: AtomicU64,
+    /// Of a part of the memory of `base`, a handle of all of that, which `base` owns; else 0.
+    whole: u64,
     pub dtype: DType,
     /// Shared by arrays of the same shape: results have the view of what they are made of, where that is their own.
-    pub view: Arc<View>,
+    pub view: SharedView,
     /// The result of an operation that gives a scalar in NumPy: in-place operators make a new one, and it has a hash.
-    pub scalar: bool,
+    scalar: AtomicBool,
     /// May it be assigned to?
-    pub writeable: bool,
+    writeable: AtomicBool,
     /// The array whose memory this is a view of.
     pub base: Option<Py<Array>>,
     /// Set for the parts of complex arrays and their views, whose elements are those of another array.
     pub link: Option<Arc<Link>>,
+    /// Handles and views that it had before, which its parts may still rely on.
+    former: Mutex<Vec<(ArrayId, Arc<View>)>>,
 }
 
 impl Drop for Array {
     fn drop(&mut self) {
-        self.context.recorder.free_later(self.id);
+        let recorder = &self.context.recorder;
+        let id = *self.id.get_mut();
+        if id != 0 {
+            recorder.free_later(ArrayId(id));
+        }
+        let former = self.former.get_mut().unwrap_or_else(PoisonError::into_inner);
+        former.drain(..).for_each(|(id, _)| recorder.free_later(id));
     }
 }
 
 impl Array {
     /// A new base in C order behind `id`.
-    pub fn new(context: Arc<Context>, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
-        Array { context, id, dtype, view: view.into(), scalar: false, writeable: true, base: None, link: None }
+    pub fn new(context: Shared, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
+        Array {
+            context,
+            id: AtomicU64::new(id.0),
+            whole: 0,
+            dtype,
+            view: SharedView::new(view.into()),
+            scalar: AtomicBool::new(false),
+            writeable: AtomicBool::new(true),
+            base: None,
+            link: None,
+            former: Mutex::default(),
+        }
     }
 
     /// The result of an operation: NumPy makes those without dimensions scalars.
-    pub fn result(context: Arc<Context>, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
-        let mut array = Array::new(context, id, dtype, view);
-        array.scalar = array.view.rank() == 0;
+    pub fn result(context: Shared, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
+        let array = Array::new(context, id, dtype, view);
+        array.set_scalar(array.view.rank() == 0);
         array
     }
 
     /// A new array with undefined elements.
-    pub fn empty(context: &Arc<Context>, dtype: DType, shape: &[i64]) -> PyResult<Array> {
+    pub fn empty(context: Shared, dtype: DType, shape: &[i64]) -> PyResult<Array> {
         let view = View::contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
         let id = context.recorder.empty(dtype, shape).map_err(exception)?;
-        Ok(Array::new(Arc::clone(context), id, dtype, view))
+        Ok(Array::new(context, id, dtype, view))
+    }
+
+    /// The recorder's handle.
+    #[inline]
+    pub fn id(&self) -> ArrayId {
+        match self.id.load(Ordering::Acquire) {
+            0 => self.make_id(),
+            id => ArrayId(id),
+        }
+    }
+
+    #[cold]
+    fn make_id(&self) -> ArrayId {
+        let recorder = &self.context.recorder;
+        // The recorder says of a handle that is none what went wrong.
+        let Ok(made) = recorder.window(ArrayId(self.whole), &self.view) else { return ArrayId(0) };
+        match self.id.compare_exchange(0, made.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => made,
+            Err(other) => {
+                recorder.free_later(made);
+                ArrayId(other)
+            }
+        }
+    }
+
+    /// A handle of memory that the array's view is a part of: its own, or that of the whole.
+    #[inline]
+    pub fn anchor(&self) -> ArrayId {
+        match self.id.load(Ordering::Acquire) {
+            0 => ArrayId(self.whole),
+            id => ArrayId(id),
+        }
+    }
+
+    /// Has another handle and view from now on.
+    fn replace(&self, id: ArrayId, view: Arc<View>) {
+        let before = (self.id(), self.view.replace(view));
+        self.id.store(id.0, Ordering::Release);
+        self.former.lock().unwrap_or_else(PoisonError::into_inner).push(before);
+    }
+
+    #[inline]
+    pub fn is_scalar(&self) -> bool {
+        self.scalar.load(Ordering::Relaxed)
+    }
+
+    pub fn set_scalar(&self, scalar: bool) {
+        self.scalar.store(scalar, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn is_writeable(&self) -> bool {
+        self.writeable.load(Ordering::Relaxed)
+    }
+
+    pub fn set_writeable(&self, writeable: bool) {
+        self.writeable.store(writeable, Ordering::Relaxed);
     }
 
     /// Fails unless it may be assigned to.
     pub fn check_writeable(&self) -> PyResult<()> {
-        match (self.writeable, self.scalar) {
+        match (self.is_writeable(), self.is_scalar()) {
             (false, _) => Err(PyValueError::new_err("assignment destination is read-only")),
             (_, true) if !crate::scalar::follows_array_api() => {
                 let text = format!("'numpy.{}' object does not support item assignment", self.dtype.numpy_name());
@@ -74,34 +156,46 @@ impl Array {
 
     /// Is the memory its own, to be assigned to?
     pub fn is_shared(&self) -> bool {
-        self.writeable && !self.scalar && self.link.is_none()
+        self.is_writeable() && !self.is_scalar() && self.link.is_none()
     }
 }
 
-/// Another view of the same memory.
-pub fn derive(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
-    let this = array.borrow();
-    let id = this.context.recorder.window(this.id, &view).map_err(exception)?;
-    let base = match &this.base {
-        Some(base) => base.clone_ref(array.py()),
-        None => array.clone().unbind(),
+/// Another view of the same memory, which has to lie inside of it. The recorder need not hear of it before something is recorded,
+/// if its elements are elements of the array, each once.
+fn view_of(array: &Bound<'_, Array>, view: Arc<View>, is_part: bool) -> PyResult<Array> {
+    let this = array.get();
+    let (base, whole) = match &this.base {
+        Some(base) => (base.clone_ref(array.py()), this.whole),
+        None => (array.clone().unbind(), this.id.load(Ordering::Acquire)),
     };
-    Ok(Array {
-        context: Arc::clone(&this.context),
-        id,
-        dtype: this.dtype,
-        view: view.into(),
-        scalar: false,
-        writeable: this.writeable && !this.scalar,
-        base: Some(base),
-        link: this.link.clone(),
-    })
+    let is_part = is_part && whole != 0 && this.link.is_none();
+    let id = match is_part {
+        true => ArrayId(0),
+        false => this.context.recorder.window(this.id(), &view).map_err(exception)?,
+    };
+    let mut result = Array::new(this.context, id, this.dtype, view);
+    result.whole = if is_part { whole } else { 0 };
+    result.set_writeable(this.is_writeable() && !this.is_scalar());
+    result.base = Some(base);
+    result.link.clone_from(&this.link);
+    Ok(result)
+}
+
+/// Elements of an array in another form, each once.
+#[inline]
+pub fn derive(array: &Bound<'_, Array>, view: impl Into<Arc<View>>) -> PyResult<Array> {
+    view_of(array, view.into(), true)
+}
+
+/// Any view of an array's memory.
+pub fn window(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
+    view_of(array, view.into(), false)
 }
 
 /// The same view of the same memory.
 pub fn alias(array: &Array) -> PyResult<Array> {
-    let id = array.context.recorder.window(array.id, &array.view).map_err(exception)?;
-    Ok(Array::new(Arc::clone(&array.context), id, array.dtype, Arc::clone(&array.view)))
+    let id = array.context.recorder.window(array.id(), &array.view).map_err(exception)?;
+    Ok(Array::new(array.context, id, array.dtype, array.view.shared()))
 }
 
 /// Gives the class of arrays a class of its own, which decides what calls of it, checks of instances and derived classes do.
@@ -130,16 +224,15 @@ impl Array {
 
     /// Gives the elements another shape in place, which must need no copy.
     #[setter]
-    fn set_shape(&mut self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_shape(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let shape = crate::sequence::shape_for(shape, self.len())?;
         let view = self.view.reshape(&shape).map_err(|error| PyValueError::new_err(error.0))?;
         let incompatible =
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.";
         let view = view.ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err(incompatible))?;
-        let id = self.context.recorder.window(self.id, &view).map_err(exception)?;
-        let before = std::mem::replace(&mut self.id, id);
-        self.view = view.into();
-        self.context.recorder.free(before).map_err(exception)
+        let id = self.context.recorder.window(self.id(), &view).map_err(exception)?;
+        self.replace(id, view.into());
+        Ok(())
     }
 
     /// Bytes from one element to the next in each dimension.
@@ -189,9 +282,7 @@ impl Array {
     /// The array with its dimensions reversed.
     #[getter(T)]
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Array> {
-        let view = Arc::clone(&slf.borrow().view);
-        let axes: Vec<usize> = (0..view.rank()).rev().collect();
-        derive(slf, view.transpose(&axes).map_err(|error| PyValueError::new_err(error.0))?)
+        derive(slf, slf.get().view.reversed())
     }
 
     /// The number of the element type in bh's table of types.
@@ -203,29 +294,29 @@ impl Array {
     /// Is this the result of an operation that gives a scalar in NumPy?
     #[getter]
     fn _scalar(&self) -> bool {
-        self.scalar
+        self.is_scalar()
     }
 
     #[setter(_scalar)]
-    fn set_scalar(&mut self, scalar: bool) {
-        self.scalar = scalar;
+    fn put_scalar(&self, scalar: bool) {
+        self.set_scalar(scalar);
     }
 
     /// The class that `isinstance` sees: of scalars NumPy's, as programs ask whether they have numbers.
     #[getter(__class__)]
     fn class<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let this = slf.borrow();
-        if this.scalar { operand::numpy_scalar(slf.py(), this.dtype) } else { Ok(slf.get_type().into_any()) }
+        let this = slf.get();
+        if this.is_scalar() { operand::numpy_scalar(slf.py(), this.dtype) } else { Ok(slf.get_type().into_any()) }
     }
 
     #[getter]
     fn _writeable(&self) -> bool {
-        self.writeable
+        self.is_writeable()
     }
 
     #[setter(_writeable)]
-    fn set_writeable(&mut self, writeable: bool) {
-        self.writeable = writeable;
+    fn put_writeable(&self, writeable: bool) {
+        self.set_writeable(writeable);
     }
 
     /// Distance of the first element from the beginning of the memory, in elements.
@@ -242,8 +333,8 @@ impl Array {
 
     /// A number that arrays share whose memory is the same.
     #[getter]
-    fn _memory(&self, py: Python<'_>) -> PyResult<u64> {
-        let id = self.link.as_ref().map_or(self.id, |link| link.whole.borrow(py).id);
+    fn _memory(&self) -> PyResult<u64> {
+        let id = self.link.as_ref().map_or_else(|| self.anchor(), |link| link.whole.get().id());
         self.context.recorder.info(id).map(|info| info.base).map_err(exception)
     }
 
@@ -254,13 +345,14 @@ impl Array {
     }
 
     /// Becomes another view of another array's memory; views of the own memory stay as they are.
-    fn _become(slf: &Bound<'_, Self>, other: &Bound<'_, Array>) -> PyResult<()> {
-        let other = other.borrow();
-        let id = other.context.recorder.window(other.id, &other.view).map_err(exception)?;
-        let mut this = slf.borrow_mut();
-        let before = std::mem::replace(&mut this.id, id);
-        (this.view, this.dtype) = (Arc::clone(&other.view), other.dtype);
-        this.context.recorder.free(before).map_err(exception)
+    fn _become(&self, other: &Bound<'_, Array>) -> PyResult<()> {
+        let other = other.get();
+        if self.dtype != other.dtype {
+            return Err(PyTypeError::new_err("arrays keep their type"));
+        }
+        let id = other.context.recorder.window(other.id(), &other.view).map_err(exception)?;
+        self.replace(id, other.view.shared());
+        Ok(())
     }
 
     #[getter]

@@ -1,7 +1,7 @@
 //! Memory shared with other libraries: arrays as buffers of Python, and buffers of Python given to bh.
 
 use crate::array::Array;
-use crate::context::{self, Context};
+use crate::context::{self, Shared};
 use crate::error::{exception, settled, warn_of};
 use bh_bytecode::{DType, View};
 use bh_core::Error;
@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(donate_buffer, module)?)
@@ -20,7 +20,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// What a buffer that was given out needs until it is given back.
 struct Exported {
-    context: Arc<Context>,
+    context: Shared,
     /// Extents, then strides in bytes.
     layout: Box<[ffi::Py_ssize_t]>,
     hold: Hold,
@@ -171,7 +171,7 @@ impl Array {
         let (rank, bytes) = (array.view.rank(), array.len() * size);
         let readonly = !array.is_shared();
         let dtype = array.dtype;
-        let exported = Box::new(Exported { context: Arc::clone(&array.context), layout, hold });
+        let exported = Box::new(Exported { context: array.context, layout, hold });
         drop(array);
         warn_of(py, elsewhere)?;
         let layout = exported.layout.as_ptr().cast_mut();

@@ -6,13 +6,12 @@ use crate::location::with_location;
 use crate::method::{Method, call};
 use crate::operand::{Operand, classify};
 use crate::pick;
-use bh_bytecode::{DType, Opcode, View};
+use bh_bytecode::{Constant, DType, Opcode, View};
 use bh_core::Result;
 use bh_core::abi::status;
-use bh_recorder::{Input, Location};
+use bh_recorder::{Input, Known, Location};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use std::sync::Arc;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(select, module)?)
@@ -27,7 +26,7 @@ enum Key {
 }
 
 fn kind(array: &Array, key: &Array) -> Option<Key> {
-    let plain = array.link.is_none() && key.link.is_none() && Arc::ptr_eq(&array.context, &key.context);
+    let plain = array.link.is_none() && key.link.is_none() && std::ptr::eq(array.context, key.context);
     if !crate::shortcut::taken() || !plain || key.view.rank() == 0 || key.view.is_empty() {
         return None;
     }
@@ -78,16 +77,16 @@ pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>)
             Some(constant) => (Input::Constant(constant), [].as_slice()),
             None => return Ok(false),
         },
-        Operand::Array(value) if value.dtype == array.dtype && Arc::ptr_eq(&value.context, &array.context) => {
-            (Input::Array(value.id), value.view.shape())
+        Operand::Array(value) if value.dtype == array.dtype && std::ptr::eq(value.context, array.context) => {
+            (Input::Array(value.id()), value.view.shape())
         }
         Operand::Array(_) => return Ok(false),
     };
     match kind {
         Key::Mask if shape.is_empty() => {
-            let inputs = [Input::Array(key.id), input, Input::Array(array.id)];
+            let inputs = [Input::Array(key.id()), input, Input::Array(array.id())];
             let record =
-                |place: Location<'_>| array.context.recorder.operate(Opcode::Where, 0, array.id, &inputs, place);
+                |place: Location<'_>| array.context.recorder.operate(Opcode::Where, 0, array.id(), &inputs, place);
             with_location(py, record).map_err(exception)?;
             Ok(true)
         }
@@ -98,7 +97,7 @@ pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>)
         Key::Indices if shape.is_empty() || shape == key.view.shape() => {
             let record = |place: Location<'_>| {
                 with_indices(key, place, |indices| {
-                    array.context.recorder.operate(Opcode::Scatter, 0, array.id, &[input, indices], place)
+                    array.context.recorder.operate(Opcode::Scatter, 0, array.id(), &[input, indices], place)
                 })
             };
             with_location(py, record).map_err(exception)?;
@@ -111,10 +110,10 @@ pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>)
 /// Calls `f` with indices as whole numbers of 64 bits.
 fn with_indices<R>(key: &Array, place: Location<'_>, f: impl FnOnce(Input) -> Result<R>) -> Result<R> {
     if key.dtype == DType::I64 {
-        return f(Input::Array(key.id));
+        return f(Input::Array(key.id()));
     }
     let recorder = &key.context.recorder;
-    let wide = recorder.operate_new(Opcode::Copy, 0, Some(DType::I64), &[Input::Array(key.id)], place)?;
+    let wide = recorder.operate_new(Opcode::Copy, 0, Some(DType::I64), &[Input::Array(key.id())], place)?;
     let result = f(Input::Array(wide));
     recorder.free_later(wide);
     result
@@ -123,12 +122,12 @@ fn with_indices<R>(key: &Array, place: Location<'_>, f: impl FnOnce(Input) -> Re
 fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
     let record = |place: Location<'_>| {
         with_indices(key, place, |indices| {
-            array.context.recorder.operate_new(Opcode::Gather, 0, None, &[Input::Array(array.id), indices], place)
+            array.context.recorder.operate_new(Opcode::Gather, 0, None, &[Input::Array(array.id()), indices], place)
         })
     };
     let id = with_location(py, record).map_err(exception)?;
     let view = View::contiguous(key.view.shape()).map_err(|error| PyValueError::new_err(error.0))?;
-    Ok(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+    Ok(Array::new(array.context, id, array.dtype, view))
 }
 
 /// The number of true elements, which is waited for. `None` if no component of the stack counts them.
@@ -136,9 +135,9 @@ fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
     if let Some(count) = pick::count(mask) {
         return Ok(Some(count));
     }
-    let total = Array::empty(&mask.context, DType::I64, &[])?;
+    let total = Array::empty(mask.context, DType::I64, &[])?;
     let recorded = with_location(py, |place| {
-        call(py, &mask.context, Method::CountNonzero, total.id, &[Input::Array(mask.id)], place)
+        call(py, &mask.context, Method::CountNonzero, total.id(), &[Input::Array(mask.id())], place)
     })?;
     if !recorded {
         return Ok(None);
@@ -148,10 +147,10 @@ fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
 
 fn compressed(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Array>> {
     let Some(count) = count(py, mask)? else { return Ok(None) };
-    let made = Array::empty(&array.context, array.dtype, &[count])?;
-    let inputs = [Input::Array(mask.id), Input::Array(array.id)];
+    let made = Array::empty(array.context, array.dtype, &[count])?;
+    let inputs = [Input::Array(mask.id()), Input::Array(array.id())];
     let done =
-        count == 0 || with_location(py, |place| call(py, &array.context, Method::Compress, made.id, &inputs, place))?;
+        count == 0 || with_location(py, |place| call(py, &array.context, Method::Compress, made.id(), &inputs, place))?;
     Ok(done.then_some(made))
 }
 
@@ -163,13 +162,13 @@ fn scattered_by_mask(py: Python<'_>, array: &Array, mask: &Array, (values, given
     if given == 0 {
         return Ok(true);
     }
-    let (context, places) = (&array.context, Array::empty(&array.context, DType::I64, &[given])?);
+    let (context, places) = (&array.context, Array::empty(array.context, DType::I64, &[given])?);
     with_location(py, |place| {
-        if !call(py, context, Method::Flatnonzero, places.id, &[Input::Array(mask.id)], place)? {
+        if !call(py, context, Method::Flatnonzero, places.id(), &[Input::Array(mask.id())], place)? {
             return Ok(false);
         }
-        let inputs = [values, Input::Array(places.id)];
-        context.recorder.operate(Opcode::Scatter, 0, array.id, &inputs, place).map_err(exception)?;
+        let inputs = [values, Input::Array(places.id())];
+        context.recorder.operate(Opcode::Scatter, 0, array.id(), &inputs, place).map_err(exception)?;
         Ok(true)
     })
 }
@@ -183,7 +182,7 @@ pub fn select(
     y: &Bound<'_, PyAny>,
 ) -> PyResult<Option<Array>> {
     let Ok(mask) = mask.cast_exact::<Array>() else { return Ok(None) };
-    let mask = mask.borrow();
+    let mask = mask.get();
     let (Some((x_code, x)), Some((y_code, y))) = (classify(x), classify(y)) else { return Ok(None) };
     if !crate::shortcut::taken() || mask.dtype != DType::Bool || mask.link.is_some() {
         return Ok(None);
@@ -196,11 +195,14 @@ pub fn select(
         _ => return Ok(None),
     };
     let input = |operand: &Operand<'_>| match operand {
-        Operand::Array(array) => Arc::ptr_eq(&array.context, &mask.context).then_some(Input::Array(array.id)),
+        Operand::Array(array) => std::ptr::eq(array.context, mask.context).then_some(Input::Array(array.id())),
         Operand::Number(number) => number.constant(dtype).map(Input::Constant),
     };
+    if let Some(made) = select_at_hand(mask, [&x, &y], dtype) {
+        return Ok(Some(made));
+    }
     let (Some(first), Some(second)) = (input(&x), input(&y)) else { return Ok(None) };
-    let inputs = [Input::Array(mask.id), first, second];
+    let inputs = [Input::Array(mask.id()), first, second];
     let recorder = &mask.context.recorder;
     let made = with_location(py, |place| recorder.operate_described(Opcode::Where, 0, None, &inputs, place));
     let (id, info) = match made {
@@ -210,7 +212,36 @@ pub fn select(
         Err(error) => return Err(exception(error)),
     };
     // Also without dimensions it is no scalar, as in NumPy.
-    Ok(Some(Array::new(Arc::clone(&mask.context), id, info.dtype, info.view)))
+    Ok(Some(Array::new(mask.context, id, info.dtype, info.view)))
+}
+
+/// As [`select`], of little data that is at hand, where the mask has the shape of the result.
+fn select_at_hand(mask: &Array, values: [&Operand<'_>; 2], dtype: DType) -> Option<Array> {
+    let none = Constant { bits: [0; 2], dtype: 0, reserved: [0; 7] };
+    let mut numbers = [none; 2];
+    for (constant, value) in numbers.iter_mut().zip(values) {
+        if let Operand::Number(number) = value {
+            *constant = number.constant(dtype)?;
+        }
+    }
+    let mut inputs = [Known::Part(mask.anchor(), &mask.view); 3];
+    for (input, (value, number)) in inputs[1..].iter_mut().zip(values.into_iter().zip(&numbers)) {
+        *input = match value {
+            Operand::Array(array)
+                if array.view.shape() == mask.view.shape() && std::ptr::eq(array.context, mask.context) =>
+            {
+                Known::Part(array.anchor(), &array.view)
+            }
+            Operand::Array(_) => return None,
+            Operand::Number(_) => Known::Number(number),
+        };
+    }
+    if mask.len() as u64 * dtype.size() as u64 > mask.context.little {
+        return None;
+    }
+    let id = mask.context.recorder.make_at_hand(Opcode::Where, dtype, &inputs, mask.view.shape())?;
+    let view = View::contiguous(mask.view.shape()).ok()?;
+    Some(Array::new(mask.context, id, dtype, view))
 }
 
 /// Does a number of this code take an array's type?

@@ -1,13 +1,12 @@
 //! Compositions that bridges share: positions of extremes, rolled arrays, arrays in files.
 
 use crate::array::Array;
-use crate::context::{self, Stack};
+use crate::context::{self, Shared, Stack};
 use crate::error::exception;
 use crate::location::with_location;
 use bh_compose::Extreme;
 use bh_recorder::{ArrayId, Location};
 use pyo3::prelude::*;
-use std::sync::Arc;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(position_of_extreme, module)?)?;
@@ -17,9 +16,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// A new array of a context, as the recorder describes it.
-fn described(context: &Arc<context::Context>, id: ArrayId) -> PyResult<Array> {
+fn described(context: Shared, id: ArrayId) -> PyResult<Array> {
     let info = context.recorder.info(id).map_err(exception)?;
-    Ok(Array::new(Arc::clone(context), id, info.dtype, info.view))
+    Ok(Array::new(context, id, info.dtype, info.view))
 }
 
 /// The index along an axis of the first largest (or smallest) element, or of the first NaN.
@@ -28,8 +27,8 @@ fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: boo
     let extreme = if greatest { Extreme::Greatest } else { Extreme::Least };
     let (recorder, id) = (&array.context.recorder, array.current(py)?);
     let record = |place: Location<'_>| bh_compose::position_of_extreme(recorder, id, axis, extreme, keep, place);
-    let mut result = described(&array.context, with_location(py, record).map_err(exception)?)?;
-    result.scalar = result.view.rank() == 0;
+    let result = described(array.context, with_location(py, record).map_err(exception)?)?;
+    result.set_scalar(result.view.rank() == 0);
     Ok(result)
 }
 
@@ -38,7 +37,7 @@ fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: boo
 fn roll(py: Python<'_>, array: &Array, distances: Vec<i64>) -> PyResult<Array> {
     let id = array.current(py)?;
     let record = |place: Location<'_>| bh_compose::roll(&array.context.recorder, id, &distances, place);
-    described(&array.context, with_location(py, record).map_err(exception)?)
+    described(array.context, with_location(py, record).map_err(exception)?)
 }
 
 /// The place in the user's program, for a call that lets other threads run.
@@ -61,5 +60,5 @@ fn load(py: Python<'_>, path: &str, stack: Option<&Stack>) -> PyResult<Array> {
     let (recorder, (file, line)) = (&context.recorder, place(py));
     let load = || bh_compose::load(recorder, path, Location { file: &file, line });
     let id = py.detach(load).map_err(exception)?;
-    described(&context, id)
+    described(context, id)
 }

@@ -8,6 +8,7 @@ use bh_core::launcher::Launcher;
 use bh_recorder::Recorder;
 use pyo3::prelude::*;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A running stack of components. Arrays keep the one that they were made in.
@@ -18,13 +19,29 @@ pub struct Context {
     pub name: String,
     /// Its extension methods.
     pub methods: Methods,
+    /// Bytes, at most, of what is carried out where it is called.
+    pub little: u64,
 }
+
+/// Contexts are never dropped, as arrays may outlive everything.
+pub type Shared = &'static Context;
 
 /// All contexts that were made, by name, and the one that new arrays belong to.
 struct Contexts {
-    all: Vec<Arc<Context>>,
-    current: Option<Arc<Context>>,
+    all: Vec<Shared>,
+    current: Option<Shared>,
 }
+
+impl Contexts {
+    /// Makes known which one is the current one.
+    fn publish(&self) {
+        let current = self.current.map_or(std::ptr::null(), |context| context);
+        CURRENT.store(current.cast_mut(), Ordering::Release);
+    }
+}
+
+/// The current one, or null, to be found without a lock.
+static CURRENT: AtomicPtr<Context> = AtomicPtr::new(std::ptr::null_mut());
 
 static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts { all: Vec::new(), current: None });
 
@@ -33,25 +50,30 @@ fn lock() -> std::sync::MutexGuard<'static, Contexts> {
 }
 
 /// The context of new arrays, started at its first use.
-pub fn current(py: Python<'_>) -> PyResult<Arc<Context>> {
-    if let Some(context) = &lock().current {
-        return Ok(Arc::clone(context));
+pub fn current(py: Python<'_>) -> PyResult<Shared> {
+    // SAFETY: it is null or a context, and those are never dropped.
+    if let Some(context) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+        return Ok(context);
     }
     let context = open(py, None)?;
-    Ok(Arc::clone(lock().current.get_or_insert(context)))
+    let mut contexts = lock();
+    let current = *contexts.current.get_or_insert(context);
+    contexts.publish();
+    Ok(current)
 }
 
 /// The context on a stack, made if there is none. `None`: the stack that the user picked.
-fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Arc<Context>> {
-    let known = |contexts: &Contexts, name: &str| contexts.all.iter().find(|context| context.name == name).cloned();
+fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
+    let known = |contexts: &Contexts, name: &str| contexts.all.iter().find(|context| context.name == name).copied();
     if let Some(context) = name.and_then(|name| known(&lock(), name)) {
         return Ok(context);
     }
-    let start = || -> Result<Arc<Context>> {
+    let start = || -> Result<Context> {
         let recorder = Recorder::new();
         recorder.open(name)?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
-        Ok(Arc::new(Context { recorder, name, methods: Methods::default() }))
+        let little = recorder.immediate_bytes();
+        Ok(Context { recorder, name, methods: Methods::default(), little })
     };
     let context = py.detach(start).map_err(exception)?;
     let mut contexts = lock();
@@ -59,7 +81,8 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Arc<Context>> {
     if let Some(known) = known(&contexts, &context.name) {
         return Ok(known);
     }
-    contexts.all.push(Arc::clone(&context));
+    let context: Shared = Box::leak(Box::new(context));
+    contexts.all.push(context);
     Ok(context)
 }
 
@@ -83,13 +106,20 @@ fn is_launched() -> bool {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Stack>()?;
+    module.add_function(wrap_pyfunction!(flush, module)?)?;
     module.add_function(wrap_pyfunction!(is_launched, module)?)
+}
+
+/// As `Stack.flush`, of the stack that new arrays belong to.
+#[pyfunction]
+fn flush(py: Python<'_>, wait: bool) -> PyResult<()> {
+    Stack { context: current(py)? }.flush(py, wait)
 }
 
 /// A stack of components, by name.
 #[pyclass(frozen, module = "bh")]
 pub struct Stack {
-    context: Arc<Context>,
+    context: Shared,
 }
 
 #[pymethods]
@@ -110,7 +140,9 @@ impl Stack {
 
     /// Makes this the stack of new arrays, and returns the one that was.
     fn activate(&self) -> Option<Stack> {
-        let before = lock().current.replace(Arc::clone(&self.context));
+        let mut contexts = lock();
+        let before = contexts.current.replace(self.context);
+        contexts.publish();
         before.map(|context| Stack { context })
     }
 
@@ -118,6 +150,9 @@ impl Stack {
     #[pyo3(signature = (wait=true))]
     fn flush(&self, py: Python<'_>, wait: bool) -> PyResult<()> {
         let recorder = &self.context.recorder;
+        if wait && recorder.is_idle().map_err(exception)? {
+            return Ok(());
+        }
         waiting(py, |patience| if wait { recorder.sync_with(patience) } else { recorder.flush() })
     }
 
@@ -190,7 +225,7 @@ impl Stack {
 
 impl Stack {
     /// The context of this stack.
-    pub fn context(&self) -> Arc<Context> {
-        Arc::clone(&self.context)
+    pub fn context(&self) -> Shared {
+        self.context
     }
 }

@@ -1,7 +1,7 @@
 //! New arrays whose data is at hand at once.
 
 use crate::array::Array;
-use crate::context;
+use crate::context::{self, Shared};
 use crate::function::{Call, Served};
 use crate::operand::{element_type, number};
 use crate::strided::{Strided, is_plain, sized};
@@ -9,7 +9,6 @@ use bh_bytecode::{Constant, DType, View};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
-use std::sync::Arc;
 
 fn extent(object: &Bound<'_, PyAny>) -> Option<i64> {
     object.is_exact_instance_of::<PyInt>().then(|| object.extract::<i64>().ok())?.filter(|&extent| extent >= 0)
@@ -35,7 +34,7 @@ fn fill<T: Copy>(to: *mut u8, count: usize, value: Constant) {
 }
 
 /// A new array with all elements equal.
-fn filled<'py>(py: Python<'py>, context: &Arc<context::Context>, view: View, value: Constant) -> Served<'py> {
+fn filled<'py>(py: Python<'py>, context: Shared, view: View, value: Constant) -> Served<'py> {
     let dtype = value.dtype();
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
@@ -43,7 +42,7 @@ fn filled<'py>(py: Python<'py>, context: &Arc<context::Context>, view: View, val
         sized!(dtype, fill(to, view.len() as usize, value));
         id
     };
-    given(py, Array::new(Arc::clone(context), id, dtype, view))
+    given(py, Array::new(context, id, dtype, view))
 }
 
 fn given(py: Python<'_>, array: Array) -> Served<'_> {
@@ -56,7 +55,7 @@ fn made<'py>(call: &Call<'_, 'py>, value: u8) -> Served<'py> {
     let dtype = dtype.map_or(Some(DType::F64), |dtype| element_type(&dtype));
     let (Some(view), Some(dtype)) = (new_view(&shape), dtype) else { return Ok(None) };
     let value = Constant::from_value(value).cast(dtype);
-    filled(call.py(), &context::current(call.py())?, view, value)
+    filled(call.py(), context::current(call.py())?, view, value)
 }
 
 pub fn zeros<'py>(call: &Call<'_, 'py>) -> Served<'py> {
@@ -98,7 +97,7 @@ pub fn full<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let (Some(view), Some(value)) = (new_view(&shape), number(&value).and_then(|value| value.constant(dtype))) else {
         return Ok(None);
     };
-    filled(call.py(), &context::current(call.py())?, view, value)
+    filled(call.py(), context::current(call.py())?, view, value)
 }
 
 /// Nothing is at hand, as nothing is known of the elements.
@@ -106,18 +105,18 @@ pub fn empty<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((shape, dtype)) = call.pair("dtype") else { return Ok(None) };
     let dtype = dtype.map_or(Some(DType::F64), |dtype| element_type(&dtype));
     let (Some(view), Some(dtype)) = (new_view(&shape), dtype) else { return Ok(None) };
-    given(call.py(), Array::empty(&context::current(call.py())?, dtype, view.shape())?)
+    given(call.py(), Array::empty(context::current(call.py())?, dtype, view.shape())?)
 }
 
 /// The type and a new view of the one argument, an array whose dimensions are in C's order.
-fn like(call: &Call<'_, '_>) -> Option<(Arc<context::Context>, DType, View)> {
+fn like(call: &Call<'_, '_>) -> Option<(Shared, DType, View)> {
     let array = call.array().filter(|array| array.view.rank() < 2 || array.view.is_contiguous())?;
-    Some((Arc::clone(&array.context), array.dtype, View::contiguous(array.view.shape()).ok()?))
+    Some((array.context, array.dtype, View::contiguous(array.view.shape()).ok()?))
 }
 
 fn made_like<'py>(call: &Call<'_, 'py>, value: u8) -> Served<'py> {
     let Some((context, dtype, view)) = like(call) else { return Ok(None) };
-    filled(call.py(), &context, view, Constant::from_value(value).cast(dtype))
+    filled(call.py(), context, view, Constant::from_value(value).cast(dtype))
 }
 
 pub fn zeros_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
@@ -130,7 +129,7 @@ pub fn ones_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 pub fn empty_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((context, dtype, view)) = like(call) else { return Ok(None) };
-    given(call.py(), Array::empty(&context, dtype, view.shape())?)
+    given(call.py(), Array::empty(context, dtype, view.shape())?)
 }
 
 /// The whole numbers before one of them, as integers or, where that one is a float, as floats.
@@ -186,15 +185,16 @@ fn copy_into<T: Copy>(from: Strided<'_>, to: *mut u8) {
 
 /// A copy in C's order, which is that of the array's dimensions.
 pub fn copied(array: &Array) -> Option<Array> {
-    if !is_plain(array) || array.scalar || array.view.rank() > 1 && !array.view.is_contiguous() {
+    if !is_plain(array) || array.is_scalar() || array.view.rank() > 1 && !array.view.is_contiguous() {
         return None;
     }
+    let id = array.id();
     let mut hand = array.context.recorder.hand()?;
     let from = Strided::of(&hand, array)?;
     let view = View::contiguous(array.view.shape()).ok()?;
-    let (id, to) = hand.make(array.dtype, view.shape(), &[array.id])?;
+    let (id, to) = hand.make(array.dtype, view.shape(), &[id])?;
     sized!(array.dtype, copy_into(from, to));
-    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+    Some(Array::new(array.context, id, array.dtype, view))
 }
 
 pub fn copy<'py>(call: &Call<'_, 'py>) -> Served<'py> {
@@ -241,6 +241,6 @@ fn listed<'py>(py: Python<'py>, list: &Bound<'py, PyList>) -> Served<'py> {
 /// An array as it is.
 pub fn asarray<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([source]) = call.plain() else { return Ok(None) };
-    let is_array = source.cast_exact::<Array>().is_ok_and(|array| !array.borrow().scalar);
+    let is_array = source.cast_exact::<Array>().is_ok_and(|array| !array.borrow().is_scalar());
     Ok(is_array.then_some(source))
 }

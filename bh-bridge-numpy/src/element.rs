@@ -6,7 +6,6 @@ use crate::scalar::asked_by_program;
 use bh_bytecode::{Constant, DType, View};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PySlice, PyTuple};
-use std::sync::Arc;
 
 /// The place in the base that a key of whole numbers names, one for each dimension. `None` for other keys, and for numbers
 /// that are out of bounds.
@@ -16,12 +15,13 @@ fn place(view: &View, key: &Bound<'_, PyAny>) -> Option<i64> {
     let step = |axis: usize, object: &Bound<'_, PyAny>| {
         let given = match object.is_exact_instance_of::<PyInt>() {
             true => object.extract::<i64>().ok()?,
+            false if object.is_exact_instance_of::<PySlice>() => return None,
             false => match classify(object)? {
                 (code, Operand::Number(Number::Int(value))) if code < code::INT => i64::try_from(value).ok()?,
                 (_, Operand::Array(array))
                     if array.view.rank() == 0 && array.dtype.is_int() && array.dtype != DType::U64 =>
                 {
-                    array.context.recorder.value_of(array.id).ok()??.to::<i64>()
+                    array.context.recorder.value_of(array.id()).ok()??.to::<i64>()
                 }
                 _ => return None,
             },
@@ -43,14 +43,18 @@ fn place(view: &View, key: &Bound<'_, PyAny>) -> Option<i64> {
 /// The element that a key of whole numbers names, if the program asks and it is at hand.
 #[inline]
 pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Constant> {
-    let this = array.borrow();
+    let this = array.get();
     let place = place(&this.view, key).filter(|_| this.link.is_none() && crate::shortcut::taken())?;
     if !asked_by_program(array.py()) {
         return None;
     }
     let recorder = &this.context.recorder;
-    let found = recorder.hand()?.element(this.id, place);
-    if found.is_some() || !recorder.settle_part(this.id, 1) { found } else { recorder.hand()?.element(this.id, place) }
+    let found = recorder.hand()?.element(this.anchor(), place);
+    if found.is_some() || !recorder.settle_part(this.anchor(), 1) {
+        found
+    } else {
+        recorder.hand()?.element(this.anchor(), place)
+    }
 }
 
 /// Overwrites the element that a key of whole numbers names, if it is at hand. False if that has to be recorded.
@@ -59,16 +63,20 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
     let set = || {
         let place = place(&array.view, key).filter(|_| array.link.is_none() && crate::shortcut::taken())?;
         let (_, value) = classify(value)?;
-        array.context.recorder.settle_part(array.id, 1);
-        let mut hand = array.context.recorder.hand()?;
+        let recorder = &array.context.recorder;
         let value = match value {
             Operand::Number(number) => number.assigned(array.dtype)?,
-            Operand::Array(value) if value.dtype == array.dtype && Arc::ptr_eq(&value.context, &array.context) => {
-                hand.value(value.id).filter(|_| value.view.rank() == 0)?
+            Operand::Array(value) if value.dtype == array.dtype && std::ptr::eq(value.context, array.context) => {
+                let value = (value.view.rank() == 0).then_some((value.anchor(), value.view.start()))?;
+                recorder.hand()?.value(value.0, value.1)?
             }
             Operand::Array(_) => return None,
         };
-        hand.set_element(array.id, place, value)
+        if recorder.hand()?.set_element(array.anchor(), place, value).is_some() {
+            return Some(());
+        }
+        recorder.settle_part(array.anchor(), 1);
+        recorder.hand()?.set_element(array.anchor(), place, value)
     };
     set().is_some()
 }

@@ -11,7 +11,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An argument that may be missing, which is not the same as None.
@@ -154,7 +153,7 @@ pub fn fold(
         recorder.free_later(id);
         id = kept?;
     }
-    Ok(Array::result(Arc::clone(&array.context), id, dtype, view))
+    Ok(Array::result(array.context, id, dtype, view))
 }
 
 /// The view of what a fold makes.

@@ -1,7 +1,7 @@
 //! Small arrays of NumPy where arrays of bh are meant: what they hold is copied when they are given, as NumPy would read it then.
 
 use crate::array::Array;
-use crate::context::Context;
+use crate::context::Shared;
 use crate::operand::numpy_array;
 use bh_bytecode::{DType, View};
 use bh_core::strided::{self, Side};
@@ -9,7 +9,6 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::ffi::CStr;
-use std::sync::Arc;
 
 /// The element type of a buffer's format; `None` for those that bh lacks.
 fn element_type(format: &CStr, size: usize) -> Option<DType> {
@@ -24,7 +23,7 @@ fn element_type(format: &CStr, size: usize) -> Option<DType> {
 
 /// A copy of an array of NumPy's own class that is small enough to be at hand; `None` for all other objects. Its elements follow
 /// each other in C order, or it is a vector.
-pub fn copied<'py>(context: &Arc<Context>, object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
+pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
     let py = object.py();
     if !crate::shortcut::taken() || !object.get_type().is(numpy_array(py).ok()?) {
         return None;
@@ -47,18 +46,18 @@ pub fn copied<'py>(context: &Arc<Context>, object: &Bound<'py, PyAny>) -> Option
         unsafe { strided::copy(dtype, &shape, Side { data: to, stride: &own }, from, true) };
     }
     drop(hand);
-    Bound::new(py, Array::new(Arc::clone(context), id, dtype, view)).ok()
+    Bound::new(py, Array::new(context, id, dtype, view)).ok()
 }
 
 /// The context of the first array of bh's among some objects.
-fn context_of<'a, 'py: 'a>(mut objects: impl Iterator<Item = &'a Bound<'py, PyAny>>) -> Option<Arc<Context>> {
-    objects.find_map(|object| Some(Arc::clone(&object.cast_exact::<Array>().ok()?.try_borrow().ok()?.context)))
+fn context_of<'a, 'py: 'a>(mut objects: impl Iterator<Item = &'a Bound<'py, PyAny>>) -> Option<Shared> {
+    objects.find_map(|object| Some(object.cast_exact::<Array>().ok()?.get().context))
 }
 
 /// Two operands, of which one is an array of bh's and the other one of NumPy's, as two of bh's.
 pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {
     let context = context_of([a, b].into_iter())?;
-    match (copied(&context, a), copied(&context, b)) {
+    match (copied(context, a), copied(context, b)) {
         (Some(a), None) => Some([a.into_any(), b.clone()]),
         (None, Some(b)) => Some([a.clone(), b.into_any()]),
         _ => None,
@@ -67,11 +66,11 @@ pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<
 
 /// Arguments with copies in the places of NumPy's arrays; `None` if there are none. Without an array of bh's among them, the copies
 /// belong to `context`.
-pub fn arguments<'py>(all: &Bound<'py, PyTuple>, context: Option<&Arc<Context>>) -> Option<Bound<'py, PyTuple>> {
+pub fn arguments<'py>(all: &Bound<'py, PyTuple>, context: Option<Shared>) -> Option<Bound<'py, PyTuple>> {
     let given: Vec<Bound<'py, PyAny>> = all.iter().collect();
-    let context = context_of(given.iter()).or_else(|| context.map(Arc::clone))?;
+    let context = context_of(given.iter()).or_else(|| context)?;
     let mut found = false;
-    let replaced = given.into_iter().map(|object| match copied(&context, &object) {
+    let replaced = given.into_iter().map(|object| match copied(context, &object) {
         Some(copy) => {
             found = true;
             copy.into_any()

@@ -18,7 +18,7 @@ type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 pub struct Call<'a, 'py> {
     arguments: &'a Bound<'py, PyTuple>,
     keywords: Option<&'a Bound<'py, PyDict>>,
-    /// The universal function that the function folds with.
+    /// The universal function that the function is made of.
     pub ufunc: Option<&'a Ufunc>,
 }
 
@@ -65,7 +65,7 @@ impl<'py> Call<'_, 'py> {
 }
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 40] = [
+const SERVERS: [(&str, Server); 44] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -106,6 +106,10 @@ const SERVERS: [(&str, Server); 40] = [
     ("squeeze", crate::shape::squeeze),
     ("transpose", crate::shape::transpose),
     ("expand_dims", crate::shape::expand_dims),
+    ("roll", crate::join::roll),
+    ("outer", crate::whole::outer),
+    ("var", crate::moment::var),
+    ("std", crate::moment::std),
 ];
 
 /// Methods of arrays by name, besides functions that are methods, too.

@@ -27,8 +27,7 @@ fn set_indexing(get: Py<PyAny>, set: Py<PyAny>) {
 /// The view that a basic key selects, or None for other keys.
 #[pyfunction]
 fn basic_view<'py>(array: &Bound<'py, Array>, key: &Bound<'py, PyAny>) -> PyResult<Option<Array>> {
-    let view = Arc::clone(&array.borrow().view);
-    match select(&view, key)? {
+    match select(&array.get().view, key)? {
         Some(selected) => derive(array, selected.view).map(Some),
         None => Ok(None),
     }
@@ -45,7 +44,7 @@ fn advanced() -> PyResult<&'static (Py<PyAny>, Py<PyAny>)> {
 
 /// What a basic key selects.
 struct Selected {
-    view: View,
+    view: Arc<View>,
     /// It names one element, without `...`.
     element: bool,
     /// It is read as a copy, as an array without dimensions was among the indices.
@@ -95,14 +94,86 @@ fn part<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Part<'py>>> {
 
 /// Is it an array without dimensions, and not a scalar? As an index, it asks for a copy.
 fn is_single(object: &Bound<'_, PyAny>) -> bool {
-    object.cast_exact::<Array>().is_ok_and(|array| !array.borrow().scalar)
+    object.cast_exact::<Array>().is_ok_and(|array| !array.borrow().is_scalar())
 }
 
 fn wrong(error: ViewError) -> PyErr {
     PyIndexError::new_err(error.0)
 }
 
+/// As [`select`], of whole numbers and slices only, all of them in bounds; `None` for other keys.
+#[inline]
+fn select_plainly(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
+    let mut cut = Cut { view, start: view.start(), axis: 0, rank: 0, shape: [0; MAX_RANK], stride: [0; MAX_RANK] };
+    if let Ok(tuple) = key.cast_exact::<PyTuple>() {
+        for object in tuple.iter_borrowed() {
+            if !cut.take(&object)? {
+                return Ok(None);
+            }
+        }
+    } else if !cut.take(key)? {
+        return Ok(None);
+    }
+    cut.finish()
+}
+
+/// A view under construction: some of the axes of another one are dealt with.
+struct Cut<'a> {
+    view: &'a View,
+    start: i64,
+    axis: usize,
+    rank: usize,
+    shape: [i64; MAX_RANK],
+    stride: [i64; MAX_RANK],
+}
+
+impl Cut<'_> {
+    /// Applies one part of a key to the next axis. False if that is no whole number in bounds, and no slice.
+    #[inline]
+    fn take(&mut self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Some((&extent, &stride)) = self.view.shape().get(self.axis).zip(self.view.stride().get(self.axis)) else {
+            return Ok(false);
+        };
+        if object.is_exact_instance_of::<PyInt>() {
+            let Ok(given) = object.extract::<i64>() else { return Ok(false) };
+            let index = if given < 0 { given.saturating_add(extent) } else { given };
+            if !(0..extent).contains(&index) {
+                return Ok(false);
+            }
+            self.start += index * stride;
+        } else if let Ok(slice) = object.cast_exact::<PySlice>() {
+            let bounds = slice.indices(extent as isize)?;
+            let count = bounds.slicelength as i64;
+            self.start += if count > 0 { bounds.start as i64 * stride } else { 0 };
+            (self.shape[self.rank], self.stride[self.rank]) =
+                (count, if count > 1 { stride * bounds.step as i64 } else { stride });
+            self.rank += 1;
+        } else {
+            return Ok(false);
+        }
+        self.axis += 1;
+        Ok(true)
+    }
+
+    /// The rest of the axes stay as they are.
+    #[inline]
+    fn finish(mut self) -> PyResult<Option<Selected>> {
+        for (&extent, &stride) in self.view.shape().iter().zip(self.view.stride()).skip(self.axis) {
+            (self.shape[self.rank], self.stride[self.rank]) = (extent, stride);
+            self.rank += 1;
+        }
+        let mut view = Arc::new(View::default());
+        if let Some(view) = Arc::get_mut(&mut view) {
+            view.put(self.start, &self.shape[..self.rank], &self.stride[..self.rank]).map_err(wrong)?;
+        }
+        Ok(Some(Selected { view, element: self.rank == 0, copied: false }))
+    }
+}
+
 fn select(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
+    if let Some(selected) = select_plainly(view, key)? {
+        return Ok(Some(selected));
+    }
     let mut parts: [Option<Part<'_>>; 2 * MAX_RANK + 1] = [const { None }; 2 * MAX_RANK + 1];
     let (mut count, mut copied) = (0, false);
     if let Ok(tuple) = key.cast_exact::<PyTuple>() {
@@ -166,7 +237,7 @@ fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Sele
         }
     }
     let element = used == rank && parts.iter().flatten().all(|part| matches!(part, Part::Whole(_)));
-    Ok(Selected { view: result, element, copied })
+    Ok(Selected { view: result.into(), element, copied })
 }
 
 /// `count` elements of a dimension, from `start` in steps.
@@ -231,12 +302,13 @@ impl Array {
         }
         let (view, recorder) = (window(&this, args)?, &this.context.recorder);
         if this.link.is_none()
-            && let Some(value) = recorder.hand().and_then(|mut hand| hand.element(this.id, view.start()))
+            && let Some(value) = recorder.hand().and_then(|mut hand| hand.element(this.anchor(), view.start()))
         {
             return crate::transfer::python_number(py, value);
         }
-        let id = recorder.window(this.current(py)?, &view).map_err(exception)?;
-        let element = Array::result(Arc::clone(&this.context), id, this.dtype, view);
+        this.refresh(py)?;
+        let id = recorder.window(this.anchor(), &view).map_err(exception)?;
+        let element = Array::result(this.context, id, this.dtype, view);
         crate::transfer::item(py, &element)
     }
 
@@ -245,21 +317,26 @@ impl Array {
         if let Some(value) = at_hand(slf, key) {
             return numpy_scalar(py, &value);
         }
-        let view = Arc::clone(&slf.borrow().view);
-        let selected = match select(&view, key)? {
+        if let Ok(chosen) = key.cast_exact::<Array>()
+            && chosen.get().view.rank() > 0
+            && let Some(result) = crate::choose::get(py, slf.get(), chosen.get())?
+        {
+            return Ok(Bound::new(py, result)?.into_any());
+        }
+        let selected = match select(&slf.get().view, key)? {
             Some(selected) => selected,
             None => {
-                let copy = crate::foreign::copied(&slf.borrow().context, key).map(Bound::into_any);
+                let copy = crate::foreign::copied(slf.get().context, key).map(Bound::into_any);
                 if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
-                    && let Some(result) = crate::choose::get(py, &slf.borrow(), &chosen.borrow())?
+                    && let Some(result) = crate::choose::get(py, slf.get(), chosen.get())?
                 {
                     return Ok(Bound::new(py, result)?.into_any());
                 }
-                if let Some(columns) = columns(&slf.borrow(), key) {
+                if let Some(columns) = columns(slf.get(), key) {
                     return Ok(Bound::new(py, columns)?.into_any());
                 }
                 if let Ok(list) = key.cast_exact::<PyList>()
-                    && let Some(result) = crate::pick::by_list(&slf.borrow(), list)
+                    && let Some(result) = crate::pick::by_list(slf.get(), list)
                 {
                     return Ok(Bound::new(py, result)?.into_any());
                 }
@@ -267,8 +344,9 @@ impl Array {
             }
         };
         let result = match (selected.element, selected.copied) {
-            (true, _) => element(slf, selected.view)?,
-            (false, false) => derive(&assignable(slf)?, selected.view)?,
+            (true, _) => element(slf, &selected.view)?,
+            (false, false) if slf.get().is_scalar() => derive(&assignable(slf)?, selected.view)?,
+            (false, false) => derive(slf, selected.view)?,
             (false, true) => {
                 let view = Bound::new(py, derive(slf, selected.view)?)?;
                 let code = view.borrow().dtype as u8;
@@ -287,55 +365,54 @@ impl Array {
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = slf.py();
-        let this = slf.borrow();
+        let this = slf.get();
         this.check_writeable()?;
-        if set_at_hand(&this, key, value) {
+        if set_at_hand(this, key, value) {
             return Ok(());
         }
-        let (view, context, dtype) = (Arc::clone(&this.view), Arc::clone(&this.context), this.dtype);
-        let linked = this.link.is_some();
-        drop(this);
+        let (view, context, dtype, linked) = (&this.view, this.context, this.dtype, this.link.is_some());
         // What is converted, too, is Python's.
-        let copy = crate::foreign::copied(&context, value).filter(|copy| copy.borrow().dtype == dtype);
+        let copy = crate::foreign::copied(context, value).filter(|copy| copy.get().dtype == dtype);
         let copy = copy.map(Bound::into_any);
         let value = copy.as_ref().unwrap_or(value);
         let input = match classify(value) {
             _ if linked => None,
             Some((_, Operand::Array(array))) => {
-                let plain = array.dtype == dtype && Arc::ptr_eq(&array.context, &context);
-                plain.then_some(Input::Array(array.id))
+                let plain = array.dtype == dtype && std::ptr::eq(array.context, context);
+                plain.then_some(Input::Array(array.id()))
             }
             Some((_, Operand::Number(number))) => number.assigned(dtype).map(Input::Constant),
             None => None,
         };
-        let (Some(input), Some(selected)) = (input, select(&view, key)?) else {
-            let copy = crate::foreign::copied(&context, key).map(Bound::into_any);
+        let (Some(input), Some(selected)) = (input, select(view, key)?) else {
+            let copy = crate::foreign::copied(context, key).map(Bound::into_any);
             if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
-                && crate::choose::set(py, &slf.borrow(), &chosen.borrow(), value)?
+                && crate::choose::set(py, this, chosen.get(), value)?
             {
                 return Ok(());
             }
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         };
-        if crate::pick::assign(&slf.borrow(), &selected.view, value).is_some() {
+        if crate::pick::assign(this, &selected.view, value).is_some() {
             return Ok(());
         }
         // Values of further dimensions, or that do not fit, are for Python to deal with.
         if let Ok(array) = value.cast_exact::<Array>()
-            && array.borrow().view.broadcast_to(selected.view.shape()).is_err()
+            && array.get().view.broadcast_to(selected.view.shape()).is_err()
         {
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         }
         let recorder = &context.recorder;
-        let target = (slf.borrow().id, &selected.view);
+        let target = (this.anchor(), &*selected.view);
         with_location(py, |place| recorder.operate_in(Opcode::Copy, 0, target, &[input], place)).map_err(exception)
     }
 }
 
 /// A copy of one element, which later assignments to the array do not change.
-fn element(array: &Bound<'_, Array>, view: View) -> PyResult<Array> {
-    let (py, this) = (array.py(), array.borrow());
-    let (recorder, source) = (&this.context.recorder, (this.current(py)?, &view));
+fn element(array: &Bound<'_, Array>, view: &View) -> PyResult<Array> {
+    let (py, this) = (array.py(), array.get());
+    this.refresh(py)?;
+    let (recorder, source) = (&this.context.recorder, (this.anchor(), view));
     let id = with_location(py, |place| recorder.copy_of(source, place)).map_err(exception)?;
-    Ok(Array::result(Arc::clone(&this.context), id, this.dtype, View::default()))
+    Ok(Array::result(this.context, id, this.dtype, View::default()))
 }

@@ -1,7 +1,7 @@
 //! The native half of `bh.jit`: recordings of traced functions, found by what their arrays have in common, and run.
 
 use crate::array::Array;
-use crate::context::Context;
+use crate::context::{Context, Shared};
 use crate::error::exception;
 use crate::operand::{number, set_symbol};
 use bh_bytecode::{Constant, DType, View};
@@ -29,7 +29,7 @@ struct Recordings {
 /// A traced call, to be run with other arrays.
 #[pyclass(frozen, module = "bh")]
 struct Call {
-    context: Arc<Context>,
+    context: Shared,
     recording: Recording,
     results: Vec<Leaf>,
     /// What else its caller has to know.
@@ -48,18 +48,18 @@ struct Leaf {
 }
 
 /// The context of arrays and their names. `None` if they cannot be arguments of a recording.
-fn names(py: Python<'_>, arrays: &[PyRef<'_, Array>]) -> PyResult<Option<(Arc<Context>, Vec<ArrayId>)>> {
+fn names(py: Python<'_>, arrays: &[PyRef<'_, Array>]) -> PyResult<Option<(Shared, Vec<ArrayId>)>> {
     let context = match arrays.first() {
-        Some(first) => Arc::clone(&first.context),
+        Some(first) => first.context,
         None => crate::context::current(py)?,
     };
-    let fits = |array: &PyRef<'_, Array>| array.link.is_none() && Arc::ptr_eq(&array.context, &context);
+    let fits = |array: &PyRef<'_, Array>| array.link.is_none() && std::ptr::eq(array.context, context);
     let fit = arrays.iter().all(fits);
-    Ok(fit.then(|| (context, arrays.iter().map(|array| array.id).collect())))
+    Ok(fit.then(|| (context, arrays.iter().map(|array| array.id()).collect())))
 }
 
 /// As [`names`], of arrays that were found to be fit before.
-fn known_names(py: Python<'_>, arrays: &[PyRef<'_, Array>]) -> PyResult<(Arc<Context>, Vec<ArrayId>)> {
+fn known_names(py: Python<'_>, arrays: &[PyRef<'_, Array>]) -> PyResult<(Shared, Vec<ArrayId>)> {
     let unfit = || PyValueError::new_err("these arrays cannot be arguments of a traced function");
     names(py, arrays)?.ok_or_else(unfit)
 }
@@ -70,7 +70,7 @@ fn guard(context: &Context, ids: &[ArrayId], arrays: &[PyRef<'_, Array>]) -> PyR
     Ok(words.map(|mut words| {
         let context: *const Context = context;
         words.push(context.addr() as u64);
-        words.extend(arrays.iter().map(|array| u64::from(array.writeable) | u64::from(array.scalar) << 1));
+        words.extend(arrays.iter().map(|array| u64::from(array.is_writeable()) | u64::from(array.is_scalar()) << 1));
         words
     }))
 }
@@ -112,8 +112,8 @@ impl Recordings {
         rest: Py<PyAny>,
     ) -> PyResult<Vec<u16>> {
         let (context, ids) = known_names(py, &arrays)?;
-        let made: Vec<ArrayId> = results.iter().map(|array| array.id).collect();
-        let linked = results.iter().any(|array| array.link.is_some() || !Arc::ptr_eq(&array.context, &context));
+        let made: Vec<ArrayId> = results.iter().map(|array| array.id()).collect();
+        let linked = results.iter().any(|array| array.link.is_some() || !std::ptr::eq(array.context, context));
         let recording = py.detach(|| context.recorder.end_trace(&ids, &made)).map_err(exception)?;
         if linked {
             return Err(PyTypeError::new_err(
@@ -123,9 +123,9 @@ impl Recordings {
         let roots: Vec<usize> = arrays.iter().map(|array| root(array)).collect();
         let leaf = |array: &PyRef<'py, Array>| Leaf {
             dtype: array.dtype,
-            view: Arc::clone(&array.view),
-            scalar: array.scalar,
-            writeable: array.writeable,
+            view: array.view.shared(),
+            scalar: array.is_scalar(),
+            writeable: array.is_writeable(),
             of: array.base.as_ref().and_then(|base| roots.iter().position(|&root| root == base.as_ptr().addr())),
         };
         let results = results.iter().map(leaf).collect();
@@ -142,7 +142,7 @@ impl Recordings {
     /// What calls of a recording for these arrays have in common.
     fn guard(&self, py: Python<'_>, arrays: Vec<PyRef<'_, Array>>) -> PyResult<Option<Vec<u64>>> {
         let Some((context, ids)) = names(py, &arrays)? else { return Ok(None) };
-        guard(&context, &ids, &arrays)
+        guard(context, &ids, &arrays)
     }
 }
 
@@ -166,7 +166,7 @@ impl Call {
         arrays: Vec<Bound<'py, Array>>,
         numbers: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Vec<Array>>> {
-        let ids: Vec<ArrayId> = arrays.iter().map(|array| array.borrow().id).collect();
+        let ids: Vec<ArrayId> = arrays.iter().map(|array| array.get().id()).collect();
         let constant = |((dtype, _), given): ((DType, u16), &Bound<'py, PyAny>)| {
             let fit = number(given).and_then(|number| number.constant(dtype));
             let text = || format!("{given} is no value of type {}", dtype.numpy_name());
@@ -180,9 +180,10 @@ impl Call {
         let array = |(leaf, made): (&Leaf, bh_recorder::Replayed)| {
             let view =
                 if made.shift == 0 { Arc::clone(&leaf.view) } else { Arc::new(shifted(&leaf.view, made.shift)?) };
-            let mut array = Array::new(Arc::clone(&self.context), made.array, leaf.dtype, view);
-            (array.scalar, array.writeable) = (leaf.scalar, leaf.writeable);
-            array.base = leaf.of.map(|at| match &arrays[at].borrow().base {
+            let mut array = Array::new(self.context, made.array, leaf.dtype, view);
+            array.set_scalar(leaf.scalar);
+            array.set_writeable(leaf.writeable);
+            array.base = leaf.of.map(|at| match &arrays[at].get().base {
                 Some(base) => base.clone_ref(py),
                 None => arrays[at].clone().unbind(),
             });

@@ -2,17 +2,14 @@
 
 use crate::array::Array;
 use crate::function::{Call, Served};
-use crate::strided::{Strided, is_plain, sized};
+use crate::strided::{Strided, copy_elements, hand_for, is_plain, sized};
 use bh_bytecode::View;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
-use std::sync::Arc;
+use pyo3::types::{PyInt, PyList, PyTuple};
 
 fn copy_into<T: Copy>(from: Strided<'_>, to: Strided<'_>) {
-    for (to, from) in to.addresses::<T>().zip(from.addresses::<T>()) {
-        // SAFETY: both lie in their arrays, of which one is new.
-        unsafe { to.cast_mut().write_unaligned(from.read_unaligned()) };
-    }
+    // SAFETY: both lie in their arrays, of which one is new.
+    unsafe { copy_elements::<T>(to, from) };
 }
 
 /// The arrays of a list or a tuple, if all are such.
@@ -28,7 +25,7 @@ fn arrays<'py>(object: &Bound<'py, PyAny>) -> Option<Vec<PyRef<'py, Array>>> {
 fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array> {
     let (first, shape) = (all.first()?, views.first()?.shape());
     let fits = |array: &PyRef<'_, Array>| {
-        is_plain(array) && array.dtype == first.dtype && Arc::ptr_eq(&array.context, &first.context)
+        is_plain(array) && array.dtype == first.dtype && std::ptr::eq(array.context, first.context)
     };
     let alike = |view: &View| {
         let other = view.shape();
@@ -39,10 +36,10 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
     }
     let mut extents = shape.to_vec();
     extents[axis] = views.iter().map(|view| view.shape()[axis]).sum();
-    let mut hand = first.context.recorder.hand()?;
-    let data: Option<Vec<*const u8>> = all.iter().map(|array| hand.data(array.id)).collect();
+    let mut hand = hand_for(all.iter().map(|array| &**array))?;
+    let data: Option<Vec<*const u8>> = all.iter().map(|array| hand.data(array.anchor(), array.view.start())).collect();
     let (data, whole) = (data?, View::contiguous(&extents).ok()?);
-    let (id, to) = hand.make(first.dtype, &extents, &[])?;
+    let (id, to) = hand.make_moved(first.dtype, &extents)?;
     let (mut place, step) = (0, whole.stride()[axis] * first.dtype.size() as i64);
     for (view, data) in views.iter().zip(data) {
         let part = View::new(0, view.shape(), whole.stride()).ok()?;
@@ -50,7 +47,7 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
         sized!(first.dtype, copy_into(Strided { data, view }, Strided { data: to, view: &part }));
         place += view.shape()[axis];
     }
-    Some(Array::new(Arc::clone(&first.context), id, first.dtype, whole))
+    Some(Array::new(first.context, id, first.dtype, whole))
 }
 
 /// Joins what `views` makes of the arrays of a list, with the dimension along which they are joined.
@@ -69,6 +66,36 @@ fn join<'py>(
 
 fn own_views(all: &[PyRef<'_, Array>]) -> Vec<View> {
     all.iter().map(|array| *array.view).collect()
+}
+
+/// A vector's elements moved by a whole number; what leaves at one end enters at the other.
+pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let rolled = || {
+        let [array, distance] = call.plain()?;
+        let distance = distance.is_exact_instance_of::<PyInt>().then(|| distance.extract::<i64>().ok())??;
+        let array = array.cast_exact::<Array>().ok()?.get();
+        let &[extent] = array.view.shape() else { return None };
+        if extent == 0 || array.is_scalar() || !is_plain(array) {
+            return None;
+        }
+        // A roll of many elements may be part of a chain.
+        let mut hand = array.context.recorder.hand()?;
+        hand.is_in_c_order(array.anchor(), &array.view).filter(|in_order| *in_order)?;
+        let from = Strided::of(&hand, array)?;
+        let whole = View::contiguous(&[extent]).ok()?;
+        let (id, to) = hand.make(array.dtype, &[extent], &[])?;
+        let (moved, size) = (distance.rem_euclid(extent), array.dtype.size() as i64);
+        let step = array.view.stride()[0];
+        for (place, first, count) in [(moved, 0, extent - moved), (0, extent - moved, moved)] {
+            let (source, target) = (View::new(0, &[count], &[step]).ok()?, View::new(0, &[count], &[1]).ok()?);
+            let data = from.data.wrapping_offset((first * step * size) as isize);
+            let to = to.wrapping_offset((place * size) as isize).cast_const();
+            let (from, to) = (Strided { data, view: &source }, Strided { data: to, view: &target });
+            sized!(array.dtype, copy_into(from, to));
+        }
+        Some(Array::new(array.context, id, array.dtype, whole))
+    };
+    rolled().map(|rolled| Ok(Bound::new(call.py(), rolled)?.into_any())).transpose()
 }
 
 /// A dimension, counted from the end if it is negative.

@@ -93,6 +93,20 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_operators, module)?)
 }
 
+/// The functions that moments are composed of.
+pub struct Moments<'a> {
+    pub add: &'a Ufunc,
+    pub subtract: &'a Ufunc,
+    pub multiply: &'a Ufunc,
+    pub divide: &'a Ufunc,
+}
+
+pub fn moments() -> PyResult<Moments<'static>> {
+    let all = operators()?;
+    let (add, subtract, multiply, divide) = (all.add.get(), all.subtract.get(), all.multiply.get(), all.divide.get());
+    Ok(Moments { add, subtract, multiply, divide })
+}
+
 type Any<'py> = Bound<'py, PyAny>;
 
 #[inline]
@@ -121,19 +135,17 @@ fn binary<'py>(ufunc: &Py<Ufunc>, a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'p
 #[inline]
 fn inplace<'py>(ufunc: &Py<Ufunc>, a: &Bound<'py, Array>, b: &Any<'py>) -> PyResult<Any<'py>> {
     let py = a.py();
-    let out = a.borrow();
-    if out.scalar {
-        drop(out);
+    let out = a.get();
+    if out.is_scalar() {
         return binary(ufunc, a.as_any(), b);
     }
-    let into = |b: &Any<'py>| ufunc.get().call_into(py, [a.as_any(), b], &out);
-    if out.writeable {
-        let copy = |b: &Any<'py>| foreign::copied(&out.context, b).map(Bound::into_any);
+    let into = |b: &Any<'py>| ufunc.get().call_into(py, [a.as_any(), b], out);
+    if out.is_writeable() {
+        let copy = |b: &Any<'py>| foreign::copied(out.context, b).map(Bound::into_any);
         if into(b)? || copy(b).map_or(Ok(false), |copy| into(&copy))? {
             return Ok(a.clone().into_any());
         }
     }
-    drop(out);
     operators()?.inplace.bind(py).call1((ufunc, a, b))
 }
 
@@ -342,17 +354,17 @@ impl Array {
 
     /// The hash of a scalar's value; arrays have none.
     fn __hash__(slf: &Bound<'_, Self>) -> PyResult<isize> {
-        let array = slf.borrow();
-        if !array.scalar {
+        let array = slf.get();
+        if !array.is_scalar() {
             return Err(pyo3::exceptions::PyTypeError::new_err("unhashable type: 'ndarray'"));
         }
-        crate::transfer::item(slf.py(), &array)?.bind(slf.py()).hash()
+        crate::transfer::item(slf.py(), array)?.bind(slf.py()).hash()
     }
 
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        let array = slf.borrow();
+        let array = slf.get();
         let text = match array.len() {
-            1 => return crate::transfer::item(slf.py(), &array)?.bind(slf.py()).is_truthy(),
+            1 => return crate::transfer::item(slf.py(), array)?.bind(slf.py()).is_truthy(),
             0 => {
                 "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
             }
@@ -374,12 +386,12 @@ impl Array {
     }
 
     fn __index__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let array = slf.borrow();
+        let array = slf.get();
         if array.view.rank() != 0 || !array.dtype.is_int() {
             let text = "only integer scalar arrays can be converted to a scalar index";
             return Err(pyo3::exceptions::PyTypeError::new_err(text));
         }
-        crate::transfer::item(slf.py(), &array)
+        crate::transfer::item(slf.py(), array)
     }
 }
 
@@ -394,11 +406,11 @@ fn product<'py>(a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {
 /// The one element as a Python number of this type.
 fn python_number<'py>(array: &Bound<'py, Array>, name: &str) -> PyResult<Any<'py>> {
     let py = array.py();
-    let this = array.borrow();
+    let this = array.get();
     if this.view.rank() > 0 {
         let text = "only 0-dimensional arrays can be converted to Python scalars";
         return Err(pyo3::exceptions::PyTypeError::new_err(text));
     }
-    let item = crate::transfer::item(py, &this)?;
+    let item = crate::transfer::item(py, this)?;
     py.import("builtins")?.getattr(name)?.call1((item,))
 }

@@ -142,17 +142,17 @@ impl Number {
 }
 
 /// An operand that needs no conversion in Python.
-pub enum Operand<'py> {
-    Array(PyRef<'py, Array>),
+pub enum Operand<'a> {
+    Array(&'a Array),
     Number(Number),
 }
 
 /// The operand and its code; `None` for what needs Python's help.
 #[inline]
-pub fn classify<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
+pub fn classify<'a>(object: &'a Bound<'_, PyAny>) -> Option<(u8, Operand<'a>)> {
     if let Ok(array) = object.cast_exact::<Array>() {
-        let array = array.try_borrow().ok()?;
-        array.current(object.py()).ok()?;
+        let array = array.get();
+        array.refresh(object.py()).ok()?;
         return Some((array.dtype as u8, Operand::Array(array)));
     }
     if object.is_exact_instance_of::<PyFloat>() {

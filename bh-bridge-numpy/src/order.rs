@@ -3,11 +3,10 @@
 use crate::array::Array;
 use crate::function::{Call, Served};
 use crate::scalar::{follows_array_api, numpy_scalar};
-use crate::strided::Strided;
+use crate::strided::{Strided, hand_for};
 use bh_bytecode::{Constant, DType, View};
 use pyo3::prelude::*;
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 /// Elements with an order.
 trait Ordered: Copy {
@@ -18,6 +17,9 @@ trait Ordered: Copy {
     fn exceeds(&self, other: &Self) -> bool;
 
     fn is_no_number(&self) -> bool;
+
+    /// Puts elements in order.
+    fn sort(all: &mut [Self]);
 }
 
 macro_rules! ordered {
@@ -34,9 +36,13 @@ macro_rules! ordered {
             fn is_no_number(&self) -> bool {
                 false
             }
+
+            fn sort(all: &mut [$type]) {
+                all.sort_unstable();
+            }
         }
     )*};
-    (floats $($type:ty),*) => {$(
+    (floats $($type:ty, $bits:ty),*) => {$(
         impl Ordered for $type {
             fn order(&self, other: &$type) -> Ordering {
                 self.is_nan().cmp(&other.is_nan()).then(self.total_cmp(other))
@@ -49,11 +55,25 @@ macro_rules! ordered {
             fn is_no_number(&self) -> bool {
                 self.is_nan()
             }
+
+            /// By whole numbers in the same order, which are compared faster.
+            fn sort(all: &mut [$type]) {
+                if all.iter().any(|value| value.is_nan()) {
+                    return all.sort_unstable_by(<$type>::order);
+                }
+                // Of negative numbers, the bits below the sign grow the other way. That undoes itself.
+                let flip = |bits: $bits| bits ^ ((bits >> (<$bits>::BITS - 1)) & <$bits>::MAX);
+                // SAFETY: both types have the same size and alignment, and no bits that are no value.
+                let keys = unsafe { std::slice::from_raw_parts_mut(all.as_mut_ptr().cast::<$bits>(), all.len()) };
+                keys.iter_mut().for_each(|key| *key = flip(*key));
+                keys.sort_unstable();
+                keys.iter_mut().for_each(|key| *key = flip(*key));
+            }
         }
     )*};
 }
 ordered!(u8, i8, i16, i32, i64, u16, u32, u64);
-ordered!(floats f32, f64);
+ordered!(floats f32, i32, f64, i64);
 
 /// Calls a function for the type of elements; `None` for complex ones.
 macro_rules! typed {
@@ -83,16 +103,16 @@ fn sort_into<T: Ordered>(from: Strided<'_>, to: *mut u8) {
         }
         std::slice::from_raw_parts_mut(to.cast::<T>(), count)
     };
-    all.sort_unstable_by(T::order);
+    T::sort(all);
 }
 
 fn sorted(array: &Array) -> Option<Array> {
-    let mut hand = array.context.recorder.hand().filter(|_| array.view.rank() == 1 && !array.dtype.is_complex())?;
+    let mut hand = (array.view.rank() == 1 && !array.dtype.is_complex()).then(|| hand_for([array].into_iter()))??;
     let from = Strided::of(&hand, array)?;
     let view = View::contiguous(array.view.shape()).ok()?;
-    let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
+    let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     typed!(array.dtype, sort_into(from, to))?;
-    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+    Some(Array::new(array.context, id, array.dtype, view))
 }
 
 /// A vector in ascending order.
@@ -132,8 +152,8 @@ fn place<'py>(call: &Call<'_, 'py>, greatest: bool) -> Served<'py> {
         return Ok(None);
     }
     let place = || {
-        let array = call.array().filter(|array| !array.view.is_empty() && !array.scalar)?;
-        let hand = array.context.recorder.hand()?;
+        let array = call.array().filter(|array| !array.view.is_empty() && !array.is_scalar())?;
+        let hand = hand_for([&*array].into_iter())?;
         typed!(array.dtype, extreme(Strided::of(&hand, &array)?, greatest))
     };
     place().map(|place| numpy_scalar(call.py(), &Constant::from_value(place))).transpose()

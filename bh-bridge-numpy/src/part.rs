@@ -39,8 +39,8 @@ impl Link {
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         let (whole, elements) = (self.whole.borrow(py), self.elements.borrow(py));
         let opcode = if self.imaginary { Opcode::Imag } else { Opcode::Real };
-        let from = [Input::Array(whole.id)];
-        with_location(py, |place| whole.context.recorder.operate(opcode, 0, elements.id, &from, place))
+        let from = [Input::Array(whole.id())];
+        with_location(py, |place| whole.context.recorder.operate(opcode, 0, elements.id(), &from, place))
             .map_err(exception)
     }
 }
@@ -49,10 +49,14 @@ impl Array {
     /// The handle of the elements as they are now, which an operation reads or changes.
     #[inline]
     pub fn current(&self, py: Python<'_>) -> PyResult<ArrayId> {
-        if let Some(link) = &self.link {
-            link.refresh(py)?;
-        }
-        Ok(self.id)
+        self.refresh(py)?;
+        Ok(self.id())
+    }
+
+    /// Sees to it that the memory of a part has the elements as they are now.
+    #[inline]
+    pub fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.link.as_ref().map_or(Ok(()), |link| link.refresh(py))
     }
 
     /// Passes on what was written.
@@ -68,11 +72,11 @@ impl Array {
 fn part(array: &Bound<'_, Array>, imaginary: bool) -> PyResult<Array> {
     let (py, this) = (array.py(), array.borrow());
     let dtype = this.dtype.real_part();
-    let elements = Array::empty(&this.context, dtype, this.view.shape())?;
-    let id = this.context.recorder.window(elements.id, &elements.view).map_err(exception)?;
-    let mut result = Array::new(Arc::clone(&this.context), id, dtype, Arc::clone(&elements.view));
+    let elements = Array::empty(this.context, dtype, this.view.shape())?;
+    let id = this.context.recorder.window(elements.id(), &elements.view).map_err(exception)?;
+    let mut result = Array::new(this.context, id, dtype, elements.view.shared());
     result.base = Some(this.base.as_ref().map_or_else(|| array.clone().unbind(), |base| base.clone_ref(py)));
-    result.writeable = this.writeable;
+    result.set_writeable(this.is_writeable());
     let link = Link { whole: array.clone().unbind(), elements: Py::new(py, elements)?, imaginary };
     result.link = Some(Arc::new(link));
     Ok(result)

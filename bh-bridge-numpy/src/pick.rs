@@ -3,7 +3,7 @@
 
 use crate::array::Array;
 use crate::operand::{Operand, classify};
-use crate::strided::{Strided, is_plain, sized};
+use crate::strided::{Strided, copy_elements, hand_for, is_plain, rows, sized};
 use bh_bytecode::{DType, View};
 use bh_recorder::Hand;
 use pyo3::prelude::*;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 fn count_true(mask: Strided<'_>) -> i64 {
     match mask.slice::<u8>() {
-        Some(all) => all.iter().map(|&value| i64::from(value)).sum(),
+        // So many truth values add up within a byte.
+        Some(all) => all.chunks(u8::MAX.into()).map(|part| i64::from(part.iter().sum::<u8>())).sum(),
         // SAFETY: truth values are bytes of 0 and 1.
         None => mask.addresses::<u8>().map(|at| i64::from(unsafe { *at })).sum(),
     }
@@ -20,7 +21,7 @@ fn count_true(mask: Strided<'_>) -> i64 {
 
 /// The number of true elements of a mask.
 pub fn count(mask: &Array) -> Option<i64> {
-    let hand = mask.context.recorder.hand().filter(|_| is_plain(mask))?;
+    let hand = is_plain(mask).then(|| hand_for([mask].into_iter()))??;
     Strided::of(&hand, mask).map(count_true)
 }
 
@@ -49,26 +50,31 @@ pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
     let view = View::contiguous(&[count_true(mask)]).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
     sized!(array.dtype, compress_into(from, mask, to));
-    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+    Some(Array::new(array.context, id, array.dtype, view))
 }
 
 /// The places of true elements of a vector.
 pub fn places(mask: &Array) -> Option<Array> {
-    let mut hand = mask.context.recorder.hand().filter(|_| is_plain(mask) && mask.view.rank() == 1)?;
+    let mut hand = (is_plain(mask) && mask.view.rank() == 1).then(|| hand_for([mask].into_iter()))??;
     let from = Strided::of(&hand, mask)?;
     let view = View::contiguous(&[count_true(from)]).ok()?;
-    let (id, to) = hand.make(DType::I64, view.shape(), &[])?;
+    let (id, to) = hand.make_moved(DType::I64, view.shape())?;
     let mut next = to.cast::<i64>();
-    for (place, at) in from.addresses::<u8>().enumerate() {
-        // SAFETY: truth values are bytes, and there is room for as many places as are true.
-        unsafe {
-            if *at != 0 {
+    let mut look = |place: usize, truth: u8| {
+        if truth != 0 {
+            // SAFETY: there is room for as many places as are true.
+            unsafe {
                 *next = place as i64;
                 next = next.add(1);
             }
         }
+    };
+    match from.slice::<u8>() {
+        Some(all) => all.iter().enumerate().for_each(|(place, &truth)| look(place, truth)),
+        // SAFETY: truth values are bytes.
+        None => from.addresses::<u8>().enumerate().for_each(|(place, at)| look(place, unsafe { *at })),
     }
-    Some(Array::new(Arc::clone(&mask.context), id, DType::I64, view))
+    Some(Array::new(mask.context, id, DType::I64, view))
 }
 
 /// Indices of a dimension of so many elements, all of which are in it.
@@ -150,9 +156,54 @@ fn gather_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
     }
 }
 
+/// Copies the elements of a vector that whole numbers choose, which lie side by side. False if one of them is out of bounds.
+fn gather_directly<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) -> bool {
+    let (extent, step) = (from.view.shape()[0], from.view.stride()[0] as isize);
+    if !chosen.iter().all(|index| (-extent..extent).contains(index)) {
+        return false;
+    }
+    for (place, &given) in chosen.iter().enumerate() {
+        let index = if given < 0 { given + extent } else { given };
+        let at = from.data.cast::<T>().wrapping_offset(index as isize * step);
+        // SAFETY: the element lies in the array, and there is room for as many as are chosen.
+        unsafe { to.cast::<T>().add(place).write_unaligned(at.read_unaligned()) };
+    }
+    true
+}
+
+/// As [`by_indices`], of a vector and 64-bit indices that lie side by side. `None` for others.
+fn directly(array: &Array, key: &Array) -> Option<Array> {
+    if key.dtype != DType::I64 || array.view.rank() != 1 || key.view.rank() != 1 || !is_plain(array) || !is_plain(key) {
+        return None;
+    }
+    let mut hand = array.context.recorder.hand()?;
+    let (from, chosen) = (Strided::of(&hand, array)?, Strided::of(&hand, key)?);
+    let chosen = chosen.slice::<i64>()?;
+    let mut view = Arc::new(View::default());
+    Arc::get_mut(&mut view)?.put(0, &[chosen.len() as i64], &[1]).ok()?;
+    let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
+    let gathered = sized!(array.dtype, gather_directly(from, chosen, to));
+    drop(hand);
+    if !gathered {
+        array.context.recorder.free_later(id);
+        return None;
+    }
+    Some(Array::new(array.context, id, array.dtype, view))
+}
+
 /// Copies of the elements of a vector, or of the rows of a matrix, that indices choose.
-fn gathered(array: &Array, shape: &[i64], choose: impl FnOnce(&Hand<'_>, i64) -> Option<Vec<i64>>) -> Option<Array> {
-    let mut hand = array.context.recorder.hand().filter(|_| is_plain(array))?;
+fn gathered(
+    array: &Array,
+    key: Option<&Array>,
+    shape: &[i64],
+    choose: impl FnOnce(&Hand<'_>, i64) -> Option<Vec<i64>>,
+) -> Option<Array> {
+    // Of a long vector, an operation may be part of a chain.
+    let reads = is_plain(array) && (array.view.rank() == 2 || key.is_none());
+    let mut hand = match reads {
+        true => hand_for([array].into_iter().chain(key))?,
+        false => array.context.recorder.hand().filter(|_| is_plain(array))?,
+    };
     let (extent, row) = match *array.view.shape() {
         [extent] => (extent, None),
         [extent, row] => (extent, Some(row)),
@@ -161,19 +212,22 @@ fn gathered(array: &Array, shape: &[i64], choose: impl FnOnce(&Hand<'_>, i64) ->
     let (from, chosen) = (Strided::of(&hand, array)?, choose(&hand, extent)?);
     let shape: Vec<i64> = shape.iter().copied().chain(row).collect();
     let view = View::contiguous(&shape).ok()?;
-    let (id, to) = hand.make(array.dtype, &shape, &[])?;
+    let (id, to) = if reads { hand.make_moved(array.dtype, &shape) } else { hand.make(array.dtype, &shape, &[]) }?;
     if !view.is_empty() {
         sized!(array.dtype, gather_into(from, &chosen, to));
     }
-    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+    Some(Array::new(array.context, id, array.dtype, view))
 }
 
 /// Copies of the elements, or rows, that an index array chooses.
 pub fn by_indices(array: &Array, key: &Array) -> Option<Array> {
-    if !Arc::ptr_eq(&array.context, &key.context) || key.view.rank() == 0 {
+    if !std::ptr::eq(array.context, key.context) || key.view.rank() == 0 {
         return None;
     }
-    gathered(array, key.view.shape(), |hand, extent| indices(hand, key, extent))
+    if let Some(gathered) = directly(array, key) {
+        return Some(gathered);
+    }
+    gathered(array, Some(key), key.view.shape(), |hand, extent| indices(hand, key, extent))
 }
 
 /// Copies of the elements, or rows, that a list of whole numbers chooses.
@@ -181,7 +235,7 @@ pub fn by_list(array: &Array, key: &Bound<'_, PyList>) -> Option<Array> {
     if key.is_empty() {
         return None;
     }
-    gathered(array, &[key.len() as i64], |_, extent| listed(key, extent))
+    gathered(array, None, &[key.len() as i64], |_, extent| listed(key, extent))
 }
 
 /// Where chosen elements of an array go.
@@ -200,6 +254,10 @@ fn scatter_into<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, values: impl Itera
     };
     match chosen {
         Chosen::Mask(mask) => {
+            if let (Some(to), Some(mask)) = (to.slice::<T>(), mask.slice::<u8>()) {
+                let chosen = to.iter().zip(mask).filter(|(_, at)| **at != 0);
+                return chosen.map(|(to, _)| std::ptr::from_ref(to)).zip(values).for_each(put);
+            }
             // SAFETY: truth values are bytes.
             let all = to.addresses::<T>().zip(mask.addresses::<u8>()).filter(|(_, at)| unsafe { **at } != 0);
             all.map(|(to, _)| to).zip(values).for_each(put);
@@ -224,19 +282,22 @@ fn scatter_number<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, value: *const u8
 /// vector.
 pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
     let (_, value) = classify(value)?;
-    let same = |other: &Array| Arc::ptr_eq(&array.context, &other.context);
+    let same = |other: &Array| std::ptr::eq(array.context, other.context);
     let masks = key.dtype == DType::Bool;
     let fits = if masks { key.view.shape() == array.view.shape() } else { array.view.rank() == 1 };
     if !fits || !is_plain(array) || !is_plain(key) || !same(key) || key.view.rank() == 0 {
         return None;
     }
+    // A number under a mask is chosen element by element.
+    let elementwise = masks && matches!(value, Operand::Number(_));
+    let inputs = if elementwise { vec![key.id(), array.id()] } else { Vec::new() };
     let mut hand = array.context.recorder.hand()?;
     let (indices, count, mask);
     let chosen = if masks {
         mask = Strided::of(&hand, key)?;
         count = count_true(mask);
         // What is masked may be the mask's own memory.
-        hand.are_apart(array.id, key.id).filter(|apart| *apart)?;
+        hand.are_apart(array.anchor(), key.anchor()).filter(|apart| *apart)?;
         Chosen::Mask(mask)
     } else {
         indices = self::indices(&hand, key, array.view.shape()[0])?;
@@ -248,15 +309,12 @@ pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
         Operand::Number(number) => Err(number.assigned(array.dtype)?),
         Operand::Array(values) => {
             let fits = if masks { *values.view.shape() == [count] } else { values.view.shape() == key.view.shape() };
-            let apart = hand.are_apart(array.id, values.id)?;
+            let apart = hand.are_apart(array.anchor(), values.anchor())?;
             let fits = fits && apart && same(values) && is_plain(values) && values.dtype == array.dtype;
             Ok(fits.then(|| Strided::of(&hand, values))??)
         }
     };
-    // A number under a mask is chosen element by element.
-    let elementwise = values.is_err() && masks;
-    let inputs = if elementwise { &[key.id, array.id][..] } else { &[] };
-    let to = Strided { data: hand.change(array.id, inputs)?, view: &array.view };
+    let to = Strided { data: hand.change(array.anchor(), array.view.start(), &inputs)?, view: &array.view };
     match values {
         Ok(values) => sized!(array.dtype, scatter_strided(to, chosen, values)),
         Err(number) => sized!(array.dtype, scatter_number(to, chosen, number.bits.as_ptr().cast())),
@@ -265,19 +323,19 @@ pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
 }
 
 fn fill_into<T: Copy>(to: *mut u8, view: &View, value: *const u8) {
-    // SAFETY: the number has as many bytes as an element, and the view lies in its array.
-    unsafe {
-        let value = value.cast::<T>().read_unaligned();
-        let to = Strided { data: to, view }.addresses::<T>();
-        to.for_each(|at| at.cast_mut().write_unaligned(value));
-    }
+    // SAFETY: the number has as many bytes as an element.
+    let value = unsafe { value.cast::<T>().read_unaligned() };
+    let to = Strided { data: to, view };
+    rows::<T>(to, to, |(to, step), _, count| {
+        let to = to.cast_mut();
+        // SAFETY: the view lies in its array.
+        (0..count as isize).for_each(|place| unsafe { to.wrapping_offset(place * step).write_unaligned(value) });
+    });
 }
 
 fn copy_into<T: Copy>(to: *mut u8, view: &View, from: Strided<'_>) {
-    let to = Strided { data: to, view }.addresses::<T>();
-    // SAFETY: both lie in their arrays.
-    to.zip(from.addresses::<T>())
-        .for_each(|(to, from)| unsafe { to.cast_mut().write_unaligned(from.read_unaligned()) });
+    // SAFETY: both lie in their arrays, which are different ones.
+    unsafe { copy_elements::<T>(Strided { data: to, view }, from) };
 }
 
 /// Assigns a number, or an array of the same shape, to a part of an array, a view of its memory.
@@ -287,16 +345,16 @@ pub fn assign(array: &Array, view: &View, value: &Bound<'_, PyAny>) -> Option<()
     let values = match &value {
         Operand::Number(number) => Err(number.assigned(array.dtype)?),
         Operand::Array(values) => {
-            let same = values.dtype == array.dtype && Arc::ptr_eq(&values.context, &array.context);
+            let same = values.dtype == array.dtype && std::ptr::eq(values.context, array.context);
             let fits = same && is_plain(values) && values.view.shape() == view.shape();
             // Elements that lie in another order tell later folds theirs.
-            let plain = fits && hand.are_apart(array.id, values.id)? && hand.is_in_c_order(values.id)?;
+            let plain = fits
+                && hand.are_apart(array.anchor(), values.anchor())?
+                && hand.is_in_c_order(values.anchor(), &values.view)?;
             Ok(plain.then(|| Strided::of(&hand, values))??)
         }
     };
-    let whole = hand.change(array.id, &[])?;
-    let size = array.dtype.size() as i64;
-    let to = whole.wrapping_offset(((view.start() - array.view.start()) * size) as isize);
+    let to = hand.change(array.anchor(), view.start(), &[])?;
     match values {
         Ok(values) => sized!(array.dtype, copy_into(to, view, values)),
         Err(number) => sized!(array.dtype, fill_into(to, view, number.bits.as_ptr().cast())),
@@ -307,15 +365,15 @@ pub fn assign(array: &Array, view: &View, value: &Bound<'_, PyAny>) -> Option<()
 /// Copies of the columns of a matrix that an index array chooses.
 pub fn columns(array: &Array, key: &Array) -> Option<Array> {
     let [rows, extent] = *array.view.shape() else { return None };
-    if key.view.rank() != 1 || !key.dtype.is_int() || !is_plain(array) || !Arc::ptr_eq(&array.context, &key.context) {
+    if key.view.rank() != 1 || !key.dtype.is_int() || !is_plain(array) || !std::ptr::eq(array.context, key.context) {
         return None;
     }
-    let mut hand = array.context.recorder.hand()?;
+    let mut hand = is_plain(key).then(|| hand_for([array, key].into_iter()))??;
     let (from, chosen) = (Strided::of(&hand, array)?, indices(&hand, key, extent)?);
     let view = View::contiguous(&[rows, chosen.len() as i64]).ok()?;
-    let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
+    let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     sized!(array.dtype, columns_into(from, &chosen, to));
-    Some(Array::new(Arc::clone(&array.context), id, array.dtype, view))
+    Some(Array::new(array.context, id, array.dtype, view))
 }
 
 fn columns_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {

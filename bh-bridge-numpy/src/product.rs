@@ -8,7 +8,6 @@ use bh_bytecode::{DType, View};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::Arc;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(product, module)?)
@@ -24,7 +23,7 @@ pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
     let (left, right) = (a.view.shape(), b.view.shape());
     let own = a.link.is_none() && b.link.is_none();
     let plain = crate::shortcut::taken() && own && a.dtype == b.dtype && a.dtype != DType::Bool;
-    if !plain || !Arc::ptr_eq(&a.context, &b.context) || left.contains(&0) || right.contains(&0) {
+    if !plain || !std::ptr::eq(a.context, b.context) || left.contains(&0) || right.contains(&0) {
         return Ok(None);
     }
     match (left, right) {
@@ -39,8 +38,8 @@ pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// The sum of products of elements.
 fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
     let recorder = &a.context.recorder;
-    let id = with_location(py, |place: Location<'_>| recorder.dot_new([a.id, b.id], place)).map_err(exception)?;
-    Ok(Array::result(Arc::clone(&a.context), id, a.dtype, View::default()))
+    let id = with_location(py, |place: Location<'_>| recorder.dot_new([a.id(), b.id()], place)).map_err(exception)?;
+    Ok(Array::result(a.context, id, a.dtype, View::default()))
 }
 
 /// A product of which one factor is a matrix, by the stack's method.
@@ -48,8 +47,8 @@ fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Opt
     let view = View::contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
     let id = a.context.recorder.empty(a.dtype, shape).map_err(exception)?;
     // From here on it owns the handle.
-    let result = Array::result(Arc::clone(&a.context), id, a.dtype, view);
-    let factors = [Input::Array(a.id), Input::Array(b.id)];
+    let result = Array::result(a.context, id, a.dtype, view);
+    let factors = [Input::Array(a.id()), Input::Array(b.id())];
     let done = with_location(py, |place| call(py, &a.context, Method::Matmul, id, &factors, place))?;
     Ok(done.then_some(result))
 }

@@ -1,7 +1,7 @@
 //! The operations that Python composes: making arrays, views, conversions, folds, index operations, extension methods.
 
-use crate::array::{Array, derive};
-use crate::context::{self, Stack};
+use crate::array::{self, Array, derive};
+use crate::context::{self, Shared, Stack};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Operand, classify};
@@ -11,7 +11,6 @@ use bh_recorder::{ArrayId, Input, Location};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::sync::Arc;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(empty, module)?)?;
@@ -44,7 +43,7 @@ fn value_error(error: bh_bytecode::ViewError) -> PyErr {
     PyValueError::new_err(error.0)
 }
 
-fn context_of(py: Python<'_>, stack: Option<&Stack>) -> PyResult<Arc<context::Context>> {
+fn context_of(py: Python<'_>, stack: Option<&Stack>) -> PyResult<Shared> {
     stack.map_or_else(|| context::current(py), |stack| Ok(stack.context()))
 }
 
@@ -60,15 +59,15 @@ fn empty(
     axes: Option<Vec<usize>>,
 ) -> PyResult<Array> {
     let (context, dtype, shape) = (context_of(py, stack)?, element_type(code)?, sequence::new_shape(shape)?);
-    let Some(axes) = axes else { return Array::empty(&context, dtype, &shape) };
+    let Some(axes) = axes else { return Array::empty(context, dtype, &shape) };
     let extent =
         |&axis: &usize| shape.get(axis).copied().ok_or_else(|| PyValueError::new_err("axes don't match array"));
     let extents = axes.iter().map(extent).collect::<PyResult<Vec<i64>>>()?;
     let mut places: Vec<usize> = (0..axes.len()).collect();
     places.sort_by_key(|&place| axes[place]);
-    let whole = Array::empty(&context, dtype, &extents)?;
+    let whole = Array::empty(context, dtype, &extents)?;
     let view = whole.view.transpose(&places).map_err(value_error)?;
-    let id = context.recorder.window(whole.id, &view).map_err(exception)?;
+    let id = context.recorder.window(whole.id(), &view).map_err(exception)?;
     Ok(Array::new(context, id, dtype, view))
 }
 
@@ -83,11 +82,11 @@ fn full<'py>(
     stack: Option<&Stack>,
 ) -> PyResult<Array> {
     let dtype = element_type(code)?;
-    let array = Array::empty(&context_of(py, stack)?, dtype, &sequence::new_shape(shape)?)?;
+    let array = Array::empty(context_of(py, stack)?, dtype, &sequence::new_shape(shape)?)?;
     let number = crate::operand::number(value).and_then(|number| number.constant(dtype));
     let number = number.ok_or_else(|| PyValueError::new_err(format!("{value} is no value of type {dtype}")))?;
     let record = |place: Location<'_>| {
-        array.context.recorder.operate(Opcode::Copy, 0, array.id, &[Input::Constant(number)], place)
+        array.context.recorder.operate(Opcode::Copy, 0, array.id(), &[Input::Constant(number)], place)
     };
     with_location(py, record).map_err(exception)?;
     Ok(array)
@@ -104,8 +103,8 @@ fn arange(
     step: i64,
     stack: Option<&Stack>,
 ) -> PyResult<Array> {
-    let array = Array::empty(&context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)?;
-    let record = |place: Location<'_>| array.context.recorder.range(array.id, first, step, place);
+    let array = Array::empty(context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)?;
+    let record = |place: Location<'_>| array.context.recorder.range(array.id(), first, step, place);
     with_location(py, record).map_err(exception)?;
     Ok(array)
 }
@@ -121,8 +120,8 @@ fn random(
     first: i64,
     stack: Option<&Stack>,
 ) -> PyResult<Array> {
-    let array = Array::empty(&context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)?;
-    let record = |place: Location<'_>| array.context.recorder.random(array.id, key, first, place);
+    let array = Array::empty(context_of(py, stack)?, element_type(code)?, &sequence::new_shape(shape)?)?;
+    let record = |place: Location<'_>| array.context.recorder.random(array.id(), key, first, place);
     with_location(py, record).map_err(exception)?;
     Ok(array)
 }
@@ -148,19 +147,19 @@ pub fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Arra
     };
     let id = with_location(py, record).map_err(exception)?;
     let view = View::contiguous(array.view.shape()).map_err(value_error)?;
-    let mut result = Array::new(Arc::clone(&array.context), id, dtype, view);
-    result.scalar = array.scalar;
+    let result = Array::new(array.context, id, dtype, view);
+    result.set_scalar(array.is_scalar());
     Ok(result)
 }
 
 /// The array; of a scalar, which never changes, a copy that may be assigned to.
 pub fn assignable<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, Array>> {
-    let (scalar, dtype) = (array.borrow().scalar, array.borrow().dtype);
+    let (scalar, dtype) = (array.borrow().is_scalar(), array.borrow().dtype);
     if !scalar {
         return Ok(array.clone());
     }
-    let mut copy = cast(array.py(), array, dtype as u8)?;
-    copy.scalar = false;
+    let copy = cast(array.py(), array, dtype as u8)?;
+    copy.set_scalar(false);
     Bound::new(array.py(), copy)
 }
 
@@ -172,17 +171,17 @@ fn assign<'py>(py: Python<'py>, target: &Bound<'py, Array>, value: &Bound<'py, P
 
 /// Inputs of one context: arrays as they are, numbers as constants of the type `dtype`, which for index arrays and masks
 /// does not matter.
-fn inputs<'py>(operands: &[Bound<'py, PyAny>], dtype: DType) -> PyResult<(Vec<Input>, Vec<PyRef<'py, Array>>)> {
+fn inputs<'a>(operands: &'a [Bound<'_, PyAny>], dtype: DType) -> PyResult<(Vec<Input>, Vec<&'a Array>)> {
     let mut all = Vec::with_capacity(operands.len());
-    let mut arrays: Vec<PyRef<'py, Array>> = Vec::new();
+    let mut arrays: Vec<&Array> = Vec::new();
     for operand in operands {
         let wrong = || PyTypeError::new_err(format!("{operand} is no operand"));
         match classify(operand).ok_or_else(wrong)?.1 {
             Operand::Array(array) => {
-                if arrays.first().is_some_and(|first| !Arc::ptr_eq(&first.context, &array.context)) {
+                if arrays.first().is_some_and(|first| !std::ptr::eq(first.context, array.context)) {
                     return Err(PyValueError::new_err("the operands belong to different stacks"));
                 }
-                all.push(Input::Array(array.id));
+                all.push(Input::Array(array.id()));
                 arrays.push(array);
             }
             Operand::Number(number) => all.push(Input::Constant(number.constant(dtype).ok_or_else(wrong)?)),
@@ -212,7 +211,7 @@ fn operate<'py>(py: Python<'py>, opcode: &str, operands: Vec<Bound<'py, PyAny>>,
     };
     let (id, info) = with_location(py, record).map_err(exception)?;
     drop(arrays);
-    Ok(Array::result(Arc::clone(&last.context), id, info.dtype, info.view))
+    Ok(Array::result(last.context, id, info.dtype, info.view))
 }
 
 /// Any operation of the opcode table into an array; numbers take the array's type.
@@ -228,7 +227,7 @@ fn operate_into<'py>(
     let opcode = opcode_named(opcode)?;
     let target = target.borrow();
     let (all, arrays) = inputs(&operands, target.dtype)?;
-    if arrays.first().is_some_and(|first| !Arc::ptr_eq(&first.context, &target.context)) {
+    if arrays.first().is_some_and(|first| !std::ptr::eq(first.context, target.context)) {
         return Err(PyValueError::new_err("the operands belong to different stacks"));
     }
     let id = target.current(py)?;
@@ -276,7 +275,7 @@ fn extension<'py>(
 /// Any view of an array's memory: start and strides in elements.
 #[pyfunction]
 fn window(array: &Bound<'_, Array>, start: i64, shape: Vec<i64>, stride: Vec<i64>) -> PyResult<Array> {
-    derive(array, View::new(start, &shape, &stride).map_err(value_error)?)
+    array::window(array, View::new(start, &shape, &stride).map_err(value_error)?)
 }
 
 /// The elements in C order under another shape, of which one extent may be -1: a view where that is possible, else a copy.
@@ -291,7 +290,7 @@ fn reshape(py: Python<'_>, array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -
             let record = |place: Location<'_>| this.context.recorder.reshape(id, &shape, place);
             let id = with_location(py, record).map_err(exception)?;
             let view = View::contiguous(&shape).map_err(value_error)?;
-            Ok(Array::new(Arc::clone(&this.context), id, this.dtype, view))
+            Ok(Array::new(this.context, id, this.dtype, view))
         }
     }
 }
@@ -299,14 +298,14 @@ fn reshape(py: Python<'_>, array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -
 /// The array with its dimensions in another order.
 #[pyfunction]
 fn transpose(array: &Bound<'_, Array>, axes: Vec<usize>) -> PyResult<Array> {
-    let view = Arc::clone(&array.borrow().view);
+    let view = &array.get().view;
     derive(array, view.transpose(&axes).map_err(value_error)?)
 }
 
 /// A read-only view with NumPy's broadcasting.
 #[pyfunction]
 fn broadcast_to(array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -> PyResult<Array> {
-    let view = Arc::clone(&array.borrow().view);
+    let view = &array.get().view;
     let shape = sequence::new_shape(shape)?;
     let wide = view.broadcast_to(&shape).map_err(|_| {
         let extents = |shape: &[i64]| PyTuple::new(array.py(), shape).map(|tuple| tuple.to_string().replace(", ", ","));
@@ -317,14 +316,14 @@ fn broadcast_to(array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -> PyResult<
             _ => PyValueError::new_err("the shapes do not broadcast"),
         }
     })?;
-    let mut result = derive(array, wide)?;
-    result.writeable = false;
+    let result = array::window(array, wide)?;
+    result.set_writeable(false);
     Ok(result)
 }
 
 /// The diagonal of two dimensions as a last one.
 #[pyfunction]
 fn diagonal(array: &Bound<'_, Array>, offset: i64, first: usize, second: usize) -> PyResult<Array> {
-    let view = Arc::clone(&array.borrow().view);
+    let view = &array.get().view;
     derive(array, view.diagonal(offset, first, second).map_err(value_error)?)
 }

@@ -113,7 +113,7 @@ fn is_own(names: &Bound<'_, PyAny>) -> bool {
 /// The result of an operation as the caller gets it: a scalar of NumPy, if the result is one and its value is at hand.
 #[inline]
 pub fn give<'py>(py: Python<'py>, result: Array) -> PyResult<Bound<'py, PyAny>> {
-    if result.scalar
+    if result.is_scalar()
         && crate::shortcut::taken()
         && asked_by_program(py)
         && let Some(value) = taken(&result)
@@ -123,14 +123,23 @@ pub fn give<'py>(py: Python<'py>, result: Array) -> PyResult<Bound<'py, PyAny>> 
     Ok(Bound::new(py, result)?.into_any())
 }
 
+/// As [`give`], of an array that is an object already.
+pub fn shown<'py>(result: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
+    let py = result.py();
+    match asked_by_program(py).then(|| taken(result.get())).flatten() {
+        Some(value) => numpy_scalar(py, &value),
+        None => Ok(result.clone().into_any()),
+    }
+}
+
 /// A scalar of NumPy, if the array is one and its value is at hand; else the array.
 #[pyfunction]
 fn scalar_at_hand<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
-    let value = if crate::shortcut::taken() { taken(&array.borrow()) } else { None };
+    let value = if crate::shortcut::taken() { taken(array.get()) } else { None };
     value.map_or_else(|| Ok(array.clone().into_any()), |value| numpy_scalar(array.py(), &value))
 }
 
 /// The value of a result that is at hand.
 fn taken(result: &Array) -> Option<Constant> {
-    result.context.recorder.hand()?.value(result.id)
+    result.context.recorder.hand()?.value(result.anchor(), result.view.start())
 }

@@ -45,26 +45,34 @@ pub fn new_shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
 /// A shape for `size` elements, of which one extent may be given as -1.
 pub fn shape_for(object: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
     let mut shape = shape(object)?;
-    let unknown: Vec<usize> = (0..shape.len()).filter(|&dim| shape[dim] < 0).collect();
-    let wrong = |shape: &[i64]| {
-        let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
-        let comma = if shape.len() == 1 { "," } else { "" };
-        PyValueError::new_err(format!("cannot reshape array of size {size} into shape ({}{comma})", extents.join(",")))
-    };
-    match unknown[..] {
-        [] => {}
-        [dim] => {
+    complete(&mut shape, size)?;
+    Ok(shape)
+}
+
+/// Finds the extent that is given as -1, if there is one, of a shape that has to have `size` elements.
+pub fn complete(shape: &mut [i64], size: i64) -> PyResult<()> {
+    let mut unknown = (0..shape.len()).filter(|&dim| shape[dim] < 0);
+    match (unknown.next(), unknown.next()) {
+        (None, _) => {}
+        (Some(dim), None) => {
             let rest: i64 =
                 shape.iter().enumerate().filter(|&(other, _)| other != dim).map(|(_, &extent)| extent).product();
             if rest == 0 || size % rest != 0 {
-                return Err(wrong(&shape));
+                return Err(no_shape(shape, size));
             }
             shape[dim] = size / rest;
         }
         _ => return Err(PyValueError::new_err("can only specify one unknown dimension")),
     }
-    match bh_bytecode::view::element_count(&shape) {
-        Some(count) if count == size => Ok(shape),
-        _ => Err(wrong(&shape)),
+    match bh_bytecode::view::element_count(shape) {
+        Some(count) if count == size => Ok(()),
+        _ => Err(no_shape(shape, size)),
     }
+}
+
+#[cold]
+fn no_shape(shape: &[i64], size: i64) -> PyErr {
+    let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    PyValueError::new_err(format!("cannot reshape array of size {size} into shape ({}{comma})", extents.join(",")))
 }

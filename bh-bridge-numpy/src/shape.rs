@@ -1,6 +1,6 @@
 //! Functions and methods that give other views of an array, or copies in another form.
 
-use crate::array::{Array, derive};
+use crate::array::{Array, derive, window};
 use crate::create::copied;
 use crate::function::{Call, Served};
 use crate::operand::element_type;
@@ -9,7 +9,7 @@ use crate::scalar::is_in_program;
 use crate::sequence;
 use crate::strided::is_plain;
 use crate::warning::warn_of_cast;
-use bh_bytecode::View;
+use bh_bytecode::{MAX_RANK, View, ViewError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
@@ -29,15 +29,43 @@ fn derived<'py>(from: &Bound<'py, Array>, view: View) -> Served<'py> {
     Ok(Some(Bound::new(from.py(), derive(from, view)?)?.into_any()))
 }
 
+/// A view of elements side by side, from one on.
+fn contiguous_from(start: i64, shape: &[i64]) -> Result<View, ViewError> {
+    let (mut stride, mut step) = ([0; MAX_RANK], 1i64);
+    for (stride, extent) in stride[..shape.len()].iter_mut().zip(shape).rev() {
+        *stride = step;
+        step = step.saturating_mul(*extent);
+    }
+    View::new(start, shape, &stride[..shape.len()])
+}
+
 /// The elements in C order under another shape, where that is a view.
 fn reshaped<'py>(from: &Bound<'py, Array>, shape: &Bound<'py, PyAny>) -> Served<'py> {
-    let is_shape = |object: &Bound<'py, PyAny>| object.is_exact_instance_of::<PyInt>();
-    if !is_shape(shape) && !shape.cast_exact::<PyTuple>().is_ok_and(|tuple| tuple.iter().all(|one| is_shape(&one))) {
+    let (mut extents, mut rank) = ([0; MAX_RANK], 0);
+    let mut take = |object: &Bound<'py, PyAny>| {
+        let extent = object.is_exact_instance_of::<PyInt>().then(|| object.extract::<i64>().ok())??;
+        *extents.get_mut(rank)? = extent;
+        rank += 1;
+        Some(())
+    };
+    let taken = match shape.cast_exact::<PyTuple>() {
+        Ok(tuple) => tuple.iter_borrowed().try_for_each(|object| take(&object)),
+        Err(_) => take(shape),
+    };
+    if taken.is_none() {
         return Ok(None);
     }
-    let (shape, view) = (sequence::shape_for(shape, from.borrow().len())?, from.borrow().view.clone());
-    match view.reshape(&shape) {
-        Ok(Some(view)) => derived(&assignable(from)?, view),
+    let view = &from.get().view;
+    let extents = &mut extents[..rank];
+    sequence::complete(extents, view.len())?;
+    // What lies side by side stays so.
+    let reshaped = match view.is_contiguous() && !view.is_empty() {
+        true => contiguous_from(view.start(), extents).map(Some),
+        false => view.reshape(extents),
+    };
+    match reshaped {
+        Ok(Some(view)) if from.get().is_scalar() => derived(&assignable(from)?, view),
+        Ok(Some(view)) => derived(from, view),
         _ => Ok(None),
     }
 }
@@ -60,12 +88,12 @@ pub fn reshape_method<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// One dimension, where the elements lie side by side.
 pub fn ravel<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some(from) = only(call) else { return Ok(None) };
-    let (view, plain) = (from.borrow().view.clone(), !from.borrow().scalar);
-    if !plain || !view.is_contiguous() {
+    let view = &from.get().view;
+    if from.get().is_scalar() || !view.is_contiguous() || view.is_empty() {
         return Ok(None);
     }
-    let flat = view.reshape(&[view.len()]).map_err(|error| PyValueError::new_err(error.0))?;
-    flat.map_or(Ok(None), |flat| derived(&from, flat))
+    let flat = contiguous_from(view.start(), &[view.len()]).map_err(|error| PyValueError::new_err(error.0))?;
+    derived(&from, flat)
 }
 
 /// As `ravel`, of a copy.
@@ -77,7 +105,7 @@ pub fn flatten<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         return Ok(Some(copy.into_any()));
     }
     let flat = View::contiguous(&[len]).map_err(|error| PyValueError::new_err(error.0))?;
-    let mut flat = derive(&copy, flat)?;
+    let mut flat = window(&copy, flat)?;
     // The copy is nobody else's.
     flat.base = None;
     Ok(Some(Bound::new(call.py(), flat)?.into_any()))
@@ -86,29 +114,31 @@ pub fn flatten<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// Without dimensions of extent 1.
 pub fn squeeze<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some(from) = only(call) else { return Ok(None) };
-    let view = from.borrow().view.clone();
-    let kept = || view.shape().iter().zip(view.stride()).filter(|(extent, _)| **extent != 1);
-    let (shape, stride): (Vec<i64>, Vec<i64>) = kept().map(|(extent, stride)| (*extent, *stride)).unzip();
-    let view = View::new(view.start(), &shape, &stride).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = &from.get().view;
+    let (mut shape, mut stride, mut rank) = ([0; MAX_RANK], [0; MAX_RANK], 0);
+    for (&extent, &step) in view.shape().iter().zip(view.stride()).filter(|(extent, _)| **extent != 1) {
+        (shape[rank], stride[rank]) = (extent, step);
+        rank += 1;
+    }
+    let view =
+        View::new(view.start(), &shape[..rank], &stride[..rank]).map_err(|error| PyValueError::new_err(error.0))?;
     derived(&from, view)
 }
 
 /// The dimensions in reverse.
 pub fn transpose<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some(from) = only(call) else { return Ok(None) };
-    let view = from.borrow().view.clone();
-    let axes: Vec<usize> = (0..view.rank()).rev().collect();
-    derived(&from, view.transpose(&axes).map_err(|error| PyValueError::new_err(error.0))?)
+    derived(&from, from.get().view.reversed())
 }
 
 /// A new dimension of extent 1.
 pub fn expand_dims<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((from, Some(axis))) = call.pair("axis") else { return Ok(None) };
     let (Some(from), true) = (array(&from), axis.is_exact_instance_of::<PyInt>()) else { return Ok(None) };
-    let (view, given) = (from.borrow().view.clone(), axis.extract::<i64>()?);
+    let (view, given) = (&from.get().view, axis.extract::<i64>()?);
     let rank = view.rank() as i64 + 1;
     let axis = if given < 0 { given + rank } else { given };
-    if !(0..rank).contains(&axis) || from.borrow().scalar {
+    if !(0..rank).contains(&axis) || from.get().is_scalar() {
         return Ok(None);
     }
     match view.new_axis(axis as usize) {
@@ -122,7 +152,7 @@ pub fn astype<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([from, dtype]) = call.plain() else { return Ok(None) };
     let (Some(from), Some(dtype)) = (array(&from), element_type(&dtype)) else { return Ok(None) };
     let this = from.borrow();
-    if this.dtype.is_complex() || dtype.is_complex() || this.scalar || this.view.rank() != 1 {
+    if this.dtype.is_complex() || dtype.is_complex() || this.is_scalar() || this.view.rank() != 1 {
         return Ok(None);
     }
     let copy = if this.dtype == dtype { copied(&this) } else { None };

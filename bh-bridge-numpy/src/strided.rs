@@ -1,8 +1,8 @@
 //! Elements of arrays whose data is at hand, wherever they lie.
 
 use crate::array::Array;
-use bh_bytecode::View;
-use bh_recorder::Hand;
+use bh_bytecode::{MAX_RANK, View};
+use bh_recorder::{Hand, MOVED};
 
 /// Calls a function whose parameter is a word as large as an element.
 macro_rules! sized {
@@ -27,7 +27,7 @@ pub struct Strided<'a> {
 impl<'a> Strided<'a> {
     /// An array's elements, as long as the hand is held.
     pub fn of(hand: &Hand<'_>, array: &'a Array) -> Option<Strided<'a>> {
-        Some(Strided { data: hand.data(array.id)?, view: &array.view })
+        Some(Strided { data: hand.data(array.anchor(), array.view.start())?, view: &array.view })
     }
 
     /// The elements' addresses in C order.
@@ -55,6 +55,77 @@ impl<'a> Strided<'a> {
         // SAFETY: the elements lie there, one after the other, and stay as they are while the hand is held.
         fits.then(|| unsafe { std::slice::from_raw_parts(self.data.cast::<T>(), self.view.len() as usize) })
     }
+}
+
+/// Calls `f` with the rows of two arrays of one shape: for each its first element and the step to the next one, and the number
+/// of elements.
+pub fn rows<T>(a: Strided<'_>, b: Strided<'_>, mut f: impl FnMut((*const T, isize), (*const T, isize), usize)) {
+    let shape = a.view.shape();
+    let Some((&inner, outer)) = shape.split_last() else {
+        return f((a.data.cast(), 0), (b.data.cast(), 0), 1);
+    };
+    let sides = [a, b].map(|side| {
+        let (step, outer) =
+            side.view.stride().split_last().map_or((0, &[][..]), |(step, outer)| (*step as isize, outer));
+        (side.data.cast::<T>(), step, outer)
+    });
+    let count: i64 = if inner == 0 { 0 } else { outer.iter().product() };
+    let mut index = [0i64; MAX_RANK];
+    let mut at = sides.map(|(data, _, _)| data);
+    for _ in 0..count {
+        f((at[0], sides[0].1), (at[1], sides[1].1), inner as usize);
+        for axis in (0..outer.len()).rev() {
+            index[axis] += 1;
+            let back = index[axis] == outer[axis];
+            let steps = if back { 1 - outer[axis] } else { 1 };
+            for (at, (_, _, stride)) in at.iter_mut().zip(sides) {
+                *at = at.wrapping_offset((steps * stride[axis]) as isize);
+            }
+            if !back {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+}
+
+/// Copies the elements of an array to those of another one of its shape, which lie elsewhere.
+///
+/// # Safety
+/// Both must be arrays whose elements are at hand, and `to` one that may be written.
+pub unsafe fn copy_elements<T: Copy>(to: Strided<'_>, from: Strided<'_>) {
+    rows::<T>(to, from, |(to, to_step), (from, from_step), count| {
+        let to = to.cast_mut();
+        // SAFETY: promised by the caller: so many elements lie there.
+        unsafe {
+            match (to_step, from_step) {
+                (1, 1) => std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), count * size_of::<T>()),
+                _ => (0..count as isize).for_each(|place| {
+                    let value = from.wrapping_offset(place * from_step).read_unaligned();
+                    to.wrapping_offset(place * to_step).write_unaligned(value);
+                }),
+            }
+        }
+    });
+}
+
+/// Access to what is at hand, for something that only moves the elements of these arrays or looks at each once: their data is made
+/// at hand, if nothing has to be waited for.
+pub fn hand_for<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Option<Hand<'a>> {
+    let recorder = &arrays.clone().next()?.context.recorder;
+    let mut others = {
+        let hand = recorder.hand()?;
+        let is_elsewhere = |array: &&Array| hand.data(array.anchor(), array.view.start()).is_none();
+        if !arrays.clone().any(|array| is_elsewhere(&array)) {
+            return Some(hand);
+        }
+        arrays.filter(is_elsewhere).collect::<Vec<&Array>>().into_iter()
+    };
+    let settles = |array: &Array| {
+        let bytes = array.len() as u64 * array.dtype.size() as u64;
+        array.link.is_none() && bytes <= MOVED * array.context.little && recorder.settle_part(array.anchor(), 1)
+    };
+    if others.all(settles) { recorder.hand() } else { None }
 }
 
 /// Is the array one whose data may be at hand?

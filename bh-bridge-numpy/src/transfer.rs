@@ -109,7 +109,7 @@ fn copy_buffer(
         Some(stack) => stack.context(),
         None => context::current(py)?,
     };
-    let array = Array::empty(&context, dtype, &shape)?;
+    let array = Array::empty(context, dtype, &shape)?;
     write(py, &array, &buffer)?;
     Ok(array)
 }

@@ -2,7 +2,7 @@
 //! come; calls that the table cannot serve go to Python.
 
 use crate::array::Array;
-use crate::context::Context;
+use crate::context::Shared;
 use crate::error::exception;
 use crate::fold::{Folds, Given};
 use crate::location::with_location;
@@ -11,7 +11,7 @@ use crate::scalar::give;
 use crate::warning::{self, Sign};
 use bh_bytecode::{Complex, Constant, DType, Opcode, View};
 use bh_core::Result;
-use bh_recorder::{Input, Location};
+use bh_recorder::{Input, Known, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -91,15 +91,19 @@ pub struct Ufunc {
     numpy: Py<PyAny>,
     table: Box<[AtomicU64]>,
     folds: Folds,
+    /// Is it the one composed function that is served?
+    is_hypot: bool,
 }
 
 #[pymethods]
 impl Ufunc {
     /// A function of so many inputs, without known calls, and NumPy's.
     #[new]
-    fn new(inputs: usize, numpy: Py<PyAny>) -> Ufunc {
+    fn new(inputs: usize, numpy: Bound<'_, PyAny>) -> PyResult<Ufunc> {
         let size = if inputs <= INPUTS { 1 << (4 * inputs) } else { 0 };
-        Ufunc { inputs, numpy, table: (0..size).map(|_| AtomicU64::new(0)).collect(), folds: Folds::default() }
+        let table = (0..size).map(|_| AtomicU64::new(0)).collect();
+        let is_hypot = numpy.getattr("__name__")?.eq("hypot")?;
+        Ok(Ufunc { inputs, numpy: numpy.unbind(), table, folds: Folds::default(), is_hypot })
     }
 
     /// From now on, calls with operands of these codes convert them to the type `loop_type` and record `opcode`. `form`: what
@@ -144,7 +148,7 @@ impl Ufunc {
         let plain = dtype.is_none() && out.is_none() && initial.is_no_value(py)? && r#where.is_no_value_or_true(py)?;
         if plain
             && let Ok(array) = array.cast_exact::<Array>()
-            && let Some(result) = slf.get().reduced(py, &array.borrow(), &axis, &keepdims)?
+            && let Some(result) = slf.get().reduced(py, array.get(), &axis, &keepdims)?
         {
             return give(py, result);
         }
@@ -167,7 +171,7 @@ impl Ufunc {
             if let Some(result) = this.call_tuple(py, arguments)? {
                 return give(py, result);
             }
-            if let Some(copies) = crate::foreign::arguments(arguments, crate::context::current(py).ok().as_ref())
+            if let Some(copies) = crate::foreign::arguments(arguments, crate::context::current(py).ok())
                 && let Some(result) = this.call_tuple(py, &copies)?
             {
                 return give(py, result);
@@ -179,7 +183,7 @@ impl Ufunc {
             };
             let out = out.as_ref().and_then(|out| out.cast_exact::<Array>().ok());
             if let Some(out) = out
-                && this.call_with_output(py, arguments, &out.borrow())?
+                && this.call_with_output(py, arguments, out.get())?
             {
                 return Ok(out.clone().into_any());
             }
@@ -209,7 +213,10 @@ impl Ufunc {
         py: Python<'py>,
         arguments: [&Bound<'py, PyAny>; N],
     ) -> PyResult<Option<Array>> {
-        let Some(call) = self.prepare(arguments) else { return Ok(None) };
+        let Some(call) = self.prepare(arguments) else {
+            let composed = if self.is_hypot { crate::composed::hypot(arguments[0], arguments[N - 1]) } else { None };
+            return Ok(composed);
+        };
         let sign = call.entry.sign;
         let result = call.record_new(py)?;
         if sign != Sign::Flags || warning::flags() != 0 {
@@ -230,7 +237,7 @@ impl Ufunc {
     /// Records a call into the array that the user gave. `false` if the call needs Python.
     fn call_with_output(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>, out: &Array) -> PyResult<bool> {
         match self.inputs {
-            _ if !out.writeable || out.scalar => Ok(false),
+            _ if !out.is_writeable() || out.is_scalar() => Ok(false),
             1 => self.call_into(py, [&arguments.get_item(0)?], out),
             2 => self.call_into(py, [&arguments.get_item(0)?, &arguments.get_item(1)?], out),
             _ => Ok(false),
@@ -246,7 +253,7 @@ impl Ufunc {
     ) -> PyResult<bool> {
         match self.prepare(arguments) {
             Some(call)
-                if out.link.is_none() && call.entry.output == out.dtype && Arc::ptr_eq(&call.context, &out.context) =>
+                if out.link.is_none() && call.entry.output == out.dtype && std::ptr::eq(call.context, out.context) =>
             {
                 let sign = call.entry.sign;
                 call.record_into(py, out)?;
@@ -260,52 +267,53 @@ impl Ufunc {
     }
 
     #[inline]
-    fn prepare<'py, const N: usize>(&self, arguments: [&Bound<'py, PyAny>; N]) -> Option<Call<'py, N>> {
-        let mut place = 0;
-        let mut operands = [const { Operand::Number(Number::Bool(false)) }; N];
-        for (operand, argument) in operands.iter_mut().zip(arguments) {
-            let (code, found) = classify(argument)?;
-            place = place << 4 | usize::from(code);
-            *operand = found;
-        }
+    fn prepare<'a, const N: usize>(&self, arguments: [&'a Bound<'_, PyAny>; N]) -> Option<Call<'a, N>> {
         if !crate::shortcut::taken() {
             return None;
         }
-        let entry = Entry::unpack(self.table.get(place)?.load(Ordering::Relaxed))?;
-        let mut first: Option<&Array> = None;
-        let mut inputs = [Input::Constant(Constant::from_value(false)); N];
-        for (input, operand) in inputs.iter_mut().zip(&operands) {
-            match operand {
-                Operand::Number(number) => *input = Input::Constant(number.constant(entry.inputs)?),
-                Operand::Array(array) => {
-                    if first.is_some_and(|first| !Arc::ptr_eq(&first.context, &array.context)) {
+        let (mut place, mut first) = (0, None::<Shared>);
+        let mut arrays = [None; N];
+        let mut given = [const { Number::Bool(false) }; N];
+        for (at, argument) in arguments.into_iter().enumerate() {
+            let code = match classify(argument)? {
+                (code, Operand::Array(array)) => {
+                    if first.is_some_and(|first| !std::ptr::eq(first, array.context)) {
                         return None;
                     }
-                    first = first.or(Some(array));
-                    *input = Input::Array(array.id);
+                    first = Some(array.context);
+                    arrays[at] = Some(array);
+                    code
                 }
+                (code, Operand::Number(number)) => {
+                    given[at] = number;
+                    code
+                }
+            };
+            place = place << 4 | usize::from(code);
+        }
+        let entry = Entry::unpack(self.table.get(place)?.load(Ordering::Relaxed))?;
+        let mut numbers = [const { Constant { bits: [0; 2], dtype: 0, reserved: [0; 7] } }; N];
+        for at in 0..N {
+            if arrays[at].is_none() {
+                numbers[at] = given[at].constant(entry.inputs)?;
             }
         }
-        let context = Arc::clone(&first?.context);
-        Some(Call { entry, operands, inputs, context })
+        Some(Call { entry, arrays, numbers, context: first? })
     }
 }
 
 /// A call that the table serves.
-struct Call<'py, const N: usize> {
+struct Call<'a, const N: usize> {
     entry: Entry,
-    operands: [Operand<'py>; N],
-    /// The operands as the recorder takes them, before arrays are converted.
-    inputs: [Input; N],
-    context: Arc<Context>,
+    arrays: [Option<&'a Array>; N],
+    /// Those operands that are no arrays.
+    numbers: [Constant; N],
+    context: Shared,
 }
 
 impl<const N: usize> Call<'_, N> {
     fn arrays(&self) -> impl Iterator<Item = (usize, &Array)> {
-        self.operands.iter().enumerate().filter_map(|(position, operand)| match operand {
-            Operand::Array(array) => Some((position, &**array)),
-            Operand::Number(_) => None,
-        })
+        self.arrays.iter().enumerate().filter_map(|(position, array)| array.map(|array| (position, array)))
     }
 
     /// The shape that the operands broadcast to: a view of it in C order from element 0.
@@ -314,8 +322,8 @@ impl<const N: usize> Call<'_, N> {
         let mut shape: Option<Arc<View>> = None;
         for (_, array) in self.arrays() {
             shape = Some(match shape {
-                None => Arc::clone(&array.view),
-                Some(other) if Arc::ptr_eq(&other, &array.view) || other.shape() == array.view.shape() => other,
+                None => array.view.shared(),
+                Some(other) if other.shape() == array.view.shape() => other,
                 Some(other) => broadcast(&other, &array.view)?.into(),
             });
         }
@@ -329,14 +337,15 @@ impl<const N: usize> Call<'_, N> {
     /// Records the call by `record`, which gets the inputs in the type of the entry.
     #[inline]
     fn record<R>(&self, py: Python<'_>, record: impl FnOnce(&[Input], Location<'_>) -> Result<R>) -> PyResult<R> {
-        let mut inputs = self.inputs;
+        let mut inputs = self.numbers.map(Input::Constant);
+        self.arrays().for_each(|(position, array)| inputs[position] = Input::Array(array.id()));
         let recorded = with_location(py, |place| {
             let recorder = &self.context.recorder;
             let mut temporaries = [None; N];
             let mut converted = Ok(());
             for (position, array) in self.arrays() {
                 if array.dtype != self.entry.inputs {
-                    let from = [Input::Array(array.id)];
+                    let from = [Input::Array(array.id())];
                     match recorder.operate_new(Opcode::Copy, 0, Some(self.entry.inputs), &from, place) {
                         Ok(id) => (inputs[position], temporaries[position]) = (Input::Array(id), Some(id)),
                         Err(error) => converted = Err(error),
@@ -355,11 +364,35 @@ impl<const N: usize> Call<'_, N> {
         recorded.map_err(exception)
     }
 
+    /// Calls `f` with what the opcode is given, if nothing has to be converted and what it does, on so many elements, may be
+    /// little.
+    #[inline]
+    fn at_hand<R>(&self, elements: i64, f: impl FnOnce(Opcode, &[Known<'_>]) -> Option<R>) -> Option<R> {
+        let Entry { opcode, form, inputs, output, .. } = self.entry;
+        if elements as u64 * output.size() as u64 > self.context.little || self.arrays().any(|(_, a)| a.dtype != inputs)
+        {
+            return None;
+        }
+        let mut known = [Known::Number(&self.numbers[0]); N];
+        for (known, (array, number)) in known.iter_mut().zip(self.arrays.iter().zip(&self.numbers)) {
+            *known = array.map_or(Known::Number(number), |array| Known::Part(array.anchor(), &array.view));
+        }
+        match form {
+            Form::Plain => f(opcode, &known),
+            Form::Doubled => f(opcode, &[known[0]; 2]),
+            Form::Negated | Form::Inverted => f(opcode, &[Known::Number(&form.number(inputs)), known[0]]),
+        }
+    }
+
     #[inline]
     fn record_new(self, py: Python<'_>) -> PyResult<Array> {
         let view = self.shape()?;
         let Entry { opcode, output, .. } = self.entry;
         let recorder = &self.context.recorder;
+        let made = |opcode, known: &[Known<'_>]| recorder.make_at_hand(opcode, output, known, view.shape());
+        if let Some(id) = self.at_hand(view.len(), made) {
+            return Ok(Array::result(self.context, id, output, view));
+        }
         let id = self.record(py, |inputs, place| recorder.operate_new(opcode, 0, Some(output), inputs, place))?;
         Ok(Array::result(self.context, id, output, view))
     }
@@ -370,7 +403,11 @@ impl<const N: usize> Call<'_, N> {
             check_output(&shape, &out.view)?;
         }
         let recorder = &self.context.recorder;
-        self.record(py, |inputs, place| recorder.operate(self.entry.opcode, 0, out.id, inputs, place))
+        let changed = |opcode, known: &[Known<'_>]| recorder.change_at_hand(opcode, (out.anchor(), &out.view), known);
+        if self.at_hand(out.len(), changed).is_some() {
+            return Ok(());
+        }
+        self.record(py, |inputs, place| recorder.operate(self.entry.opcode, 0, out.id(), inputs, place))
     }
 }
 

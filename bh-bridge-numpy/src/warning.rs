@@ -111,7 +111,7 @@ fn take_flags() -> u32 {
 #[pyfunction]
 fn is_at_hand(array: &Array) -> bool {
     let hand = array.context.recorder.hand();
-    array.link.is_none() && hand.is_some_and(|hand| hand.data(array.id).is_some())
+    array.link.is_none() && hand.is_some_and(|hand| hand.data(array.anchor(), array.view.start()).is_some())
 }
 
 /// Does `found` hold for an element of an array whose data is at hand? `T`: how elements lie in memory.

@@ -1,11 +1,12 @@
 //! Functions of whole arrays: folds, products, and what counts and chooses elements.
 
-use crate::array::Array;
+use crate::array::{Array, derive};
 use crate::fold::Given;
 use crate::function::{Call, Served};
 use crate::pick;
 use crate::scalar::{follows_array_api, give};
-use bh_bytecode::DType;
+use bh_bytecode::{DType, View};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -48,6 +49,25 @@ pub fn nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     places.map(|places| Ok(PyTuple::new(call.py(), [places])?.into_any())).transpose()
 }
 
+/// The products of all pairs of elements of two vectors of one type, by the call's universal function.
+pub fn outer<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (Some([a, b]), Some(multiply)) = (call.plain(), call.ufunc) else { return Ok(None) };
+    let (Ok(a), Ok(b)) = (a.cast_exact::<Array>(), b.cast_exact::<Array>()) else { return Ok(None) };
+    let fits = a.get().dtype == b.get().dtype && a.get().dtype != DType::Bool;
+    let (&[rows], &[columns]) = (a.get().view.shape(), b.get().view.shape()) else { return Ok(None) };
+    if !fits {
+        return Ok(None);
+    }
+    let view = |array: &Array, shape: [i64; 2], along: usize| {
+        let (start, mut stride) = (array.view.start(), [0; 2]);
+        stride[along] = array.view.stride()[0];
+        View::new(start, &shape, &stride).map_err(|error| PyValueError::new_err(error.0))
+    };
+    let a = Bound::new(call.py(), derive(a, view(a.get(), [rows, 1], 0)?)?)?;
+    let b = Bound::new(call.py(), derive(b, view(b.get(), [1, columns], 1)?)?)?;
+    given(call.py(), multiply.call(call.py(), [a.as_any(), b.as_any()])?)
+}
+
 /// The product of two vectors.
 pub fn inner<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let vector = |object: &Bound<'_, PyAny>| object.cast_exact::<Array>().is_ok_and(|a| a.borrow().view.rank() == 1);
@@ -67,6 +87,6 @@ pub fn choice<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([array, key]) = call.plain() else { return Ok(None) };
     let (Ok(array), Ok(key)) = (array.cast_exact::<Array>(), key.cast_exact::<Array>()) else { return Ok(None) };
-    let (array, key) = (array.borrow(), key.borrow());
-    given(call.py(), if array.view.rank() == 1 { pick::by_indices(&array, &key) } else { None })
+    let (array, key) = (array.get(), key.get());
+    given(call.py(), if array.view.rank() == 1 { pick::by_indices(array, key) } else { None })
 }

@@ -31,6 +31,90 @@ print(numpy.asarray(A).tobytes().hex(), numpy.asarray(B).tobytes().hex())
 """
 
 
+VIEWS = """
+import sys, numpy
+if "numpy" in sys.argv:
+    np = numpy
+else:
+    import bh as np
+source = numpy.random.default_rng(11)
+pick = lambda count: int(source.integers(count))
+for n in (1, 2, 5, 23) * 6:
+    kept = [np.array(source.random((n, n))), np.array(source.random(n)), np.array(source.random((3, n)))]
+    for turn in range(60):
+        x, y = kept[pick(len(kept))], kept[pick(len(kept))]
+        if x.size == 0 or x.ndim == 0 or x.size > 4000:
+            x = kept[1]
+        made = [
+            lambda: x[1:], lambda: x[::-1], lambda: x[:, None] if x.ndim > 1 else x[None], lambda: x.T, lambda: x.reshape(-1),
+            lambda: x[pick(len(x))], lambda: x[..., -1], lambda: x[::2] + 1.0, lambda: x + y if x.shape == y.shape else x * 0.5,
+            lambda: np.where(x > 0.5, x, 0.25), lambda: x ** 2, lambda: x.copy(), lambda: np.hypot(x, x), lambda: -x,
+            lambda: x[np.array(numpy.arange(len(x))[::-1].copy())], lambda: np.ravel(x)[np.ravel(x) > 0.4],
+            lambda: np.outer(x.reshape(-1)[:9], x.reshape(-1)[:4]), lambda: np.roll(x.reshape(-1), pick(9) - 4),
+            lambda: np.concatenate((x, x)), lambda: np.stack((x, x[::-1])), lambda: np.squeeze(x), lambda: np.maximum(x, 0.3),
+        ][pick(22)]()
+        if 0 < made.ndim < 5:
+            kept.append(made)
+        change = pick(9)
+        if change == 0:
+            x += 0.125
+        elif change == 1:
+            np.multiply(x, 0.5, out=x)
+        elif change == 2:
+            x[1:] = x[:-1]
+        elif change == 3:
+            x[0] = 0.75
+        elif change == 4:
+            x[...] = x[::-1]
+        elif change == 5:
+            x[x > 0.9] = 0.1
+        elif change == 6 and len(x) > 1:
+            x[1:] -= x[:-1]
+    print(n, [numpy.asarray(value).tobytes().hex() for value in kept])
+"""
+
+
+def test_views_share_memory_as_in_numpy():
+    def printed(limit, *arguments):
+        environment = dict(os.environ, BH_RECORDER_IMMEDIATE_BYTES=str(limit))
+        command = [sys.executable, "-W", "ignore", "-c", VIEWS, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=100).stdout
+
+    recorded = printed(0)
+    assert recorded and printed(8192) == recorded and printed(64) == recorded and printed(1 << 30) == recorded
+    # NumPy's own function for lengths of vectors rounds otherwise.
+    lines = lambda text: [line.split()[0] for line in text.splitlines()]
+    assert lines(printed(0, "numpy")) == lines(recorded)
+
+
+@pytest.mark.parametrize("limit", (0, 8192))
+def test_views_outlive_changes_of_their_arrays_form(limit):
+    program = """
+import bh as np
+a = np.arange(6.0)
+part = a[1:5]
+rest = part[1:]
+a.shape = (2, 3)
+rest += 10.0
+assert a.tolist() == [[0.0, 1.0, 12.0], [13.0, 14.0, 5.0]], a
+a.resize(2, 2, refcheck=False)
+part[0] = 7.0
+a[0, 0] = 3.0
+assert part.tolist() == [7.0, 12.0, 13.0, 14.0] and rest.tolist() == [12.0, 13.0, 14.0], (part, rest)
+assert a.tolist() == [[3.0, 1.0], [12.0, 13.0]] and a[1].tolist() == [12.0, 13.0], a
+del a
+assert (part[::-1] * 2).tolist() == [28.0, 26.0, 24.0, 14.0]
+both = np.lib.stride_tricks.as_strided(part, (3, 2), (8, 8))
+assert (both[1:] + 0).tolist() == [[12.0, 13.0], [13.0, 14.0]] and both.T[1].tolist() == [12.0, 13.0, 14.0]
+z = np.array([1 + 2j, 3 + 4j])
+z.imag[1:] = 9.0
+assert z.tolist() == [1 + 2j, 3 + 9j] and z.real[::-1].tolist() == [3.0, 1.0]
+"""
+    environment = dict(os.environ, BH_RECORDER_IMMEDIATE_BYTES=str(limit))
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("text", (FOLDS, PARTS))
 def test_bits_do_not_depend_on_what_is_carried_out_at_once(text):
     def printed(limit):

@@ -126,7 +126,7 @@ def test_errors():
         x[0] = bh.zeros(3)
     with pytest.raises(ValueError, match="read-only"):
         bh.broadcast_to(x, (2, 4, 5))[0] = 1
-    outside = bh.asarray([0, 9] * 3000)
+    outside = bh.asarray([0, 9] * 30000)
     with pytest.raises(IndexError, match="test_indexing.py"):
         bh.asarray(numpy.asarray(x[outside]))
 

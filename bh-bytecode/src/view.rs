@@ -29,6 +29,7 @@ fn error<T>(text: impl Into<String>) -> Result<T, ViewError> {
 }
 
 /// Do these strides make one dense run of the elements, in C order? If there are none, the answer may be either.
+#[inline]
 pub fn is_contiguous(shape: &[i64], stride: &[i64]) -> bool {
     let mut step = 1;
     for (&extent, &stride) in shape.iter().zip(stride).rev() {
@@ -41,6 +42,7 @@ pub fn is_contiguous(shape: &[i64], stride: &[i64]) -> bool {
 }
 
 /// The lowest and highest offset; `None` if they do not fit the type.
+#[inline]
 pub(crate) fn reach(start: i64, shape: &[i64], stride: &[i64]) -> Option<(i64, i64)> {
     let (mut low, mut high) = (start, start);
     for (&extent, &stride) in shape.iter().zip(stride) {
@@ -76,19 +78,35 @@ impl View {
         if shape.len() > MAX_RANK {
             return error(format!("rank {} exceeds the limit of {MAX_RANK} dimensions", shape.len()));
         }
-        let mut view = View { start, rank: shape.len() as u8, shape: [1; MAX_RANK], stride: [0; MAX_RANK] };
-        view.shape[..shape.len()].copy_from_slice(shape);
-        view.stride[..shape.len()].copy_from_slice(stride);
+        let mut view = View::default();
+        view.put(start, shape, stride)?;
+        Ok(view)
+    }
+
+    /// Becomes the view with these dimensions, in place, as views are large to move. Fails as [`View::new`] does.
+    #[inline]
+    pub fn put(&mut self, start: i64, shape: &[i64], stride: &[i64]) -> Result<(), ViewError> {
+        if shape.len() != stride.len() || shape.len() > MAX_RANK {
+            return View::new(start, shape, stride).map(|view| *self = view);
+        }
+        (self.start, self.rank) = (start, shape.len() as u8);
+        self.shape[..shape.len()].copy_from_slice(shape);
+        self.stride[..shape.len()].copy_from_slice(stride);
+        let is_legal = element_count(shape).is_some() && shape.iter().all(|&extent| extent >= 0);
+        if is_legal && self.checked_extent().is_some() { Ok(()) } else { self.refuse() }
+    }
+
+    /// Says what is wrong with a view.
+    #[cold]
+    fn refuse(&self) -> Result<(), ViewError> {
+        let (shape, stride) = (self.shape(), self.stride());
         if let Some(dim) = shape.iter().position(|&extent| extent < 0) {
             return error(format!("extent {} of dimension {dim} is negative", shape[dim]));
         }
         if element_count(shape).is_none() {
             return error(too_many_elements(shape));
         }
-        if view.checked_extent().is_none() {
-            return error(format!("offsets of shape {shape:?} with strides {stride:?} overflow 64 bits"));
-        }
-        Ok(view)
+        error(format!("offsets of shape {shape:?} with strides {stride:?} overflow 64 bits"))
     }
 
     /// A contiguous view in C order from element 0.
@@ -109,31 +127,37 @@ impl View {
     }
 
     /// The offset of element (0, …, 0) in the base.
+    #[inline]
     pub fn start(&self) -> i64 {
         self.start
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.rank as usize
     }
 
     /// The extents, outermost first.
+    #[inline]
     pub fn shape(&self) -> &[i64] {
         &self.shape[..self.rank as usize]
     }
 
     /// The strides in elements, outermost first.
+    #[inline]
     pub fn stride(&self) -> &[i64] {
         &self.stride[..self.rank as usize]
     }
 
     /// The number of elements.
+    #[inline]
     pub fn len(&self) -> i64 {
         self.shape().iter().product()
     }
 
     /// Has it no elements?
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.shape().contains(&0)
     }
@@ -159,6 +183,7 @@ impl View {
         if self.is_empty() { None } else { self.checked_extent() }
     }
 
+    #[inline]
     fn checked_extent(&self) -> Option<(i64, i64)> {
         reach(self.start, self.shape(), self.stride())
     }
@@ -169,6 +194,7 @@ impl View {
     }
 
     /// Is it one dense run of elements in C order?
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
         is_contiguous(self.shape(), self.stride()) || self.is_empty()
     }
@@ -242,6 +268,14 @@ impl View {
             view.stride[dim] = self.stride[axis];
         }
         Ok(view)
+    }
+
+    /// The dimensions in reverse.
+    pub fn reversed(&self) -> View {
+        let (mut view, rank) = (*self, self.rank());
+        view.shape[..rank].reverse();
+        view.stride[..rank].reverse();
+        view
     }
 
     /// Inserts a dimension of extent 1 before `dim`.
@@ -393,6 +427,7 @@ impl fmt::Debug for View {
 /// The number of elements of `shape`, or `None` when it exceeds [`MAX_ELEMENTS`].
 ///
 /// The product of the non-zero extents must fit, so that an empty shape cannot hide an absurd one.
+#[inline]
 pub fn element_count(shape: &[i64]) -> Option<i64> {
     let full =
         shape.iter().filter(|&&extent| extent != 0).try_fold(1i64, |count, &extent| count.checked_mul(extent))?;

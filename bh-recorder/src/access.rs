@@ -363,6 +363,13 @@ impl Recorder {
         self.finish(self.state(), patience)
     }
 
+    /// Is there nothing to wait for, and no failure to report?
+    pub fn is_idle(&self) -> Result<bool> {
+        let state = self.state();
+        let done = state.trace.is_none() && state.builder.is_empty() && state.waited + 1 >= state.builder.epoch;
+        Ok(done && !state.running()?.executor.has_error())
+    }
+
     /// Hands everything recorded so far to the executor, and reports the first failure since the last report.
     pub fn flush(&self) -> Result<()> {
         let mut state = self.state();

@@ -3,6 +3,7 @@
 use super::record::{Input, Operation, Source};
 use super::small_view::SmallView;
 use super::state::State;
+use super::sync::try_lock;
 use super::{ArrayId, ArrayInfo, ArrayRef, Location, Recorder};
 use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
 use bh_core::abi::status;
@@ -119,10 +120,13 @@ impl Recorder {
         Ok(())
     }
 
-    /// Frees a handle when something is recorded or waited for next. Takes no lock that is held for long, runs nothing and
+    /// Frees a handle, at the latest when something is recorded or waited for next. Takes no lock that is held for long, runs nothing and
     /// cannot fail, so that garbage collectors and destructors may call it at any time.
     pub fn free_later(&self, array: ArrayId) {
-        self.later.push(array);
+        // Usually nobody else is at it, and then it can be done here and now.
+        let Some(mut state) = try_lock(&self.state) else { return self.later.push(array) };
+        self.free_waiting(&mut state);
+        state.free_now(array);
     }
 }
 

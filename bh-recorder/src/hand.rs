@@ -4,11 +4,15 @@
 //! operation would have changed, orders of folds among it.
 
 use super::record::{INPUTS, Source};
+use super::small_view::goes_in_c_order;
 use super::state::State;
 use super::sync::MutexGuard;
 use super::{ArrayId, Recorder};
 use bh_bytecode::view::element_count;
-use bh_bytecode::{Constant, DType};
+use bh_bytecode::{Constant, DType, View};
+
+/// What only moves elements, or looks at each once, is done at once on so many times as many bytes as other operations.
+pub const MOVED: u64 = 32;
 
 /// Access to the arrays that are at hand.
 pub struct Hand<'a>(MutexGuard<'a, State>);
@@ -23,10 +27,10 @@ impl Recorder {
 }
 
 impl Hand<'_> {
-    /// The address of an array's element (0, …, 0), if its data is at hand. It stays there while this is held.
+    /// The address of an element of an array's base, if its data is at hand. It stays there while this is held.
     #[inline]
-    pub fn data(&self, array: ArrayId) -> Option<*const u8> {
-        self.0.readable(self.0.find(array).ok()?)
+    pub fn data(&self, array: ArrayId, place: i64) -> Option<*const u8> {
+        self.0.readable(self.0.find(array).ok()?, place)
     }
 
     /// Are these arrays on different bases?
@@ -36,46 +40,35 @@ impl Hand<'_> {
         Some(base(first)? != base(second)?)
     }
 
-    /// Do folds of an array take its elements in C's order?
+    /// Do folds of a view of an array's base take its elements in C's order?
     #[inline]
-    pub fn is_in_c_order(&self, array: ArrayId) -> Option<bool> {
-        self.0.find(array).ok().map(|handle| self.0.is_in_c_order(handle))
+    pub fn is_in_c_order(&self, array: ArrayId, view: &View) -> Option<bool> {
+        let base = self.0.handles.at(self.0.find(array).ok()?).base;
+        Some(goes_in_c_order(view.shape(), view.stride()) && self.0.bases.at(base).layout.is_own())
     }
 
     /// The element of an array's base at a place that one of the array's views has.
     #[inline]
     pub fn element(&mut self, array: ArrayId, place: i64) -> Option<Constant> {
         let handle = self.0.find(array).ok()?;
-        let data = self.0.readable(handle)?;
-        let (dtype, start) = (self.0.dtype(handle), self.0.handles.at(handle).view.start);
-        let mut bytes = [0u8; 16];
-        // SAFETY: views lie inside their bases, whose data does not move under the lock.
-        unsafe {
-            let from = data.offset((place - start) as isize * dtype.size() as isize);
-            std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), dtype.size());
-        }
+        let value = self.0.value_at(handle, place)?;
         self.0.note_read(handle);
-        Some(Constant::from_bytes(dtype, &bytes))
+        Some(value)
     }
 
     /// Overwrites an element of an array's base at a place that the array's view has. `None` if that has to be recorded.
     #[inline]
     pub fn set_element(&mut self, array: ArrayId, place: i64, value: Constant) -> Option<()> {
-        let data = self.change(array, &[])?;
-        let start = self.0.handles.at(self.0.find(array).ok()?).view.start;
-        let size = value.dtype().size();
+        let to = self.change(array, place, &[])?;
         // SAFETY: views lie inside their bases, whose data does not move under the lock.
-        unsafe {
-            let to = data.offset((place - start) as isize * size as isize);
-            std::ptr::copy_nonoverlapping(value.bits.as_ptr().cast(), to, size);
-        }
+        unsafe { std::ptr::copy_nonoverlapping(value.bits.as_ptr().cast(), to, value.dtype().size()) };
         Some(())
     }
 
-    /// The address of an array's element (0, …, 0), for a change of some elements at once, as by an elementwise operation on
+    /// The address of an element of an array's base, for a change of some elements at once, as by an elementwise operation on
     /// `inputs`; those of index operations do not count. `None` if that has to be recorded.
     #[inline]
-    pub fn change(&mut self, array: ArrayId, inputs: &[ArrayId]) -> Option<*mut u8> {
+    pub fn change(&mut self, array: ArrayId, place: i64, inputs: &[ArrayId]) -> Option<*mut u8> {
         let handle = self.0.find(array).ok()?;
         let base = self.0.handles.at(handle).base;
         if !self.0.is_free_standing(base) || !self.0.handles.at(handle).view.injective {
@@ -86,7 +79,7 @@ impl Hand<'_> {
                 return None;
             }
             self.0.note_change(base);
-            self.0.readable(handle)?.cast_mut()
+            self.0.readable(handle, place)?.cast_mut()
         } else {
             let value = self.0.known_value(handle).filter(|_| self.0.takes_value(handle))?;
             self.0.set_value(handle, value);
@@ -101,6 +94,17 @@ impl Hand<'_> {
     /// at once.
     #[inline]
     pub fn make(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId]) -> Option<(ArrayId, *mut u8)> {
+        self.make_of(dtype, shape, inputs, 1)
+    }
+
+    /// As [`Hand::make`], for elements that are only moved, which is done at once with [`MOVED`] times as many bytes.
+    #[inline]
+    pub fn make_moved(&mut self, dtype: DType, shape: &[i64]) -> Option<(ArrayId, *mut u8)> {
+        self.make_of(dtype, shape, &[], MOVED)
+    }
+
+    #[inline]
+    fn make_of(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId], times: u64) -> Option<(ArrayId, *mut u8)> {
         let state = &mut *self.0;
         let len = element_count(shape)?;
         let handle = state.new_contiguous(dtype, shape, len).ok()?;
@@ -111,7 +115,7 @@ impl Hand<'_> {
                 state.set_value(handle, Constant::from_bytes(dtype, &[0; 16]));
                 state.bases.at_mut(base).scalar.as_mut()?.data_mut()
             }
-            _ => match state.make_own(base, false) {
+            _ => match state.make_own_of(base, false, times) {
                 Some(own) => {
                     let data = own.data();
                     state.set_own(base, own, false);
@@ -128,20 +132,28 @@ impl Hand<'_> {
         Some((state.name(handle), data))
     }
 
-    /// The value of an array of one element, if it is at hand.
+    /// As [`Hand::element`], of what no program reads.
     #[inline]
-    pub fn value(&self, array: ArrayId) -> Option<Constant> {
-        let handle = self.0.find(array).ok()?;
-        self.0.known_value(handle).or_else(|| self.0.element(handle))
+    pub fn value(&self, array: ArrayId, place: i64) -> Option<Constant> {
+        self.0.value_at(self.0.find(array).ok()?, place)
     }
 }
 
 impl State {
-    /// The address of an array's element (0, …, 0), if its elements may be read at once.
+    /// The address of an element of an array's base, if its elements may be read at once.
     #[inline]
-    fn readable(&self, handle: u32) -> Option<*const u8> {
-        let mapped = self.bases.at(self.handles.at(handle).base).mapped_for_writing;
-        if mapped { None } else { self.data_at_hand(handle) }
+    fn readable(&self, handle: u32, place: i64) -> Option<*const u8> {
+        self.bases.at(self.handles.at(handle).base).readable(place)
+    }
+
+    /// An element of an array's base, if it may be read at once.
+    #[inline]
+    fn value_at(&self, handle: u32, place: i64) -> Option<Constant> {
+        let (data, dtype) = (self.readable(handle, place)?, self.dtype(handle));
+        let mut bytes = [0u8; 16];
+        // SAFETY: views lie inside their bases, whose data does not move under the lock.
+        unsafe { std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), dtype.size()) };
+        Some(Constant::from_bytes(dtype, &bytes))
     }
 
     /// Notes what an operation on these inputs would.

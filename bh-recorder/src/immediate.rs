@@ -23,7 +23,7 @@ pub(super) struct Immediate {
 }
 
 /// The output of an operation, and its inputs.
-const OPERANDS: usize = INPUTS + 1;
+pub(super) const OPERANDS: usize = INPUTS + 1;
 
 /// A fold takes as long as an elementwise operation on this part of what it folds, and makes little.
 const FOLDED: i64 = 4;
@@ -177,7 +177,7 @@ impl State {
     }
 
     /// Carries out an operation whose inputs are there.
-    fn finish_into(
+    pub(super) fn finish_into(
         &mut self,
         operation: Operation<'_>,
         (order, layout): (u16, Layout),
@@ -206,7 +206,7 @@ impl State {
     }
 
     /// Asks the engine.
-    fn call(&self, operation: Operation<'_>, order: u16, operands: &[MethodArray]) -> Result<bool> {
+    pub(super) fn call(&self, operation: Operation<'_>, order: u16, operands: &[MethodArray]) -> Result<bool> {
         let Some(immediate) = self.running.as_ref().and_then(|running| running.immediate.as_ref()) else {
             return Ok(false);
         };
@@ -274,11 +274,11 @@ impl State {
     }
 }
 
-const NOTHING: MethodArray =
+pub(super) const NOTHING: MethodArray =
     MethodArray { data: std::ptr::null_mut(), shape: std::ptr::null(), stride: std::ptr::null(), rank: 0, dtype: 0 };
 
 /// One element, for the whole of an operation.
-fn element(data: *const u8, dtype: DType) -> MethodArray {
+pub(super) fn element(data: *const u8, dtype: DType) -> MethodArray {
     MethodArray { data: data.cast_mut().cast(), dtype: dtype as u32, ..NOTHING }
 }
 

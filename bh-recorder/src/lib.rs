@@ -32,6 +32,7 @@
 
 mod access;
 mod array;
+mod at_hand;
 mod backend;
 mod builder;
 mod check;
@@ -72,6 +73,7 @@ mod shape;
 mod slab;
 mod slots;
 mod small_view;
+mod spares;
 mod special;
 mod state;
 mod sync;
@@ -80,10 +82,11 @@ mod tests;
 mod trace;
 
 pub use array::Array;
+pub use at_hand::Known;
 pub use backend::Backend;
 pub use check::result_type;
 pub use data::{Data, Place, SharedData};
-pub use hand::Hand;
+pub use hand::{Hand, MOVED};
 pub use inside::Inside;
 pub use location::Location;
 pub use memory::Lent;
@@ -266,19 +269,19 @@ impl Recorder {
     #[inline]
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
+        self.free_waiting(&mut state);
+        state
+    }
+
+    /// Frees the handles that wait for that.
+    #[inline]
+    fn free_waiting(&self, state: &mut State) {
         if self.later.is_wanted() {
             let mut freed = std::mem::take(&mut state.freed);
             self.later.swap(&mut freed);
-            for array in freed.drain(..) {
-                if let Ok(handle) = state.find(array)
-                    && !state.postpones(array, handle)
-                {
-                    state.release(handle);
-                }
-            }
+            freed.drain(..).for_each(|array| state.free_now(array));
             state.freed = freed;
         }
-        state
     }
 
     /// Starts the executor, whose thread makes the stack.
@@ -366,6 +369,11 @@ impl Recorder {
         self.sync()?;
         let executor = self.state().executor()?;
         executor.with_backend(|backend| backend.message(text))
+    }
+
+    /// Bytes of an array, at most, that operations are carried out on where they are called.
+    pub fn immediate_bytes(&self) -> u64 {
+        self.state().running.as_ref().map_or(0, |running| running.options.immediate_bytes)
     }
 
     /// Counts since the start.

@@ -20,6 +20,10 @@ impl Recorder {
         let mut state = self.state_for(opcode, inputs, Some((out, None)));
         let begin = state.clock();
         let target = state.find(out)?;
+        if state.whole_at_hand((opcode, param), None, Some(target), inputs).is_some() {
+            state.count_recording(begin);
+            return Ok(());
+        }
         let mut sources = Sources::new();
         sources.resolve(&state, opcode, inputs)?;
         let followup = state.record(Operation { opcode, param, location }, target, sources.as_slice())?;
@@ -107,6 +111,10 @@ impl Recorder {
         let mut state = self.state_for(opcode, inputs, None);
         state.running()?;
         let begin = state.clock();
+        if let Some(handle) = state.whole_at_hand((opcode, param), dtype, None, inputs) {
+            state.count_recording(begin);
+            return Ok(made(&state, handle));
+        }
         let mut sources = Sources::new();
         sources.resolve(&state, opcode, inputs)?;
         let operation = Operation { opcode, param, location };

@@ -34,7 +34,8 @@ impl Layout {
         AxisOrder::decode(self.code, 1).map_or(0, |order| order.backward_only(1).code())
     }
 
-    fn is_own(&self) -> bool {
+    #[inline]
+    pub(super) fn is_own(&self) -> bool {
         self.code == 0
     }
 

@@ -25,7 +25,7 @@ pub(super) fn as_products<'a, 's>(operation: Operation<'a>, sources: &'s [Source
 }
 
 /// The exponent as a parameter of POWI, where products keep within the error bound.
-fn whole_exponent(exponent: Constant) -> Option<u16> {
+pub(super) fn whole_exponent(exponent: Constant) -> Option<u16> {
     let most = match exponent.dtype() {
         DType::F32 => 2,
         DType::F64 => 3,

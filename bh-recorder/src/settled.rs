@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 /// Memory of a base, counted under the limit of the stack's memory.
 pub(super) struct Own {
     data: SendPtr,
-    bytes: usize,
+    pub(super) bytes: usize,
     services: Arc<Services>,
 }
 
@@ -125,12 +125,30 @@ impl State {
 
     /// Gives a base without settled data memory of its own, whose contents are undefined.
     pub(super) fn make_own(&self, base: u32, zeroed: bool) -> Option<Own> {
+        self.make_own_of(base, zeroed, 1)
+    }
+
+    /// As [`State::make_own`], of so many times as many bytes as a settled base may have.
+    pub(super) fn make_own_of(&self, base: u32, zeroed: bool, times: u64) -> Option<Own> {
         let entry = self.bases.at(base);
         let bytes = entry.base.bytes();
         if bytes == 0 || entry.base.len == 1 || entry.settled.is_some() || !self.is_free_standing(base) {
             return None;
         }
-        Own::new(self.settles(bytes)?, bytes, zeroed)
+        let services = self.settles(bytes / times)?;
+        match self.spares.take(bytes) {
+            Some(own) => {
+                if zeroed {
+                    // SAFETY: it has so many bytes.
+                    unsafe { std::ptr::write_bytes(own.data(), 0, own.bytes) };
+                }
+                Some(own)
+            }
+            None => Own::new(services, bytes, zeroed).or_else(|| {
+                self.spares.clear();
+                Own::new(services, bytes, zeroed)
+            }),
+        }
     }
 
     /// Makes memory a base's data, which the stack has not (`given`: which it has).
@@ -157,6 +175,9 @@ impl State {
             && let Some(settled) = self.bases.at_mut(base).settled.take()
         {
             self.unwritten -= u64::from(!settled.given);
+            if let Home::Own(own) = settled.home {
+                self.spares.put(own);
+            }
         }
     }
 
@@ -169,7 +190,9 @@ impl State {
         let Some(Settled { home: Home::Own(data), given: given @ false }) = &mut entry.settled else { return };
         *given = true;
         self.unwritten -= 1;
-        let mut own = data.copied();
+        // What is larger than little is not worth a copy.
+        let is_little = data.bytes as u64 <= self.running.as_ref().map_or(0, |running| running.options.immediate_bytes);
+        let mut own = if is_little || entry.maps > 0 { data.copied() } else { None };
         if own.is_none()
             && entry.maps == 0
             && let Some(Settled { home: Home::Own(data), .. }) = entry.settled.take()

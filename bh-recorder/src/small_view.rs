@@ -97,6 +97,18 @@ fn in_c_order(stride: &[i64]) -> bool {
     })
 }
 
+/// As [`SmallView::in_c_order`], of a view in any form.
+#[inline]
+pub(super) fn goes_in_c_order(shape: &[i64], stride: &[i64]) -> bool {
+    let mut outer = i64::MAX;
+    shape.contains(&0)
+        || shape.iter().zip(stride).filter(|&(&extent, &step)| extent != 1 && step != 0).all(|(_, &step)| {
+            let fits = step > 0 && step <= outer;
+            outer = step;
+            fits
+        })
+}
+
 impl SmallView {
     pub(super) fn new(view: &View) -> SmallView {
         let mut draft = Draft::new(view.rank());

@@ -12,6 +12,7 @@ use super::shape::Shape;
 use super::slab::{INDEX_BITS, Slab};
 use super::slots::{Seen, Slots};
 use super::small_view::SmallView;
+use super::spares::Spares;
 use super::trace::Trace;
 use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
 use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
@@ -66,6 +67,23 @@ pub(super) struct BaseEntry {
     pub(super) changes: u32,
 }
 
+impl BaseEntry {
+    /// The address of an element, if elements may be read at once.
+    #[inline]
+    pub(super) fn readable(&self, place: i64) -> Option<*const u8> {
+        if self.mapped_for_writing {
+            return None;
+        }
+        match &self.settled {
+            Some(settled) => {
+                Some(settled.data().cast_const().wrapping_offset(place as isize * self.base.dtype().size() as isize))
+            }
+            // There is one element.
+            None => self.scalar.as_ref().map(Scalar::data),
+        }
+    }
+}
+
 /// Everything behind a context's lock.
 pub(super) struct State {
     pub(super) handles: Slab<Handle>,
@@ -83,6 +101,7 @@ pub(super) struct State {
     pub(super) little: Little,
     /// The trace under way.
     pub(super) trace: Option<Trace>,
+    pub(super) spares: Spares,
     /// An emptied batch for reuse.
     spare: Batch,
     /// Memory of a list of handles to be freed, empty.
@@ -152,6 +171,7 @@ impl State {
             waited: 0,
             little: Little::new(),
             trace: None,
+            spares: Spares::default(),
             spare: Batch::default(),
             freed: Vec::new(),
             slots: Slots::default(),
@@ -257,6 +277,16 @@ impl State {
         let index = self.handles.insert(handle).map_err(|_| too_many())?;
         self.bases.at_mut(base).references += 1;
         Ok(index)
+    }
+
+    /// Frees an array, if there is still one of this name.
+    #[inline]
+    pub(super) fn free_now(&mut self, array: ArrayId) {
+        if let Ok(handle) = self.find(array)
+            && !self.postpones(array, handle)
+        {
+            self.release(handle);
+        }
     }
 
     /// Drops a handle, and the base with its last one.
@@ -499,6 +529,7 @@ impl State {
         (self.recorded, self.immediate, self.unwritten, self.waited) = (0, 0, 0, 0);
         (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
         self.trace = None;
+        self.spares.clear();
         self.ended = None;
     }
 

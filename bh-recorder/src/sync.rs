@@ -4,12 +4,22 @@
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
 pub(super) use std::thread::{Builder, JoinHandle, ThreadId, current};
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Locks even if a thread panicked while it held the lock: the state is kept consistent at every call that can panic.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As [`lock`], if nobody holds the lock.
+#[inline]
+pub(super) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// Waits for a call, or for so long. The lock is that of the guard.

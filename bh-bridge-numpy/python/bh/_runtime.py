@@ -29,7 +29,7 @@ class using:
 
 def flush(wait=True):
     """Runs everything recorded so far, and waits for it."""
-    _native.Stack().flush(wait)
+    _native.flush(wait)
 
 
 def wait(*arrays):

@@ -8,13 +8,16 @@ import numpy as np
 from . import _native
 from ._ufunc import UFUNCS
 
-# What functions fold with.
-FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
+# The universal functions that functions are made of.
+PARTS = {
+    "sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and",
+    "outer": "multiply", "std": "sqrt",
+}  # fmt: skip
 
 
 def served(name, function, method=False):
     """The function, or the method, with the native one before it."""
-    native = _native.Function(name, function, UFUNCS.get(FOLDS.get(name)), method, method or _binds(name))
+    native = _native.Function(name, function, UFUNCS.get(PARTS.get(name)), method, method or _binds(name))
     return functools.update_wrapper(native, function)
 
 

@@ -208,6 +208,11 @@ impl Executor {
         lock(&self.shared.queue).is_idle()
     }
 
+    /// Is there a failure that was not reported yet?
+    pub(super) fn has_error(&self) -> bool {
+        lock(&self.shared.queue).error.is_some()
+    }
+
     /// Takes the failure that was not reported yet.
     pub(super) fn take_error(&self) -> Option<Error> {
         lock(&self.shared.queue).error.take()
