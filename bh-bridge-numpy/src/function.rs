@@ -4,9 +4,11 @@ use crate::array::Array;
 use crate::strided::is_plain;
 use crate::ufunc::Ufunc;
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use std::sync::OnceLock;
+use std::ffi::c_void;
+use std::sync::{LazyLock, OnceLock};
 
 /// What a call gave.
 pub type Served<'py> = PyResult<Option<Bound<'py, PyAny>>>;
@@ -122,6 +124,14 @@ const METHODS: [(&str, Server); 4] = [
 
 static METHOD: OnceLock<Py<PyAny>> = OnceLock::new();
 
+/// `PyMethod_New`, which every Python has, but not in the stable ABI: calling the class takes longer than many methods do.
+type BindMethod = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+
+static BIND: LazyLock<Option<BindMethod>> = LazyLock::new(|| {
+    // SAFETY: the name ends with a zero; Python's documentation gives the function this type, and null is `None`.
+    unsafe { std::mem::transmute::<*mut c_void, Option<_>>(libc::dlsym(libc::RTLD_DEFAULT, c"PyMethod_New".as_ptr())) }
+});
+
 /// A function in Python, and what serves most calls of it.
 #[pyclass(frozen, dict, weakref, module = "bh._native")]
 pub struct Function {
@@ -183,6 +193,10 @@ impl Function {
         let py = slf.py();
         if object.is_none() || !slf.get().binds {
             return Ok(slf.clone().into_any());
+        }
+        if let Some(bind) = *BIND {
+            // SAFETY: both are objects, and the thread is attached; the result is a new reference, or null with an exception.
+            return unsafe { Bound::from_owned_ptr_or_err(py, bind(slf.as_ptr(), object.as_ptr())) };
         }
         let method = match METHOD.get() {
             Some(method) => method,
