@@ -193,7 +193,7 @@ impl State {
             Some(out) => self.dtype(out),
             None => dtype.or_else(|| result_type(opcode, types))?,
         };
-        let len = self.handles.at(model).view.len;
+        let len = Some(self.handles.at(model).view.len).filter(|&len| len > 0)?;
         self.settles(len as u64 * dtype.size() as u64)?;
         let meets = |out: u32| handles.iter().any(|&other| other != u32::MAX && self.needs_copy(out, other, false));
         let fits = match out {
