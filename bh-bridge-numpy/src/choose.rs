@@ -137,7 +137,7 @@ fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
     }
     let total = Array::empty(mask.context, DType::I64, &[])?;
     let recorded = with_location(py, |place| {
-        call(py, &mask.context, Method::CountNonzero, total.id(), &[Input::Array(mask.id())], place)
+        call(py, mask.context, Method::CountNonzero, total.id(), &[Input::Array(mask.id())], place)
     })?;
     if !recorded {
         return Ok(None);
@@ -150,7 +150,7 @@ fn compressed(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Ar
     let made = Array::empty(array.context, array.dtype, &[count])?;
     let inputs = [Input::Array(mask.id()), Input::Array(array.id())];
     let done =
-        count == 0 || with_location(py, |place| call(py, &array.context, Method::Compress, made.id(), &inputs, place))?;
+        count == 0 || with_location(py, |place| call(py, array.context, Method::Compress, made.id(), &inputs, place))?;
     Ok(done.then_some(made))
 }
 

@@ -68,7 +68,7 @@ pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<
 /// belong to `context`.
 pub fn arguments<'py>(all: &Bound<'py, PyTuple>, context: Option<Shared>) -> Option<Bound<'py, PyTuple>> {
     let given: Vec<Bound<'py, PyAny>> = all.iter().collect();
-    let context = context_of(given.iter()).or_else(|| context)?;
+    let context = context_of(given.iter()).or(context)?;
     let mut found = false;
     let replaced = given.into_iter().map(|object| match copied(context, &object) {
         Some(copy) => {

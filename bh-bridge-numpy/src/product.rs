@@ -49,6 +49,6 @@ fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Opt
     // From here on it owns the handle.
     let result = Array::result(a.context, id, a.dtype, view);
     let factors = [Input::Array(a.id()), Input::Array(b.id())];
-    let done = with_location(py, |place| call(py, &a.context, Method::Matmul, id, &factors, place))?;
+    let done = with_location(py, |place| call(py, a.context, Method::Matmul, id, &factors, place))?;
     Ok(done.then_some(result))
 }

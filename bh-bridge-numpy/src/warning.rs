@@ -150,10 +150,10 @@ fn is_critical(divisor: &Bound<'_, PyAny>) -> bool {
         Some((_, Operand::Number(Number::Int(value)))) => value == 0 || value == -1,
         Some((_, Operand::Number(Number::Bool(value)))) => !value,
         Some((_, Operand::Array(array))) => match array.dtype.size() {
-            1 => any(&array, |x: i8| matches!(x, 0 | -1)),
-            2 => any(&array, |x: i16| matches!(x, 0 | -1)),
-            4 => any(&array, |x: i32| matches!(x, 0 | -1)),
-            _ => any(&array, |x: i64| matches!(x, 0 | -1)),
+            1 => any(array, |x: i8| matches!(x, 0 | -1)),
+            2 => any(array, |x: i16| matches!(x, 0 | -1)),
+            4 => any(array, |x: i32| matches!(x, 0 | -1)),
+            _ => any(array, |x: i64| matches!(x, 0 | -1)),
         },
         _ => false,
     }
