@@ -101,6 +101,8 @@ def main():
         soak.round(some, settings.RECORDERS[number % len(settings.RECORDERS)], seed, options.round, end - time.monotonic(), options.often)
         seed += options.round
         number += 1
+    for stack, count in sorted(soak.runs.items()):
+        print(f"{count:>9} runs on {stack}")
     print(f"{sum(soak.runs.values())} runs, {len(soak.findings)} findings; next seed {seed}")
     return 1 if soak.findings else 0
 
