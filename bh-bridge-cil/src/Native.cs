@@ -300,6 +300,9 @@ namespace Bh
         internal static extern int bh_from_data(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data);
 
         [DllImport(Library)]
+        internal static extern int bh_from_data_sized(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data, UIntPtr capacity);
+
+        [DllImport(Library)]
         internal static extern int bh_adopt(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data, Release release, IntPtr argument);
 
         [DllImport(Library)]
@@ -315,19 +318,22 @@ namespace Bh
         internal static extern int bh_free(IntPtr a);
 
         [DllImport(Library)]
-        internal static extern int bh_slice(out IntPtr result, IntPtr a, int dim, long start, long stop, long step);
+        internal static extern int bh_slice(out IntPtr result, IntPtr a, int axis, long start, long stop, long step);
 
         [DllImport(Library)]
         internal static extern int bh_window(out IntPtr result, IntPtr a, [In] long[] start, [In] long[] stop, [In] long[] step);
 
         [DllImport(Library)]
-        internal static extern int bh_index(out IntPtr result, IntPtr a, int dim, long index);
+        internal static extern int bh_index(out IntPtr result, IntPtr a, int axis, long index);
 
         [DllImport(Library)]
-        internal static extern int bh_new_axis(out IntPtr result, IntPtr a, int dim);
+        internal static extern int bh_new_axis(out IntPtr result, IntPtr a, int axis);
 
         [DllImport(Library)]
         internal static extern int bh_transpose(out IntPtr result, IntPtr a, [In] int[] axes);
+
+        [DllImport(Library)]
+        internal static extern int bh_transpose_sized(out IntPtr result, IntPtr a, UIntPtr count, [In] int[] axes);
 
         [DllImport(Library)]
         internal static extern int bh_reshape(out IntPtr result, IntPtr a, int rank, [In] long[] shape);
@@ -339,7 +345,7 @@ namespace Bh
         internal static extern int bh_diagonal(out IntPtr result, IntPtr a, long offset, int first, int second);
 
         [DllImport(Library)]
-        internal static extern int bh_reverse(out IntPtr result, IntPtr a, int dim);
+        internal static extern int bh_reverse(out IntPtr result, IntPtr a, int axis);
 
         [DllImport(Library)]
         internal static extern int bh_view(out IntPtr result, IntPtr a, long start, int rank, [In] long[] shape, [In] long[] stride);
@@ -355,6 +361,12 @@ namespace Bh
 
         [DllImport(Library)]
         internal static extern int bh_stride([Out] long[] result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_shape_sized(out long result, UIntPtr capacity, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_stride_sized(out long result, UIntPtr capacity, IntPtr a);
 
         [DllImport(Library)]
         internal static extern int bh_offset(out long result, IntPtr a);
@@ -375,10 +387,16 @@ namespace Bh
         internal static extern int bh_read(IntPtr data, IntPtr a);
 
         [DllImport(Library)]
+        internal static extern int bh_read_sized(IntPtr data, UIntPtr capacity, IntPtr a);
+
+        [DllImport(Library)]
         internal static extern int bh_read_strided(IntPtr data, IntPtr a, [In] long[] stride);
 
         [DllImport(Library)]
         internal static extern int bh_write(IntPtr a, IntPtr data);
+
+        [DllImport(Library)]
+        internal static extern int bh_write_sized(IntPtr a, IntPtr data, UIntPtr capacity);
 
         [DllImport(Library)]
         internal static extern int bh_write_strided(IntPtr a, IntPtr data, [In] long[] stride);
