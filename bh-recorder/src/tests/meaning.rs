@@ -140,8 +140,11 @@ fn failures_come_once_with_their_line_and_poison_stays() {
     assert_eq!(values(&recorder, good), [5.0]);
     // Whoever waits first hears of it, also if it reads something else.
     let other = array(&recorder, &[3], &[5.0; 3]);
-    let sum = add(&recorder, other, other);
     recorder.operate_new(Opcode::Gather, 0, None, &[Input::Array(a), Input::Array(far)], HERE).unwrap();
+    // A flush would tell of the failure if the batch were done by then.
+    let submitted = recorder.state().submit().unwrap();
+    submitted.drive();
+    let sum = add(&recorder, other, other);
     let mut value = [0.0f64; 3];
     // SAFETY: three elements.
     let mut read = || unsafe { recorder.read(sum, value.as_mut_ptr().cast(), None) };
