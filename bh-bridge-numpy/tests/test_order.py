@@ -56,3 +56,15 @@ def test_whole_numbers_are_rounded_to_tens():
     for values in (numpy.arange(-60, 60), numpy.array([14, 15, 25, 250], "u1")):
         for decimals in (-1, -2):
             both(f"np.round(v, {decimals})", v=values)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "i8", "u2", "?"])
+def test_places_of_extremes(dtype):
+    rng = numpy.random.default_rng(5)
+    for count in [*range(1, 40), 100, 1000, 5000]:
+        values = rng.integers(0, 7, count).astype(dtype) - (numpy.dtype(dtype).kind == "f") * 3
+        values[rng.integers(0, count)] *= -1 if dtype != "?" and dtype != "u2" else 1
+        for broken in (None, 0, count - 1, count // 2):
+            if broken is not None and numpy.dtype(dtype).kind == "f":
+                values[broken:][::5] = NAN
+            both("np.argmax(a), np.argmin(a), np.argmax(a[::-1]), np.argmin(a[::2])", a=values)
