@@ -145,3 +145,17 @@ def test_products_stay_at_once_when_batches_have_some():
     environment = {**os.environ, "BH_VE_CPU_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", PRODUCTS], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "1"] * 3
+
+
+def test_single_elements_stay_while_more_and_more_arrays_are_made():
+    import numpy
+
+    import bh as np
+
+    kept = []
+    x, m = np.array([[2.5]]), np.array([0.75])
+    for count in range(3000):
+        kept.append((x + x + x * 0.5, np.hypot(m, m), np.roll(x, 1), np.where(x > 1, x, x * 2), x[[0]]))
+    for a, b, c, d, e in kept:
+        assert (float(a[0, 0]), float(c[0, 0]), float(d[0, 0]), float(e[0, 0])) == (6.25, 2.5, 2.5, 2.5)
+        assert abs(float(b[0]) - numpy.hypot(0.75, 0.75)) < 1e-15

@@ -40,6 +40,8 @@ impl Recorder {
         let mut state = self.state();
         let (operation, inputs) = state.begin_at_hand(opcode, dtype, inputs, len)?;
         let begin = state.clock();
+        // Known scalars lie among the bases, and must stay where they are while the result is made.
+        state.bases.reserve(1);
         let (mut stretched, mut operands) = (Stretched::default(), [NOTHING; OPERANDS]);
         state.gather_inputs(operation.opcode, dtype, inputs, shape, (&mut operands, &mut stretched))?;
         let out = state.new_contiguous(dtype, shape, len).ok()?;

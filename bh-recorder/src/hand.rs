@@ -14,15 +14,20 @@ use bh_bytecode::{Constant, DType, View};
 /// What only moves elements, or looks at each once, is done at once on so many times as many bytes as other operations.
 pub const MOVED: u64 = 32;
 
-/// Access to the arrays that are at hand.
-pub struct Hand<'a>(MutexGuard<'a, State>);
+/// Access to the arrays that are at hand, and how many more may be made.
+pub struct Hand<'a>(MutexGuard<'a, State>, usize);
+
+/// So many arrays may be made while a hand is held.
+const MADE: usize = 8;
 
 impl Recorder {
     /// Access to what is at hand; `None` where the configuration has nothing carried out where it is called.
     #[inline]
     pub fn hand(&self) -> Option<Hand<'_>> {
-        let state = self.state();
-        state.works_at_once().then_some(Hand(state))
+        let mut state = self.state();
+        // Known scalars lie among the bases, and must stay where they are while results are made.
+        state.bases.reserve(MADE);
+        state.works_at_once().then_some(Hand(state, MADE))
     }
 }
 
@@ -105,6 +110,7 @@ impl Hand<'_> {
 
     #[inline]
     fn make_of(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId], times: u64) -> Option<(ArrayId, *mut u8)> {
+        self.1 = self.1.checked_sub(1)?;
         let state = &mut *self.0;
         let len = element_count(shape)?;
         let handle = state.new_contiguous(dtype, shape, len).ok()?;

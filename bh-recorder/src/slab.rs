@@ -47,6 +47,12 @@ impl<T> Slab<T> {
         Ok((self.slots.len() - 1) as u32)
     }
 
+    /// Sees to it that so many values can be stored without moving those that are there.
+    #[inline]
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.slots.reserve(count);
+    }
+
     /// The generation of a place.
     #[inline]
     pub(crate) fn generation(&self, index: u32) -> u32 {
