@@ -24,14 +24,17 @@ pub unsafe extern "C" fn bh_read(data: *mut c_void, a: *const bh_array) -> bh_st
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_read_sized(data: *mut c_void, capacity: usize, a: *const bh_array) -> bh_status {
     frame(|| {
-        let array = handle::array(a, "a")?;
-        array.recorder.ask(array.id, |array| fits(capacity, array.len, array.dtype))??;
-        if data.is_null() && capacity != 0 {
-            return Err(null("data"));
-        }
+        let array = sized(a, data, capacity)?;
         // SAFETY: the elements fit the capacity, for which the caller promises place.
         unsafe { array.recorder.read(array.id, data.cast(), None) }
     })
+}
+
+/// The array, if a buffer of `capacity` bytes has place for its elements.
+fn sized(a: *const bh_array, data: *const c_void, capacity: usize) -> Result<handle::Array> {
+    let array = handle::array(a, "a")?;
+    array.recorder.ask(array.id, |array| fits(capacity, array.len, array.dtype))??;
+    if data.is_null() && capacity != 0 { Err(null("data")) } else { Ok(array) }
 }
 
 /// Is a buffer of `capacity` bytes large enough for `len` elements?
@@ -77,11 +80,7 @@ pub unsafe extern "C" fn bh_write(a: *mut bh_array, data: *const c_void) -> bh_s
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_write_sized(a: *mut bh_array, data: *const c_void, capacity: usize) -> bh_status {
     frame(|| {
-        let array = handle::array(a, "a")?;
-        array.recorder.ask(array.id, |array| fits(capacity, array.len, array.dtype))??;
-        if data.is_null() && capacity != 0 {
-            return Err(null("data"));
-        }
+        let array = sized(a, data, capacity)?;
         // SAFETY: the elements fit the capacity, which the caller promises to be there.
         unsafe { array.recorder.write(array.id, data.cast(), None) }
     })

@@ -20,10 +20,11 @@ impl SharedView {
     /// The view, for another array.
     #[inline]
     pub fn shared(&self) -> Arc<View> {
-        // SAFETY: it comes from an `Arc`, which `self` has a share of.
+        let view = self.get();
+        // SAFETY: it comes from an `Arc`, which `self`, or who keeps replaced views, has a share of.
         unsafe {
-            Arc::increment_strong_count(self.get());
-            Arc::from_raw(self.get())
+            Arc::increment_strong_count(view);
+            Arc::from_raw(view)
         }
     }
 

@@ -5,7 +5,7 @@
 //! had been tried.
 
 use super::check::{check_param, result_type};
-use super::immediate::{NOTHING, OPERANDS, element};
+use super::immediate::{NOTHING, OPERANDS, array_of, element};
 use super::order::Layout;
 use super::power::whole_exponent;
 use super::record::{INPUTS, Input, Operation};
@@ -250,11 +250,4 @@ fn stretch(view: &View, rank: usize) -> [i64; MAX_RANK] {
         strides[missing + axis] = if extent == 1 { 0 } else { stride };
     }
     strides
-}
-
-/// An array whose lists live as long as the operation.
-#[inline]
-fn array_of(shape: &[i64], stride: &[i64], data: *const u8, dtype: DType) -> MethodArray {
-    let (shape, stride, rank) = (shape.as_ptr(), stride.as_ptr(), shape.len() as u32);
-    MethodArray { data: data.cast_mut().cast(), shape, stride, rank, dtype: dtype as u32 }
 }

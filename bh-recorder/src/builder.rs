@@ -142,17 +142,11 @@ impl Builder {
     /// Takes over the tables of a batch but for its slots and places, which the caller appends.
     pub(super) fn refill(&mut self, from: &Batch) {
         let batch = &mut self.batch;
-        batch.bases.clone_from(&from.bases);
-        batch.views.clone_from(&from.views);
-        batch.dims.clone_from(&from.dims);
-        batch.instrs.clone_from(&from.instrs);
-        batch.constants.clone_from(&from.constants);
-        batch.origins.clone_from(&from.origins);
-        batch.extensions.clone_from(&from.extensions);
-        batch.strings.clone_from(&from.strings);
-        batch.attributes.clone_from(&from.attributes);
-        batch.key.clone_from(&from.key);
-        batch.header.signature = from.header.signature;
+        macro_rules! copy {
+            ($($table:ident),*) => { $( batch.$table.clone_from(&from.$table); )* };
+        }
+        bh_bytecode::for_each_table!(copy);
+        batch.header = from.header;
         batch.slots.clear();
         self.signed = true;
         self.places.clear();

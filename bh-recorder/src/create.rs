@@ -120,8 +120,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Frees a handle, at the latest when something is recorded or waited for next. Takes no lock that is held for long, runs nothing and
-    /// cannot fail, so that garbage collectors and destructors may call it at any time.
+    /// Frees a handle, at the latest when something is recorded or waited for next. Waits for no lock, runs nothing and cannot
+    /// fail, so that garbage collectors and destructors may call it at any time.
     pub fn free_later(&self, array: ArrayId) {
         // Usually nobody else is at it, and then it can be done here and now.
         let Some(mut state) = try_lock(&self.state) else { return self.later.push(array) };

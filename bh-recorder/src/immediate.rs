@@ -224,12 +224,7 @@ impl State {
     #[inline]
     pub(super) fn data_at_hand(&self, handle: u32) -> Option<*const u8> {
         let handle = self.handles.at(handle);
-        let entry = self.bases.at(handle.base);
-        if let Some(settled) = &entry.settled {
-            let first = handle.view.start as isize * entry.base.dtype().size() as isize;
-            return Some(settled.data().cast_const().wrapping_offset(first));
-        }
-        entry.scalar.as_ref().map(|scalar| scalar.data())
+        self.bases.at(handle.base).at_hand(handle.view.start)
     }
 
     /// Where the result of an operation at once would go, if it can.
@@ -284,6 +279,12 @@ pub(super) fn element(data: *const u8, dtype: DType) -> MethodArray {
 
 /// An array on data that begins with its element (0, …, 0).
 fn array(view: &SmallView, data: *mut u8, dtype: DType) -> MethodArray {
-    let (shape, stride) = (view.shape().as_ptr(), view.stride().as_ptr());
-    MethodArray { data: data.cast(), shape, stride, rank: view.rank() as u32, dtype: dtype as u32 }
+    array_of(view.shape(), view.stride(), data, dtype)
+}
+
+/// As [`array`], of extents and strides that live as long as the operation.
+#[inline]
+pub(super) fn array_of(shape: &[i64], stride: &[i64], data: *const u8, dtype: DType) -> MethodArray {
+    let (shape, stride, rank) = (shape.as_ptr(), stride.as_ptr(), shape.len() as u32);
+    MethodArray { data: data.cast_mut().cast(), shape, stride, rank, dtype: dtype as u32 }
 }

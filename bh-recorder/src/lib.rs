@@ -62,7 +62,6 @@ mod patience;
 mod period;
 mod power;
 mod process;
-
 mod record;
 mod recording;
 mod result;

@@ -77,7 +77,7 @@ impl Draft {
                 *stride = 0;
             }
         }
-        let in_c_order = in_c_order(stride);
+        let in_c_order = goes_in_c_order(shape, stride);
         let injective = apart || len <= 1 || is_contiguous(shape, stride) || is_injective(shape, stride);
         let view = &mut self.0;
         view.start = if len == 0 { 0 } else { start };
@@ -85,16 +85,6 @@ impl Draft {
         let begin = mix(view.rank() as u64, view.start as u64);
         view.hash = view.dims().iter().fold(begin, |hash, &word| mix(hash, word as u64));
     }
-}
-
-#[inline]
-fn in_c_order(stride: &[i64]) -> bool {
-    let mut outer = i64::MAX;
-    stride.iter().filter(|&&step| step != 0).all(|&step| {
-        let fits = step > 0 && step <= outer;
-        outer = step;
-        fits
-    })
 }
 
 /// As [`SmallView::in_c_order`], of a view in any form.

@@ -68,12 +68,15 @@ pub(super) struct BaseEntry {
 }
 
 impl BaseEntry {
-    /// The address of an element, if elements may be read at once.
+    /// As [`BaseEntry::at_hand`], if elements may be read.
     #[inline]
     pub(super) fn readable(&self, place: i64) -> Option<*const u8> {
-        if self.mapped_for_writing {
-            return None;
-        }
+        if self.mapped_for_writing { None } else { self.at_hand(place) }
+    }
+
+    /// The address of an element, if the data is at hand.
+    #[inline]
+    pub(super) fn at_hand(&self, place: i64) -> Option<*const u8> {
         match &self.settled {
             Some(settled) => {
                 Some(settled.data().cast_const().wrapping_offset(place as isize * self.base.dtype().size() as isize))

@@ -47,6 +47,8 @@ impl Recorder {
         let places = state.places_of(arguments)?;
         state.hand_out(&places);
         let submitted = state.submit()?;
+        // Numbers of another trace may have been used since.
+        state.builder.marks.clear();
         let first = state.running()?.ids.load(Ordering::Relaxed);
         let (kept, postponed) = (Vec::new(), Vec::new());
         state.trace = Some(Trace { thread: current().id(), first, kept, postponed, broken: None });
@@ -80,7 +82,6 @@ impl Recorder {
     }
 
     fn leave_trace(&self, mut state: super::MutexGuard<'_, State>, trace: &Trace, keep: bool) -> Result<()> {
-        state.builder.marks.clear();
         let submitted = state.submit();
         drop(state);
         let kept = if keep { &[][..] } else { &trace.kept };
