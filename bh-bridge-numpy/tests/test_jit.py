@@ -514,3 +514,74 @@ def test_random_functions(seed):
         mine, expected = jitted(*pairs[0], dt), plain(*pairs[1], dt)
         assert same(mine, expected), source
         assert same(whole, other), source
+
+
+class Keeper:
+    """Has what a traced function keeps."""
+
+    number = None
+
+
+@pytest.mark.parametrize("made", [lambda dt: dt, lambda dt: dt * 2])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda u, dt: u * dt, lambda u, dt: dt / u, lambda u, dt: np.add(u, dt), lambda u, dt: u.fill(dt),
+        lambda u, dt: u.__setitem__(0, dt), lambda u, dt: u.__iadd__(dt), lambda u, dt: np.full(3, dt), lambda u, dt: np.array([dt]),
+        lambda u, dt: dt * 2, lambda u, dt: -dt,
+        lambda u, dt: float(dt), lambda u, dt: dt > 1, lambda u, dt: f"{dt}",
+    ],
+)  # fmt: skip
+def test_a_traced_number_ends_with_its_trace(made, use):
+    keeper = Keeper()
+
+    @bh.jit(traced="dt", static="keeper")
+    def kept(u, dt):
+        keeper.number = made(dt)
+        return u * dt
+
+    @bh.jit(traced="dt", static=("keeper", "use"))
+    def used(u, dt):
+        return use(u, keeper.number)
+
+    u = numbers(100)
+    kept(u, 2.0)
+    with pytest.raises(TypeError, match="outside of the call"):
+        use(u, keeper.number)
+    with pytest.raises(TypeError, match="outside of the call"):
+        used(u, 2.0)
+    assert same(kept(u, 3.0), numpy.asarray(u) * 3.0)
+
+
+def test_a_traced_number_of_another_call_is_no_result():
+    keeper = Keeper()
+
+    @bh.jit(traced="dt", static="keeper")
+    def f(u, dt):
+        kept, keeper.number = keeper.number, dt
+        return u if kept is None else (u, kept)
+
+    u = numbers(10)
+    f(u, 2.0)
+    with pytest.raises(TypeError, match="outside of the call"):
+        f(numbers(20), 2.0)
+
+
+def test_a_traced_number_belongs_to_the_thread_of_its_call():
+    keeper = Keeper()
+
+    @bh.jit(traced="dt", static="keeper")
+    def f(u, dt):
+        def other():
+            try:
+                keeper.number = dt * 2
+            except TypeError as error:
+                keeper.number = error
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return u * dt
+
+    f(numbers(10), 2.0)
+    assert isinstance(keeper.number, TypeError)

@@ -236,11 +236,11 @@ class Jitted:
         named = self._positional[: len(args)]
         args = [next(symbols) if name in self._traced else value for name, value in zip(named, args)] + list(args[len(named) :])
         kwargs = {name: next(symbols) if name in self._traced else kwargs[name] for name in sorted(kwargs)}
-        here.tracing = True
+        here.tracing, here.rest = True, rest
         try:
             return self._function(*args, **kwargs)
         finally:
-            here.tracing = False
+            here.tracing, here.rest = False, None
 
 
 def _same_call(read, arrays, key):
@@ -290,8 +290,7 @@ class _Rest:
 
     def name(self, value):
         if type(value) is Symbol:
-            if value.rest is not self:
-                raise TypeError("a traced number of another call is used")
+            value.check()
             return f"t{value.mark}"
         self._constants.append(value)
         return f"constants[{len(self._constants) - 1}]"
@@ -332,6 +331,7 @@ class _Rest:
             at = len(leaves) - 1
             return lambda made, arrays, returned: made[at]
         if kind is Symbol:
+            value.check(self)
             self._returned.append(value.mark)
             at = len(self._returned) - 1
             return lambda made, arrays, returned: returned[at]

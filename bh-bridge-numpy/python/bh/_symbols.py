@@ -10,9 +10,10 @@ from ._types import code_of
 
 
 class _Here(threading.local):
-    """Does this thread trace a function?"""
+    """Does this thread trace a function, and whose numbers are those of the trace?"""
 
     tracing = False
+    rest = None
 
 
 here = _Here()
@@ -43,8 +44,14 @@ class Symbol:
         self.number, self.rest = number, rest
         self.mark = rest.add(text)
 
+    def check(self, rest=None):
+        """Fails where it belongs to another trace than this one, or than the one that runs here."""
+        if self.rest is not (rest or here.rest):
+            raise TypeError("a traced number is used outside of the call that it belongs to: each call has its own")
+
     @property
     def value(self):
+        self.check()
         return float(self.number)
 
     @property
@@ -58,11 +65,12 @@ class Symbol:
             return code_of(self.number.dtype)
         return 13 if type(self.number) is int else 14
 
-    def _refuse(self, *_):
+    def _refuse(self, *_, **__):
+        self.check()
         raise TypeError("the value of a traced number is not known while the function is traced: use it in arithmetic only")
 
     __bool__ = __int__ = __float__ = __index__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __iter__ = __format__ = __str__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __iter__ = __format__ = __str__ = __array__ = _refuse
 
 
 def _arithmetic(sign, function):
@@ -95,6 +103,9 @@ _native.set_symbol(Symbol)
 
 def learn(function, args, kwargs):
     """Makes a universal function know the types of a call in which numbers of traced functions stand: by a call without elements."""
+    for value in args:
+        if type(value) is Symbol:
+            value.check()
     types = tuple(type(value) if type(value) is not Symbol else value.code for value in args), len(kwargs)
     codes = tuple(getattr(value, "_code", None) for value in args)
     if (types, codes) in function._learned or not kwargs.keys() <= {"out"}:
