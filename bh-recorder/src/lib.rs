@@ -30,70 +30,36 @@
 //! while holding it. The executor has its own lock for what is to be done, taken under the first one and held as shortly,
 //! and one for calls into the stack.
 
-mod access;
 mod array;
-mod at_hand;
-mod backend;
-mod builder;
-mod check;
-mod checked;
-mod create;
+mod batch;
 mod data;
-mod dump;
 mod executor;
-mod extension;
-mod floating;
-mod hand;
-mod handoff;
 mod immediate;
-mod inside;
-mod intern;
-mod later;
-mod limit;
-mod little;
-mod location;
-mod memory;
 #[cfg(test)]
 mod model;
-mod operate;
-mod order;
-mod part;
-mod patience;
-mod period;
-mod power;
 mod process;
 mod record;
-mod recording;
-mod result;
-mod scalars;
-mod settled;
-mod settling;
-mod shape;
-mod slab;
-mod slots;
-mod small_view;
-mod spares;
-mod special;
+mod stack;
 mod state;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod trace;
 
-pub use array::Array;
-pub use at_hand::Known;
-pub use backend::Backend;
-pub use check::result_type;
+pub use array::handle::Array;
+pub use array::part::Subscript;
+pub use batch::recording::{Recording, Replayed};
+pub use data::memory::Lent;
 pub use data::{Data, Place, SharedData};
-pub use hand::{Hand, MOVED};
-pub use inside::Inside;
-pub use location::Location;
-pub use memory::Lent;
-pub use part::Subscript;
-pub use patience::Patience;
+pub use immediate::at_hand::Known;
+pub use immediate::hand::{Hand, MOVED};
+pub use process::inside::Inside;
+pub use process::patience::Patience;
 pub use record::Input;
-pub use recording::{Recording, Replayed};
+pub use record::check::result_type;
+pub use record::location::Location;
+pub use stack::backend::Backend;
 
+use array::later::Later;
 use bh_bytecode::view::ViewRef;
 use bh_bytecode::{DType, View};
 use bh_core::abi::status;
@@ -106,8 +72,7 @@ use bh_core::services::Handles;
 use bh_core::stack::Stack;
 use executor::Executor;
 use immediate::Immediate;
-use later::Later;
-use location::Resolver;
+use record::location::Resolver;
 use state::{Running, State};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -119,8 +84,8 @@ pub struct ArrayId(pub u64);
 
 impl ArrayId {
     fn parts(self) -> (u32, u32) {
-        let index = self.0 & ((1 << slab::INDEX_BITS) - 1);
-        let generation = u32::try_from(self.0 >> slab::INDEX_BITS).unwrap_or(u32::MAX);
+        let index = self.0 & ((1 << array::slab::INDEX_BITS) - 1);
+        let generation = u32::try_from(self.0 >> array::slab::INDEX_BITS).unwrap_or(u32::MAX);
         (index as u32, generation)
     }
 }

@@ -28,14 +28,10 @@ mod sync {
 #[allow(clippy::duplicate_mod, dead_code)]
 #[path = "executor/mod.rs"]
 mod executor;
-#[allow(clippy::duplicate_mod)]
-#[path = "handoff.rs"]
-mod handoff;
-
-use super::backend::Backend;
-use super::data::{Data, SharedData};
-use super::patience::Patience;
-use super::{Checks, backend, checked, data, dump, floating, inside, patience, settled};
+use crate::Checks;
+use crate::data::{Data, SharedData};
+use crate::process::patience::Patience;
+use crate::stack::backend::Backend;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Opcode, View};
 use bh_core::abi::{Adoption, Capabilities, capability, status};
 use bh_core::component::Ticket;

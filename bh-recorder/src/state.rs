@@ -1,20 +1,20 @@
 //! What a context knows about its arrays, and how handles come to be views of the batch under construction.
 
-use super::builder::Builder;
-use super::executor::{Executor, Job, Runner};
-use super::immediate::Immediate;
-use super::limit;
-use super::little::Little;
-use super::order::Layout;
-use super::scalars::{Evaluator, Scalar};
-use super::settled::Settled;
-use super::shape::Shape;
-use super::slab::{INDEX_BITS, Slab};
-use super::slots::{Seen, Slots};
-use super::small_view::SmallView;
-use super::spares::Spares;
-use super::trace::Trace;
-use super::{ArrayId, ArrayInfo, Location, Options, Statistics};
+use crate::array::shape::Shape;
+use crate::array::slab::{INDEX_BITS, Slab};
+use crate::array::small_view::SmallView;
+use crate::batch::builder::Builder;
+use crate::batch::limit;
+use crate::batch::slots::{Seen, Slots};
+use crate::batch::trace::Trace;
+use crate::executor::{Executor, Job, Runner};
+use crate::immediate::Immediate;
+use crate::immediate::little::Little;
+use crate::immediate::scalars::{Evaluator, Scalar};
+use crate::immediate::settled::Settled;
+use crate::immediate::spares::Spares;
+use crate::record::order::Layout;
+use crate::{ArrayId, ArrayInfo, Location, Options, Statistics};
 use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
 use bh_bytecode::planning::{Planning, Work};
 use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, base_flags};
@@ -26,57 +26,57 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// An array handle: a view on a base.
-pub(super) struct Handle {
+pub(crate) struct Handle {
     /// Place of the base in [`State::bases`].
-    pub(super) base: u32,
-    pub(super) view: SmallView,
+    pub(crate) base: u32,
+    pub(crate) view: SmallView,
     /// The view's index in the batch of this epoch.
     interned: u32,
     interned_epoch: u64,
 }
 
 /// A base that at least one handle or running transfer refers to.
-pub(super) struct BaseEntry {
+pub(crate) struct BaseEntry {
     /// As it appears in batches; of the flags only PINNED is kept here.
-    pub(super) base: Base,
-    pub(super) references: u32,
+    pub(crate) base: Base,
+    pub(crate) references: u32,
     /// The stack has heard of it.
-    pub(super) known: bool,
+    pub(crate) known: bool,
     /// The number by which batches know it from its first one on, see [`bh_bytecode::Batch::slots`].
-    pub(super) slot: u32,
+    pub(crate) slot: u32,
     /// Index in the batch of `epoch`.
-    pub(super) index: u32,
-    pub(super) epoch: u64,
+    pub(crate) index: u32,
+    pub(crate) epoch: u64,
     /// The last batch that writes it.
-    pub(super) written: u64,
-    pub(super) pins: u32,
+    pub(crate) written: u64,
+    pub(crate) pins: u32,
     /// Exported: the user may look at the memory, and change it, between any two calls.
-    pub(super) exported: bool,
+    pub(crate) exported: bool,
     /// Open maps by the user.
-    pub(super) maps: u32,
-    pub(super) mapped_for_writing: bool,
+    pub(crate) maps: u32,
+    pub(crate) mapped_for_writing: bool,
     /// The order in which folds take its elements.
-    pub(super) layout: Layout,
+    pub(crate) layout: Layout,
     /// The value of its only element, if it is known.
-    pub(super) scalar: Option<Scalar>,
+    pub(crate) scalar: Option<Scalar>,
     /// Its data, if that is in memory of the recorder's own. Maps of the base are then of this memory.
-    pub(super) settled: Option<Settled>,
+    pub(crate) settled: Option<Settled>,
     /// Lendings of its memory, and one if that is the program's: a map for writing may have to copy it.
-    pub(super) relied_on: u32,
+    pub(crate) relied_on: u32,
     /// How often the program has begun to change its data elsewhere than in a batch.
-    pub(super) changes: u32,
+    pub(crate) changes: u32,
 }
 
 impl BaseEntry {
     /// As [`BaseEntry::at_hand`], if elements may be read.
     #[inline]
-    pub(super) fn readable(&self, place: i64) -> Option<*const u8> {
+    pub(crate) fn readable(&self, place: i64) -> Option<*const u8> {
         if self.mapped_for_writing { None } else { self.at_hand(place) }
     }
 
     /// The address of an element, if the data is at hand.
     #[inline]
-    pub(super) fn at_hand(&self, place: i64) -> Option<*const u8> {
+    pub(crate) fn at_hand(&self, place: i64) -> Option<*const u8> {
         match &self.settled {
             Some(settled) => {
                 Some(settled.data().cast_const().wrapping_offset(place as isize * self.base.dtype().size() as isize))
@@ -88,64 +88,64 @@ impl BaseEntry {
 }
 
 /// Everything behind a context's lock.
-pub(super) struct State {
-    pub(super) handles: Slab<Handle>,
-    pub(super) bases: Slab<BaseEntry>,
-    pub(super) builder: Builder,
-    pub(super) running: Option<Running>,
-    pub(super) extensions: Vec<String>,
-    pub(super) recorded: u64,
+pub(crate) struct State {
+    pub(crate) handles: Slab<Handle>,
+    pub(crate) bases: Slab<BaseEntry>,
+    pub(crate) builder: Builder,
+    pub(crate) running: Option<Running>,
+    pub(crate) extensions: Vec<String>,
+    pub(crate) recorded: u64,
     /// Operations that were carried out at once.
-    pub(super) immediate: u64,
+    pub(crate) immediate: u64,
     /// Known values, and settled data, that no batch writes yet.
-    pub(super) unwritten: u64,
+    pub(crate) unwritten: u64,
     /// The program has waited for the batches up to this one.
-    pub(super) waited: u64,
-    pub(super) little: Little,
+    pub(crate) waited: u64,
+    pub(crate) little: Little,
     /// The trace under way.
-    pub(super) trace: Option<Trace>,
-    pub(super) spares: Spares,
+    pub(crate) trace: Option<Trace>,
+    pub(crate) spares: Spares,
     /// An emptied batch for reuse.
     spare: Batch,
     /// Memory of a list of handles to be freed, empty.
-    pub(super) freed: Vec<ArrayId>,
+    pub(crate) freed: Vec<ArrayId>,
     slots: Slots,
     seen: Seen,
     /// Why the context ended, if not by a plain shutdown.
-    pub(super) ended: Option<Error>,
+    pub(crate) ended: Option<Error>,
 }
 
 /// What exists between start and shutdown.
-pub(super) struct Running {
-    pub(super) executor: Arc<Executor>,
-    pub(super) ids: Arc<AtomicU64>,
+pub(crate) struct Running {
+    pub(crate) executor: Arc<Executor>,
+    pub(crate) ids: Arc<AtomicU64>,
     /// Computes operations on known scalars. Not to be used once the executor has ended.
-    pub(super) evaluator: Option<Evaluator>,
-    pub(super) immediate: Option<Immediate>,
+    pub(crate) evaluator: Option<Evaluator>,
+    pub(crate) immediate: Option<Immediate>,
     /// Arrays live in host memory, where maps of them cost nothing.
-    pub(super) maps: bool,
-    pub(super) options: Options,
+    pub(crate) maps: bool,
+    pub(crate) options: Options,
 }
 
 /// A batch that was handed over, or the last one that was if there was nothing to hand over.
 #[must_use = "nobody may run the batch otherwise"]
-pub(super) struct Submitted {
-    pub(super) executor: Arc<Executor>,
+pub(crate) struct Submitted {
+    pub(crate) executor: Arc<Executor>,
     /// What to wait for to see everything done.
-    pub(super) epoch: u64,
+    pub(crate) epoch: u64,
     runner: Option<Runner>,
 }
 
 impl Submitted {
     /// Sees to it that the batch is run. Waits, helping, while too many are under way.
-    pub(super) fn drive(&self) {
+    pub(crate) fn drive(&self) {
         if let Some(runner) = self.runner {
             self.executor.drive(runner, true);
         }
     }
 
     /// As [`Submitted::drive`], but never waits for another batch.
-    pub(super) fn start(&self) {
+    pub(crate) fn start(&self) {
         if let Some(runner) = self.runner {
             self.executor.drive(runner, false);
         }
@@ -154,14 +154,14 @@ impl Submitted {
 
 /// What has to follow after something was recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Followup {
+pub(crate) enum Followup {
     Nothing,
     /// Complete the batch before the call returns.
     Complete,
 }
 
 impl State {
-    pub(super) fn new() -> State {
+    pub(crate) fn new() -> State {
         State {
             handles: Slab::new(),
             bases: Slab::new(),
@@ -183,20 +183,20 @@ impl State {
         }
     }
 
-    pub(super) fn running(&self) -> Result<&Running> {
+    pub(crate) fn running(&self) -> Result<&Running> {
         self.running.as_ref().ok_or_else(|| match &self.ended {
             Some(error) => error.clone(),
             None => Error::new(status::SHUTDOWN, "the context was shut down"),
         })
     }
 
-    pub(super) fn executor(&self) -> Result<Arc<Executor>> {
+    pub(crate) fn executor(&self) -> Result<Arc<Executor>> {
         self.running().map(|running| running.executor.clone())
     }
 
     /// The place of a live handle.
     #[inline]
-    pub(super) fn find(&self, array: ArrayId) -> Result<u32> {
+    pub(crate) fn find(&self, array: ArrayId) -> Result<u32> {
         let (index, generation) = array.parts();
         match self.handles.find(index, generation) {
             Some(_) => Ok(index),
@@ -213,12 +213,12 @@ impl State {
     }
 
     /// The public name of a place.
-    pub(super) fn name(&self, handle: u32) -> ArrayId {
+    pub(crate) fn name(&self, handle: u32) -> ArrayId {
         ArrayId(u64::from(self.handles.generation(handle)) << INDEX_BITS | u64::from(handle))
     }
 
     /// Type and view of an array.
-    pub(super) fn info(&self, handle: u32) -> ArrayInfo {
+    pub(crate) fn info(&self, handle: u32) -> ArrayInfo {
         let entry = self.handles.at(handle);
         let base = self.bases.at(entry.base);
         ArrayInfo {
@@ -231,13 +231,13 @@ impl State {
     }
 
     #[inline]
-    pub(super) fn dtype(&self, handle: u32) -> DType {
+    pub(crate) fn dtype(&self, handle: u32) -> DType {
         self.bases.at(self.handles.at(handle).base).base.dtype()
     }
 
     /// A new array on a new base.
     #[inline(always)]
-    pub(super) fn new_array(&mut self, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
+    pub(crate) fn new_array(&mut self, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
         let id = self.running()?.ids.fetch_add(1, Ordering::Relaxed);
         let base = Base::checked(id, dtype, base_len).ok_or_else(|| too_large(dtype, base_len))?;
         reserve::check()?;
@@ -269,13 +269,13 @@ impl State {
 
     /// A new, contiguous array of a legal shape with `len` elements.
     #[inline]
-    pub(super) fn new_contiguous(&mut self, dtype: DType, shape: &[i64], len: i64) -> Result<u32> {
+    pub(crate) fn new_contiguous(&mut self, dtype: DType, shape: &[i64], len: i64) -> Result<u32> {
         self.new_array(dtype, SmallView::contiguous(shape), len)
     }
 
     /// One more handle on a base.
     #[inline(always)]
-    pub(super) fn new_handle(&mut self, base: u32, view: SmallView) -> Result<u32> {
+    pub(crate) fn new_handle(&mut self, base: u32, view: SmallView) -> Result<u32> {
         let handle = Handle { base, view, interned: 0, interned_epoch: 0 };
         let index = self.handles.insert(handle).map_err(|_| too_many())?;
         self.bases.at_mut(base).references += 1;
@@ -284,7 +284,7 @@ impl State {
 
     /// Frees an array, if there is still one of this name.
     #[inline]
-    pub(super) fn free_now(&mut self, array: ArrayId) {
+    pub(crate) fn free_now(&mut self, array: ArrayId) {
         if let Ok(handle) = self.find(array)
             && !self.postpones(array, handle)
         {
@@ -294,7 +294,7 @@ impl State {
 
     /// Drops a handle, and the base with its last one.
     #[inline]
-    pub(super) fn release(&mut self, handle: u32) {
+    pub(crate) fn release(&mut self, handle: u32) {
         let base = self.handles.at(handle).base;
         let entry = self.bases.at_mut(base);
         if entry.maps > 0 && entry.references == entry.maps + 1 {
@@ -350,7 +350,7 @@ impl State {
     }
 
     /// Asks for the base's data in the program's address space, if the pending batch writes it.
-    pub(super) fn push_sync(&mut self, handle: u32) {
+    pub(crate) fn push_sync(&mut self, handle: u32) {
         let base = self.handles.at(handle).base;
         if self.bases.at(base).written == self.builder.epoch {
             let view = self.intern(handle);
@@ -361,7 +361,7 @@ impl State {
 
     /// The index of a base in the batch.
     #[inline]
-    pub(super) fn enter_base(&mut self, base: u32) -> u32 {
+    pub(crate) fn enter_base(&mut self, base: u32) -> u32 {
         let epoch = self.builder.epoch;
         let entry = self.bases.at_mut(base);
         if entry.epoch != epoch {
@@ -378,7 +378,7 @@ impl State {
 
     /// The index of a handle's view in the batch.
     #[inline]
-    pub(super) fn intern(&mut self, handle: u32) -> u32 {
+    pub(crate) fn intern(&mut self, handle: u32) -> u32 {
         if self.unwritten > 0 {
             self.settle(self.handles.at(handle).base);
         }
@@ -394,7 +394,7 @@ impl State {
     }
 
     /// The index in the batch of another view on a handle's base.
-    pub(super) fn intern_other(&mut self, handle: u32, view: &SmallView) -> u32 {
+    pub(crate) fn intern_other(&mut self, handle: u32, view: &SmallView) -> u32 {
         let base = self.handles.at(handle).base;
         self.settle(base);
         let base = self.enter_base(base);
@@ -403,7 +403,7 @@ impl State {
 
     /// Notes that the pending batch writes a handle's base. The first writing view gives the base its row hint.
     #[inline]
-    pub(super) fn mark_written(&mut self, handle: u32, layout: Layout) {
+    pub(crate) fn mark_written(&mut self, handle: u32, layout: Layout) {
         let base = self.handles.at(handle).base;
         self.forget_value(base);
         let entry = self.bases.at_mut(base);
@@ -417,7 +417,7 @@ impl State {
     }
 
     /// Gives a base that has no data yet its row hint, from the view that is to write it.
-    pub(super) fn hint_rows(&mut self, handle: u32) {
+    pub(crate) fn hint_rows(&mut self, handle: u32) {
         let handle = self.handles.at(handle);
         let entry = self.bases.at_mut(handle.base);
         if entry.base.row_hint == 0 {
@@ -428,7 +428,7 @@ impl State {
 
     /// Appends an instruction on `handle`'s view and does the accounts.
     #[inline]
-    pub(super) fn push_instr(&mut self, instr: Instr, location: Location<'_>, structure: u64) {
+    pub(crate) fn push_instr(&mut self, instr: Instr, location: Location<'_>, structure: u64) {
         let mut instr = instr;
         instr.origin = self.builder.intern_origin(location);
         self.recorded += 1;
@@ -436,7 +436,7 @@ impl State {
     }
 
     /// Hands the pending batch, if there is one, to the executor. What is returned goes on once the lock is open.
-    pub(super) fn submit(&mut self) -> Result<Submitted> {
+    pub(crate) fn submit(&mut self) -> Result<Submitted> {
         let executor = self.executor()?;
         let small = self.builder.work_bytes <= self.running()?.options.small_bytes;
         let mut runner = None;
@@ -481,13 +481,13 @@ impl State {
 
     /// Now, if times are wanted.
     #[inline]
-    pub(super) fn clock(&self) -> Option<Instant> {
+    pub(crate) fn clock(&self) -> Option<Instant> {
         self.running.as_ref().and_then(|running| running.executor.clock())
     }
 
     /// Counts the time since `begin` as spent on recording.
     #[inline]
-    pub(super) fn count_recording(&self, begin: Option<Instant>) {
+    pub(crate) fn count_recording(&self, begin: Option<Instant>) {
         if let (Some(_), Some(running)) = (begin, &self.running) {
             running.executor.count("recorder.record_ns", begin);
         }
@@ -495,7 +495,7 @@ impl State {
 
     /// Submits when a limit is passed, at a turn of the program's loop if one is found.
     #[inline]
-    pub(super) fn check_limits(&mut self) -> Option<Submitted> {
+    pub(crate) fn check_limits(&mut self) -> Option<Submitted> {
         if self.trace.is_some() && !self.outgrows_trace() {
             return None;
         }
@@ -524,7 +524,7 @@ impl State {
     }
 
     /// Forgets everything but the generations of handles.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.handles.clear();
         self.bases.clear();
         self.builder = Builder::new();
@@ -537,7 +537,7 @@ impl State {
     }
 
     /// Ends the context for a reason that every later call reports.
-    pub(super) fn end(&mut self, error: Error) {
+    pub(crate) fn end(&mut self, error: Error) {
         if let Some(running) = self.running.take() {
             // The executor belongs to another process; it must not be stopped from here.
             std::mem::forget(running);
@@ -546,7 +546,7 @@ impl State {
         self.ended = Some(error);
     }
 
-    pub(super) fn statistics(&self) -> Statistics {
+    pub(crate) fn statistics(&self) -> Statistics {
         let executor = self.running.as_ref().map(|running| running.executor.statistics()).unwrap_or_default();
         Statistics {
             arrays: self.handles.len() as u64,
@@ -561,14 +561,14 @@ impl State {
     }
 
     /// A handle's shape, copied.
-    pub(super) fn shape(&self, handle: u32) -> Shape {
+    pub(crate) fn shape(&self, handle: u32) -> Shape {
         Shape::of(self.handles.at(handle).view.shape())
     }
 }
 
 #[inline]
 fn mix_line(structure: u64, line: u32) -> u64 {
-    super::small_view::mix(structure, u64::from(line))
+    crate::array::small_view::mix(structure, u64::from(line))
 }
 
 #[cold]

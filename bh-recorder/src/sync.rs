@@ -1,20 +1,20 @@
 //! What threads of the recorder lock and wait with: the standard library's. The model of the executor has the same names for
 //! its own.
 
-pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
-pub(super) use std::thread::{Builder, JoinHandle, ThreadId, current};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current};
 
 use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Locks even if a thread panicked while it held the lock: the state is kept consistent at every call that can panic.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// As [`lock`], if nobody holds the lock.
 #[inline]
-pub(super) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -23,7 +23,7 @@ pub(super) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 }
 
 /// Waits for a call, or for so long. The lock is that of the guard.
-pub(super) fn wait_for<'a, T>(
+pub(crate) fn wait_for<'a, T>(
     condition: &Condvar,
     _lock: &'a Mutex<T>,
     guard: MutexGuard<'a, T>,

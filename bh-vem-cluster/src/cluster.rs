@@ -1,21 +1,22 @@
 //! The component: feeds programs to the machine and answers for its arrays on rank 0.
 
-use crate::array::Piece;
-use crate::boxes::{Span, span_of};
 use crate::command::Command;
-use crate::figures::Figures;
-use crate::file;
-use crate::inprocess::InProcess;
-use crate::launch::connect;
-use crate::layout::Weights;
+use crate::command::memory::Memory;
+use crate::command::wire::Reader;
+use crate::lead::launch::connect;
+use crate::lead::serve::Server;
 use crate::lead::{Lead, Turn, greeting};
-use crate::machine::Machine;
-use crate::memory::Memory;
-use crate::planner::{Planner, Settings};
-use crate::serve::Server;
-use crate::staging::Staging;
+use crate::plan::array::Piece;
+use crate::plan::boxes::{Span, span_of};
+use crate::plan::layout::Weights;
+use crate::plan::planner::Planner;
+use crate::plan::settings::Settings;
+use crate::run::figures::Figures;
+use crate::run::machine::Machine;
+use crate::run::region;
+use crate::run::staging::Staging;
+use crate::transport::inprocess::InProcess;
 use crate::transport::{Port, Traffic, Transport, to_json};
-use crate::wire::Reader;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::{
     Adoption, Capabilities, Export, ExportRequest, HostMemory, Prediction, Residency, Served, access, capability, kind,
@@ -62,7 +63,7 @@ enum Mapped {
 }
 
 impl Component for Cluster {
-    const NAME: &'static str = "vem-cluster";
+    const NAME: &'static str = crate::NAME;
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [&'static str] =
         &["transport", "ranks", "weights", "small_bytes", "overlap_rows", "overlap_bytes", "part_bytes"];
@@ -284,7 +285,7 @@ impl Component for Cluster {
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        if [file::READ, file::WRITE].contains(&name) {
+        if [region::READ, region::WRITE].contains(&name) {
             return Ok(!self.is_single());
         }
         let _turn = self.tell(&Command::Method(name.to_owned(), opcode.0))?;
@@ -298,7 +299,7 @@ impl Component for Cluster {
     fn message(&mut self, text: &str) -> Result<String> {
         match text {
             "cluster traffic" => self.traffic(),
-            _ if text.starts_with(file::COMMAND) && !self.is_single() => {
+            _ if text.starts_with(region::COMMAND) && !self.is_single() => {
                 let command = Command::Message(text.to_owned());
                 let _turn = self.tell(&command)?;
                 self.machine.obey(&command)?;

@@ -1,46 +1,20 @@
 //! The cluster manager: splits arrays and work over ranks.
 //!
 //! Every rank has the same planner and feeds it the same programs, so each knows what all of them own, need and do
-//! ([`planner`]). The plan is a list of stages ([`stage`]): first elements move, one message from rank to rank, then every
-//! rank runs a batch on its own stack. [`machine`] runs stages over a [`transport`].
+//! ([`plan`]). The plan is a list of stages ([`plan::stage`]): first elements move, one message from rank to rank, then every
+//! rank runs a batch on its own stack. [`run`] does that over a [`transport`]. Rank 0 has the program: it [`lead`]s the other
+//! processes by [`command`]s.
 
-mod align;
-mod array;
-mod boxes;
 mod cluster;
 mod command;
-mod exchange;
-mod fetch;
-mod figures;
-mod file;
-mod fold;
-mod grid;
-mod inprocess;
-mod launch;
-mod layout;
 mod lead;
-mod local;
-mod machine;
-mod memory;
-mod operate;
-#[cfg(debug_assertions)]
-mod order;
-mod overlap;
-mod panels;
-mod planner;
-mod plans;
-mod product;
-mod remote;
+mod plan;
 mod run;
-mod serve;
-mod stage;
-mod staging;
 mod transport;
-#[cfg(debug_assertions)]
-mod versions;
-mod wire;
-mod wishes;
 
 pub use cluster::Cluster;
+
+/// The component's name in configurations.
+const NAME: &str = "vem-cluster";
 
 bh_core::export_component!(Cluster);

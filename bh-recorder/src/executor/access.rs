@@ -1,13 +1,13 @@
 //! Calls into the stack that are no batches.
 
-use super::super::data::Data;
-use super::super::floating::DefaultFloatState;
-use super::super::handoff::handoff;
-use super::super::inside::Inside;
-use super::super::patience::Patience;
 use super::super::sync::{current, lock};
+use super::handoff::handoff;
 use super::queue::{Call, Reach, Work};
 use super::{Backend, Engine, Executor, Shared, panic_error};
+use crate::data::Data;
+use crate::process::floating::DefaultFloatState;
+use crate::process::inside::Inside;
+use crate::process::patience::Patience;
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,23 +4,25 @@
 //! data holds no lock but the one that the stack itself asks for.
 
 mod access;
+pub(super) mod handoff;
 mod queue;
 mod serve;
 
-use super::backend::Backend;
-use super::floating::DefaultFloatState;
-use super::handoff::handoff;
-use super::inside::Inside;
-use super::patience::Patience;
-use super::settled::Own;
 use super::sync::{Builder, Condvar, JoinHandle, Mutex, MutexGuard, current, lock};
-use super::{Checks, checked};
+use crate::Checks;
+use crate::immediate::settled::Own;
+use crate::process::floating::DefaultFloatState;
+use crate::process::inside::Inside;
+use crate::process::patience::Patience;
+use crate::stack::backend::Backend;
+use crate::stack::checked;
 use bh_bytecode::{Base, Batch};
 use bh_core::abi::{access as mode, capability, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use bh_core::services::Services;
 use bh_core::threads::without_signals;
+use handoff::handoff;
 use queue::Queue;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -302,7 +304,7 @@ impl Engine {
             first = first.and(refreshed);
         }
         if let Some(directory) = dump {
-            first = first.and(super::dump::write(directory, backend, &batch));
+            first = first.and(crate::stack::dump::write(directory, backend, &batch));
         }
         let ran = match checks.any() {
             true => checked::run(backend, &batch, checks).map(|()| Ticket::DONE),

@@ -1,8 +1,8 @@
 //! What an executor has to do: batches to run, tickets to wait for, calls to make on its thread, and arrays in use.
 
-use super::super::data::{Data, SharedData};
 use super::super::sync::ThreadId;
 use super::{Engine, ExecutorStatistics, Job};
+use crate::data::{Data, SharedData};
 use bh_bytecode::Batch;
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};

@@ -1,11 +1,11 @@
 //! How work gets done: by the executor thread, and by threads that wait.
 
-use super::super::floating::DefaultFloatState;
-use super::super::inside::Inside;
-use super::super::patience::Patience;
 use super::super::sync::{MutexGuard, lock, wait_for};
 use super::queue::{Queue, Reach};
 use super::{Job, Shared, panic_error};
+use crate::process::floating::DefaultFloatState;
+use crate::process::inside::Inside;
+use crate::process::patience::Patience;
 use bh_core::component::Ticket;
 use bh_core::error::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};

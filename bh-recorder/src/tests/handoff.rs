@@ -1,6 +1,6 @@
 //! One value from one thread to another.
 
-use crate::handoff::handoff;
+use crate::executor::handoff::handoff;
 
 #[test]
 fn values_arrive_and_absences_too() {

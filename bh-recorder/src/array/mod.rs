@@ -1,0 +1,8 @@
+//! Array handles, and the views that they are.
+
+pub(crate) mod handle;
+pub(crate) mod later;
+pub(crate) mod part;
+pub(crate) mod shape;
+pub(crate) mod slab;
+pub(crate) mod small_view;

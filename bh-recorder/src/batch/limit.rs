@@ -1,0 +1,35 @@
+//! After how many operations a batch ends. What fusing saves grows with elements, and what planning costs with operations; a loop
+//! that repeats is planned once, so that more of it costs nothing. Counts decide, never clocks.
+
+/// Elements of an operation from which on fusing it saves what planning it costs, as for levels of planning.
+const ELEMENTS: u64 = 1 << 14;
+/// Bytes of an element, where only bytes are counted.
+const ELEMENT_BYTES: u64 = 8;
+/// A batch that does little and is not known to come again ends after this part of the most operations, but not before so many.
+const SHORTER: usize = 4;
+const SHORTEST: usize = 256;
+
+/// The least that [`limit`] gives for so many operations at most.
+#[inline]
+pub(crate) fn shortest(most: usize) -> usize {
+    (most / SHORTER).max(SHORTEST).min(most)
+}
+
+/// The limit of a batch with so many operations on so many bytes; `repeats`: is it part of a loop that was found?
+pub(crate) fn limit(operations: usize, bytes: u64, repeats: bool, most: usize) -> usize {
+    let pays = bytes / ELEMENT_BYTES >= (operations as u64).saturating_mul(ELEMENTS);
+    if pays || repeats { most } else { shortest(most) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_end_early_where_fusing_gains_little() {
+        let bytes = |elements: u64| 300 * elements * ELEMENT_BYTES;
+        assert_eq!((limit(300, bytes(10), false, 1000), limit(300, bytes(10), false, 10_000)), (256, 2500));
+        assert_eq!((limit(300, bytes(10), true, 1000), limit(300, bytes(ELEMENTS), false, 1000)), (1000, 1000));
+        assert_eq!((limit(300, bytes(10), false, 7), shortest(7)), (7, 7));
+    }
+}

@@ -1,0 +1,9 @@
+//! Batches: the one under construction, when it ends, and those that are kept to run again.
+
+pub(crate) mod builder;
+pub(crate) mod intern;
+pub(crate) mod limit;
+pub(crate) mod period;
+pub(crate) mod recording;
+pub(crate) mod slots;
+pub(crate) mod trace;

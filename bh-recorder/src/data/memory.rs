@@ -1,0 +1,268 @@
+//! Memory of the program that becomes an array's, and memory of arrays that the program uses.
+
+use crate::data::element_address;
+use crate::process::patience::Patience;
+use crate::{ArrayId, Recorder, SendPtr};
+use bh_bytecode::view::element_count;
+use bh_bytecode::{Base, DType, base_flags};
+use bh_core::abi::{Adoption, Export, ExportRequest, ReleaseFn, access, adopt, export, memory, status};
+use bh_core::error::{Error, Result};
+use std::ffi::c_void;
+
+/// Elements that are lent: see [`Recorder::lend_as`].
+pub struct Lent {
+    /// The address of element (0, …, 0).
+    pub data: *mut u8,
+    base: Base,
+    /// The base's place, and its generation.
+    place: (u32, u32),
+    token: u64,
+    /// Keeps an array that is lent to be written to.
+    kept: Option<ArrayId>,
+}
+
+// SAFETY: the address is only carried along; who looks at the elements does so between the two calls that lend them.
+unsafe impl Send for Lent {}
+
+impl Recorder {
+    /// Makes an array of the caller's memory, without a copy. `release` is called when bh no longer uses the memory; it must
+    /// not call bh. While it is adopted, the caller looks at the memory only between `map` and `unmap`.
+    ///
+    /// # Safety
+    /// `data` must hold the elements of `shape` in C order and stay valid until `release` is called.
+    pub unsafe fn adopt(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        // SAFETY: promised by the caller.
+        unsafe { self.adopt_as(dtype, shape, adopt::SHARED, data, release, argument) }
+    }
+
+    /// As [`Recorder::adopt`], for memory that the caller gives up until `release` is called: nobody else looks at it, so
+    /// operations on the array stay lazy, and its data may move elsewhere.
+    ///
+    /// # Safety
+    /// As [`Recorder::adopt`].
+    pub unsafe fn donate(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        // SAFETY: promised by the caller.
+        unsafe { self.adopt_as(dtype, shape, adopt::DONATED, data, release, argument) }
+    }
+
+    /// As [`Recorder::adopt`], in a mode of [`bh_core::abi::adopt`].
+    ///
+    /// # Safety
+    /// As [`Recorder::adopt`], and the memory must be used as the mode says.
+    #[allow(clippy::too_many_arguments, reason = "what is adopted, and how it is given back")]
+    pub unsafe fn adopt_as(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        mode: u32,
+        data: *mut u8,
+        release: Option<ReleaseFn>,
+        argument: *mut c_void,
+    ) -> Result<ArrayId> {
+        // SAFETY: promised by the caller.
+        unsafe { self.adopt_memory(dtype, shape, &Adoption::new(data.cast(), mode, memory::HOST, release, argument)) }
+    }
+
+    /// Makes an array of memory of the host or of a device, without a copy. What goes wrong leaves it to its owner.
+    ///
+    /// # Safety
+    /// The adoption's memory must hold the elements of `shape` in C order and stay valid, as its mode says, until its `release`
+    /// is called.
+    pub unsafe fn adopt_memory(&self, dtype: DType, shape: &[i64], adoption: &Adoption) -> Result<ArrayId> {
+        let (data, mode) = (adoption.data(), adoption.mode());
+        if data.is_null() {
+            return Err(Error::new(status::ARGUMENT, "adopt: the data pointer is null"));
+        }
+        if adoption.memory() == memory::HOST && !data.addr().is_multiple_of(dtype.size().min(8)) {
+            let text = format!("adopt: address {data:p} is not aligned for elements of type {}", dtype.name());
+            return Err(Error::new(status::ARGUMENT, text));
+        }
+        if element_count(shape) == Some(0) {
+            return Err(Error::new(status::ARGUMENT, "adopt: an array without elements has no memory to adopt"));
+        }
+        if mode == adopt::SHARED {
+            self.state().refuse_in_trace("shares memory with the program")?;
+        }
+        let array = self.empty(dtype, shape)?;
+        let mut state = self.state();
+        let handle = state.find(array)?;
+        let executor = state.executor()?;
+        let place = state.handles.at(handle).base;
+        let entry = state.bases.at_mut(place);
+        entry.relied_on = u32::from(mode == adopt::IMMUTABLE);
+        if mode == adopt::SHARED {
+            entry.base.flags |= base_flags::PINNED;
+            entry.pins = 1;
+        }
+        state.hint_rows(handle);
+        let base = state.bases.at(place).base;
+        executor.note_access(base.id);
+        drop(state);
+        // SAFETY: promised by the caller.
+        let adopted = executor.access(base.id, |stack| unsafe { stack.adopt(&base, adoption) });
+        let mut state = self.state();
+        let handle = state.find(array)?;
+        match adopted {
+            Ok(()) => {
+                let place = state.handles.at(handle).base;
+                state.bases.at_mut(place).known = true;
+                if state.traces_here() {
+                    let view = state.handles.at(handle).view.clone();
+                    let kept = state.new_handle(place, view)?;
+                    let kept = state.name(kept);
+                    state.keep(kept);
+                }
+                Ok(array)
+            }
+            Err(error) => {
+                state.release(handle);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lends the array's elements for reading, without a copy, until [`Recorder::end_lending`]: what is written to the array
+    /// meanwhile goes elsewhere. Operations on it stay lazy. Waits for the elements.
+    pub fn lend_with(&self, array: ArrayId, patience: &mut Patience<'_>) -> Result<Lent> {
+        self.lend_as(array, export::READ_ONLY, patience)
+    }
+
+    /// As [`Recorder::lend_as`], in memory of a device, of a kind of [`memory`]. The array must be all of its base, in C order.
+    /// `data` is the device's own handle.
+    pub fn lend_device(&self, array: ArrayId, mode: u32, kind: u32) -> Result<Lent> {
+        let info = self.info(array)?;
+        if info.view.len() != info.base_len || !info.view.is_contiguous() {
+            return Err(Error::new(status::ARGUMENT, "lend: the array is only a part of its memory"));
+        }
+        self.lend_in(array, (mode, kind), &mut Patience::endless())
+    }
+
+    /// Lends the array's elements in a mode of [`bh_core::abi::export`], until [`Recorder::end_lending`]. Waits for them. Of what
+    /// is shared, each operation completes before it returns.
+    pub fn lend_as(&self, array: ArrayId, mode: u32, patience: &mut Patience<'_>) -> Result<Lent> {
+        self.lend_in(array, (mode, memory::HOST), patience)
+    }
+
+    fn lend_in(&self, array: ArrayId, (mode, kind): (u32, u32), patience: &mut Patience<'_>) -> Result<Lent> {
+        let place = {
+            let mut state = self.state();
+            let handle = state.find(array)?;
+            let place = state.handles.at(handle).base;
+            state.bases.at_mut(place).relied_on += 1;
+            (place, state.bases.generation(place))
+        };
+        let lent = self.lend_base(array, (mode, kind), place, patience);
+        // A base that is gone relies on nothing.
+        lent.inspect_err(|_| self.end_reliance(place))
+    }
+
+    /// Notes that nobody relies on a base's data any more by one lending.
+    fn end_reliance(&self, (place, generation): (u32, u32)) {
+        let mut state = self.state();
+        if state.bases.find(place, generation).is_some() {
+            state.bases.at_mut(place).relied_on -= 1;
+        }
+    }
+
+    fn lend_base(
+        &self,
+        array: ArrayId,
+        (mode, kind): (u32, u32),
+        place: (u32, u32),
+        patience: &mut Patience<'_>,
+    ) -> Result<Lent> {
+        let shared = mode == export::SHARED;
+        let held = self.hold(array, if shared { access::WRITE } else { access::READ })?;
+        let (base, view) = (held.base, held.view);
+        let pinned = if shared { self.pin(held.handle, true, true) } else { Ok(()) };
+        let exported = pinned.and_then(|()| {
+            let exported = self.with_data(&held, patience, |data| {
+                let Export { data, token, .. } = data.export(&base, &ExportRequest::new(mode, kind))?;
+                Ok((SendPtr(data.cast()), token))
+            });
+            if shared && exported.is_err() {
+                self.pin(held.handle, false, true)?;
+            }
+            exported
+        });
+        let kept = (shared && exported.is_ok()).then_some(held.handle);
+        if kept.is_none() {
+            self.let_go(held);
+        }
+        let (data, token) = exported?;
+        let data = match kind {
+            memory::HOST => element_address(data.get(), &base, &view),
+            _ => data.get(),
+        };
+        Ok(Lent { data, base, place, token, kept })
+    }
+
+    /// Ends a lending. Runs nothing that was recorded.
+    pub fn end_lending(&self, lent: &Lent) -> Result<()> {
+        let executor = self.state().executor()?;
+        let (base, token) = (lent.base, lent.token);
+        executor.note_access(base.id);
+        executor.access(base.id, |data| data.end_export(&base, token))?;
+        self.end_reliance(lent.place);
+        let Some(kept) = lent.kept else { return Ok(()) };
+        let unpinned = self.pin(kept, false, true);
+        let mut state = self.state();
+        if let Ok(handle) = state.find(kept) {
+            state.release(handle);
+        }
+        unpinned
+    }
+
+    /// Forbids (or allows again) that the array's memory moves. `exported`: the user may look at it and change it between
+    /// any two calls. Counted. From now on, each operation on it completes before it returns.
+    pub fn pin(&self, array: ArrayId, pinned: bool, exported: bool) -> Result<()> {
+        let held = self.hold(array, access::WRITE)?;
+        let base = held.base;
+        let is_new = pinned && !held.known;
+        let result = self.with_data(&held, &mut Patience::endless(), |data| {
+            if is_new {
+                // What stays in place has one.
+                data.map(&base, None, access::WRITE)?;
+                data.unmap(&base)?;
+            }
+            data.pin(&base, pinned)
+        });
+        let mut state = self.state();
+        let handle = state.find(held.handle)?;
+        let place = state.handles.at(handle).base;
+        let entry = state.bases.at_mut(place);
+        let result = match result {
+            Ok(()) if pinned => {
+                entry.pins += 1;
+                entry.known = true;
+                entry.exported |= exported;
+                Ok(())
+            }
+            Ok(()) if entry.pins == 0 => Err(Error::new(status::ARGUMENT, "unpin: the array is not pinned")),
+            Ok(()) => {
+                entry.pins -= 1;
+                entry.exported &= entry.pins > 0;
+                Ok(())
+            }
+            error => error,
+        };
+        let flag = if entry.pins > 0 { base_flags::PINNED } else { 0 };
+        entry.base.flags = entry.base.flags & !base_flags::PINNED | flag;
+        state.release(handle);
+        result
+    }
+}

@@ -1,0 +1,177 @@
+//! What bridges read and write, without an operation, of arrays whose data is at hand.
+//!
+//! A [`Hand`] holds the recorder's lock, so what is done with it must be short. What changes in the recorder is what the
+//! operation would have changed, orders of folds among it.
+
+use crate::array::small_view::goes_in_c_order;
+use crate::record::{INPUTS, Source};
+use crate::state::State;
+use crate::sync::MutexGuard;
+use crate::{ArrayId, Recorder};
+use bh_bytecode::view::element_count;
+use bh_bytecode::{Constant, DType, View};
+
+/// What only moves elements, or looks at each once, is done at once on so many times as many bytes as other operations.
+pub const MOVED: u64 = 32;
+
+/// Access to the arrays that are at hand, and how many more may be made.
+pub struct Hand<'a>(MutexGuard<'a, State>, usize);
+
+/// So many arrays may be made while a hand is held.
+const MADE: usize = 8;
+
+impl Recorder {
+    /// Access to what is at hand; `None` where the configuration has nothing carried out where it is called.
+    #[inline]
+    pub fn hand(&self) -> Option<Hand<'_>> {
+        let mut state = self.state();
+        // Known scalars lie among the bases, and must stay where they are while results are made.
+        state.bases.reserve(MADE);
+        state.works_at_once().then_some(Hand(state, MADE))
+    }
+}
+
+impl Hand<'_> {
+    /// The address of an element of an array's base, if its data is at hand. It stays there while this is held.
+    #[inline]
+    pub fn data(&self, array: ArrayId, place: i64) -> Option<*const u8> {
+        self.0.readable(self.0.find(array).ok()?, place)
+    }
+
+    /// Are these arrays on different bases?
+    #[inline]
+    pub fn are_apart(&self, first: ArrayId, second: ArrayId) -> Option<bool> {
+        let base = |array| self.0.find(array).ok().map(|handle| self.0.handles.at(handle).base);
+        Some(base(first)? != base(second)?)
+    }
+
+    /// Do folds of a view of an array's base take its elements in C's order?
+    #[inline]
+    pub fn is_in_c_order(&self, array: ArrayId, view: &View) -> Option<bool> {
+        let base = self.0.handles.at(self.0.find(array).ok()?).base;
+        Some(goes_in_c_order(view.shape(), view.stride()) && self.0.bases.at(base).layout.is_own())
+    }
+
+    /// The element of an array's base at a place that one of the array's views has.
+    #[inline]
+    pub fn element(&mut self, array: ArrayId, place: i64) -> Option<Constant> {
+        let handle = self.0.find(array).ok()?;
+        let value = self.0.value_at(handle, place)?;
+        self.0.note_read(handle);
+        Some(value)
+    }
+
+    /// Overwrites an element of an array's base at a place that the array's view has. `None` if that has to be recorded.
+    #[inline]
+    pub fn set_element(&mut self, array: ArrayId, place: i64, value: Constant) -> Option<()> {
+        let to = self.change(array, place, &[])?;
+        // SAFETY: views lie inside their bases, whose data does not move under the lock.
+        unsafe { std::ptr::copy_nonoverlapping(value.bits.as_ptr().cast(), to, value.dtype().size()) };
+        Some(())
+    }
+
+    /// The address of an element of an array's base, for a change of some elements at once, as by an elementwise operation on
+    /// `inputs`; those of index operations do not count. `None` if that has to be recorded.
+    #[inline]
+    pub fn change(&mut self, array: ArrayId, place: i64, inputs: &[ArrayId]) -> Option<*mut u8> {
+        let handle = self.0.find(array).ok()?;
+        let base = self.0.handles.at(handle).base;
+        if !self.0.is_free_standing(base) || !self.0.handles.at(handle).view.injective {
+            return None;
+        }
+        let data = if let Some(settled) = &self.0.bases.at(base).settled {
+            if !settled.is_writable() {
+                return None;
+            }
+            self.0.note_change(base);
+            self.0.readable(handle, place)?.cast_mut()
+        } else {
+            let value = self.0.known_value(handle).filter(|_| self.0.takes_value(handle))?;
+            self.0.set_value(handle, value);
+            self.0.bases.at_mut(base).scalar.as_mut()?.data_mut()
+        };
+        self.0.note_at_once(handle, inputs);
+        Some(data)
+    }
+
+    /// A new array and the address of its elements in C order, which are all to be written while this is held, as by an
+    /// elementwise operation on `inputs` of the same shape; those of other operations do not count. `None` if it cannot be made
+    /// at once.
+    #[inline]
+    pub fn make(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId]) -> Option<(ArrayId, *mut u8)> {
+        self.make_of(dtype, shape, inputs, 1)
+    }
+
+    /// As [`Hand::make`], for elements that are only moved, which is done at once with [`MOVED`] times as many bytes.
+    #[inline]
+    pub fn make_moved(&mut self, dtype: DType, shape: &[i64]) -> Option<(ArrayId, *mut u8)> {
+        self.make_of(dtype, shape, &[], MOVED)
+    }
+
+    #[inline]
+    fn make_of(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId], times: u64) -> Option<(ArrayId, *mut u8)> {
+        self.1 = self.1.checked_sub(1)?;
+        let state = &mut *self.0;
+        let len = element_count(shape)?;
+        let handle = state.new_contiguous(dtype, shape, len).ok()?;
+        let base = state.handles.at(handle).base;
+        let data = match len {
+            0 => std::ptr::dangling_mut::<u128>().cast(),
+            1 => {
+                state.set_value(handle, Constant::from_bytes(dtype, &[0; 16]));
+                state.bases.at_mut(base).scalar.as_mut()?.data_mut()
+            }
+            _ => match state.make_own_of(base, false, times) {
+                Some(own) => {
+                    let data = own.data();
+                    state.set_own(base, own, false);
+                    data
+                }
+                None => {
+                    state.release(handle);
+                    return None;
+                }
+            },
+        };
+        state.hint_rows(handle);
+        state.note_at_once(handle, inputs);
+        Some((state.name(handle), data))
+    }
+
+    /// As [`Hand::element`], of what no program reads.
+    #[inline]
+    pub fn value(&self, array: ArrayId, place: i64) -> Option<Constant> {
+        self.0.value_at(self.0.find(array).ok()?, place)
+    }
+}
+
+impl State {
+    /// The address of an element of an array's base, if its elements may be read at once.
+    #[inline]
+    fn readable(&self, handle: u32, place: i64) -> Option<*const u8> {
+        self.bases.at(self.handles.at(handle).base).readable(place)
+    }
+
+    /// An element of an array's base, if it may be read at once.
+    #[inline]
+    fn value_at(&self, handle: u32, place: i64) -> Option<Constant> {
+        let (data, dtype) = (self.readable(handle, place)?, self.dtype(handle));
+        let mut bytes = [0u8; 16];
+        // SAFETY: views lie inside their bases, whose data does not move under the lock.
+        unsafe { std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), dtype.size()) };
+        Some(Constant::from_bytes(dtype, &bytes))
+    }
+
+    /// Notes what an operation on these inputs would.
+    #[inline]
+    fn note_at_once(&mut self, out: u32, inputs: &[ArrayId]) {
+        let mut sources = [Source::Handle(out); INPUTS];
+        let handles = inputs.iter().filter_map(|input| self.find(*input).ok());
+        sources.iter_mut().zip(handles).for_each(|(source, handle)| *source = Source::Handle(handle));
+        let layout = self.result_layout(out, &sources[..inputs.len().min(INPUTS)]);
+        let base = self.handles.at(out).base;
+        self.bases.at_mut(base).layout = layout;
+        self.recorded += 1;
+        self.immediate += 1;
+    }
+}

@@ -1,0 +1,298 @@
+//! Operations on little data that is at hand are carried out where they are called, by the stack's engine.
+//!
+//! The inputs must be numbers, known scalars or settled, and the output settled, new, or overwritten as a whole. What else
+//! recording does, orders of folds and hints among it, is done as for a batch, so that later operations cannot tell.
+
+pub(crate) mod at_hand;
+pub(crate) mod hand;
+pub(crate) mod little;
+pub(crate) mod scalars;
+pub(crate) mod settled;
+pub(crate) mod settling;
+pub(crate) mod spares;
+
+use crate::array::small_view::SmallView;
+use crate::immediate::settled::Own;
+use crate::process::floating::DefaultFloatState;
+use crate::record::order::Layout;
+use crate::record::{INPUTS, Operation, Source};
+use crate::state::State;
+use bh_bytecode::{Constant, DType, Kind, Opcode};
+use bh_core::abi::{ImmediateOperation, MethodArray, status};
+use bh_core::component::SharedCalls;
+use bh_core::error::Result;
+use bh_core::services::Services;
+use std::sync::Arc;
+
+/// What carries out operations at once. Not to be used once the executor has ended.
+pub(crate) struct Immediate {
+    pub(crate) calls: Arc<dyn SharedCalls>,
+    pub(crate) services: Arc<Services>,
+}
+
+/// The output of an operation, and its inputs.
+pub(crate) const OPERANDS: usize = INPUTS + 1;
+
+/// A fold takes as long as an elementwise operation on this part of what it folds, and makes little.
+const FOLDED: i64 = 4;
+
+/// How many of the elements that an operation of a kind uses count for whether it is carried out at once.
+#[inline]
+pub(crate) fn part_that_counts(elements: i64, kind: Kind) -> i64 {
+    if kind == Kind::Reduction { (elements + FOLDED - 1) / FOLDED } else { elements }
+}
+
+/// Where an output's data goes.
+enum Target {
+    /// Into settled data.
+    Settled,
+    /// Into memory that becomes the base's.
+    New(Own),
+    /// Into a known scalar.
+    Scalar,
+}
+
+impl State {
+    /// Carries out an operation whose operands have been checked, if it can be done at once.
+    #[inline]
+    pub(crate) fn at_once(
+        &mut self,
+        operation: Operation<'_>,
+        told: (u16, Layout),
+        out: u32,
+        sources: &[Source],
+        index_box: Option<(u32, bool)>,
+    ) -> Result<bool> {
+        if self.handles.at(out).view.len == 0 && operation.opcode.kind() == Kind::Elementwise {
+            return Ok(self.skip_empty());
+        }
+        let kind = operation.opcode.kind();
+        let (owner, own_first) = match (kind, sources, index_box) {
+            (Kind::Elementwise, _, _) => (out, false),
+            (Kind::Reduction | Kind::Accumulate, &[Source::Handle(input), ..], _) => (input, true),
+            (Kind::Index, _, Some(index_box)) => index_box,
+            _ => return Ok(false),
+        };
+        let is_little = self.is_little(owner, kind);
+        let done = is_little && self.carry_out(operation, told, out, (owner, own_first), sources)?;
+        if !done {
+            self.little.count(is_little);
+        }
+        Ok(done)
+    }
+
+    /// As [`State::at_once`], for the sum of the products of two arrays of one axis, equal lengths and one type.
+    pub(crate) fn dot_at_once(&mut self, operation: Operation<'_>, out: u32, factors: [u32; 2]) -> Result<bool> {
+        let [Some(left), Some(right)] = factors.map(|factor| self.data_at_hand(factor)) else { return Ok(false) };
+        if !self.is_little(factors[0], Kind::Reduction) {
+            return Ok(false);
+        }
+        // As if the products were a result.
+        let layout = self.result_layout(factors[0], &factors.map(Source::Handle));
+        let order = layout.order_of_line();
+        let operand =
+            |handle: u32, data: *const u8| array(&self.handles.at(handle).view, data.cast_mut(), self.dtype(handle));
+        let mut operands = [NOTHING, operand(factors[0], left), operand(factors[1], right)];
+        self.finish_into(operation, (order, Layout::default()), out, &mut operands)
+    }
+
+    /// As [`State::at_once`], for an extension method with one output, which overlaps no input. What fails is left to a batch.
+    pub(crate) fn method_at_once(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> bool {
+        if sources.len() >= OPERANDS || !self.is_little(out, Kind::Extension) {
+            return false;
+        }
+        let mut operands = [NOTHING; OPERANDS];
+        for (source, operand) in sources.iter().zip(&mut operands[1..]) {
+            *operand = match source {
+                Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
+                Source::Handle(handle) => {
+                    let Some(data) = self.data_at_hand(*handle) else { return false };
+                    if !self.is_little(*handle, Kind::Extension) || self.needs_copy(out, *handle, true) {
+                        return false;
+                    }
+                    array(&self.handles.at(*handle).view, data.cast_mut(), self.dtype(*handle))
+                }
+            };
+        }
+        self.finish_into(operation, (0, Layout::default()), out, &mut operands[..=sources.len()]).unwrap_or(false)
+    }
+
+    /// Counts an operation without elements as carried out, where operations are.
+    #[cold]
+    fn skip_empty(&mut self) -> bool {
+        let skips = self.works_at_once();
+        self.recorded += u64::from(skips);
+        self.immediate += u64::from(skips);
+        skips
+    }
+
+    /// As [`State::at_once`], for a generator: `numbers` and the first of them are the elements' positions in its sequence.
+    pub(crate) fn generate_at_once(
+        &mut self,
+        operation: Operation<'_>,
+        out: u32,
+        (first, numbers): (i64, &SmallView),
+        key: Option<Constant>,
+    ) -> bool {
+        if !self.is_little(out, Kind::Generator) {
+            return false;
+        }
+        let first = [first];
+        let mut operands = [NOTHING, array(numbers, first.as_ptr().cast_mut().cast(), DType::I64), NOTHING];
+        let key = key.as_ref().map(|key| element(key.bits.as_ptr().cast(), key.dtype()));
+        let count = 2 + usize::from(key.is_some());
+        operands[2] = key.unwrap_or(NOTHING);
+        self.finish_into(operation, (0, Layout::default()), out, &mut operands[..count]).unwrap_or(false)
+    }
+
+    /// Is an array small enough for operations of this kind at once?
+    #[inline]
+    fn is_little(&self, handle: u32, kind: Kind) -> bool {
+        let elements = part_that_counts(self.handles.at(handle).view.len, kind);
+        self.settles(elements as u64 * self.dtype(handle).size() as u64).is_some()
+    }
+
+    /// The shape of `owner` is that of the operation's loop; with `own_first`, the first input keeps its own.
+    fn carry_out(
+        &mut self,
+        operation: Operation<'_>,
+        told: (u16, Layout),
+        out: u32,
+        (owner, own_first): (u32, bool),
+        sources: &[Source],
+    ) -> Result<bool> {
+        let mut operands = [NOTHING; OPERANDS];
+        let mut wide: [Option<SmallView>; INPUTS] = [const { None }; INPUTS];
+        let shape = self.handles.at(owner).view.shape();
+        for (at, ((source, operand), wide)) in sources.iter().zip(&mut operands[1..]).zip(&mut wide).enumerate() {
+            let own = own_first && at == 0;
+            *operand = match source {
+                Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
+                Source::Handle(handle) => {
+                    let Some(data) = self.data_at_hand(*handle) else { return Ok(false) };
+                    let (view, dtype) = (&self.handles.at(*handle).view, self.dtype(*handle));
+                    if view.len == 1 && !own {
+                        element(data, dtype)
+                    } else if own || view.shape() == shape {
+                        array(view, data.cast_mut(), dtype)
+                    } else {
+                        array(wide.insert(view.broadcast_to(shape)), data.cast_mut(), dtype)
+                    }
+                }
+            };
+        }
+        self.finish_into(operation, told, out, &mut operands[..=sources.len()])
+    }
+
+    /// Carries out an operation whose inputs are there.
+    pub(crate) fn finish_into(
+        &mut self,
+        operation: Operation<'_>,
+        (order, layout): (u16, Layout),
+        out: u32,
+        operands: &mut [MethodArray],
+    ) -> Result<bool> {
+        let Some(target) = self.target(out) else { return Ok(false) };
+        let keeps = operation.opcode.kind() == Kind::Index && operation.opcode != Opcode::Gather;
+        if keeps && !matches!(target, Target::Settled) {
+            return Ok(false);
+        }
+        let mut scalar = [0u64; 2];
+        let (view, dtype) = (&self.handles.at(out).view, self.dtype(out));
+        let first = view.start as isize * dtype.size() as isize;
+        let data = match &target {
+            Target::Scalar => scalar.as_mut_ptr().cast(),
+            Target::New(own) => own.data().wrapping_offset(first),
+            Target::Settled => self.data_at_hand(out).map_or(std::ptr::null_mut(), <*const u8>::cast_mut),
+        };
+        operands[0] = array(view, data, dtype);
+        let done = self.call(operation, order, operands)?;
+        if done {
+            self.finish_at_once(out, target, layout, scalar);
+        }
+        Ok(done)
+    }
+
+    /// Asks the engine.
+    pub(crate) fn call(&self, operation: Operation<'_>, order: u16, operands: &[MethodArray]) -> Result<bool> {
+        let Some(immediate) = self.running.as_ref().and_then(|running| running.immediate.as_ref()) else {
+            return Ok(false);
+        };
+        let _state = DefaultFloatState::enter();
+        // SAFETY: the operands are views of data that lives, and stays as it is, through the call.
+        let question = unsafe { ImmediateOperation::new(operation.opcode, operation.param, order, operands) };
+        match immediate.calls.immediate(&question) {
+            Err(error) if error.status == status::BOUNDS => Err(operation.failed(error)),
+            // What else fails fails again in its batch, where failures are told.
+            answer => Ok(answer.unwrap_or(false)),
+        }
+    }
+
+    /// The address of an array's element (0, …, 0), if its data is at hand.
+    #[inline]
+    pub(crate) fn data_at_hand(&self, handle: u32) -> Option<*const u8> {
+        let handle = self.handles.at(handle);
+        self.bases.at(handle.base).at_hand(handle.view.start)
+    }
+
+    /// Where the result of an operation at once would go, if it can.
+    #[inline]
+    fn target(&self, out: u32) -> Option<Target> {
+        let handle = self.handles.at(out);
+        let entry = self.bases.at(handle.base);
+        if !self.is_free_standing(handle.base) {
+            return None;
+        }
+        if let Some(settled) = &entry.settled {
+            return settled.is_writable().then_some(Target::Settled);
+        }
+        let whole = handle.view.len == entry.base.len;
+        if entry.base.len == 1 {
+            return whole.then_some(Target::Scalar);
+        }
+        if entry.known && !whole {
+            return None;
+        }
+        self.make_own(handle.base, !whole).map(Target::New)
+    }
+
+    /// Notes the result of an operation that was carried out.
+    #[inline]
+    fn finish_at_once(&mut self, out: u32, target: Target, layout: Layout, scalar: [u64; 2]) {
+        let base = self.handles.at(out).base;
+        match target {
+            Target::Settled => self.note_change(base),
+            Target::New(own) => self.set_own(base, own, false),
+            Target::Scalar => {
+                let mut bytes = [0; 16];
+                bytes[..8].copy_from_slice(&scalar[0].to_ne_bytes());
+                bytes[8..].copy_from_slice(&scalar[1].to_ne_bytes());
+                self.set_value(out, Constant::from_bytes(self.dtype(out), &bytes));
+            }
+        }
+        self.hint_rows(out);
+        self.bases.at_mut(base).layout = layout;
+        self.recorded += 1;
+        self.immediate += 1;
+    }
+}
+
+pub(crate) const NOTHING: MethodArray =
+    MethodArray { data: std::ptr::null_mut(), shape: std::ptr::null(), stride: std::ptr::null(), rank: 0, dtype: 0 };
+
+/// One element, for the whole of an operation.
+pub(crate) fn element(data: *const u8, dtype: DType) -> MethodArray {
+    MethodArray { data: data.cast_mut().cast(), dtype: dtype as u32, ..NOTHING }
+}
+
+/// An array on data that begins with its element (0, …, 0).
+fn array(view: &SmallView, data: *mut u8, dtype: DType) -> MethodArray {
+    array_of(view.shape(), view.stride(), data, dtype)
+}
+
+/// As [`array`], of extents and strides that live as long as the operation.
+#[inline]
+pub(crate) fn array_of(shape: &[i64], stride: &[i64], data: *const u8, dtype: DType) -> MethodArray {
+    let (shape, stride, rank) = (shape.as_ptr(), stride.as_ptr(), shape.len() as u32);
+    MethodArray { data: data.cast_mut().cast(), shape, stride, rank, dtype: dtype as u32 }
+}

@@ -1,0 +1,67 @@
+//! How long a thread waits: until the work is done, or until its owner wants it back.
+
+use bh_core::error::Result;
+use std::time::{Duration, Instant};
+
+/// Time between two questions to the owner of a waiting thread.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// A thread that wants to be asked runs batches that write no more bytes than this itself.
+const LIGHT: u64 = 4 << 20;
+
+/// How long a call waits for results.
+///
+/// A call that waits may run batches on its own thread. With a callback it leaves long ones to the executor thread, and
+/// asks every few milliseconds, with no lock held, whether to go on. If not, the call ends with the callback's error;
+/// what was recorded goes on and may be waited for again.
+pub struct Patience<'a> {
+    check: Option<&'a mut dyn FnMut() -> Result<()>>,
+    asked: Option<Instant>,
+    pause: Option<Duration>,
+}
+
+impl<'a> Patience<'a> {
+    /// Until the work is done.
+    pub fn endless() -> Patience<'a> {
+        Patience { check: None, asked: None, pause: None }
+    }
+
+    /// Until the work is done or `check` fails.
+    pub fn until(check: &'a mut dyn FnMut() -> Result<()>) -> Patience<'a> {
+        Patience { check: Some(check), asked: None, pause: None }
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.check.is_some()
+    }
+
+    /// May this thread run a batch that writes so many bytes itself?
+    pub(crate) fn may_run(&self, work: u64) -> bool {
+        self.check.is_none() || work <= LIGHT
+    }
+
+    /// The longest that the thread may sleep now.
+    pub(crate) fn slice(&mut self) -> Option<Duration> {
+        self.check.as_ref()?;
+        let asked = *self.asked.get_or_insert_with(Instant::now);
+        Some(SLICE.saturating_sub(asked.elapsed()).max(Duration::from_micros(50)))
+    }
+
+    /// A pause that grows from the first of two to the second.
+    pub(crate) fn next_pause(&mut self, (first, most): (Duration, Duration)) -> Duration {
+        let pause = self.pause.map_or(first, |pause| (2 * pause).min(most));
+        self.pause = Some(pause);
+        pause
+    }
+
+    /// Is it time to ask?
+    pub(crate) fn is_due(&self) -> bool {
+        self.check.is_some() && self.asked.is_some_and(|asked| asked.elapsed() >= SLICE)
+    }
+
+    /// Asks the owner.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.asked = Some(Instant::now());
+        self.check.as_mut().map_or(Ok(()), |check| check())
+    }
+}

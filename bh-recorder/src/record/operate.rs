@@ -1,0 +1,191 @@
+//! The public side of recording operations.
+
+use crate::record::{Input, Operation, Source, Sources};
+use crate::state::State;
+use crate::{ArrayId, ArrayInfo, Location, Recorder};
+use bh_bytecode::{Constant, DType, Opcode, View};
+use bh_core::error::Result;
+
+impl Recorder {
+    /// Records an elementwise, reduction, accumulate or index operation into an existing array. `param`: the axes of a
+    /// reduction or an accumulate as a bit mask, the exponent of POWI, else 0.
+    pub fn operate(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        out: ArrayId,
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = self.state_for(opcode, inputs, Some((out, None)));
+        let begin = state.clock();
+        let target = state.find(out)?;
+        if state.whole_at_hand((opcode, param), None, Some(target), inputs).is_some() {
+            state.count_recording(begin);
+            return Ok(());
+        }
+        let mut sources = Sources::new();
+        sources.resolve(&state, opcode, inputs)?;
+        let followup = state.record(Operation { opcode, param, location }, target, sources.as_slice())?;
+        state.count_recording(begin);
+        self.follow(state, followup)
+    }
+
+    /// As [`Recorder::operate`], into a part of an array: a view on its base that the caller knows.
+    pub fn operate_in(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        (out, view): (ArrayId, &View),
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = self.state_for(opcode, inputs, Some((out, Some(view.len()))));
+        let begin = state.clock();
+        let whole = state.find(out)?;
+        let target = state.window(whole, view)?;
+        let mut sources = Sources::new();
+        let recorded = sources
+            .resolve(&state, opcode, inputs)
+            .and_then(|()| state.record(Operation { opcode, param, location }, target, sources.as_slice()));
+        state.release(target);
+        let followup = recorded?;
+        state.count_recording(begin);
+        self.follow(state, followup)
+    }
+
+    /// Records a copy of a part of an array, a view on its base that the caller knows, into a new one.
+    pub fn copy_of(&self, (array, view): (ArrayId, &View), location: Location<'_>) -> Result<ArrayId> {
+        let mut state = self.state_for(Opcode::Copy, &[], Some((array, Some(view.len()))));
+        state.running()?;
+        let begin = state.clock();
+        let whole = state.find(array)?;
+        let dtype = state.dtype(whole);
+        let source = state.window(whole, view)?;
+        let operation = Operation { opcode: Opcode::Copy, param: 0, location };
+        let recorded = state.record_new(operation, Some(dtype), &[Source::Handle(source)]);
+        state.release(source);
+        let (handle, followup) = recorded?;
+        state.count_recording(begin);
+        let made = state.name(handle);
+        // Without it, the caller gets no handle, so this one must go.
+        self.follow(state, followup).inspect_err(|_| self.free_later(made))?;
+        Ok(made)
+    }
+
+    /// Records an operation into a new array. `dtype`: the type of the result where the inputs leave it open (COPY).
+    pub fn operate_new(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        dtype: Option<DType>,
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<ArrayId> {
+        self.operate_into_new(opcode, param, dtype, inputs, location, State::name)
+    }
+
+    /// As [`Recorder::operate_new`], and says what the result is, which costs no second lock.
+    pub fn operate_described(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        dtype: Option<DType>,
+        inputs: &[Input],
+        location: Location<'_>,
+    ) -> Result<(ArrayId, ArrayInfo)> {
+        let made = |state: &State, handle| (state.name(handle), state.info(handle));
+        self.operate_into_new(opcode, param, dtype, inputs, location, made)
+    }
+
+    #[inline]
+    fn operate_into_new<R>(
+        &self,
+        opcode: Opcode,
+        param: u16,
+        dtype: Option<DType>,
+        inputs: &[Input],
+        location: Location<'_>,
+        made: impl FnOnce(&State, u32) -> R,
+    ) -> Result<R> {
+        let mut state = self.state_for(opcode, inputs, None);
+        state.running()?;
+        let begin = state.clock();
+        if let Some(handle) = state.whole_at_hand((opcode, param), dtype, None, inputs) {
+            state.count_recording(begin);
+            return Ok(made(&state, handle));
+        }
+        let mut sources = Sources::new();
+        sources.resolve(&state, opcode, inputs)?;
+        let operation = Operation { opcode, param, location };
+        let (handle, followup) = state.record_new(operation, dtype, sources.as_slice())?;
+        state.count_recording(begin);
+        let (array, made) = (state.name(handle), made(&state, handle));
+        match self.follow(state, followup) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                // The caller gets no handle, so this one must go.
+                self.free_later(array);
+                Err(error)
+            }
+        }
+    }
+
+    /// Records the sum of the products of two arrays of one axis, equal lengths and one type, into a new array.
+    pub fn dot_new(&self, factors: [ArrayId; 2], location: Location<'_>) -> Result<ArrayId> {
+        let inputs = factors.map(Input::Array);
+        if let Some(sum) = self.dot_at_once(&inputs, location)? {
+            return Ok(sum);
+        }
+        let products = self.operate_new(Opcode::Multiply, 0, None, &inputs, location)?;
+        let sum = self.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(products)], location);
+        self.free_later(products);
+        sum
+    }
+
+    /// The sum of products, if it can be had at once.
+    fn dot_at_once(&self, inputs: &[Input; 2], location: Location<'_>) -> Result<Option<ArrayId>> {
+        let operation = Operation { opcode: Opcode::AddReduce, param: 1, location };
+        let mut state = self.state_for(operation.opcode, inputs, None);
+        let mut sources = Sources::new();
+        sources.resolve(&state, operation.opcode, inputs)?;
+        let &[Source::Handle(left), Source::Handle(right)] = sources.as_slice() else { return Ok(None) };
+        let (a, b) = (&state.handles.at(left).view, &state.handles.at(right).view);
+        let dtype = state.dtype(left);
+        if a.rank() != 1 || a.shape() != b.shape() || dtype != state.dtype(right) || dtype == DType::Bool {
+            return Ok(None);
+        }
+        let out = state.new_contiguous(dtype, &[], 1)?;
+        if state.dot_at_once(operation, out, [left, right])? {
+            return Ok(Some(state.name(out)));
+        }
+        state.release(out);
+        Ok(None)
+    }
+
+    /// Records RANGE: element number i in C order becomes first + i·step, computed as 64-bit integers.
+    pub fn range(&self, out: ArrayId, first: i64, step: i64, location: Location<'_>) -> Result<()> {
+        self.generate(Opcode::Range, out, first, step, None, location)
+    }
+
+    /// Records RANDOM: element number i in C order becomes number first + i of the stream of this key.
+    pub fn random(&self, out: ArrayId, key: u64, first: i64, location: Location<'_>) -> Result<()> {
+        self.generate(Opcode::Random, out, first, 1, Some(Constant::from_value(key)), location)
+    }
+
+    fn generate(
+        &self,
+        opcode: Opcode,
+        out: ArrayId,
+        first: i64,
+        step: i64,
+        key: Option<Constant>,
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = self.state();
+        let target = state.find(out)?;
+        let operation = Operation { opcode, param: 0, location };
+        let followup = state.record_generator(operation, target, first, step, key)?;
+        self.follow(state, followup)
+    }
+}

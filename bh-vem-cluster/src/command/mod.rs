@@ -1,0 +1,171 @@
+//! What rank 0 tells the others to do, as bytes.
+
+pub mod failure;
+pub mod memory;
+pub mod wire;
+
+use crate::command::memory::{Memory, Program};
+use crate::command::wire::{Reader, Writer, get_table, put_table, strange};
+use crate::plan::boxes::Span;
+use crate::plan::layout::Weights;
+use crate::plan::settings::Settings;
+use bh_bytecode::{Base, BatchRef};
+use bh_core::error::{Error, Result};
+
+/// What all ranks do, at the word of rank 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Run a batch.
+    Execute(Box<Program>),
+    /// Bring elements to rank 0.
+    Read(Base, Span),
+    /// Take elements from rank 0.
+    Write(Base, Span),
+    /// Know an array.
+    Know(Base),
+    /// An array that is overwritten as a whole.
+    Renew(Base),
+    /// Elements of an array on rank 0 changed.
+    Changed(Base),
+    /// Rank 0 takes memory of the program as an array.
+    Adopt(Base),
+    /// An array is needed as a whole on rank 0.
+    Home(Base),
+    /// A number stands for an extension method.
+    Method(String, u16),
+    /// A context begins, with these settings and on this stack, described as a configuration.
+    Open(Settings, String),
+    /// Rank 0 wants to know what each rank has sent.
+    Traffic,
+    /// A command for the stacks below.
+    Message(String),
+    /// The context ends.
+    Close,
+}
+
+impl Memory {
+    /// What the bytes of a command, behind its number, stand for.
+    pub fn get(&mut self, bytes: &[u8]) -> Result<Command> {
+        let mut reader = Reader(bytes);
+        let kind = reader.number()?;
+        let base = |reader: &mut Reader<'_>| get_table::<Base>(reader)?.pop().ok_or_else(strange);
+        let span =
+            |reader: &mut Reader<'_>| Ok::<Span, Error>(Span::new(reader.number()? as i64, reader.number()? as i64));
+        Ok(match kind {
+            0 => Command::Execute(self.get_program(&mut reader)?),
+            1 => Command::Read(base(&mut reader)?, span(&mut reader)?),
+            2 => Command::Write(base(&mut reader)?, span(&mut reader)?),
+            3 => Command::Know(base(&mut reader)?),
+            4 => Command::Renew(base(&mut reader)?),
+            5 => Command::Changed(base(&mut reader)?),
+            6 => Command::Adopt(base(&mut reader)?),
+            7 => Command::Home(base(&mut reader)?),
+            8 => Command::Method(reader.text()?, reader.number()? as u16),
+            9 => Command::Close,
+            10 => Command::Open(get_settings(&mut reader)?, reader.text()?),
+            11 => Command::Traffic,
+            12 => Command::Message(reader.text()?),
+            _ => return Err(strange()),
+        })
+    }
+
+    /// The bytes of the command to run a batch, and the number of its shape.
+    pub fn put_execute(&mut self, batch: &BatchRef<'_>, order: &[u32]) -> (Vec<u8>, u64) {
+        let mut writer = Writer::default();
+        writer.number(0);
+        let shape = self.put_program(&mut writer, batch, order);
+        (writer.0, shape)
+    }
+
+    /// The bytes of a command.
+    pub fn put(&mut self, command: &Command) -> Vec<u8> {
+        let mut writer = Writer::default();
+        let mut with = |kind: u64, base: &Base, span: Option<&Span>| {
+            writer.number(kind);
+            put_table(&mut writer, &[*base]);
+            if let Some(span) = span {
+                writer.number(span.low as u64).number(span.high as u64);
+            }
+        };
+        match command {
+            Command::Read(base, span) => with(1, base, Some(span)),
+            Command::Write(base, span) => with(2, base, Some(span)),
+            Command::Know(base) => with(3, base, None),
+            Command::Renew(base) => with(4, base, None),
+            Command::Changed(base) => with(5, base, None),
+            Command::Adopt(base) => with(6, base, None),
+            Command::Home(base) => with(7, base, None),
+            Command::Execute(program) => return self.put_execute(&program.batch.as_ref(), &program.order).0,
+            Command::Method(name, opcode) => {
+                writer.number(8).bytes(name.as_bytes()).number(u64::from(*opcode));
+            }
+            Command::Close => {
+                writer.number(9);
+            }
+            Command::Open(settings, description) => {
+                put_settings(writer.number(10), settings);
+                writer.bytes(description.as_bytes());
+            }
+            Command::Traffic => {
+                writer.number(11);
+            }
+            Command::Message(text) => {
+                writer.number(12).bytes(text.as_bytes());
+            }
+        }
+        writer.0
+    }
+}
+
+fn put_settings(writer: &mut Writer, settings: &Settings) {
+    writer.number(settings.small_bytes).number(settings.overlap_rows as u64).number(settings.overlap_bytes);
+    let weights: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
+    put_table(writer, &weights);
+}
+
+fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
+    let (small_bytes, overlap_rows, overlap_bytes) = (reader.number()?, reader.number()? as i64, reader.number()?);
+    let weights = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
+    let weights = Weights::given(weights).ok_or_else(strange)?;
+    Ok(Settings { weights, small_bytes, overlap_rows, overlap_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::DType;
+
+    #[test]
+    fn commands_arrive_as_they_were_sent() {
+        let (mut here, mut there) = (Memory::default(), Memory::default());
+        let base = Base::new(7, DType::F64, 100);
+        let span = Span::new(3, 9);
+        let commands = [
+            Command::Read(base, span),
+            Command::Write(base, span),
+            Command::Know(base),
+            Command::Renew(base),
+            Command::Changed(base),
+            Command::Adopt(base),
+            Command::Home(base),
+            Command::Method("matmul".into(), 0x4001),
+            Command::Open(
+                Settings {
+                    weights: Weights::given(vec![1.0, 0.5]).unwrap(),
+                    small_bytes: 4096,
+                    overlap_rows: 2,
+                    overlap_bytes: 0,
+                },
+                "[stacks]".into(),
+            ),
+            Command::Traffic,
+            Command::Message("threads 2".into()),
+            Command::Close,
+        ];
+        for command in &commands {
+            let bytes = here.put(command);
+            assert_eq!(there.get(&bytes).unwrap(), *command);
+            assert!(there.get(&bytes[..bytes.len() - 1]).is_err());
+        }
+    }
+}

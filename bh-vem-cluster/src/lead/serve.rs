@@ -1,0 +1,161 @@
+//! The other processes serve: they do what rank 0's contexts do, until its process ends.
+
+use crate::command::Command;
+use crate::command::memory::Memory;
+use crate::command::wire::{Reader, Writer};
+use crate::lead::{difference, spread};
+use crate::plan::settings::Settings;
+use crate::run::figures::Figures;
+use crate::run::machine::Machine;
+use crate::transport::remote::{ENDED, Remote};
+use crate::transport::{Class, Port, Transport};
+use bh_core::abi::status;
+use bh_core::component::{Child, Host};
+use bh_core::config::Config;
+use bh_core::environment;
+use bh_core::error::{Error, Result};
+use bh_core::stack::below::Below;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+/// A process serves with one thread, whichever makes a context first; others wait for its end. Rank 0 has greeted it if there
+/// is a memory, which lasts as long as rank 0's.
+static SERVING: Mutex<Option<Memory>> = Mutex::new(None);
+
+/// A process that is not rank 0.
+pub struct Server {
+    host: Host,
+    remote: Remote,
+    /// What this process would greet the others with.
+    greeting: String,
+    /// This process's own stack, while no context of rank 0's uses it.
+    own: Vec<Child>,
+}
+
+/// A context of rank 0's on this rank.
+struct Context {
+    machine: Machine,
+    figures: Figures,
+    /// Its stack, unless it has this process's own.
+    below: Option<Below>,
+}
+
+impl Server {
+    /// A process with its stacks.
+    pub fn new(host: Host, remote: Remote, greeting: String, own: Vec<Child>) -> Server {
+        Server { host, remote, greeting, own }
+    }
+
+    /// Serves until rank 0's process ends, or, where the program initialised MPI, until rank 0 has no context left. What goes
+    /// wrong ends all processes.
+    pub fn run(mut self) {
+        let mut memory = SERVING.lock().unwrap_or_else(PoisonError::into_inner);
+        let remote = self.remote;
+        match catch_unwind(AssertUnwindSafe(|| self.serve(&mut memory))) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => die(remote, &error.to_string()),
+            Err(_) => die(remote, "it panicked"),
+        }
+    }
+
+    fn serve(&mut self, memory: &mut Option<Memory>) -> Result<()> {
+        let mut port = Port::new(Box::new(self.remote));
+        let me = self.remote.rank();
+        if memory.is_none() && !greet(&mut port, me, &self.greeting)? {
+            return Ok(());
+        }
+        let memory = memory.get_or_insert_default();
+        let parent = me & (me - 1);
+        let mut contexts: HashMap<u64, Context> = HashMap::new();
+        loop {
+            let bytes = match port.receive(me, parent) {
+                Err(error) if error.text == ENDED => return Ok(()),
+                other => other?,
+            };
+            let before = port.sent()[0];
+            spread(&mut port, &bytes)?;
+            let number = Reader(&bytes).number()?;
+            let command = memory.get(&bytes[8..])?;
+            if let Command::Open(settings, description) = &command {
+                contexts.insert(number, self.open(settings, description)?);
+            }
+            let context = contexts.get_mut(&number).ok_or_else(|| unknown(number))?;
+            let machine = &mut context.machine;
+            machine.port.note(&port.sent()[0].since(&before));
+            // What goes wrong here goes wrong on rank 0, which tells the program.
+            let _ = machine.obey(&command);
+            match &command {
+                Command::Traffic => {
+                    let mut writer = Writer::default();
+                    for number in machine.port.sent()[0].numbers() {
+                        writer.number(number);
+                    }
+                    machine.port.send(Class::Control, me, 0, writer.0)?;
+                }
+                Command::Close => {
+                    let ids: Vec<u64> = machine.planner.arrays.keys().copied().collect();
+                    ids.into_iter().for_each(|id| machine.planner.forget(id));
+                    let _ = machine.settle();
+                }
+                _ => {}
+            }
+            context.figures.report(machine);
+            if let Command::Execute(program) = command {
+                memory.put_back(program);
+            } else if command == Command::Close {
+                self.close(contexts.remove(&number));
+                if contexts.is_empty() && self.remote.is_borrowed() {
+                    return self.remote.flush();
+                }
+            }
+        }
+    }
+
+    /// Begins a context: on this process's own stack if it is of the same kind and free, else on a new one.
+    fn open(&mut self, settings: &Settings, description: &str) -> Result<Context> {
+        let same = self.greeting.ends_with(&format!("\n{description}"));
+        let (below, children) = if same && !self.own.is_empty() {
+            (None, std::mem::take(&mut self.own))
+        } else {
+            let config = Config::from_text("configuration of rank 0", description)?;
+            let config = config.with_environment(environment::bh_variables());
+            let stack = config.stack_names().next().unwrap_or_default().to_owned();
+            let mut below = Below::load(&config, &stack, crate::NAME)?;
+            let children = std::mem::take(&mut below.children);
+            (Some(below), children)
+        };
+        let machine = Machine::remote(self.host, self.remote, settings.clone(), children);
+        Ok(Context { machine, figures: Figures::new(&self.host), below })
+    }
+
+    /// Ends a context; a stack of its own ends with it.
+    fn close(&mut self, context: Option<Context>) {
+        let Some(mut context) = context else { return };
+        let children = std::mem::take(&mut context.machine.children);
+        if context.below.is_none() {
+            self.own = children;
+        }
+    }
+}
+
+/// Rank 0 and this rank must be of one version and have the same settings. False if rank 0 has ended without a context.
+fn greet(port: &mut Port, me: usize, mine: &str) -> Result<bool> {
+    let theirs = match port.receive(me, 0) {
+        Err(error) if error.text == ENDED => return Ok(false),
+        other => other?,
+    };
+    match difference(&String::from_utf8_lossy(&theirs), mine, me) {
+        Some(text) => Err(Error::new(status::INIT, text)),
+        None => Ok(true),
+    }
+}
+
+fn unknown(context: u64) -> Error {
+    Error::new(status::EXECUTION, format!("context {context} was not announced: do all ranks run the same bh?"))
+}
+
+/// Ends all processes because of this one.
+fn die(mut remote: Remote, text: &str) {
+    remote.abort(text);
+}

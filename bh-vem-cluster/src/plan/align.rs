@@ -1,0 +1,170 @@
+//! Looks ahead in a program: how arrays that it makes should be cut so that what they meet lies on the same rank, and how
+//! many rows of them ranks had better compute twice than send.
+
+use crate::plan::array::Array;
+use crate::plan::boxes::{Span, rows_in, span_of};
+use crate::plan::layout::{Cuts, Parts, covers, outermost, row_of};
+use crate::plan::settings::Settings;
+use bh_bytecode::{BatchRef, Instr, Kind, Opcode, View};
+use std::collections::{HashMap, HashSet};
+
+/// What was found, by number of instruction or base.
+#[derive(Debug, Default)]
+pub struct Hints {
+    cuts: HashMap<u32, Cuts>,
+    extensions: HashMap<u32, (i64, i64)>,
+    passing: HashSet<u32>,
+}
+
+impl Hints {
+    /// The cuts that suit what the program does with the array that this instruction overwrites.
+    pub fn cuts(&self, instr: u32) -> Option<Cuts> {
+        self.cuts.get(&instr).cloned()
+    }
+
+    /// For an array that lives within the program: the rows before and behind its own that each rank should compute too.
+    pub fn extension(&self, base: u32) -> Option<(i64, i64)> {
+        self.passing.contains(&base).then(|| self.extensions.get(&base).copied().unwrap_or((0, 0)))
+    }
+
+    /// Walks through a program from its end.
+    pub fn find(arrays: &HashMap<u64, Array>, settings: &Settings, batch: &BatchRef<'_>, order: &[u32]) -> Hints {
+        let mut walk = Walk { arrays, settings, batch, wanted: HashMap::new(), hints: Hints::default() };
+        walk.find_passing(order);
+        for &index in order.iter().rev() {
+            let instr = &batch.instrs[index as usize];
+            if let (false, Some(output)) = (instr.opcode.is_system(), instr.outputs().first()) {
+                walk.visit(index, instr, output.as_view());
+            }
+        }
+        walk.hints
+    }
+}
+
+struct Walk<'a> {
+    arrays: &'a HashMap<u64, Array>,
+    settings: &'a Settings,
+    batch: &'a BatchRef<'a>,
+    /// How the readers seen so far want a base to be cut.
+    wanted: HashMap<u32, Cuts>,
+    hints: Hints,
+}
+
+impl Walk<'_> {
+    /// Arrays that are made and dropped here, and written element by element.
+    fn find_passing(&mut self, order: &[u32]) {
+        let mut otherwise = HashSet::new();
+        for &index in order {
+            let instr = &self.batch.instrs[index as usize];
+            for operand in instr.operands() {
+                let Some(view) = operand.as_view() else { continue };
+                let base = self.batch.views[view as usize].base;
+                match instr.opcode.kind() {
+                    Kind::System if instr.opcode == Opcode::Discard => {
+                        self.hints.passing.insert(base);
+                    }
+                    Kind::Elementwise | Kind::Generator | Kind::System => {}
+                    _ if instr.outputs().contains(operand) => {
+                        otherwise.insert(base);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let (batch, arrays) = (self.batch, self.arrays);
+        let fresh = |base: &u32| {
+            let known = batch.bases.get(*base as usize).is_some_and(|base| !arrays.contains_key(&base.id));
+            known && !otherwise.contains(base)
+        };
+        self.hints.passing.retain(fresh);
+    }
+
+    fn visit(&mut self, index: u32, instr: &Instr, output: Option<u32>) {
+        let Some(output) = output else { return };
+        let target = self.batch.views[output as usize].base;
+        let whole = covers(self.batch, output);
+        let Some(cuts) = self.cuts_of(target, whole) else { return };
+        let view = self.batch.view(output);
+        if whole {
+            self.wanted.remove(&target);
+            self.hints.cuts.insert(index, cuts.clone());
+        }
+        let Some(parts) = Parts::of(&view, &cuts) else { return };
+        for operand in instr.inputs() {
+            let Some(input) = operand.as_view().filter(|&input| self.batch.base_of(input).is_some()) else { continue };
+            let source = self.batch.view(input);
+            let parts = match instr.opcode.kind() {
+                Kind::Elementwise => Some(parts.clone()),
+                Kind::Reduction => parts.widen(u32::from(instr.param), source.shape()),
+                _ => None,
+            };
+            if let Some(parts) = parts {
+                self.ask(&parts, input, &source);
+                if instr.opcode.kind() == Kind::Elementwise {
+                    self.extend((target, &view, &cuts), input, &source);
+                }
+            }
+        }
+    }
+
+    /// The cuts of a base, as far as they are known: as it is, or wanted by readers of what overwrites it.
+    fn cuts_of(&self, base: u32, overwritten: bool) -> Option<Cuts> {
+        let record = self.batch.bases.get(base as usize)?;
+        if record.bytes() <= self.settings.small_bytes {
+            return None;
+        }
+        let known = || self.arrays.get(&record.id).map(|array| array.cuts.clone());
+        let wanted = || self.wanted.get(&base).cloned();
+        if overwritten { wanted().or_else(known) } else { known().or_else(wanted) }
+    }
+
+    /// A reader whose work is parted like this asks for a base to be cut alike.
+    fn ask(&mut self, parts: &Parts, view: u32, source: &View) {
+        let base = self.batch.views[view as usize].base;
+        let record = &self.batch.bases[base as usize];
+        if !self.wanted.contains_key(&base)
+            && record.bytes() > self.settings.small_bytes
+            && let Some(cuts) = parts.cuts(source, record.len)
+        {
+            self.wanted.insert(base, cuts);
+        }
+    }
+
+    /// A reader that computes its share of `target` reads rows of neighbours: the rank should compute those itself.
+    fn extend(&mut self, (target, view, cuts): (u32, &View, &Cuts), input: u32, source: &View) {
+        let base = self.batch.views[input as usize].base;
+        let (true, Some(own), Some(dim)) =
+            (self.hints.passing.contains(&base), self.wanted.get(&base), outermost(view.shape()))
+        else {
+            return;
+        };
+        let record = &self.batch.bases[base as usize];
+        let row = row_of(record, Some(source));
+        let target_row = row_of(&self.batch.bases[target as usize], Some(view));
+        let (above, below) = self.hints.extensions.get(&target).copied().unwrap_or((0, 0));
+        let (mut up, mut down) = (0, 0);
+        let all = span_of(source);
+        for rank in 0..cuts.ranks() {
+            let (mine, here) = (cuts.own(rank), own.own(rank));
+            if mine.is_empty() || here.is_empty() {
+                continue;
+            }
+            let reach = Span::new(mine.low - above * target_row, mine.high + below * target_row);
+            let rows = rows_in(view, dim, reach);
+            if rows.is_empty() {
+                continue;
+            }
+            let step = source.stride()[dim];
+            let inner = all.len() - 1 - (source.shape()[dim] - 1) * step.abs();
+            let low = all.low + rows.low * step;
+            let high = all.low + (rows.high - 1) * step + inner + 1;
+            let count = |elements: i64| (elements.max(0) + row - 1) / row;
+            up = up.max(count(here.low - low));
+            down = down.max(count(high - here.high));
+        }
+        if up.max(down) <= self.settings.overlap_rows {
+            let entry = self.hints.extensions.entry(base).or_default();
+            *entry = (entry.0.max(up), entry.1.max(down));
+        }
+    }
+}

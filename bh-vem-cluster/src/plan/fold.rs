@@ -1,0 +1,393 @@
+//! Plans reductions and accumulates along the axis that is cut: every rank folds what it owns, and the results are combined
+//! in a fixed order of ranks, so that equal numbers of ranks give equal bits.
+
+use crate::plan::array::Piece;
+use crate::plan::boxes::{IndexBox, inside, span_of};
+use crate::plan::planner::{Planner, Share};
+use crate::plan::stage::{Local, Place, Transfer};
+use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
+
+/// So many results are combined on one rank at a time: few, that messages to it do not wait for each other, but enough that a
+/// handful of ranks need one step. A power of two, so that the tree of results is the same as with two.
+const FAN_IN: usize = 16;
+
+/// The result of one rank.
+#[derive(Clone, Copy)]
+struct Partial {
+    rank: usize,
+    /// Which of the results it is a part of.
+    part: IndexBox,
+    place: Place,
+}
+
+/// An instruction of the planner's own, with the source line of the program's.
+pub(crate) struct Own {
+    pub(crate) index: u32,
+    pub(crate) instr: Instr,
+}
+
+impl Own {
+    pub(crate) fn new(batch: &BatchRef<'_>, index: u32, opcode: Opcode, operands: usize) -> Own {
+        let mut instr = Instr::new(opcode, &vec![Operand::view(0); operands]);
+        instr.origin = batch.instrs[index as usize].origin;
+        Own { index, instr }
+    }
+}
+
+impl Planner {
+    /// Plans a reduction. False if it must be brought to one rank.
+    pub(crate) fn reduce(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
+        let instr = &batch.instrs[index as usize];
+        let mask = u32::from(instr.param);
+        let (Some(output), Some(input)) = (instr.operands()[0].as_view(), instr.operands()[1].as_view()) else {
+            return Ok(false);
+        };
+        let source = batch.view(input);
+        let widen = |_: usize, part: &IndexBox| part.widen(mask, source.shape());
+        self.know_inputs(batch, instr);
+        let Some(id) = batch.base_of(input).map(|base| base.id) else { return Ok(false) };
+        if self.arrays[&id].cuts.is_first() || source.is_empty() {
+            return self.by_output(batch, index, &widen);
+        }
+        let Some(shares) = self.owned(id, &source) else { return self.by_output(batch, index, &widen) };
+        let one_each = shares.windows(2).all(|pair| pair[0].0 != pair[1].0);
+        let kept_whole = shares.iter().all(|(_, part)| part.is_whole(source.shape(), !mask));
+        let folded_whole = shares.iter().all(|(_, part)| part.is_whole(source.shape(), mask));
+        let base = batch.base_of(output).ok_or_else(|| Error::new(status::BATCH, "an output is no view of a base"))?;
+        let to_first = match self.arrays.get(&base.id) {
+            Some(array) => array.cuts.is_first(),
+            None => base.bytes() <= self.settings.small_bytes,
+        };
+        if !one_each || !(kept_whole || (folded_whole && to_first)) || (folded_whole && shares.len() == 1 && !to_first)
+        {
+            return self.by_output(batch, index, &widen);
+        }
+        // The mask comes to where the elements are.
+        if let Some((mask, chosen)) = mask_of(batch, index) {
+            let at = self.fetchable(mask);
+            if !self.is_here(mask, &chosen, &shares)? && self.fetch(mask, &chosen, &shares, at)?.is_err() {
+                return self.by_output(batch, index, &widen);
+            }
+        }
+        let target = self.target(batch, index, output, None)?;
+        let (partials, folded) = self.partials(batch, index, (id, &source), &shares)?;
+        let view = batch.view(output);
+        if !kept_whole {
+            self.collect(batch, index, (target, &view), &partials, folded + 1)
+        } else if self.arrays[&target].cuts.is_first() {
+            self.tree(batch, index, (target, &view), &partials, folded + 1)
+        } else {
+            self.reduce_scatter(batch, index, (target, &view), &partials, folded + 1)
+        }
+    }
+
+    /// The boxes of a view that each rank owns.
+    fn owned(&self, id: u64, view: &View) -> Option<Vec<Share>> {
+        let cuts = &self.arrays[&id].cuts;
+        let mut shares = Vec::new();
+        for rank in cuts.owners(span_of(view)) {
+            shares.extend(inside(view, cuts.own(rank))?.into_iter().map(|part| (rank, part)));
+        }
+        Some(shares)
+    }
+
+    /// Lets every rank fold its share into a base of its own; returns the stage in which that happens, too.
+    fn partials(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        (id, source): (u64, &View),
+        shares: &[Share],
+    ) -> Result<(Vec<Partial>, usize)> {
+        let instr = &batch.instrs[index as usize];
+        let mut stage = self.stage_of(self.arrays[&id].wrote);
+        let mask = mask_of(batch, index);
+        let mut places = Vec::new();
+        for share in shares {
+            places.push(match &mask {
+                None => None,
+                Some((mask, chosen)) => {
+                    let (place, ready) = self.locate(*mask, chosen, *share)?;
+                    stage = stage.max(ready);
+                    Some(Local::Data(place))
+                }
+            });
+        }
+        let mut partials = Vec::new();
+        for (&(rank, part), mask) in shares.iter().zip(places) {
+            let piece = self.piece(id, rank);
+            let kept = part.without(u32::from(instr.param));
+            let place = self.scratch(rank, &piece.base, kept.extent())?;
+            let from = Place { base: piece.base, view: part.of(source, piece.window.low)? };
+            let operands: Vec<Local> = [Local::Data(place), Local::Data(from)].into_iter().chain(mask).collect();
+            self.stages.push(stage, rank, instr, index, &operands);
+            partials.push(Partial { rank, part: kept, place });
+        }
+        self.reads(id, stage);
+        if let Some((mask, _)) = mask {
+            self.reads(mask, stage);
+        }
+        Ok((partials, stage))
+    }
+
+    /// Room for a result of a rank.
+    fn scratch(&mut self, rank: usize, like: &Base, shape: &[i64]) -> Result<Place> {
+        let view = View::contiguous(shape).map_err(|error| Error::new(status::BATCH, error.0))?;
+        Ok(Place { base: self.local_base(rank, like, view.len(), 0), view })
+    }
+
+    /// Combines results two by two, until rank 0 has that of all; they are there from stage `after` on.
+    fn tree(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        (target, view): (u64, &View),
+        partials: &[Partial],
+        after: usize,
+    ) -> Result<bool> {
+        let combine = combiner(batch, index)?;
+        let mut stage = after;
+        let mut step = 1;
+        while step < partials.len() {
+            for first in (0..partials.len()).step_by(FAN_IN * step) {
+                let group: Vec<usize> = (first..partials.len()).step_by(step).take(FAN_IN).collect();
+                self.combine_group(&combine, stage, partials, &group)?;
+            }
+            step *= FAN_IN;
+            stage += 1;
+        }
+        let root = &partials[0];
+        let mut result = root.place;
+        if root.rank != 0 {
+            result = self.scratch(0, &root.place.base, root.place.view.shape())?;
+            self.send(stage, root, 0, result);
+            self.stages.push_system(stage, root.rank, Opcode::Discard, &root.place.base);
+            stage += 1;
+        }
+        let last = (stage - 1).max(self.after_use(target));
+        let piece = self.piece(target, 0);
+        let out = Place { base: piece.base, view: whole(view, &piece)? };
+        let copy = Own::new(batch, index, Opcode::Copy, 2);
+        self.stages.push(last, 0, &copy.instr, copy.index, &[Local::Data(out), Local::Data(result)]);
+        self.stages.push_system(last, 0, Opcode::Discard, &result.base);
+        self.finish(target, view, last, false);
+        Ok(true)
+    }
+
+    /// The first rank of a group gets the results of the others, and combines them two by two.
+    fn combine_group(&mut self, combine: &Own, stage: usize, partials: &[Partial], group: &[usize]) -> Result<()> {
+        let into = &partials[group[0]];
+        let mut places = vec![into.place];
+        for from in group[1..].iter().map(|&member| &partials[member]) {
+            let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
+            self.send(stage, from, into.rank, arrived);
+            self.stages.push_system(stage, from.rank, Opcode::Discard, &from.place.base);
+            places.push(arrived);
+        }
+        let mut distance = 1;
+        while distance < places.len() {
+            for left in (0..places.len() - distance).step_by(2 * distance) {
+                let operands = [places[left], places[left], places[left + distance]].map(Local::Data);
+                self.stages.push(stage, into.rank, &combine.instr, combine.index, &operands);
+            }
+            distance *= 2;
+        }
+        for arrived in &places[1..] {
+            self.stages.push_system(stage, into.rank, Opcode::Discard, &arrived.base);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, stage: usize, from: &Partial, to: usize, target: Place) {
+        if self.stages.hosts(from.rank) || self.stages.hosts(to) {
+            self.stages.transfer(stage, Transfer { from: from.rank, to, source: from.place, target });
+        }
+    }
+
+    /// Every owner of results gets its part of all ranks' and combines them in the order of ranks, from stage `moved` on.
+    fn reduce_scatter(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        (target, view): (u64, &View),
+        partials: &[Partial],
+        moved: usize,
+    ) -> Result<bool> {
+        let (combine, copy) = (combiner(batch, index)?, Own::new(batch, index, Opcode::Copy, 2));
+        let stage = moved.max(self.after_use(target));
+        let Some(shares) = self.shares(target, view) else {
+            for partial in partials {
+                self.stages.push_system(moved, partial.rank, Opcode::Discard, &partial.place.base);
+            }
+            return Ok(false);
+        };
+        let mut unused = Vec::new();
+        for (rank, part) in shares {
+            let mut values = Vec::new();
+            for partial in partials {
+                let source = Place { base: partial.place.base, view: part.of(&partial.place.view, 0)? };
+                if partial.rank == rank {
+                    values.push(source);
+                    continue;
+                }
+                let arrived = self.scratch(rank, &partial.place.base, part.extent())?;
+                self.send(moved, &Partial { place: source, ..*partial }, rank, arrived);
+                unused.push((rank, arrived.base));
+                values.push(arrived);
+            }
+            let mut distance = 1;
+            while distance < values.len() {
+                for left in (0..values.len() - distance).step_by(2 * distance) {
+                    let operands = [values[left], values[left], values[left + distance]].map(Local::Data);
+                    self.stages.push(stage, rank, &combine.instr, combine.index, &operands);
+                }
+                distance *= 2;
+            }
+            let piece = self.piece(target, rank);
+            let out = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+            self.stages.push(stage, rank, &copy.instr, copy.index, &[Local::Data(out), Local::Data(values[0])]);
+        }
+        unused.extend(partials.iter().map(|partial| (partial.rank, partial.place.base)));
+        for (rank, base) in unused {
+            self.stages.push_system(stage, rank, Opcode::Discard, &base);
+        }
+        self.finish(target, view, stage, false);
+        Ok(true)
+    }
+
+    /// Results of different ranks, there from stage `after` on, are different elements of an array on rank 0.
+    fn collect(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        (target, view): (u64, &View),
+        partials: &[Partial],
+        after: usize,
+    ) -> Result<bool> {
+        let copy = Own::new(batch, index, Opcode::Copy, 2);
+        let stage = after.max(self.after_use(target) + 1);
+        let piece = self.piece(target, 0);
+        for partial in partials {
+            let out = Place { base: piece.base, view: partial.part.of(view, piece.window.low)? };
+            if partial.rank == 0 {
+                let operands = [Local::Data(out), Local::Data(partial.place)];
+                self.stages.push(stage, 0, &copy.instr, copy.index, &operands);
+            } else {
+                self.send(stage, partial, 0, out);
+            }
+            self.stages.push_system(stage, partial.rank, Opcode::Discard, &partial.place.base);
+        }
+        self.finish(target, view, stage, false);
+        Ok(true)
+    }
+
+    /// Plans an accumulate. False if it must be brought to one rank.
+    pub(crate) fn accumulate(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
+        if self.by_output(batch, index, &|_, part| *part)? {
+            return Ok(true);
+        }
+        let instr = &batch.instrs[index as usize];
+        let axis = instr.param.trailing_zeros() as usize;
+        let (Some(output), Some(input)) = (instr.operands()[0].as_view(), instr.operands()[1].as_view()) else {
+            return Ok(false);
+        };
+        let (view, source) = (batch.view(output), batch.view(input));
+        let (Some(target), Some(id)) = (batch.base_of(output), batch.base_of(input)) else { return Ok(false) };
+        let (target, id) = (target.id, id.id);
+        let Some(mut shares) = self.owned(target, &view) else { return Ok(false) };
+        shares.sort_by_key(|(_, part)| part.first()[axis]);
+        let apart = shares.iter().all(|(_, part)| part.is_whole(view.shape(), !(1 << axis)));
+        if !apart || shares.len() < 2 || self.arrays[&target].extension != (0, 0) {
+            return Ok(false);
+        }
+        let at = self.fetchable(id);
+        if !self.is_here(id, &source, &shares)? && self.fetch(id, &source, &shares, at)?.is_err() {
+            return Ok(false);
+        }
+        let mut stage = self.after_use(target);
+        let mut places = Vec::new();
+        for share in &shares {
+            let (place, ready) = self.locate(id, &source, *share)?;
+            stage = stage.max(ready);
+            places.push(place);
+        }
+        let copy = Own::new(batch, index, Opcode::Copy, 2);
+        let mut partials = Vec::new();
+        let mut outs = Vec::new();
+        for ((rank, part), place) in shares.iter().zip(places) {
+            let piece = self.piece(target, *rank);
+            let out = Place { base: piece.base, view: part.of(&view, piece.window.low)? };
+            self.stages.push(stage, *rank, instr, index, &[Local::Data(out), Local::Data(place)]);
+            let last = out.view.slice(axis, Some(-1), None, 1).map_err(|error| Error::new(status::BATCH, error.0))?;
+            let total = self.scratch(*rank, &piece.base, last.shape())?;
+            let operands = [Local::Data(total), Local::Data(Place { base: out.base, view: last })];
+            self.stages.push(stage, *rank, &copy.instr, copy.index, &operands);
+            partials.push(Partial { rank: *rank, part: *part, place: total });
+            outs.push(out);
+        }
+        self.reads(id, stage);
+        let last = self.scan(batch, index, stage, &partials, &outs)?;
+        self.finish(target, &view, last, false);
+        Ok(true)
+    }
+
+    /// Adds to what each rank accumulated the total of all before it; returns the last stage.
+    fn scan(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        first: usize,
+        totals: &[Partial],
+        outs: &[Place],
+    ) -> Result<usize> {
+        let combine = combiner(batch, index)?;
+        let (mut stage, mut distance) = (first + 1, 1);
+        while distance < totals.len() {
+            // The last one first, as each takes what the others had before this stage.
+            for right in (distance..totals.len()).rev() {
+                let (from, into) = (&totals[right - distance], &totals[right]);
+                let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
+                self.send(stage, from, into.rank, arrived);
+                let operands = [into.place, arrived, into.place].map(Local::Data);
+                self.stages.push(stage, into.rank, &combine.instr, combine.index, &operands);
+                self.stages.push_system(stage, into.rank, Opcode::Discard, &arrived.base);
+            }
+            distance *= 2;
+            stage += 1;
+        }
+        for (right, out) in outs.iter().enumerate().skip(1) {
+            let (from, into) = (&totals[right - 1], &totals[right]);
+            let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
+            self.send(stage, from, into.rank, arrived);
+            let spread = arrived.view.broadcast_to(out.view.shape());
+            let spread = spread.map_err(|error| Error::new(status::BATCH, error.0))?;
+            let operands = [*out, Place { view: spread, ..arrived }, *out].map(Local::Data);
+            self.stages.push(stage, into.rank, &combine.instr, combine.index, &operands);
+            self.stages.push_system(stage, into.rank, Opcode::Discard, &arrived.base);
+        }
+        for total in totals {
+            self.stages.push_system(stage, total.rank, Opcode::Discard, &total.place.base);
+        }
+        Ok(stage)
+    }
+}
+
+/// The array that says which elements a masked reduction takes, and its view.
+fn mask_of(batch: &BatchRef<'_>, index: u32) -> Option<(u64, View)> {
+    let mask = batch.instrs[index as usize].inputs().get(1)?.as_view()?;
+    Some((batch.base_of(mask)?.id, batch.view(mask)))
+}
+
+/// The instruction that combines two results.
+fn combiner(batch: &BatchRef<'_>, index: u32) -> Result<Own> {
+    let opcode = batch.instrs[index as usize].opcode;
+    let combiner = opcode.combiner().ok_or_else(|| Error::new(status::BATCH, format!("{opcode} combines nothing")))?;
+    Ok(Own::new(batch, index, combiner, 3))
+}
+
+/// All of a view in a piece.
+fn whole(view: &View, piece: &Piece) -> Result<View> {
+    IndexBox::whole(view.shape()).of(view, piece.window.low)
+}

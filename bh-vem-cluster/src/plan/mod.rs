@@ -1,0 +1,23 @@
+//! Plans: where arrays are cut, who computes what, and what must move for it. Every rank has the same planner.
+
+pub mod align;
+pub mod array;
+pub mod boxes;
+pub mod exchange;
+pub mod fetch;
+pub mod fold;
+pub mod grid;
+pub mod layout;
+pub mod operate;
+#[cfg(debug_assertions)]
+pub mod order;
+pub mod overlap;
+pub mod panels;
+pub mod planner;
+pub mod plans;
+pub mod product;
+pub mod settings;
+pub mod stage;
+pub mod stages;
+#[cfg(debug_assertions)]
+pub mod versions;

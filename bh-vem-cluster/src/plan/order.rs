@@ -1,0 +1,158 @@
+//! A model that checks plans in builds with debug assertions: stages may change the order in which ranks touch elements, but
+//! not of two uses of an element that one of them changes. Then every rank reads the newest elements that the planner knows of.
+
+use crate::plan::stage::{Local, Place, Transfer};
+use bh_bytecode::interp::offsets;
+use bh_bytecode::{Base, Instr, Opcode, View};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// The parts of a stage, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// What nothing uses any more is dropped.
+    Drops,
+    /// Elements go into messages.
+    Sends,
+    /// Elements come out of messages.
+    Receives,
+    /// The local batches run.
+    Runs,
+}
+
+/// A use of elements of a base, by what and when.
+#[derive(Clone, Debug)]
+struct Use {
+    stage: usize,
+    part: Part,
+    writes: bool,
+    view: View,
+    by: Opcode,
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Use { stage, part, writes, view, by } = self;
+        let does = if *writes { "changes" } else { "reads" };
+        write!(f, "'{by}', which {does} {view:?} when stage {stage} {part:?},")
+    }
+}
+
+/// The uses of all local bases, in the order in which they were planned.
+#[derive(Debug, Default)]
+pub struct Order {
+    uses: HashMap<u64, Vec<Use>>,
+}
+
+impl Order {
+    /// Notes an instruction of a stage's local batch.
+    pub fn run(&mut self, stage: usize, instr: &Instr, operands: &[Local]) {
+        for (at, operand) in operands.iter().enumerate() {
+            if let Local::Data(place) = operand {
+                let writes = at < usize::from(instr.outputs);
+                self.note(place, Use { stage, part: Part::Runs, writes, view: place.view, by: instr.opcode });
+            }
+        }
+    }
+
+    /// Notes that a base is dropped, in a local batch or before everything else.
+    pub fn drop(&mut self, stage: Option<usize>, opcode: Opcode, base: &Base) {
+        let view = View::contiguous(&[base.len]).unwrap_or_default();
+        let part = if stage.is_some() { Part::Runs } else { Part::Drops };
+        let place = Place { base: *base, view };
+        self.note(&place, Use { stage: stage.unwrap_or(0), part, writes: true, view, by: opcode });
+    }
+
+    /// Notes a message at the beginning of a stage.
+    pub fn transfer(&mut self, stage: usize, transfer: &Transfer) {
+        let Transfer { source, target, .. } = transfer;
+        let by = Opcode::Copy;
+        self.note(source, Use { stage, part: Part::Sends, writes: false, view: source.view, by });
+        self.note(target, Use { stage, part: Part::Receives, writes: true, view: target.view, by });
+    }
+
+    /// Panics if a use that was planned before this one, of an element that either changes, comes after it, or if the base
+    /// is not there any more. Bases of other processes' ranks have no identity.
+    fn note(&mut self, place: &Place, new: Use) {
+        if place.base.id == 0 {
+            return;
+        }
+        let known = self.uses.entry(place.base.id).or_default();
+        for old in known.iter() {
+            let (before, after) = ((old.stage, old.part), (new.stage, new.part));
+            // A base that was dropped does not come again, so all of its uses come before that.
+            let wrong = match old.by {
+                Opcode::Discard => before <= after,
+                _ => before > after && (old.writes || new.writes) && meet(&old.view, &new.view),
+            };
+            assert!(!wrong, "base {} of a rank: {new} was planned after {old}", place.base.id);
+        }
+        known.push(new);
+    }
+}
+
+/// Have two views an element in common?
+fn meet(one: &View, other: &View) -> bool {
+    let elements = |view: &View| offsets(view.start(), view.shape(), view.stride());
+    let known: HashSet<i64> = elements(one).collect();
+    elements(other).any(|element| known.contains(&element))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::DType;
+
+    fn place(first: i64, count: i64) -> Place {
+        Place { base: Base::new(7, DType::F64, 100), view: View::new(first, &[count], &[1]).unwrap() }
+    }
+
+    fn copy(order: &mut Order, stage: usize, to: Place, from: Place) {
+        let instr = Instr::new(Opcode::Copy, &[Default::default(); 2]);
+        order.run(stage, &instr, &[Local::Data(to), Local::Data(from)]);
+    }
+
+    fn other(first: i64) -> Place {
+        Place { base: Base::new(8, DType::F64, 100), ..place(first, 10) }
+    }
+
+    #[test]
+    fn uses_that_change_nothing_for_each_other_may_come_in_any_order() {
+        let mut order = Order::default();
+        order.transfer(3, &Transfer { from: 1, to: 0, source: other(0), target: place(0, 10) });
+        copy(&mut order, 2, other(50), place(10, 10));
+        copy(&mut order, 3, other(60), place(0, 10));
+        copy(&mut order, 1, other(70), place(10, 10));
+    }
+
+    #[test]
+    #[should_panic(expected = "was planned after")]
+    fn elements_are_not_copied_before_they_arrive() {
+        let mut order = Order::default();
+        order.transfer(3, &Transfer { from: 1, to: 0, source: other(0), target: place(0, 10) });
+        copy(&mut order, 2, other(50), place(9, 10));
+    }
+
+    #[test]
+    fn the_old_place_of_a_piece_may_be_read_until_it_is_dropped() {
+        let mut order = Order::default();
+        order.drop(Some(2), Opcode::Discard, &place(0, 10).base);
+        order.transfer(2, &Transfer { from: 1, to: 0, source: place(0, 10), target: other(0) });
+    }
+
+    #[test]
+    #[should_panic(expected = "was planned after")]
+    fn what_is_dropped_is_not_used_afterwards() {
+        let mut order = Order::default();
+        order.drop(Some(2), Opcode::Discard, &place(0, 10).base);
+        copy(&mut order, 2, other(0), place(0, 10));
+    }
+
+    #[test]
+    #[should_panic(expected = "was planned after")]
+    fn what_is_used_later_is_not_dropped_first() {
+        let mut order = Order::default();
+        copy(&mut order, 0, other(0), place(0, 10));
+        order.drop(None, Opcode::Discard, &place(0, 10).base);
+    }
+}

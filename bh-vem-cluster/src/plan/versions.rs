@@ -1,0 +1,279 @@
+//! A model of what ranks have, in builds with debug assertions: which version of which element every element of theirs is. It
+//! follows plans in the order in which they are made, which [`crate::plan::order`] shows to be as good as that of stages.
+
+use crate::plan::array::Array;
+use crate::plan::boxes::{Span, packed};
+use crate::plan::stage::{Local, Place};
+use bh_bytecode::interp::offsets;
+use bh_bytecode::{Base, View};
+use std::collections::HashMap;
+
+/// Arrays of more elements are not followed.
+const MOST_ELEMENTS: i64 = 1 << 22;
+
+/// What an element of a rank's base holds: the version above, the element of the program's array below. Versions of all arrays
+/// are different, so that they name the array, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held(u64);
+
+impl Held {
+    /// A result of the instruction that is being planned.
+    const RESULT: Held = Held(u64::MAX);
+
+    /// Zero, if nothing was ever written.
+    fn new(version: u32, element: i64) -> Held {
+        if version == 0 { Held(0) } else { Held(u64::from(version) << 32 | element as u64) }
+    }
+}
+
+/// The versions of all elements that the planner and the ranks of this process know of.
+#[derive(Debug, Default)]
+pub struct Versions {
+    complete: bool,
+    last: u32,
+    /// Of the program's arrays, by element; 0 is what was never written.
+    newest: HashMap<u64, Vec<u32>>,
+    /// Of the ranks' bases, by element; those without are zeros.
+    held: HashMap<u64, Vec<Held>>,
+    /// Bases that something may still be sent from before they are dropped.
+    dropped: Vec<u64>,
+}
+
+fn places(view: &View) -> impl Iterator<Item = i64> {
+    offsets(view.start(), view.shape(), view.stride())
+}
+
+/// The elements of a copy of a view, and those of the array that they are.
+fn copied(view: &View) -> impl Iterator<Item = (i64, i64)> {
+    let packed = packed(view).expect("the copy was made so");
+    places(&packed).zip(places(view)).collect::<Vec<_>>().into_iter()
+}
+
+impl Versions {
+    /// Nothing was written yet. `complete`: this process does the work of all ranks; else nothing is followed.
+    pub fn new(complete: bool) -> Versions {
+        Versions { complete, ..Versions::default() }
+    }
+
+    fn follows(&self, base: &Base) -> bool {
+        self.complete && base.len <= MOST_ELEMENTS
+    }
+
+    fn held(&mut self, base: &Base) -> &mut Vec<Held> {
+        self.held.entry(base.id).or_insert_with(|| vec![Held::default(); base.len as usize])
+    }
+
+    /// A part of the program's instruction runs on a rank.
+    pub fn run(&mut self, operands: &[Local], outputs: usize) {
+        for operand in operands.iter().take(outputs) {
+            if let Local::Data(place) = operand {
+                self.result(place);
+            }
+        }
+    }
+
+    /// Elements of a rank become a result of the instruction that is being planned.
+    pub fn result(&mut self, place: &Place) {
+        if self.follows(&place.base) {
+            let held = self.held(&place.base);
+            places(&place.view).for_each(|element| held[element as usize] = Held::RESULT);
+        }
+    }
+
+    /// Elements are copied as they are.
+    pub fn copy(&mut self, source: &Place, target: &Place) {
+        if !self.follows(&target.base) || !self.follows(&source.base) {
+            return;
+        }
+        let there = self.held.get(&source.base.id);
+        let what = |element: i64| there.map_or(Held::default(), |held| held[element as usize]);
+        let from: Vec<Held> = places(&source.view).map(what).collect();
+        let held = self.held(&target.base);
+        places(&target.view).zip(from).for_each(|(element, what)| held[element as usize] = what);
+    }
+
+    /// A base is dropped in some stage.
+    pub fn drop(&mut self, base: &Base) {
+        self.dropped.push(base.id);
+    }
+
+    /// All that was planned is going to run.
+    pub fn settle(&mut self) {
+        for base in self.dropped.drain(..) {
+            self.held.remove(&base);
+        }
+    }
+
+    /// An array of the program is not there any more.
+    pub fn forget(&mut self, array: &Array) {
+        self.newest.remove(&array.base.id);
+    }
+
+    /// An array becomes zeros.
+    pub fn clear(&mut self, array: &Array) {
+        self.forget(array);
+        for piece in array.pieces.iter().flatten() {
+            self.held.remove(&piece.base.id);
+        }
+    }
+
+    /// A view of an array is written by what is no part of a plan: the program, a file, an exchange.
+    pub fn take_in(&mut self, array: &Array, view: &View) {
+        for (rank, piece) in array.pieces.iter().enumerate() {
+            let Some(piece) = piece.filter(|piece| self.follows(&piece.base)) else { continue };
+            let (reach, held) = (array.reach(rank), self.held(&piece.base));
+            for element in places(view).filter(|&element| reach.contains(Span::new(element, element + 1))) {
+                held[(element - piece.window.low) as usize] = Held::RESULT;
+            }
+        }
+    }
+
+    /// A view of an array was written by those that compute its elements, or by all ranks. Panics if one of them did not.
+    pub fn finish(&mut self, array: &Array, view: &View, everywhere: bool) {
+        if !self.follows(&array.base) || array.lost.is_some() {
+            return;
+        }
+        self.last += 1;
+        let version = self.last;
+        let newest = self.newest.entry(array.base.id).or_insert_with(|| vec![0; array.base.len as usize]);
+        places(view).for_each(|element| newest[element as usize] = version);
+        for (rank, piece) in array.pieces.iter().enumerate() {
+            let Some(piece) = piece else { continue };
+            let reach = if everywhere { array.all() } else { array.reach(rank) };
+            let held = self.held(&piece.base);
+            for element in places(view).filter(|&element| reach.contains(Span::new(element, element + 1))) {
+                let there = &mut held[(element - piece.window.low) as usize];
+                let id = array.base.id;
+                assert!(*there == Held::RESULT, "rank {rank} does not write element {element} of array {id}");
+                *there = Held::new(version, element);
+            }
+        }
+    }
+
+    /// What ranks have of an array is as it should be: its plan has served before, or it is the user's memory.
+    pub fn trust(&mut self, array: &Array) {
+        if !self.follows(&array.base) {
+            return;
+        }
+        self.last += 1;
+        let mut newest = vec![self.last; array.base.len as usize];
+        for rank in (0..array.pieces.len()).filter(|&rank| array.pieces[rank].is_none()) {
+            let zeros = array.valid(rank);
+            newest[zeros.low as usize..zeros.high as usize].fill(0);
+        }
+        for piece in array.pieces.iter().flatten() {
+            let held = self.held(&piece.base);
+            for element in piece.valid.low..piece.valid.high {
+                held[(element - piece.window.low) as usize] = Held::new(newest[element as usize], element);
+            }
+        }
+        for ((_, view), copy) in &array.copies {
+            let held = self.held(&copy.base);
+            for (place, element) in copied(view) {
+                held[place as usize] = Held::new(newest[element as usize], element);
+            }
+        }
+        self.newest.insert(array.base.id, newest);
+    }
+
+    /// Panics if a rank has another version of an element than the planner believes.
+    pub fn check(&self, array: &Array) {
+        for (rank, piece) in array.pieces.iter().enumerate() {
+            let (valid, base) = (array.valid(rank), piece.map(|piece| piece.base));
+            let first = piece.map_or(valid.low, |piece| piece.window.low);
+            self.compare(array, rank, base.as_ref(), (valid.low..valid.high).map(|element| (element - first, element)));
+        }
+        for ((rank, view), copy) in &array.copies {
+            self.compare(array, *rank, Some(&copy.base), copied(view));
+        }
+    }
+
+    /// Panics if a place of a rank is not a view of an array as it is now.
+    pub fn expect(&self, array: &Array, view: &View, rank: usize, place: &Place) {
+        self.compare(array, rank, Some(&place.base), places(&place.view).zip(places(view)));
+    }
+
+    /// Panics if an element of a rank's base, zeros if there is none, is not the newest of an element of an array.
+    fn compare(&self, array: &Array, rank: usize, base: Option<&Base>, elements: impl Iterator<Item = (i64, i64)>) {
+        if !self.follows(&array.base) || array.lost.is_some() {
+            return;
+        }
+        let (id, newest) = (array.base.id, self.newest.get(&array.base.id));
+        let held = base.and_then(|base| self.held.get(&base.id));
+        for (place, element) in elements {
+            let wanted = Held::new(newest.map_or(0, |newest| newest[element as usize]), element);
+            let there = held.map_or(Held::default(), |held| held[place as usize]);
+            assert!(there == wanted, "rank {rank} has {there:x?} for element {element} of array {id}, not {wanted:x?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::array::Piece;
+    use crate::plan::layout::Cuts;
+    use bh_bytecode::DType;
+
+    /// An array of ten elements on two ranks, the second of which has two of the first's, too.
+    fn array() -> Array {
+        let base = Base::new(1, DType::F64, 10);
+        let mut array = Array::new(&base, 1, Cuts::rows(10, 1, &crate::plan::layout::Weights::even(2)), false);
+        let piece = |id, window: Span| Piece { base: Base::new(id, DType::F64, window.len()), window, valid: window };
+        array.pieces = vec![Some(piece(7, Span::new(0, 5))), Some(piece(8, Span::new(3, 10)))];
+        array
+    }
+
+    fn run(array: &Array, rank: usize, span: Span) -> Place {
+        let piece = array.pieces[rank].unwrap();
+        Place::run(piece.base, span, piece.window).unwrap()
+    }
+
+    fn written(versions: &mut Versions, array: &mut Array, span: Span) {
+        for rank in 0..2 {
+            let part = span.meet(array.cuts.own(rank));
+            versions.run(&[Local::Data(run(array, rank, part))], 1);
+        }
+        let view = View::new(span.low, &[span.len()], &[1]).unwrap();
+        versions.finish(array, &view, false);
+        array.changed(span);
+    }
+
+    #[test]
+    fn what_is_brought_over_is_as_new_as_the_owners() {
+        let (mut versions, mut array) = (Versions::new(true), array());
+        versions.check(&array);
+        written(&mut versions, &mut array, Span::new(0, 10));
+        versions.check(&array);
+        array.pieces[1].as_mut().unwrap().valid = Span::new(3, 10);
+        versions.copy(&run(&array, 0, Span::new(3, 5)), &run(&array, 1, Span::new(3, 5)));
+        versions.check(&array);
+    }
+
+    #[test]
+    #[should_panic(expected = "rank 1 has Held(0) for element 3")]
+    fn what_was_never_brought_over_is_found() {
+        let (mut versions, mut array) = (Versions::new(true), array());
+        written(&mut versions, &mut array, Span::new(0, 10));
+        array.pieces[1].as_mut().unwrap().valid = Span::new(3, 10);
+        versions.check(&array);
+    }
+
+    #[test]
+    #[should_panic(expected = "for element 3 of array 1")]
+    fn elements_out_of_place_are_found() {
+        let (mut versions, mut array) = (Versions::new(true), array());
+        written(&mut versions, &mut array, Span::new(0, 10));
+        array.pieces[1].as_mut().unwrap().valid = Span::new(3, 10);
+        versions.copy(&run(&array, 0, Span::new(2, 4)), &run(&array, 1, Span::new(3, 5)));
+        versions.check(&array);
+    }
+
+    #[test]
+    #[should_panic(expected = "rank 1 does not write element 5")]
+    fn owners_must_write() {
+        let (mut versions, array) = (Versions::new(true), array());
+        versions.run(&[Local::Data(run(&array, 0, Span::new(0, 5)))], 1);
+        versions.finish(&array, &View::contiguous(&[10]).unwrap(), false);
+    }
+}

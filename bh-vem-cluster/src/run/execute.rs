@@ -1,0 +1,167 @@
+//! Runs stages: messages leave as soon as what they carry is there, what needs none of those that arrive is computed while
+//! they travel, then the rest.
+
+use crate::command::failure::Failure;
+use crate::plan::stage::{LocalBatch, Stage, Transfer};
+use crate::run::machine::{Machine, timed};
+use crate::transport::Class;
+use bh_bytecode::{BatchRef, Opcode};
+use bh_core::error::Error;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
+
+/// Keeps the first failure of a rank of this process.
+struct Failures<'a> {
+    batch: &'a BatchRef<'a>,
+    first: Option<Failure>,
+}
+
+impl Failures<'_> {
+    fn keep(&mut self, instr: Option<u32>, error: Error) {
+        let error = match instr {
+            Some(instr) if error.origin.is_none() => error.unplaced().at_instr(self.batch, instr),
+            _ => error,
+        };
+        self.first.get_or_insert(Failure { instr, error: error.unplaced() });
+    }
+}
+
+/// The messages of a stage by sender and receiver.
+fn by_pair(transfers: &[Transfer]) -> BTreeMap<(usize, usize), Vec<&Transfer>> {
+    let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
+    for transfer in transfers {
+        pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
+    }
+    pairs
+}
+
+impl Machine {
+    /// Runs what is planned; returns the first failure of a rank of this process.
+    pub fn run(&mut self, batch: &BatchRef<'_>) -> Option<Failure> {
+        let mut stages = self.planner.take_stages();
+        stages.iter_mut().for_each(|stage| stage.complete(batch));
+        self.run_stages(batch, &mut stages)
+    }
+
+    /// Runs stages that are complete.
+    pub(crate) fn run_stages(&mut self, batch: &BatchRef<'_>, stages: &mut [Stage]) -> Option<Failure> {
+        let mut failures = Failures { batch, first: None };
+        let mut sent = false;
+        if let Some(first) = stages.first() {
+            self.expect_data(&first.transfers, &mut failures);
+        }
+        for number in 0..stages.len() {
+            if !sent {
+                self.send_data(&stages[number].transfers, &mut failures);
+            }
+            self.run_local(&mut stages[number].early, &mut failures);
+            self.receive_data(&stages[number].transfers, &mut failures);
+            if let Some(next) = stages.get(number + 1) {
+                self.expect_data(&next.transfers, &mut failures);
+            }
+            // What the next stage sends leaves now, unless this one makes it.
+            sent = stages.get(number + 1).is_some_and(|next| !self.makes(&stages[number].local, &next.transfers));
+            if sent {
+                self.send_data(&stages[number + 1].transfers, &mut failures);
+            }
+            self.run_local(&mut stages[number].local, &mut failures);
+        }
+        failures.first
+    }
+
+    /// Do local batches write what a rank of this process sends afterwards?
+    fn makes(&self, local: &[LocalBatch], transfers: &[Transfer]) -> bool {
+        let sources: HashSet<u64> = transfers
+            .iter()
+            .filter(|transfer| self.port.hosts(transfer.from))
+            .map(|transfer| transfer.source.base.id)
+            .collect();
+        !sources.is_empty() && local.iter().any(|local| local.writes_any(&sources))
+    }
+
+    fn run_local(&mut self, local: &mut [LocalBatch], failures: &mut Failures<'_>) {
+        for (rank, local) in self.port.hosted().zip(local) {
+            if local.batch.instrs.is_empty() {
+                continue;
+            }
+            let begin = Instant::now();
+            let (state, child) = self.rank(rank);
+            let outcome = state.run(child, local);
+            self.spent.compute += begin.elapsed().as_nanos() as u64;
+            if let Err(error) = outcome {
+                let instr = error.instr.and_then(|index| local.globals.get(index as usize)).copied();
+                failures.keep(instr.filter(|&instr| instr != u32::MAX), error);
+            }
+        }
+    }
+
+    /// Sends what moves in a stage, one message from rank to rank.
+    fn send_data(&mut self, transfers: &[Transfer], failures: &mut Failures<'_>) {
+        for ((from, to), transfers) in by_pair(transfers) {
+            if !self.port.hosts(from) {
+                continue;
+            }
+            let mut message = Vec::new();
+            let begin = Instant::now();
+            for transfer in transfers {
+                let (state, child) = self.rank(from);
+                if let Err(error) = state.pack(child, &transfer.source, &mut message) {
+                    failures.keep(None, error);
+                }
+            }
+            self.spent.pack += begin.elapsed().as_nanos() as u64;
+            if let Err(error) = self.port.send(Class::Payload, from, to, message) {
+                failures.keep(None, error);
+            }
+        }
+    }
+
+    /// Makes room for what a stage receives, so that it can come while this process computes.
+    fn expect_data(&mut self, transfers: &[Transfer], failures: &mut Failures<'_>) {
+        if self.port.is_alone() {
+            return;
+        }
+        for ((from, to), transfers) in by_pair(transfers) {
+            let bytes = transfers.iter().map(|transfer| transfer.target.bytes()).sum();
+            if self.port.hosts(to)
+                && let Err(error) = self.port.expect(to, from, bytes)
+            {
+                failures.keep(None, error);
+            }
+        }
+    }
+
+    /// Receives what moves in a stage.
+    fn receive_data(&mut self, transfers: &[Transfer], failures: &mut Failures<'_>) {
+        for ((from, to), transfers) in by_pair(transfers) {
+            if !self.port.hosts(to) {
+                continue;
+            }
+            let message = timed(&mut self.spent.wait, || self.port.receive(to, from)).unwrap_or_else(|error| {
+                failures.keep(None, error);
+                Vec::new()
+            });
+            let begin = Instant::now();
+            let mut rest = &message[..];
+            for transfer in transfers {
+                let (state, child) = self.rank(to);
+                match state.unpack(child, &transfer.target, rest) {
+                    Ok(after) => rest = after,
+                    Err(error) => failures.keep(None, error),
+                }
+            }
+            self.spent.pack += begin.elapsed().as_nanos() as u64;
+        }
+    }
+}
+
+impl LocalBatch {
+    /// Does an instruction write or drop one of these bases?
+    fn writes_any(&self, bases: &HashSet<u64>) -> bool {
+        let id = |view: u32| self.batch.bases.get(self.batch.views[view as usize].base as usize).map(|base| base.id);
+        self.batch.instrs.iter().any(|instr| {
+            let written = if instr.opcode == Opcode::Discard { instr.operands() } else { instr.outputs() };
+            written.iter().filter_map(|operand| id(operand.as_view()?)).any(|id| bases.contains(&id))
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! The counters of a context: what its ranks of this process sent, and where their time went.
+
+use crate::run::machine::Machine;
+use bh_core::component::{Counter, Host};
+
+/// Names of the counters.
+const NAMES: [&str; 8] = [
+    "messages",
+    "bytes",
+    "control messages",
+    "control_bytes",
+    "compute_ns",
+    "wait_ns",
+    "pack_ns",
+    "batches planned before",
+];
+
+/// The counters, and what they were told so far.
+pub struct Figures {
+    counters: [Counter; 8],
+    reported: [u64; 8],
+}
+
+impl Figures {
+    /// The counters of a stack.
+    pub fn new(host: &Host) -> Figures {
+        Figures { counters: NAMES.map(|name| host.counter(&format!("cluster.{name}"))), reported: [0; 8] }
+    }
+
+    /// Brings the counters up to date.
+    pub fn report(&mut self, machine: &Machine) {
+        let mut sums = [0; 8];
+        for sent in machine.port.sent() {
+            sums.iter_mut().zip(sent.numbers()).for_each(|(sum, number)| *sum += number);
+        }
+        let spent = machine.spent;
+        sums[4..].copy_from_slice(&[spent.compute, spent.wait, spent.pack, machine.planned_before]);
+        for (place, sum) in sums.into_iter().enumerate() {
+            self.counters[place].add(sum - self.reported[place]);
+            self.reported[place] = sum;
+        }
+    }
+}

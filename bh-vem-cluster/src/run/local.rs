@@ -1,0 +1,105 @@
+//! A rank's own side: its bases, the batches that run on them, and their bytes in messages.
+
+use crate::plan::stage::{LocalBatch, Place};
+use bh_bytecode::{Base, View, base_flags};
+use bh_core::abi::{HostMemory, retire};
+use bh_core::component::{Child, Report};
+use bh_core::error::{Error, Result};
+use std::collections::HashSet;
+
+/// One rank of this process.
+#[derive(Default)]
+pub struct LocalRank {
+    /// Bases that the stack below has heard of.
+    known: HashSet<u64>,
+}
+
+impl LocalRank {
+    /// Runs a batch on the stack below. The error says which instruction of the local batch failed, if that is known.
+    pub fn run(&mut self, child: &mut Child, local: &mut LocalBatch) -> Result<()> {
+        if local.only_drops() {
+            return self.drop_all(child, &local.batch.bases);
+        }
+        let batch = &mut local.batch;
+        let mut signed = !batch.key.is_empty();
+        for (base, &dies) in batch.bases.iter_mut().zip(&local.dropped) {
+            let born = if self.known.insert(base.id) { base_flags::BORN } else { 0 };
+            let flags = born | if dies { base_flags::DIES } else { base_flags::LIVE_OUT };
+            signed &= base.flags == flags;
+            base.flags = flags;
+            if dies {
+                self.known.remove(&base.id);
+            }
+        }
+        // The caches below look batches up by what is written down here; a plan that serves again keeps it.
+        if !signed {
+            batch.sign();
+        }
+        child.execute(&batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket))
+    }
+
+    /// Drops data without a batch.
+    fn drop_all(&mut self, child: &mut Child, bases: &[Base]) -> Result<()> {
+        let mut outcome = Ok(());
+        for base in bases.iter().filter(|base| self.known.remove(&base.id)) {
+            outcome = outcome.and(child.retire(base, retire::DISCARD));
+        }
+        outcome
+    }
+
+    /// Notes that a base has data.
+    pub fn know(&mut self, base: &Base) {
+        self.known.insert(base.id);
+    }
+
+    /// Appends the elements of a place to a message. If they are lost, zeros stand for them.
+    pub fn pack(&mut self, child: &mut Child, place: &Place, into: &mut Vec<u8>) -> Result<()> {
+        let size = place.base.dtype().size();
+        let first = into.len();
+        into.resize(first + place.view.len() as usize * size, 0);
+        if place.view.is_empty() {
+            return Ok(());
+        }
+        self.know(&place.base);
+        let stride = dense(&place.view, size);
+        // SAFETY: the buffer was made for the view's elements, and the strides live through the call.
+        let memory = unsafe { HostMemory::new(into[first..].as_mut_ptr(), &stride) };
+        child.read(&place.base, &place.view, &memory)
+    }
+
+    /// Takes the elements of a place from a message; returns the rest of it.
+    pub fn unpack<'a>(&mut self, child: &mut Child, place: &Place, from: &'a [u8]) -> Result<&'a [u8]> {
+        let size = place.base.dtype().size();
+        let bytes = place.view.len() as usize * size;
+        let Some((mine, rest)) = from.split_at_checked(bytes) else {
+            let text = format!("a message of {} bytes is too short for {bytes}", from.len());
+            return Err(Error::new(bh_core::abi::status::EXECUTION, text));
+        };
+        if bytes == 0 {
+            return Ok(rest);
+        }
+        self.know(&place.base);
+        let stride = dense(&place.view, size);
+        // SAFETY: the message has the view's elements, which are only read, and the strides live through the call.
+        let memory = unsafe { HostMemory::new(mine.as_ptr().cast_mut(), &stride) };
+        child.write(&place.base, &place.view, &memory)?;
+        Ok(rest)
+    }
+}
+
+/// Strides in bytes of a view's elements, one after the other in C order.
+fn dense(view: &View, size: usize) -> Vec<i64> {
+    let mut step = size as i64;
+    let mut stride: Vec<i64> = view
+        .shape()
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let own = step;
+            step *= extent.max(1);
+            own
+        })
+        .collect();
+    stride.reverse();
+    stride
+}

@@ -1,0 +1,211 @@
+//! The machine: the ranks of this process with their planner, their stacks and their way to the others.
+
+use crate::command::Command;
+use crate::plan::boxes::{Span, span_of};
+use crate::plan::planner::Planner;
+use crate::plan::plans::Plans;
+use crate::plan::settings::Settings;
+use crate::plan::stage::Place;
+use crate::run::local::LocalRank;
+use crate::run::region::{COMMAND, Region};
+use crate::transport::remote::{Remote, Wire};
+use crate::transport::{Class, Port, Transport};
+use bh_bytecode::{Base, Opcode, View};
+use bh_core::component::{Child, Host};
+use bh_core::error::Result;
+use std::time::Instant;
+
+/// Where the time of this process's ranks went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// In the stacks below.
+    pub compute: u64,
+    /// Waiting for messages with elements.
+    pub wait: u64,
+    /// Putting elements into messages and taking them out.
+    pub pack: u64,
+}
+
+/// The ranks of this process.
+pub struct Machine {
+    /// The planner that all ranks have.
+    pub planner: Planner,
+    /// The way to the other ranks.
+    pub port: Port,
+    /// The stacks below; ranks take turns if there are fewer stacks.
+    pub children: Vec<Child>,
+    /// Where the time went.
+    pub spent: Spent,
+    /// The file that elements go to or come from next.
+    pub region: Option<Region>,
+    locals: Vec<LocalRank>,
+    pub(crate) plans: Plans,
+    /// How many batches found a plan that served before.
+    pub planned_before: u64,
+}
+
+/// Adds the time that something takes.
+pub(crate) fn timed<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let result = work();
+    *sum += begin.elapsed().as_nanos() as u64;
+    result
+}
+
+impl Machine {
+    /// A machine without arrays.
+    pub fn new(planner: Planner, port: Port, children: Vec<Child>) -> Machine {
+        let locals = port.hosted().map(|_| LocalRank::default()).collect();
+        Machine {
+            planner,
+            port,
+            children,
+            spent: Spent::default(),
+            region: None,
+            locals,
+            plans: Plans::default(),
+            planned_before: 0,
+        }
+    }
+
+    /// The machine of one rank among processes.
+    pub fn remote(host: Host, remote: Remote, settings: Settings, children: Vec<Child>) -> Machine {
+        let hosted = remote.rank()..remote.rank() + 1;
+        let planner = Planner::new(remote.ranks(), hosted, settings, Box::new(move || host.new_base_id()));
+        Machine::new(planner, Port::new(Box::new(Wire::new(remote))), children)
+    }
+
+    /// Notes that a base of a rank has data.
+    pub fn know(&mut self, rank: usize, base: &Base) {
+        self.rank(rank).0.know(base);
+    }
+
+    pub(crate) fn rank(&mut self, rank: usize) -> (&mut LocalRank, &mut Child) {
+        let place = rank - self.port.hosted().start;
+        let child = place % self.children.len();
+        (&mut self.locals[place], &mut self.children[child])
+    }
+
+    /// Does what rank 0 told this rank to do. Errors are those that rank 0 has, too.
+    pub fn obey(&mut self, command: &Command) -> Result<()> {
+        match command {
+            Command::Execute(program) => self.execute(program.shape, &program.batch.as_ref(), &program.order),
+            Command::Read(base, span) => self.read(base, *span, &mut []),
+            Command::Write(base, span) => self.write(base, *span, &[]),
+            Command::Know(base) => {
+                self.planner.array(base, None);
+                Ok(())
+            }
+            Command::Renew(base) => self.planner.renew(base, Span::new(0, base.len)),
+            Command::Changed(base) => self.changed(base),
+            Command::Adopt(base) => {
+                self.planner.adopted(base);
+                self.settle()
+            }
+            Command::Home(base) => self.planner.bring_home(base).and_then(|_| self.settle()),
+            Command::Method(name, opcode) => {
+                for child in &mut self.children {
+                    child.extmethod(name, Opcode(*opcode))?;
+                }
+                Ok(())
+            }
+            Command::Message(text) if text.starts_with(COMMAND) => {
+                self.region = Region::read(text);
+                Ok(())
+            }
+            Command::Message(text) => {
+                for child in &mut self.children {
+                    child.message(text)?;
+                }
+                Ok(())
+            }
+            Command::Open(..) | Command::Traffic | Command::Close => Ok(()),
+        }
+    }
+
+    /// Notes that an array was changed in rank 0's memory, where it lives.
+    pub fn changed(&mut self, base: &Base) -> Result<()> {
+        let whole = View::contiguous(&[base.len]).unwrap_or_default();
+        self.planner.take_in(base.id, &whole);
+        self.settle()
+    }
+
+    /// Runs what is planned outside of a program.
+    pub fn settle(&mut self) -> Result<()> {
+        let none = bh_bytecode::Batch::default();
+        let outcome = self.run(&none.as_ref()).map_or(Ok(()), |failure| Err(failure.error));
+        self.local(outcome)
+    }
+
+    /// The outcome of what only one rank does. The others cannot know of a failure, and would wait for this rank.
+    fn local<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        if let (Err(error), false) = (&outcome, self.port.is_alone()) {
+            self.port.abort(&error.to_string());
+        }
+        outcome
+    }
+
+    /// Copies elements of an array to rank 0. `into` has room for all of it where rank 0 is, and is empty elsewhere.
+    pub fn read(&mut self, base: &Base, span: Span, into: &mut [u8]) -> Result<()> {
+        let Some(array) = self.planner.arrays.get(&base.id) else { return Ok(()) };
+        if let Some(error) = &array.lost {
+            return Err(error.clone());
+        }
+        let size = base.dtype().size();
+        let cuts = array.cuts.clone();
+        for rank in cuts.owners(span) {
+            let part = cuts.own(rank).meet(span);
+            let piece = self.planner.piece(base.id, rank);
+            let mut bytes = Vec::new();
+            if self.port.hosts(rank) {
+                let place = Place::run(piece.base, part, piece.window)?;
+                let (state, child) = self.rank(rank);
+                let packed = state.pack(child, &place, &mut bytes);
+                self.local(packed)?;
+                if rank != 0 {
+                    self.port.send(Class::Payload, rank, 0, std::mem::take(&mut bytes))?;
+                }
+            }
+            if self.port.hosts(0) {
+                if rank != 0 {
+                    bytes = self.port.receive(0, rank)?;
+                }
+                into[part.low as usize * size..][..bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Overwrites elements of an array with rank 0's. `from` has all of the array where rank 0 is, and is empty elsewhere.
+    pub fn write(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
+        let size = base.dtype().size();
+        self.planner.renew(base, span)?;
+        for rank in 0..self.port.ranks() {
+            let part = self.planner.arrays[&base.id].reach(rank).meet(span);
+            if part.is_empty() {
+                continue;
+            }
+            let piece = self.planner.piece(base.id, rank);
+            let mut bytes = Vec::new();
+            if self.port.hosts(0) {
+                bytes = from[part.low as usize * size..part.high as usize * size].to_vec();
+                if rank != 0 {
+                    self.port.send(Class::Payload, 0, rank, std::mem::take(&mut bytes))?;
+                }
+            }
+            if self.port.hosts(rank) {
+                if rank != 0 {
+                    bytes = self.port.receive(rank, 0)?;
+                }
+                let place: Place = Place::run(piece.base, part, piece.window)?;
+                let (state, child) = self.rank(rank);
+                let unpacked = state.unpack(child, &place, &bytes).map(drop);
+                self.local(unpacked)?;
+            }
+        }
+        let view = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
+        self.planner.take_in(base.id, &view);
+        debug_assert_eq!(span_of(&view), span);
+        self.settle()
+    }
+}

@@ -1,0 +1,183 @@
+//! Runs programs: plans one instruction after the other, or takes the plan that served before.
+
+use crate::command::failure::{Failure, first_of};
+use crate::command::wire;
+use crate::plan::layout::covers;
+use crate::plan::planner::Planned;
+use crate::plan::plans::Plans;
+use crate::run::machine::Machine;
+use crate::run::region::is_transfer;
+use crate::transport::Class;
+use bh_bytecode::{Base, BatchRef};
+use bh_core::error::{Error, Result};
+use std::collections::HashMap;
+
+impl Machine {
+    /// Runs instructions of a batch in this order. The first error is returned; what depends on it is lost. Batches with equal
+    /// instructions on equal views in equal order are of one shape.
+    pub fn execute(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
+        let mut plans = std::mem::take(&mut self.plans);
+        // Only rank 0 asks for them.
+        self.planner.gathered.clear();
+        let outcome = match plans.find(&mut self.planner, batch, shape) {
+            Some(plan) => {
+                self.planned_before += 1;
+                self.planner.gathered.extend_from_slice(&plan.gathered);
+                let failed = self.run_stages(batch, &mut plan.stages);
+                self.end(batch, order, failed)
+            }
+            None => self.plan_and_run(batch, order, &mut plans),
+        };
+        self.plans = plans;
+        outcome
+    }
+
+    fn plan_and_run(&mut self, batch: &BatchRef<'_>, order: &[u32], plans: &mut Plans) -> Result<()> {
+        let mut first = Ok(());
+        let mut in_one_go = true;
+        let mut keep = |error: Error| {
+            if first.is_ok() {
+                first = Err(error);
+            }
+        };
+        self.planner.begin(batch, order);
+        for (position, &index) in order.iter().enumerate() {
+            if is_transfer(batch, &batch.instrs[index as usize]) {
+                in_one_go = false;
+                match self.transfer(batch, index) {
+                    Ok(None) => {}
+                    Ok(Some(failure)) => keep(self.lose(batch, &order[..=position], failure)),
+                    Err(error) => {
+                        self.planner.lose_outputs(batch, &batch.instrs[index as usize], &error);
+                        keep(error);
+                    }
+                }
+                continue;
+            }
+            match self.planner.plan_exchange(batch, index) {
+                Ok(None) => {}
+                Ok(Some(exchange)) => {
+                    in_one_go = false;
+                    if let Some(failure) = self.exchange(batch, index, &exchange)? {
+                        keep(self.lose(batch, &order[..=position], failure));
+                    }
+                    continue;
+                }
+                Err(error) => {
+                    let error = error.at_instr(batch, index).unplaced();
+                    self.planner.lose_outputs(batch, &batch.instrs[index as usize], &error);
+                    keep(error);
+                    continue;
+                }
+            }
+            match self.planner.plan(batch, index) {
+                Ok(Planned::Done) => {}
+                Ok(Planned::Risky) => {
+                    in_one_go = false;
+                    let failed = self.run(batch);
+                    if let Some(failure) = self.agree(failed)? {
+                        keep(self.lose(batch, &order[..=position], failure));
+                    }
+                }
+                Err(error) => keep(error),
+            }
+        }
+        self.planner.end();
+        let mut stages = self.planner.take_stages();
+        stages.iter_mut().for_each(|stage| stage.complete(batch));
+        if in_one_go && first.is_ok() {
+            plans.keep(&self.planner, batch, &stages);
+        }
+        let failed = self.run_stages(batch, &mut stages);
+        first.and(self.end(batch, order, failed))
+    }
+
+    /// What goes wrong on one rank only at the end of a batch is not known to the others.
+    fn end(&mut self, batch: &BatchRef<'_>, order: &[u32], failed: Option<Failure>) -> Result<()> {
+        let Some(failure) = failed else { return Ok(()) };
+        if !self.port.is_alone() {
+            self.port.abort(&failure.error.to_string());
+        }
+        Err(self.lose(batch, order, failure))
+    }
+
+    /// The failure that counts for all ranks: that of the earliest instruction, on the lowest rank.
+    pub(crate) fn agree(&mut self, mine: Option<Failure>) -> Result<Option<Failure>> {
+        if self.port.is_alone() {
+            return Ok(mine);
+        }
+        let (me, ranks) = (self.port.hosted().start, self.port.ranks());
+        if me != 0 {
+            self.port.send(Class::Control, me, 0, wire::put_failure(mine.as_ref()))?;
+            let bytes = self.port.receive(me, 0)?;
+            return wire::get_failure(&bytes);
+        }
+        let mut worst = mine;
+        for rank in 1..ranks {
+            let bytes = self.port.receive(0, rank)?;
+            worst = first_of(worst, wire::get_failure(&bytes)?);
+        }
+        for rank in 1..ranks {
+            self.port.send(Class::Control, 0, rank, wire::put_failure(worst.as_ref()))?;
+        }
+        Ok(worst)
+    }
+
+    /// Marks what a failure cost as lost: what the instruction writes, what the stacks below lost with it, and all that
+    /// was computed of that.
+    fn lose(&mut self, batch: &BatchRef<'_>, order: &[u32], failure: Failure) -> Error {
+        let Failure { instr, error } = failure;
+        let mut lost: HashMap<u32, Error> = HashMap::new();
+        for &index in order {
+            let instruction = &batch.instrs[index as usize];
+            if instruction.opcode.is_system() {
+                if let Some(view) = instruction.operands().first().and_then(|operand| operand.as_view()) {
+                    lost.remove(&batch.views[view as usize].base);
+                }
+                continue;
+            }
+            let base_of = |view: u32| batch.views[view as usize].base;
+            let views = |operands: &[bh_bytecode::Operand]| -> Vec<u32> {
+                let views = operands.iter().filter_map(|operand| operand.as_view());
+                views.filter(|&view| batch.views[view as usize].len > 0).collect()
+            };
+            let failed = instr == Some(index);
+            let outputs = views(instruction.outputs());
+            let keeps = |view: &&u32| !covers(batch, **view) || instruction.opcode.reads_output();
+            let inputs = views(instruction.inputs());
+            let mut needed = inputs.iter().chain(outputs.iter().filter(keeps));
+            let cause = needed.find_map(|&view| lost.get(&base_of(view)).cloned());
+            let cause = if failed { Some(error.clone()) } else { cause };
+            for view in outputs {
+                match &cause {
+                    Some(error) => drop(lost.entry(base_of(view)).or_insert_with(|| error.clone())),
+                    // It needs nothing that is lost, so it overwrites all of a lost base.
+                    None => drop(lost.remove(&base_of(view))),
+                }
+            }
+        }
+        for (number, base) in batch.bases.iter().enumerate() {
+            let known = self.planner.arrays.contains_key(&base.id);
+            let found = lost.get(&(number as u32)).cloned().or_else(|| if known { self.probe(base) } else { None });
+            if let (true, Some(error)) = (known, found) {
+                self.planner.lose(base, &error);
+            }
+        }
+        error
+    }
+
+    /// The error of a rank's piece of an array, if it is lost there.
+    fn probe(&mut self, base: &Base) -> Option<Error> {
+        for rank in self.port.hosted() {
+            let Some(piece) = self.planner.arrays.get(&base.id).and_then(|array| array.pieces[rank]) else { continue };
+            let (state, child) = self.rank(rank);
+            state.know(&piece.base);
+            match child.map(&piece.base, None, bh_core::abi::access::READ) {
+                // A base that was mapped can be unmapped.
+                Ok(_) => drop(child.unmap(&piece.base)),
+                Err(error) => return Some(error.unplaced()),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,274 @@
+//! Runs gather and scatter between ranks: wishes go to the owners, one message each, and elements come back.
+
+use crate::command::failure::Failure;
+use crate::plan::exchange::{Exchange, NUMBER, Part, Values};
+use crate::plan::stage::{Local, LocalBatch, Place};
+use crate::run::machine::{Machine, timed};
+use crate::transport::Class;
+use bh_bytecode::{Base, BatchRef, DType, Instr, Opcode, View};
+use bh_core::abi::{access, status};
+use bh_core::error::{Error, Result};
+use std::collections::{BTreeMap, HashMap};
+
+/// Wishes by hosted owner and rank: numbers of elements, and what they are to become.
+type Asked = BTreeMap<usize, Vec<(Vec<i64>, Vec<u8>)>>;
+
+/// What a rank asks of the others, by owner: numbers of elements in the owner's own, and what they are to become.
+#[derive(Default)]
+struct Wishes {
+    numbers: Vec<Vec<i64>>,
+    values: Vec<Vec<u8>>,
+    /// The owners, in the order of the indices.
+    owners: Vec<u32>,
+}
+
+impl Exchange {
+    /// Reads the indices of a part: the elements of the view that they name, in C order; `None` where the mask is false.
+    fn elements(&self, machine: &mut Machine, part: &Part) -> Result<Vec<Option<i64>>> {
+        let bytes = machine.elements(part.rank, &part.indices)?;
+        let mask = part.mask.as_ref().map(|mask| machine.elements(part.rank, mask)).transpose()?;
+        let signed = part.indices.base.dtype() == DType::I64;
+        let length = self.view.len();
+        let element = |(place, word): (usize, &[u8; NUMBER])| {
+            if mask.as_ref().is_some_and(|mask| mask[place] == 0) {
+                return Ok(None);
+            }
+            let index = match signed {
+                true => i128::from(i64::from_ne_bytes(*word)),
+                false => i128::from(u64::from_ne_bytes(*word)),
+            };
+            let from_start = if index < 0 { index + i128::from(length) } else { index };
+            match i64::try_from(from_start) {
+                Ok(flat) if (0..length).contains(&flat) => Ok(Some(at(&self.view, flat))),
+                _ => {
+                    let place = self.position(part, place as i64);
+                    let text = format!("index {index} at position {place} is out of range for {length} elements");
+                    Err(Error::new(status::EXECUTION, text))
+                }
+            }
+        };
+        bytes.as_chunks::<NUMBER>().0.iter().enumerate().map(element).collect()
+    }
+
+    /// The place of an index of a part among all.
+    fn position(&self, part: &Part, mut place: i64) -> i64 {
+        let (mut position, mut step) = (0, 1);
+        for dim in (0..self.shape.len()).rev() {
+            let extent = part.which.extent()[dim];
+            position += (part.which.first()[dim] + place % extent) * step;
+            place /= extent;
+            step *= self.shape[dim];
+        }
+        position
+    }
+
+    /// Sorts what a rank's part wishes by owner.
+    fn wish(&self, machine: &mut Machine, part: &Part, wishes: &mut Wishes) -> Result<()> {
+        let elements = self.elements(machine, part)?;
+        let values = match &part.values {
+            _ if self.gathers => Vec::new(),
+            Values::Same(value) => value.clone(),
+            Values::Data(place) => machine.elements(part.rank, place)?,
+        };
+        let size = if matches!(part.values, Values::Same(_)) { 0 } else { self.size() };
+        for (place, element) in elements.into_iter().enumerate() {
+            let Some(element) = element else { continue };
+            let owner = self.cuts.owner(element);
+            wishes.numbers[owner].push(element - self.cuts.own(owner).low);
+            if self.gathers {
+                wishes.owners.push(owner as u32);
+            } else {
+                wishes.values[owner].extend_from_slice(&values[place * size..][..self.size()]);
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        self.owned.values().next().map_or(1, |place| place.base.dtype().size())
+    }
+}
+
+/// The element of its base that a view has at a place in C order.
+fn at(view: &View, mut flat: i64) -> i64 {
+    let mut element = view.start();
+    for (extent, step) in view.shape().iter().zip(view.stride()).rev() {
+        element += flat % extent * step;
+        flat /= extent;
+    }
+    element
+}
+
+impl Machine {
+    /// Exchanges elements; all that was planned before is done. The failure is that of some rank.
+    pub fn exchange(&mut self, batch: &BatchRef<'_>, index: u32, exchange: &Exchange) -> Result<Option<Failure>> {
+        let mut failed = self.run(batch);
+        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+        let ranks = self.port.ranks();
+        let mut wishes: BTreeMap<usize, Wishes> = BTreeMap::new();
+        for rank in self.port.hosted() {
+            let fresh =
+                Wishes { numbers: vec![Vec::new(); ranks], values: vec![Vec::new(); ranks], owners: Vec::new() };
+            wishes.insert(rank, fresh);
+        }
+        for part in &exchange.parts {
+            if let (Some(wishes), None) = (wishes.get_mut(&part.rank), &failed) {
+                failed = exchange.wish(self, part, wishes).err().map(failure);
+            }
+        }
+        if let Some(failure) = self.agree(failed)? {
+            return Ok(Some(failure));
+        }
+        let asked = self.tell_owners(exchange, &mut wishes)?;
+        let outcome = match exchange.gathers {
+            true => self.answer(exchange, &asked, wishes),
+            false => self.change(batch, index, exchange, asked),
+        };
+        let written = &exchange.written;
+        self.planner.take_in(written.0, &written.1);
+        self.agree(outcome.err().map(failure))
+    }
+
+    /// Sends wishes to the owners; returns those of all ranks by hosted owner, in the order of ranks. Ranks that wish nothing say
+    /// so.
+    fn tell_owners(&mut self, exchange: &Exchange, wishes: &mut BTreeMap<usize, Wishes>) -> Result<Asked> {
+        for (&rank, wishes) in wishes.iter() {
+            for &owner in exchange.owned.keys().filter(|&&owner| owner != rank) {
+                let mut message: Vec<u8> =
+                    wishes.numbers[owner].iter().flat_map(|number| number.to_ne_bytes()).collect();
+                message.extend_from_slice(&wishes.values[owner]);
+                let class = if message.is_empty() { Class::Control } else { Class::Payload };
+                self.port.send(class, rank, owner, message)?;
+            }
+        }
+        let each = NUMBER + if exchange.gathers { 0 } else { exchange.size() };
+        let mut asked = BTreeMap::new();
+        for &owner in exchange.owned.keys().filter(|&&owner| self.port.hosts(owner)).collect::<Vec<_>>() {
+            let mut all = Vec::new();
+            for rank in 0..self.port.ranks() {
+                if rank == owner {
+                    let own = wishes.entry(rank).or_default();
+                    all.push((own.numbers[owner].clone(), std::mem::take(&mut own.values[owner])));
+                    continue;
+                }
+                let message = timed(&mut self.spent.wait, || self.port.receive(owner, rank))?;
+                let (numbers, values) = message.split_at(message.len() / each * NUMBER);
+                let numbers = numbers.as_chunks::<NUMBER>().0.iter().map(|word| i64::from_ne_bytes(*word)).collect();
+                all.push((numbers, values.to_vec()));
+            }
+            asked.insert(owner, all);
+        }
+        Ok(asked)
+    }
+
+    /// Owners send the elements that they were asked for; ranks put them where they belong.
+    fn answer(&mut self, exchange: &Exchange, asked: &Asked, wishes: BTreeMap<usize, Wishes>) -> Result<()> {
+        let size = exchange.size();
+        let mut own: HashMap<usize, Vec<u8>> = HashMap::new();
+        let mut outcome = Ok(());
+        for (&owner, all) in asked {
+            for (rank, (numbers, _)) in all.iter().enumerate().filter(|(_, (numbers, _))| !numbers.is_empty()) {
+                let answer = self.picked(owner, &exchange.owned[&owner], numbers).unwrap_or_else(|error| {
+                    outcome = Err(error);
+                    vec![0; numbers.len() * size]
+                });
+                if rank == owner {
+                    own.insert(rank, answer);
+                } else {
+                    self.port.send(Class::Payload, owner, rank, answer)?;
+                }
+            }
+        }
+        for (rank, wishes) in wishes {
+            let mut answers = vec![Vec::new(); self.port.ranks()];
+            for &owner in exchange.owned.keys().filter(|&&owner| !wishes.numbers[owner].is_empty()) {
+                answers[owner] = match owner == rank {
+                    true => own.remove(&rank).unwrap_or_default(),
+                    false => timed(&mut self.spent.wait, || self.port.receive(rank, owner))?,
+                };
+            }
+            let mut taken = vec![0; answers.len()];
+            let mut elements = Vec::with_capacity(wishes.owners.len() * size);
+            for owner in wishes.owners {
+                let place = &mut taken[owner as usize];
+                elements.extend_from_slice(&answers[owner as usize][*place..*place + size]);
+                *place += size;
+            }
+            let mut rest = &elements[..];
+            for part in exchange.parts.iter().filter(|part| part.rank == rank) {
+                let Values::Data(place) = &part.values else { continue };
+                let (state, child) = self.rank(rank);
+                rest = state.unpack(child, place, rest)?;
+            }
+        }
+        outcome
+    }
+
+    /// Elements of a rank, by their numbers.
+    fn picked(&mut self, rank: usize, place: &Place, numbers: &[i64]) -> Result<Vec<u8>> {
+        let size = place.base.dtype().size();
+        let (state, child) = self.rank(rank);
+        state.know(&place.base);
+        let data = child.map(&place.base, Some(&place.view), access::READ)?;
+        let mut bytes = vec![0; numbers.len() * size];
+        for (into, number) in bytes.chunks_exact_mut(size).zip(numbers) {
+            let from = (place.view.start() + number) as usize * size;
+            // SAFETY: the map gives the view's elements until `unmap`; the numbers are of elements of the view, as whoever
+            // asked for them found by the cuts that all ranks have.
+            unsafe { std::ptr::copy_nonoverlapping(data.add(from), into.as_mut_ptr(), size) };
+        }
+        child.unmap(&place.base)?;
+        Ok(bytes)
+    }
+
+    /// Owners change the elements that they were told, in the order of ranks, which is that of the indices.
+    fn change(&mut self, batch: &BatchRef<'_>, index: u32, exchange: &Exchange, asked: Asked) -> Result<()> {
+        let mut outcome = Ok(());
+        for (owner, all) in asked {
+            let numbers: Vec<u8> =
+                all.iter().flat_map(|(numbers, _)| numbers).flat_map(|number| number.to_ne_bytes()).collect();
+            let values: Vec<u8> = all.into_iter().flat_map(|(_, values)| values).collect();
+            let count = (numbers.len() / NUMBER) as i64;
+            if count > 0 {
+                let changed = self.change_own(batch, index, exchange, owner, (count, &numbers, &values));
+                outcome = outcome.and(changed);
+            }
+        }
+        outcome
+    }
+
+    /// The rank's own stack does what is left: an operation with indices of its own elements.
+    fn change_own(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        exchange: &Exchange,
+        owner: usize,
+        (count, numbers, values): (i64, &[u8], &[u8]),
+    ) -> Result<()> {
+        let target = exchange.owned[&owner];
+        let list = View::contiguous(&[count]).map_err(|error| Error::new(status::BATCH, error.0))?;
+        let base = |id: u64, dtype: DType| Base::new(id, dtype, count);
+        let indices = Place { base: base(self.planner.new_base(), DType::I64), view: list };
+        let data = Place { base: base(self.planner.new_base(), target.base.dtype()), view: list };
+        let opcode = if exchange.opcode == Opcode::ScatterAdd { Opcode::ScatterAdd } else { Opcode::Scatter };
+        let mut like = Instr::new(opcode, &[Default::default(); 3]);
+        like.origin = batch.instrs[index as usize].origin;
+        let mut local = LocalBatch::default();
+        local.push(&like, index, &[target, data, indices].map(Local::Data));
+        [data, indices].iter().for_each(|place| local.push_system(Opcode::Discard, &place.base));
+        local.complete(batch);
+        let (state, child) = self.rank(owner);
+        state.unpack(child, &data, values)?;
+        state.unpack(child, &indices, numbers)?;
+        state.run(child, &mut local)
+    }
+
+    /// The elements of a place, one after the other.
+    fn elements(&mut self, rank: usize, place: &Place) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let (state, child) = self.rank(rank);
+        state.pack(child, place, &mut bytes)?;
+        Ok(bytes)
+    }
+}

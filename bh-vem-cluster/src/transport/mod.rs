@@ -1,0 +1,158 @@
+//! How bytes get from rank to rank, and how many did.
+
+pub mod inprocess;
+pub mod remote;
+
+use bh_core::error::Result;
+use std::ops::Range;
+
+/// Moves messages between ranks. Messages from one rank to another arrive in the order in which they were sent.
+pub trait Transport: Send {
+    /// How many ranks there are.
+    fn ranks(&self) -> usize;
+
+    /// The ranks that live in this process.
+    fn hosted(&self) -> Range<usize>;
+
+    /// Sends a message from a hosted rank. Does not wait for the receiver.
+    fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Result<()>;
+
+    /// The next message from a rank to a hosted one will have so many bytes: room for it may be made ready.
+    fn expect(&mut self, _at: usize, _from: usize, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// The next message from a rank to a hosted one. Waits for it.
+    fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>>;
+
+    /// Ends all processes with a message, as one of them cannot go on.
+    fn abort(&mut self, text: &str);
+}
+
+/// What a message carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Elements of arrays.
+    Payload,
+    /// Batches, commands, errors, counts.
+    Control,
+}
+
+/// Messages and bytes that ranks sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages with elements.
+    pub messages: u64,
+    /// Bytes of elements.
+    pub bytes: u64,
+    /// Other messages.
+    pub control_messages: u64,
+    /// Bytes of those.
+    pub control_bytes: u64,
+}
+
+impl Traffic {
+    fn count(&mut self, class: Class, bytes: usize) {
+        let (messages, sum) = match class {
+            Class::Payload => (&mut self.messages, &mut self.bytes),
+            Class::Control => (&mut self.control_messages, &mut self.control_bytes),
+        };
+        *messages += 1;
+        *sum += bytes as u64;
+    }
+
+    /// The four numbers, in the order of the fields.
+    pub fn numbers(&self) -> [u64; 4] {
+        [self.messages, self.bytes, self.control_messages, self.control_bytes]
+    }
+
+    /// Of the four numbers.
+    pub fn of_numbers([messages, bytes, control_messages, control_bytes]: [u64; 4]) -> Traffic {
+        Traffic { messages, bytes, control_messages, control_bytes }
+    }
+
+    /// What was sent since it was this much.
+    pub fn since(&self, before: &Traffic) -> Traffic {
+        let (now, before) = (self.numbers(), before.numbers());
+        Traffic::of_numbers(std::array::from_fn(|place| now[place] - before[place]))
+    }
+}
+
+/// Traffic by rank as JSON: a list with one object for each rank.
+pub fn to_json(traffic: impl Iterator<Item = (usize, Traffic)>) -> String {
+    let line = |(rank, sent): (usize, Traffic)| {
+        format!(
+            "{{\"rank\": {rank}, \"messages\": {}, \"bytes\": {}, \"control_messages\": {}, \"control_bytes\": {}}}",
+            sent.messages, sent.bytes, sent.control_messages, sent.control_bytes
+        )
+    };
+    let lines: Vec<String> = traffic.map(line).collect();
+    format!("[{}]", lines.join(",\n "))
+}
+
+/// A transport that counts what goes through it.
+pub struct Port {
+    wire: Box<dyn Transport>,
+    hosted: Range<usize>,
+    sent: Vec<Traffic>,
+}
+
+impl Port {
+    /// Nothing sent yet.
+    pub fn new(wire: Box<dyn Transport>) -> Port {
+        let hosted = wire.hosted();
+        Port { wire, sent: vec![Traffic::default(); hosted.len()], hosted }
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.wire.ranks()
+    }
+
+    /// The ranks that live in this process.
+    pub fn hosted(&self) -> Range<usize> {
+        self.hosted.clone()
+    }
+
+    /// Does this process do the work of a rank?
+    pub fn hosts(&self, rank: usize) -> bool {
+        self.hosted.contains(&rank)
+    }
+
+    /// Do all ranks live in this process?
+    pub fn is_alone(&self) -> bool {
+        self.hosted.len() == self.ranks()
+    }
+
+    /// Sends a message from a hosted rank and counts it.
+    pub fn send(&mut self, class: Class, from: usize, to: usize, bytes: Vec<u8>) -> Result<()> {
+        self.sent[from - self.hosted.start].count(class, bytes.len());
+        self.wire.send(from, to, bytes)
+    }
+
+    /// The next message from a rank to a hosted one will have so many bytes, and nothing else is received before it.
+    pub fn expect(&mut self, at: usize, from: usize, bytes: usize) -> Result<()> {
+        self.wire.expect(at, from, bytes)
+    }
+
+    /// The next message from a rank to a hosted one.
+    pub fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>> {
+        self.wire.receive(at, from)
+    }
+
+    /// Ends all processes.
+    pub fn abort(&mut self, text: &str) {
+        self.wire.abort(text);
+    }
+
+    /// What each hosted rank has sent.
+    pub fn sent(&self) -> &[Traffic] {
+        &self.sent
+    }
+
+    /// Counts what this process's rank sent by another way on behalf of this one.
+    pub fn note(&mut self, sent: &Traffic) {
+        let (now, more) = (self.sent[0].numbers(), sent.numbers());
+        self.sent[0] = Traffic::of_numbers(std::array::from_fn(|place| now[place] + more[place]));
+    }
+}
