@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
 import svg
 
-COLOURS = {"filter": "#e69f00", "linear": "#009e73", "fuse": "#0072b2", "lower": "#cc79a7", "programs": "#56b4e9", "sweeps": "#d55e00", "again": "#666666"}
+COLOURS = {"filter": "#e69f00", "linear": "#009e73", "fuse": "#0072b2", "lower": "#cc79a7", "programs": "#56b4e9", "windows": "#d55e00", "again": "#666666"}
 PANEL_WIDTH, PANEL_HEIGHT, A_ROW, MARGIN = 300, 210, 4, 24
 
 

@@ -10,8 +10,8 @@ use crate::deps::{Clash, Conflict, Dependencies};
 use crate::facts::{NONE, access};
 use crate::legality::{Entry, Join, RENAMED, Reason, Rules, Summary};
 use crate::lists::Lists;
-use crate::table::Table;
 use bh_bytecode::steps;
+use bh_kernel::table::Table;
 
 /// The most views that a block uses of a base that it renames.
 const MOST_RENAMED_VIEWS: usize = 256;

@@ -3,12 +3,12 @@
 use crate::deps::Dependencies;
 use crate::facts::{Class, Facts};
 use crate::legality::{Entry, Reason, Rules, Summary};
-use crate::lower::{self, Home, Lowered};
 use crate::notes::Notes;
 use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
 use bh_bytecode::{BatchRef, DType};
+use bh_kernel::{Home, Lowered};
 use std::fmt::Write;
 
 /// The part of the largest array whose rows are taken to fit a cache.
@@ -201,32 +201,32 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String
             }
         }
     });
-    text + &explain_sweeps(batch)
+    text + &explain_windows(batch)
 }
 
 /// Which kernels the CPU engine runs in lock-step if their arrays are large.
-fn explain_sweeps(batch: &BatchRef<'_>) -> String {
+fn explain_windows(batch: &BatchRef<'_>) -> String {
     let largest = batch.bases.iter().map(|base| base.bytes()).max().unwrap_or(0);
-    let figures = lower::figures(batch, (largest as i64 / SHARE).max(1));
+    let figures = bh_kernel::figures(batch, (largest as i64 / SHARE).max(1));
     // Kernels are numbered without those that compute nothing.
-    let computes = |block: &u32| lower::lower(batch, *block) != Lowered::Nothing;
+    let computes = |block: &u32| bh_kernel::lower(batch, *block) != Lowered::Nothing;
     let number = |block: u32| (0..block).filter(computes).count();
     let mut text = String::new();
     // Writing to a string cannot fail.
-    for sweep in &figures.sweeps.found {
-        let rolling = sweep.arrays.iter().filter(|array| matches!(array.home, Home::Rolling { .. })).count();
-        let (first, count) = (number(sweep.blocks.start), sweep.blocks.clone().filter(computes).count());
+    for window in &figures.windows.found {
+        let rolling = window.arrays.iter().filter(|array| matches!(array.home, Home::Rolling { .. })).count();
+        let (first, count) = (number(window.blocks.start), window.blocks.clone().filter(computes).count());
         let _ = writeln!(
             text,
             "kernels {first} to {} run in lock-step where arrays are large: {} loop nests, {rolling} arrays without \
              memory, {} bytes moved instead of {}",
             first + count - 1,
-            sweep.nests.len(),
-            sweep.bytes,
-            sweep.plain_bytes
+            window.nests.len(),
+            window.bytes,
+            window.plain_bytes
         );
     }
-    for &(block, reason) in &figures.sweeps.apart {
+    for &(block, reason) in &figures.windows.apart {
         let first = number(block);
         let _ = writeln!(text, "kernels {first} and {} do not run in lock-step: {}", first + 1, reason.text());
     }

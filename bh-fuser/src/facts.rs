@@ -4,9 +4,7 @@ use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::planning::Work;
 use bh_bytecode::view::is_contiguous;
 use bh_bytecode::{BatchRef, Kind, Opcode, base_flags};
-
-/// No shape, base, view or instruction.
-pub const NONE: u32 = u32::MAX;
+pub use bh_kernel::table::NONE;
 
 /// How an instruction may share a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

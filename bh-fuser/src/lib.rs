@@ -1,7 +1,7 @@
-//! Partitions bytecode into kernels, and lowers kernels to loop nests.
+//! Partitions bytecode into kernels.
 //!
 //! The component ([`Fuser`]) sits between the filter and the data manager. Its library half is also of use alone:
-//! [`Partitioner`], [`draw`] and [`explain`] for tools, [`lower`] for engines.
+//! [`Partitioner`], [`draw`] and [`explain`] for tools.
 
 mod assign;
 mod blocks;
@@ -18,7 +18,6 @@ mod fuse;
 mod greedy;
 mod legality;
 mod lists;
-pub mod lower;
 mod notes;
 mod optimal;
 pub mod options;
@@ -32,7 +31,6 @@ mod rename;
 #[cfg(test)]
 mod simulate;
 mod sink;
-mod table;
 #[cfg(test)]
 mod tests;
 mod unintrusive;

@@ -8,9 +8,9 @@
 
 use crate::facts::{Facts, NONE};
 use crate::relation::{Digits, Walk};
-use crate::table::Table;
 use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
+use bh_kernel::table::Table;
 
 /// Levels of the trees below their roots.
 pub const DEPTH: usize = 2;

@@ -5,8 +5,8 @@ use crate::facts::{Facts, NONE};
 use crate::legality::{Entry, Rules, fold_entries};
 use crate::options::Options;
 use crate::relation::RelationCache;
-use crate::table::Table;
 use bh_bytecode::BatchRef;
+use bh_kernel::table::Table;
 
 /// The cost of a partition by a cost model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -64,10 +64,10 @@ impl Component for Engine {
             plan_hits: host.counter("plan hits"),
             plan_misses: host.counter("plan misses"),
             margins: host.counter("margins"),
-            windows: host.counter("sweeps"),
-            window_kernels: host.counter("kernels in sweeps"),
-            saved_bytes: host.counter("bytes saved by sweeps"),
-            refused_windows: host.counter("sweeps refused"),
+            windows: host.counter("windows"),
+            window_kernels: host.counter("kernels in windows"),
+            saved_bytes: host.counter("bytes saved by windows"),
+            refused_windows: host.counter("windows refused"),
             at_once: host.counter("kernels run at once"),
         })
     }

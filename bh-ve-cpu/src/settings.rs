@@ -17,10 +17,10 @@ pub(crate) const KEYS: &[&str] = &[
     "isa",
     "divider",
     "affinity",
-    "sweeps",
+    "windows",
     "superinstructions",
     "cache_bytes",
-    "sweep_bytes",
+    "window_bytes",
     "stream_bytes",
     "planning",
     "plan_bytes",
@@ -29,6 +29,9 @@ pub(crate) const KEYS: &[&str] = &[
     "jit_cache_dir",
     "jit_library",
     "fast_math",
+    // Names of `windows` and `window_bytes` in older configurations.
+    "sweeps",
+    "sweep_bytes",
 ];
 
 /// How much of a batch is planned before it runs.
@@ -139,11 +142,12 @@ impl Settings {
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
         let cache_bytes = bytes(host, "cache_bytes", 1..=MOST_BYTES, cache)?;
-        let window_bytes = bytes(host, "sweep_bytes", 1..=MOST_BYTES, cache_bytes)?;
+        let window_bytes = bytes(host, known(host, "window_bytes", "sweep_bytes"), 1..=MOST_BYTES, cache_bytes)?;
         let share = STREAM_BYTES / bh_core::machine::processes() as u64;
         let stream_bytes = bytes(host, "stream_bytes", 0..=u64::MAX, share)?;
         let plan_bytes = bytes(host, "plan_bytes", 0..=usize::MAX, PLAN_BYTES)?;
-        let window_bytes = choice(host, "sweeps", &[("auto", Some(window_bytes)), ("off", None)])?;
+        let window_bytes =
+            choice(host, known(host, "windows", "sweeps"), &[("auto", Some(window_bytes)), ("off", None)])?;
         let superinstructions = choice(host, "superinstructions", &[("auto", true), ("off", false)])?;
         let modes = [("auto", PlanningMode::Auto), ("direct", PlanningMode::Direct), ("full", PlanningMode::Full)];
         let planning = choice(host, "planning", &modes)?;
@@ -177,6 +181,11 @@ impl Settings {
             fast_math,
         })
     }
+}
+
+/// A key's name, or its name in older configurations where only that one is given.
+fn known<'a>(host: &Host, key: &'a str, older: &'a str) -> &'a str {
+    if host.config(key).is_none() && host.config(older).is_some() { older } else { key }
 }
 
 /// The value of a key that is one of some words; the first one may be left out.

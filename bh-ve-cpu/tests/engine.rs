@@ -238,8 +238,9 @@ fn wrong_settings_are_refused() {
         ("threads", "-1"),
         ("isa", "mmx"),
         ("affinity", "first"),
+        ("windows", "on"),
+        ("window_bytes", "much"),
         ("sweeps", "on"),
-        ("sweep_bytes", "much"),
         ("cache_bytes", "50%"),
     ] {
         let error = Driver::new(&[(key, value)]).err().expect("refused");

@@ -23,7 +23,7 @@ fn check(driver: &mut Driver, program: &Program) -> Result<(), String> {
 
 fn drivers() -> Vec<Driver> {
     let driver = |threads: usize, keys: &[(&str, &str)]| {
-        let mut driver = Driver::new(&[&[("threads", "1"), ("sweeps", "off")], keys].concat()).unwrap();
+        let mut driver = Driver::new(&[&[("threads", "1"), ("windows", "off")], keys].concat()).unwrap();
         driver.engine.message(&format!("threads {threads}")).unwrap();
         driver
     };

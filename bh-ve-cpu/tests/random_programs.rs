@@ -26,7 +26,12 @@ fn check(driver: &mut Driver, program: &Program, algorithm: Option<Algorithm>) -
     oracle.check(&program.batch, &actual.map_err(|error| error.to_string())?)
 }
 
-fn sweep(driver: &mut Driver, seeds: std::ops::Range<u64>, options: &random::Options, algorithm: Option<Algorithm>) {
+fn run_seeds(
+    driver: &mut Driver,
+    seeds: std::ops::Range<u64>,
+    options: &random::Options,
+    algorithm: Option<Algorithm>,
+) {
     for seed in seeds {
         let program = program(seed, options);
         if let Err(difference) = check(driver, &program, algorithm) {
@@ -40,27 +45,27 @@ fn sweep(driver: &mut Driver, seeds: std::ops::Range<u64>, options: &random::Opt
 #[test]
 fn singletons_equal_the_oracle() {
     let mut driver = Driver::new(&[("threads", "2")]).unwrap();
-    sweep(&mut driver, 0..1500, &random::Options::default(), None);
+    run_seeds(&mut driver, 0..1500, &random::Options::default(), None);
 }
 
 #[test]
 fn fused_programs_equal_the_oracle() {
     let mut driver = Driver::new(&[("threads", "2")]).unwrap();
-    sweep(&mut driver, 0..1500, &random::Options::default(), Some(Algorithm::Naive));
-    sweep(&mut driver, 1500..3000, &random::Options::default(), Some(Algorithm::Greedy));
+    run_seeds(&mut driver, 0..1500, &random::Options::default(), Some(Algorithm::Naive));
+    run_seeds(&mut driver, 1500..3000, &random::Options::default(), Some(Algorithm::Greedy));
 }
 
 #[test]
-fn sweeps_over_few_rows_equal_the_oracle() {
-    let mut driver = Driver::new(&[("threads", "2"), ("sweep_bytes", "100")]).unwrap();
-    sweep(&mut driver, 3000..4000, &random::Options::default(), None);
-    sweep(&mut driver, 4000..6000, &random::Options::default(), Some(Algorithm::Greedy));
-    assert!(driver.counter("sweeps") > 100, "{} sweeps", driver.counter("sweeps"));
+fn windows_over_few_rows_equal_the_oracle() {
+    let mut driver = Driver::new(&[("threads", "2"), ("window_bytes", "100")]).unwrap();
+    run_seeds(&mut driver, 3000..4000, &random::Options::default(), None);
+    run_seeds(&mut driver, 4000..6000, &random::Options::default(), Some(Algorithm::Greedy));
+    assert!(driver.counter("windows") > 100, "{} windows", driver.counter("windows"));
 }
 
 #[test]
 fn constants_that_were_equal_may_differ_later() {
-    let mut driver = Driver::new(&[("threads", "2"), ("sweep_bytes", "100")]).unwrap();
+    let mut driver = Driver::new(&[("threads", "2"), ("window_bytes", "100")]).unwrap();
     for seed in 0..600 {
         let random = program(seed, &random::Options::default());
         for round in 0..4 {
@@ -77,8 +82,8 @@ fn constants_that_were_equal_may_differ_later() {
 fn larger_arrays_equal_the_oracle() {
     let mut driver = Driver::new(&[("threads", "3")]).unwrap();
     let options = random::Options { max_elements: 20_000, max_instrs: 12, max_rank: 4, ..random::Options::default() };
-    sweep(&mut driver, 0..60, &options, None);
-    sweep(&mut driver, 60..200, &options, Some(Algorithm::Greedy));
+    run_seeds(&mut driver, 0..60, &options, None);
+    run_seeds(&mut driver, 60..200, &options, Some(Algorithm::Greedy));
 }
 
 #[test]

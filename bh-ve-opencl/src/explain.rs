@@ -11,7 +11,7 @@ use crate::work::Work;
 use bh_bytecode::{BatchRef, dump};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{Lowered, Special, lower};
+use bh_kernel::{Lowered, Special, lower};
 use std::path::Path;
 
 /// Answers the message `explain FILE`: for each thing to say a line with the number of the block.

@@ -8,7 +8,7 @@ use crate::timing::Timing;
 use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{BaseUse, BufferRef};
+use bh_kernel::{BaseUse, BufferRef};
 use opencl3::event::{Event, retain_event};
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl Launcher {
             if let Some(note) = note {
                 note.clear(note_bytes(&launch.code))?;
             }
-            let constant = |dtype, name: bh_fuser::lower::ConstantRef| name.value(batch, dtype);
+            let constant = |dtype, name: bh_kernel::ConstantRef| name.value(batch, dtype);
             let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant)?;
             if let Some(watched) = &mut self.watched {
                 // SAFETY: the event is there, and the second value releases what is counted here.

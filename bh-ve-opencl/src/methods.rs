@@ -9,7 +9,7 @@ use crate::code::{self, Code, Place, Target, Variant};
 use bh_bytecode::{BatchRef, MAX_RANK, Opcode};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_fuser::lower::BufferRef;
+use bh_kernel::BufferRef;
 
 /// Numbers that describe an operand.
 const RECORD: usize = 3 + 2 * MAX_RANK;

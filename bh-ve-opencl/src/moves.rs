@@ -8,7 +8,7 @@ use bh_bytecode::{Constant, DType, View};
 use bh_core::abi::HostMemory;
 use bh_core::strided;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use std::sync::Arc;
 
 /// Elements that are read or written in rows with gaps, if the gaps are no more than so many times the elements: a kernel

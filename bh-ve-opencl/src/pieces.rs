@@ -1,7 +1,7 @@
 //! Loop nests in pieces: which part of the iterations, and what of each array it uses.
 
 use bh_bytecode::{BatchRef, DType, Opcode};
-use bh_fuser::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 
 /// The most pieces of a nest; more would take longer than another engine.
 const MOST: usize = 4096;
@@ -322,7 +322,7 @@ fn fold(opcode: Opcode, dtype: DType, before: u16, found: u16) -> Step {
 mod tests {
     use super::*;
     use bh_bytecode::{Base, Batch, Instr, Operand, View};
-    use bh_fuser::lower::{Lowered, lower};
+    use bh_kernel::{Lowered, lower};
 
     /// A sum of the rows or columns of a matrix.
     fn sum(axis: u16, height: i64, width: i64) -> (Batch, Stage) {

@@ -13,7 +13,7 @@ use crate::work::Work;
 use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
 use bh_core::abi::access;
-use bh_fuser::lower::{self, BaseUse, BufferRef, Lowered, Special, Stage, Uses};
+use bh_kernel::{BaseUse, BufferRef, Lowered, Special, Stage, Uses};
 use std::sync::Arc;
 
 /// Calls of a block's kernels with the same sizes, whatever batch they are in, after which they are built with the sizes in
@@ -63,7 +63,7 @@ pub(crate) struct BlockPlan {
 impl BlockPlan {
     /// Plans a block.
     pub(crate) fn new(batch: &BatchRef<'_>, block: u32, pool: &Pool, methods: &Methods) -> BlockPlan {
-        let lowered = lower::lower(batch, block);
+        let lowered = bh_kernel::lower(batch, block);
         let mut uses = Uses::default();
         let mut temporaries = Vec::new();
         match &lowered {
@@ -108,7 +108,7 @@ impl BlockPlan {
 
     /// The kernels with sizes in their texts for each way of building them, all of which are to be built.
     pub(crate) fn ways(&self, at: (&BatchRef<'_>, u32), pool: &Pool, methods: &Methods) -> Vec<Vec<Arc<Entry>>> {
-        let lowered = lower::lower(at.0, at.1);
+        let lowered = bh_kernel::lower(at.0, at.1);
         let entries = |way| {
             let found = launches(at, &lowered, Variant::Specialised, way, pool, methods);
             found.all.iter().map(|launch| launch.entry.clone()).collect()
@@ -137,7 +137,7 @@ impl BlockPlan {
             return Vec::new();
         }
         counters.specialised.add(u64::from(self.special.is_none()));
-        let lowered = lower::lower(at.0, at.1);
+        let lowered = bh_kernel::lower(at.0, at.1);
         self.special = Some(launches(at, &lowered, Variant::Specialised, way, pool, methods));
         self.way = way;
         let all = self.special.iter().flat_map(|special| &special.all);
@@ -207,7 +207,8 @@ fn launches(
         }
     }
     for rename in batch.renames(&batch.blocks[block as usize]) {
-        let copy = |view| lower::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
+        let copy =
+            |view| bh_kernel::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
         let copies: Vec<Stage> = batch.uncovered(rename).iter().map(|&view| copy(view)).collect();
         codes.extend(code::together(&copies, target, variant));
     }

@@ -6,7 +6,7 @@ use crate::programs::{Entry, Gpu, Prepared, Programs, Value, failed};
 use bh_bytecode::{Constant, DType};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_fuser::lower::ConstantRef;
+use bh_kernel::ConstantRef;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use std::sync::{Arc, PoisonError};

@@ -9,10 +9,8 @@ use crate::stream::Home;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{
-    BaseUse, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, StrideClass,
-};
-use bh_fuser::lower::{Uses, lower};
+use bh_kernel::{BaseUse, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, StrideClass};
+use bh_kernel::{Uses, lower};
 
 /// The most parts; more would take longer than another engine.
 const MOST: u64 = 4096;

@@ -10,7 +10,7 @@ use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::component::Loan;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{BaseUse, BufferRef, Lowered, Stage, Uses, lower};
+use bh_kernel::{BaseUse, BufferRef, Lowered, Stage, Uses, lower};
 
 /// A block that runs in pieces.
 pub(crate) enum InPieces {
@@ -227,7 +227,7 @@ impl Launcher {
             if let Some(note) = &ready.note {
                 note.clear(note_bytes(&launch.code))?;
             }
-            let constant = |dtype, name: bh_fuser::lower::ConstantRef| name.value(batch, dtype);
+            let constant = |dtype, name: bh_kernel::ConstantRef| name.value(batch, dtype);
             let memory = |place| ready.memory(temporaries, place);
             let event = launch.start(&self.arrays.pool.gpu, &memory, &constant)?;
             self.timing.started(event);

@@ -59,7 +59,7 @@ fn number(line: &str, key: &str) -> u32 {
     digits.parse().unwrap_or_else(|_| panic!("'{key}' is no number in {line}"))
 }
 
-/// What the engine starts: a sweep counts once, however many kernels run in it.
+/// What the engine starts: a window counts once, however many kernels run in it.
 fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
     let mut command = Command::new(prefix().join("bin/bh"));
     command.args(["run", "--profile", "--"]).arg(program).arg(arguments[0]).arg(iterations.to_string()).arg("f64");
@@ -76,7 +76,7 @@ fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
         let row = row.unwrap_or_else(|| panic!("no counter '{name}' in {text}"));
         row.trim().parse::<i64>().unwrap_or_else(|_| panic!("'{name}' is no number in {text}"))
     };
-    counter("kernels") - counter("kernels in sweeps") + counter("sweeps")
+    counter("kernels") - counter("kernels in windows") + counter("windows")
 }
 
 /// Half steps have shapes of their own, and copying a grid back before the next step reads it takes a kernel; what is made

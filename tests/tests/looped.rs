@@ -35,7 +35,7 @@ algorithm = "singleton"
 planning = "full"
 threads = 1
 jit = "off"
-sweeps = "off"
+windows = "off"
 "#;
 
 /// As users have it, but for kernels that are compiled behind the test's back.
@@ -56,7 +56,7 @@ test = ["filter", "fuser", "node", "ve-cpu"]
 planning = "full"
 threads = 3
 jit = "off"
-sweep_bytes = 3000
+window_bytes = 3000
 stream_bytes = 64
 "#;
 
@@ -73,7 +73,7 @@ planning = "full"
 threads = 2
 jit = "off"
 cache_bytes = 4096
-sweep_bytes = 2000
+window_bytes = 2000
 "#;
 
 /// Kernels as large as they may be.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// What a component in Rust may depend on.
-const CRATES: &[&str] = &["bh-bytecode", "bh-core", "bh-fuser"];
+const CRATES: &[&str] = &["bh-bytecode", "bh-core", "bh-kernel"];
 
 /// Installs `share/bh/engine-kit`, `share/bh/rust` and the contract that goes with them.
 pub fn install(prefix: &Path) -> Outcome {
@@ -80,7 +80,7 @@ mod tests {
         }
         // Nothing of the workspace but what was copied may be a member.
         let manifest = fs::read_to_string(prefix.join("share/bh/rust/Cargo.toml")).unwrap_or_default();
-        assert!(manifest.contains("members = [\"bh-bytecode\", \"bh-core\", \"bh-fuser\"]\n"), "{manifest}");
+        assert!(manifest.contains("members = [\"bh-bytecode\", \"bh-core\", \"bh-kernel\"]\n"), "{manifest}");
         assert!(manifest.contains("[workspace.dependencies]"), "{manifest}");
         let _ = fs::remove_dir_all(&prefix);
     }

@@ -4,15 +4,15 @@ use bh_bytecode::planning::{Level, Planning, Work};
 use bh_bytecode::{Batch, BatchRef, steps};
 use bh_filter::passes;
 use bh_fuser::cache::{Entry, PartitionCache};
-use bh_fuser::lower::{self, SweepOptions};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
+use bh_kernel::WindowOptions;
 
-/// Bytes that sweeps may keep in the cache: less than what any family's arrays take.
+/// Bytes that windows may keep in the cache: less than what any family's arrays take.
 const CACHE: i64 = 1 << 20;
 
 /// The names of the stages, in the order in which a batch goes through them. `linear` takes the place of `fuse` the first
 /// time; `programs` is `lower` with what the CPU engine makes of it; `again` is what remains when the structure comes back.
-pub const STAGES: &[&str] = &["filter", "linear", "fuse", "lower", "programs", "sweeps", "again"];
+pub const STAGES: &[&str] = &["filter", "linear", "fuse", "lower", "programs", "windows", "again"];
 
 /// A batch, and what its stages begin with.
 pub struct Subject {
@@ -71,14 +71,14 @@ impl Subject {
             "lower" => {
                 let batch = self.partition.apply(&batch);
                 for block in 0..batch.blocks.len() as u32 {
-                    lower::lower(&batch, block);
+                    bh_kernel::lower(&batch, block);
                 }
             }
             "programs" => {
                 bh_ve_cpu::plan_blocks(&self.partition.apply(&batch)).expect("families can be planned");
             }
-            "sweeps" => {
-                lower::sweeps(&self.partition.apply(&batch), &SweepOptions { bytes: CACHE, unit: &|_| Some(1) });
+            "windows" => {
+                bh_kernel::windows(&self.partition.apply(&batch), &WindowOptions { bytes: CACHE, unit: &|_| Some(1) });
             }
             "again" => {
                 assert!(

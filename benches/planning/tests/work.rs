@@ -48,6 +48,6 @@ fn lowering_is_linear() {
 }
 
 #[test]
-fn looking_for_sweeps_is_linear() {
-    check("sweeps", 800.0);
+fn looking_for_windows_is_linear() {
+    check("windows", 800.0);
 }

@@ -26,7 +26,7 @@ algorithm = "singleton"
 [components.ve-cpu]
 threads = 1
 planning = "direct"
-sweeps = "off"
+windows = "off"
 jit = "off"
 """
 # The variables that mean the same on every stack.

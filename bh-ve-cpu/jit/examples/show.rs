@@ -1,8 +1,8 @@
 //! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|cube|prices|waves [text]`.
 
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Fetch, Folds, Level, Near, Request, SlotForm, Stride};
+use bh_kernel::{Arg, SlotMode, Step};
 
 /// Builds the body of a kernel of a type, f64 unless it is changed.
 struct Body(Request, u16, DType);

@@ -93,11 +93,7 @@ pub extern "C" fn bh_ve_cpu_jit_entry() -> *const Api {
 
 /// A kernel over dense `f64` slots, for tests.
 #[cfg(test)]
-fn request(
-    level: bh_jit_abi::Level,
-    modes: &[bh_fuser::lower::SlotMode],
-    steps: Vec<bh_fuser::lower::Step>,
-) -> Request {
+fn request(level: bh_jit_abi::Level, modes: &[bh_kernel::SlotMode], steps: Vec<bh_kernel::Step>) -> Request {
     use bh_jit_abi::{Divider, Fetch, Folds, SlotForm, Stride};
     let slot = |&mode| SlotForm {
         dtype: bh_bytecode::DType::F64,

@@ -32,7 +32,7 @@ fn check(drivers: &mut [Driver; 2], program: &Program, algorithm: Option<Algorit
 }
 
 /// Runs programs in blocks and compiled; `source` gives the one of a seed.
-fn sweep_of(
+fn run_seeds_of(
     (isa, keys): (&str, &Keys),
     seeds: std::ops::Range<u64>,
     source: impl Fn(u64) -> Program,
@@ -55,22 +55,27 @@ fn sweep_of(
     drivers
 }
 
-fn sweep(engine: (&str, &Keys), seeds: std::ops::Range<u64>, options: &random::Options, algorithm: Option<Algorithm>) {
-    sweep_of(engine, seeds, |seed| program(seed, options), algorithm);
+fn run_seeds(
+    engine: (&str, &Keys),
+    seeds: std::ops::Range<u64>,
+    options: &random::Options,
+    algorithm: Option<Algorithm>,
+) {
+    run_seeds_of(engine, seeds, |seed| program(seed, options), algorithm);
 }
 
 #[test]
 fn single_operations() {
     for isa in levels() {
-        sweep((isa, &[]), 0..150, &random::Options::default(), None);
+        run_seeds((isa, &[]), 0..150, &random::Options::default(), None);
     }
 }
 
 #[test]
 fn fused_programs() {
     for isa in levels() {
-        sweep((isa, &[]), 1000..1200, &random::Options::default(), Some(Algorithm::Greedy));
-        sweep((isa, &[("stream_bytes", "64")]), 1200..1300, &random::Options::default(), Some(Algorithm::Greedy));
+        run_seeds((isa, &[]), 1000..1200, &random::Options::default(), Some(Algorithm::Greedy));
+        run_seeds((isa, &[("stream_bytes", "64")]), 1200..1300, &random::Options::default(), Some(Algorithm::Greedy));
     }
 }
 
@@ -78,7 +83,12 @@ fn fused_programs() {
 fn larger_arrays() {
     let options = random::Options { max_elements: 20_000, max_instrs: 16, max_rank: 4, ..random::Options::default() };
     for isa in levels() {
-        sweep((isa, &[("sweep_bytes", "100"), ("stream_bytes", "1000")]), 0..60, &options, Some(Algorithm::Greedy));
+        run_seeds(
+            (isa, &[("window_bytes", "100"), ("stream_bytes", "1000")]),
+            0..60,
+            &options,
+            Some(Algorithm::Greedy),
+        );
     }
 }
 
@@ -95,12 +105,12 @@ fn folds_have_the_bits_of_their_tree() {
 fn folds_of_columns() {
     for isa in levels() {
         for algorithm in [None, Some(Algorithm::Greedy)] {
-            sweep_of((isa, &[("stream_bytes", "4096")]), 0..150, column_folds, algorithm);
+            run_seeds_of((isa, &[("stream_bytes", "4096")]), 0..150, column_folds, algorithm);
         }
     }
 }
 
-/// Kernels that read several rows of what others write, in planes and in strips of sweeps.
+/// Kernels that read several rows of what others write, in planes and in strips of windows.
 #[test]
 fn stencil_chains() {
     let chain = |seed| {
@@ -120,13 +130,13 @@ fn stencil_chains() {
         stencil_chain(seed, &shape, dice.pick(1, 3) as usize)
     };
     for isa in levels() {
-        sweep_of((isa, &[("sweeps", "off"), ("stream_bytes", "64")]), 30..60, chain, Some(Algorithm::Greedy));
-        let keys = [("sweeps", "off"), ("cache_bytes", "20000"), ("stream_bytes", "64")];
-        sweep_of((isa, &keys), 60..75, planes, Some(Algorithm::Greedy));
+        run_seeds_of((isa, &[("windows", "off"), ("stream_bytes", "64")]), 30..60, chain, Some(Algorithm::Greedy));
+        let keys = [("windows", "off"), ("cache_bytes", "20000"), ("stream_bytes", "64")];
+        run_seeds_of((isa, &keys), 60..75, planes, Some(Algorithm::Greedy));
         for bytes in ["3000", "20000"] {
-            let keys = [("sweep_bytes", bytes), ("stream_bytes", "64")];
-            let drivers = sweep_of((isa, &keys), 0..30, chain, Some(Algorithm::Greedy));
-            assert!(drivers[1].counter("sweeps") > 6, "{} sweeps", drivers[1].counter("sweeps"));
+            let keys = [("window_bytes", bytes), ("stream_bytes", "64")];
+            let drivers = run_seeds_of((isa, &keys), 0..30, chain, Some(Algorithm::Greedy));
+            assert!(drivers[1].counter("windows") > 6, "{} windows", drivers[1].counter("windows"));
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::primitives::{LanesFn, PrimFn, Primitives, SumFn};
 use crate::shape::{LoopNest, bytes_of};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, BufferRef, Slot, SlotMode, Stage, Step};
+use bh_kernel::{Arg, BufferRef, Slot, SlotMode, Stage, Step};
 use std::collections::HashSet;
 
 /// Where a value is before registers are numbered.

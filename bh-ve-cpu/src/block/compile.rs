@@ -8,8 +8,8 @@ use crate::native::{self, SlotMemory, Tier1};
 use crate::primitives::{LANES, Primitives};
 use crate::shape::LoopShape;
 use bh_core::Result;
-use bh_fuser::lower::{Arg, Slot, SlotMode, Stage, Step};
 use bh_jit_abi::{Fetch, Folds};
+use bh_kernel::{Arg, Slot, SlotMode, Stage, Step};
 
 /// Bytes that registers, constants and the memory of a block may take: about the nearest cache, as measured. Smaller
 /// blocks cost calls (Black-Scholes 20%), larger ones cost cache misses.

@@ -8,7 +8,7 @@ use crate::shape::{LoopLevel, Reduction, SlotPlan, choose, folded};
 use bh_bytecode::neutral::neutral;
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
-use bh_fuser::lower::{Arg, Dim, Slot, SlotMode, Step};
+use bh_kernel::{Arg, Dim, Slot, SlotMode, Step};
 
 /// A program under construction.
 pub(super) struct Emitter<'a> {

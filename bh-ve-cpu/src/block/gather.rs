@@ -5,7 +5,7 @@ use crate::primitives::RunFn;
 use bh_bytecode::c128;
 use bh_core::Error;
 use bh_core::abi::status;
-use bh_fuser::lower::GatherSource;
+use bh_kernel::GatherSource;
 
 /// Fewer indices are not looked at as a whole.
 const RUN: usize = 16;
@@ -174,7 +174,7 @@ unsafe fn each<T: Copy + Default>(
 mod tests {
     use super::*;
     use crate::simd::Isa;
-    use bh_fuser::lower::BufferRef;
+    use bh_kernel::BufferRef;
 
     const LEN: i64 = 300;
 

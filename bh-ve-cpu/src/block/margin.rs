@@ -4,7 +4,7 @@
 use super::program::{Loops, Margin, Program};
 use crate::shape::{LoopShape, SlotPlan};
 use bh_bytecode::View;
-use bh_fuser::lower::BufferRef;
+use bh_kernel::BufferRef;
 
 /// The most bytes of a margin.
 const WIDEST: usize = 64;

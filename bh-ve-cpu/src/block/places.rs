@@ -1,7 +1,7 @@
 //! Where values live: in registers, or in the memory of slots.
 
 use super::analysis::{Access, Analysis, Value, ValueHome};
-use bh_fuser::lower::{Arg, Step};
+use bh_kernel::{Arg, Step};
 
 impl Analysis<'_> {
     /// Loads need no register where their memory can be used as it is.

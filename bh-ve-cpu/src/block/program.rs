@@ -10,7 +10,7 @@ use crate::native::NativeKernel;
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, RepeatFn, StridedFn, SumFn};
 use crate::shape::{LoopLevel, LoopNest, Reduction, SlotPlan};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{ConstantRef, GatherSource};
+use bh_kernel::{ConstantRef, GatherSource};
 use std::sync::Arc;
 
 /// An entry of the pointer table.

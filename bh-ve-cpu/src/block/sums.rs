@@ -3,7 +3,7 @@
 use super::analysis::{Access, Analysis, Form, Value};
 use crate::primitives::{MOST_SQUARES, Primitives};
 use bh_bytecode::Opcode;
-use bh_fuser::lower::{Arg, Step};
+use bh_kernel::{Arg, Step};
 
 /// The fewest and the most terms of a sum of many blocks. Three terms are one super-instruction already.
 const SUM_LEAST: usize = 4;

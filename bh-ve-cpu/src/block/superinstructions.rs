@@ -4,7 +4,7 @@ use super::analysis::{Analysis, Form, Value, ValueHome};
 use crate::primitives::{Primitives, Side};
 use crate::shape::ReductionTree;
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, Step};
+use bh_kernel::{Arg, Step};
 
 impl Analysis<'_> {
     /// Merges a binary operation into the only user of its result, where there is a primitive for both.

@@ -7,8 +7,8 @@ use crate::shape::LONG_ROW;
 use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::planning::LITTLE;
 use bh_bytecode::{AxisOrder, Constant, DType, MAX_RANK, Opcode};
-use bh_fuser::lower::{Dim, fold_axes};
 use bh_jit_abi::ROW_SETS;
+use bh_kernel::{Dim, fold_axes};
 use std::mem::MaybeUninit;
 
 /// The most elements of a fold: with so few, no shape has a second chunk.

@@ -13,7 +13,7 @@ use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
-use bh_fuser::lower::{BaseUse, BufferRef, Home, Special, Temporary};
+use bh_kernel::{BaseUse, BufferRef, Home, Special, Temporary};
 use bh_methods::{Methods, Strided};
 use held::Held;
 use lent::Lent;

@@ -9,7 +9,7 @@ use crate::plan::{LineBuffer, WindowNest, WindowPlan, WindowTurn};
 use crate::primitives::Primitives;
 use crate::shape::{LoopShape, Reduction};
 use bh_core::Result;
-use bh_fuser::lower::Dim;
+use bh_kernel::Dim;
 use std::ops::Range;
 
 /// So many parts of the window are there for each participant, where parts have gaps between them: rows of gaps come from

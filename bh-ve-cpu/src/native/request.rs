@@ -3,8 +3,8 @@
 use crate::shape::{LoopNest, LoopShape, ReductionTree, RepeatForm};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{SlotMode, Stage, Step};
 use bh_jit_abi::{Divider, Fetch, Folds, LANES, LONG_ROW, Level, Near, Request, SlotForm, Stride};
+use bh_kernel::{SlotMode, Stage, Step};
 
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
 const NEAR_ROWS: i64 = 8;

@@ -7,7 +7,7 @@ use crate::simd::Isa;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, BaseUse, BufferRef, Lowered, Special, Temporary, Uses};
+use bh_kernel::{BaseUse, BufferRef, Lowered, Special, Temporary, Uses};
 
 /// A rename: the base gets a fresh buffer.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl BlockPlan {
         tier1: &mut Option<Tier1>,
     ) -> Result<BlockPlan> {
         let mut uses = Uses::default();
-        let mut work = match lower::lower(batch, block) {
+        let mut work = match bh_kernel::lower(batch, block) {
             Lowered::Nothing => BlockWork::Nothing,
             Lowered::Special(special) => {
                 uses.special(batch, special);
@@ -73,7 +73,8 @@ impl BlockPlan {
                 {
                     continue;
                 }
-                let stage = lower::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
+                let stage =
+                    bh_kernel::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
                 copies.push(compile(&stage, primitives, tier1)?);
             }
             let alias = (rename.alias != bh_bytecode::batch::NO_BASE).then_some((rename.alias, rename.alias_view));

@@ -10,9 +10,9 @@ use crate::shape::Reduction;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_fuser::lower::{self, Apart, BaseUse, Home, Joined, LateNest, Lowered, SlotMode, Stage, Sweep, SweepArray};
-use bh_fuser::lower::{SweepNest, SweepOptions, SweepRename, Sweeps};
 use bh_jit_abi::Fetch;
+use bh_kernel::{Apart, BaseUse, Home, Joined, LateNest, Lowered, SlidingArray, SlidingWindow, SlotMode, Stage};
+use bh_kernel::{SlidingNest, SlidingRename, SlidingWindows, WindowOptions};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -89,7 +89,7 @@ pub(crate) struct WindowPlan {
     pub(crate) joined: Vec<WindowNest>,
     /// What runs afterwards, with the array of each slot.
     pub(crate) after: Vec<(Program, Vec<u32>)>,
-    pub(crate) arrays: Vec<SweepArray>,
+    pub(crate) arrays: Vec<SlidingArray>,
     pub(crate) buffers: Vec<LineBuffer>,
     pub(crate) buffer_bytes: usize,
     pub(crate) gap_bytes: usize,
@@ -99,7 +99,7 @@ pub(crate) struct WindowPlan {
     /// Bases in memory.
     pub(crate) bases: Vec<BaseUse>,
     /// Bases that get fresh buffers.
-    pub(crate) renames: Vec<SweepRename>,
+    pub(crate) renames: Vec<SlidingRename>,
     pub(crate) strip: i64,
     pub(crate) borders: Vec<i64>,
     /// Bytes that kernels on their own would move, and those that the window does.
@@ -122,10 +122,11 @@ pub(crate) fn plan_windows(
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<WindowPlans> {
-    let Sweeps { found, apart } = lower::sweeps(batch, &SweepOptions { bytes, unit: &Reduction::rows_of });
+    let SlidingWindows { found, apart } =
+        bh_kernel::windows(batch, &WindowOptions { bytes, unit: &Reduction::rows_of });
     let refused = |(_, reason): &&(u32, Apart)| matches!(reason, Apart::Unbounded | Apart::Rows | Apart::Gain);
     let refused = apart.iter().filter(refused).count() as u64;
-    let windows = found.into_iter().map(|sweep| WindowPlan::new(batch, sweep, primitives, tier1));
+    let windows = found.into_iter().map(|window| WindowPlan::new(batch, window, primitives, tier1));
     let windows = windows.collect::<Result<_>>()?;
     Ok(WindowPlans { windows, refused })
 }
@@ -143,17 +144,18 @@ struct LineBuffers {
 
 impl LineBuffers {
     /// Lays out the buffers; each begins so many bytes behind a line's beginning.
-    fn new(sweep: &Sweep, begins: &[usize]) -> LineBuffers {
-        let mut users = vec![0u32; sweep.arrays.len()];
-        for nest in &sweep.nests {
-            let mut arrays: Vec<u32> = nest.arrays.iter().copied().filter(|&array| array != lower::NO_ARRAY).collect();
+    fn new(window: &SlidingWindow, begins: &[usize]) -> LineBuffers {
+        let mut users = vec![0u32; window.arrays.len()];
+        for nest in &window.nests {
+            let mut arrays: Vec<u32> =
+                nest.arrays.iter().copied().filter(|&array| array != bh_kernel::NO_ARRAY).collect();
             arrays.sort_unstable();
             arrays.dedup();
             arrays.iter().for_each(|&array| users[array as usize] += 1);
         }
-        let numbers = vec![None; sweep.arrays.len()];
+        let numbers = vec![None; window.arrays.len()];
         let mut all = LineBuffers { list: Vec::new(), numbers, users, bytes: 0, gap_bytes: 0 };
-        for (at, array) in sweep.arrays.iter().enumerate() {
+        for (at, array) in window.arrays.iter().enumerate() {
             let Home::Rolling { first, end, gap, apart } = array.home else { continue };
             // Its rows are in the place of another one's.
             if all.users[at] == 0 {
@@ -161,7 +163,7 @@ impl LineBuffers {
             }
             all.numbers[at] = Some(all.list.len());
             let pitch = array.pitch as usize * array.dtype.size();
-            let height = (sweep.strip + end - first).max(0);
+            let height = (window.strip + end - first).max(0);
             let ring = (apart && (end - first).max(0) * KEPT >= height).then_some(height.max(1));
             all.list.push(LineBuffer {
                 pitch: pitch as isize,
@@ -191,7 +193,7 @@ impl LineBuffers {
 
     /// Groups of slots that are as far apart as their views: rows of a ring lie anywhere, so a slot is together with others of
     /// its own row.
-    fn groups(&self, nest: &SweepNest) -> Vec<u32> {
+    fn groups(&self, nest: &SlidingNest) -> Vec<u32> {
         let is_ring = |array: u32| self.of(array).is_some_and(|buffer| self.list[buffer].ring.is_some());
         let place = |slot: usize| (nest.arrays[slot], if is_ring(nest.arrays[slot]) { nest.rows[slot] } else { 0 });
         let mut first_there = HashMap::new();
@@ -213,9 +215,9 @@ impl NestCompiler<'_> {
         error.at_instr(self.batch, stage.parameters.instrs.last().copied().unwrap_or(0))
     }
 
-    fn nest(&mut self, nest: SweepNest, fetches: &[(Fetch, i64)], in_order: bool) -> Result<WindowNest> {
+    fn nest(&mut self, nest: SlidingNest, fetches: &[(Fetch, i64)], in_order: bool) -> Result<WindowNest> {
         let (buffers, groups) = (self.buffers, self.buffers.groups(&nest));
-        let SweepNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
+        let SlidingNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
         let resident: Vec<bool> = arrays.iter().map(|&array| buffers.is_resident(array)).collect();
         let memory = WindowMemory { resident: &resident, groups: &groups, fetches, in_order };
         let program = compile_in_window(&stage, memory, self.primitives, self.tier1);
@@ -242,18 +244,18 @@ impl NestCompiler<'_> {
 impl WindowPlan {
     fn new(
         batch: &BatchRef<'_>,
-        mut sweep: Sweep,
+        mut window: SlidingWindow,
         primitives: Primitives,
         tier1: &mut Option<Tier1>,
     ) -> Result<WindowPlan> {
-        let begins = layout::align(&mut sweep);
-        let buffers = LineBuffers::new(&sweep, &begins);
-        let bases = base_uses(batch, &sweep);
-        let fetches = fetch::fetches(&sweep);
-        let (temporaries, temporary_bytes) = place_temporaries(batch, &sweep);
+        let begins = layout::align(&mut window);
+        let buffers = LineBuffers::new(&window, &begins);
+        let bases = base_uses(batch, &window);
+        let fetches = fetch::fetches(&window);
+        let (temporaries, temporary_bytes) = place_temporaries(batch, &window);
         let mut compiler = NestCompiler { batch, buffers: &buffers, primitives, tier1 };
-        let (mut turns, mut joined) = (Vec::with_capacity(sweep.turns.len()), Vec::new());
-        for turn in sweep.turns {
+        let (mut turns, mut joined) = (Vec::with_capacity(window.turns.len()), Vec::new());
+        for turn in window.turns {
             let mut number = None;
             if let Some(Joined { nest: all, origins }) = turn.joined {
                 let fetches = origins.iter().map(|&(nest, slot)| fetches[nest as usize][slot as usize]);
@@ -262,27 +264,27 @@ impl WindowPlan {
             }
             turns.push(WindowTurn { nests: turn.nests, joined: number });
         }
-        let nests = sweep.nests.into_iter().zip(&fetches).map(|(nest, fetches)| compiler.nest(nest, fetches, false));
+        let nests = window.nests.into_iter().zip(&fetches).map(|(nest, fetches)| compiler.nest(nest, fetches, false));
         let nests = nests.collect::<Result<Vec<_>>>()?;
-        let after = sweep.after.into_iter().map(|late| compiler.after(late)).collect::<Result<Vec<_>>>()?;
+        let after = window.after.into_iter().map(|late| compiler.after(late)).collect::<Result<Vec<_>>>()?;
         Ok(WindowPlan {
-            blocks: sweep.blocks,
+            blocks: window.blocks,
             nests,
             turns,
             joined,
             after,
-            arrays: sweep.arrays,
+            arrays: window.arrays,
             buffer_bytes: buffers.bytes,
             gap_bytes: buffers.gap_bytes,
             buffers: buffers.list,
             temporaries,
             temporary_bytes,
             bases,
-            renames: sweep.renames,
-            strip: sweep.strip,
-            borders: sweep.borders,
-            plain_bytes: sweep.plain_bytes,
-            bytes: sweep.bytes,
+            renames: window.renames,
+            strip: window.strip,
+            borders: window.borders,
+            plain_bytes: window.plain_bytes,
+            bytes: window.bytes,
         })
     }
 
@@ -304,12 +306,12 @@ impl WindowPlan {
 }
 
 /// The bases that live in their own memory, and how each is acquired.
-fn base_uses(batch: &BatchRef<'_>, sweep: &Sweep) -> Vec<BaseUse> {
+fn base_uses(batch: &BatchRef<'_>, window: &SlidingWindow) -> Vec<BaseUse> {
     let mut uses: Vec<BaseUse> = Vec::new();
-    let nests = sweep.nests.iter().map(|nest| (&nest.stage, &nest.arrays));
-    for (stage, arrays) in nests.chain(sweep.after.iter().map(|late| (&late.stage, &late.arrays))) {
+    let nests = window.nests.iter().map(|nest| (&nest.stage, &nest.arrays));
+    for (stage, arrays) in nests.chain(window.after.iter().map(|late| (&late.stage, &late.arrays))) {
         for (slot, &array) in arrays.iter().enumerate() {
-            let Some(SweepArray { base, home: Home::Base, .. }) = sweep.arrays.get(array as usize) else { continue };
+            let Some(SlidingArray { base, home: Home::Base, .. }) = window.arrays.get(array as usize) else { continue };
             let mode = stage.kernel.slots[slot].mode;
             let known = uses.iter_mut().find(|known| known.base == *base);
             let elements = stage.elements(mode);
@@ -330,12 +332,12 @@ fn base_uses(batch: &BatchRef<'_>, sweep: &Sweep) -> Vec<BaseUse> {
 }
 
 /// Where the temporaries of blocks begin, by array, and their bytes in all.
-fn place_temporaries(batch: &BatchRef<'_>, sweep: &Sweep) -> (Vec<usize>, usize) {
-    let (mut places, mut bytes) = (vec![0; sweep.arrays.len()], 0);
-    for (at, array) in sweep.arrays.iter().enumerate() {
+fn place_temporaries(batch: &BatchRef<'_>, window: &SlidingWindow) -> (Vec<usize>, usize) {
+    let (mut places, mut bytes) = (vec![0; window.arrays.len()], 0);
+    for (at, array) in window.arrays.iter().enumerate() {
         let Home::Temporary { block, number } = array.home else { continue };
         places[at] = bytes;
-        if let Lowered::Loops(_, list) = lower::lower(batch, block) {
+        if let Lowered::Loops(_, list) = bh_kernel::lower(batch, block) {
             let len = list.get(number as usize).map_or(0, |temporary| temporary.len);
             bytes += (len as usize * array.dtype.size()).next_multiple_of(64);
         }

@@ -1,8 +1,8 @@
 //! How folded elements are cut into chunks, whose results are folded in turn. It depends on the shape alone, so that folds
 //! have one tree.
 
-use bh_fuser::lower::gcd;
 use bh_jit_abi::{LANES, ROW_SETS};
+use bh_kernel::gcd;
 
 /// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
 const CHUNK: i64 = 8192;

@@ -1,7 +1,7 @@
 //! Walking over some of the dimensions of a nest, with the positions of all slots.
 
 use super::chunks::split;
-use bh_fuser::lower::BufferRef;
+use bh_kernel::BufferRef;
 
 /// Where a slot's elements lie, in bytes (in numbers for index views).
 #[derive(Clone, Debug)]

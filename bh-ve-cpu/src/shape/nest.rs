@@ -3,8 +3,8 @@
 use super::chunks::Chunks;
 use super::repeat::repeats;
 use super::tree::ReductionTree;
-use bh_fuser::lower::{Dim, Kernel, Parameters, SlotMode};
 use bh_jit_abi::{LANES, ROW_SETS};
+use bh_kernel::{Dim, Kernel, Parameters, SlotMode};
 
 /// Rows shorter than this are gathered into blocks of several rows.
 const SHORT_ROW: i64 = 48;

@@ -6,7 +6,7 @@ use super::levels::LoopLevel;
 use super::nest::LoopNest;
 use super::tile::FOLDED;
 use super::tree::ReductionTree;
-use bh_fuser::lower::{Dim, Stage, gcd};
+use bh_kernel::{Dim, Stage, gcd};
 use std::ops::Range;
 
 /// Elements of a chunk, about, where lines are kept: each leaves as many partial results as a line has elements.

@@ -1,6 +1,6 @@
 //! How slots lie where short rows may be one long row for compiled code.
 
-use bh_fuser::lower::{Kernel, Parameters, Slot, SlotMode};
+use bh_kernel::{Kernel, Parameters, Slot, SlotMode};
 
 /// How a slot repeats elements where short rows are one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! together.
 
 use super::nest::LoopNest;
-use bh_fuser::lower::{BufferRef, Dim, SlotMode, Stage};
+use bh_kernel::{BufferRef, Dim, SlotMode, Stage};
 use std::collections::HashMap;
 
 /// The fewest iterations of the second dimension in a tile: rows at a tile's edge are read twice.

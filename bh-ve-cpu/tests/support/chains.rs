@@ -146,7 +146,7 @@ impl Builder {
     }
 
     /// A quotient of windows of two arrays, at two or three places along an axis, and their sum: values that are made
-    /// once in a sweep. All but the sum may be contracted.
+    /// once in a window. All but the sum may be contracted.
     fn flux_along(&mut self, axis: usize, inputs: &[(Array, Vec<i64>); 2], shape: &[i64]) {
         let mut shape = shape.to_vec();
         let reach = self.dice.pick(1, 2).min(shape[axis] / 8);

@@ -81,7 +81,7 @@ impl Rows {
         self.builder.batch.push_instr(Instr::new(opcode, &inputs));
     }
 
-    /// Folds rows; seldom other axes, whose results nobody uses but a kernel after the sweep.
+    /// Folds rows; seldom other axes, whose results nobody uses but a kernel after the window.
     fn fold(&mut self) {
         let (input, shape) = (self.whole(), self.shape());
         let rank = shape.len();

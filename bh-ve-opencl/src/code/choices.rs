@@ -4,7 +4,7 @@ use super::stage::{reduction, shares_rows, unrolls};
 use super::turned::turns;
 use super::vector::vectors;
 use super::{Placement, Target};
-use bh_fuser::lower::Stage;
+use bh_kernel::Stage;
 
 /// A line for each choice about the kernels of a stage.
 pub(crate) fn choices(stage: &Stage, target: &Target) -> Vec<String> {

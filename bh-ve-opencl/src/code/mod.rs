@@ -24,7 +24,7 @@ pub(crate) use stage::{stage, together};
 
 use bh_bytecode::c::{Dialect, complete};
 use bh_bytecode::{BatchRef, DType};
-use bh_fuser::lower::{BufferRef, ConstantRef, Lowered, Special, lower};
+use bh_kernel::{BufferRef, ConstantRef, Lowered, Special, lower};
 
 /// Where a kernel puts what it reads more than once, and other choices that change nothing but its speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::{Place, Target, Variant, Writer};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, BufferRef, Parameters, Stage, Step};
+use bh_kernel::{Arg, BufferRef, Parameters, Stage, Step};
 
 /// Memory between the two kernels of a reduction, as a slot names it.
 pub(super) const PARTIALS: BufferRef = BufferRef::None;

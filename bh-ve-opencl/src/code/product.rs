@@ -5,7 +5,7 @@ use super::view::is_wide;
 use super::{Code, Placement, Target, Variant, Writer, stage};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
-use bh_fuser::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 
 /// Terms of the sums that are in local memory at a time.
 const DEPTH: usize = 8;

@@ -7,7 +7,7 @@ use super::{Code, Fold, Place, Placement, Target, Variant, Writer};
 use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_bytecode::compare::{Tolerance, tolerance};
-use bh_fuser::lower::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_kernel::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use std::fmt::Write;
 
 /// The kernels of a stage, in order; `scratch` gets the bytes of each piece of memory between them. None if there is

@@ -4,7 +4,7 @@
 use super::part::Part;
 use super::{Code, Placement, Target, Variant};
 use bh_bytecode::c::type_name;
-use bh_fuser::lower::{SlotMode, Stage};
+use bh_kernel::{SlotMode, Stage};
 
 /// Elements of a side of a tile at most: what neighbours read together.
 const SIDE: usize = 32;

@@ -5,7 +5,7 @@ use super::part::Part;
 use super::stage::unrolls;
 use super::{Code, Placement, Target, Variant};
 use bh_bytecode::DType;
-use bh_fuser::lower::{SlotMode, Stage};
+use bh_kernel::{SlotMode, Stage};
 
 /// Bytes of a load.
 const BYTES: usize = 16;

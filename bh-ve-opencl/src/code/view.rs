@@ -2,7 +2,7 @@
 
 use super::{Place, Writer};
 use bh_bytecode::{BatchRef, DType, Operand};
-use bh_fuser::lower::{BufferRef, ConstantRef};
+use bh_kernel::{BufferRef, ConstantRef};
 
 /// An operand: a view, or a constant that is the same everywhere.
 pub(super) struct Access<'a> {

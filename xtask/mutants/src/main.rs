@@ -17,6 +17,7 @@ use std::process::ExitCode;
 const CRATES: &[(&str, &[&str])] = &[
     ("bh-filter", &[]),
     ("bh-fuser", &[]),
+    ("bh-kernel", &[]),
     ("bh-recorder", &[]),
     ("bh-ve-cpu", &["src/block", "src/plan", "src/exec"]),
     ("bh-vem-cluster", &[]),

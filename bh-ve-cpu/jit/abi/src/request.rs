@@ -3,7 +3,7 @@
 
 use crate::wire::{self, ModeForm, dtype, dtypes, steps};
 use bh_bytecode::DType;
-use bh_fuser::lower::{Arg, SlotMode, Step};
+use bh_kernel::{Arg, SlotMode, Step};
 use serde::{Deserialize, Serialize};
 
 /// The instruction sets that kernels are compiled for.

@@ -2,7 +2,7 @@
 //! postcard's format. Types of other crates have forms here that serde derives from.
 
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, SlotMode, Step};
+use bh_kernel::{Arg, SlotMode, Step};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -85,7 +85,7 @@ impl Operation {
 mod tests {
     use super::*;
     use bh_bytecode::Opcode;
-    use bh_fuser::lower::{Arg, SlotMode, Step};
+    use bh_kernel::{Arg, SlotMode, Step};
 
     #[test]
     fn conversions_have_no_instruction_for_single_numbers() {

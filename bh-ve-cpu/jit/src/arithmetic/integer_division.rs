@@ -90,7 +90,7 @@ impl Operation {
 mod tests {
     use super::*;
     use bh_bytecode::DType;
-    use bh_fuser::lower::{Arg, SlotMode, Step};
+    use bh_kernel::{Arg, SlotMode, Step};
 
     #[test]
     fn divisions_have_no_instruction_for_single_numbers() {

@@ -9,8 +9,8 @@ use crate::builder::{Builder, Value};
 use crate::kernel::At;
 use crate::mathematics::{either, modulus_of_all, square_of_modulus};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::Step;
 use bh_jit_abi::Level;
+use bh_kernel::Step;
 
 /// One element in all lanes.
 pub(crate) fn broadcast<'c>(b: &Builder<'c>, dtype: DType, width: u16, one: Value<'c>) -> Value<'c> {

@@ -24,8 +24,8 @@ use crate::builder::{Builder, Element, Kind, Mostly, Value};
 use crate::kernel::{At, Kernel};
 use crate::mathematics::unless_special;
 use bh_bytecode::DType;
-use bh_fuser::lower::Step;
 use bh_jit_abi::LONG_ROW;
+use bh_kernel::Step;
 use inkwell::{FloatPredicate as Float, IntPredicate as Int};
 
 /// All classes of numbers but normal ones, for the instruction that asks for them.

@@ -11,7 +11,7 @@
 use crate::builder::{Builder, Element, Kind, Value};
 use crate::kernel::{At, Kernel};
 use crate::mathematics::unless_special;
-use bh_fuser::lower::Step;
+use bh_kernel::Step;
 use inkwell::{FloatPredicate as Float, IntPredicate as Int};
 
 /// A vector.

@@ -4,7 +4,7 @@ use super::{Kernel, loops};
 use crate::builder::{Builder, Kind, Value};
 use crate::memory::unit_address;
 use crate::plan::Form;
-use bh_fuser::lower::{Arg, Step};
+use bh_kernel::{Arg, Step};
 use inkwell::IntPredicate as Int;
 
 /// A block of a row: its first element, and how many it has.

@@ -5,8 +5,8 @@ use crate::arithmetic::{Operation, from_number, random};
 use crate::builder::{Builder, Element, Kind, Value};
 use crate::plan::{Form, OutputIn, combiner};
 use crate::{complex, division, mathematics, memory, non_temporal, reduction};
-use bh_fuser::lower::{Arg, Step};
 use bh_jit_abi::Folds;
+use bh_kernel::{Arg, Step};
 
 /// What the last segment stores or folds: the row's place, the number of the fold, the step and the value.
 type End<'a, 'c> = (&'a At<'c>, usize, Step, Value<'c>);

@@ -14,8 +14,8 @@ use crate::division::Reciprocal;
 use crate::non_temporal::Stream;
 use crate::plan::Plan;
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, Step};
 use bh_jit_abi::{Level, Request};
+use bh_kernel::{Arg, Step};
 use inkwell::IntPredicate;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -170,8 +170,8 @@ fn function<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) -> Result<(), String> 
 
 #[cfg(test)]
 mod tests {
-    use bh_fuser::lower::{Arg, SlotMode, Step};
     use bh_jit_abi::{Level, Request};
+    use bh_kernel::{Arg, SlotMode, Step};
 
     /// More values at a time than there are registers: all slots are read before the first is written.
     fn kernel(level: Level) -> Request {

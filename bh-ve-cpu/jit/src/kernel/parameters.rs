@@ -9,8 +9,8 @@ use crate::non_temporal::compare_streams;
 use crate::plan::Plan;
 use crate::reduction::load_neutral;
 use bh_bytecode::DType;
-use bh_fuser::lower::{Arg, SlotMode};
 use bh_jit_abi::{Fetch, Request, SlotForm, Stride};
+use bh_kernel::{Arg, SlotMode};
 use inkwell::IntPredicate as Int;
 
 /// What the call says.

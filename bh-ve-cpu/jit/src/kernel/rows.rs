@@ -10,8 +10,8 @@ use crate::builder::{Block, Builder, Kind, Value};
 use crate::division::InvariantDivisor;
 use crate::memory::{Ahead, place_prefetched};
 use crate::reduction::{begin_result, end_result};
-use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Folds, LANES, Request, SlotForm, Stride};
+use bh_kernel::SlotMode;
 use inkwell::IntPredicate;
 use std::collections::HashMap;
 

@@ -10,8 +10,8 @@ use crate::builder::{Builder, Element, Kind, Value};
 use crate::kernel::{At, Kernel};
 use crate::plan::is_root;
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::Step;
 use bh_jit_abi::Level;
+use bh_kernel::Step;
 use lanes::evaluate;
 
 /// Where in scratch memory the second operand and the result of a call are.

@@ -5,8 +5,8 @@ use super::{load_packed, place, unpack};
 use crate::builder::{Builder, Value};
 use crate::kernel::{At, Kernel};
 use bh_bytecode::DType;
-use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Level, SlotForm, Stride};
+use bh_kernel::SlotMode;
 
 /// Windows of memory: vectors of so many neighbours, of which every `step`th counts.
 struct Windows<'c> {
@@ -98,8 +98,8 @@ pub(super) fn load_repeated<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, slot: u16,
 
 #[cfg(test)]
 mod tests {
-    use bh_fuser::lower::{Arg, SlotMode, Step};
     use bh_jit_abi::{Level, Near, Stride};
+    use bh_kernel::{Arg, SlotMode, Step};
 
     #[test]
     fn what_alternates_in_memory_is_read_once() {

@@ -3,8 +3,8 @@
 use super::LINE;
 use crate::builder::{Builder, Kind, Value};
 use crate::kernel::{At, Kernel};
-use bh_fuser::lower::SlotMode;
 use bh_jit_abi::{Fetch, Request, SlotForm, Stride};
+use bh_kernel::SlotMode;
 use inkwell::IntPredicate as Int;
 
 /// How far ahead memory is fetched, in bytes of a row: at least, and at most. What is on its way must leave the nearest cache

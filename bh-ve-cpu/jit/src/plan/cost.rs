@@ -5,8 +5,8 @@ use crate::arithmetic::Operation;
 use crate::builder::{Builder, parts};
 use crate::{complex, mathematics};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, Step};
 use bh_jit_abi::{Level, Request};
+use bh_kernel::{Arg, Step};
 
 /// Vector registers of the processor.
 pub(super) fn registers(level: Level) -> usize {

@@ -3,8 +3,8 @@
 //! would be the last to end.
 
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Divider, Level, Request, Stride};
+use bh_kernel::{Arg, SlotMode, Step};
 
 /// What vectors of 64 bytes cost.
 #[derive(Clone, Copy)]
@@ -212,7 +212,7 @@ pub(crate) fn is_root(step: &Step) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bh_fuser::lower::SlotMode;
+    use bh_kernel::SlotMode;
 
     /// The kernel of a / b, and of that by b again or of b / a.
     fn kernel(shared: bool) -> Request {

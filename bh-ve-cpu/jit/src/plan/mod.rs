@@ -18,8 +18,8 @@ use crate::builder::Builder;
 use crate::mathematics::is_inlined;
 use crate::non_temporal::unit;
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
+use bh_kernel::{Arg, SlotMode, Step};
 use inkwell::context::Context;
 
 /// The most elements of a block.

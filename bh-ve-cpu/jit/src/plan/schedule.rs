@@ -6,8 +6,8 @@ use super::{Form, Plan};
 use crate::builder::Builder;
 use crate::mathematics::is_chain;
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{SlotMode, Step};
 use bh_jit_abi::{Divider, Folds, JOINED, Level, Request, Stride};
+use bh_kernel::{SlotMode, Step};
 use std::collections::HashSet;
 
 /// How many rows may be done side by side, the best first.

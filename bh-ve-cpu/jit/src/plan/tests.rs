@@ -3,8 +3,8 @@
 use super::schedule::shared_loads;
 use super::{Loop, Plan};
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::{Arg, SlotMode, Step};
 use bh_jit_abi::{Level, Near, Request};
+use bh_kernel::{Arg, SlotMode, Step};
 
 fn compute(opcode: Opcode, value: u16) -> Step {
     let (input, output) = (DType::F64, DType::F64);

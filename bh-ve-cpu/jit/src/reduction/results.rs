@@ -7,8 +7,8 @@ use crate::kernel::Kernel;
 use crate::memory::{load_vector, store_vector};
 use crate::plan::combiner;
 use bh_bytecode::{DType, Opcode};
-use bh_fuser::lower::Step;
 use bh_jit_abi::{Folds, JOINED, LANES, RESULTS_AT, Request};
+use bh_kernel::Step;
 use inkwell::IntPredicate as Int;
 
 /// Rows that are joined side by side, and the lanes that each has left then.
@@ -154,8 +154,8 @@ fn combine<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bh_fuser::lower::{Arg, SlotMode};
     use bh_jit_abi::{Divider, Level};
+    use bh_kernel::{Arg, SlotMode};
 
     /// The sum of a / a: with a slow divider, vectors of four lanes.
     fn kernel(level: Level, divider: Divider) -> Request {

@@ -10,7 +10,7 @@ pub fn levels() -> Vec<&'static str> {
     available.filter(|name| ["avx2", "avx512"].contains(name)).collect()
 }
 
-/// What engines differ in: with few bytes for sweeps, strips have few rows; with few bytes for streams, outputs bypass
+/// What engines differ in: with few bytes for windows, strips have few rows; with few bytes for streams, outputs bypass
 /// the caches.
 pub type Keys = [(&'static str, &'static str)];
 

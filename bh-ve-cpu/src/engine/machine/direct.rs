@@ -14,7 +14,7 @@ use bh_bytecode::planning::LITTLE;
 use bh_bytecode::{BatchRef, DType, Instr, Kind};
 use bh_core::abi::{access, status};
 use bh_core::{Error, Registry, Result};
-use bh_fuser::lower::BaseUse;
+use bh_kernel::BaseUse;
 
 impl Machine {
     /// Begins to run a batch operation by operation, or ends it: what was lent is given back.

@@ -3,7 +3,7 @@
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Loan, Registry, Result};
-use bh_fuser::lower::BaseUse;
+use bh_kernel::BaseUse;
 
 /// What the bases of a batch are lent for, and where they lie, while it runs operation by operation.
 #[derive(Default)]

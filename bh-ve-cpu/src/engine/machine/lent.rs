@@ -4,7 +4,7 @@ use crate::block::{Binding, Program};
 use crate::plan::{BlockPlan, temporary_bytes};
 use bh_bytecode::BatchRef;
 use bh_core::{Fresh, Loan};
-use bh_fuser::lower::{BufferRef, Temporary};
+use bh_kernel::{BufferRef, Temporary};
 
 /// Where nothing lies: an address that suits every type.
 const NOWHERE: usize = 64;

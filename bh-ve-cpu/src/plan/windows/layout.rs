@@ -2,7 +2,7 @@
 //! longer to write. Arrays in memory begin where their views say; line buffers may begin anywhere, and so
 //! they begin such that, in the nest that writes them, they lie in their lines as the arrays in memory do.
 
-use bh_fuser::lower::{Home, SlotMode, Sweep, SweepNest};
+use bh_kernel::{Home, SlidingNest, SlidingWindow, SlotMode};
 
 /// Bytes of a line.
 const LINE: i64 = 64;
@@ -11,22 +11,22 @@ const SHORT: i64 = 8;
 
 /// Makes the rows of line buffers whole lines long where they need not follow each other. Returns how many bytes behind a
 /// line's beginning those of each array begin.
-pub(super) fn align(sweep: &mut Sweep) -> Vec<usize> {
-    for array in 0..sweep.arrays.len() as u32 {
-        lengthen(sweep, array);
+pub(super) fn align(window: &mut SlidingWindow) -> Vec<usize> {
+    for array in 0..window.arrays.len() as u32 {
+        lengthen(window, array);
     }
-    let mut begins = vec![None; sweep.arrays.len()];
-    for (known, array) in begins.iter_mut().zip(&sweep.arrays) {
+    let mut begins = vec![None; window.arrays.len()];
+    for (known, array) in begins.iter_mut().zip(&window.arrays) {
         if !matches!(array.home, Home::Rolling { .. }) {
             *known = Some(0);
         }
     }
-    for nest in &sweep.nests {
+    for nest in &window.nests {
         let slots = || 0..nest.arrays.len();
         let mode = |slot: usize| nest.stage.kernel.slots[slot].mode;
         // How far the first element lies behind a line's beginning.
         let place = |slot: usize, begin: i64| {
-            let array = sweep.arrays.get(nest.arrays[slot] as usize)?;
+            let array = window.arrays.get(nest.arrays[slot] as usize)?;
             let size = array.dtype.size() as i64;
             Some((begin + nest.stage.parameters.starts[slot] * size).rem_euclid(LINE))
         };
@@ -38,7 +38,7 @@ pub(super) fn align(sweep: &mut Sweep) -> Vec<usize> {
             .collect();
         for (array, place) in own {
             // The guide may have shorter elements, which begin anywhere.
-            let size = sweep.arrays[array].dtype.size() as i64;
+            let size = window.arrays[array].dtype.size() as i64;
             begins[array] = Some((guide.unwrap_or(0) - place).rem_euclid(LINE) / size * size);
         }
     }
@@ -46,21 +46,21 @@ pub(super) fn align(sweep: &mut Sweep) -> Vec<usize> {
 }
 
 /// Lengthens the rows of an array to whole lines, if its slots allow that.
-fn lengthen(sweep: &mut Sweep, number: u32) {
-    let Some(array) = sweep.arrays.get_mut(number as usize) else { return };
+fn lengthen(window: &mut SlidingWindow, number: u32) {
+    let Some(array) = window.arrays.get_mut(number as usize) else { return };
     let Home::Rolling { apart: true, .. } = array.home else { return };
     let (pitch, elements) = (array.pitch, LINE / (array.dtype.size() as i64).min(LINE));
     let longer = (pitch + elements - 1) / elements * elements;
-    let fits = |nest: &SweepNest| {
+    let fits = |nest: &SlidingNest| {
         let mut slots = nest.arrays.iter().enumerate().filter(|(_, array)| **array == number);
         slots.all(|(slot, _)| nest.stage.parameters.stride(slot)[0] == pitch)
     };
-    if longer == pitch || pitch < SHORT * elements || !sweep.nests.iter().all(fits) {
+    if longer == pitch || pitch < SHORT * elements || !window.nests.iter().all(fits) {
         return;
     }
     array.pitch = longer;
-    let joined = sweep.turns.iter_mut().filter_map(|turn| turn.joined.as_mut()).map(|joined| &mut joined.nest);
-    for nest in sweep.nests.iter_mut().chain(joined) {
+    let joined = window.turns.iter_mut().filter_map(|turn| turn.joined.as_mut()).map(|joined| &mut joined.nest);
+    for nest in window.nests.iter_mut().chain(joined) {
         let parameters = &mut nest.stage.parameters;
         let rank = parameters.extents.len();
         for slot in (0..nest.arrays.len()).filter(|&slot| nest.arrays[slot] == number) {
@@ -75,10 +75,10 @@ fn lengthen(sweep: &mut Sweep, number: u32) {
 mod tests {
     use super::*;
     use bh_bytecode::text::parse;
-    use bh_fuser::lower::{SweepArray, SweepOptions, sweeps};
+    use bh_kernel::{SlidingArray, WindowOptions, windows};
 
     /// Differences between rows and then of those, of the inside of a grid with rows of `n` elements.
-    fn sweep(n: i64) -> Sweep {
+    fn window(n: i64) -> SlidingWindow {
         let (inner, elements) = (n - 2, 100 * n);
         let text = format!(
             "bh batch 1
@@ -102,7 +102,7 @@ i1: v5 = subtract v4, v3
         for index in 0..2 {
             batch.push_block(&[index], &[]);
         }
-        sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0)
+        windows(&batch.as_ref(), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0)
     }
 
     #[test]
@@ -123,9 +123,9 @@ i1: v4 = subtract v3, v2
         for index in 0..2 {
             batch.push_block(&[index], &[]);
         }
-        let mut sweep = sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0);
-        let begins = align(&mut sweep);
-        let rolling = |at: &usize| matches!(sweep.arrays[*at].home, Home::Rolling { .. });
+        let mut window = windows(&batch.as_ref(), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0);
+        let begins = align(&mut window);
+        let rolling = |at: &usize| matches!(window.arrays[*at].home, Home::Rolling { .. });
         let rolling: Vec<usize> = (0..begins.len()).filter(rolling).map(|at| begins[at]).collect();
         // Not 3, as the bytes that it is made of.
         assert_eq!(rolling, [0]);
@@ -133,24 +133,24 @@ i1: v4 = subtract v3, v2
 
     #[test]
     fn short_rows_follow_each_other() {
-        let mut sweep = sweep(40);
-        let pitches = |sweep: &Sweep| sweep.arrays.iter().map(|array| array.pitch).collect::<Vec<_>>();
-        let before = pitches(&sweep);
-        align(&mut sweep);
-        assert_eq!((pitches(&sweep), before.contains(&38)), (before, true));
+        let mut window = window(40);
+        let pitches = |window: &SlidingWindow| window.arrays.iter().map(|array| array.pitch).collect::<Vec<_>>();
+        let before = pitches(&window);
+        align(&mut window);
+        assert_eq!((pitches(&window), before.contains(&38)), (before, true));
     }
 
     #[test]
     fn line_buffers_lie_in_their_lines_as_those_in_memory() {
-        let mut sweep = sweep(104);
-        let begins = align(&mut sweep);
-        let rolling = |array: &SweepArray| matches!(array.home, Home::Rolling { .. });
-        let at = sweep.arrays.iter().position(rolling).unwrap();
+        let mut window = window(104);
+        let begins = align(&mut window);
+        let rolling = |array: &SlidingArray| matches!(array.home, Home::Rolling { .. });
+        let at = window.arrays.iter().position(rolling).unwrap();
         // 102 elements are 13 lines, and the inside of the grid begins at its second column.
-        assert_eq!((sweep.arrays[at].pitch, begins[at]), (104, 8));
-        let joined = sweep.turns.iter().filter_map(|turn| turn.joined.as_ref()).map(|joined| &joined.nest);
+        assert_eq!((window.arrays[at].pitch, begins[at]), (104, 8));
+        let joined = window.turns.iter().filter_map(|turn| turn.joined.as_ref()).map(|joined| &joined.nest);
         let mut places = Vec::new();
-        for nest in sweep.nests.iter().chain(joined) {
+        for nest in window.nests.iter().chain(joined) {
             for slot in 0..nest.arrays.len() {
                 let begin = begins[nest.arrays[slot] as usize] as i64;
                 assert_eq!(nest.stage.parameters.stride(slot), [104, 1]);

@@ -1,52 +1,52 @@
-//! What sweeps make of a batch, in numbers: for benchmarks and reports, without an engine.
+//! What windows make of a batch, in numbers: for benchmarks and reports, without an engine.
 
-use super::{SweepOptions, Sweeps, sweeps};
-use crate::lower::{self, BufferRef, Lowered, Stage};
+use super::{SlidingWindows, WindowOptions, windows};
+use crate::{BufferRef, Lowered, Stage};
 use bh_bytecode::BatchRef;
 
-/// The kernels, sweeps and bytes of a batch with a partition. Bytes are those between memory and kernels: for each kernel
-/// each array that it reads, and each that it writes, counts once; arrays of a sweep as [`super::Sweep::bytes`] says.
+/// The kernels, windows and bytes of a batch with a partition. Bytes are those between memory and kernels: for each kernel
+/// each array that it reads, and each that it writes, counts once; arrays of a window as [`super::SlidingWindow::bytes`] says.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Kernels that compute.
     pub kernels: u32,
-    /// Kernels that run in sweeps.
+    /// Kernels that run in windows.
     pub swept: u32,
     /// Bytes if every kernel runs on its own.
     pub plain_bytes: u64,
-    /// Bytes with sweeps.
+    /// Bytes with windows.
     pub bytes: u64,
-    /// The sweeps, and why others are none.
-    pub sweeps: Sweeps,
+    /// The windows, and why others are none.
+    pub windows: SlidingWindows,
 }
 
 impl Figures {
-    /// What runs one after the other: sweeps, and kernels in none.
+    /// What runs one after the other: windows, and kernels in none.
     pub fn turns(&self) -> u32 {
-        self.kernels - self.swept + self.sweeps.found.len() as u32
+        self.kernels - self.swept + self.windows.found.len() as u32
     }
 }
 
 /// The figures of a batch whose arrays are far larger than a cache; `bytes` of their rows fit it.
 pub fn figures(batch: &BatchRef<'_>, bytes: i64) -> Figures {
-    let sweeps = sweeps(batch, &SweepOptions { bytes, unit: &|_| Some(1) });
+    let windows = windows(batch, &WindowOptions { bytes, unit: &|_| Some(1) });
     let mut figures = Figures::default();
     for block in 0..batch.blocks.len() as u32 {
-        let sweep = sweeps.found.iter().find(|sweep| sweep.blocks.contains(&block));
-        let lowered = lower::lower(batch, block);
+        let window = windows.found.iter().find(|window| window.blocks.contains(&block));
+        let lowered = crate::lower(batch, block);
         figures.kernels += u32::from(lowered != Lowered::Nothing);
-        figures.swept += u32::from(lowered != Lowered::Nothing && sweep.is_some());
+        figures.swept += u32::from(lowered != Lowered::Nothing && window.is_some());
         if let Lowered::Loops(stages, _) = &lowered {
             let own: u64 = stages.iter().map(traffic).sum();
             figures.plain_bytes += own;
-            figures.bytes += if sweep.is_none() { own } else { 0 };
+            figures.bytes += if window.is_none() { own } else { 0 };
         }
     }
-    // What a sweep saves is measured within it; what its kernels move in all, as for all others.
-    for sweep in &sweeps.found {
-        figures.bytes += sweep.bytes;
+    // What a window saves is measured within it; what its kernels move in all, as for all others.
+    for window in &windows.found {
+        figures.bytes += window.bytes;
     }
-    figures.sweeps = sweeps;
+    figures.windows = windows;
     figures
 }
 

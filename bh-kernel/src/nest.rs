@@ -3,7 +3,7 @@
 //! A nest with folds is in the order that its reductions carry, and its short inner dimensions are told before merging: what
 //! shares the kernel has no say, so that a fold takes its elements in one order with and without fusion.
 
-use super::kernel::Dim;
+use crate::kernel::Dim;
 use bh_bytecode::AxisOrder;
 
 /// Inner dimensions shorter than this change places with a longer neighbour of the other role: folds of a few elements

@@ -2,9 +2,9 @@
 
 use super::effort::Effort;
 use super::rows::{self, Rows, Steps};
-use super::{Apart, NO_ARRAY, SweepOptions, SweepRename};
+use super::{Apart, NO_ARRAY, SlidingRename, WindowOptions};
 use super::{reuse, split};
-use crate::lower::{self, BufferRef, Lowered, SlotMode, Stage, Step};
+use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ impl Facts {
             starts: Vec::with_capacity(batch.blocks.len() + 1),
         };
         for (index, block) in batch.blocks.iter().enumerate() {
-            let lowered = lower::lower(batch, index as u32);
+            let lowered = crate::lower(batch, index as u32);
             if let Lowered::Loops(stages, _) = &lowered {
                 stages.iter().for_each(|stage| facts.measure(stage));
             }
@@ -125,7 +125,7 @@ pub(super) struct Array {
     pub(super) apart: bool,
     /// A nest that is put off reads it or writes it.
     put_off: (bool, bool),
-    /// A nest of the sweep writes it.
+    /// A nest of the window writes it.
     pub(super) written: bool,
     pub(super) accesses: Vec<Access>,
     /// The rows of the accesses, each once for each nest.
@@ -178,13 +178,13 @@ pub(super) struct Nest {
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
     pub(super) facts: &'a Facts,
-    options: &'a SweepOptions<'a>,
+    options: &'a WindowOptions<'a>,
     pub(super) first: u32,
     pub(super) end: u32,
     pub(super) nests: Vec<Nest>,
     pub(super) after: Vec<(u32, Stage, Vec<u32>)>,
     pub(super) arrays: Vec<Array>,
-    pub(super) renames: Vec<(u32, SweepRename)>,
+    pub(super) renames: Vec<(u32, SlidingRename)>,
     pub(super) current: HashMap<BufferKey, u32>,
     /// The block that is taken in.
     at: u32,
@@ -218,7 +218,7 @@ impl<'a> Chain<'a> {
     pub(super) fn new(
         batch: &'a BatchRef<'a>,
         facts: &'a Facts,
-        options: &'a SweepOptions<'a>,
+        options: &'a WindowOptions<'a>,
         first: u32,
         effort: &'a Effort,
     ) -> Chain<'a> {
@@ -272,14 +272,14 @@ impl<'a> Chain<'a> {
                 break;
             }
         }
-        // What was put off behind the last block of the sweep is not part of it.
+        // What was put off behind the last block of the window is not part of it.
         let end = self.end;
         self.after.retain(|(block, ..)| *block < end);
         self.renames.retain(|(block, _)| *block < end);
         Ok(())
     }
 
-    /// Takes in a block. Returns whether a nest of it joins the sweep; `None` if the chain ends before the block.
+    /// Takes in a block. Returns whether a nest of it joins the window; `None` if the chain ends before the block.
     fn block(&mut self, block: u32) -> Option<bool> {
         self.at = block;
         let (stages, dtypes) = match &self.facts.lowered[block as usize] {
@@ -330,10 +330,10 @@ impl<'a> Chain<'a> {
         for rename in renames {
             for &view in self.batch.uncovered(rename) {
                 let (from, to) = (BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
-                swept |= self.stage(block, lower::copy_stage(self.batch, view, from, to), &fresh);
+                swept |= self.stage(block, crate::copy_stage(self.batch, view, from, to), &fresh);
             }
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
-            self.renames.push((block, SweepRename { base: rename.base, alias }));
+            self.renames.push((block, SlidingRename { base: rename.base, alias }));
         }
         for (base, array) in fresh {
             if let Some(old) = self.current.insert(BufferKey::Base(base), array) {
@@ -391,7 +391,7 @@ impl<'a> Chain<'a> {
         true
     }
 
-    /// Takes in a nest: it joins the sweep (true), or is put off.
+    /// Takes in a nest: it joins the window (true), or is put off.
     fn stage(&mut self, block: u32, stage: Stage, fresh: &[(u32, u32)]) -> bool {
         let joined = self.join(block, &stage, fresh);
         if let Err(reason) = joined {
@@ -415,13 +415,13 @@ impl<'a> Chain<'a> {
         stage.parameters.buffers.iter().map(array).collect()
     }
 
-    /// Lets a nest join the sweep, if it can.
+    /// Lets a nest join the window, if it can.
     fn join(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Result<(), Apart> {
         let arrays = self.slot_arrays(block, stage, fresh);
         self.place(block, stage, arrays)
     }
 
-    /// Lets a nest with these arrays join the sweep, if it can.
+    /// Lets a nest with these arrays join the window, if it can.
     pub(super) fn place(&mut self, block: u32, stage: &Stage, arrays: Vec<u32>) -> Result<(), Apart> {
         let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
         let fitting = rows::steps(stage, pitch).filter(|_| stage.parameters.iterations() > 0);

@@ -1,11 +1,11 @@
 //! Values that a nest computes twice, at places a fixed distance apart: fluxes through the two faces of a cell, say. In a
-//! sweep a nest of its own computes each of them once, over both places together, and leaves a few rows of them to the
+//! window a nest of its own computes each of them once, over both places together, and leaves a few rows of them to the
 //! nest that needs them, which costs less than computing anything dear again.
 //!
 //! Every value of a nest gets a *class*, what is computed of which arrays, and a *shift*, how many iterations of each
 //! loop it lies from the first value of its class. The operations and their order stay the same, and so do all bits.
 
-use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use bh_bytecode::{DType, Opcode};
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! The text form of stages, for golden tests and reports.
 
-use super::kernel::{Arg, BufferRef, Dim, Lowered, Slot, SlotMode, Special, Stage, Step, StrideClass};
+use crate::kernel::{Arg, BufferRef, Dim, Lowered, Slot, SlotMode, Special, Stage, Step, StrideClass};
 use std::fmt::{self, Display, Write};
 
 impl Display for Arg {

@@ -2,7 +2,7 @@
 
 use super::chain::Chain;
 use super::reuse;
-use crate::lower::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
+use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use bh_bytecode::{DType, Opcode};
 
 /// What the nests are to each other.

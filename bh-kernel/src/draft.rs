@@ -1,11 +1,10 @@
 //! A stage under construction: values, slots and constants as they are met, and the nest at the end.
 
-use super::kernel::{
+use crate::kernel::{
     Arg, BufferRef, ConstantRef, GatherSource, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass,
 };
-use super::nest::{self, Access, Nest};
-use crate::facts::NONE;
-use crate::table::Table;
+use crate::nest::{self, Access, Nest};
+use crate::table::{NONE, Table};
 use bh_bytecode::{AxisOrder, DType, steps};
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! Which bases a lowered block uses and how an engine has to acquire them. What no element is seen of is not used: that it is
 //! lost costs nothing.
 
-use super::{BufferRef, SlotMode, Special, Stage};
+use crate::{BufferRef, SlotMode, Special, Stage};
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::access;
 

@@ -1,7 +1,7 @@
-//! Rows: an array of a sweep is cut into rows of one pitch, and every nest advances one row at each position of its
+//! Rows: an array of a window is cut into rows of one pitch, and every nest advances one row at each position of its
 //! outermost loop, or of several iterations of it.
 
-use crate::lower::{BufferRef, SlotMode, Stage};
+use crate::{BufferRef, SlotMode, Stage};
 
 /// How the iterations of a nest's outermost loop make positions: position `p` is the iterations from
 /// `p * per - phase` to `(p + 1) * per - phase`.

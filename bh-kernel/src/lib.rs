@@ -9,25 +9,26 @@
 //! All loads of a stage come before all its stores in meaning: identical loads are made once, a read of what the block
 //! has written takes the value itself, and writes to contracted bases vanish.
 
-mod build;
 mod draft;
 mod kernel;
+mod lower;
 mod nest;
-mod sweep;
+pub mod table;
 #[cfg(test)]
 mod tests;
 mod text;
 mod uses;
+mod window;
 
-pub use build::{copy_stage, lower};
 pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,
 };
+pub use lower::{copy_stage, lower};
 pub use nest::{Axis, fold_axes};
-pub use sweep::{
-    Apart, Figures, Home, Joined, LateNest, NO_ARRAY, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename, Sweeps,
-    Turn, figures, gcd, sweeps,
-};
 pub use text::describe;
 pub use uses::{BaseUse, Uses};
+pub use window::{
+    Apart, Figures, Home, Joined, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow,
+    SlidingWindows, Turn, WindowOptions, figures, gcd, windows,
+};

@@ -1,15 +1,15 @@
-//! Nests of a sweep that run as one: where a strip has several nests do the same columns, one loop over these does the work
+//! Nests of a window that run as one: where a strip has several nests do the same columns, one loop over these does the work
 //! of all, each at its own row. What one of them writes and another one needs at the same column stays in registers, rows
 //! that several read are read once, and what waits for the divider hides what waits for the caches.
 //!
 //! Nothing is computed at other rows than before, so that borders need no thought: at strips in which one of the nests has
 //! not begun yet, or has ended, and between chunks, all of them run one by one.
 
-use super::SweepNest;
+use super::SlidingNest;
 use super::chain::{Access, Chain, Nest};
 use super::effort::Effort;
 use super::union::{Kind, Part, Union, United};
-use crate::lower::{Dim, Parameters, Stage};
+use crate::{Dim, Parameters, Stage};
 use std::borrow::Cow;
 use std::cell::RefCell;
 
@@ -34,7 +34,7 @@ pub struct Turn {
 pub struct Joined {
     /// The nest: its positions are those of the first one, and where it is at position `p`, each other one is at position
     /// `p - late + first.late`. Its positions must run in order, one row after the other.
-    pub nest: SweepNest,
+    pub nest: SlidingNest,
     /// For each slot the number of the nest, and the slot there that it comes from.
     pub origins: Vec<(u32, u32)>,
 }
@@ -117,7 +117,7 @@ fn common<'a>(ones: &'a [Touch], twos: &'a [Touch]) -> impl Iterator<Item = (&'a
     })
 }
 
-/// An access of a nest, with rows seen from the front of the sweep.
+/// An access of a nest, with rows seen from the front of the window.
 struct Touch {
     array: u32,
     slot: usize,
@@ -220,7 +220,7 @@ fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
             let touch = touches[nest].iter().find(|touch| touch.slot == slot as usize);
             touch.map_or(0, |touch| touch.first + first.late)
         };
-        let nest = SweepNest {
+        let nest = SlidingNest {
             block: first.block,
             positions: first.steps.positions,
             per: 1,
@@ -241,27 +241,27 @@ fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{TWO_STEP, plan};
-    use super::super::{Sweep, SweepArray};
+    use super::super::{SlidingArray, SlidingWindow};
     use super::{Joined, Turn};
-    use crate::lower::Step;
+    use crate::Step;
 
-    fn sweep(text: &str) -> Sweep {
+    fn window(text: &str) -> SlidingWindow {
         let mut found = plan(text, 20_000);
         assert_eq!(found.found.len(), 1, "{:?}", found.apart);
         found.found.remove(0)
     }
 
-    fn nests(sweep: &Sweep) -> Vec<&[u32]> {
-        sweep.turns.iter().map(|turn| turn.nests.as_slice()).collect()
+    fn nests(window: &SlidingWindow) -> Vec<&[u32]> {
+        window.turns.iter().map(|turn| turn.nests.as_slice()).collect()
     }
 
     /// Base and row of each slot that a joined nest reads.
-    fn reads<'a>(sweep: &'a Sweep, joined: &'a Joined) -> Vec<(u32, i64)> {
+    fn reads<'a>(window: &'a SlidingWindow, joined: &'a Joined) -> Vec<(u32, i64)> {
         let slot = |step: &Step| match *step {
             Step::Load { slot } => Some(usize::from(slot)),
             _ => None,
         };
-        let array = |slot: usize| -> &SweepArray { &sweep.arrays[joined.nest.arrays[slot] as usize] };
+        let array = |slot: usize| -> &SlidingArray { &window.arrays[joined.nest.arrays[slot] as usize] };
         let read = |slot: usize| (array(slot).base, joined.nest.rows[slot]);
         let mut reads: Vec<_> = joined.nest.stage.kernel.steps.iter().filter_map(slot).map(read).collect();
         reads.sort_unstable();
@@ -270,22 +270,22 @@ mod tests {
 
     #[test]
     fn nests_of_the_same_columns_are_one() {
-        let sweep = sweep(TWO_STEP);
+        let window = window(TWO_STEP);
         // The faces between columns go first: the full step needs them at two columns.
-        assert_eq!(nests(&sweep), [&[1][..], &[0, 2, 3, 4]]);
-        let Turn { joined: Some(joined), .. } = &sweep.turns[1] else { panic!("{:?}", sweep.turns) };
+        assert_eq!(nests(&window), [&[1][..], &[0, 2, 3, 4]]);
+        let Turn { joined: Some(joined), .. } = &window.turns[1] else { panic!("{:?}", window.turns) };
         // Of the faces between rows those of this row are at hand; the difference never leaves its registers before it is
         // complete; and the row of the grid that the full step changes is what the first nest reads above.
-        assert_eq!(reads(&sweep, joined), [(0, 0), (0, 1), (1, -1), (2, -1)]);
+        assert_eq!(reads(&window, joined), [(0, 0), (0, 1), (1, -1), (2, -1)]);
         let stores = joined.nest.stage.kernel.steps.iter().filter(|step| matches!(step, Step::Store { .. }));
         assert_eq!(stores.count(), 3);
-        assert_eq!((joined.nest.late, joined.nest.positions), (sweep.nests[0].late, 99));
+        assert_eq!((joined.nest.late, joined.nest.positions), (window.nests[0].late, 99));
     }
 
     #[test]
     fn other_columns_at_the_same_time_keep_nests_apart() {
         // The third nest needs the faces of its row at another column, too.
         let shifted = TWO_STEP.replace("view v7 = b1 at 98 [98:98, 98:1]", "view v7 = b1 at 97 [98:98, 98:1]");
-        assert_eq!(nests(&sweep(&shifted)), [&[0][..], &[1], &[2, 3, 4]]);
+        assert_eq!(nests(&window(&shifted)), [&[0][..], &[1], &[2, 3, 4]]);
     }
 }

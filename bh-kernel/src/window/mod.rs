@@ -1,12 +1,12 @@
-//! Sweeps: chains of kernels that read at shifted places what others of the chain write run in lock-step over their
+//! SlidingWindows: chains of kernels that read at shifted places what others of the chain write run in lock-step over their
 //! outermost loops, each lagging behind those it depends on by as much as their views demand, so that what one writes
 //! is read while it is in the cache, and arrays that are born and die in the chain exist as a few rows only.
 //!
 //! The rule knows views only. Every array of a chain is cut into *rows* of one pitch, and every nest advances one row of
 //! every written array it touches at each *position* of its outermost loop. Between two nests that touch an array which
 //! one of them writes, the rows give an interval of distances between the positions that depend on each other. From the
-//! intervals follow, for each nest, two numbers: how far it stays behind the front of the sweep (`late`), and, where the
-//! sweep begins in the middle of the arrays, how far it must keep away from what lies before (`early`). Chunks of the
+//! intervals follow, for each nest, two numbers: how far it stays behind the front of the window (`late`), and, where the
+//! window begins in the middle of the arrays, how far it must keep away from what lies before (`early`). Chunks of the
 //! positions can then run at the same time: within a chunk, nest `k` runs from `begin - early` to `end - late`, which
 //! asks for nothing outside of the chunk; afterwards the gaps between chunks run, nest by nest. Every position runs
 //! once, after everything that it depends on, so that results are those of the plain order, bit by bit.
@@ -19,14 +19,15 @@
 //! Within a strip, nests that do the same columns may run as one (see `lockstep`).
 //!
 //! A fold of rows takes part: its results are rows of one element, or of those that the other axes keep, complete as soon
-//! as the position that they belong to has run. Folds of the outermost loop have their results at the end of the sweep.
+//! as the position that they belong to has run. Folds of the outermost loop have their results at the end of the window.
 //!
-//! Nests that do not fit (epilogues of such folds, for one) are put off until the end of the sweep if no later nest of
+//! Nests that do not fit (epilogues of such folds, for one) are put off until the end of the window if no later nest of
 //! the chain depends on them.
 
 mod chain;
 mod effort;
 mod figures;
+mod finish;
 mod lockstep;
 mod merge;
 mod reuse;
@@ -36,9 +37,8 @@ mod split;
 #[cfg(test)]
 mod tests;
 mod union;
-mod window;
 
-use super::kernel::Stage;
+use crate::kernel::Stage;
 use bh_bytecode::{BatchRef, DType};
 use chain::Chain;
 pub use chain::gcd;
@@ -48,23 +48,23 @@ pub use lockstep::{Joined, Turn};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// What an engine wants of sweeps.
-pub struct SweepOptions<'a> {
-    /// Bytes of rows that a sweep may have in use at once: what the nearest large cache holds.
+/// What an engine wants of windows.
+pub struct WindowOptions<'a> {
+    /// Bytes of rows that a window may have in use at once: what the nearest large cache holds.
     pub bytes: i64,
-    /// Iterations of the outermost loop that belong to one partial result of the stage's reductions: a sweep never
+    /// Iterations of the outermost loop that belong to one partial result of the stage's reductions: a window never
     /// parts them. `None` if the stage's results cannot be had in parts.
     pub unit: &'a dyn Fn(&Stage) -> Option<i64>,
 }
 
-/// Where an array of a sweep lives.
+/// Where an array of a window lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
     /// In the buffer of its base.
     Base,
     /// In the fresh buffer of its base, which is renamed at the end.
     Fresh,
-    /// A few rows at a time, in a buffer of the sweep. `first` is the first row, seen from the front of the sweep, and
+    /// A few rows at a time, in a buffer of the window. `first` is the first row, seen from the front of the window, and
     /// `end` lies so many rows behind the strip at the front; between chunks, the rows from `gap.0` up to `gap.1`, seen
     /// from the border, are needed after both chunks have run. An array that no nest uses lies in another one's place.
     Rolling {
@@ -87,10 +87,10 @@ pub enum Home {
     },
 }
 
-/// An array of a sweep: a version of a base, or a temporary.
+/// An array of a window: a version of a base, or a temporary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SweepArray {
-    /// The base, or `NO_BASE` of temporaries and of values that one nest of the sweep makes for another.
+pub struct SlidingArray {
+    /// The base, or `NO_BASE` of temporaries and of values that one nest of the window makes for another.
     pub base: u32,
     /// Element type.
     pub dtype: DType,
@@ -103,9 +103,9 @@ pub struct SweepArray {
 /// The array of a slot that addresses no memory.
 pub const NO_ARRAY: u32 = u32::MAX;
 
-/// A nest of a sweep.
+/// A nest of a window.
 #[derive(Clone, Debug)]
-pub struct SweepNest {
+pub struct SlidingNest {
     /// The block that it belongs to.
     pub block: u32,
     /// The nest.
@@ -128,7 +128,7 @@ pub struct SweepNest {
     pub rows: Vec<i64>,
 }
 
-impl SweepNest {
+impl SlidingNest {
     /// The iterations of some positions.
     pub fn iterations(&self, positions: Range<i64>) -> Range<i64> {
         let at = |position: i64| (position * self.per - self.phase).clamp(0, self.stage.parameters.extents[0]);
@@ -136,7 +136,7 @@ impl SweepNest {
     }
 }
 
-/// A nest that runs after the sweep.
+/// A nest that runs after the window.
 #[derive(Clone, Debug)]
 pub struct LateNest {
     /// The block that it belongs to.
@@ -147,9 +147,9 @@ pub struct LateNest {
     pub arrays: Vec<u32>,
 }
 
-/// A rename that takes effect at the end of a sweep.
+/// A rename that takes effect at the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SweepRename {
+pub struct SlidingRename {
     /// The base.
     pub base: u32,
     /// The base that becomes an alias of a view of it.
@@ -158,19 +158,19 @@ pub struct SweepRename {
 
 /// A chain of kernels that run in lock-step.
 #[derive(Clone, Debug)]
-pub struct Sweep {
+pub struct SlidingWindow {
     /// The blocks of the partition that it carries out.
     pub blocks: Range<u32>,
     /// What runs in lock-step, in order.
-    pub nests: Vec<SweepNest>,
+    pub nests: Vec<SlidingNest>,
     /// The order in which each strip runs them; between chunks they run one by one.
     pub turns: Vec<Turn>,
     /// What runs afterwards, in order.
     pub after: Vec<LateNest>,
     /// The arrays.
-    pub arrays: Vec<SweepArray>,
+    pub arrays: Vec<SlidingArray>,
     /// Renames, in order.
-    pub renames: Vec<SweepRename>,
+    pub renames: Vec<SlidingRename>,
     /// The first and one past the last time.
     pub time: Range<i64>,
     /// Times of a strip, which all nests run before the next: as many as keep the rows in the cache.
@@ -180,11 +180,11 @@ pub struct Sweep {
     /// Bytes to and from memory in the plain order, each array counted once per kernel that reads it and once per kernel
     /// that writes it.
     pub plain_bytes: u64,
-    /// The same for the sweep: each array that lives in memory counts once if it is read and once if it is written.
+    /// The same for the window: each array that lives in memory counts once if it is read and once if it is written.
     pub bytes: u64,
 }
 
-/// Why a block begins no sweep.
+/// Why a block begins no window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apart {
     /// It, or the next, has an algorithm of its own, or gathers.
@@ -195,9 +195,9 @@ pub enum Apart {
     Unbounded,
     /// The rows in use would not fit the cache.
     Rows,
-    /// A sweep would save too little.
+    /// A window would save too little.
     Gain,
-    /// Looking for more sweeps would cost more than it is likely to save.
+    /// Looking for more windows would cost more than it is likely to save.
     Effort,
 }
 
@@ -210,78 +210,78 @@ impl Apart {
             Apart::Unbounded => "one needs rows of the other's arrays at no bounded distance",
             Apart::Rows => "the rows in use at once would not fit the cache",
             Apart::Gain => "it would save too little",
-            Apart::Effort => "looking for more sweeps in so long a batch would cost too much",
+            Apart::Effort => "looking for more windows in so long a batch would cost too much",
         }
     }
 }
 
-/// The sweeps of a batch.
+/// The windows of a batch.
 #[derive(Clone, Debug, Default)]
-pub struct Sweeps {
+pub struct SlidingWindows {
     /// In order; their blocks do not overlap. Blocks in none run as usual.
-    pub found: Vec<Sweep>,
-    /// Blocks that begin no sweep though others follow, and why.
+    pub found: Vec<SlidingWindow>,
+    /// Blocks that begin no window though others follow, and why.
     pub apart: Vec<(u32, Apart)>,
 }
 
-/// What the search for sweeps may look at, accesses and arrays of chains, for each instruction of a batch and in any case.
+/// What the search for windows may look at, accesses and arrays of chains, for each instruction of a batch and in any case.
 const EFFORT: usize = 200;
 const LEAST_EFFORT: usize = 20_000;
 
-/// The sweeps of a batch with a partition.
-pub fn sweeps(batch: &BatchRef<'_>, options: &SweepOptions<'_>) -> Sweeps {
-    let mut sweeps = Sweeps::default();
+/// The windows of a batch with a partition.
+pub fn windows(batch: &BatchRef<'_>, options: &WindowOptions<'_>) -> SlidingWindows {
+    let mut windows = SlidingWindows::default();
     let blocks = batch.blocks.len() as u32;
     if blocks < 2 || !worthwhile(batch, options.bytes) {
-        return sweeps;
+        return windows;
     }
     let facts = chain::Facts::new(batch);
     let mut first = 0;
     let effort = Effort::new(EFFORT * batch.instrs.len() + LEAST_EFFORT);
     while first + 1 < blocks {
         if effort.spent() {
-            sweeps.apart.push((first, Apart::Effort));
+            windows.apart.push((first, Apart::Effort));
             break;
         }
         let mut outcome = longest(batch, &facts, options, first, blocks, &effort);
-        if let Ok((sweep, true)) = &outcome {
-            let end = best_end(batch, &facts, first, sweep.blocks.end, &effort);
-            if end < sweep.blocks.end {
+        if let Ok((window, true)) = &outcome {
+            let end = best_end(batch, &facts, first, window.blocks.end, &effort);
+            if end < window.blocks.end {
                 outcome = longest(batch, &facts, options, first, end, &effort).or(outcome);
             }
         }
-        first = match outcome.map(|(sweep, _)| sweep) {
-            Ok(sweep) => {
-                let end = sweep.blocks.end;
-                sweeps.found.push(sweep);
+        first = match outcome.map(|(window, _)| window) {
+            Ok(window) => {
+                let end = window.blocks.end;
+                windows.found.push(window);
                 end
             }
             Err(reason) => {
                 if facts.computes(first) {
-                    sweeps.apart.push((first, reason));
+                    windows.apart.push((first, reason));
                 }
                 first + 1
             }
         };
     }
-    sweeps
+    windows
 }
 
-/// The longest sweep from block `first` on that ends before block `limit`, and whether the rows of more blocks would not
+/// The longest window from block `first` on that ends before block `limit`, and whether the rows of more blocks would not
 /// fit the cache.
 fn longest(
     batch: &BatchRef<'_>,
     facts: &chain::Facts,
-    options: &SweepOptions<'_>,
+    options: &WindowOptions<'_>,
     first: u32,
     limit: u32,
     effort: &Effort,
-) -> Result<(Sweep, bool), Apart> {
+) -> Result<(SlidingWindow, bool), Apart> {
     let mut end = limit;
     loop {
         let mut chain = Chain::new(batch, facts, options, first, effort);
         let extended = chain.extend(end);
-        match extended.and_then(|()| window::finish(chain, options)) {
+        match extended.and_then(|()| finish::finish(chain, options)) {
             Err(block) if block > first && block < end && !effort.spent() => end = block,
             Err(_) => return Err(Apart::Rows),
             // A chain that was cut until nothing was left.
@@ -291,7 +291,7 @@ fn longest(
     }
 }
 
-/// Where a sweep ends best that may go up to block `most`, in its second half: where the arrays that are used before
+/// Where a window ends best that may go up to block `most`, in its second half: where the arrays that are used before
 /// and after are smallest, as they must go through memory; and late.
 fn best_end(batch: &BatchRef<'_>, facts: &chain::Facts, first: u32, most: u32, effort: &Effort) -> u32 {
     // How many more bytes cross each end than the one before.

@@ -1,6 +1,6 @@
 //! Golden tests: a block in, its loop nests out.
 
-use super::{describe, lower};
+use crate::{describe, lower};
 use bh_bytecode::text::parse;
 
 #[track_caller]

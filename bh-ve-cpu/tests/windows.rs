@@ -1,5 +1,5 @@
 //! Random chains: several kernels that read at shifted places what others of the batch write, or what others fold of the
-//! same rows, with and without sweeps, in small strips, on several thread counts. Results equal the oracle's, and each other's bit by bit.
+//! same rows, with and without windows, in small strips, on several thread counts. Results equal the oracle's, and each other's bit by bit.
 
 mod support;
 
@@ -8,8 +8,8 @@ use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Program, shrink};
 use bh_bytecode::{BatchRef, Instr, Operand, text};
 use bh_core::Component;
-use bh_fuser::lower::{self, Dim, Home, SlotMode, SweepOptions};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
+use bh_kernel::{Dim, Home, SlotMode, WindowOptions};
 use support::chains::{Dice, stencil_chain};
 use support::columns::column_folds;
 use support::rows::row_chain;
@@ -31,7 +31,7 @@ fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm, rounds
     let partition = partition(&program.batch.as_ref(), algorithm);
     let plain = run(&mut drivers[0], program, &partition)?;
     if !rounds {
-        oracle.check(&program.batch, &plain).map_err(|text| format!("without sweeps: {text}"))?;
+        oracle.check(&program.batch, &plain).map_err(|text| format!("without windows: {text}"))?;
     }
     for (index, driver) in drivers.iter_mut().enumerate().skip(1) {
         let swept = run(driver, program, &partition)?;
@@ -44,7 +44,7 @@ fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm, rounds
     Ok(())
 }
 
-/// How many values of a program one nest of a sweep makes for others, how many of them for several kernels, and how many nests
+/// How many values of a program one nest of a window makes for others, how many of them for several kernels, and how many nests
 /// run together with others as one.
 fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let mut batch = program.batch.clone();
@@ -58,15 +58,15 @@ fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let batch = batch.as_ref();
     let partition = partition(&batch, algorithm);
     let applied = partition.apply(&batch);
-    let sweeps = lower::sweeps(&applied, &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let windows = bh_kernel::windows(&applied, &WindowOptions { bytes: 20_000, unit: &|_| Some(1) });
     let mut counts = (0, 0, 0);
-    for sweep in &sweeps.found {
-        let joined = sweep.turns.iter().filter(|turn| turn.joined.is_some());
+    for window in &windows.found {
+        let joined = window.turns.iter().filter(|turn| turn.joined.is_some());
         counts.2 += joined.map(|turn| turn.nests.len()).sum::<usize>();
-        for (number, array) in (0..).zip(&sweep.arrays) {
+        for (number, array) in (0..).zip(&window.arrays) {
             if array.base == NO_BASE && matches!(array.home, Home::Rolling { .. }) {
                 counts.0 += 1;
-                let users = sweep.nests.iter().filter(|nest| nest.arrays.contains(&number));
+                let users = window.nests.iter().filter(|nest| nest.arrays.contains(&number));
                 counts.1 += usize::from(users.count() > 2);
             }
         }
@@ -74,19 +74,19 @@ fn reused(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     counts
 }
 
-/// How many folds of rows take part in sweeps of a program, how many of their results exist as a few elements only, and how
+/// How many folds of rows take part in windows of a program, how many of their results exist as a few elements only, and how
 /// many arrays use other ones' places.
 fn row_folds(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let batch = program.batch.as_ref();
     let partition = partition(&batch, algorithm);
     let applied = partition.apply(&batch);
-    let sweeps = lower::sweeps(&applied, &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let windows = bh_kernel::windows(&applied, &WindowOptions { bytes: 20_000, unit: &|_| Some(1) });
     let mut counts = (0, 0, 0);
-    for sweep in &sweeps.found {
-        let unused = |number: &u32| sweep.nests.iter().all(|nest| !nest.arrays.contains(number));
-        let rolls = |number: &u32| matches!(sweep.arrays[*number as usize].home, Home::Rolling { .. });
-        counts.2 += (0..sweep.arrays.len() as u32).filter(rolls).filter(unused).count();
-        for nest in sweep.nests.iter().filter(|nest| nest.stage.kernel.dims[0] == Dim::Kept) {
+    for window in &windows.found {
+        let unused = |number: &u32| window.nests.iter().all(|nest| !nest.arrays.contains(number));
+        let rolls = |number: &u32| matches!(window.arrays[*number as usize].home, Home::Rolling { .. });
+        counts.2 += (0..window.arrays.len() as u32).filter(rolls).filter(unused).count();
+        for nest in window.nests.iter().filter(|nest| nest.stage.kernel.dims[0] == Dim::Kept) {
             let slots = nest.stage.kernel.slots.iter().zip(&nest.arrays);
             for (_, &array) in slots.filter(|(slot, _)| slot.mode == SlotMode::Result) {
                 counts.0 += 1;
@@ -106,13 +106,13 @@ fn compare(drivers: &mut [Driver], (program, rounds): (Program, bool), seed: u64
 }
 
 fn driver(threads: usize, bytes: &str) -> Driver {
-    let mut driver = Driver::new(&[("threads", "1"), ("sweep_bytes", bytes)]).unwrap();
+    let mut driver = Driver::new(&[("threads", "1"), ("window_bytes", bytes)]).unwrap();
     driver.engine.message(&format!("threads {threads}")).unwrap();
     driver
 }
 
 fn plain() -> Driver {
-    Driver::new(&[("threads", "2"), ("sweeps", "off")]).unwrap()
+    Driver::new(&[("threads", "2"), ("windows", "off")]).unwrap()
 }
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::Singleton, Algorithm::Naive, Algorithm::Greedy];
@@ -143,9 +143,9 @@ fn small_chains_equal_the_oracle() {
     assert!(kept > 100 && shared > 10, "{kept} values made once, {shared} of them for several kernels");
     assert!(joined > 500, "{joined} nests are parts of larger ones");
     for driver in &drivers[1..] {
-        assert!(driver.counter("sweeps") > 500, "{} sweeps", driver.counter("sweeps"));
+        assert!(driver.counter("windows") > 500, "{} windows", driver.counter("windows"));
     }
-    assert_eq!(drivers[0].counter("sweeps"), 0);
+    assert_eq!(drivers[0].counter("windows"), 0);
 }
 
 /// Batches of one structure, whose plans may be used again, with constants that are equal in some of them.
@@ -183,7 +183,7 @@ fn folds_and_threads_do_not_change_bits() {
         compare(&mut drivers, (program, false), seed, ALGORITHMS[seed as usize % 3]);
     }
     for driver in &drivers[1..] {
-        assert!(driver.counter("sweeps") > 4, "{} sweeps", driver.counter("sweeps"));
+        assert!(driver.counter("windows") > 4, "{} windows", driver.counter("windows"));
     }
 }
 
@@ -204,10 +204,10 @@ fn chains_of_row_folds_equal_the_oracle() {
         (folded, spared, shared) = (folded + folds, spared + rolling, shared + places);
         compare(&mut drivers, (program, rounds), seed, algorithm);
     }
-    assert!(folded > 1000 && spared > 500, "{folded} folds of rows in sweeps, {spared} results of them in no memory");
+    assert!(folded > 1000 && spared > 500, "{folded} folds of rows in windows, {spared} results of them in no memory");
     assert!(shared > 200, "{shared} arrays in the place of others");
     for driver in &drivers[1..] {
-        assert!(driver.counter("sweeps") > 500, "{} sweeps", driver.counter("sweeps"));
+        assert!(driver.counter("windows") > 500, "{} windows", driver.counter("windows"));
     }
 }
 
@@ -227,7 +227,7 @@ fn long_rows_and_threads_do_not_change_bits() {
         compare(&mut drivers, (program, rounds), seed, ALGORITHMS[seed as usize % 3]);
     }
     for driver in &drivers[1..] {
-        assert!(driver.counter("sweeps") > 4, "{} sweeps", driver.counter("sweeps"));
+        assert!(driver.counter("windows") > 4, "{} windows", driver.counter("windows"));
     }
 }
 
@@ -248,7 +248,7 @@ fn columns_and_threads_do_not_change_bits() {
         compare(&mut drivers, (program, rounds), seed, ALGORITHMS[seed as usize % 3]);
     }
     for driver in &drivers[1..] {
-        assert!(driver.counter("sweeps") > 4, "{} sweeps", driver.counter("sweeps"));
+        assert!(driver.counter("windows") > 4, "{} windows", driver.counter("windows"));
     }
 }
 
@@ -280,10 +280,10 @@ i3: v6 = divide v3, v5
     let mut memory = Memory::new();
     memory.insert(1, (0..200_000).flat_map(|at| (f64::from(at % 997) * 0.37).to_ne_bytes()).collect());
     let mut results = Vec::new();
-    for (threads, sweeps) in [(2, 1), (16, 0)] {
+    for (threads, windows) in [(2, 1), (16, 0)] {
         let mut driver = driver(threads, "1000000");
         results.push(driver.run_on(&batch.as_ref(), &memory).unwrap().get(5).unwrap().to_vec());
-        assert_eq!((driver.counter("sweeps"), driver.counter("sweeps refused")), (sweeps, 1 - sweeps));
+        assert_eq!((driver.counter("windows"), driver.counter("windows refused")), (windows, 1 - windows));
     }
     assert_eq!(results[0], results[1]);
 }

@@ -1,23 +1,23 @@
 //! Chains of small batches: which nests join, how far they lag, and which arrays need no memory.
 
-use super::{Apart, Home, Sweep, SweepOptions, Sweeps, figures, sweeps};
-use crate::lower::Step;
+use super::{Apart, Home, SlidingWindow, SlidingWindows, WindowOptions, figures, windows};
+use crate::Step;
 use bh_bytecode::Opcode;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::text::parse;
 
-/// The sweeps of a batch with one kernel per instruction, rows of whose arrays fit `bytes`.
-pub(super) fn plan(text: &str, bytes: i64) -> Sweeps {
+/// The windows of a batch with one kernel per instruction, rows of whose arrays fit `bytes`.
+pub(super) fn plan(text: &str, bytes: i64) -> SlidingWindows {
     let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
     for index in 0..batch.instrs.len() as u32 {
         batch.push_block(&[index], &[]);
     }
-    sweeps(&batch.as_ref(), &SweepOptions { bytes, unit: &|_| Some(1) })
+    windows(&batch.as_ref(), &WindowOptions { bytes, unit: &|_| Some(1) })
 }
 
-fn rolling(sweep: &Sweep) -> Vec<u32> {
-    let rolls = |array: &&super::SweepArray| matches!(array.home, Home::Rolling { .. });
-    let mut bases: Vec<u32> = sweep.arrays.iter().filter(rolls).map(|array| array.base).collect();
+fn rolling(window: &SlidingWindow) -> Vec<u32> {
+    let rolls = |array: &&super::SlidingArray| matches!(array.home, Home::Rolling { .. });
+    let mut bases: Vec<u32> = window.arrays.iter().filter(rolls).map(|array| array.base).collect();
     bases.sort_unstable();
     bases
 }
@@ -47,33 +47,33 @@ i4: v9 = add v9, v8
 ";
 
 #[test]
-fn two_half_steps_and_a_full_step_are_one_sweep() {
+fn two_half_steps_and_a_full_step_are_one_window() {
     let found = plan(TWO_STEP, 20_000);
     assert_eq!(found.apart, []);
-    let [sweep] = found.found.as_slice() else { panic!("{} sweeps", found.found.len()) };
-    assert_eq!(sweep.blocks, 0..5);
-    assert_eq!(sweep.nests.len(), 5);
-    assert_eq!(rolling(sweep), [1, 2, 3]);
+    let [window] = found.found.as_slice() else { panic!("{} windows", found.found.len()) };
+    assert_eq!(window.blocks, 0..5);
+    assert_eq!(window.nests.len(), 5);
+    assert_eq!(rolling(window), [1, 2, 3]);
     // The full step needs the faces below its row, which the half step has one position later.
-    assert_eq!(sweep.nests[2].late - sweep.nests[0].late, 1);
-    assert_eq!(sweep.nests[2].early, sweep.nests[0].early);
+    assert_eq!(window.nests[2].late - window.nests[0].late, 1);
+    assert_eq!(window.nests[2].early, window.nests[0].early);
     // Only the grid moves: it is read once and written once.
-    assert!(sweep.bytes <= 160_000, "{}", sweep.bytes);
-    assert!(sweep.plain_bytes > 4 * sweep.bytes, "{}", sweep.plain_bytes);
+    assert!(window.bytes <= 160_000, "{}", window.bytes);
+    assert!(window.plain_bytes > 4 * window.bytes, "{}", window.plain_bytes);
 }
 
 #[test]
 fn positions_that_depend_on_each_other_run_in_order() {
     let found = plan(TWO_STEP, 20_000);
-    let sweep = &found.found[0];
+    let window = &found.found[0];
     // Whatever chunk a row of b1 belongs to, it is written before it is read: `late` grows and `early` shrinks along a
     // chain of dependences, so that a chunk asks for nothing outside of it.
     for (writer, reader, low, high) in [(0, 2, 0, 1), (1, 3, 0, 0), (2, 3, 0, 0), (3, 4, 0, 0), (0, 4, 0, 1)] {
-        let (writer, reader) = (&sweep.nests[writer], &sweep.nests[reader]);
+        let (writer, reader) = (&window.nests[writer], &window.nests[reader]);
         assert!(reader.late >= writer.late + high && reader.early <= writer.early + low);
     }
-    assert!(sweep.borders.windows(2).all(|pair| pair[0] < pair[1]));
-    assert_eq!((sweep.borders[0], *sweep.borders.last().unwrap()), (sweep.time.start, sweep.time.end));
+    assert!(window.borders.windows(2).all(|pair| pair[0] < pair[1]));
+    assert_eq!((window.borders[0], *window.borders.last().unwrap()), (window.time.start, window.time.end));
 }
 
 #[test]
@@ -105,7 +105,7 @@ i1: v3 = multiply v2, v3
 }
 
 #[test]
-fn kernels_in_no_sweep_move_what_they_move_alone() {
+fn kernels_in_no_window_move_what_they_move_alone() {
     let mut batch = parse(&format!("bh batch 1\n{TWO_STEP}")).unwrap();
     for index in 0..batch.instrs.len() as u32 {
         batch.push_block(&[index], &[]);
@@ -126,7 +126,7 @@ fn rows_that_do_not_fit_are_refused() {
     let found = plan(TWO_STEP, 500);
     assert!(found.found.is_empty());
     assert!(found.apart.contains(&(0, Apart::Rows)), "{:?}", found.apart);
-    // And what fits the cache as a whole needs no sweep.
+    // And what fits the cache as a whole needs no window.
     assert!(plan(TWO_STEP, 1 << 20).found.is_empty());
 }
 
@@ -158,10 +158,10 @@ view v8 = b0 at 102 [98:100]
     for block in [[0, 0], [1, 1], [2, 3], [4, 4], [5, 5], [6, 7]] {
         batch.push_block(if block[0] == block[1] { &block[..1] } else { &block }, &[]);
     }
-    let found = sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) });
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!((sweep.blocks.clone(), sweep.nests.len()), (0..6, 8));
-    assert_eq!(rolling(sweep), [1, 2]);
+    let found = windows(&batch.as_ref(), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((window.blocks.clone(), window.nests.len()), (0..6, 8));
+    assert_eq!(rolling(window), [1, 2]);
 }
 
 /// b0/b1 above and below the faces between rows (a kernel), and the differences of what it makes (another one).
@@ -187,32 +187,32 @@ i2: v6 = subtract v2, v5
 i3: v9 = subtract v7, v8
 ";
 
-/// The sweeps of a batch with these kernels: the instructions of each, and the bases that it contracts.
-fn fused(text: &str, kernels: &[(&[u32], &[u32])]) -> Sweeps {
+/// The windows of a batch with these kernels: the instructions of each, and the bases that it contracts.
+fn fused(text: &str, kernels: &[(&[u32], &[u32])]) -> SlidingWindows {
     let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
     kernels.iter().for_each(|(instrs, contracted)| batch.push_block(instrs, contracted));
-    sweeps(&batch.as_ref(), &SweepOptions { bytes: 20_000, unit: &|_| Some(1) })
+    windows(&batch.as_ref(), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) })
 }
 
-fn fluxes(text: &str) -> Sweeps {
+fn fluxes(text: &str) -> SlidingWindows {
     fused(text, &[(&[0, 1, 2], &[2, 3]), (&[3], &[])])
 }
 
 /// How many divisions each nest has.
-fn divisions(sweep: &Sweep) -> Vec<usize> {
+fn divisions(window: &SlidingWindow) -> Vec<usize> {
     let divides = |step: &&Step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. });
-    sweep.nests.iter().map(|nest| nest.stage.kernel.steps.iter().filter(divides).count()).collect()
+    window.nests.iter().map(|nest| nest.stage.kernel.steps.iter().filter(divides).count()).collect()
 }
 
 #[test]
 fn dear_values_at_two_places_are_made_once() {
     let found = fluxes(FLUXES);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!(divisions(sweep), [1, 0, 0]);
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!(divisions(window), [1, 0, 0]);
     // One row more than there are faces; the faces read two of them.
-    assert_eq!(sweep.nests[0].positions, 100);
-    assert_eq!(sweep.nests[1].late - sweep.nests[0].late, 1);
-    let kept: Vec<_> = sweep.arrays.iter().filter(|array| array.base == NO_BASE).collect();
+    assert_eq!(window.nests[0].positions, 100);
+    assert_eq!(window.nests[1].late - window.nests[0].late, 1);
+    let kept: Vec<_> = window.arrays.iter().filter(|array| array.base == NO_BASE).collect();
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].pitch, 100);
     assert!(matches!(kept[0].home, Home::Rolling { apart: true, .. }));
@@ -237,9 +237,9 @@ i2: v5 = exp v3
 i3: v6 = exp v4
 ";
     let found = fused(text, &[(&[0, 1], &[0]), (&[2, 3], &[])]);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
     let functions = |step: &&Step| matches!(step, Step::Compute { opcode: Opcode::Exp, .. });
-    let nests = sweep.nests.iter().map(|nest| nest.stage.kernel.steps.iter().filter(functions).count());
+    let nests = window.nests.iter().map(|nest| nest.stage.kernel.steps.iter().filter(functions).count());
     assert_eq!(nests.collect::<Vec<_>>(), [0, 1, 0]);
 }
 
@@ -247,7 +247,7 @@ i3: v6 = exp v4
 fn cheap_values_and_far_or_different_ones_are_computed_where_they_are_needed() {
     let other = |from: &str, to: &str| {
         let found = fluxes(&FLUXES.replace(from, to));
-        found.found.iter().map(|sweep| sweep.nests.len()).sum::<usize>()
+        found.found.iter().map(|window| window.nests.len()).sum::<usize>()
     };
     assert_eq!(other("", ""), 3);
     assert_eq!(other("divide", "add"), 2);
@@ -287,22 +287,22 @@ i4: v12 = divide v9, v10
 i5: v13 = subtract v11, v12
 ";
 
-fn both_ways(text: &str) -> Sweeps {
+fn both_ways(text: &str) -> SlidingWindows {
     fused(text, &[(&[0, 1, 2], &[2, 3]), (&[3, 4, 5], &[5, 6])])
 }
 
 #[test]
 fn values_that_two_kernels_need_are_made_by_one_nest() {
     let found = both_ways(BOTH_WAYS);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!(divisions(sweep), [1, 0, 0]);
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!(divisions(window), [1, 0, 0]);
     // It covers the rows and the columns of both, and both read one array.
-    let maker = &sweep.nests[0].stage;
+    let maker = &window.nests[0].stage;
     assert_eq!((&maker.parameters.extents[..], &maker.parameters.starts[..]), (&[100, 100][..], &[0, 0, 0][..]));
-    let kept: Vec<u32> = sweep.nests[0].writes.iter().map(|write| write.0).collect();
+    let kept: Vec<u32> = window.nests[0].writes.iter().map(|write| write.0).collect();
     let [kept] = kept[..] else { panic!("{kept:?}") };
-    assert!(sweep.nests[1..].iter().all(|nest| nest.arrays.contains(&kept)));
-    assert_eq!(rolling(sweep), [NO_BASE]);
+    assert!(window.nests[1..].iter().all(|nest| nest.arrays.contains(&kept)));
+    assert_eq!(rolling(window), [NO_BASE]);
 }
 
 #[test]
@@ -330,14 +330,14 @@ fn two_turns() -> String {
 }
 
 #[test]
-fn sweeps_whose_rows_would_not_fit_end_between_turns() {
+fn windows_whose_rows_would_not_fit_end_between_turns() {
     let blocks =
-        |bytes: i64| -> Vec<_> { plan(&two_turns(), bytes).found.iter().map(|sweep| sweep.blocks.clone()).collect() };
-    assert!(matches!(&blocks(100_000)[..], [sweep] if *sweep == (0..6)));
+        |bytes: i64| -> Vec<_> { plan(&two_turns(), bytes).found.iter().map(|window| window.blocks.clone()).collect() };
+    assert!(matches!(&blocks(100_000)[..], [window] if *window == (0..6)));
     // There is room for the rows of the second turn's first kernels, but what these make would go through memory.
     let limits: Vec<_> = (0..60).map(|rows| blocks(800 * rows)).collect();
     assert!(limits.contains(&vec![0..3, 3..6]), "{limits:?}");
-    assert!(limits.iter().all(|sweeps| !sweeps.contains(&(0..4)) && !sweeps.contains(&(0..5))), "{limits:?}");
+    assert!(limits.iter().all(|windows| !windows.contains(&(0..4)) && !windows.contains(&(0..5))), "{limits:?}");
 }
 
 /// Softmax of the rows of b0: their maxima (b1), exponentials (b2), sums of these (b3), and quotients (b4).
@@ -363,28 +363,28 @@ i4: v6 = divide v3, v5
 #[test]
 fn folds_of_rows_are_complete_for_what_reads_them() {
     let found = fused(SOFTMAX, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!((sweep.blocks.clone(), sweep.nests.len(), sweep.after.len()), (0..3, 3, 0));
-    assert_eq!(rolling(sweep), [1, 2, 3]);
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((window.blocks.clone(), window.nests.len(), window.after.len()), (0..3, 3, 0));
+    assert_eq!(rolling(window), [1, 2, 3]);
     // Results are used at the row that they are made of.
-    assert!(sweep.nests.iter().all(|nest| (nest.late, nest.early) == (0, 0)));
-    assert_eq!((sweep.plain_bytes, sweep.bytes), (5 * 80_000 + 4 * 800, 2 * 80_000));
+    assert!(window.nests.iter().all(|nest| (nest.late, nest.early) == (0, 0)));
+    assert_eq!((window.plain_bytes, window.bytes), (5 * 80_000 + 4 * 800, 2 * 80_000));
 }
 
 #[test]
-fn folds_of_other_axes_end_a_sweep() {
+fn folds_of_other_axes_end_a_window() {
     // Columns: each result is complete when all rows are.
     let columns = SOFTMAX
         .replace("maximum_reduce axes(1)", "maximum_reduce axes(0)")
         .replace("v2 = b1 at 0 [100:1, 100:0]", "v2 = b1 at 0 [100:0, 100:1]");
     let found = fused(&columns, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!(sweep.blocks, 1..3);
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!(window.blocks, 1..3);
     // Another row's result, at no bounded distance.
     let last = SOFTMAX.replace("v2 = b1 at 0 [100:1, 100:0]", "v2 = b1 at 99 [100:-1, 100:0]");
     let found = fused(&last, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!(sweep.blocks, 1..3);
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!(window.blocks, 1..3);
 }
 
 #[test]
@@ -399,9 +399,9 @@ fn what_is_made_of_results_runs_beside_the_rows() {
         .replace("i4: v6", "i5: v6")
         .replace("v6 = b4 at 0 [100:100, 100:1]\n", "v6 = b4 at 0 [100:100, 100:1]\nview v7 = b5 at 0 [100:1]\n");
     let found = fused(&means, &[(&[0, 1], &[5]), (&[2, 3, 4], &[]), (&[5], &[])]);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!((sweep.blocks.clone(), sweep.nests.len(), sweep.after.len()), (0..3, 4, 0));
-    assert_eq!(rolling(sweep), [1, 2, 3]);
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((window.blocks.clone(), window.nests.len(), window.after.len()), (0..3, 4, 0));
+    assert_eq!(rolling(window), [1, 2, 3]);
 }
 
 /// Rows of b0 doubled (b1) and folded (b2), these made anew of both (b3) and folded (b4), and so again (b5, b6).
@@ -430,9 +430,9 @@ i5: v8 = minimum_reduce axes(1) v7
 ";
 
 /// The arrays that nests keep in a few rows.
-fn kept_rows(sweep: &Sweep) -> Vec<u32> {
-    let mut arrays: Vec<u32> = sweep.nests.iter().flat_map(|nest| nest.arrays.clone()).collect();
-    arrays.retain(|&array| matches!(sweep.arrays[array as usize].home, Home::Rolling { .. }));
+fn kept_rows(window: &SlidingWindow) -> Vec<u32> {
+    let mut arrays: Vec<u32> = window.nests.iter().flat_map(|nest| nest.arrays.clone()).collect();
+    arrays.retain(|&array| matches!(window.arrays[array as usize].home, Home::Rolling { .. }));
     arrays.sort_unstable();
     arrays.dedup();
     arrays
@@ -442,11 +442,11 @@ fn kept_rows(sweep: &Sweep) -> Vec<u32> {
 fn rows_are_made_in_the_place_of_those_that_end() {
     let kernels: [(&[u32], &[u32]); 3] = [(&[0, 1], &[]), (&[2, 3], &[]), (&[4, 5], &[])];
     let found = fused(ROUNDS, &kernels);
-    let [sweep] = found.found.as_slice() else { panic!("{:?}", found.apart) };
-    assert_eq!((sweep.nests.len(), kept_rows(sweep).len()), (3, 1));
+    let [window] = found.found.as_slice() else { panic!("{:?}", found.apart) };
+    assert_eq!((window.nests.len(), kept_rows(window).len()), (3, 1));
     // The slots that read and write it are one buffer's, at the same elements.
-    let nest = &sweep.nests[1];
-    let shared = kept_rows(sweep)[0];
+    let nest = &window.nests[1];
+    let shared = kept_rows(window)[0];
     let slots: Vec<usize> = (0..nest.arrays.len()).filter(|&slot| nest.arrays[slot] == shared).collect();
     let [read, written] = slots[..] else { panic!("{slots:?}") };
     assert_eq!(nest.stage.parameters.buffers[read], nest.stage.parameters.buffers[written]);

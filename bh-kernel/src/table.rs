@@ -1,6 +1,7 @@
 //! A table of numbers by pairs of numbers, for use in one batch after the other.
 
-use crate::facts::NONE;
+/// No shape, base, view, instruction or other number.
+pub const NONE: u32 = u32::MAX;
 
 /// Open addressing with room for as many again; nothing is ever removed.
 #[derive(Default)]

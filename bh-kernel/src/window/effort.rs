@@ -1,4 +1,4 @@
-//! What the search for sweeps may look at in a batch. It ends where that is used up, so that it grows no faster than batches.
+//! What the search for windows may look at in a batch. It ends where that is used up, so that it grows no faster than batches.
 
 use bh_bytecode::steps;
 use std::cell::Cell;

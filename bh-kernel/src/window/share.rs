@@ -1,14 +1,14 @@
-//! The rows of a sweep that are in use at once, and those that several arrays use one after the other. An array of
+//! The rows of a window that are in use at once, and those that several arrays use one after the other. An array of
 //! which every nest needs just the row that it is at lives from its first nest to its last one, within each strip.
 //! Whatever begins later may take its place, and so may what the last nest makes of it, element by element. The fewer
 //! rows there are, the longer are the strips, and the closer caches have them.
 
 use super::chain::{Access, Array, Chain};
-use super::window;
-use crate::lower::SlotMode;
+use super::finish;
+use crate::SlotMode;
 
 /// The most bytes of rows in use where folds need several at once, or no row is needed again after its strip, in units of
-/// what a sweep may have: rows that spill into the next cache still cost less than memory does. Otherwise strips of one
+/// what a window may have: rows that spill into the next cache still cost less than memory does. Otherwise strips of one
 /// row fit the cache.
 const SPILL: i64 = 2;
 
@@ -31,7 +31,7 @@ struct Place {
 impl Chain<'_> {
     /// The rows of an array that are in use at once, seen from the front: the first, and how far the last lies behind
     /// the strip's end.
-    pub(super) fn window(&self, array: &Array) -> Option<(i64, i64)> {
+    pub(super) fn in_use(&self, array: &Array) -> Option<(i64, i64)> {
         let place = |access: &Access| {
             let late = self.nests[access.nest as usize].late;
             (access.rows.first - late, access.rows.last - late)
@@ -46,7 +46,7 @@ impl Chain<'_> {
 
     /// Bytes of an array's rows in use.
     fn rows(&self, array: &Array, strip: i64) -> Option<i64> {
-        let (first, end) = self.window(array)?;
+        let (first, end) = self.in_use(array)?;
         let height = (strip + end - first).max(0).saturating_mul(array.pitch);
         Some(height.saturating_mul(array.dtype.size() as i64))
     }
@@ -59,7 +59,7 @@ impl Chain<'_> {
         if fits(one, unit) {
             return false;
         }
-        let rolling: Vec<bool> = self.arrays.iter().map(|array| window::is_rolling(self, array)).collect();
+        let rolling: Vec<bool> = self.arrays.iter().map(|array| finish::is_rolling(self, array)).collect();
         self.effort.look(4 * self.arrays.len());
         let places = self.places(&rolling);
         let shared = |strip: i64| -> i64 {

@@ -1,7 +1,7 @@
 //! Parting nests: a kernel that fusion made of borders walks along rows in one place and along columns in another; its
 //! parts, which have nothing to do with each other, go through rows each in its own way.
 
-use crate::lower::{Arg, Kernel, Parameters, SlotMode, Stage, Step, StrideClass};
+use crate::{Arg, Kernel, Parameters, SlotMode, Stage, Step, StrideClass};
 
 /// Longer nests are not parted: each step is compared with all others.
 const MOST_STEPS: usize = 512;

@@ -1,10 +1,9 @@
 //! From a block of the partition to stages: forwarding of values, loads, stores, reductions and the epilogue.
 
-use super::draft::Draft;
-use super::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Lowered, SlotMode, Special, Stage, Step, Temporary};
-use super::nest::Access;
-use crate::facts::NONE;
-use crate::table::Table;
+use crate::draft::Draft;
+use crate::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Lowered, SlotMode, Special, Stage, Step, Temporary};
+use crate::nest::Access;
+use crate::table::{NONE, Table};
 use bh_bytecode::{AxisOrder, BatchRef, DType, Instr, Kind, Opcode, Operand, steps};
 
 /// Lowers a block of a validated batch whose partition is legal.

@@ -1,20 +1,20 @@
-//! From a chain to a sweep: which arrays exist as a few rows only, how high strips are, where chunks begin, and whether it
+//! From a chain to a window: which arrays exist as a few rows only, how high strips are, where chunks begin, and whether it
 //! is worth it.
 
 use super::chain::{Access, Array, Chain, Nest};
 use super::lockstep;
 use super::rows::{self, Region};
-use super::{Apart, Home, LateNest, Sweep, SweepArray, SweepNest, SweepOptions, SweepRename};
-use crate::lower::{Dim, Stage};
+use super::{Apart, Home, LateNest, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, WindowOptions};
+use crate::{Dim, Stage};
 use bh_bytecode::base_flags;
 
 /// The most chunks where nests lag.
 const CHUNKS: i64 = 32;
-/// A sweep must save one part in so many of the bytes.
+/// A window must save one part in so many of the bytes.
 const LEAST_GAIN: u64 = 12;
 
-/// Completes a sweep, or says why there is none. The outer error is a block before which the chain must end.
-pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Result<Sweep, Apart>, u32> {
+/// Completes a window, or says why there is none. The outer error is a block before which the chain must end.
+pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions<'_>) -> Result<Result<SlidingWindow, Apart>, u32> {
     if chain.nests.len() < 2 {
         return Ok(Err(chain.reason.unwrap_or(Apart::Unrelated)));
     }
@@ -28,7 +28,7 @@ pub(super) fn finish(chain: Chain<'_>, options: &SweepOptions<'_>) -> Result<Res
     Ok(complete(chain, &rolling, options).ok_or(Apart::Gain))
 }
 
-fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) -> Option<Sweep> {
+fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions<'_>) -> Option<SlidingWindow> {
     let (plain_bytes, bytes) = traffic(&chain, rolling);
     let counts = |array: &&Array| !array.accesses.is_empty() && !array.reused;
     let total: i64 = chain.arrays.iter().filter(counts).map(size).sum();
@@ -42,7 +42,7 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) 
     let borders = borders(&chain, start..end, strip);
     let arrays =
         chain.arrays.iter().zip(rolling).map(|(array, &rolling)| finish_array(&chain, array, rolling)).collect();
-    let mut renames: Vec<SweepRename> = Vec::new();
+    let mut renames: Vec<SlidingRename> = Vec::new();
     for &(_, rename) in &chain.renames {
         renames.retain(|known| known.base != rename.base);
         let own = |array: &Array| array.fresh && array.base == rename.base && array.made < chain.end;
@@ -54,7 +54,7 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &SweepOptions<'_>) 
     let turns = lockstep::turns(&chain, strip);
     let uses = uses(&chain);
     let Chain { first, end: end_block, nests, after, .. } = chain;
-    Some(Sweep {
+    Some(SlidingWindow {
         blocks: first..end_block,
         nests: nests.into_iter().zip(uses).map(|(nest, uses)| finish_nest(nest, uses)).collect(),
         turns,
@@ -117,7 +117,7 @@ fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
     true
 }
 
-/// Bytes between memory and kernels: in the plain order, and with the sweep.
+/// Bytes between memory and kernels: in the plain order, and with the window.
 fn traffic(chain: &Chain<'_>, rolling: &[bool]) -> (u64, u64) {
     let (mut plain, mut swept) = (chain.spared, 0);
     for (array, &rolling) in chain.arrays.iter().zip(rolling).filter(|(array, _)| !array.reused) {
@@ -185,11 +185,11 @@ fn borders(chain: &Chain<'_>, time: std::ops::Range<i64>, strip: i64) -> Vec<i64
     borders
 }
 
-fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SweepArray {
+fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SlidingArray {
     let home = match array.temporary {
         Some((block, number)) => Home::Temporary { block, number },
         None if rolling => {
-            let (first, end) = chain.window(array).unwrap_or_default();
+            let (first, end) = chain.in_use(array).unwrap_or_default();
             let one_row = |access: &Access| {
                 let Stage { kernel, .. } = &chain.nests[access.nest as usize].stage;
                 access.rows.first == access.rows.last && kernel.dims[0] == Dim::Kept
@@ -200,7 +200,7 @@ fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SweepArray {
         None if array.fresh => Home::Fresh,
         None => Home::Base,
     };
-    SweepArray { base: array.base, dtype: array.dtype, pitch: array.pitch, home }
+    SlidingArray { base: array.base, dtype: array.dtype, pitch: array.pitch, home }
 }
 
 /// The first row of each slot of a nest, and the arrays that it writes with the row of each.
@@ -225,9 +225,9 @@ fn uses(chain: &Chain<'_>) -> Vec<Uses> {
     uses
 }
 
-fn finish_nest(nest: Nest, Uses { rows, writes }: Uses) -> SweepNest {
+fn finish_nest(nest: Nest, Uses { rows, writes }: Uses) -> SlidingNest {
     let Nest { block, stage, arrays, steps, late, early, .. } = nest;
-    SweepNest {
+    SlidingNest {
         block,
         stage,
         arrays,

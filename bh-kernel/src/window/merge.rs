@@ -6,7 +6,7 @@ use super::Apart;
 use super::chain::{Array, Chain, Nest};
 use super::reuse::{self, DEAR, Grid};
 use super::union::{Kind, Part, Union, United};
-use crate::lower::{SlotMode, Stage};
+use crate::{SlotMode, Stage};
 
 /// The nest of both has at most this part more iterations than the larger one.
 const GROWTH: i64 = 8;
@@ -54,7 +54,7 @@ impl Chain<'_> {
         self.place(block, stage, arrays)
     }
 
-    /// Are all results of a nest there for other nests of the sweep only?
+    /// Are all results of a nest there for other nests of the window only?
     fn makes_only(&self, nest: usize) -> bool {
         let Nest { stage, arrays, .. } = &self.nests[nest];
         let mut slots = stage.kernel.slots.iter().zip(arrays);
