@@ -1,13 +1,14 @@
-"""The papers' programs in JAX on the processor: a jitted function for each step, in 64 bits."""
+"""The papers' programs in JAX: a jitted function for each step, in 64 bits; on the processor, or where RIVALS_PLATFORM says."""
 
 import functools
 import math
+import os
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_platforms", os.environ.get("RIVALS_PLATFORM", "cpu"))
 jax.config.update("jax_enable_x64", True)
 
 
