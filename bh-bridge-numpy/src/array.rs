@@ -29,6 +29,8 @@ pub struct Array {
     scalar: AtomicBool,
     /// May it be assigned to?
     writeable: AtomicBool,
+    /// Are its integers of 64 bits called `long long`, which is another type to NumPy with the same elements?
+    long_long: AtomicBool,
     /// The array whose memory this is a view of.
     pub base: Option<Py<Array>>,
     /// Set for the parts of complex arrays and their views, whose elements are those of another array.
@@ -60,6 +62,7 @@ impl Array {
             view: SharedView::new(view.into()),
             scalar: AtomicBool::new(false),
             writeable: AtomicBool::new(true),
+            long_long: AtomicBool::new(false),
             base: None,
             link: None,
             former: Mutex::default(),
@@ -148,6 +151,10 @@ impl Array {
         self.writeable.store(writeable, Ordering::Relaxed);
     }
 
+    pub fn is_long_long(&self) -> bool {
+        self.long_long.load(Ordering::Relaxed)
+    }
+
     /// Fails unless it may be assigned to.
     pub fn check_writeable(&self) -> PyResult<()> {
         match (self.is_writeable(), self.is_scalar()) {
@@ -187,6 +194,7 @@ fn view_of(array: &Bound<'_, Array>, view: Arc<View>, is_part: bool) -> PyResult
     let mut result = Array::new(this.context, id, this.dtype, view);
     result.whole = if is_part { whole } else { 0 };
     result.set_writeable(this.is_writeable() && !this.is_scalar());
+    result.long_long = AtomicBool::new(this.is_long_long());
     result.base = Some(base);
     result.link.clone_from(&this.link);
     Ok(result)
@@ -281,7 +289,10 @@ impl Array {
     /// The element type.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        operand::numpy_dtype(py, self.dtype)
+        match self.is_long_long() {
+            true => operand::long_long(py, self.dtype),
+            false => operand::numpy_dtype(py, self.dtype),
+        }
     }
 
     /// The array whose memory this is a view of, or None.
@@ -328,6 +339,11 @@ impl Array {
     #[setter(_writeable)]
     fn put_writeable(&self, writeable: bool) {
         self.set_writeable(writeable);
+    }
+
+    #[setter(_long_long)]
+    fn put_long_long(&self, long_long: bool) {
+        self.long_long.store(long_long && matches!(self.dtype, DType::I64 | DType::U64), Ordering::Relaxed);
     }
 
     /// Distance of the first element from the beginning of the memory, in elements.

@@ -170,7 +170,11 @@ impl Array {
             array.view.shape().iter().copied().chain(strides).map(|value| value as ffi::Py_ssize_t).collect();
         let (rank, bytes) = (array.view.rank(), array.len() * size);
         let readonly = !array.is_shared();
-        let dtype = array.dtype;
+        let format = match (array.is_long_long(), array.dtype) {
+            (true, DType::I64) => c"q",
+            (true, _) => c"Q",
+            (false, dtype) => format(dtype),
+        };
         let exported = Box::new(Exported { context: array.context, layout, hold });
         drop(array);
         warn_of(py, elsewhere)?;
@@ -183,7 +187,7 @@ impl Array {
             (*buffer).itemsize = size as ffi::Py_ssize_t;
             (*buffer).readonly = c_int::from(readonly);
             (*buffer).ndim = rank as c_int;
-            let text = if asked(ffi::PyBUF_FORMAT) { format(dtype).as_ptr().cast_mut() } else { std::ptr::null_mut() };
+            let text = if asked(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
             (*buffer).format = text;
             (*buffer).shape = if asked(ffi::PyBUF_ND) { layout } else { std::ptr::null_mut() };
             (*buffer).strides = if asked(ffi::PyBUF_STRIDES) { layout.add(rank) } else { std::ptr::null_mut() };

@@ -19,6 +19,8 @@ pub mod code {
 /// NumPy's objects for the element types, in the order of their codes.
 struct NumpyTypes {
     dtypes: Vec<Py<PyAny>>,
+    /// Its second names of integers of 64 bits: with a sign, and without one.
+    long_long: [Py<PyAny>; 2],
     scalars: Vec<Py<PyAny>>,
     /// What stands for an argument that is not given.
     no_value: Py<PyAny>,
@@ -38,14 +40,21 @@ fn numpy(py: Python<'_>) -> PyResult<&'static NumpyTypes> {
         scalars.push(object.getattr("type")?.unbind());
         dtypes.push(object.unbind());
     }
+    let named = |name: &str| -> PyResult<Py<PyAny>> { Ok(module.getattr("dtype")?.call1((name,))?.unbind()) };
+    let long_long = [named("q")?, named("Q")?];
     let no_value = module.getattr("_NoValue")?.unbind();
     let array = module.getattr("ndarray")?.unbind();
-    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, scalars, no_value, array }))
+    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, long_long, scalars, no_value, array }))
 }
 
 /// NumPy's object for an element type.
 pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     Ok(numpy(py)?.dtypes[dtype as usize].bind(py).clone())
+}
+
+/// NumPy's second object for integers of 64 bits.
+pub fn long_long(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    Ok(numpy(py)?.long_long[usize::from(dtype == DType::U64)].bind(py).clone())
 }
 
 /// NumPy's class of scalars of an element type.

@@ -221,10 +221,38 @@ pub fn of_call<'py>(
         (Sign::Result, _) => borne_out(result, INVALID | ZERO | OVERFLOW) != 0,
         (Sign::Flags, _) => borne_out(result, flags) != 0,
     };
-    if shown && is_in_program(py) && is_at_hand(result) {
-        again(py, function.bind(py), PyTuple::new(py, arguments)?)?;
+    if !shown || !is_in_program(py) {
+        return Ok(());
     }
-    Ok(())
+    match sign {
+        _ if is_at_hand(result) => again(py, function.bind(py), PyTuple::new(py, arguments)?),
+        Sign::Divisor => of_divisor(py, function, arguments, result),
+        _ => Ok(()),
+    }
+}
+
+/// Tells of the errors of a division of whole numbers whose result nobody knows yet, by what is known of its operands.
+#[cold]
+fn of_divisor<'py>(
+    py: Python<'py>,
+    function: &Py<PyAny>,
+    arguments: &[&Bound<'py, PyAny>],
+    result: &Array,
+) -> PyResult<()> {
+    let pending =
+        |argument: &&Bound<'py, PyAny>| argument.cast_exact::<Array>().is_ok_and(|array| !is_at_hand(&array.borrow()));
+    if !arguments.iter().any(pending) {
+        return again(py, function.bind(py), PyTuple::new(py, arguments)?);
+    }
+    let by_zero = match arguments.last().and_then(|last| classify(last)) {
+        Some((_, Operand::Number(Number::Int(value)))) => value == 0,
+        Some((_, Operand::Number(Number::Bool(value)))) => !value,
+        _ => false,
+    };
+    match by_zero && result.len() > 0 {
+        true => tellers()?.met.bind(py).call1((function, ZERO, result.dtype.numpy_name())).map(drop),
+        false => Ok(()),
+    }
 }
 
 /// As [`of_call`], of a call whose result may have replaced its operands: only what flags and divisors tell is known.

@@ -415,3 +415,45 @@ def test_transforms_of_several_axes():
         np.fft.fft(np.ones(4), out="")
     generator = np.random.default_rng(1)
     assert f"{id(generator):X}" in repr(generator) and str(generator) == "Generator(PCG64)"
+
+
+def test_masks_of_lists_and_keys_of_one_shape():
+    a = np.arange(4.0)
+    assert np.sum(a, where=[1, 0, 0, 1]) == 3 and np.mean(a, where=[True, False, False, True]) == 1.5
+    with pytest.raises(ValueError, match="same shape"):
+        np.lexsort((a, a[:2]))
+    with pytest.raises(TypeError, match="add.. got an unexpected keyword argument 'bogus'"):
+        np.add(a, 1, bogus=3)
+
+
+@pytest.mark.parametrize("value", [300, -1, 1j, numpy.nan, None, [1, 2]])
+def test_what_does_not_fit_into_an_element_of_flat(value):
+    for module in (np, numpy):
+        with pytest.raises(ValueError, match="single item"):
+            module.zeros(3, "u1").flat[1] = value
+
+
+def test_strings_of_objects_that_hold_arrays():
+    held = numpy.array([None])
+    held[0] = np.array(1.2)
+
+    class Described:
+        def __init__(self):
+            self.__array_interface__ = held.__array_interface__
+
+    for shown in (held, memoryview(held), [held], Described()):
+        assert np.array([shown], dtype="S").ravel().tolist() == [b"1.2"]
+
+
+@pytest.mark.parametrize("key", ["1.0", "0, 1.5", "'x'"])
+def test_floats_are_no_indices(key):
+    for module in (np, numpy):
+        with pytest.raises(IndexError, match="only integers, slices|valid indices"):
+            eval(f"a[{key}]", {"a": module.array([[[5]]])})
+
+
+def test_products_and_determinants_at_hand_are_scalars():
+    truth = np.ones(1, "?")
+    assert type(truth @ truth) is numpy.bool and type(np.ones(2) @ np.ones(2)) is numpy.float64
+    assert [type(part) for part in np.linalg.slogdet([[2.0]])] == [numpy.float64] * 2
+    assert np.linalg.slogdet(np.eye(2)[None])[0].shape == (1,)

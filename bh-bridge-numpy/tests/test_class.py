@@ -101,7 +101,7 @@ def test_programs_import_private_modules(tmp_path):
         "import numpy._core.numerictypes as types, numpy.linalg._linalg as inner",
         "from numpy.testing import assert_equal",
         "import numpy as np",
-        "assert np.__name__ == 'bh' and types.__name__ == 'numpy._core.numerictypes' and inner.norm",
+        "assert np.__name__ == 'bh' and np.lib.NumpyVersion(np.__version__) >= '2.2.0' and types.__name__ == 'numpy._core.numerictypes' and inner.norm",
         "assert_equal(np.arange(3), np.arange(3))",
         "print('fine')",
     )
@@ -206,3 +206,47 @@ def test_indices_of_instances_are_plain_arrays():
     found = np.arange(3).view(Own).nonzero()
     assert type(found[0]) is np.ndarray and found[0].flags.writeable
     assert not [name for name in dir(np.ndarray) if not name.startswith("_") and not hasattr(numpy.ndarray, name)]
+
+
+def test_numpys_derived_classes_know_the_class_of_arrays():
+    masked = np.ma.array([1.26, 2.26], mask=[False, True])
+    matrix, records = np.matrix([[1.0, 2.0]]), np.rec.array([(1, 2.0)], dtype=[("a", int), ("b", float)])
+    for derived in (masked, matrix, records):
+        plain = derived.view(np.ndarray)
+        assert type(plain) is numpy.ndarray and numpy.shares_memory(plain, derived)
+        assert type(derived.view(type=np.ndarray)) is numpy.ndarray
+    for name, arguments in (("round", {"decimals": 1}), ("cumsum", {}), ("cumprod", {})):
+        out = np.empty(2)
+        assert getattr(masked, name)(out=out, **arguments) is out
+        assert out[0] == getattr(masked, name)(**arguments)[0]
+
+
+def test_functions_of_derived_classes_give_such():
+    class Derived(np.ndarray):
+        pass
+
+    start = np.array(1.0).view(Derived)
+    for made in (np.linspace(start, 7, 4), np.linspace(1, start * 2), np.logspace(start, 2, 3), np.geomspace(start, 2, 3)):
+        assert type(made) is Derived
+
+
+def test_long_long_is_a_type_of_its_own():
+    for module in (np, numpy):
+        signed = [
+            module.array(numpy.longlong(5)), module.array([1, 2], dtype="q"), module.zeros(3, numpy.longlong)[1:], module.ones(2, "q"),
+            module.full(3, 1, "q"), module.empty(2, numpy.longlong).reshape(1, 2), module.arange(3).astype("q"),
+        ]  # fmt: skip
+        assert {(array.dtype.char, array.dtype.type, memoryview(array).format) for array in signed} == {("q", numpy.longlong, "q")}
+        assert module.array(module.arange(3), dtype="q").dtype.char == "l" and module.array(signed[0]).dtype.char == "q"
+        assert module.zeros(3, numpy.ulonglong).dtype.char == "Q"
+        assert [module.array([1], dtype).dtype.char for dtype in (int, numpy.int64, "i8", "int64")] == ["l"] * 4
+        assert (signed[1] + module.arange(2)).dtype == numpy.int64
+
+
+def test_what_numpys_functions_tell_of_themselves():
+    import inspect
+
+    assert np.average._implementation is numpy.average._implementation
+    for name in ("can_cast", "min_scalar_type", "dot", "where"):
+        assert inspect.signature(getattr(np, name)) == inspect.signature(getattr(numpy, name))
+    assert np.can_cast("i4", "i8") and not np.can_cast("i8", "i4")

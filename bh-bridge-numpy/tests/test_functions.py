@@ -80,3 +80,23 @@ def test_types_that_bh_lacks_have_numpys_results():
     with pytest.raises(ValueError, match="both a start and a stop"):
         bh.arange(3, dtype="M8[s]")
     same(bh.arange(3).astype(None), numpy.arange(3).astype(None))
+
+
+def test_broadcast_knows_its_shape_before_the_elements():
+    a, b = bh.arange(3.0) + 1, bh.zeros((2, 1))
+    before = bh.profile()["batches"]
+    both = bh.broadcast(a, b)
+    assert (both.shape, both.ndim, both.nd, both.size, both.numiter) == ((2, 3), 2, 2, 6, 2)
+    assert both.iters[0].base is a and both.iters[1].base is b
+    assert bh.profile()["batches"] == before
+    assert next(both) == (1, 0) and both.index == 1
+    assert list(both) == [(2, 0), (3, 0), (1, 0), (2, 0), (3, 0)]
+    both.reset()
+    assert list(both)[0] == (1, 0)
+    nested = bh.broadcast(both, [[1, 2, 3]], bh.broadcast(numpy.ones(3), 2))
+    assert nested.numiter == 5 and nested.shape == (2, 3)
+    assert isinstance(bh.broadcast([1, 2], 3), numpy.broadcast)
+    with pytest.raises(ValueError):
+        bh.broadcast(a, bh.zeros(2))
+    with pytest.raises(ValueError):
+        bh.broadcast(a, x=1)

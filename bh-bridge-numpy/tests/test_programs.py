@@ -165,3 +165,18 @@ def test_without_the_native_library_numpy_does_everything(tmp_path):
     done = run("-m", "bh", "--doctor", "--profile", tmp_path / "main.py", PYTHONPATH=str(tmp_path))
     assert done.stdout.splitlines() == ["30.0 numpy bh (2, 6) 1.0", "1.0 [0 2 4] [np.float64(3.0)]", "[0. 1. 2.]"]
     assert done.stderr.count("FallbackWarning") == 1 and "native library cannot be loaded" in done.stderr
+
+
+def test_the_number_of_threads_changes_while_the_program_runs():
+    before = bh.threads()
+    try:
+        a = bh.arange(200000.0)
+        total = float((a * a).sum())
+        assert bh.threads(1) == bh.threads() == 1
+        assert float((a * a).sum()) == total
+        assert bh.threads(3) == 3
+        assert float((a * a).sum()) == total
+        with pytest.raises(ValueError, match="no number of threads"):
+            bh.threads(0)
+    finally:
+        assert bh.threads(before) == before

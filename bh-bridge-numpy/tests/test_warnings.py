@@ -81,3 +81,18 @@ def test_floats_beyond_a_type_are_warned_of_where_they_are_assigned():
         np.zeros(2, int)[0] = numpy.float64("nan")
     with pytest.raises(OverflowError):
         np.zeros(2, "i1")[1] = numpy.float64(1e300)
+
+
+@pytest.mark.parametrize("expression", [
+    "i // 0", "i % 0", "np.divmod(i, 0)", "np.fmod(i, 0)", "i // 2", "i % 7", "i // -1", "(i + 1) // 0", "i[:0] // 0", "i.astype('u1') // 0",
+])  # fmt: skip
+def test_divisions_of_many_whole_numbers_by_zero_warn(expression):
+    def told_of(module):
+        i = module.arange(20000)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                eval(expression, {"i": i, "np": module})
+        return [str(one.message) for one in found]
+
+    assert told_of(np) == told_of(numpy)

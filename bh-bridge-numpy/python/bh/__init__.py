@@ -48,7 +48,7 @@ else:
     from ._live import live  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401
     from ._native import Error, Stack  # noqa: E402,F401
-    from ._runtime import explain, fallback, flush, info, profile, using, wait  # noqa: E402,F401
+    from ._runtime import explain, fallback, flush, info, profile, threads, using, wait  # noqa: E402,F401
     from ._stream import stream  # noqa: E402,F401
     from ._trace import parallel, vectorize  # noqa: E402,F401
     from ._ufunc import ufunc  # noqa: E402,F401
@@ -77,6 +77,8 @@ def __getattr__(name):
 
     if name == "polynomial" and "_native" in globals():
         return importlib.import_module("bh._polynomial").of(numpy.polynomial)
+    if name == "ma" and "_native" in globals():
+        _class.teach_masked()
     return importlib.import_module("bh.testing") if name == "testing" else _imports.part_of(numpy, name)
 
 

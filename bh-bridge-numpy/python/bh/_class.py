@@ -4,6 +4,7 @@ The class of bh's arrays is native. A class derived from it is one derived from 
 with: what such a class overrides has no place in a batch.
 """
 
+import functools
 import types
 
 import numpy as np
@@ -55,6 +56,42 @@ class ArrayClass(type):
     def __getattr__(cls, name):
         # Methods that derived classes call on the class, such as `__array_finalize__`.
         return getattr(np.ndarray, name)
+
+
+def _taught(method):
+    """A method of a class derived from NumPy's arrays, given NumPy's class for bh's and memory of bh's arrays for themselves."""
+
+    @functools.wraps(method)
+    def call(self, *arguments, **keywords):
+        given = {}
+
+        def plain(value):
+            if type(value) is native_class and not value._scalar:
+                shown = np.asarray(value)
+                given[id(shown)] = value
+                return shown
+            return np.ndarray if value is native_class else value
+
+        result = method(self, *map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
+        return given.get(id(result), result)
+
+    return call
+
+
+def teach(kind, *names):
+    """Makes methods of one of NumPy's own derived classes know the class of bh's arrays."""
+    for name in names:
+        setattr(kind, name, _taught(getattr(kind, name)))
+
+
+@functools.cache
+def teach_masked():
+    """The same, of masked arrays, once the program asks for them."""
+    teach(np.ma.MaskedArray, "view", "round", "cumsum", "cumprod")
+
+
+for _kind in (np.matrix, np.memmap, np.recarray):
+    teach(_kind, "view")
 
 
 def new(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):

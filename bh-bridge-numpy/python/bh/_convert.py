@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _native
 from ._fallback import Fallback, from_host, from_numpy, holds_array, invoke, lower
-from ._types import CODE, code_of
+from ._types import CODE, INT64, UINT64, code_of
 
 ndarray = _native.ndarray
 
@@ -30,6 +30,11 @@ def native(value, dtype=None):
     if value.ndim > 16:
         raise Fallback(f"bh has at most 16 dimensions, not {value.ndim}")
     return from_host(value, code)
+
+
+def mask_from(where):
+    """A mask as an array; lists are converted to truth values."""
+    return native(np.asarray(lower_nested(where), bool) if isinstance(where, (list, tuple)) else where)
 
 
 def assigned(value, dtype):
@@ -93,6 +98,18 @@ def astype(array, dtype, copy=False):
     if code == array._code and not copy:
         return array
     return _native.cast(array, code)
+
+
+# What `called` need not look at: the integers of 64 bits that results have anyway.
+_USUAL = (int, np.int64, np.uint64, np.dtype("int64"), np.dtype("uint64"), "i8", "u8", "int64", "uint64", "int")
+
+
+def called(array, dtype):
+    """The array, whose integers of 64 bits are called `long long` where the program did."""
+    if type(array) is ndarray and array._code in (INT64, UINT64) and not any(dtype is usual for usual in _USUAL):
+        if np.dtype(dtype).char in "qQ":
+            array._long_long = True
+    return array
 
 
 def order_of(order, default="K"):
@@ -176,7 +193,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
         made = invoke(np.array, (object,), {"dtype": dtype, "copy": None, "order": order, "ndmin": ndmin, **limit})
         if copy is None and _is_of_others(object, made):
             return made
-        result = from_numpy(made)
+        result = called(from_numpy(made), made.dtype)
         if type(result) is not ndarray:
             return invoke(np.array, (object, dtype), {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin, **limit})
         if copy is None and not made.flags.writeable:
@@ -198,7 +215,8 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
         result._scalar = False
     if result.ndim < ndmin:
         result = _native.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
-    return result
+    # Types with the same elements do not need to be converted.
+    return result if result is object else called(result, object.dtype if result._code == object._code else dtype)
 
 
 def _shown(value, dtype, copy):

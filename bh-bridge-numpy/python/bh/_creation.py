@@ -6,7 +6,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _indexing, _native
-from ._convert import asarray, astype, axes_in_memory, check_device, decides, native, order_of
+from ._convert import asarray, astype, axes_in_memory, called, check_device, decides, native, order_of
 
 from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
 
@@ -42,7 +42,7 @@ def empty(shape, dtype=None, order="C", *, device=None, like=None):
     """An array with undefined elements."""
     check_device(device)
     code = _code(dtype)
-    return np.empty(shape, dtype, order) if code is None or _is_deep(shape) else _made(shape, code, order)
+    return np.empty(shape, dtype, order) if code is None or _is_deep(shape) else called(_made(shape, code, order), dtype)
 
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
@@ -55,8 +55,8 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     if code is None or _is_deep(shape):
         return np.full(shape, _fallback.lower(value), dtype, order)
     if order in ("C", "c", None) and type(value) is not ndarray and isinstance(value, (int, float, complex, np.generic)):
-        return _native.full(shape, code, np.full((), value, dtype).item())
-    return _filled(_made(shape, code, order), value)
+        return called(_native.full(shape, code, np.full((), value, dtype).item()), dtype)
+    return called(_filled(_made(shape, code, order), value), dtype)
 
 
 def _filled(array, value):
@@ -73,7 +73,7 @@ def zeros(shape, dtype=None, order="C", *, device=None, like=None):
     """An array of zeros."""
     code = None if _is_deep(shape) else _code(dtype)
     if order == "C" and device is None and code is not None:
-        return _native.full(shape, code, False)
+        return called(_native.full(shape, code, False), dtype)
     return np.zeros(shape, dtype, order) if code is None else full(shape, 0, float if dtype is None else dtype, order, device=device)
 
 
@@ -81,7 +81,7 @@ def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """An array of ones."""
     code = None if _is_deep(shape) else _code(dtype)
     if order == "C" and device is None and code is not None:
-        return _native.full(shape, code, True)
+        return called(_native.full(shape, code, True), dtype)
     return np.ones(shape, dtype, order) if code is None else full(shape, 1, float if dtype is None else dtype, order, device=device)
 
 
@@ -186,6 +186,9 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    if decides(start) or decides(stop):
+        # The results are of the class of these.
+        return np.linspace(_fallback.lower(start), _fallback.lower(stop), num, endpoint, retstep, dtype, axis)
     parts = num - 1 if endpoint else num
     start, stop = (value if type(value) is ndarray else np.asarray(_fallback.lower(value)) for value in (start, stop))
     kind = np.result_type(start.dtype, stop.dtype, float(num))

@@ -150,24 +150,38 @@ def given(result, frames=1):
 
 
 def invoke(function, args, kwargs):
-    """Calls a function of NumPy. Objects that show themselves as arrays of bh, which NumPy refuses, show themselves as NumPy's."""
+    """Calls a function of NumPy. What NumPy refuses is shown to it in another way: objects that show themselves as arrays of bh as
+    ones that show NumPy's, and arrays of objects that hold bh's as ones that hold NumPy's."""
     try:
         return function(*args, **kwargs)
     except ValueError as error:
-        if "__array__ method not producing an array" not in str(error):
+        if not any(text in str(error) for text in _REFUSALS):
             raise
     return function(*shown(args), **{name: shown(value) for name, value in kwargs.items()})
 
 
+# What NumPy says of objects that turn out to be, or to hold, arrays of bh.
+_REFUSALS = ("__array__ method not producing an array", "setting an array element with a sequence")
+
+
 def shown(value):
-    """The value with all objects in it that show themselves as arrays of bh replaced by NumPy's arrays."""
+    """The value with all objects in it that show themselves as arrays of bh, or as arrays of objects with such, replaced by
+    NumPy's arrays."""
     kind = type(value)
     if kind is tuple or kind is list:
         return kind(shown(part) for part in value)
-    if isinstance(value, (np.ndarray, np.generic, type)) or not hasattr(kind, "__array__"):
+    if isinstance(value, (np.generic, type)):
         return value
-    made = value.__array__()
-    return lower(made) if type(made) is ndarray else value
+    if hasattr(kind, "__array__"):
+        made = value if isinstance(value, np.ndarray) else value.__array__()
+    elif kind is memoryview or hasattr(value, "__array_interface__") or hasattr(value, "__array_struct__"):
+        made = np.asarray(value)
+    else:
+        return value
+    if type(made) is ndarray:
+        return lower(made)
+    holds = isinstance(made, np.ndarray) and made.dtype == object and any(type(one) is ndarray for one in made.flat)
+    return np.frompyfunc(lower, 1, 1)(made) if holds else value
 
 
 def taken(function, args, kwargs):

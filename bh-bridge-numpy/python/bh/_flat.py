@@ -111,11 +111,23 @@ class flatiter:
         if isinstance(key, tuple) and not key:
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
         key = self._checked(key)
-        flat, values = self.base.reshape(-1), assigned(value, self.base.dtype).reshape(-1)
+        flat, values = self.base.reshape(-1), self._elements(key, value)
         if flat._memory == self.base._memory and values.size == 1:
             flat[key] = values
         else:
             _search.put(self.base, self._numbers().reshape(-1)[key], values)
+
+    def _elements(self, key, value):
+        """What is assigned, as elements; what does not fit into one element is an error of another class, as in NumPy."""
+        if not isinstance(key, (int, np.integer)):
+            return assigned(value, self.base.dtype).reshape(-1)
+        try:
+            values = assigned(value, self.base.dtype)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise ValueError("Error setting single item of array.") from error
+        if values.size != 1:
+            raise ValueError("Error setting single item of array.")
+        return values.reshape(-1)
 
     def __delitem__(self, key):
         raise TypeError("Cannot delete iterator elements")

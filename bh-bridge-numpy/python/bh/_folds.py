@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _fallback, _native, _warnings
-from ._convert import assigned, astype, lower_nested, native
+from ._convert import assigned, astype, lower_nested, mask_from, native
 from ._fallback import Fallback
 from ._types import BOOL, CODE, is_complex, is_inexact
 
@@ -103,7 +103,7 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         initial = np.array(_fallback.lower(initial), array.dtype)[()]
     mask = None
     if where is not True:
-        where = native(where)
+        where = mask_from(where)
         starts = function.identity is not None or not (initial is _NO_VALUE or initial is None)
         if name in MASKED and axes and starts and where._code == BOOL and where._stack == array._stack:
             opcode, mask = MASKED[name], _native.broadcast_to(where, array.shape)
@@ -196,7 +196,7 @@ def select(function, array, where, initial):
             text = f"reduction operation '{function.__name__}' does not have an identity, so to use a where mask one has to specify 'initial'"
             raise ValueError(text)
         neutral = number_like(initial)
-    where = _native.broadcast_to(native(where), array.shape)
+    where = _native.broadcast_to(mask_from(where), array.shape)
     neutral = _native.full((), array._code, np.array(neutral, array.dtype).item())
     return _native.operate("where", [where, array, neutral])
 

@@ -69,6 +69,8 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
         module = functools.reduce(getattr, below, bh)
     if below[0] == "lib":
         module = functools.reduce(getattr, below, bh)
+    if below[0] == "ma":
+        bh._class.teach_masked()
     if name == "numpy.ma.testutils":
         module = bh.testing.of_masked()
     elif below[0] == "polynomial":
@@ -76,15 +78,25 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
     return module if fromlist else bh
 
 
+# The version of bh, while it tells NumPy's.
+_own_version = ""
+
+
 def install():
-    """Makes `import numpy` in the program's own modules mean bh."""
-    builtins.__import__ = _import
+    """Makes `import numpy` in the program's own modules mean bh, which then tells NumPy's version: programs ask for that."""
+    import bh
+
+    global _own_version
+    if builtins.__import__ is not _import:
+        builtins.__import__, _own_version, bh.__version__ = _import, bh.__version__, numpy.__version__
 
 
 def remove():
     """Gives `import numpy` its plain meaning back."""
     if builtins.__import__ is _import:
-        builtins.__import__ = _plain
+        import bh
+
+        builtins.__import__, bh.__version__ = _plain, _own_version
 
 
 class _Inner:

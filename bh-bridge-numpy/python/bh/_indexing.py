@@ -126,6 +126,9 @@ class _Key:
                     made.append((_native.full((), INT64, whole), np.asarray(whole)))
                     used += 1
                     continue
+                if isinstance(part, (str, bytes, float, complex)):
+                    kinds = "integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays"
+                    raise IndexError(f"only {kinds} are valid indices")
                 index, host = _index_array(part)
                 if index._code != BOOL and index.dtype.kind not in "iu":
                     raise IndexError("arrays used as indices must be of integer (or boolean) type")

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._convert import array, astype, dense, in_order, native, order_of, warn, warn_of_lost_parts
+from ._convert import array, astype, called, dense, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._served import served
@@ -44,7 +44,8 @@ def astype_(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
         _fallback.note("ndarray.astype", f"bh has no element type {np.dtype(dtype)}")
         return _fallback.lower(self).astype(dtype, order)
     _native.warn_of_cast(self, code_of(dtype))
-    return astype(self, dtype, copy) if self.ndim == 0 else array(self, dtype, copy=copy or None, order=order)
+    made = astype(self, dtype, copy) if self.ndim == 0 else array(self, dtype, copy=copy or None, order=order)
+    return made if made is self else called(made, dtype)
 
 
 ndarray.astype = astype_

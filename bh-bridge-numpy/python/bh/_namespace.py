@@ -7,6 +7,7 @@ import types
 import numpy as np
 
 from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native
+from ._broadcast import broadcast
 from ._served import served, unbound
 from ._types import CODE
 from ._ufunc import public_ufuncs
@@ -191,7 +192,7 @@ def build():
         elif isinstance(original, (type, types.ModuleType)) or not callable(original):
             public[name] = original
         elif name in METADATA:
-            public[name] = getattr(original, "_implementation", original)
+            public[name] = _plainly(original)
         elif name in HOST:
             public[name] = on_host(original)
         else:
@@ -201,7 +202,7 @@ def build():
     _register(np.lib.stride_tricks.sliding_window_view, _functions.sliding_window_view)
     _register(np.lib.stride_tricks.as_strided, _class.as_strided)
     _register(np.lib._nanfunctions_impl._nanmedian, _functions.median_without_nan)
-    public["ndarray"] = ndarray
+    public["ndarray"], public["broadcast"] = ndarray, broadcast
     for name in _native.served_functions():
         public[name] = served(name, public[name])
     public.update({name: unbound(name, value) for name, value in public.items()})
@@ -216,6 +217,20 @@ def build():
             public[name] = made
             _register(original, made)
     return public
+
+
+def _plainly(function):
+    """A function of NumPy without its dispatcher, with its signature."""
+    inner = getattr(function, "_implementation", function)
+    if inner is function or isinstance(inner, types.FunctionType):
+        return inner
+
+    def plain(*args, **kwargs):
+        return inner(*args, **kwargs)
+
+    functools.update_wrapper(plain, function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    _documentation.show_parameters(plain, function)
+    return plain
 
 
 def _described(function, original):
@@ -259,6 +274,9 @@ def _register(original, mine):
     _documentation.inherit(mine, original)
     _documentation.show_parameters(mine, original)
     # NumPy's own code also calls what is behind its public functions.
+    if isinstance(mine, types.FunctionType) and hasattr(original, "_implementation"):
+        # Classes with functions of their own call it.
+        mine._implementation = original._implementation
     for function in (original, getattr(original, "_implementation", original), getattr(original, "__wrapped__", original)):
         try:
             _by_object[function] = mine

@@ -284,6 +284,8 @@ def lexsort(keys, axis=-1):
     keys = [native(key) for key in keys]
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if any(key.shape != keys[0].shape for key in keys):
+        raise ValueError("all keys need to be the same shape")
     if any(key.ndim != 1 for key in keys):
         raise Fallback("keys of several dimensions")
     normalize_axis_index(axis, 1)

@@ -86,6 +86,6 @@ def operator_of(name, function):
     def operate(a, b):
         if comes_first(a) or comes_first(b):
             return settled(name, a, b)
-        return function(a, b)
+        return _fallback.given(function(a, b))
 
     return operate

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _native
-from ._convert import astype, decides, native, warn
+from ._convert import astype, decides, mask_from, native, warn
 from ._fallback import Fallback, falls_back
 from ._folds import axes_of, deliver
 from ._manipulation import reshape
@@ -129,7 +129,7 @@ def _count(a, axes, where):
         for axis in axes:
             count *= a.shape[axis]
         return count
-    mask = _native.broadcast_to(native(where), a.shape)
+    mask = _native.broadcast_to(mask_from(where), a.shape)
     return _u["add"].reduce(mask, axes, keepdims=True)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _fallback, _installed, _native
 
-__all__ = ["explain", "fallback", "flush", "info", "profile", "using", "wait"]
+__all__ = ["explain", "fallback", "flush", "info", "profile", "threads", "using", "wait"]
 
 
 class using:
@@ -40,6 +40,16 @@ def wait(*arrays):
     for array in arrays:
         if type(array) is _native.ndarray and array.size:
             _native.item_of(array[(slice(0, 1),) * array.ndim])
+
+
+def threads(number=None):
+    """How many threads the engine of the present stack uses, the program's own included, after setting it if a number is given."""
+    if number is not None and int(number) < 1:
+        raise ValueError(f"{number} is no number of threads")
+    answer = _native.Stack().message("threads" if number is None else f"threads {int(number)}")
+    if not answer:
+        raise _native.Error("the stack has no engine whose threads can be set")
+    return int(_native.Stack().message("threads"))
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _folds, _native, _warnings
-from ._convert import assigned, astype, lower_nested, native, warn
+from ._convert import assigned, astype, mask_from, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
@@ -137,6 +137,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             return self._np(*args)
         if kwargs.get("where", True) is not True and "out" not in kwargs:
             warn("'where' used without 'out', expect uninitialized memory in output. If this is intentional, use out=None.", UserWarning)
+        if not kwargs.keys() <= _KEYWORDS:
+            raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(kwargs.keys() - _KEYWORDS)!r}")
         try:
             result = self._record(args, **kwargs)
         except Fallback as reason:
@@ -188,7 +190,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
                 raise Fallback("a number beyond the type's")
         loop = self._resolve(codes, signature, casting if signature else None)
         if where is not True:
-            where = native(np.asarray(lower_nested(where), bool) if isinstance(where, (list, tuple)) else where)
+            where = mask_from(where)
             if where._code != BOOL:
                 raise TypeError("Cannot cast array data from %s to dtype('bool') according to the rule 'safe'" % where.dtype.__repr__())
         check_casts(self._np, codes, loop, outs, casting)
@@ -253,6 +255,10 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """Folds of the slices between indices."""
         return _folds.reduceat(self, array, indices, axis, dtype, out)
+
+
+# What calls may be given by name.
+_KEYWORDS = {"out", "where", "casting", "order", "dtype", "subok", "signature", "sig"}
 
 
 def one_stack(operands):

@@ -69,16 +69,28 @@ def after(function, arguments, out, result):
     """Tells of the errors of a call that went through Python, and was asked for by the program."""
     flags = _native.take_flags()
     results = result if isinstance(result, tuple) else (result,)
+    if function.__name__ in _DIVISIONS and results[0].dtype.kind in "iu":
+        if _asked_by_program():
+            _after_division(function, arguments, out, results[0])
+        return
     if not all(type(one) is ndarray and _native.is_at_hand(one) for one in results) or not _asked_by_program():
         return
-    if results[0].dtype.kind in "iu":
-        shown = function.__name__ in _DIVISIONS and np.isin(_fallback.lower(arguments[1]), (0, -1)).any()
-    else:
-        shown = any(one.dtype.kind in "fc" and not np.isfinite(_fallback.lower(one)).all() for one in results)
+    shown = any(one.dtype.kind in "fc" and not np.isfinite(_fallback.lower(one)).all() for one in results)
     if shown and out is None:
         again(function, arguments)
     elif shown:
         met(function, flags or ZERO, results[0].dtype)
+
+
+def _after_division(function, arguments, out, result):
+    """Tells of the errors of a division of whole numbers, as far as its operands are known."""
+    known = [type(one) is not ndarray or _native.is_at_hand(one) for one in arguments[:2]]
+    if not known[1] or not np.isin(_fallback.lower(arguments[1]), (0, -1)).any():
+        return
+    if all(known) and out is None:
+        again(function, arguments)
+    elif result.size and not np.all(_fallback.lower(arguments[1])):
+        met(function, ZERO, result.dtype)
 
 
 def after_fold(function, array, axis, result):

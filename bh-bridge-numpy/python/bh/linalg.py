@@ -97,7 +97,8 @@ def slogdet(a):
     # A singular matrix has sign 0 and logarithm -inf.
     units = diagonal / _native.operate("where", [size == 0, 1.0, size])
     signs = _u["multiply"].reduce(units, -1) * astype(sign, a.dtype)
-    return _o._linalg.SlogdetResult(signs, _sum(_u["log"](size), -1))
+    parts = signs, _sum(_u["log"](size), -1)
+    return _o._linalg.SlogdetResult(*(_native.scalar_at_hand(part) if part._scalar else part for part in parts))
 
 
 @lambda f: falls_back(f, _o.norm)
