@@ -142,7 +142,8 @@ impl Cut<'_> {
             }
             self.start += index * stride;
         } else if let Ok(slice) = object.cast_exact::<PySlice>() {
-            let bounds = slice.indices(extent as isize)?;
+            // What is wrong with it is said once the other parts are known to be right.
+            let Ok(bounds) = slice.indices(extent as isize) else { return Ok(false) };
             let count = bounds.slicelength as i64;
             self.start += if count > 0 { bounds.start as i64 * stride } else { 0 };
             (self.shape[self.rank], self.stride[self.rank]) =

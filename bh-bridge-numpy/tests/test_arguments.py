@@ -445,7 +445,7 @@ def test_strings_of_objects_that_hold_arrays():
         assert np.array([shown], dtype="S").ravel().tolist() == [b"1.2"]
 
 
-@pytest.mark.parametrize("key", ["1.0", "0, 1.5", "'x'"])
+@pytest.mark.parametrize("key", ["0.0:, 0.0", "0.0:, 0.0, :", ":, :4.0, 0.0", "1.0", "0, 1.5", "'x'"])
 def test_floats_are_no_indices(key):
     for module in (np, numpy):
         with pytest.raises(IndexError, match="only integers, slices|valid indices"):

@@ -246,7 +246,68 @@ def test_long_long_is_a_type_of_its_own():
 def test_what_numpys_functions_tell_of_themselves():
     import inspect
 
-    assert np.average._implementation is numpy.average._implementation
+    a = np.arange(3.0)
+    np.place._implementation(a, [True, False, True], [5.0])
+    assert a.tolist() == [5, 1, 5] and np.average._implementation(a) == numpy.average._implementation(numpy.array([5.0, 1, 5]))
     for name in ("can_cast", "min_scalar_type", "dot", "where"):
         assert inspect.signature(getattr(np, name)) == inspect.signature(getattr(numpy, name))
     assert np.can_cast("i4", "i8") and not np.can_cast("i8", "i4")
+
+
+def test_derived_classes_decide_about_the_functions_that_the_program_names():
+    handled = {}
+
+    class Length(np.ndarray):
+        def __array_function__(self, function, types, args, kwargs):
+            if function in handled:
+                return handled[function](*args, **kwargs)
+            return super().__array_function__(function, types, args, kwargs)
+
+    def decide(function):
+        handled[function] = lambda *args, **kwargs: (function.__name__, len(args))
+
+    for function in (np.concatenate, np.linalg.norm, np.histogram, np.fft.fft, np.dot, np.where, np.column_stack, np.hsplit, np.select):
+        decide(function)
+    a = np.arange(3.0).view(Length)
+    assert np.linalg.norm(a) == ("norm", 1)
+    assert np.concatenate([a, a])[0] == "concatenate" and np.dot(a, a) == ("dot", 2)
+    assert np.histogram(a)[0] == "histogram" and np.fft.fft(a)[0] == "fft"
+    assert type(np.cumsum(a)) is Length and np.mean(a) == 1
+    assert np.where(np.ones(3) > 0, a, 0)[0] == "where" and np.column_stack([a, a])[0] == "column_stack"
+    assert np.hsplit(a, 3)[0] == "hsplit" and np.select([np.ones(3) > 0], [a])[0] == "select"
+    assert np.histogram([1, 2, 3], weights=a)[0] == "histogram"
+
+
+def test_arrays_are_walked_backwards():
+    for module in (np, numpy):
+        a = module.arange(6.0).reshape(3, 2)
+        assert [row.tolist() for row in reversed(a)] == [[4, 5], [2, 3], [0, 1]]
+        assert list(reversed(a[0])) == [1, 0]
+        with pytest.raises(TypeError):
+            reversed(module.array(1.0))
+
+
+def test_derived_classes_see_the_class_of_arrays_in_universal_functions():
+    class Length(np.ndarray):
+        def __array_ufunc__(self, function, how, *inputs, out=(), **keywords):
+            plain = [one.view(np.ndarray) if isinstance(one, np.ndarray) else one for one in inputs]
+            if out:
+                keywords["out"] = tuple(one.view(np.ndarray) for one in out)
+            made = getattr(function, how)(*plain, **keywords)
+            return out[0] if out else np.asarray(made).view(Length)
+
+    a, plain = np.arange(3.0).view(Length), numpy.ones(3)
+    for made in (a + plain, plain + a, a + np.ones(3), np.ones(3) + a, np.add(plain, a), numpy.add(a, np.ones(3))):
+        assert type(made) is Length and made.tolist() == [1, 2, 3]
+
+    class Height(Length):
+        def __array_ufunc__(self, function, how, *inputs, **keywords):
+            return [type(one.view(np.ndarray)) for one in inputs]
+
+    assert np.arange(3.0).view(Height) + plain == [numpy.ndarray] * 2
+    out = numpy.zeros(3)
+    numpy.add(a, plain, out=out)
+    assert out.tolist() == [1, 2, 3] and np.add.reduce(a).view(np.ndarray) == 3
+    a += plain
+    assert type(a) is Length and a.tolist() == [1, 2, 3]
+    assert type(np.linspace(a[1:2], 3, 3)) is Length

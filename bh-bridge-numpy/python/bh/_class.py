@@ -18,6 +18,13 @@ native_class = _native.ndarray
 class Derived(np.ndarray):
     """What classes derived from the class of arrays are derived from: NumPy's class, in methods that ask for bh's."""
 
+    def __init_subclass__(cls, **keywords):
+        """Makes methods by which a class decides about functions meet what the program knows."""
+        super().__init_subclass__(**keywords)
+        for name, given in _DECIDING.items():
+            if isinstance(vars(cls).get(name), types.FunctionType):
+                setattr(cls, name, given(vars(cls)[name]))
+
     def view(self, /, *args, **kwargs):
         """Another view of the same memory; the class of arrays stands for NumPy's."""
         args = tuple(np.ndarray if arg is native_class else arg for arg in args)
@@ -28,9 +35,51 @@ class Derived(np.ndarray):
         """The indices of elements that are not zero, as arrays of the class that this one is derived from."""
         return _fallback.lift(super().nonzero())
 
+    def __array_function__(self, function, types, args, kwargs):
+        """What functions do without a class that decides, by NumPy."""
+        return super().__array_function__(originals.get(function, function), types, args, kwargs)
+
     def __array_wrap__(self, array, /, *rest):
         """The array as an instance of the class."""
         return super().__array_wrap__(_fallback.lower(array), *rest)
+
+
+# Functions of this package by NumPy's as the program names them, and NumPy's by this package's.
+named, originals = {}, {}
+
+
+def _given_own(method):
+    """A class's `__array_function__`, given this package's functions for NumPy's: by those the program names them."""
+
+    @functools.wraps(method)
+    def decide(self, function, types, args, kwargs):
+        from . import _namespace
+
+        return method(self, named.get(function) or _namespace.equivalent(function) or function, types, args, kwargs)
+
+    return decide
+
+
+def _given_views(method):
+    """A class's `__array_ufunc__`, given NumPy's own arrays in a form whose `view` knows the class of this package's arrays."""
+
+    def seen(value):
+        if type(value) is tuple:
+            return tuple(map(seen, value))
+        return value.view(Derived) if type(value) is np.ndarray else value
+
+    @functools.wraps(method)
+    def decide(self, function, how, *inputs, **keywords):
+        result = method(self, function, how, *map(seen, inputs), **{name: seen(value) for name, value in keywords.items()})
+        return result.view(np.ndarray) if type(result) is Derived else result
+
+    return decide
+
+
+_fallback.usual.add(Derived.__array_function__)
+
+# The methods by which classes decide about functions.
+_DECIDING = {"__array_function__": _given_own, "__array_ufunc__": _given_views}
 
 
 class ArrayClass(type):

@@ -296,6 +296,26 @@ def with_named_output(function, args, kwargs):
     return args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
 
 
+# What classes without functions of their own have as `__array_function__`, and classes that have none.
+usual = {np.ndarray.__array_function__}
+_PLAIN = {ndarray, np.ndarray, int, float, complex, bool, str, type(None), np.dtype, type, slice}
+
+
+def decided(values):
+    """Is there an array among the values, or in a list of them, whose class has functions of its own?"""
+    for value in values:
+        kind = type(value)
+        if kind in _PLAIN:
+            continue
+        if kind is list or kind is tuple:
+            # Lists of numbers may be long; those of arrays are short.
+            if decided(value[:64]):
+                return True
+        elif isinstance(value, np.ndarray) and kind.__array_function__ not in usual:
+            return True
+    return False
+
+
 def falls_back(function, original=None):
     """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
     name = function.__name__.rstrip("_")
@@ -303,6 +323,8 @@ def falls_back(function, original=None):
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
+        if decided(args) or kwargs and decided(kwargs.values()):
+            return lift(original(*args, **kwargs))
         try:
             return given(function(*args, **kwargs))
         except Fallback as reason:

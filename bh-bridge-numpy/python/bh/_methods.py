@@ -314,6 +314,11 @@ def __delitem__(self, key):
 
 
 @method
+def __reversed__(self):
+    return (self[place] for place in range(len(self) - 1, -1, -1))
+
+
+@method
 def __copy__(self):
     return in_order(self, "K")
 

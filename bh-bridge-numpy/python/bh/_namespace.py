@@ -216,6 +216,10 @@ def build():
             made._bh_kind = "adapted"
             public[name] = made
             _register(original, made)
+    for name, mine in public.items():
+        # What the program sees under a name, which may be more than what is registered.
+        if callable(mine) and mine is not (original := getattr(np, name, None)) and not isinstance(original, (type, np.ufunc)):
+            _class.named[original], _class.originals[mine] = mine, original
     return public
 
 
@@ -255,6 +259,8 @@ def guarded(adapted, original):
                 return original(*args, **kwargs)
         if any(map(_dispatches, (*args, *kwargs.values()))):
             return original(*args, **kwargs)
+        if _fallback.decided(args) or _fallback.decided(kwargs.values()):
+            return _fallback.lift(original(*args, **kwargs))
         if any(map(_convert.decides, args)) or args and type(args[0]) is np.ndarray and args[0].dtype not in CODE:
             return _fallback.call(original, args, kwargs)
         return _fallback.given(wrapped(*args, **kwargs))
@@ -270,13 +276,28 @@ def _dispatches(value):
     return hasattr(kind, "__array_function__") and kind is not ndarray and not isinstance(value, np.ndarray)
 
 
+def _without_classes(function):
+    """NumPy's function as classes with functions of their own call it: they do not decide again."""
+
+    def shared(value):
+        if type(value) in (list, tuple):
+            return type(value)(map(shared, value))
+        return np.asarray(value) if type(value) is ndarray else value
+
+    def implementation(*args, **kwargs):
+        return function._implementation(*map(shared, args), **{name: shared(value) for name, value in kwargs.items()})
+
+    return functools.update_wrapper(implementation, function, updated=())
+
+
 def _register(original, mine):
     _documentation.inherit(mine, original)
     _documentation.show_parameters(mine, original)
+    if callable(mine) and not isinstance(original, (type, np.ufunc)):
+        _class.originals[mine] = original
     # NumPy's own code also calls what is behind its public functions.
     if isinstance(mine, types.FunctionType) and hasattr(original, "_implementation"):
-        # Classes with functions of their own call it.
-        mine._implementation = original._implementation
+        mine._implementation = _without_classes(original)
     for function in (original, getattr(original, "_implementation", original), getattr(original, "__wrapped__", original)):
         try:
             _by_object[function] = mine
