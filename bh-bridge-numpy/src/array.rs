@@ -4,8 +4,8 @@ use crate::context::Shared;
 use crate::error::exception;
 use crate::operand;
 use crate::part::Link;
-use crate::shared_view::SharedView;
-use bh_bytecode::{DType, View};
+use crate::shared_view::{SharedView, contiguous, made};
+use bh_bytecode::{DType, MAX_RANK, View};
 use bh_recorder::ArrayId;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -78,8 +78,13 @@ impl Array {
 
     /// A new array with undefined elements.
     pub fn empty(context: Shared, dtype: DType, shape: &[i64]) -> PyResult<Array> {
-        let view = View::contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
-        let id = context.recorder.empty(dtype, shape).map_err(exception)?;
+        let view = contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
+        Array::new_empty(context, dtype, view)
+    }
+
+    /// As [`Array::empty`], with a view as [`contiguous`] makes it.
+    pub fn new_empty(context: Shared, dtype: DType, view: Arc<View>) -> PyResult<Array> {
+        let id = context.recorder.empty(dtype, view.shape()).map_err(exception)?;
         Ok(Array::new(context, id, dtype, view))
     }
 
@@ -303,8 +308,14 @@ impl Array {
 
     /// The array with its dimensions reversed.
     #[getter(T)]
-    fn transposed(slf: &Bound<'_, Self>) -> PyResult<Array> {
-        derive(slf, slf.get().view.reversed())
+    pub fn transposed(slf: &Bound<'_, Self>) -> PyResult<Array> {
+        let view = &slf.get().view;
+        let (mut shape, mut stride, rank) = ([0; MAX_RANK], [0; MAX_RANK], view.rank());
+        for (at, (&extent, &step)) in view.shape().iter().zip(view.stride()).rev().enumerate() {
+            (shape[at], stride[at]) = (extent, step);
+        }
+        let reversed = made(view.start(), &shape[..rank], &stride[..rank]);
+        derive(slf, reversed.map_err(|error| PyValueError::new_err(error.0))?)
     }
 
     /// The number of the element type in bh's table of types.

@@ -6,7 +6,8 @@ use crate::location::with_location;
 use crate::method::{Method, call};
 use crate::operand::{Operand, classify};
 use crate::pick;
-use bh_bytecode::{Constant, DType, Opcode, View};
+use crate::shared_view::contiguous;
+use bh_bytecode::{Constant, DType, Opcode};
 use bh_core::Result;
 use bh_core::abi::status;
 use bh_recorder::{Input, Known, Location};
@@ -126,7 +127,7 @@ fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
         })
     };
     let id = with_location(py, record).map_err(exception)?;
-    let view = View::contiguous(key.view.shape()).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = contiguous(key.view.shape()).map_err(|error| PyValueError::new_err(error.0))?;
     Ok(Array::new(array.context, id, array.dtype, view))
 }
 
@@ -240,7 +241,7 @@ fn select_at_hand(mask: &Array, values: [&Operand<'_>; 2], dtype: DType) -> Opti
         return None;
     }
     let id = mask.context.recorder.make_at_hand(Opcode::Where, dtype, &inputs, mask.view.shape())?;
-    let view = View::contiguous(mask.view.shape()).ok()?;
+    let view = contiguous(mask.view.shape()).ok()?;
     Some(Array::new(mask.context, id, dtype, view))
 }
 

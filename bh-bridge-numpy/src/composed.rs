@@ -2,8 +2,9 @@
 //! element by element. What is not finite is left to the operations.
 
 use crate::array::Array;
+use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain};
-use bh_bytecode::{DType, View};
+use bh_bytecode::DType;
 use pyo3::prelude::*;
 
 /// Calls `f` for the pairs of elements of two vectors, or arrays without gaps, of equal lengths. False if it is for one.
@@ -38,7 +39,7 @@ pub fn hypot(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Option<Array> {
         hand.is_in_c_order(array.anchor(), &array.view).filter(|in_order| *in_order)?;
     }
     let (x, y) = (Strided::of(&hand, a)?, Strided::of(&hand, b)?);
-    let view = View::contiguous(a.view.shape()).ok()?;
+    let view = contiguous(a.view.shape()).ok()?;
     let (id, to) = hand.make(a.dtype, view.shape(), &[])?;
     let done = match a.dtype {
         DType::F64 => x.slice().zip(y.slice()).is_some_and(|(x, y)| pairs(x, y, to, hypot!(f64))),

@@ -4,25 +4,28 @@ use crate::array::Array;
 use crate::context::{self, Shared};
 use crate::function::{Call, Served};
 use crate::operand::{element_type, number};
+use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain, sized};
-use bh_bytecode::{Constant, DType, View};
+use bh_bytecode::{Constant, DType, MAX_RANK, View};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+use std::sync::Arc;
 
 fn extent(object: &Bound<'_, PyAny>) -> Option<i64> {
     object.is_exact_instance_of::<PyInt>().then(|| object.extract::<i64>().ok())?.filter(|&extent| extent >= 0)
 }
 
 /// The view of a new array of a shape of whole numbers.
-fn new_view(shape: &Bound<'_, PyAny>) -> Option<View> {
-    match shape.cast_exact::<PyTuple>() {
-        Ok(tuple) => {
-            let extents: Option<Vec<i64>> = tuple.iter_borrowed().map(|object| extent(&object)).collect();
-            View::contiguous(&extents?).ok()
-        }
-        Err(_) => View::contiguous(&[extent(shape)?]).ok(),
+fn new_view(shape: &Bound<'_, PyAny>) -> Option<Arc<View>> {
+    let Ok(tuple) = shape.cast_exact::<PyTuple>() else { return contiguous(&[extent(shape)?]).ok() };
+    let (mut extents, rank) = ([0; MAX_RANK], tuple.len());
+    let extents = extents.get_mut(..rank)?;
+    for (place, object) in extents.iter_mut().zip(tuple.iter_borrowed()) {
+        *place = extent(&object)?;
     }
+    contiguous(extents).ok()
 }
 
 fn fill<T: Copy>(to: *mut u8, count: usize, value: Constant) {
@@ -34,7 +37,7 @@ fn fill<T: Copy>(to: *mut u8, count: usize, value: Constant) {
 }
 
 /// A new array with all elements equal.
-fn filled<'py>(py: Python<'py>, context: Shared, view: View, value: Constant) -> Served<'py> {
+fn filled<'py>(py: Python<'py>, context: Shared, view: Arc<View>, value: Constant) -> Served<'py> {
     let dtype = value.dtype();
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
@@ -51,9 +54,9 @@ fn given(py: Python<'_>, array: Array) -> Served<'_> {
 
 /// An array of a shape and a type, with all elements equal to a number of the type.
 fn made<'py>(call: &Call<'_, 'py>, value: u8) -> Served<'py> {
-    let Some((shape, dtype)) = call.pair("dtype") else { return Ok(None) };
-    let dtype = dtype.map_or(Some(DType::F64), |dtype| element_type(&dtype));
-    let (Some(view), Some(dtype)) = (new_view(&shape), dtype) else { return Ok(None) };
+    let Some((shape, dtype)) = call.pair(intern!(call.py(), "dtype")) else { return Ok(None) };
+    let dtype = dtype.map_or(Some(DType::F64), element_type);
+    let (Some(view), Some(dtype)) = (new_view(shape), dtype) else { return Ok(None) };
     let value = Constant::from_value(value).cast(dtype);
     filled(call.py(), context::current(call.py())?, view, value)
 }
@@ -64,11 +67,11 @@ pub fn zeros<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// Ones on the diagonal of a square matrix, zeros elsewhere.
 pub fn eye<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some(extent) = call.plain().and_then(|[extent_]| extent(&extent_)).filter(|&extent| extent < 1 << 20) else {
+    let Some(extent) = call.plain().and_then(|[given]| extent(given)).filter(|&extent| extent < 1 << 20) else {
         return Ok(None);
     };
     let context = context::current(call.py())?;
-    let view = View::contiguous(&[extent, extent]).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = contiguous(&[extent, extent]).map_err(|error| PyValueError::new_err(error.0))?;
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
         let Some((id, to)) = hand.make(DType::F64, view.shape(), &[]) else { return Ok(None) };
@@ -94,7 +97,7 @@ pub fn full<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         kind if kind.is(call.py().get_type::<PyInt>()) => DType::I64,
         _ => return Ok(None),
     };
-    let (Some(view), Some(value)) = (new_view(&shape), number(&value).and_then(|value| value.constant(dtype))) else {
+    let (Some(view), Some(value)) = (new_view(shape), number(value).and_then(|value| value.constant(dtype))) else {
         return Ok(None);
     };
     filled(call.py(), context::current(call.py())?, view, value)
@@ -102,16 +105,17 @@ pub fn full<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// Nothing is at hand, as nothing is known of the elements.
 pub fn empty<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some((shape, dtype)) = call.pair("dtype") else { return Ok(None) };
-    let dtype = dtype.map_or(Some(DType::F64), |dtype| element_type(&dtype));
-    let (Some(view), Some(dtype)) = (new_view(&shape), dtype) else { return Ok(None) };
-    given(call.py(), Array::empty(context::current(call.py())?, dtype, view.shape())?)
+    let Some((shape, dtype)) = call.pair(intern!(call.py(), "dtype")) else { return Ok(None) };
+    let dtype = dtype.map_or(Some(DType::F64), element_type);
+    let (Some(view), Some(dtype)) = (new_view(shape), dtype) else { return Ok(None) };
+    given(call.py(), Array::new_empty(context::current(call.py())?, dtype, view)?)
 }
 
 /// The type and a new view of the one argument, an array whose dimensions are in C's order.
-fn like(call: &Call<'_, '_>) -> Option<(Shared, DType, View)> {
-    let array = call.array().filter(|array| array.view.rank() < 2 || array.view.is_contiguous())?;
-    Some((array.context, array.dtype, View::contiguous(array.view.shape()).ok()?))
+fn like(call: &Call<'_, '_>) -> Option<(Shared, DType, Arc<View>)> {
+    let array = call.array()?.get();
+    let plain = array.view.rank() < 2 || array.view.is_contiguous();
+    Some((array.context, array.dtype, plain.then(|| contiguous(array.view.shape()).ok())??))
 }
 
 fn made_like<'py>(call: &Call<'_, 'py>, value: u8) -> Served<'py> {
@@ -129,7 +133,7 @@ pub fn ones_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 pub fn empty_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((context, dtype, view)) = like(call) else { return Ok(None) };
-    given(call.py(), Array::empty(context, dtype, view.shape())?)
+    given(call.py(), Array::new_empty(context, dtype, view)?)
 }
 
 /// The whole numbers before one of them, as integers or, where that one is a float, as floats.
@@ -146,11 +150,11 @@ pub fn arange<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     if !(0.0..1e9).contains(&stop) {
         return Ok(None);
     }
-    let Ok(view) = View::contiguous(&[stop as i64]) else { return Ok(None) };
+    let Ok(view) = contiguous(&[stop as i64]) else { return Ok(None) };
     numbered(call.py(), dtype, view)
 }
 
-fn numbered(py: Python<'_>, dtype: DType, view: View) -> Served<'_> {
+fn numbered(py: Python<'_>, dtype: DType, view: Arc<View>) -> Served<'_> {
     let context = context::current(py)?;
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
@@ -191,14 +195,14 @@ pub fn copied(array: &Array) -> Option<Array> {
     let id = array.id();
     let mut hand = array.context.recorder.hand()?;
     let from = Strided::of(&hand, array)?;
-    let view = View::contiguous(array.view.shape()).ok()?;
+    let view = contiguous(array.view.shape()).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[id])?;
     sized!(array.dtype, copy_into(from, to));
     Some(Array::new(array.context, id, array.dtype, view))
 }
 
 pub fn copy<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let copied = call.array().and_then(|array| copied(&array));
+    let copied = call.array().and_then(|array| copied(array.get()));
     copied.map_or(Ok(None), |copy| given(call.py(), copy))
 }
 
@@ -220,18 +224,24 @@ fn listed<'py>(py: Python<'py>, list: &Bound<'py, PyList>) -> Served<'py> {
         () if kind.is(py.get_type::<PyInt>()) => DType::I64,
         () => return Ok(None),
     };
-    let constant = |object: Bound<'py, PyAny>| {
-        object.get_type().is(&kind).then(|| number(&object))?.and_then(|number| number.constant(dtype))
+    let bits = |object: Bound<'py, PyAny>| {
+        if !object.get_type().is(&kind) {
+            return None;
+        }
+        match dtype {
+            DType::F64 => object.extract::<f64>().ok().map(f64::to_bits),
+            _ => object.extract::<i64>().ok().map(i64::cast_unsigned),
+        }
     };
-    let values: Option<Vec<Constant>> = list.iter().map(constant).collect();
-    let (Some(values), Ok(view)) = (values, View::contiguous(&[list.len() as i64])) else { return Ok(None) };
+    let values: Option<Vec<u64>> = list.iter().map(bits).collect();
+    let (Some(values), Ok(view)) = (values, contiguous(&[list.len() as i64])) else { return Ok(None) };
     let context = context::current(py)?;
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
         let Some((id, to)) = hand.make(dtype, view.shape(), &[]) else { return Ok(None) };
         for (place, value) in values.iter().enumerate() {
             // SAFETY: there is room for so many elements of eight bytes.
-            unsafe { to.cast::<u64>().add(place).write(value.bits[0]) };
+            unsafe { to.cast::<u64>().add(place).write(*value) };
         }
         id
     };
@@ -242,5 +252,5 @@ fn listed<'py>(py: Python<'py>, list: &Bound<'py, PyList>) -> Served<'py> {
 pub fn asarray<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([source]) = call.plain() else { return Ok(None) };
     let is_array = source.cast_exact::<Array>().is_ok_and(|array| !array.borrow().is_scalar());
-    Ok(is_array.then_some(source))
+    Ok(is_array.then(|| source.clone()))
 }

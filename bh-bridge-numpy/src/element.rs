@@ -1,8 +1,11 @@
 //! Elements, rows and columns of arrays whose data is at hand.
 
 use crate::array::Array;
+use crate::function::{Call, Served};
 use crate::operand::{Number, Operand, classify, code};
-use crate::scalar::asked_by_program;
+use crate::scalar::{asked_by_program, numpy_scalar};
+use crate::strided::is_plain;
+use crate::transfer::python_number;
 use bh_bytecode::{Constant, DType, View};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PySlice, PyTuple};
@@ -48,12 +51,18 @@ pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Const
     if !asked_by_program(array.py()) {
         return None;
     }
-    let recorder = &this.context.recorder;
-    let found = recorder.hand()?.element(this.anchor(), place);
-    if found.is_some() || !recorder.settle_part(this.anchor(), 1) {
+    read(this, place)
+}
+
+/// An element of an array's base, if it is at hand, or comes to be without waiting.
+#[inline]
+fn read(array: &Array, place: i64) -> Option<Constant> {
+    let recorder = &array.context.recorder;
+    let found = recorder.hand()?.element(array.anchor(), place);
+    if found.is_some() || !recorder.settle_part(array.anchor(), 1) {
         found
     } else {
-        recorder.hand()?.element(this.anchor(), place)
+        recorder.hand()?.element(array.anchor(), place)
     }
 }
 
@@ -79,6 +88,27 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
         recorder.hand()?.set_element(array.anchor(), place, value)
     };
     set().is_some()
+}
+
+/// The only element, or that with an index for each dimension, as a number of Python, if it is at hand.
+pub fn item<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let item = || {
+        let (array, indices) = call.unnamed()?.split_first()?;
+        let array = array.bind(call.py()).cast_exact::<Array>().ok()?.get();
+        let view = &*array.view;
+        if !is_plain(array) || !(indices.len() == view.rank() || indices.is_empty() && view.len() == 1) {
+            return None;
+        }
+        let mut place = view.start();
+        for ((index, extent), stride) in indices.iter().zip(view.shape()).zip(view.stride()) {
+            let index = index.bind(call.py());
+            let given = index.is_exact_instance_of::<PyInt>().then(|| index.extract::<i64>().ok())??;
+            let index = if given < 0 { given.saturating_add(*extent) } else { given };
+            place += (0..*extent).contains(&index).then_some(index * stride)?;
+        }
+        array.context.recorder.hand()?.element(array.anchor(), place)
+    };
+    item().map(|value| Ok(python_number(call.py(), value)?.into_bound(call.py()))).transpose()
 }
 
 /// The columns that a key `:, indices` chooses.
@@ -110,6 +140,14 @@ impl Rows {
             return Ok(None);
         }
         self.next += 1;
+        let view = &array.get().view;
+        if let (&[step], true) = (view.stride(), crate::shortcut::taken())
+            && array.get().link.is_none()
+            && asked_by_program(py)
+            && let Some(value) = read(array.get(), view.start() + (self.next - 1) * step)
+        {
+            return numpy_scalar(py, &value).map(Some);
+        }
         Array::__getitem__(array, PyInt::new(py, self.next - 1).as_any()).map(Some)
     }
 }

@@ -5,12 +5,14 @@ use crate::array::Array;
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::no_value;
+use crate::shared_view::contiguous;
 use bh_bytecode::{DType, Kind, Opcode, View};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An argument that may be missing, which is not the same as None.
@@ -157,7 +159,7 @@ pub fn fold(
 }
 
 /// The view of what a fold makes.
-fn folded_view(view: &View, reduces: bool, axes: u16, keep: bool) -> PyResult<View> {
+fn folded_view(view: &View, reduces: bool, axes: u16, keep: bool) -> PyResult<Arc<View>> {
     let mut shape = [1i64; bh_bytecode::MAX_RANK];
     let mut rank = 0;
     for (dim, &extent) in view.shape().iter().enumerate() {
@@ -167,5 +169,5 @@ fn folded_view(view: &View, reduces: bool, axes: u16, keep: bool) -> PyResult<Vi
             rank += 1;
         }
     }
-    View::contiguous(&shape[..rank]).map_err(|error| PyValueError::new_err(error.0))
+    contiguous(&shape[..rank]).map_err(|error| PyValueError::new_err(error.0))
 }

@@ -3,11 +3,11 @@
 use crate::array::Array;
 use crate::context::Shared;
 use crate::operand::numpy_array;
-use bh_bytecode::{DType, View};
+use crate::shared_view::contiguous;
+use bh_bytecode::DType;
 use bh_core::strided::{self, Side};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use std::ffi::CStr;
 
 /// The element type of a buffer's format; `None` for those that bh lacks.
@@ -36,7 +36,7 @@ pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<
     let dtype = element_type(buffer.format(), buffer.item_size())?;
     let shape: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
     let stride: Vec<i64> = buffer.strides().iter().map(|&stride| stride as i64).collect();
-    let view = View::contiguous(&shape).ok()?;
+    let view = contiguous(&shape).ok()?;
     let own: Vec<i64> = view.stride().iter().map(|stride| stride * dtype.size() as i64).collect();
     let mut hand = context.recorder.hand()?;
     let (id, to) = hand.make(dtype, &shape, &[])?;
@@ -66,17 +66,16 @@ pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<
 
 /// Arguments with copies in the places of NumPy's arrays; `None` if there are none. Without an array of bh's among them, the copies
 /// belong to `context`.
-pub fn arguments<'py>(all: &Bound<'py, PyTuple>, context: Option<Shared>) -> Option<Bound<'py, PyTuple>> {
-    let given: Vec<Bound<'py, PyAny>> = all.iter().collect();
-    let context = context_of(given.iter()).or(context)?;
+pub fn arguments(py: Python<'_>, all: &[Py<PyAny>], context: Option<Shared>) -> Option<Vec<Py<PyAny>>> {
+    let context = context_of(all.iter().map(|object| object.bind(py))).or(context)?;
     let mut found = false;
-    let replaced = given.into_iter().map(|object| match copied(context, &object) {
+    let replaced = all.iter().map(|object| match copied(context, object.bind(py)) {
         Some(copy) => {
             found = true;
-            copy.into_any()
+            copy.into_any().unbind()
         }
-        None => object,
+        None => object.clone_ref(py),
     });
-    let replaced: Vec<Bound<'py, PyAny>> = replaced.collect();
-    found.then(|| PyTuple::new(all.py(), replaced).ok())?
+    let replaced: Vec<Py<PyAny>> = replaced.collect();
+    found.then_some(replaced)
 }

@@ -1,12 +1,13 @@
 //! Functions of the package whose common calls on data at hand are served without Python.
 
+use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
 use crate::strided::is_plain;
 use crate::ufunc::Ufunc;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::ffi::c_void;
 use std::sync::{LazyLock, OnceLock};
 
@@ -18,56 +19,50 @@ type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// A call of a function.
 pub struct Call<'a, 'py> {
-    arguments: &'a Bound<'py, PyTuple>,
-    keywords: Option<&'a Bound<'py, PyDict>>,
+    arguments: Arguments<'a, 'py>,
     /// The universal function that the function is made of.
     pub ufunc: Option<&'a Ufunc>,
 }
 
-impl<'py> Call<'_, 'py> {
+impl<'a, 'py> Call<'a, 'py> {
     pub fn py(&self) -> Python<'py> {
         self.arguments.py()
     }
 
     /// The arguments, if they are so many and none has a name.
-    pub fn plain<const N: usize>(&self) -> Option<[Bound<'py, PyAny>; N]> {
-        if self.arguments.len() != N || self.keywords.is_some_and(|keywords| !keywords.is_empty()) {
-            return None;
-        }
-        let mut all = self.arguments.iter();
-        let all = [(); N].map(|()| all.next());
-        all.iter().all(Option::is_some).then(|| all.map(|one| one.expect("they were counted")))
+    #[inline]
+    pub fn plain<const N: usize>(&self) -> Option<[&'a Bound<'py, PyAny>; N]> {
+        let all: &[Py<PyAny>; N] = self.unnamed()?.try_into().ok()?;
+        Some(all.each_ref().map(|object| object.bind(self.py())))
     }
 
     /// All arguments, if none has a name.
-    pub fn unnamed(&self) -> Option<&Bound<'py, PyTuple>> {
-        self.keywords.is_none_or(|keywords| keywords.is_empty()).then_some(self.arguments)
+    #[inline]
+    pub fn unnamed(&self) -> Option<&'a [Py<PyAny>]> {
+        (self.arguments.named() == 0).then(|| self.arguments.unnamed())
     }
 
     /// The only argument, if it is an array whose data may be at hand.
-    pub fn array(&self) -> Option<PyRef<'py, Array>> {
+    #[inline]
+    pub fn array(&self) -> Option<&'a Bound<'py, Array>> {
         let [array] = self.plain()?;
-        let array = array.cast_into_exact::<Array>().ok()?.try_borrow().ok()?;
-        is_plain(&array).then_some(array)
+        array.cast_exact::<Array>().ok().filter(|array| is_plain(array.get()))
     }
 
     /// One or two arguments, of which the second may be named.
-    pub fn pair(&self, name: &str) -> Option<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
-        let named = match self.keywords.filter(|keywords| !keywords.is_empty()) {
-            Some(keywords) if keywords.len() == 1 => Some(keywords.get_item(name).ok()??),
-            Some(_) => return None,
-            None => None,
-        };
-        match (self.arguments.len(), named) {
-            (1, named) => Some((self.arguments.get_item(0).ok()?, named)),
-            (2, None) => Some((self.arguments.get_item(0).ok()?, self.arguments.get_item(1).ok())),
+    pub fn pair(&self, name: &Bound<'py, PyString>) -> Option<(&'a Bound<'py, PyAny>, Option<&'a Bound<'py, PyAny>>)> {
+        let object = |object: &'a Py<PyAny>| object.bind(self.py());
+        match (self.arguments.unnamed(), self.arguments.named()) {
+            ([first], 0) => Some((object(first), None)),
+            ([first], 1) => Some((object(first), Some(self.arguments.get(name)?))),
+            ([first, second], 0) => Some((object(first), Some(object(second)))),
             _ => None,
         }
     }
 }
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 44] = [
+const SERVERS: [(&str, Server); 45] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -86,6 +81,7 @@ const SERVERS: [(&str, Server); 44] = [
     ("min", crate::whole::folded),
     ("any", crate::whole::folded),
     ("all", crate::whole::folded),
+    ("cumsum", crate::whole::cumsum),
     ("dot", crate::whole::product),
     ("matmul", crate::whole::product),
     ("count_nonzero", crate::whole::count_nonzero),
@@ -115,7 +111,8 @@ const SERVERS: [(&str, Server); 44] = [
 ];
 
 /// Methods of arrays by name, besides functions that are methods, too.
-const METHODS: [(&str, Server); 4] = [
+const METHODS: [(&str, Server); 5] = [
+    ("item", crate::element::item),
     ("astype", crate::shape::astype),
     ("flatten", crate::shape::flatten),
     ("copy", crate::create::copy),
@@ -133,8 +130,9 @@ static BIND: LazyLock<Option<BindMethod>> = LazyLock::new(|| {
 });
 
 /// A function in Python, and what serves most calls of it.
-#[pyclass(frozen, dict, weakref, module = "bh._native")]
+#[pyclass(frozen, dict, weakref, subclass, module = "bh._native")]
 pub struct Function {
+    entry: EntryPoint,
     serve: Server,
     python: Py<PyAny>,
     ufunc: Option<Py<Ufunc>>,
@@ -142,47 +140,85 @@ pub struct Function {
     binds: bool,
 }
 
+/// A function that is a method of arrays.
+#[pyclass(frozen, extends = Function, module = "bh._native")]
+pub struct Method;
+
 /// Serves the calls that are all Python's.
 fn nothing<'py>(_: &Call<'_, 'py>) -> Served<'py> {
     Ok(None)
 }
 
-#[pymethods]
-impl Function {
-    /// The function, or method, `name`, whose other calls go to `python`; without a name all of them.
-    #[new]
-    #[pyo3(signature = (name, python, ufunc=None, method=false, binds=true))]
-    fn new(
-        name: Option<&str>,
-        python: Py<PyAny>,
-        ufunc: Option<Py<Ufunc>>,
-        method: bool,
-        binds: bool,
-    ) -> PyResult<Function> {
-        let methods = if method { &METHODS[..] } else { &[] };
-        let served = |name| methods.iter().chain(&SERVERS).find(|(known, _)| *known == name);
-        let unknown = |name| PyValueError::new_err(format!("nothing serves calls of '{name}'"));
-        let serve = match name {
-            Some(name) => served(name).ok_or_else(|| unknown(name))?.1,
-            None => nothing,
-        };
-        Ok(Function { serve, python, ufunc, binds })
-    }
+/// What serves calls of `name` in one of the tables.
+fn server(tables: &[&[(&str, Server)]], name: &str) -> PyResult<Server> {
+    let found = tables.iter().copied().flatten().find(|(known, _)| *known == name);
+    found.map(|(_, serve)| *serve).ok_or_else(|| PyValueError::new_err(format!("nothing serves calls of '{name}'")))
+}
 
-    #[pyo3(signature = (*arguments, **keywords))]
-    fn __call__<'py>(
-        &self,
-        py: Python<'py>,
-        arguments: &Bound<'py, PyTuple>,
-        keywords: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let call = Call { arguments, keywords, ufunc: self.ufunc.as_ref().map(Py::get) };
+/// The entry of calls.
+///
+/// # Safety
+/// As of [`EntryPoint`]; the object is a function.
+unsafe fn call_function(
+    py: Python<'_>,
+    function: *mut ffi::PyObject,
+    all: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> PyResult<*mut ffi::PyObject> {
+    // SAFETY: promised by the caller.
+    let (function, arguments) = unsafe {
+        (Borrowed::from_ptr(py, function).cast_unchecked::<Function>(), Arguments::new(py, all, count, names))
+    };
+    function.get().call(arguments).map(Bound::into_ptr)
+}
+
+const ENTRY: EntryPoint =
+    pyo3::impl_::trampoline::get_trampoline_function!(fastcall_cfunction_with_keywords, call_function);
+
+impl Function {
+    #[inline]
+    fn call<'py>(&self, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let call = Call { arguments, ufunc: self.ufunc.as_ref().map(Py::get) };
         if crate::shortcut::taken()
             && let Some(result) = (self.serve)(&call)?
         {
             return Ok(result);
         }
-        self.python.bind(py).call(arguments, keywords)
+        arguments.call(self.python.bind(arguments.py()))
+    }
+}
+
+#[pymethods]
+impl Method {
+    /// The method `name`, whose other calls go to `python`.
+    #[new]
+    #[pyo3(signature = (name, python, ufunc=None))]
+    fn new(name: &str, python: Py<PyAny>, ufunc: Option<Py<Ufunc>>) -> PyResult<PyClassInitializer<Method>> {
+        let serve = server(&[&METHODS, &SERVERS], name)?;
+        let function = Function { entry: ENTRY, serve, python, ufunc, binds: true };
+        Ok(PyClassInitializer::from(function).add_subclass(Method))
+    }
+}
+
+#[pymethods]
+impl Function {
+    /// The function `name`, whose other calls go to `python`; without a name all of them.
+    #[new]
+    #[pyo3(signature = (name, python, ufunc=None, binds=true))]
+    fn new(name: Option<&str>, python: Py<PyAny>, ufunc: Option<Py<Ufunc>>, binds: bool) -> PyResult<Function> {
+        let serve = name.map_or(Ok(nothing as Server), |name| server(&[&SERVERS], name))?;
+        Ok(Function { entry: ENTRY, serve, python, ufunc, binds })
+    }
+
+    /// Calls of the older form.
+    #[pyo3(signature = (*arguments, **keywords))]
+    fn __call__<'py>(
+        &self,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        arguments::with(arguments, keywords, |arguments| self.call(arguments))
     }
 
     fn __get__<'py>(
@@ -228,7 +264,18 @@ fn served_functions() -> Vec<&'static str> {
     SERVERS.iter().map(|(name, _)| *name).collect()
 }
 
+/// Has functions called without tuples of their arguments.
+fn enter(py: Python<'_>) -> PyResult<()> {
+    let example = Bound::new(py, Function::new(None, py.None(), None, false)?)?;
+    let offset = (&raw const example.get().entry).addr() - example.as_ptr().addr();
+    let functions = py.get_type::<Function>();
+    arguments::enter(&functions, &functions, offset, false)?;
+    arguments::enter(&py.get_type::<Method>(), &functions, offset, true)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Function>()?;
+    module.add_class::<Method>()?;
+    enter(module.py())?;
     module.add_function(wrap_pyfunction!(served_functions, module)?)
 }

@@ -7,9 +7,10 @@ use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, code};
 use crate::record::{assignable, cast};
 use crate::scalar::numpy_scalar;
+use crate::shared_view::made;
 use bh_bytecode::{DType, MAX_RANK, Opcode, View, ViewError};
 use bh_recorder::Input;
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 use std::sync::{Arc, OnceLock};
@@ -101,7 +102,7 @@ fn wrong(error: ViewError) -> PyErr {
     PyIndexError::new_err(error.0)
 }
 
-/// As [`select`], of whole numbers and slices only, all of them in bounds; `None` for other keys.
+/// As [`select`], of whole numbers in bounds, slices and new axes only; `None` for other keys.
 #[inline]
 fn select_plainly(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
     let mut cut = Cut { view, start: view.start(), axis: 0, rank: 0, shape: [0; MAX_RANK], stride: [0; MAX_RANK] };
@@ -128,9 +129,14 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    /// Applies one part of a key to the next axis. False if that is no whole number in bounds, and no slice.
+    /// Applies one part of a key to the next axis, or adds one. False for what is no whole number in bounds, slice or new axis.
     #[inline]
     fn take(&mut self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if object.is_none() && self.rank + self.view.rank() - self.axis < MAX_RANK {
+            (self.shape[self.rank], self.stride[self.rank]) = (1, 0);
+            self.rank += 1;
+            return Ok(true);
+        }
         let Some((&extent, &stride)) = self.view.shape().get(self.axis).zip(self.view.stride().get(self.axis)) else {
             return Ok(false);
         };
@@ -163,10 +169,7 @@ impl Cut<'_> {
             (self.shape[self.rank], self.stride[self.rank]) = (extent, stride);
             self.rank += 1;
         }
-        let mut view = Arc::new(View::default());
-        if let Some(view) = Arc::get_mut(&mut view) {
-            view.put(self.start, &self.shape[..self.rank], &self.stride[..self.rank]).map_err(wrong)?;
-        }
+        let view = made(self.start, &self.shape[..self.rank], &self.stride[..self.rank]).map_err(wrong)?;
         Ok(Some(Selected { view, element: self.rank == 0, copied: false }))
     }
 }
@@ -277,7 +280,7 @@ fn window(array: &Array, indices: &Bound<'_, PyTuple>) -> PyResult<View> {
     }
     let indices = nested.unwrap_or(indices);
     if indices.len() != rank {
-        return Err(pyo3::exceptions::PyValueError::new_err("incorrect number of indices for array"));
+        return Err(PyValueError::new_err("incorrect number of indices for array"));
     }
     for (axis, (index, (extent, stride))) in indices.iter().zip(view.shape().iter().zip(view.stride())).enumerate() {
         let given = index.extract::<i64>()?;
@@ -311,6 +314,11 @@ impl Array {
         let id = recorder.window(this.anchor(), &view).map_err(exception)?;
         let element = Array::result(this.context, id, this.dtype, view);
         crate::transfer::item(py, &element)
+    }
+
+    #[allow(clippy::unused_self)] // Python calls it with one.
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyValueError::new_err("cannot delete array elements"))
     }
 
     pub fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -2,8 +2,10 @@
 
 use crate::array::Array;
 use crate::function::{Call, Served};
+use crate::shared_view::contiguous;
 use crate::strided::{Strided, copy_elements, hand_for, is_plain, sized};
 use bh_bytecode::View;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
@@ -38,7 +40,7 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
     extents[axis] = views.iter().map(|view| view.shape()[axis]).sum();
     let mut hand = hand_for(all.iter().map(|array| &**array))?;
     let data: Option<Vec<*const u8>> = all.iter().map(|array| hand.data(array.anchor(), array.view.start())).collect();
-    let (data, whole) = (data?, View::contiguous(&extents).ok()?);
+    let (data, whole) = (data?, contiguous(&extents).ok()?);
     let (id, to) = hand.make_moved(first.dtype, &extents)?;
     let (mut place, step) = (0, whole.stride()[axis] * first.dtype.size() as i64);
     for (view, data) in views.iter().zip(data) {
@@ -53,11 +55,11 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
 /// Joins what `views` makes of the arrays of a list, with the dimension along which they are joined.
 fn join<'py>(
     call: &Call<'_, 'py>,
-    list: Option<Bound<'py, PyAny>>,
+    list: Option<&Bound<'py, PyAny>>,
     views: impl FnOnce(&[PyRef<'py, Array>]) -> Option<(Vec<View>, usize)>,
 ) -> Served<'py> {
     let joined = || {
-        let all = arrays(&list?)?;
+        let all = arrays(list?)?;
         let (views, axis) = views(&all)?;
         joined(&all, &views, axis)
     };
@@ -82,7 +84,7 @@ pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         let mut hand = array.context.recorder.hand()?;
         hand.is_in_c_order(array.anchor(), &array.view).filter(|in_order| *in_order)?;
         let from = Strided::of(&hand, array)?;
-        let whole = View::contiguous(&[extent]).ok()?;
+        let whole = contiguous(&[extent]).ok()?;
         let (id, to) = hand.make(array.dtype, &[extent], &[])?;
         let (moved, size) = (distance.rem_euclid(extent), array.dtype.size() as i64);
         let step = array.view.stride()[0];
@@ -99,20 +101,20 @@ pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 }
 
 /// A dimension, counted from the end if it is negative.
-fn dimension(axis: Option<Bound<'_, PyAny>>, rank: usize) -> Option<usize> {
+fn dimension(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<usize> {
     let axis = axis.map_or(Some(0), |axis| axis.extract::<i64>().ok())?;
     usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
 }
 
 /// Along a dimension that all arrays have.
 pub fn concatenate<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (list, axis) = call.pair("axis").unzip();
+    let (list, axis) = call.pair(intern!(call.py(), "axis")).unzip();
     join(call, list, |all| Some((own_views(all), dimension(axis.flatten(), all.first()?.view.rank())?)))
 }
 
 /// Along a new dimension, of arrays of one shape.
 pub fn stack<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (list, axis) = call.pair("axis").unzip();
+    let (list, axis) = call.pair(intern!(call.py(), "axis")).unzip();
     join(call, list, |all| {
         let axis = dimension(axis.flatten(), all.first()?.view.rank() + 1)?;
         let widened = |array: &PyRef<'_, Array>| widened(&array.view, axis);

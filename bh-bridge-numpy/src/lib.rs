@@ -3,6 +3,7 @@
 //! What must be fast or must touch the recorder is here: the array type, arithmetic, basic indexing, folds, and data in
 //! and out. Everything that composes them is Python (`python/bh`).
 
+mod arguments;
 mod array;
 mod buffer;
 mod choose;

@@ -12,11 +12,11 @@ use pyo3::types::PyInt;
 /// The mean of squared distances from the mean. `None` for what Python has to look at.
 fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Option<Bound<'py, Array>>> {
     let (py, Some(array)) = (call.py(), call.array()) else { return Ok(None) };
-    let fits = matches!(array.dtype, DType::F32 | DType::F64) && array.len() > 0 && array.view.rank() == 1;
-    if !fits || array.is_scalar() || array.view.stride()[0] < 0 {
+    let this = array.get();
+    let fits = matches!(this.dtype, DType::F32 | DType::F64) && this.len() > 0 && this.view.rank() == 1;
+    if !fits || this.is_scalar() || this.view.stride()[0] < 0 {
         return Ok(None);
     }
-    let array = array.into_pyobject(py)?;
     let count = PyInt::new(py, array.get().len());
     let axes = || Given::new(py.None().into_bound(py));
     let new = |result: Option<Array>| result.map(|result| Bound::new(py, result)).transpose();

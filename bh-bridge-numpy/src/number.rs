@@ -4,10 +4,11 @@ use crate::array::Array;
 use crate::foreign;
 use crate::scalar::give;
 use crate::ufunc::Ufunc;
+use bh_bytecode::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyFloat};
 use std::sync::OnceLock;
 
 /// The functions behind the operators.
@@ -34,6 +35,7 @@ struct Operators {
     positive: Py<Ufunc>,
     absolute: Py<Ufunc>,
     invert: Py<Ufunc>,
+    sqrt: Py<Ufunc>,
     divmod: Py<PyAny>,
     matmul: Py<PyAny>,
     /// `f(ufunc, a, b)`: the result, or NotImplemented where the other operand is to say what happens.
@@ -79,6 +81,7 @@ fn set_operators(functions: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         positive: ufunc("positive")?,
         absolute: ufunc("absolute")?,
         invert: ufunc("invert")?,
+        sqrt: ufunc("sqrt")?,
         divmod: object("divmod")?,
         matmul: object("matmul")?,
         binary: object("binary")?,
@@ -293,6 +296,9 @@ impl Array {
         if !modulo.is_none() {
             return Ok(slf.py().NotImplemented().into_bound(slf.py()));
         }
+        if takes_root(slf.get(), other) {
+            return unary(&operators()?.sqrt, slf);
+        }
         binary(&operators()?.power, slf.as_any(), other)
     }
 
@@ -304,6 +310,10 @@ impl Array {
     }
 
     fn _inplace_pow<'py>(slf: &Bound<'py, Self>, other: &Any<'py>) -> PyResult<Any<'py>> {
+        let (sqrt, out) = (&operators()?.sqrt, slf.get());
+        if takes_root(out, other) && out.is_writeable() && sqrt.get().call_into(slf.py(), [slf.as_any()], out)? {
+            return Ok(slf.clone().into_any());
+        }
         inplace(&operators()?.power, slf, other)
     }
 
@@ -393,6 +403,13 @@ impl Array {
         }
         crate::transfer::item(slf.py(), array)
     }
+}
+
+/// Is a power a square root, as it is in NumPy, of these floats?
+fn takes_root(array: &Array, exponent: &Any<'_>) -> bool {
+    let is_half = |exponent: &Any<'_>| exponent.extract::<f64>().is_ok_and(|exponent| exponent == 0.5);
+    let floats = matches!(array.dtype, DType::F32 | DType::F64) && !array.is_scalar();
+    floats && exponent.is_exact_instance_of::<PyFloat>() && is_half(exponent)
 }
 
 fn product<'py>(a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {

@@ -3,8 +3,9 @@
 use crate::array::Array;
 use crate::function::{Call, Served};
 use crate::scalar::{follows_array_api, numpy_scalar};
+use crate::shared_view::contiguous;
 use crate::strided::{Strided, hand_for};
-use bh_bytecode::{Constant, DType, View};
+use bh_bytecode::{Constant, DType};
 use pyo3::prelude::*;
 use std::cmp::Ordering;
 
@@ -109,7 +110,7 @@ fn sort_into<T: Ordered>(from: Strided<'_>, to: *mut u8) {
 fn sorted(array: &Array) -> Option<Array> {
     let mut hand = (array.view.rank() == 1 && !array.dtype.is_complex()).then(|| hand_for([array].into_iter()))??;
     let from = Strided::of(&hand, array)?;
-    let view = View::contiguous(array.view.shape()).ok()?;
+    let view = contiguous(array.view.shape()).ok()?;
     let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     typed!(array.dtype, sort_into(from, to))?;
     Some(Array::new(array.context, id, array.dtype, view))
@@ -117,12 +118,16 @@ fn sorted(array: &Array) -> Option<Array> {
 
 /// A vector in ascending order.
 pub fn sort<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let sorted = call.array().and_then(|array| sorted(&array));
+    let sorted = call.array().and_then(|array| sorted(array.get()));
     sorted.map(|sorted| Ok(Bound::new(call.py(), sorted)?.into_any())).transpose()
 }
 
 /// The place of the first element that no other one is beyond, or of the first NaN.
 fn extreme<T: Ordered>(all: Strided<'_>, greatest: bool) -> i64 {
+    if let Some(all) = all.slice::<T>() {
+        let place = if greatest { extreme_side_by_side::<T, true>(all) } else { extreme_side_by_side::<T, false>(all) };
+        return place as i64;
+    }
     let mut best: Option<(T, i64)> = None;
     for (place, at) in all.addresses::<T>().enumerate() {
         // SAFETY: it is an element of this type.
@@ -147,14 +152,61 @@ fn extreme<T: Ordered>(all: Strided<'_>, greatest: bool) -> i64 {
     best.map_or(0, |(_, place)| place)
 }
 
+/// So many elements are looked at together.
+const BLOCK: usize = 256;
+/// So many extremes of a block are found side by side.
+const LANES: usize = 32;
+
+/// As [`extreme`], of elements side by side: the extremes of blocks, without their places, and then the place in the first block
+/// that has it.
+#[inline(always)]
+fn extreme_of<T: Ordered, const GREATEST: bool>(all: &[T]) -> usize {
+    let beyond = |a: &T, b: &T| if GREATEST { a.exceeds(b) } else { b.exceeds(a) };
+    let further = |a: T, b: &T| if beyond(b, &a) { *b } else { a };
+    let Some(mut best) = all.first().copied().filter(|first| !first.is_no_number()) else { return 0 };
+    let mut first = 0;
+    for (place, block) in all.chunks(BLOCK).enumerate() {
+        if block.iter().fold(false, |found, value| found | value.is_no_number()) {
+            return place * BLOCK + block.iter().position(T::is_no_number).unwrap_or(0);
+        }
+        let mut lanes = [best; LANES];
+        let (rows, rest) = block.as_chunks::<LANES>();
+        for row in rows {
+            lanes.iter_mut().zip(row).for_each(|(lane, value)| *lane = further(*lane, value));
+        }
+        let found = lanes.iter().chain(rest).fold(best, further);
+        if beyond(&found, &best) {
+            (best, first) = (found, place * BLOCK);
+        }
+    }
+    let is_best = |value: &T| !beyond(&best, value);
+    first + all[first..].iter().position(is_best).unwrap_or(0)
+}
+
+/// As [`extreme_of`], with wider registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn extreme_by_avx2<T: Ordered, const GREATEST: bool>(all: &[T]) -> usize {
+    extreme_of::<T, GREATEST>(all)
+}
+
+fn extreme_side_by_side<T: Ordered, const GREATEST: bool>(all: &[T]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has them.
+        return unsafe { extreme_by_avx2::<T, GREATEST>(all) };
+    }
+    extreme_of::<T, GREATEST>(all)
+}
+
 fn place<'py>(call: &Call<'_, 'py>, greatest: bool) -> Served<'py> {
     if follows_array_api() {
         return Ok(None);
     }
     let place = || {
-        let array = call.array().filter(|array| !array.view.is_empty() && !array.is_scalar())?;
-        let hand = hand_for([&*array].into_iter())?;
-        typed!(array.dtype, extreme(Strided::of(&hand, &array)?, greatest))
+        let array = call.array().map(Bound::get).filter(|array| !array.view.is_empty() && !array.is_scalar())?;
+        let hand = hand_for([array].into_iter())?;
+        typed!(array.dtype, extreme(Strided::of(&hand, array)?, greatest))
     };
     place().map(|place| numpy_scalar(call.py(), &Constant::from_value(place))).transpose()
 }

@@ -3,12 +3,12 @@
 
 use crate::array::Array;
 use crate::operand::{Operand, classify};
+use crate::shared_view::contiguous;
 use crate::strided::{Strided, copy_elements, hand_for, is_plain, rows, sized};
 use bh_bytecode::{DType, View};
 use bh_recorder::Hand;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList};
-use std::sync::Arc;
 
 fn count_true(mask: Strided<'_>) -> i64 {
     match mask.slice::<u8>() {
@@ -47,7 +47,7 @@ fn compress_into<T: Copy>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8) {
 pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
     let mut hand = array.context.recorder.hand().filter(|_| is_plain(array) && is_plain(mask))?;
     let (from, mask) = (Strided::of(&hand, array)?, Strided::of(&hand, mask)?);
-    let view = View::contiguous(&[count_true(mask)]).ok()?;
+    let view = contiguous(&[count_true(mask)]).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
     sized!(array.dtype, compress_into(from, mask, to));
     Some(Array::new(array.context, id, array.dtype, view))
@@ -57,7 +57,7 @@ pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
 pub fn places(mask: &Array) -> Option<Array> {
     let mut hand = (is_plain(mask) && mask.view.rank() == 1).then(|| hand_for([mask].into_iter()))??;
     let from = Strided::of(&hand, mask)?;
-    let view = View::contiguous(&[count_true(from)]).ok()?;
+    let view = contiguous(&[count_true(from)]).ok()?;
     let (id, to) = hand.make_moved(DType::I64, view.shape())?;
     let mut next = to.cast::<i64>();
     let mut look = |place: usize, truth: u8| {
@@ -179,8 +179,7 @@ fn directly(array: &Array, key: &Array) -> Option<Array> {
     let mut hand = array.context.recorder.hand()?;
     let (from, chosen) = (Strided::of(&hand, array)?, Strided::of(&hand, key)?);
     let chosen = chosen.slice::<i64>()?;
-    let mut view = Arc::new(View::default());
-    Arc::get_mut(&mut view)?.put(0, &[chosen.len() as i64], &[1]).ok()?;
+    let view = contiguous(&[chosen.len() as i64]).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
     let gathered = sized!(array.dtype, gather_directly(from, chosen, to));
     drop(hand);
@@ -211,7 +210,7 @@ fn gathered(
     };
     let (from, chosen) = (Strided::of(&hand, array)?, choose(&hand, extent)?);
     let shape: Vec<i64> = shape.iter().copied().chain(row).collect();
-    let view = View::contiguous(&shape).ok()?;
+    let view = contiguous(&shape).ok()?;
     let (id, to) = if reads { hand.make_moved(array.dtype, &shape) } else { hand.make(array.dtype, &shape, &[]) }?;
     if !view.is_empty() {
         sized!(array.dtype, gather_into(from, &chosen, to));
@@ -370,7 +369,7 @@ pub fn columns(array: &Array, key: &Array) -> Option<Array> {
     }
     let mut hand = is_plain(key).then(|| hand_for([array, key].into_iter()))??;
     let (from, chosen) = (Strided::of(&hand, array)?, indices(&hand, key, extent)?);
-    let view = View::contiguous(&[rows, chosen.len() as i64]).ok()?;
+    let view = contiguous(&[rows, chosen.len() as i64]).ok()?;
     let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     sized!(array.dtype, columns_into(from, &chosen, to));
     Some(Array::new(array.context, id, array.dtype, view))

@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::error::exception;
 use crate::location::with_location;
 use crate::method::{Method, call};
+use crate::shared_view::contiguous;
 use bh_bytecode::{DType, View};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
@@ -38,16 +39,23 @@ pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// The sum of products of elements.
 fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
     let recorder = &a.context.recorder;
+    if let Some(id) = recorder.dot_at_hand([a.id(), b.id()]) {
+        return Ok(Array::result(a.context, id, a.dtype, View::default()));
+    }
     let id = with_location(py, |place: Location<'_>| recorder.dot_new([a.id(), b.id()], place)).map_err(exception)?;
     Ok(Array::result(a.context, id, a.dtype, View::default()))
 }
 
 /// A product of which one factor is a matrix, by the stack's method.
 fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Option<Array>> {
-    let view = View::contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
     let id = a.context.recorder.empty(a.dtype, shape).map_err(exception)?;
     // From here on it owns the handle.
     let result = Array::result(a.context, id, a.dtype, view);
+    let opcode = a.context.methods.opcode(py, a.context, Method::Matmul)?;
+    if opcode.is_some_and(|opcode| a.context.recorder.method_at_hand(opcode, id, [a.id(), b.id()])) {
+        return Ok(Some(result));
+    }
     let factors = [Input::Array(a.id()), Input::Array(b.id())];
     let done = with_location(py, |place| call(py, a.context, Method::Matmul, id, &factors, place))?;
     Ok(done.then_some(result))

@@ -66,10 +66,17 @@ fn served(function: &Bound<'_, PyAny>, inputs: &Bound<'_, PyTuple>) -> PyResult<
     let Some(ufunc) = known.bind(py).get_item(function)? else { return Ok(None) };
     // The class in Python completes the native one.
     let ufunc = ufunc.cast::<Ufunc>()?;
-    match ufunc.get().call_tuple(py, inputs)? {
+    let given = |place| inputs.get_item(place).map(Bound::unbind);
+    let all = match inputs.len() {
+        1 => [given(0)?, py.None()],
+        2 => [given(0)?, given(1)?],
+        _ => return Ok(None),
+    };
+    let all = &all[..inputs.len()];
+    match ufunc.get().call_list(py, all)? {
         Some(result) => Ok(Some(result)),
-        None => match crate::foreign::arguments(inputs, None) {
-            Some(copies) => ufunc.get().call_tuple(py, &copies),
+        None => match crate::foreign::arguments(py, all, None) {
+            Some(copies) => ufunc.get().call_list(py, &copies),
             None => Ok(None),
         },
     }

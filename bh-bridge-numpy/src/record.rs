@@ -6,8 +6,10 @@ use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Operand, classify};
 use crate::sequence;
+use crate::shared_view::contiguous;
+use crate::strided::is_plain;
 use bh_bytecode::{DType, Opcode, View};
-use bh_recorder::{ArrayId, Input, Location};
+use bh_recorder::{ArrayId, Input, Known, Location};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -129,8 +131,11 @@ fn random(
 /// A copy with elements of another type (or the same). Complex numbers lose their imaginary parts.
 #[pyfunction]
 pub fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
-    let array = array.borrow();
+    let array = array.get();
     let (dtype, recorder) = (element_type(code)?, &array.context.recorder);
+    if let Some(copy) = cast_at_hand(array, dtype) {
+        return Ok(copy);
+    }
     let from = [Input::Array(array.current(py)?)];
     let record = |place: Location<'_>| {
         if !array.dtype.is_complex() || dtype.is_complex() {
@@ -146,10 +151,25 @@ pub fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Arra
         result
     };
     let id = with_location(py, record).map_err(exception)?;
-    let view = View::contiguous(array.view.shape()).map_err(value_error)?;
+    let view = contiguous(array.view.shape()).map_err(value_error)?;
     let result = Array::new(array.context, id, dtype, view);
     result.set_scalar(array.is_scalar());
     Ok(result)
+}
+
+/// As [`cast`], of a part of an array that is at hand, in C order, to a type to which each element is converted alone.
+fn cast_at_hand(array: &Array, dtype: DType) -> Option<Array> {
+    let bytes = array.len() as u64 * dtype.size().max(array.dtype.size()) as u64;
+    if !is_plain(array)
+        || array.is_scalar()
+        || array.dtype.is_complex() && dtype != array.dtype
+        || bytes > array.context.little
+    {
+        return None;
+    }
+    let from = [Known::Part(array.anchor(), &array.view)];
+    let id = array.context.recorder.make_at_hand(Opcode::Copy, dtype, &from, array.view.shape())?;
+    Some(Array::new(array.context, id, dtype, contiguous(array.view.shape()).ok()?))
 }
 
 /// The array; of a scalar, which never changes, a copy that may be assigned to.
@@ -289,7 +309,7 @@ fn reshape(py: Python<'_>, array: &Bound<'_, Array>, shape: &Bound<'_, PyAny>) -
             let id = this.current(py)?;
             let record = |place: Location<'_>| this.context.recorder.reshape(id, &shape, place);
             let id = with_location(py, record).map_err(exception)?;
-            let view = View::contiguous(&shape).map_err(value_error)?;
+            let view = contiguous(&shape).map_err(value_error)?;
             Ok(Array::new(this.context, id, this.dtype, view))
         }
     }

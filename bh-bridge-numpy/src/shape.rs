@@ -7,36 +7,23 @@ use crate::operand::element_type;
 use crate::record::{assignable, cast};
 use crate::scalar::is_in_program;
 use crate::sequence;
+use crate::shared_view::{contiguous, contiguous_from};
 use crate::strided::is_plain;
 use crate::warning::warn_of_cast;
-use bh_bytecode::{MAX_RANK, View, ViewError};
+use bh_bytecode::{MAX_RANK, View};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
+use std::sync::Arc;
 
 /// The array itself, if it is one without further ties.
-fn array<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
-    let array = object.cast_exact::<Array>().ok()?;
-    is_plain(&array.borrow()).then(|| array.clone())
+fn array<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, Array>> {
+    object.cast_exact::<Array>().ok().filter(|array| is_plain(array.get()))
 }
 
-/// The only argument.
-fn only<'py>(call: &Call<'_, 'py>) -> Option<Bound<'py, Array>> {
-    call.plain().and_then(|[object]| array(&object))
-}
-
-fn derived<'py>(from: &Bound<'py, Array>, view: View) -> Served<'py> {
+fn derived<'py>(from: &Bound<'py, Array>, view: impl Into<Arc<View>>) -> Served<'py> {
     Ok(Some(Bound::new(from.py(), derive(from, view)?)?.into_any()))
-}
-
-/// A view of elements side by side, from one on.
-fn contiguous_from(start: i64, shape: &[i64]) -> Result<View, ViewError> {
-    let (mut stride, mut step) = ([0; MAX_RANK], 1i64);
-    for (stride, extent) in stride[..shape.len()].iter_mut().zip(shape).rev() {
-        *stride = step;
-        step = step.saturating_mul(*extent);
-    }
-    View::new(start, shape, &stride[..shape.len()])
 }
 
 /// The elements in C order under another shape, where that is a view.
@@ -61,7 +48,7 @@ fn reshaped<'py>(from: &Bound<'py, Array>, shape: &Bound<'py, PyAny>) -> Served<
     // What lies side by side stays so.
     let reshaped = match view.is_contiguous() && !view.is_empty() {
         true => contiguous_from(view.start(), extents).map(Some),
-        false => view.reshape(extents),
+        false => view.reshape(extents).map(|view| view.map(Arc::new)),
     };
     match reshaped {
         Ok(Some(view)) if from.get().is_scalar() => derived(&assignable(from)?, view),
@@ -72,40 +59,41 @@ fn reshaped<'py>(from: &Bound<'py, Array>, shape: &Bound<'py, PyAny>) -> Served<
 
 pub fn reshape<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([from, shape]) = call.plain() else { return Ok(None) };
-    array(&from).map_or(Ok(None), |from| reshaped(&from, &shape))
+    array(from).map_or(Ok(None), |from| reshaped(from, shape))
 }
 
 /// As a method, whose extents may be arguments of their own.
 pub fn reshape_method<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some(all) = call.unnamed().filter(|all| all.len() > 1) else { return Ok(None) };
-    let Some(from) = array(&all.get_item(0)?) else { return Ok(None) };
-    match all.len() {
-        2 => reshaped(&from, &all.get_item(1)?),
-        count => reshaped(&from, all.get_slice(1, count).as_any()),
+    let (from, shape) = (all[0].bind(call.py()), &all[1..]);
+    let Some(from) = array(from) else { return Ok(None) };
+    match shape {
+        [shape] => reshaped(from, shape.bind(call.py())),
+        extents => reshaped(from, PyTuple::new(call.py(), extents)?.as_any()),
     }
 }
 
 /// One dimension, where the elements lie side by side.
 pub fn ravel<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some(from) = only(call) else { return Ok(None) };
+    let Some(from) = call.array() else { return Ok(None) };
     let view = &from.get().view;
     if from.get().is_scalar() || !view.is_contiguous() || view.is_empty() {
         return Ok(None);
     }
     let flat = contiguous_from(view.start(), &[view.len()]).map_err(|error| PyValueError::new_err(error.0))?;
-    derived(&from, flat)
+    derived(from, flat)
 }
 
 /// As `ravel`, of a copy.
 pub fn flatten<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some(copy) = only(call).and_then(|from| copied(&from.borrow())) else { return Ok(None) };
+    let Some(copy) = call.array().and_then(|from| copied(from.get())) else { return Ok(None) };
     let (rank, len) = (copy.view.rank(), copy.len());
     let copy = Bound::new(call.py(), copy)?;
     if rank == 1 {
         return Ok(Some(copy.into_any()));
     }
-    let flat = View::contiguous(&[len]).map_err(|error| PyValueError::new_err(error.0))?;
-    let mut flat = window(&copy, flat)?;
+    let flat = contiguous(&[len]).map_err(|error| PyValueError::new_err(error.0))?;
+    let mut flat = window(&copy, *flat)?;
     // The copy is nobody else's.
     flat.base = None;
     Ok(Some(Bound::new(call.py(), flat)?.into_any()))
@@ -113,7 +101,7 @@ pub fn flatten<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// Without dimensions of extent 1.
 pub fn squeeze<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some(from) = only(call) else { return Ok(None) };
+    let Some(from) = call.array() else { return Ok(None) };
     let view = &from.get().view;
     let (mut shape, mut stride, mut rank) = ([0; MAX_RANK], [0; MAX_RANK], 0);
     for (&extent, &step) in view.shape().iter().zip(view.stride()).filter(|(extent, _)| **extent != 1) {
@@ -122,19 +110,19 @@ pub fn squeeze<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     }
     let view =
         View::new(view.start(), &shape[..rank], &stride[..rank]).map_err(|error| PyValueError::new_err(error.0))?;
-    derived(&from, view)
+    derived(from, view)
 }
 
 /// The dimensions in reverse.
 pub fn transpose<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some(from) = only(call) else { return Ok(None) };
-    derived(&from, from.get().view.reversed())
+    let Some(from) = call.array() else { return Ok(None) };
+    Ok(Some(Bound::new(call.py(), Array::transposed(from)?)?.into_any()))
 }
 
 /// A new dimension of extent 1.
 pub fn expand_dims<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some((from, Some(axis))) = call.pair("axis") else { return Ok(None) };
-    let (Some(from), true) = (array(&from), axis.is_exact_instance_of::<PyInt>()) else { return Ok(None) };
+    let Some((from, Some(axis))) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };
+    let (Some(from), true) = (array(from), axis.is_exact_instance_of::<PyInt>()) else { return Ok(None) };
     let (view, given) = (&from.get().view, axis.extract::<i64>()?);
     let rank = view.rank() as i64 + 1;
     let axis = if given < 0 { given + rank } else { given };
@@ -142,7 +130,7 @@ pub fn expand_dims<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         return Ok(None);
     }
     match view.new_axis(axis as usize) {
-        Ok(view) => derived(&from, view),
+        Ok(view) => derived(from, view),
         Err(_) => Ok(None),
     }
 }
@@ -150,19 +138,18 @@ pub fn expand_dims<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// Converted to a real type, from one.
 pub fn astype<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([from, dtype]) = call.plain() else { return Ok(None) };
-    let (Some(from), Some(dtype)) = (array(&from), element_type(&dtype)) else { return Ok(None) };
-    let this = from.borrow();
+    let (Some(from), Some(dtype)) = (array(from), element_type(dtype)) else { return Ok(None) };
+    let this = from.get();
     if this.dtype.is_complex() || dtype.is_complex() || this.is_scalar() || this.view.rank() != 1 {
         return Ok(None);
     }
-    let copy = if this.dtype == dtype { copied(&this) } else { None };
-    drop(this);
+    let copy = if this.dtype == dtype { copied(this) } else { None };
     if copy.is_none() && is_in_program(call.py()) {
-        warn_of_cast(call.py(), &from, dtype as u8)?;
+        warn_of_cast(call.py(), from, dtype as u8)?;
     }
     let copy = match copy {
         Some(copy) => copy,
-        None => cast(call.py(), &from, dtype as u8)?,
+        None => cast(call.py(), from, dtype as u8)?,
     };
     Ok(Some(Bound::new(call.py(), copy)?.into_any()))
 }

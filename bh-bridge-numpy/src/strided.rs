@@ -48,10 +48,9 @@ impl<'a> Strided<'a> {
         })
     }
 
-    /// The elements of a vector without gaps.
+    /// The elements of an array without gaps, in C order.
     pub fn slice<T>(&self) -> Option<&[T]> {
-        let dense = self.view.rank() == 1 && (self.view.stride()[0] == 1 || self.view.len() <= 1);
-        let fits = dense && self.data.cast::<T>().is_aligned();
+        let fits = self.view.is_contiguous() && self.data.cast::<T>().is_aligned();
         // SAFETY: the elements lie there, one after the other, and stay as they are while the hand is held.
         fits.then(|| unsafe { std::slice::from_raw_parts(self.data.cast::<T>(), self.view.len() as usize) })
     }

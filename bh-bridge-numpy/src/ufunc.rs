@@ -1,6 +1,7 @@
 //! Universal functions: which opcode and which types serve a call is looked up in a table that Python fills as calls
 //! come; calls that the table cannot serve go to Python.
 
+use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
 use crate::context::Shared;
 use crate::error::exception;
@@ -8,6 +9,7 @@ use crate::fold::{Folds, Given};
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify};
 use crate::scalar::give;
+use crate::shared_view::contiguous;
 use crate::warning::{self, Sign};
 use bh_bytecode::{Complex, Constant, DType, Opcode, View};
 use bh_core::Result;
@@ -15,6 +17,7 @@ use bh_recorder::{Input, Known, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use pyo3::{ffi, intern};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -86,6 +89,7 @@ impl Entry {
 /// A universal function. The Python class `bh.ufunc` completes it.
 #[pyclass(frozen, module = "bh._native", subclass)]
 pub struct Ufunc {
+    entry: EntryPoint,
     inputs: usize,
     /// NumPy's.
     numpy: Py<PyAny>,
@@ -103,7 +107,7 @@ impl Ufunc {
         let size = if inputs <= INPUTS { 1 << (4 * inputs) } else { 0 };
         let table = (0..size).map(|_| AtomicU64::new(0)).collect();
         let is_hypot = numpy.getattr("__name__")?.eq("hypot")?;
-        Ok(Ufunc { inputs, numpy: numpy.unbind(), table, folds: Folds::default(), is_hypot })
+        Ok(Ufunc { entry: ENTRY, inputs, numpy: numpy.unbind(), table, folds: Folds::default(), is_hypot })
     }
 
     /// From now on, calls with operands of these codes convert them to the type `loop_type` and record `opcode`. `form`: what
@@ -159,36 +163,68 @@ impl Ufunc {
         slf.call_method("_reduce", (array, dtype, out), Some(&keywords))
     }
 
+    /// Calls of the older form.
     #[pyo3(signature = (*arguments, **keywords))]
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, this) = (slf.py(), slf.get());
-        let (count, given) = (arguments.len(), keywords.map_or(0, |keywords| keywords.len()));
-        if count == this.inputs && given == 0 {
-            if let Some(result) = this.call_tuple(py, arguments)? {
+        arguments::with(arguments, keywords, |arguments| Ufunc::run(slf, arguments))
+    }
+
+    /// Has the objects of the class of this one called without tuples of their arguments.
+    fn _enter(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let offset = (&raw const slf.get().entry).addr() - slf.as_ptr().addr();
+        arguments::enter(&slf.get_type(), &slf.py().get_type::<Ufunc>(), offset, false)
+    }
+}
+
+/// The entry of calls.
+///
+/// # Safety
+/// As of [`EntryPoint`]; the object is a universal function.
+unsafe fn call_ufunc(
+    py: Python<'_>,
+    ufunc: *mut ffi::PyObject,
+    all: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> PyResult<*mut ffi::PyObject> {
+    // SAFETY: promised by the caller.
+    let (ufunc, arguments) =
+        unsafe { (Borrowed::from_ptr(py, ufunc).cast_unchecked::<Ufunc>(), Arguments::new(py, all, count, names)) };
+    Ufunc::run(&ufunc, arguments).map(Bound::into_ptr)
+}
+
+const ENTRY: EntryPoint =
+    pyo3::impl_::trampoline::get_trampoline_function!(fastcall_cfunction_with_keywords, call_ufunc);
+
+impl Ufunc {
+    /// Any call.
+    #[inline]
+    fn run<'py>(slf: &Bound<'py, Self>, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this, all, named) = (slf.py(), slf.get(), arguments.unnamed(), arguments.named());
+        if all.len() == this.inputs && named == 0 {
+            if let Some(result) = this.call_list(py, all)? {
                 return give(py, result);
             }
-            if let Some(copies) = crate::foreign::arguments(arguments, crate::context::current(py).ok())
-                && let Some(result) = this.call_tuple(py, &copies)?
+            if let Some(copies) = crate::foreign::arguments(py, all, crate::context::current(py).ok())
+                && let Some(result) = this.call_list(py, &copies)?
             {
                 return give(py, result);
             }
-        } else if count + given == this.inputs + 1 {
-            let out = match keywords {
-                Some(keywords) if given == 1 => keywords.get_item(pyo3::intern!(py, "out"))?,
-                _ => arguments.get_item(this.inputs).ok(),
-            };
-            let out = out.as_ref().and_then(|out| out.cast_exact::<Array>().ok());
+        } else if all.len() + named == this.inputs + 1 {
+            let (inputs, rest) = all.split_at(this.inputs.min(all.len()));
+            let out = rest.first().map(|out| out.bind(py)).or_else(|| arguments.get(intern!(py, "out")));
+            let out = out.and_then(|out| out.cast_exact::<Array>().ok());
             if let Some(out) = out
-                && this.call_with_output(py, arguments, out.get())?
+                && this.call_with_output(py, inputs, out.get())?
             {
                 return Ok(out.clone().into_any());
             }
         }
-        slf.call_method("_call", (arguments, keywords), None)
+        slf.call_method("_call", arguments.as_objects()?, None)
     }
 }
 
@@ -225,21 +261,22 @@ impl Ufunc {
         Ok(Some(result))
     }
 
-    /// Records a call with these arguments into a new array. `None` if the call needs Python.
-    pub fn call_tuple(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<Option<Array>> {
-        match (self.inputs, arguments.len()) {
-            (1, 1) => self.call(py, [&arguments.get_item(0)?]),
-            (2, 2) => self.call(py, [&arguments.get_item(0)?, &arguments.get_item(1)?]),
+    /// As [`Ufunc::call`], of any number of arguments.
+    #[inline]
+    pub fn call_list(&self, py: Python<'_>, arguments: &[Py<PyAny>]) -> PyResult<Option<Array>> {
+        match (self.inputs, arguments) {
+            (1, [a]) => self.call(py, [a.bind(py)]),
+            (2, [a, b]) => self.call(py, [a.bind(py), b.bind(py)]),
             _ => Ok(None),
         }
     }
 
     /// Records a call into the array that the user gave. `false` if the call needs Python.
-    fn call_with_output(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>, out: &Array) -> PyResult<bool> {
-        match self.inputs {
+    fn call_with_output(&self, py: Python<'_>, arguments: &[Py<PyAny>], out: &Array) -> PyResult<bool> {
+        match (self.inputs, arguments) {
             _ if !out.is_writeable() || out.is_scalar() => Ok(false),
-            1 => self.call_into(py, [&arguments.get_item(0)?], out),
-            2 => self.call_into(py, [&arguments.get_item(0)?, &arguments.get_item(1)?], out),
+            (1, [a]) => self.call_into(py, [a.bind(py)], out),
+            (2, [a, b]) => self.call_into(py, [a.bind(py), b.bind(py)], out),
             _ => Ok(false),
         }
     }
@@ -324,12 +361,12 @@ impl<const N: usize> Call<'_, N> {
             shape = Some(match shape {
                 None => array.view.shared(),
                 Some(other) if other.shape() == array.view.shape() => other,
-                Some(other) => broadcast(&other, &array.view)?.into(),
+                Some(other) => broadcast(&other, &array.view)?,
             });
         }
         match shape {
             Some(view) if is_plain(&view) => Ok(view),
-            Some(view) => Ok(View::contiguous(view.shape()).map_err(|error| PyValueError::new_err(error.0))?.into()),
+            Some(view) => contiguous(view.shape()).map_err(|error| PyValueError::new_err(error.0)),
             None => Ok(Arc::default()),
         }
     }
@@ -378,10 +415,23 @@ impl<const N: usize> Call<'_, N> {
             *known = array.map_or(Known::Number(number), |array| Known::Part(array.anchor(), &array.view));
         }
         match form {
+            // Squares are products: the same bits, sooner.
+            Form::Plain if opcode == Opcode::Power && self.squares() => f(Opcode::Multiply, &[known[0]; 2]),
             Form::Plain => f(opcode, &known),
             Form::Doubled => f(opcode, &[known[0]; 2]),
             Form::Negated | Form::Inverted => f(opcode, &[Known::Number(&form.number(inputs)), known[0]]),
         }
+    }
+
+    /// Is the second operand the number two?
+    fn squares(&self) -> bool {
+        if self.entry.inputs.is_complex() {
+            return false;
+        }
+        let is_number = self.arrays.last().is_some_and(Option::is_none) && self.arrays[0].is_some();
+        let two = Constant::from_value(2u8).cast(self.entry.inputs);
+        is_number
+            && self.numbers.last().is_some_and(|number| number.bits == two.bits && number.reserved == two.reserved)
     }
 
     #[inline]
@@ -431,7 +481,7 @@ fn shown(view: &View) -> String {
 
 /// The shape that two shapes broadcast to, as a view of it.
 #[cold]
-pub fn broadcast(a: &View, b: &View) -> PyResult<View> {
+pub fn broadcast(a: &View, b: &View) -> PyResult<Arc<View>> {
     let rank = a.rank().max(b.rank());
     let extent = |view: &View, dim: usize| (dim + view.rank()).checked_sub(rank).map_or(1, |own| view.shape()[own]);
     let mut shape = Vec::with_capacity(rank);
@@ -445,7 +495,7 @@ pub fn broadcast(a: &View, b: &View) -> PyResult<View> {
             }
         }
     }
-    View::contiguous(&shape).map_err(|error| PyValueError::new_err(error.0))
+    contiguous(&shape).map_err(|error| PyValueError::new_err(error.0))
 }
 
 #[cold]
@@ -457,7 +507,7 @@ fn check_output(inputs: &View, out: &View) -> PyResult<()> {
     let text = format!(
         "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}",
         shown(out),
-        shown(&broadcast(inputs, out)?)
+        shown(&*broadcast(inputs, out)?)
     );
     Err(PyValueError::new_err(text))
 }

@@ -1,12 +1,14 @@
 //! Functions of whole arrays: folds, products, and what counts and chooses elements.
 
 use crate::array::{Array, derive};
-use crate::fold::Given;
+use crate::fold::{Given, fold};
 use crate::function::{Call, Served};
 use crate::pick;
 use crate::scalar::{follows_array_api, give};
-use bh_bytecode::{DType, View};
+use crate::warning;
+use bh_bytecode::{DType, Opcode, View};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -16,31 +18,45 @@ fn given(py: Python<'_>, array: Option<Array>) -> Served<'_> {
 
 /// Folds with the call's universal function along all axes, or along `axis`.
 pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (Some((array, axis)), Some(ufunc)) = (call.pair("axis"), call.ufunc) else { return Ok(None) };
-    let Ok(array) = array.cast_into_exact::<Array>() else { return Ok(None) };
-    let axis = axis.unwrap_or_else(|| call.py().None().into_bound(call.py()));
-    let folded = ufunc.folded(call.py(), &array.borrow(), &Given::new(axis))?;
+    let (Some((array, axis)), Some(ufunc)) = (call.pair(intern!(call.py(), "axis")), call.ufunc) else {
+        return Ok(None);
+    };
+    let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
+    let axis = axis.map_or_else(|| call.py().None().into_bound(call.py()), Bound::clone);
+    let folded = ufunc.folded(call.py(), array.get(), &Given::new(axis))?;
     folded.map(|folded| give(call.py(), folded)).transpose()
+}
+
+/// The sums up to each element of a vector of numbers that add up in their own type.
+pub fn cumsum<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some(array) = call.array().map(Bound::get) else { return Ok(None) };
+    let sums = matches!(array.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128 | DType::I64 | DType::U64);
+    // Errors of floating point are Python's to tell.
+    if array.view.rank() != 1 || array.is_scalar() || !sums || warning::flags() != 0 {
+        return Ok(None);
+    }
+    let sums = fold(call.py(), array, Opcode::AddAccumulate, array.dtype, 1, false, None)?;
+    given(call.py(), (warning::flags() == 0).then_some(sums))
 }
 
 /// The product of vectors and matrices.
 pub fn product<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([a, b]) = call.plain() else { return Ok(None) };
-    let product = crate::product::product(call.py(), &a, &b)?;
+    let product = crate::product::product(call.py(), a, b)?;
     product.map(|product| give(call.py(), product)).transpose()
 }
 
 /// The number of true elements, as a scalar.
 pub fn count_nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let mask = call.array().filter(|mask| mask.dtype == DType::Bool && !follows_array_api());
-    let Some(count) = mask.and_then(|mask| pick::count(&mask)) else { return Ok(None) };
+    let mask = call.array().map(Bound::get).filter(|mask| mask.dtype == DType::Bool && !follows_array_api());
+    let Some(count) = mask.and_then(pick::count) else { return Ok(None) };
     crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some)
 }
 
 /// The places of true elements of a vector.
 pub fn flatnonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let mask = call.array().filter(|mask| mask.dtype == DType::Bool);
-    given(call.py(), mask.and_then(|mask| pick::places(&mask)))
+    let mask = call.array().map(Bound::get).filter(|mask| mask.dtype == DType::Bool);
+    given(call.py(), mask.and_then(pick::places))
 }
 
 /// The same, for each of the one dimension.
@@ -72,7 +88,7 @@ pub fn outer<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn inner<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let vector = |object: &Bound<'_, PyAny>| object.cast_exact::<Array>().is_ok_and(|a| a.borrow().view.rank() == 1);
     match call.plain() {
-        Some([a, b]) if vector(&a) && vector(&b) => product(call),
+        Some([a, b]) if vector(a) && vector(b) => product(call),
         _ => Ok(None),
     }
 }
@@ -80,7 +96,7 @@ pub fn inner<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// Elements of one array or another one, as a mask says.
 pub fn choice<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([mask, x, y]) = call.plain() else { return Ok(None) };
-    given(call.py(), crate::choose::select(call.py(), &mask, &x, &y)?)
+    given(call.py(), crate::choose::select(call.py(), mask, x, y)?)
 }
 
 /// The elements of a vector at the places in an index array.

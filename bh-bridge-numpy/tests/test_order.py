@@ -68,3 +68,18 @@ def test_places_of_extremes(dtype):
             if broken is not None and numpy.dtype(dtype).kind == "f":
                 values[broken:][::5] = NAN
             both("np.argmax(a), np.argmin(a), np.argmax(a[::-1]), np.argmin(a[::2])", a=values)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u2"])
+def test_places_of_extremes_in_later_blocks(dtype):
+    rng = numpy.random.default_rng(6)
+    for count in (31, 32, 255, 256, 257, 511, 600, 900):
+        values = rng.permutation(count).astype(dtype)
+        for place in (0, 1, count // 2, count - 1):
+            values[place], other = values.max(), values[place]
+            both("np.argmax(a), np.argmin(a), np.argmax(a[1:]), np.argmin(a[::-1])", a=values)
+            values[place] = other
+            if numpy.dtype(dtype).kind == "f":
+                values[place] = NAN
+                both("np.argmax(a), np.argmin(a)", a=values)
+                values[place] = other

@@ -309,11 +309,6 @@ def __contains__(self, value):
 
 
 @method
-def __delitem__(self, key):
-    raise ValueError("cannot delete array elements")
-
-
-@method
 def __reversed__(self):
     return (self[place] for place in range(len(self) - 1, -1, -1))
 
@@ -559,7 +554,7 @@ def _copied(function):
     return made
 
 
-for _name in "astype copy flatten reshape ravel squeeze dot sum prod max min any all argmax argmin nonzero take".split():
+for _name in "item astype copy flatten reshape ravel squeeze dot sum prod max min any all argmax argmin nonzero take cumsum".split():
     setattr(ndarray, _name, served(_name, getattr(ndarray, _name), True))
 
 # Who asks for a method's parameters gets those of NumPy's; `_own` has what it takes here.

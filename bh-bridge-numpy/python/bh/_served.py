@@ -17,7 +17,8 @@ PARTS = {
 
 def served(name, function, method=False):
     """The function, or the method, with the native one before it."""
-    native = _native.Function(name, function, UFUNCS.get(PARTS.get(name)), method, method or _binds(name))
+    ufunc = UFUNCS.get(PARTS.get(name))
+    native = _native.Method(name, function, ufunc) if method else _native.Function(name, function, ufunc, _binds(name))
     return functools.update_wrapper(native, function)
 
 

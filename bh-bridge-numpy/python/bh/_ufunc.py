@@ -399,6 +399,7 @@ UFUNCS = {}
 for _name, _function in sorted(vars(np).items()):
     if isinstance(_function, np.ufunc) and _function.__name__ not in UFUNCS:
         UFUNCS[_function.__name__] = ufunc(_function)
+UFUNCS["add"]._enter()
 
 from . import _compositions  # noqa: E402
 
