@@ -207,6 +207,7 @@ impl Constant {
     }
 
     /// The constant of this type whose memory holds the first bytes of `bytes`. Panics when there are too few.
+    #[inline]
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Constant {
         let mut padded = [0u8; 16];
         padded[..dtype.size()].copy_from_slice(&bytes[..dtype.size()]);
@@ -274,6 +275,7 @@ impl Constant {
 }
 
 /// Sixteen bytes as two words in the machine's order.
+#[inline]
 fn words(bytes: &[u8; 16]) -> [u64; 2] {
     [u64::read(bytes), u64::read(&bytes[8..])]
 }

@@ -17,9 +17,10 @@ thread_local! {
 }
 
 /// Notes where a guarded call panics instead of printing it; other panics go to the hook that was there before.
+#[inline]
 fn install_hook() {
     static INSTALLED: Once = Once::new();
-    if std::thread::panicking() {
+    if INSTALLED.is_completed() || std::thread::panicking() {
         return;
     }
     INSTALLED.call_once(|| {
@@ -46,6 +47,7 @@ fn payload_text(payload: &(dyn Any + Send)) -> &str {
 }
 
 /// Runs `call`; a panic becomes its message and place.
+#[inline]
 pub(crate) fn panic_text<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
     install_hook();
     DEPTH.set(DEPTH.get() + 1);

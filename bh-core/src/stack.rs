@@ -27,6 +27,7 @@ use bh_bytecode::{Base, BatchRef, Opcode, View};
 use std::ffi::{CString, c_void};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The name of the handle through which a program hands over an MPI communicator of its own: bit 32 is set, and the lower
@@ -295,7 +296,12 @@ unsafe impl Send for SharedTop {}
 unsafe impl Sync for SharedTop {}
 
 /// The components of a stack that carry out operations at once, which are called past the links above them.
-pub struct ImmediateCalls(Vec<(Arc<ForeignTable>, *mut c_void)>);
+pub struct ImmediateCalls {
+    /// From the top down.
+    components: Vec<(Arc<ForeignTable>, *mut c_void)>,
+    /// Which one answered last. As all give the same bits, it is asked first.
+    last: AtomicUsize,
+}
 
 // SAFETY: the components announced that this call may come from any thread.
 unsafe impl Send for ImmediateCalls {}
@@ -303,25 +309,34 @@ unsafe impl Send for ImmediateCalls {}
 unsafe impl Sync for ImmediateCalls {}
 
 impl ImmediateCalls {
-    /// From the top down.
     fn of(top: &Link) -> ImmediateCalls {
         let links = std::iter::successors(Some(top), |link| link.child());
-        ImmediateCalls(
-            links
-                .filter(|link| link.has(capability::IMMEDIATE) && link.foreign().has_immediate())
-                .map(Link::instance)
-                .collect(),
-        )
+        let able = links.filter(|link| link.has(capability::IMMEDIATE) && link.foreign().has_immediate());
+        ImmediateCalls { components: able.map(Link::instance).collect(), last: AtomicUsize::new(0) }
+    }
+
+    /// What a component answers; `None` if it leaves the operation to others.
+    #[inline]
+    fn ask(&self, place: usize, operation: &ImmediateOperation) -> Option<Result<bool>> {
+        let (component, context) = self.components.get(place)?;
+        match (Foreign { component, context: *context }).immediate(operation) {
+            None | Some(Ok(0)) => None,
+            Some(result) => Some(result.map(|_| true)),
+        }
     }
 }
 
 impl SharedCalls for ImmediateCalls {
     #[inline]
     fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
-        for (component, context) in &self.0 {
-            match (Foreign { component, context: *context }).immediate(operation) {
-                None | Some(Ok(0)) => {}
-                Some(result) => return result.map(|_| true),
+        let last = self.last.load(Ordering::Relaxed);
+        if let Some(answer) = self.ask(last, operation) {
+            return answer;
+        }
+        for place in (0..self.components.len()).filter(|&place| place != last) {
+            if let Some(answer) = self.ask(place, operation) {
+                self.last.store(place, Ordering::Relaxed);
+                return answer;
             }
         }
         Ok(false)

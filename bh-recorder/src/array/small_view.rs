@@ -121,6 +121,14 @@ impl SmallView {
         draft.finish(0, true)
     }
 
+    /// The view that a new array of this shape has.
+    #[inline]
+    pub(crate) fn as_new(&self) -> SmallView {
+        // Of views with elements, one without gaps from the first element on is that.
+        let is_new = self.start == 0 && self.len > 0 && is_contiguous(self.shape(), self.stride());
+        if is_new { self.clone() } else { SmallView::contiguous(self.shape()) }
+    }
+
     #[inline]
     pub(crate) fn rank(&self) -> usize {
         self.rank as usize
@@ -190,6 +198,9 @@ mod tests {
             assert!(small.same(&direct), "{shape:?}");
             assert_eq!((small.view(), small.len), (view.canonical(), view.len()));
             assert!(direct.injective && small.injective);
+            for other in [view, view.reversed(), View::new(3, shape, view.stride()).unwrap()] {
+                assert!(SmallView::new(&other).as_new().same(&SmallView::contiguous(other.shape())), "{shape:?}");
+            }
         }
     }
 

@@ -4,7 +4,6 @@
 //! What has to be recorded, what fails, and folds' orders other than C's are left to the general way, which is as if nothing
 //! had been tried.
 
-use crate::array::shape::Shape;
 use crate::array::small_view::goes_in_c_order;
 use crate::immediate::{NOTHING, OPERANDS, array_of, element};
 use crate::record::check::{check_param, result_type};
@@ -213,8 +212,8 @@ impl State {
             Some(out) if self.handles.at(out).view.injective => out,
             Some(_) => return None,
             None => {
-                let shape = Shape::of(self.handles.at(model).view.shape());
-                self.new_contiguous(dtype, shape.extents(), len).ok()?
+                let view = self.handles.at(model).view.as_new();
+                self.new_array(dtype, view, len).ok()?
             }
         };
         let mut operands = [NOTHING; OPERANDS];

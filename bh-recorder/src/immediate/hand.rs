@@ -66,7 +66,7 @@ impl Hand<'_> {
     pub fn set_element(&mut self, array: ArrayId, place: i64, value: Constant) -> Option<()> {
         let to = self.change(array, place, &[])?;
         // SAFETY: views lie inside their bases, whose data does not move under the lock.
-        unsafe { std::ptr::copy_nonoverlapping(value.bits.as_ptr().cast(), to, value.dtype().size()) };
+        unsafe { copy_element(value.dtype(), value.bits.as_ptr().cast(), to) };
         Some(())
     }
 
@@ -145,6 +145,24 @@ impl Hand<'_> {
     }
 }
 
+/// Copies an element of a type, by words of its size, as that is known at compile time.
+///
+/// # Safety
+/// Both must be valid for an element, wherever it lies.
+#[inline]
+unsafe fn copy_element(dtype: DType, from: *const u8, to: *mut u8) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match dtype.size() {
+            1 => to.write(from.read()),
+            2 => to.cast::<u16>().write_unaligned(from.cast::<u16>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            _ => to.cast::<[u64; 2]>().write_unaligned(from.cast::<[u64; 2]>().read_unaligned()),
+        }
+    }
+}
+
 impl State {
     /// The address of an element of an array's base, if its elements may be read at once.
     #[inline]
@@ -156,10 +174,10 @@ impl State {
     #[inline]
     fn value_at(&self, handle: u32, place: i64) -> Option<Constant> {
         let (data, dtype) = (self.readable(handle, place)?, self.dtype(handle));
-        let mut bytes = [0u8; 16];
-        // SAFETY: views lie inside their bases, whose data does not move under the lock.
-        unsafe { std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), dtype.size()) };
-        Some(Constant::from_bytes(dtype, &bytes))
+        let mut value = Constant { bits: [0; 2], dtype: dtype as u8, reserved: [0; 7] };
+        // SAFETY: views lie inside their bases, whose data does not move under the lock; a constant has room for any element.
+        unsafe { copy_element(dtype, data, value.bits.as_mut_ptr().cast()) };
+        Some(value)
     }
 
     /// Notes what an operation on these inputs would.

@@ -6,9 +6,9 @@ use std::cell::RefCell;
 /// Sizes go up by so many bytes.
 const STEP: usize = 64;
 /// Larger memory is not kept.
-const LARGEST: usize = 4096;
+const LARGEST: usize = 8192;
 /// Bytes that are kept, at most.
-const MOST: usize = 32 << 10;
+const MOST: usize = 64 << 10;
 
 /// Unused memory by size.
 pub(crate) struct Spares(RefCell<Lists>);

@@ -2,20 +2,27 @@
 
 /// Holds the default state until it is dropped, then restores the caller's, with the sticky exception flags of both.
 pub(crate) struct DefaultFloatState {
-    saved: u64,
+    /// The caller's state, if that is another one, as writing it takes longer than little operations do.
+    saved: Option<u64>,
 }
 
 impl DefaultFloatState {
+    #[inline]
     pub(crate) fn enter() -> DefaultFloatState {
-        let saved = read();
-        write(DEFAULT);
+        let saved = Some(read()).filter(|state| state & !FLAGS != DEFAULT & !FLAGS);
+        if saved.is_some() {
+            write(DEFAULT);
+        }
         DefaultFloatState { saved }
     }
 }
 
 impl Drop for DefaultFloatState {
+    #[inline]
     fn drop(&mut self) {
-        write(self.saved | read() & FLAGS);
+        if let Some(saved) = self.saved {
+            write(saved | read() & FLAGS);
+        }
     }
 }
 

@@ -143,6 +143,11 @@ impl Recorder {
         sum
     }
 
+    /// As [`Recorder::dot_new`], if it can be had at once; what fails is left to the general way.
+    pub fn dot_at_hand(&self, factors: [ArrayId; 2]) -> Option<ArrayId> {
+        self.dot_at_once(&factors.map(Input::Array), Location::UNKNOWN).ok().flatten()
+    }
+
     /// The sum of products, if it can be had at once.
     fn dot_at_once(&self, inputs: &[Input; 2], location: Location<'_>) -> Result<Option<ArrayId>> {
         let operation = Operation { opcode: Opcode::AddReduce, param: 1, location };

@@ -70,8 +70,9 @@ impl State {
         sources: &[Source],
     ) -> Result<Followup> {
         let opcode = operation.opcode;
-        let name = self.extensions[(opcode.0 - Opcode::FIRST_EXTENSION) as usize].clone();
+        let name = (opcode.0 - Opcode::FIRST_EXTENSION) as usize;
         if outs.is_empty() || outs.len() + sources.len() > MAX_OPERANDS {
+            let name = &self.extensions[name];
             let text = format!(
                 "{name}: {} outputs and {} inputs given; there must be an output and at most {MAX_OPERANDS} operands",
                 outs.len(),
@@ -82,6 +83,7 @@ impl State {
         for (position, &out) in outs.iter().enumerate() {
             self.check_writable(operation, out)?;
             if outs[..position].iter().any(|&other| self.needs_copy(out, other, true)) {
+                let name = &self.extensions[name];
                 return Err(Error::new(status::ARGUMENT, format!("{name}: two outputs overlap")));
             }
         }
@@ -117,7 +119,7 @@ impl State {
             self.builder.work_bytes = self.builder.work_bytes.saturating_add(1 << 20);
             self.count_work(out);
         }
-        self.builder.declare_extension(opcode, &name);
+        self.builder.declare_extension(opcode, &self.extensions[name]);
         let mut instr = Instr::new(opcode, &operands[..outs.len() + sources.len()]);
         instr.outputs = outs.len() as u8;
         instr.param = operation.param;
