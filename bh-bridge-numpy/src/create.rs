@@ -141,7 +141,7 @@ pub fn arange<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([stop]) = call.plain() else { return Ok(None) };
     let (dtype, stop) = match stop.cast_exact::<PyFloat>() {
         Ok(stop) => (DType::F64, stop.extract::<f64>()?.ceil()),
-        Err(_) => match extent(&stop) {
+        Err(_) => match extent(stop) {
             Some(stop) => (DType::I64, stop as f64),
             None => return Ok(None),
         },
