@@ -29,7 +29,10 @@ inline int form = 0;
 template <class T> array<T> pseudo(const bh::shape &extents, std::int64_t seed) {
     array<T> result = bh::empty<T>(extents);
     auto memory = result.map(BH_ACCESS_WRITE);
-    for (std::int64_t i = 0; i < extents.count(); i++) memory.data()[i] = static_cast<T>(bench_pseudo(i, seed));
+    const std::int64_t count = extents.count(), period = std::min<std::int64_t>(count, BENCH_PRIME);
+    for (std::int64_t i = 0; i < period; i++) memory.data()[i] = static_cast<T>(bench_pseudo(i, seed));
+    // The numbers repeat.
+    for (std::int64_t i = period; i < count; i++) memory.data()[i] = memory.data()[i - period];
     return result;
 }
 
