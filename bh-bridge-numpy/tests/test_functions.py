@@ -1,5 +1,7 @@
 """Functions of shapes, reductions, searches and products against NumPy's."""
 
+import inspect
+
 import numpy
 import pytest
 
@@ -91,6 +93,7 @@ def test_broadcast_knows_its_shape_before_the_elements():
     assert bh.profile()["batches"] == before
     assert next(both) == (1, 0) and both.index == 1
     assert list(both) == [(2, 0), (3, 0), (1, 0), (2, 0), (3, 0)]
+    assert list(inspect.signature(bh.broadcast).parameters) == ["arrays"]
     both.reset()
     assert list(both)[0] == (1, 0)
     nested = bh.broadcast(both, [[1, 2, 3]], bh.broadcast(numpy.ones(3), 2))

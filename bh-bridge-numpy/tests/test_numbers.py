@@ -5,6 +5,8 @@ import fractions
 import json
 import math
 import numbers
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -55,3 +57,10 @@ def test_what_asks_for_numbers_takes_them():
     assert "%d %.1f" % (mean(), mean()) == "49999 49999.5" and f"{mean():.2f} {count():d}" == "49999.50 3"
     assert numpy.float64(mean()) == 49999.5 and fractions.Fraction(count(), 2) == fractions.Fraction(3, 2)
     assert datetime.timedelta(seconds=float(mean())) == datetime.timedelta(seconds=1) * mean()
+
+
+@pytest.mark.parametrize("order", ["import bh, pytest", "import pytest, bh"])
+def test_approx_knows_pending_results_whoever_is_imported_first(order):
+    lines = f"{order}; s = bh.ones(100000).sum(); assert 1e5 == pytest.approx(s); assert s == pytest.approx(1e5); print('fine')"
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
+    assert done.stdout == "fine\n", done.stderr

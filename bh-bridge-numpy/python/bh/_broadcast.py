@@ -1,5 +1,6 @@
 """`numpy.broadcast` of arrays, whose common shape is known before their elements are."""
 
+import inspect
 import math
 
 import numpy as np
@@ -28,6 +29,9 @@ class _Part:
 class broadcast:
     """Operands broadcast against each other: their common shape, and their elements in turn."""
 
+    # Names are refused as an error of values, as by NumPy, which tells of none.
+    __signature__ = inspect.Signature([inspect.Parameter("arrays", inspect.Parameter.VAR_POSITIONAL)])
+
     def __new__(cls, *args, **keywords):
         if keywords:
             raise ValueError("broadcast() takes no keyword arguments")
@@ -48,7 +52,7 @@ class broadcast:
     size = property(lambda self: math.prod(self.shape))
     numiter = property(lambda self: len(self._operands))
 
-    def reset(self):
+    def reset(self, /):
         """Begins again."""
         self.iters, self.index = tuple(_Part(one, self.shape) for one in self._operands), 0
 

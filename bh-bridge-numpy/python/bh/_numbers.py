@@ -1,6 +1,8 @@
 """Code that asks for Python's own floats, and so has to be told of results that are still pending: `json`, and pytest's `approx`."""
 
 import functools
+import importlib.abc
+import importlib.util
 import json
 import sys
 
@@ -57,7 +59,28 @@ def _teach_pytest():
     module._as_numpy_array = shown
 
 
+class _Waiting(importlib.abc.MetaPathFinder):
+    """Teaches pytest as it is imported."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "_pytest.python_api":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+
+        def taught(module):
+            execute(module)
+            _teach_pytest()
+
+        spec.loader.exec_module = taught
+        return spec
+
+
 def teach():
     """Once, as the package is imported."""
     _teach_json()
-    _teach_pytest()
+    if "_pytest.python_api" in sys.modules:
+        _teach_pytest()
+    else:
+        sys.meta_path.insert(0, _Waiting())
