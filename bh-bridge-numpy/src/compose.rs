@@ -41,7 +41,7 @@ fn roll(py: Python<'_>, array: &Array, distances: Vec<i64>) -> PyResult<Array> {
 }
 
 /// The place in the user's program, for a call that lets other threads run.
-fn place(py: Python<'_>) -> (Vec<u8>, u32) {
+pub(crate) fn place(py: Python<'_>) -> (Vec<u8>, u32) {
     with_location(py, |place| (place.file.to_vec(), place.line))
 }
 

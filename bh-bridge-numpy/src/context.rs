@@ -1,12 +1,16 @@
 //! Stacks of components as contexts: the current one, and what is asked of them.
 
+use crate::blocks;
 use crate::error::{exception, waiting};
 use crate::method::Methods;
 use bh_core::Result;
 use bh_core::config::{Config, Item, Section};
 use bh_core::launcher::Launcher;
+use bh_core::services::Handles;
+use bh_core::stack::CALL;
 use bh_recorder::Recorder;
 use pyo3::prelude::*;
+use std::ffi::c_void;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,7 +74,7 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
     }
     let start = || -> Result<Context> {
         let recorder = Recorder::new();
-        recorder.open(name)?;
+        recorder.open_with(name, Handles::default().with(CALL, blocks::call as *mut c_void))?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
         let little = recorder.immediate_bytes();
         Ok(Context { recorder, name, methods: Methods::default(), little })

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod array;
+mod blocks;
 mod buffer;
 mod choose;
 mod compose;
@@ -52,6 +53,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<array::Array>()?;
     module.add_function(wrap_pyfunction!(array::set_class_of_arrays, module)?)?;
     module.add_class::<ufunc::Ufunc>()?;
+    blocks::register(module)?;
     context::register(module)?;
     number::register(module)?;
     function::register(module)?;

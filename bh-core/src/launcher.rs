@@ -1,6 +1,7 @@
 //! What `mpirun` and its like tell the processes that they start, through variables of the environment.
 
 use crate::environment;
+use std::time::Duration;
 
 /// The variables of one launcher.
 struct Variables {
@@ -27,14 +28,18 @@ const LAUNCHERS: &[Variables] = &[
         local_rank: "MPI_LOCALRANKID",
         local_size: "MPI_LOCALNRANKS",
     },
+    // Those of a step: an allocation has `SLURM_NTASKS`, too, which says nothing of a process that `srun` did not start.
     Variables {
         library: None,
-        size: "SLURM_NTASKS",
+        size: "SLURM_STEP_NUM_TASKS",
         rank: "SLURM_PROCID",
         local_rank: "SLURM_LOCALID",
-        local_size: "SLURM_NTASKS_PER_NODE",
+        local_size: STEP_TASKS,
     },
 ];
+
+/// How many processes of a step there are on each node, as in `4(x2),3`.
+const STEP_TASKS: &str = "SLURM_STEP_TASKS_PER_NODE";
 
 /// What a launcher says about the processes that it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +48,8 @@ pub struct Launcher {
     pub library: Option<&'static str>,
     /// The variable that says how many processes there are.
     pub variable: &'static str,
+    /// The variable that says which of them a process is.
+    pub rank_variable: &'static str,
     /// How many there are.
     pub size: usize,
     /// Which of them this is, from 0.
@@ -62,18 +69,55 @@ impl Launcher {
     /// The launcher that these variables belong to.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Launcher> {
         let number = |name: &str| variable(name)?.parse::<usize>().ok();
+        // Under `srun`, those of MPI do not say what is on this host.
+        let step = || tasks_of(&variable(STEP_TASKS)?, number("SLURM_NODEID").unwrap_or(0));
         LAUNCHERS.iter().find_map(|names| {
             let size = number(names.size)?;
             Some(Launcher {
                 library: names.library,
                 variable: names.size,
+                rank_variable: names.rank,
                 size,
                 rank: number(names.rank).unwrap_or(0),
-                local_rank: number(names.local_rank).unwrap_or(0),
-                local_size: number(names.local_size).unwrap_or(1).max(1),
+                local_rank: number(names.local_rank).or_else(|| number("SLURM_LOCALID")).unwrap_or(0),
+                local_size: number(names.local_size).or_else(step).unwrap_or(1).max(1),
             })
         })
     }
+
+    /// May its processes find each other through a library of bh's? Batch systems start those of any MPI.
+    pub fn runs(&self, library: &str) -> bool {
+        self.size < 2
+            || self.library.is_none_or(|own| own == library)
+            || environment::variable("SLURM_STEP_ID").is_some()
+    }
+
+    /// The tasks of a batch system's allocation that nobody started this process as one of.
+    pub fn forgotten_tasks() -> Option<usize> {
+        let tasks = environment::variable("SLURM_NTASKS")?.parse().ok()?;
+        (tasks > 1 && Launcher::find().is_none()).then_some(tasks)
+    }
+
+    /// A program that does not start has the same mistake on all ranks, most likely: ranks but the first give that time to
+    /// tell of it, and to end them.
+    pub fn let_the_first_speak() {
+        if let Some(Launcher { rank: rank @ 1.., .. }) = Launcher::find() {
+            std::thread::sleep(Duration::from_millis(1000 + 50 * rank.min(40) as u64));
+        }
+    }
+}
+
+/// The tasks of a node of a step, of a list as in `4(x2),3`.
+fn tasks_of(list: &str, mut node: usize) -> Option<usize> {
+    for part in list.split(',') {
+        let (tasks, times) = part.split_once("(x").unwrap_or((part, "1)"));
+        let times: usize = times.strip_suffix(')')?.parse().ok()?;
+        if node < times {
+            return tasks.parse().ok();
+        }
+        node -= times;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -91,9 +135,24 @@ mod tests {
         assert_eq!((found.library, found.size, found.rank, found.local_size), (Some("openmpi"), 4, 3, 1));
         let found = read(&[("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2"), ("MPI_LOCALRANKID", "1")]).unwrap();
         assert_eq!((found.library, found.rank, found.local_rank, found.local_size), (Some("mpich"), 0, 1, 2));
-        let found = read(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "5")]).unwrap();
-        assert_eq!((found.library, found.variable, found.rank), (None, "SLURM_NTASKS", 5));
-        assert_eq!(read(&[("SLURM_NTASKS", "many")]), None);
+        let step =
+            [("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "5"), (STEP_TASKS, "2(x2),4"), ("SLURM_NODEID", "2")];
+        let found = read(&step).unwrap();
+        assert_eq!((found.library, found.variable, found.rank), (None, "SLURM_STEP_NUM_TASKS", 5));
+        assert_eq!(found.local_size, 4);
+        // An allocation whose processes were not started by it.
+        assert_eq!(read(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), None);
+        assert_eq!(read(&[("SLURM_STEP_NUM_TASKS", "many")]), None);
         assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn srun_says_what_is_on_a_host_where_mpi_does_not() {
+        let found = read(&[("PMI_SIZE", "6"), ("PMI_RANK", "4"), (STEP_TASKS, "4,2"), ("SLURM_NODEID", "1")]).unwrap();
+        assert_eq!((found.library, found.rank, found.local_size), (Some("mpich"), 4, 2));
+        let tasks = |node| tasks_of("4(x2),3", node);
+        assert_eq!([0, 1, 2, 3].map(tasks), [Some(4), Some(4), Some(3), None]);
+        assert_eq!(tasks_of("many", 0), None);
+        assert_eq!(tasks_of("4(x", 0), None);
     }
 }

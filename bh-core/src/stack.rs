@@ -37,6 +37,17 @@ pub const COMMUNICATOR: &str = "mpi.communicator";
 /// The name of the handle to the text, ended by NUL, of [`Config::describe`] for the stack that is loaded.
 pub const DESCRIPTION: &str = "stack.description";
 
+/// The name of the handle to a [`CallFn`], by which a component calls functions of the program's language.
+pub const CALL: &str = "program.call";
+
+/// Calls what a request describes, and appends the answer to `answer`, or, if another number than 0 is returned, what went wrong.
+pub type CallFn = unsafe extern "C" fn(
+    request: *const u8,
+    bytes: usize,
+    answer: *mut c_void,
+    append: unsafe extern "C" fn(answer: *mut c_void, data: *const u8, bytes: usize),
+) -> i32;
+
 /// The file of this process among those of all ranks: ranks but the first append their number.
 fn of_rank(path: &str) -> String {
     match Launcher::find() {
@@ -96,6 +107,12 @@ impl Stack {
 
     /// As [`Stack::load`], with handles of the application's own for components that can use them.
     pub fn load_with(config: &Config, name: Option<&str>, handles: Handles) -> Result<Stack> {
+        let mut stack = Stack::build(config, name, handles).inspect_err(|_| Launcher::let_the_first_speak())?;
+        stack.serve_others()?;
+        Ok(stack)
+    }
+
+    fn build(config: &Config, name: Option<&str>, handles: Handles) -> Result<Stack> {
         let memory = Memory::new(config.memory_settings()?);
         let trace = config.variable("BH_TRACE").map(|path| Trace::new(&of_rank(path)));
         let statistics =
@@ -109,9 +126,7 @@ impl Stack {
         let top = unsafe { Child::new(links.handle()) };
         let watch = watch(config, &services, statistics.as_ref())?;
         let (name, running) = (chosen.name, true);
-        let mut stack = Stack { name, top, links, services, statistics, watch, running, _description: description };
-        stack.serve_others()?;
-        Ok(stack)
+        Ok(Stack { name, top, links, services, statistics, watch, running, _description: description })
     }
 
     /// In a process whose component serves another process: does not return before that ends, and ends this process then. A

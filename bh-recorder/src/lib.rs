@@ -67,6 +67,7 @@ pub use bh_core::config::Checks;
 use bh_core::config::Config;
 use bh_core::environment;
 use bh_core::error::{Error, Result};
+use bh_core::launcher::Launcher;
 use bh_core::machine;
 use bh_core::services::Handles;
 use bh_core::stack::Stack;
@@ -253,6 +254,7 @@ impl Recorder {
     where
         F: FnOnce() -> Result<Box<dyn Backend>> + Send + 'static,
     {
+        let _starting = process::Starting::begin();
         let mut state = self.state();
         if state.running.is_some() {
             return Err(Error::new(status::ARGUMENT, "the context is started already"));
@@ -281,8 +283,8 @@ impl Recorder {
     /// As [`Recorder::open`], with handles of the application's own for components that can use them.
     pub fn open_with(&self, name: Option<&str>, handles: Handles) -> Result<()> {
         let _inside = Inside::enter();
-        let config = Config::find()?;
-        let options = Options::from_config(&config)?;
+        let find = || Config::find().and_then(|config| Ok((Options::from_config(&config)?, config)));
+        let (options, config) = find().inspect_err(|_| Launcher::let_the_first_speak())?;
         let name = name.map(str::to_owned);
         self.start(options, move || Ok(Box::new(Stack::load_with(&config, name.as_deref(), handles)?)))
     }

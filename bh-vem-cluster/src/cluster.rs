@@ -3,14 +3,16 @@
 use crate::command::Command;
 use crate::command::memory::Memory;
 use crate::command::wire::Reader;
-use crate::lead::launch::connect;
+use crate::lead::greeting::greeting;
+use crate::lead::launch::{MET, connect};
 use crate::lead::serve::Server;
-use crate::lead::{Lead, Turn, greeting};
+use crate::lead::{self, Lead, Turn};
 use crate::plan::array::Piece;
 use crate::plan::boxes::{Span, span_of};
 use crate::plan::layout::Weights;
 use crate::plan::planner::Planner;
 use crate::plan::settings::Settings;
+use crate::run::call;
 use crate::run::figures::Figures;
 use crate::run::machine::Machine;
 use crate::run::region;
@@ -26,14 +28,13 @@ use bh_core::component::{Child, Component, Counter, Host, Registry, Report, Tick
 use bh_core::error::{Error, Result};
 use bh_core::stack::DESCRIPTION;
 use bh_core::strided;
-use std::collections::{HashMap, HashSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char};
+use std::sync::atomic::Ordering;
 
-/// Elements at most of arrays that are kept whole on rank 0, in bytes.
-const SMALL_BYTES: u64 = 4096;
-
-/// Messages that are this long, in bytes, take longer than the further kernels that it costs to compute meanwhile.
-const OVERLAP_BYTES: u64 = 256 << 10;
+/// The most lines of programs that are remembered for operations of one rank.
+const MOST_LINES: usize = 1000;
 
 /// The manager of a cluster.
 pub struct Cluster {
@@ -48,8 +49,8 @@ pub struct Cluster {
     mapped: HashMap<u64, Mapped>,
     /// Bases of rank 0 that the program uses, by the names of their exports.
     exports: HashMap<u64, Base>,
-    /// Operations that were brought to one rank and named in a warning.
-    warned: HashSet<String>,
+    /// How often operations were brought to one rank, by file, line and name. Each was named in a warning.
+    brought: BTreeMap<(String, u32, String), u64>,
     gathered: Counter,
     figures: Figures,
 }
@@ -65,38 +66,47 @@ enum Mapped {
 impl Component for Cluster {
     const NAME: &'static str = crate::NAME;
     const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [&'static str] =
-        &["transport", "ranks", "weights", "small_bytes", "overlap_rows", "overlap_bytes", "part_bytes"];
+    const KEYS: &'static [&'static str] = &[
+        "transport",
+        "ranks",
+        "weights",
+        "small_bytes",
+        "overlap_rows",
+        "overlap_bytes",
+        "part_bytes",
+        "meet_seconds",
+    ];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Cluster> {
         if children.is_empty() {
             return Err(Error::new(status::INIT, "vem-cluster needs a stack below it"));
         }
+        call::note(&host);
         let remote = connect(&host)?;
         let ranks = match &remote {
-            Some(remote) => remote.ranks(),
+            Some((remote, _)) => remote.ranks(),
             None => host.config_or("ranks", 1)?,
         };
         if ranks == 0 {
             return Err(Error::of_key("ranks", "a whole number from 1", "0"));
         }
-        let settings = Settings {
-            weights: weights(&host, ranks)?,
-            small_bytes: host.config_or("small_bytes", SMALL_BYTES)?,
-            overlap_rows: host.config_or("overlap_rows", 2u32)?.into(),
-            overlap_bytes: host.config_or("overlap_bytes", OVERLAP_BYTES)?,
-        };
+        let settings = settings(&host, ranks);
         let (mut lead, mut server) = (None, None);
         let machine = match remote.filter(|_| ranks > 1) {
-            Some(remote) if remote.rank() == 0 => {
-                lead = Some(Lead::start(remote, &settings, &description(&host))?);
+            Some((remote, _meeting)) if remote.rank() == 0 => {
+                let (settings, description) = (settings?, description(&host));
+                lead = Some(Lead::start(remote, &greeting(&settings, &description), &settings, &description)?);
+                MET.store(true, Ordering::Release);
                 Machine::remote(host, remote, settings, children)
             }
-            Some(remote) => {
-                server = Some(Server::new(host, remote, greeting(&settings, &description(&host)), children));
-                Machine::remote(host, remote, settings, Vec::new())
+            Some((remote, meeting)) => {
+                let mine = settings.map(|settings| greeting(&settings, &description(&host)));
+                server = Some(Server::new(host, remote, mine, meeting, children));
+                MET.store(true, Ordering::Release);
+                Machine::remote(host, remote, Settings::default(ranks), Vec::new())
             }
             None => {
+                let settings = settings?;
                 let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
                 Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children)
             }
@@ -109,7 +119,7 @@ impl Component for Cluster {
             memory: Memory::default(),
             mapped: HashMap::new(),
             exports: HashMap::new(),
-            warned: HashSet::new(),
+            brought: BTreeMap::new(),
             gathered: host.counter("cluster.operations brought to one rank"),
             figures: Figures::new(&host),
         })
@@ -197,6 +207,9 @@ impl Component for Cluster {
         if self.is_single() {
             return self.machine.children[0].read(base, view, memory);
         }
+        if self.read_directly(base, view, memory)? {
+            return Ok(());
+        }
         let data = self.map(base, Some(view), access::READ)?;
         // SAFETY: the map gives the view's elements until `unmap`; the caller vouches for its memory.
         unsafe { strided::load(base.dtype(), view, data, memory) };
@@ -206,6 +219,9 @@ impl Component for Cluster {
     fn write(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
         if self.is_single() {
             return self.machine.children[0].write(base, view, memory);
+        }
+        if self.write_directly(base, view, memory)? {
+            return Ok(());
         }
         let discard = if view.len() == base.len { access::DISCARD } else { 0 };
         let data = self.map(base, Some(view), access::WRITE | discard)?;
@@ -285,7 +301,7 @@ impl Component for Cluster {
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        if [region::READ, region::WRITE].contains(&name) {
+        if [region::READ, region::WRITE, call::METHOD].contains(&name) {
             return Ok(!self.is_single());
         }
         let _turn = self.tell(&Command::Method(name.to_owned(), opcode.0))?;
@@ -299,11 +315,20 @@ impl Component for Cluster {
     fn message(&mut self, text: &str) -> Result<String> {
         match text {
             "cluster traffic" => self.traffic(),
-            _ if text.starts_with(region::COMMAND) && !self.is_single() => {
+            "cluster ranks" => Ok(self.machine.port.ranks().to_string()),
+            "cluster brought" => {
+                let line = |((file, line, name), count): (&(String, u32, String), &u64)| {
+                    format!("{count}\t{name}\t{line}\t{file}")
+                };
+                Ok(self.brought.iter().map(line).collect::<Vec<_>>().join("\n"))
+            }
+            "cluster end" if self.lead.is_some() => lead::end().map(|()| String::new()),
+            "cluster end" => Ok(String::new()),
+            _ if [region::COMMAND, call::COMMAND].iter().any(|begin| text.starts_with(begin)) && !self.is_single() => {
                 let command = Command::Message(text.to_owned());
                 let _turn = self.tell(&command)?;
                 self.machine.obey(&command)?;
-                Ok("each rank reads and writes its own elements".into())
+                Ok("for each rank's own elements".into())
             }
             _ => {
                 // Settings are for all ranks; questions are answered by the first.
@@ -359,6 +384,35 @@ impl Cluster {
         self.machine.settle()?;
         self.machine.know(0, &piece.base);
         Ok(piece)
+    }
+
+    /// Copies the elements of a view of an array that is on several ranks to the program's memory. False where that takes a map.
+    fn read_directly(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<bool> {
+        if self.is_whole(base) || self.mapped.contains_key(&base.id) {
+            return Ok(false);
+        }
+        let Some(parts) = self.machine.planner.parts_of_view(base, view, false) else { return Ok(false) };
+        let _turn = self.tell(&Command::ReadView(*base, *view))?;
+        let outcome = self.machine.read_view(base, view, &parts, Some(memory));
+        self.count();
+        outcome.map(|()| true)
+    }
+
+    /// The same the other way, of a view that is not all of the array.
+    fn write_directly(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<bool> {
+        if self.is_whole(base) || self.mapped.contains_key(&base.id) || view.len() == base.len {
+            return Ok(false);
+        }
+        let Some(parts) = self.machine.planner.parts_of_view(base, view, true) else { return Ok(false) };
+        let _turn = self.tell(&Command::WriteView(*base, *view))?;
+        let outcome = self.machine.write_view(base, view, &parts, Some(memory));
+        self.count();
+        outcome.map(|()| true)
+    }
+
+    /// Is all of an array in rank 0's memory, or not known?
+    fn is_whole(&self, base: &Base) -> bool {
+        self.machine.planner.arrays.get(&base.id).is_none_or(|array| array.fixed || array.cuts.is_first())
     }
 
     fn map_base(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
@@ -451,15 +505,22 @@ impl Cluster {
         }
     }
 
-    /// Counts what was sent, and warns once of each operation that has no distributed form.
+    /// Counts what was sent, and warns once of each line whose operation has no distributed form.
     fn report(&mut self, batch: &BatchRef<'_>) {
         self.count();
         for index in std::mem::take(&mut self.machine.planner.gathered) {
             self.gathered.add(1);
             let instr = &batch.instrs[index as usize];
             let name = batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name());
-            if self.warned.insert(name.to_owned()) {
-                let place = batch.origin(instr).map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
+            let (file, line) = batch.origin(instr).map_or(("", 0), |(file, line)| (file, line));
+            let full = self.brought.len() >= MOST_LINES;
+            let count = match self.brought.entry((file.to_owned(), line, name.to_owned())) {
+                Entry::Vacant(_) if full => continue,
+                entry => entry.or_insert(0),
+            };
+            *count += 1;
+            if *count == 1 {
+                let place = if file.is_empty() { String::new() } else { format!("{file}:{line}: ") };
                 let text =
                     format!("{place}cluster: '{name}' on these arrays is done by one rank, to which they are sent");
                 self.host.log(log_level::WARN, &text);
@@ -497,9 +558,20 @@ fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
     }
 }
 
+/// How the configuration shares out work.
+fn settings(host: &Host, ranks: usize) -> Result<Settings> {
+    let usual = Settings::default(ranks);
+    Ok(Settings {
+        weights: weights(host, ranks)?,
+        small_bytes: host.config_or("small_bytes", usual.small_bytes)?,
+        overlap_rows: host.config_or("overlap_rows", 2u32)?.into(),
+        overlap_bytes: host.config_or("overlap_bytes", usual.overlap_bytes)?,
+    })
+}
+
 fn weights(host: &Host, ranks: usize) -> Result<Weights> {
     let Some(text) = host.config("weights").filter(|text| !text.is_empty()) else { return Ok(Weights::even(ranks)) };
     let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let weights = numbers.filter(|numbers| numbers.len() == ranks).and_then(Weights::given);
-    weights.ok_or_else(|| Error::of_key("weights", &format!("{ranks} positive numbers"), &text))
+    weights.ok_or_else(|| Error::of_key("weights", &format!("{ranks} numbers from 0 that are not all 0"), &text))
 }

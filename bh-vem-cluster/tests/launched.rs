@@ -177,6 +177,20 @@ fn a_rank_that_fails() {
                 random::check_seed(&mut stacks, seed).unwrap();
             }
         }
+        // A rank ends before it has a cluster, stays away from it, or comes late.
+        "gone" if rank == 1 => {}
+        "away" if rank == 1 => {
+            let _other =
+                Stack::load(&stacks::from_text("other.toml", "[stacks]\nit = ['node', 've-interp']\n").unwrap(), None);
+            std::thread::sleep(Duration::from_secs(20));
+        }
+        "late" | "gone" | "away" => {
+            if rank == 1 {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            drop(cluster(16, "meet_seconds = 3"));
+            println!("all came");
+        }
         "code" => {
             let transport =
                 std::env::var("TEST_TRANSPORT").map_or(String::new(), |name| format!("transport = '{name}'"));
@@ -202,6 +216,23 @@ fn ranks_end_together_when_one_fails() {
                 assert_eq!(output.status.code(), Some(7), "{}: {said}", launcher.0);
             }
         }
+    }
+}
+
+#[test]
+fn ranks_that_do_not_come_are_named() {
+    for launcher in launchers() {
+        for (fault, what) in [("gone", "rank 1 "), ("away", "uses bh, but not on a cluster's stack")] {
+            let begin = Instant::now();
+            let output = launch(launcher, 3, "a_rank_that_fails", &[("TEST_FAULT", fault)]);
+            let said = said(&output);
+            assert!(!output.status.success() && begin.elapsed() < LAST_WORDS, "{fault} with {}: {said}", launcher.0);
+            let told: Vec<&str> = said.lines().filter(|line| line.contains("did not meet within 3 s")).collect();
+            assert!(told.len() == 1 && told[0].contains("here ranks 0, 2 came"), "{fault} with {}: {said}", launcher.0);
+            assert!(told[0].contains(what), "{fault} with {}: {said}", launcher.0);
+        }
+        let output = launch(launcher, 3, "a_rank_that_fails", &[("TEST_FAULT", "late")]);
+        assert!(output.status.success() && said(&output).contains("all came"), "{}", said(&output));
     }
 }
 

@@ -202,6 +202,62 @@ fn ranks_without_a_program_serve() {
 }
 
 #[test]
+fn a_mistake_of_all_ranks_is_told_once() {
+    let program = Program::example("heat.c");
+    for mpi in implementations() {
+        for (variable, text) in [
+            ("BH_CLUSTER_WEIGHTS=1,2", "'weights' must be"),
+            ("BH_CLUSTER_TRANSPORT=x", "'transport' must be"),
+            ("BH_CLUSTER_X=1", "BH_CLUSTER_X"),
+        ] {
+            let mut line = ["env".to_owned(), variable.to_owned()].to_vec();
+            line.extend(program.line(&["100", "5"]));
+            let output = run("cluster", &on_ranks(mpi, 3, &line));
+            let told = said(&output).matches(text).count();
+            // MPICH's launcher does not end the others before they have begun to use MPI.
+            let most = if mpi.0 == "mpich" && !text.contains("weights") { 3 } else { 1 };
+            assert!(
+                !output.status.success() && (1..=most).contains(&told),
+                "{variable} with {}: {}",
+                mpi.0,
+                said(&output)
+            );
+        }
+    }
+}
+
+#[test]
+fn another_program_among_the_ranks_is_named() {
+    let (program, other) = (Program::example("heat.c"), Program::example("black_scholes.c"));
+    for mpi in implementations() {
+        let mut line = on_ranks(mpi, 1, &program.line(&["100", "5"]));
+        line.extend([":", "-n", "2"].map(str::to_owned));
+        line.extend(other.line(&["1000", "2"]));
+        let output = run("cluster", &line);
+        let text = said(&output);
+        assert!(
+            !output.status.success() && text.matches("the ranks differ: rank 0 has 'program: ").count() == 1,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_process_alone_among_the_tasks_of_a_batch_system_works() {
+    let program = Program::example("heat.c");
+    let mut line = ["env", "SLURM_NTASKS=4", "SLURM_PROCID=0"].map(str::to_owned).to_vec();
+    line.extend(program.line(&["100", "5"]));
+    let output = run("cluster", &line);
+    assert!(output.status.success() && said(&output).contains("it works alone"), "{}", said(&output));
+    // A library that is asked for starts a process of its own where no launcher did.
+    for mpi in implementations() {
+        line[1] = format!("BH_CLUSTER_TRANSPORT={}", mpi.0);
+        let output = run("cluster", &line);
+        assert!(output.status.success(), "{}: {}", mpi.0, said(&output));
+    }
+}
+
+#[test]
 fn the_profile_has_a_row_for_each_rank() {
     let program = Program::example("heat.c");
     let Some(&mpi) = implementations().first() else { return };

@@ -43,11 +43,13 @@ else:
 
     from . import _numbers, fft, linalg, random  # noqa: E402
     from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
+    from ._checkpoints import checkpoint, restore  # noqa: E402,F401
     from ._doctor import doctor  # noqa: E402,F401
     from ._jit import jit  # noqa: E402,F401
     from ._live import live  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401
     from ._native import Error, Stack  # noqa: E402,F401
+    from ._ranks import map_blocks, rank, ranks  # noqa: E402,F401
     from ._runtime import explain, fallback, flush, info, profile, threads, using, wait  # noqa: E402,F401
     from ._stream import stream  # noqa: E402,F401
     from ._trace import parallel, vectorize  # noqa: E402,F401
@@ -65,8 +67,9 @@ else:
     __all__ = [name for name in globals() if not name.startswith("_")]
 
     if _native.is_launched():
-        # The other ranks of a cluster never come back from this: they serve, and end with the first one.
-        Stack()
+        from ._ranks import begin as _begin
+
+        _begin()
 
 
 def __getattr__(name):

@@ -1,8 +1,8 @@
-"""What slows a program down, with the lines of the program: reads in loops, element loops, NumPy's work, moved arrays."""
+"""What slows a program down, with the lines of the program: reads in loops, element loops, NumPy's and one rank's work, moved arrays."""
 
 from collections import Counter
 
-from . import _fallback, _native
+from . import _fallback, _native, _ranks
 
 # So many reads or assignments of single elements by one line make a loop of them.
 _MANY = 16
@@ -56,6 +56,8 @@ def findings():
             rows.append(("element loop", file, line, count, "each access is an operation; work on slices or with where()"))
     for (file, line, name), count in _fallback.places.items():
         rows.append(("NumPy's work", file, line, count, f"{name} moves its arrays to NumPy and back"))
+    for count, name, line, file in _ranks.brought():
+        rows.append(("one rank's work", file, line, count, f"{name} brings its arrays to one rank of the cluster"))
     moved = _fallback.counts["moved between stacks"]
     if moved:
         rows.append(("moves between stacks", "", 0, moved, "arrays of several stacks meet; make them on one"))

@@ -13,6 +13,7 @@ use crate::sync::lock;
 use bh_core::abi::status;
 use bh_core::error::Error;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
@@ -129,6 +130,25 @@ extern "C" fn at_exit() {
     }
 }
 
+/// How many contexts are starting.
+static STARTING: AtomicUsize = AtomicUsize::new(0);
+
+/// A context is starting while this lives.
+pub(crate) struct Starting(());
+
+impl Starting {
+    pub(crate) fn begin() -> Starting {
+        STARTING.fetch_add(1, Ordering::AcqRel);
+        Starting(())
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        STARTING.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// The locks of one context while the process forks.
 struct Held {
     // Dropped in this order: the executor's locks, then the state, then what keeps both alive.
@@ -153,22 +173,25 @@ unsafe extern "C" fn before_fork() {
     }
     let live = lock(&LIVE);
     let contexts: Vec<Arc<Recorder>> = live.iter().filter_map(Weak::upgrade).collect();
-    let held = contexts.into_iter().map(hold).collect();
+    // What a context starts may fork on a thread of its own, and the context waits for it.
+    let starts = STARTING.load(Ordering::Acquire) > 0;
+    let deadline = Deadline(starts.then(|| Instant::now() + LONGEST));
+    let held = contexts.into_iter().filter_map(|context| hold(context, deadline)).collect();
     // A thread whose variables are gone has its locks opened again at once.
     let _ = HELD.try_with(|cell| *cell.borrow_mut() = Some((held, live)));
 }
 
-fn hold(context: Arc<Recorder>) -> Held {
+fn hold(context: Arc<Recorder>, deadline: Deadline) -> Option<Held> {
     // SAFETY: the guards are dropped before `context` (see `Held` and `after_fork_in_child`), so what they borrow outlives
     // them.
     let fixed: &'static Recorder = unsafe { &*Arc::as_ptr(&context) };
-    let state = lock(&fixed.state);
+    let state = deadline.lock(&fixed.state)?;
     let frozen = state.running.as_ref().map(|running| {
         // SAFETY: the executor lives as long as `state.running`, which nobody changes while `state` is locked.
         let executor: &'static crate::executor::Executor = unsafe { &*Arc::as_ptr(&running.executor) };
         executor.freeze()
     });
-    Held { frozen, state: Some(state), context }
+    Some(Held { frozen, state: Some(state), context })
 }
 
 unsafe extern "C" fn after_fork_in_parent() {
@@ -179,7 +202,9 @@ unsafe extern "C" fn after_fork_in_child() {
     if is_running() {
         return end_all_in_child();
     }
-    let Ok(Some((held, live))) = HELD.try_with(|cell| cell.borrow_mut().take()) else { return };
+    let Ok(Some((held, mut live))) = HELD.try_with(|cell| cell.borrow_mut().take()) else { return };
+    // One that was starting has no thread here that would give its lock back.
+    live.retain(|other| held.iter().any(|held| std::ptr::eq(other.as_ptr(), Arc::as_ptr(&held.context))));
     for Held { frozen, state, context } in held {
         drop(frozen);
         drop(state);

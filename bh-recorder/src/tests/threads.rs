@@ -94,6 +94,31 @@ fn a_forked_child_works_on() {
     assert_eq!(values(&recorder, sum), [2.0, 4.0]);
 }
 
+/// As MPI does, which starts a process of its own where no launcher did.
+#[test]
+fn what_starts_with_a_context_may_fork() {
+    let recorder = Recorder::new();
+    let make = move || {
+        let forks = thread::spawn(|| {
+            // SAFETY: the child leaves at once.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: ends the child without running the test harness's exit code.
+                unsafe { libc::_exit(7) };
+            }
+            let mut outcome = 0;
+            // SAFETY: waits for the child made above.
+            unsafe { libc::waitpid(child, &mut outcome, 0) };
+            (libc::WIFEXITED(outcome), libc::WEXITSTATUS(outcome))
+        });
+        assert_eq!(forks.join().unwrap(), (true, 7));
+        Ok(Box::new(Fake::new(Log::default())) as Box<dyn Backend>)
+    };
+    recorder.start(Options::default(), make).unwrap();
+    let a = array(&recorder, &[2], &[1.0, 2.0]);
+    assert_eq!(values(&recorder, add(&recorder, a, a)), [2.0, 4.0]);
+}
+
 #[test]
 fn several_contexts_live_side_by_side() {
     let (first, _) = context(Options::default());

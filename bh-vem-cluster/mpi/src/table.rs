@@ -29,6 +29,8 @@ struct Transport {
     borrowed: bool,
     /// A caller waits for a message.
     waiting: AtomicBool,
+    /// It has ended before the process.
+    finished: AtomicBool,
 }
 
 /// The transport of the process and its table.
@@ -85,6 +87,7 @@ fn start(options: Options) -> Result<Open, String> {
         moves_on: !world.borrowed || world.multiple,
         borrowed: world.borrowed,
         waiting: AtomicBool::new(false),
+        finished: AtomicBool::new(false),
     };
     let transport: &'static Transport = Box::leak(Box::new(transport));
     let library = CString::new(world.library).unwrap_or_default();
@@ -102,6 +105,7 @@ fn start(options: Options) -> Result<Open, String> {
         flush,
         error,
         abort,
+        finish,
     };
     // SAFETY: the function is in a library that is never unloaded.
     unsafe { on_exit(at_exit, std::ptr::null_mut()) };
@@ -113,6 +117,9 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     let Some(Ok(open)) = OPEN.get() else { return };
     let transport = open.transport;
     if std::process::id() as i32 != transport.process || transport.borrowed {
+        return;
+    }
+    if transport.finished.load(Ordering::Acquire) {
         return;
     }
     if transport.waiting.load(Ordering::Acquire) {
@@ -224,6 +231,18 @@ unsafe extern "C" fn flush(context: *mut c_void) -> i32 {
     // SAFETY: the context is the table's.
     let transport = unsafe { transport(context) };
     transport.done(transport.owner.messages().flush())
+}
+
+unsafe extern "C" fn finish(context: *mut c_void) -> i32 {
+    // SAFETY: the context is the table's.
+    let transport = unsafe { transport(context) };
+    if transport.finished.swap(true, Ordering::AcqRel) {
+        return outcome::OK;
+    }
+    match transport.owner.finish(LAST_WORDS) {
+        Some(ended) => transport.done(ended),
+        None => transport.fail("the other ranks do not end".to_owned()),
+    }
 }
 
 unsafe extern "C" fn error(context: *mut c_void, text: *mut c_char, capacity: usize) {

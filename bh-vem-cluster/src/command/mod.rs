@@ -9,7 +9,7 @@ use crate::command::wire::{Reader, Writer, get_table, put_table, strange};
 use crate::plan::boxes::Span;
 use crate::plan::layout::Weights;
 use crate::plan::settings::Settings;
-use bh_bytecode::{Base, BatchRef};
+use bh_bytecode::{Base, BatchRef, View};
 use bh_core::error::{Error, Result};
 
 /// What all ranks do, at the word of rank 0.
@@ -21,6 +21,10 @@ pub enum Command {
     Read(Base, Span),
     /// Take elements from rank 0.
     Write(Base, Span),
+    /// Bring a view's elements to rank 0.
+    ReadView(Base, View),
+    /// Take a view's elements from rank 0.
+    WriteView(Base, View),
     /// Know an array.
     Know(Base),
     /// An array that is overwritten as a whole.
@@ -65,6 +69,8 @@ impl Memory {
             10 => Command::Open(get_settings(&mut reader)?, reader.text()?),
             11 => Command::Traffic,
             12 => Command::Message(reader.text()?),
+            13 => Command::ReadView(base(&mut reader)?, get_view(&mut reader)?),
+            14 => Command::WriteView(base(&mut reader)?, get_view(&mut reader)?),
             _ => return Err(strange()),
         })
     }
@@ -106,6 +112,8 @@ impl Memory {
                 put_settings(writer.number(10), settings);
                 writer.bytes(description.as_bytes());
             }
+            Command::ReadView(base, view) => put_view(&mut writer, 13, base, view),
+            Command::WriteView(base, view) => put_view(&mut writer, 14, base, view),
             Command::Traffic => {
                 writer.number(11);
             }
@@ -117,16 +125,36 @@ impl Memory {
     }
 }
 
+fn put_view(writer: &mut Writer, kind: u64, base: &Base, view: &View) {
+    put_table(writer.number(kind), &[*base]);
+    writer.number(view.start() as u64);
+    put_table(writer, view.shape());
+    put_table(writer, view.stride());
+}
+
+fn get_view(reader: &mut Reader<'_>) -> Result<View> {
+    let start = reader.number()? as i64;
+    let (shape, stride) = (get_table::<i64>(reader)?, get_table::<i64>(reader)?);
+    View::new(start, &shape, &stride).map_err(|_| strange())
+}
+
 fn put_settings(writer: &mut Writer, settings: &Settings) {
     writer.number(settings.small_bytes).number(settings.overlap_rows as u64).number(settings.overlap_bytes);
-    let weights: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
-    put_table(writer, &weights);
+    let weights = settings.weights.as_slice();
+    // Equal ones are no more than a number.
+    let listed = if settings.weights.is_even() { &[] } else { weights };
+    writer.number(weights.len() as u64);
+    put_table(writer, &listed.iter().map(|weight| weight.to_bits()).collect::<Vec<_>>());
 }
 
 fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     let (small_bytes, overlap_rows, overlap_bytes) = (reader.number()?, reader.number()? as i64, reader.number()?);
-    let weights = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
-    let weights = Weights::given(weights).ok_or_else(strange)?;
+    let ranks = reader.number()? as usize;
+    let weights: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
+    let weights = match weights.len() {
+        0 => Weights::even(ranks),
+        _ => Weights::given(weights).filter(|weights| weights.as_slice().len() == ranks).ok_or_else(strange)?,
+    };
     Ok(Settings { weights, small_bytes, overlap_rows, overlap_bytes })
 }
 
@@ -143,6 +171,8 @@ mod tests {
         let commands = [
             Command::Read(base, span),
             Command::Write(base, span),
+            Command::ReadView(base, View::new(3, &[4, 2], &[-1, 7]).unwrap()),
+            Command::WriteView(base, View::new(3, &[4], &[2]).unwrap()),
             Command::Know(base),
             Command::Renew(base),
             Command::Changed(base),

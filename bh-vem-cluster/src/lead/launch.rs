@@ -1,12 +1,15 @@
 //! Joins the processes that a launcher started.
 
+use crate::lead::meeting::Meeting;
 use crate::transport::Transport;
 use crate::transport::remote::Remote;
-use bh_core::abi::status;
+use bh_core::abi::{log_level, status};
 use bh_core::component::Host;
 use bh_core::error::{Error, Result};
 use bh_core::launcher::Launcher;
 use bh_core::stack::COMMUNICATOR;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The libraries that there may be.
 const LIBRARIES: &[&str] = &["openmpi", "mpich"];
@@ -14,9 +17,15 @@ const LIBRARIES: &[&str] = &["openmpi", "mpich"];
 /// The most bytes that one call of MPI gets, as its counts are 31 bits wide.
 const PART_BYTES: usize = 1 << 30;
 
+/// The longest that ranks wait for each other before the program begins, in seconds.
+const MEET_SECONDS: u64 = 30;
+
+/// The ranks have met: further contexts wait for nobody.
+pub static MET: AtomicBool = AtomicBool::new(false);
+
 /// Joins the processes that a launcher started, or those of the program's communicator; `None` if there is none, or the
-/// config asks for ranks in one process.
-pub fn connect(host: &Host) -> Result<Option<Remote>> {
+/// config asks for ranks in one process. The first time, they are waited for as long as the other value lives.
+pub fn connect(host: &Host) -> Result<Option<(Remote, Option<Meeting>)>> {
     let launcher = Launcher::find();
     let asked = host.config("transport").unwrap_or_else(|| "auto".into());
     let handle = host.handle(COMMUNICATOR).addr();
@@ -32,6 +41,21 @@ pub fn connect(host: &Host) -> Result<Option<Remote>> {
         // A program that is started without a launcher may have initialised MPI, too.
         names = loaded();
     }
+    if let (true, Some(tasks)) = (names.is_empty(), Launcher::forgotten_tasks()) {
+        let text =
+            format!("cluster: SLURM_NTASKS is {tasks}, but srun or mpirun did not start this process: it works alone");
+        host.log(log_level::WARN, &text);
+    }
+    if let (Some(launcher), None, [name]) = (&launcher, communicator, &names[..])
+        && !launcher.runs(name)
+    {
+        return Err(wrong_launcher(launcher, name));
+    }
+    let seconds = host.config_or("meet_seconds", MEET_SECONDS)?;
+    let limit =
+        (seconds > 0 && !names.is_empty() && !MET.load(Ordering::Acquire)).then(|| Duration::from_secs(seconds));
+    let meeting = limit.zip(launcher.filter(|launcher| launcher.size > 1));
+    let meeting = meeting.and_then(|(limit, launcher)| Meeting::begin(limit, launcher));
     let part: usize = host.config_or("part_bytes", PART_BYTES as u64)?.try_into().unwrap_or(PART_BYTES);
     let mut outcome = Ok(None);
     for name in names {
@@ -42,17 +66,21 @@ pub fn connect(host: &Host) -> Result<Option<Remote>> {
     }
     let Some(remote) = outcome? else { return Ok(None) };
     match launcher {
-        Some(Launcher { variable, size: size @ 2.., library, .. }) if remote.ranks() == 1 && communicator.is_none() => {
-            let launcher = library.unwrap_or("another MPI");
-            let text = format!(
-                "wrong mpirun: {variable} is {size}, set by the launcher of {launcher}, but bh uses {} and finds itself \
-                 alone; start the program with that library's mpirun, or set BH_CLUSTER_TRANSPORT",
-                remote.library()
-            );
-            Err(Error::new(status::INIT, text))
+        Some(launcher @ Launcher { size: 2.., .. }) if remote.ranks() == 1 && communicator.is_none() => {
+            Err(wrong_launcher(&launcher, &remote.library()))
         }
-        _ => Ok(Some(remote)),
+        _ => Ok(Some((remote, meeting))),
     }
+}
+
+/// The launcher's processes cannot find each other through this library.
+fn wrong_launcher(Launcher { variable, size, library, .. }: &Launcher, used: &str) -> Error {
+    let launcher = library.unwrap_or("another MPI");
+    let text = format!(
+        "wrong mpirun: {variable} is {size}, set by the launcher of {launcher}, but bh uses {used}, by which this process is \
+         alone; start the program with that library's mpirun, or set BH_CLUSTER_TRANSPORT"
+    );
+    Error::new(status::INIT, text)
 }
 
 /// The libraries that may connect the processes: the launcher's, or all under one that does not say.
@@ -84,8 +112,9 @@ mod tests {
         };
         assert_eq!(names(&[("OMPI_COMM_WORLD_SIZE", "4")]), ["openmpi"]);
         assert_eq!(names(&[("PMI_SIZE", "2")]), ["mpich"]);
-        assert_eq!(names(&[("SLURM_NTASKS", "2")]), ["openmpi", "mpich"]);
-        assert_eq!(names(&[("SLURM_NTASKS", "1")]), [""; 0]);
+        assert_eq!(names(&[("SLURM_STEP_NUM_TASKS", "2")]), ["openmpi", "mpich"]);
+        assert_eq!(names(&[("SLURM_STEP_NUM_TASKS", "1")]), [""; 0]);
+        assert_eq!(names(&[("SLURM_NTASKS", "2")]), [""; 0]);
         assert_eq!(names(&[]), [""; 0]);
     }
 }

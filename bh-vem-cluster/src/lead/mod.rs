@@ -1,14 +1,18 @@
 //! Rank 0 leads: it tells the other processes what its contexts do, and they do the same with theirs.
 
+pub mod greeting;
 pub mod launch;
+pub mod meeting;
 pub mod serve;
 
 use crate::command::Command;
 use crate::command::memory::Memory;
 use crate::command::wire::Writer;
+use crate::lead::greeting::verdict;
 use crate::plan::settings::Settings;
 use crate::transport::remote::Remote;
-use crate::transport::{Class, Port, Traffic};
+use crate::transport::tree::spread;
+use crate::transport::{Port, Traffic};
 use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -16,8 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What all contexts of the process share: one after the other, they tell the others what to do. This and the transport
-/// are the only state that belongs to the process instead of a context, as MPI does.
-static SHARED: Mutex<Option<Shared>> = Mutex::new(None);
+/// are the only state that belongs to the process instead of a context, as MPI does. An error if there is no way to them
+/// any more.
+static SHARED: Mutex<Option<Result<Shared>>> = Mutex::new(None);
 
 /// Numbers for contexts.
 static CONTEXTS: AtomicU64 = AtomicU64::new(1);
@@ -25,6 +30,7 @@ static CONTEXTS: AtomicU64 = AtomicU64::new(1);
 struct Shared {
     memory: Memory,
     port: Port,
+    remote: Remote,
 }
 
 /// The time in which one context has the other ranks for itself.
@@ -33,7 +39,7 @@ pub struct Turn {
     pub sent: Traffic,
     /// What stands for the shape of the batch, if there is one.
     pub shape: u64,
-    _guard: MutexGuard<'static, Option<Shared>>,
+    _guard: MutexGuard<'static, Option<Result<Shared>>>,
 }
 
 /// A context's way to the other processes.
@@ -42,16 +48,10 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// A new context on rank 0.
-    pub fn start(remote: Remote, settings: &Settings, description: &str) -> Result<Lead> {
+    /// A new context on rank 0. The first one greets the others.
+    pub fn start(remote: Remote, greeting: &str, settings: &Settings, description: &str) -> Result<Lead> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.is_none() {
-            let mut port = Port::new(Box::new(remote));
-            for rank in 1..port.ranks() {
-                port.send(Class::Control, 0, rank, greeting(settings, description).into_bytes())?;
-            }
-            *shared = Some(Shared { memory: Memory::default(), port });
-        }
+        shared.get_or_insert_with(|| Shared::greet(remote, greeting));
         drop(shared);
         let mut lead = Lead { context: CONTEXTS.fetch_add(1, Ordering::Relaxed) };
         drop(lead.tell(&Command::Open(settings.clone(), description.to_owned()))?);
@@ -70,7 +70,11 @@ impl Lead {
 
     fn say(&mut self, put: impl FnOnce(&mut Memory) -> (Vec<u8>, u64)) -> Result<Turn> {
         let mut guard = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        let shared = guard.as_mut().ok_or_else(|| Error::new(status::SHUTDOWN, "the cluster has ended"))?;
+        let shared = match guard.as_mut() {
+            Some(Ok(shared)) => shared,
+            Some(Err(error)) => return Err(error.clone()),
+            None => return Err(ended()),
+        };
         let before = shared.port.sent()[0];
         let mut writer = Writer::default();
         writer.number(self.context);
@@ -82,69 +86,29 @@ impl Lead {
     }
 }
 
-/// What all processes must agree on before they work together: line by line the version, the settings and the first stack.
-pub fn greeting(settings: &Settings, description: &str) -> String {
-    format!("bh {}\n{settings:?}\n{description}", env!("CARGO_PKG_VERSION"))
-}
-
-/// How the greeting of rank 0 and that of another rank differ, if they do.
-pub fn difference(first: &str, other: &str, rank: usize) -> Option<String> {
-    if first == other {
-        return None;
-    }
-    let (mut first, mut other) = (first.lines(), other.lines());
-    let (left, right) = std::iter::repeat_with(|| (first.next(), other.next())).find(|(left, right)| left != right)?;
-    let shown = |line: Option<&str>| line.map_or("nothing more".to_owned(), |line| format!("'{line}'"));
-    Some(format!("the ranks differ: rank 0 has {}, rank {rank} has {}", shown(left), shown(right)))
-}
-
-/// The ranks that a rank passes commands on to: a binomial tree whose root is rank 0.
-fn followers(rank: usize, ranks: usize) -> impl Iterator<Item = usize> {
-    let bits = if rank == 0 { usize::BITS - 1 } else { rank.trailing_zeros() };
-    (0..bits).rev().map(move |bit| rank + (1 << bit)).filter(move |&other| other < ranks)
-}
-
-/// Sends a command on.
-pub fn spread(port: &mut Port, bytes: &[u8]) -> Result<()> {
-    let (rank, ranks) = (port.hosted().start, port.ranks());
-    for other in followers(rank, ranks) {
-        port.send(Class::Control, rank, other, bytes.to_vec())?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::layout::Weights;
-
-    #[test]
-    fn what_differs_is_named() {
-        let here = greeting(
-            &Settings { weights: Weights::even(2), small_bytes: 16, overlap_rows: 2, overlap_bytes: 0 },
-            "[stacks]\na = 1",
-        );
-        assert_eq!(difference(&here, &here, 1), None);
-        let version = env!("CARGO_PKG_VERSION");
-        let other = here.replace(version, "9.9");
-        let said = difference(&here, &other, 3).unwrap();
-        assert_eq!(said, format!("the ranks differ: rank 0 has 'bh {version}', rank 3 has 'bh 9.9'"));
-        let said = difference(&here, &format!("{here}\nb = 2"), 1).unwrap();
-        assert_eq!(said, "the ranks differ: rank 0 has nothing more, rank 1 has 'b = 2'");
-    }
-
-    #[test]
-    fn commands_reach_every_rank_once() {
-        for ranks in 1..40 {
-            let mut reached = vec![0];
-            for rank in 0..ranks {
-                for other in followers(rank, ranks) {
-                    assert_eq!(other & (other - 1), rank, "{other} waits for another rank");
-                    reached.push(other);
-                }
-            }
-            reached.sort_unstable();
-            assert_eq!(reached, (0..ranks).collect::<Vec<_>>());
+impl Shared {
+    /// Greets the others, who must be like this process.
+    fn greet(remote: Remote, greeting: &str) -> Result<Shared> {
+        let mut port = Port::new(Box::new(remote));
+        spread(&mut port, greeting.as_bytes())?;
+        let differs = verdict(&mut port, None)?;
+        spread(&mut port, &[u8::from(differs.is_none())])?;
+        match differs {
+            Some(text) => Err(Error::new(status::INIT, text)),
+            None => Ok(Shared { memory: Memory::default(), port, remote }),
         }
     }
+}
+
+/// Lets the other processes end, before this one does.
+pub fn end() -> Result<()> {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    match shared.replace(Err(ended())) {
+        Some(Ok(shared)) => shared.remote.finish(),
+        _ => Ok(()),
+    }
+}
+
+fn ended() -> Error {
+    Error::new(status::SHUTDOWN, "the cluster has ended")
 }

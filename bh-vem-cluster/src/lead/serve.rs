@@ -3,11 +3,13 @@
 use crate::command::Command;
 use crate::command::memory::Memory;
 use crate::command::wire::{Reader, Writer};
-use crate::lead::{difference, spread};
+use crate::lead::greeting::{Met, answer};
+use crate::lead::meeting::Meeting;
 use crate::plan::settings::Settings;
 use crate::run::figures::Figures;
 use crate::run::machine::Machine;
 use crate::transport::remote::{ENDED, Remote};
+use crate::transport::tree::{leader, spread};
 use crate::transport::{Class, Port, Transport};
 use bh_core::abi::status;
 use bh_core::component::{Child, Host};
@@ -27,8 +29,10 @@ static SERVING: Mutex<Option<Memory>> = Mutex::new(None);
 pub struct Server {
     host: Host,
     remote: Remote,
-    /// What this process would greet the others with.
-    greeting: String,
+    /// What this process would greet the others with, or why it cannot serve.
+    greeting: Result<String>,
+    /// Until it is greeted.
+    meeting: Option<Meeting>,
     /// This process's own stack, while no context of rank 0's uses it.
     own: Vec<Child>,
 }
@@ -43,8 +47,14 @@ struct Context {
 
 impl Server {
     /// A process with its stacks.
-    pub fn new(host: Host, remote: Remote, greeting: String, own: Vec<Child>) -> Server {
-        Server { host, remote, greeting, own }
+    pub fn new(
+        host: Host,
+        remote: Remote,
+        greeting: Result<String>,
+        meeting: Option<Meeting>,
+        own: Vec<Child>,
+    ) -> Server {
+        Server { host, remote, greeting, meeting, own }
     }
 
     /// Serves until rank 0's process ends, or, where the program initialised MPI, until rank 0 has no context left. What goes
@@ -52,6 +62,11 @@ impl Server {
     pub fn run(mut self) {
         let mut memory = SERVING.lock().unwrap_or_else(PoisonError::into_inner);
         let remote = self.remote;
+        if !remote.is_borrowed() {
+            // Rank 0 decides what comes of an interrupt, which launchers send to all.
+            // SAFETY: nothing else runs in this process from now on.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+        }
         match catch_unwind(AssertUnwindSafe(|| self.serve(&mut memory))) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => die(remote, &error.to_string()),
@@ -62,11 +77,17 @@ impl Server {
     fn serve(&mut self, memory: &mut Option<Memory>) -> Result<()> {
         let mut port = Port::new(Box::new(self.remote));
         let me = self.remote.rank();
-        if memory.is_none() && !greet(&mut port, me, &self.greeting)? {
-            return Ok(());
+        let parent = leader(me);
+        if memory.is_none() {
+            let met = answer(&mut port, &self.greeting)?;
+            self.meeting = None;
+            match met {
+                Met::Alike => {}
+                Met::Unlike if !self.remote.is_borrowed() => return until_end(&mut port, parent),
+                _ => return Ok(()),
+            }
         }
         let memory = memory.get_or_insert_default();
-        let parent = me & (me - 1);
         let mut contexts: HashMap<u64, Context> = HashMap::new();
         loop {
             let bytes = match port.receive(me, parent) {
@@ -114,7 +135,7 @@ impl Server {
 
     /// Begins a context: on this process's own stack if it is of the same kind and free, else on a new one.
     fn open(&mut self, settings: &Settings, description: &str) -> Result<Context> {
-        let same = self.greeting.ends_with(&format!("\n{description}"));
+        let same = self.greeting.as_ref().is_ok_and(|mine| mine.ends_with(&format!("\n{description}")));
         let (below, children) = if same && !self.own.is_empty() {
             (None, std::mem::take(&mut self.own))
         } else {
@@ -139,15 +160,14 @@ impl Server {
     }
 }
 
-/// Rank 0 and this rank must be of one version and have the same settings. False if rank 0 has ended without a context.
-fn greet(port: &mut Port, me: usize, mine: &str) -> Result<bool> {
-    let theirs = match port.receive(me, 0) {
-        Err(error) if error.text == ENDED => return Ok(false),
-        other => other?,
-    };
-    match difference(&String::from_utf8_lossy(&theirs), mine, me) {
-        Some(text) => Err(Error::new(status::INIT, text)),
-        None => Ok(true),
+/// Waits for the end of rank 0's process.
+fn until_end(port: &mut Port, parent: usize) -> Result<()> {
+    let me = port.hosted().start;
+    loop {
+        match port.receive(me, parent) {
+            Err(error) if error.text == ENDED => return Ok(()),
+            other => drop(other?),
+        }
     }
 }
 

@@ -82,9 +82,15 @@ impl Weights {
         Weights(vec![1.0; ranks])
     }
 
-    /// Given weights, positive and finite, one for each rank.
+    /// Given weights, one for each rank: finite, not negative, and not all 0.
     pub fn given(weights: Vec<f64>) -> Option<Weights> {
-        weights.iter().all(|&weight| weight > 0.0 && weight.is_finite()).then_some(Weights(weights))
+        let fit = weights.iter().all(|&weight| weight >= 0.0 && weight.is_finite());
+        (fit && weights.iter().any(|&weight| weight > 0.0)).then_some(Weights(weights))
+    }
+
+    /// Do all ranks get the same?
+    pub fn is_even(&self) -> bool {
+        self.0.iter().all(|&weight| weight == self.0[0])
     }
 
     /// By rank.
@@ -95,7 +101,7 @@ impl Weights {
     /// The first of `count` things that each rank gets, and `count` behind the last.
     fn share(&self, count: i64) -> Vec<i64> {
         let total: f64 = self.0.iter().sum();
-        let even = self.0.iter().all(|&weight| weight == self.0[0]);
+        let even = self.is_even();
         let ranks = self.0.len() as i128;
         let mut sum = 0.0;
         let mut firsts = vec![0];
@@ -214,6 +220,8 @@ mod tests {
         let weighted = Cuts::rows(8, 1, &Weights::given(vec![3.0, 1.0]).unwrap());
         assert_eq!(weighted.own(0), Span::new(0, 6));
         assert!(Weights::given(vec![0.0]).is_none());
+        let some = Cuts::rows(8, 1, &Weights::given(vec![0.0, 1.0, 0.0, 1.0, 0.0]).unwrap());
+        assert_eq!((0..5).map(|rank| some.own(rank).len()).collect::<Vec<_>>(), [0, 4, 0, 4, 0]);
     }
 
     #[test]

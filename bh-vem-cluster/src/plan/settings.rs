@@ -14,3 +14,21 @@ pub struct Settings {
     /// Where a rank gets at least so many bytes, it computes what needs none of them meanwhile.
     pub overlap_bytes: u64,
 }
+
+impl Settings {
+    /// Those of a configuration that does not name them.
+    pub fn default(ranks: usize) -> Settings {
+        // Messages that are this long take longer than the further kernels that it costs to compute meanwhile.
+        let overlap_bytes = 256 << 10;
+        Settings { weights: Weights::even(ranks), small_bytes: 4096, overlap_rows: 2, overlap_bytes }
+    }
+
+    /// One line, which is equal where the settings are.
+    pub fn line(&self) -> String {
+        let Settings { weights, small_bytes, overlap_rows, overlap_bytes } = self;
+        let weights = if weights.is_even() { "even".to_owned() } else { format!("{:?}", weights.as_slice()) };
+        format!(
+            "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, overlap_bytes {overlap_bytes}"
+        )
+    }
+}

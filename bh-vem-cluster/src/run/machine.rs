@@ -6,6 +6,7 @@ use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
 use crate::plan::settings::Settings;
 use crate::plan::stage::Place;
+use crate::run::call::{self, Called};
 use crate::run::local::LocalRank;
 use crate::run::region::{COMMAND, Region};
 use crate::transport::remote::{Remote, Wire};
@@ -38,6 +39,8 @@ pub struct Machine {
     pub spent: Spent,
     /// The file that elements go to or come from next.
     pub region: Option<Region>,
+    /// The function that is called next.
+    pub called: Option<Called>,
     locals: Vec<LocalRank>,
     pub(crate) plans: Plans,
     /// How many batches found a plan that served before.
@@ -62,6 +65,7 @@ impl Machine {
             children,
             spent: Spent::default(),
             region: None,
+            called: None,
             locals,
             plans: Plans::default(),
             planned_before: 0,
@@ -96,6 +100,14 @@ impl Machine {
                 self.planner.array(base, None);
                 Ok(())
             }
+            Command::ReadView(base, view) => match self.planner.parts_of_view(base, view, false) {
+                Some(parts) => self.read_view(base, view, &parts, None),
+                None => Ok(()),
+            },
+            Command::WriteView(base, view) => match self.planner.parts_of_view(base, view, true) {
+                Some(parts) => self.write_view(base, view, &parts, None),
+                None => Ok(()),
+            },
             Command::Renew(base) => self.planner.renew(base, Span::new(0, base.len)),
             Command::Changed(base) => self.changed(base),
             Command::Adopt(base) => {
@@ -111,6 +123,10 @@ impl Machine {
             }
             Command::Message(text) if text.starts_with(COMMAND) => {
                 self.region = Region::read(text);
+                Ok(())
+            }
+            Command::Message(text) if text.starts_with(call::COMMAND) => {
+                self.called = Called::read(text);
                 Ok(())
             }
             Command::Message(text) => {
@@ -138,7 +154,7 @@ impl Machine {
     }
 
     /// The outcome of what only one rank does. The others cannot know of a failure, and would wait for this rank.
-    fn local<T>(&mut self, outcome: Result<T>) -> Result<T> {
+    pub(crate) fn local<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if let (Err(error), false) = (&outcome, self.port.is_alone()) {
             self.port.abort(&error.to_string());
         }

@@ -1,5 +1,6 @@
 //! Runs what is planned for the ranks of this process.
 
+pub mod call;
 pub mod execute;
 pub mod figures;
 pub mod file;
@@ -8,4 +9,5 @@ pub mod machine;
 pub mod programs;
 pub mod region;
 pub mod staging;
-pub mod wishes;
+pub mod views;
+mod wishes;

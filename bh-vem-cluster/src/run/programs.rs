@@ -5,9 +5,11 @@ use crate::command::wire;
 use crate::plan::layout::covers;
 use crate::plan::planner::Planned;
 use crate::plan::plans::Plans;
+use crate::run::call::is_call;
 use crate::run::machine::Machine;
 use crate::run::region::is_transfer;
 use crate::transport::Class;
+use crate::transport::tree::{collect, leader, spread};
 use bh_bytecode::{Base, BatchRef};
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
@@ -42,9 +44,11 @@ impl Machine {
         };
         self.planner.begin(batch, order);
         for (position, &index) in order.iter().enumerate() {
-            if is_transfer(batch, &batch.instrs[index as usize]) {
+            let instr = &batch.instrs[index as usize];
+            if is_transfer(batch, instr) || is_call(batch, instr) {
                 in_one_go = false;
-                match self.transfer(batch, index) {
+                let moved = if is_call(batch, instr) { self.call(batch, index) } else { self.transfer(batch, index) };
+                match moved {
                     Ok(None) => {}
                     Ok(Some(failure)) => keep(self.lose(batch, &order[..=position], failure)),
                     Err(error) => {
@@ -106,20 +110,14 @@ impl Machine {
         if self.port.is_alone() {
             return Ok(mine);
         }
-        let (me, ranks) = (self.port.hosted().start, self.port.ranks());
+        // Up the tree of ranks and down again.
+        let me = self.port.hosted().start;
+        let mut worst = collect(&mut self.port, mine, |all, bytes| Ok(first_of(all, wire::get_failure(bytes)?)))?;
         if me != 0 {
-            self.port.send(Class::Control, me, 0, wire::put_failure(mine.as_ref()))?;
-            let bytes = self.port.receive(me, 0)?;
-            return wire::get_failure(&bytes);
+            self.port.send(Class::Control, me, leader(me), wire::put_failure(worst.as_ref()))?;
+            worst = wire::get_failure(&self.port.receive(me, leader(me))?)?;
         }
-        let mut worst = mine;
-        for rank in 1..ranks {
-            let bytes = self.port.receive(0, rank)?;
-            worst = first_of(worst, wire::get_failure(&bytes)?);
-        }
-        for rank in 1..ranks {
-            self.port.send(Class::Control, 0, rank, wire::put_failure(worst.as_ref()))?;
-        }
+        spread(&mut self.port, &wire::put_failure(worst.as_ref()))?;
         Ok(worst)
     }
 

@@ -2,6 +2,7 @@
 
 pub mod inprocess;
 pub mod remote;
+pub mod tree;
 
 use bh_core::error::Result;
 use std::ops::Range;

@@ -1,0 +1,107 @@
+"""The ranks of a cluster, as the program sees them: its process is the first, and the others serve it."""
+
+import atexit
+import struct
+import sys
+
+import numpy as np
+
+from . import _carried, _fallback, _native
+
+ndarray = _native.ndarray
+
+
+def begin():
+    """Makes the stack, from which ranks but the first never come back: they serve, and end with the first one."""
+    _native.Stack()
+    atexit.register(_end)
+
+
+def _end():
+    # A program that an interrupt has ended is killed by it once more, without the end that lets the others go.
+    if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
+        _native.Stack().message("cluster end")
+
+
+def brought():
+    """What was brought to one rank to be done there: how often, the operation, line and file."""
+    lines = _native.Stack().message("cluster brought").splitlines()
+    return [(int(count), name, int(line), file) for count, name, line, file in (text.split("\t") for text in lines)]
+
+
+def rank():
+    """The rank that runs the program: 0. In functions of `map_blocks` the one that runs the function."""
+    return 0
+
+
+def ranks():
+    """How many ranks the arrays are on: 1 but on a cluster."""
+    return int(_native.Stack().message("cluster ranks") or 1)
+
+
+def map_blocks(function, *arrays, halo=0, dtype=None):
+    """An array of what a function makes of each rank's own rows of arrays, which all have as many rows.
+
+    The function gets NumPy arrays, with up to `halo` rows of the neighbours on either side, and returns an array like its first
+    argument, of type `dtype`; rows of the neighbours are cut off from it. It runs in the processes of the ranks, where the
+    package `bh` is NumPy with `rank` and `ranks`.
+    """
+    arrays = [_whole(array) for array in arrays]
+    if not arrays or arrays[0].ndim == 0 or any(array.shape[:1] != arrays[0].shape[:1] for array in arrays):
+        raise ValueError("map_blocks takes arrays with as many rows")
+    first = arrays[0]
+    dtype = np.dtype(first.dtype if dtype is None else dtype)
+    count = ranks()
+    packed = struct.pack("<Q", count) + dtype.str.encode().ljust(8) + _carried.pack(function)
+    if count == 1 or not first.size:
+        blocks = [_fallback.to_numpy(array) for array in arrays]
+        return _fallback.from_numpy(_call(packed, 0, blocks))
+    out = _empty(first.shape, dtype)
+    _native.call_blocks(packed.hex(), halo, out, arrays)
+    return out
+
+
+def _whole(array):
+    """An array in one piece, of which there is nothing else."""
+    array = array if type(array) is ndarray else _fallback.from_numpy(np.asarray(array))
+    return array if array.base is None and array.flags.c_contiguous else array.copy()
+
+
+def _empty(shape, dtype):
+    from ._creation import empty
+
+    return empty(shape, dtype)
+
+
+def _call(packed, rank, blocks):
+    """The function's result for some blocks, checked."""
+    (count,), dtype = struct.unpack_from("<Q", packed), np.dtype(packed[8:16].decode().strip())
+    function = _carried.unpack(packed[16:], _carried.Stand(rank, count))
+    result = np.ascontiguousarray(function(*blocks), dtype)
+    if result.shape != blocks[0].shape:
+        raise ValueError(f"the function made an array of shape {result.shape} of blocks of shape {blocks[0].shape}")
+    return result
+
+
+def called(request):
+    """What a rank makes of its blocks, as bytes; the request is the cluster manager's."""
+    place = 0
+
+    def number():
+        nonlocal place
+        place += 8
+        return struct.unpack_from("<Q", request, place - 8)[0]
+
+    def data():
+        nonlocal place
+        size = number()
+        place += size
+        return request[place - size : place]
+
+    rank, packed, above, own, blocks = number(), bytes.fromhex(data().decode()), number(), number(), []
+    for _ in range(number()):
+        dtype = np.dtype(data().decode())
+        shape = [number() for _ in range(number())]
+        # A copy of its own, which the function may change and keep.
+        blocks.append(np.frombuffer(data(), dtype).reshape(shape).copy())
+    return _call(packed, rank, blocks)[above : above + own].tobytes()

@@ -1,0 +1,217 @@
+"""Programs on ranks, simulated and started by launchers: what moves, what is told, blocks and checkpoints."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy
+import pytest
+
+import bh
+
+LIBRARIES = os.environ.get("BH_TEST_LIBRARIES", "")
+LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"], "mpich": ["mpirun.mpich"]}
+THERE = [
+    name for name, line in LAUNCHERS.items() if shutil.which(line[0]) and (Path(LIBRARIES) / f"libbh_cluster_{name}.so").is_file()
+]
+
+SIMULATED = """
+[stacks]
+default = "simulated"
+simulated = ["filter", "cluster", "fuser", "node", "ve-cpu"]
+[components.cluster]
+ranks = 4
+"""
+
+
+def run(command, tmp_path, program, **variables):
+    (tmp_path / "main.py").write_text(program)
+    environment = {**os.environ, "BH_VE_CPU_THREADS": "1", **variables}
+    return subprocess.run([*command, sys.executable, "main.py"], capture_output=True, text=True, env=environment, timeout=120, cwd=tmp_path)
+
+
+def simulated(tmp_path, program):
+    (tmp_path / "simulated.toml").write_text(SIMULATED)
+    done = run([], tmp_path, program, BH_CONFIG=str(tmp_path / "simulated.toml"))
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def launched(name, tmp_path, program, ranks=3, **variables):
+    variables |= {"BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES}
+    variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return run([*LAUNCHERS[name], "-n", str(ranks)], tmp_path, program, **variables)
+
+
+READS = """
+import json, bh as np
+a = np.arange(1 << 20).reshape(1024, 1024) * 1.0
+np.flush()
+sent = []
+def bytes_of(read):
+    before = np.profile()["cluster.bytes"]
+    value = read()
+    sent.append(np.profile()["cluster.bytes"] - before)
+    return value
+assert bytes_of(lambda: a[:, 7].tolist()) == [7.0 + 1024 * row for row in range(1024)]
+assert bytes_of(lambda: a[::64, ::64].tolist())[1][1] == 64.0 * 1024 + 64
+assert bytes_of(lambda: float(a[1000, 3])) == 1000.0 * 1024 + 3
+assert "1048575" in bytes_of(lambda: repr(a))
+assert bytes_of(lambda: a[1020:0:-300, ::-200].T.tolist())[1][2] == 420.0 * 1024 + 823
+print(json.dumps(sent))
+"""
+
+
+def test_reads_move_what_is_asked(tmp_path):
+    sent = json.loads(simulated(tmp_path, READS).stdout)
+    assert sent[0] <= 1024 * 8 and sent[1] <= 256 * 8 and sent[2] <= 8 and sent[3] <= 4096 and sent[4] <= 4 * 6 * 8, sent
+
+
+def test_assignments_move_what_is_assigned(tmp_path):
+    program = """
+import bh as np, numpy
+a = np.zeros((1000, 1000)); a += 1; np.flush()
+before = np.profile()["cluster.bytes"]
+a[:, 3] = numpy.arange(1000.0)
+a[5::100, ::10] = numpy.ones((10, 100)) * 7
+np.flush()
+print(np.profile()["cluster.bytes"] - before)
+want = numpy.ones((1000, 1000)); want[:, 3] = numpy.arange(1000.0); want[5::100, ::10] = 7
+assert (numpy.asarray(a) == want).all()
+b = a[1:] + a[:-1]
+assert (numpy.asarray(b) == want[1:] + want[:-1]).all()
+"""
+    assert int(simulated(tmp_path, program).stdout) <= 2 * 8 * 2000
+
+
+def test_what_one_rank_does_is_told_with_its_line(tmp_path):
+    program = """
+import bh as np
+a = np.arange(90_000.0).reshape(300, 300) + np.eye(300) * 1e6
+for _ in range(3):
+    x = np.linalg.solve(a, a)  # this line
+    np.flush()
+print(np.doctor())
+print(np.profile()["cluster.operations brought to one rank"])
+"""
+    done = simulated(tmp_path, program)
+    line = next(line for line in done.stdout.splitlines() if "one rank's work" in line)
+    assert "main.py:5" in line and int(done.stdout.splitlines()[-1]) >= 3, done.stdout
+    assert sum("done by one rank" in line and "main.py:5" in line for line in done.stderr.splitlines()) >= 1, done.stderr
+
+
+BLOCKS = """
+import bh as np, numpy
+a = np.arange(100_000.0).reshape(1000, 100)
+factor = 3
+def shifted(block):
+    return numpy.roll(block, 1, axis=0) * factor
+b = np.map_blocks(shifted, a, halo=1)
+want = numpy.asarray(a) * 0
+want[1:] = numpy.asarray(a)[:-1] * 3
+got = numpy.asarray(b)
+assert (got[1:] == want[1:]).all()
+who = np.map_blocks(lambda x, y: np.zeros(x.shape) + np.rank() + 0 * y, a, a, dtype=int)
+found = sorted(set(numpy.asarray(who).ravel().tolist()))
+try:
+    np.map_blocks(lambda x: 1 / 0 if np.rank() == np.ranks() - 1 else x, a).sum().item()
+except Exception as error:
+    print(found, np.rank(), np.ranks(), "ZeroDivisionError" in str(error) + type(error).__name__)
+assert float((a + 1).sum()) == 100_000 * 99_999 / 2 + 100_000
+"""
+
+
+def test_functions_run_on_blocks(tmp_path):
+    assert simulated(tmp_path, BLOCKS).stdout.strip() == "[0, 1, 2, 3] 0 4 True"
+    assert run([], tmp_path, BLOCKS).stdout.strip() == "[0] 0 1 True"
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_functions_run_on_blocks_in_the_ranks_own_processes(tmp_path, name):
+    done = launched(name, tmp_path, BLOCKS)
+    assert done.stdout.strip() == "[0, 1, 2] 0 3 True", done.stderr
+
+
+def test_blocks_without_a_cluster():
+    a = bh.arange(12.0).reshape(4, 3)
+    assert (numpy.asarray(bh.map_blocks(lambda x: x + 1, a, halo=2)) == numpy.arange(12.0).reshape(4, 3) + 1).all()
+    assert (bh.rank(), bh.ranks()) == (0, 1)
+    with pytest.raises(ValueError, match="shape"):
+        bh.map_blocks(lambda x: x[:, :2], a)
+    with pytest.raises(ValueError, match="as many rows"):
+        bh.map_blocks(lambda x, y: x, a, a[:2])
+
+
+def test_checkpoints_keep_values_by_name(tmp_path):
+    values = {"a": bh.arange(300_000.0).reshape(300, 1000), "step": 3, "name": "x", "none": None, "n": numpy.float32(2.5)}
+    bh.checkpoint(tmp_path / "run", values, flags=bh.ones(3, bool), plain=numpy.arange(3))
+    bh.checkpoint(tmp_path / "run", values, flags=bh.ones(3, bool), plain=numpy.arange(3))
+    found = bh.restore(tmp_path / "run")
+    assert list(found) == ["a", "step", "name", "none", "n", "flags", "plain"]
+    assert type(found["a"]) is bh.ndarray and bool((found["a"] == values["a"]).all()) and found["flags"].dtype == bool
+    assert (found["step"], found["name"], found["none"]) == (3, "x", None)
+    assert type(found["n"]) is numpy.float32 and type(found["plain"]) is numpy.ndarray
+    assert len(list((tmp_path / "run").glob("checkpoint-*"))) == 1
+    # What was killed while it wrote is not there.
+    (tmp_path / "run" / "checkpoint-3").mkdir()
+    assert bh.restore(tmp_path / "run")["step"] == 3
+    bh.checkpoint(tmp_path / "run", step=4)
+    assert bh.restore(tmp_path / "run") == {"step": 4}
+    with pytest.raises(FileNotFoundError):
+        bh.restore(tmp_path / "other")
+    with pytest.raises(TypeError):
+        bh.checkpoint(tmp_path / "run", what=object())
+    assert bh.restore(tmp_path / "run") == {"step": 4}
+
+
+STEPS = """
+import os, signal, sys, bh as np
+try:
+    state = np.restore("run")
+except FileNotFoundError:
+    state = {"u": np.ones((400, 500)), "step": 0}
+u, step = state["u"], state["step"]
+while step < 20:
+    u[1:-1] = (u[:-2] + u[2:]) / 2 + u[1:-1] * step
+    u /= u.max()
+    step += 1
+    if step % 4 == 0:
+        np.checkpoint("run", u=u, step=step)
+    if step == int(os.environ.get("END", 0)):
+        os.kill(os.getpid(), signal.SIGKILL)
+print(step, float(u.sum()))
+"""
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_a_killed_job_goes_on_from_its_checkpoint_on_other_ranks(tmp_path, name):
+    (tmp_path / "whole").mkdir()
+    want = run([], tmp_path / "whole", STEPS).stdout.split()
+    killed = launched(name, tmp_path, STEPS, ranks=3, END="10")
+    assert killed.returncode != 0 and killed.stdout == ""
+    assert json.loads((tmp_path / "run" / (tmp_path / "run" / "latest").read_text() / "names.json").read_text())["step"] == {"value": 8}
+    done = launched(name, tmp_path, STEPS, ranks=2)
+    got = done.stdout.split()
+    assert got[0] == want[0] == "20" and float(got[1]) == pytest.approx(float(want[1]), rel=1e-12), done.stderr
+
+
+@pytest.mark.skipif("mpich" not in THERE, reason="there is no MPICH, or BH_TEST_LIBRARIES has no library for it")
+def test_an_interrupt_ends_the_ranks_as_it_ends_one_process(tmp_path):
+    program = "import bh as np\na = np.ones((1000, 1000))\nprint('ready', flush=True)\nwhile True:\n    float((a + 1).sum())\n"
+    (tmp_path / "main.py").write_text(program)
+    environment = {**os.environ, "BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES, "BH_VE_CPU_THREADS": "1"}
+    for _ in range(3):
+        command = ["mpirun.mpich", "-n", "3", sys.executable, "main.py"]
+        started = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, start_new_session=True
+        )
+        assert started.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        os.killpg(started.pid, signal.SIGINT)
+        _, error = started.communicate(timeout=60)
+        assert started.returncode == signal.SIGINT and error.count("KeyboardInterrupt") == 1, (started.returncode, error)

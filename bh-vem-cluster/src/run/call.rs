@@ -1,0 +1,233 @@
+//! Functions of the program on each rank's own part of arrays: rank 0's command has the function, in a form of the program's
+//! language, and each process calls what its bridge gave it for that.
+
+use crate::command::failure::Failure;
+use crate::command::wire::Writer;
+use crate::plan::boxes::{Span, span_of};
+use crate::plan::planner::Planner;
+use crate::plan::stage::Place;
+use crate::run::machine::Machine;
+use crate::transport::Class;
+use bh_bytecode::{Base, BatchRef, Instr, View};
+use bh_core::abi::status;
+use bh_core::component::Host;
+use bh_core::error::{Error, Result};
+use bh_core::stack::{CALL, CallFn};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The method that calls the function which was named last.
+pub const METHOD: &str = "cluster_call";
+
+/// What the command that names a function begins with.
+pub const COMMAND: &str = "cluster call ";
+
+/// What the bridge of this process gave for calls, if it has a language for that.
+static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Notes what the bridge gave.
+pub fn note(host: &Host) {
+    let given = host.handle(CALL).cast_mut();
+    if !given.is_null() {
+        FUNCTION.store(given, Ordering::Release);
+    }
+}
+
+/// A function of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// Rows of its neighbours that a part gets.
+    halo: i64,
+    /// The function, in hexadecimal digits.
+    text: String,
+}
+
+impl Called {
+    /// From the command `cluster call HALO FUNCTION`.
+    pub fn read(command: &str) -> Option<Called> {
+        let (halo, text) = command.strip_prefix(COMMAND)?.split_once(' ')?;
+        Some(Called { halo: halo.parse().ok()?, text: text.to_owned() })
+    }
+}
+
+/// Is an instruction such a call?
+pub fn is_call(batch: &BatchRef<'_>, instr: &Instr) -> bool {
+    instr.opcode.is_extension() && batch.extension_name(instr.opcode) == Some(METHOD)
+}
+
+/// A rank's part of the call.
+struct Part {
+    rank: usize,
+    /// Its rows of the result, and those that it gets of the operands.
+    own: Span,
+    rows: Span,
+    /// The operands: their bases, elements of a row, and shapes of a row.
+    operands: Vec<(Base, i64, Vec<i64>)>,
+    result: Place,
+}
+
+impl Machine {
+    /// Calls a function on each rank's own rows; all that was planned before is done. The failure is that of some rank.
+    pub fn call(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Failure>> {
+        let failed = self.run(batch);
+        let instr = &batch.instrs[index as usize];
+        let called = self.called.clone().ok_or_else(|| Error::new(status::ARGUMENT, "no function was named"))?;
+        let parts = self.planner.plan_call(batch, instr, called.halo)?;
+        if let Some(failure) = self.agree(failed)? {
+            return Ok(Some(failure));
+        }
+        let called = self.send_parts(&parts).and_then(|()| self.call_parts(&parts, &called));
+        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+        if let Some(view) = instr.outputs().first().and_then(|operand| operand.as_view())
+            && let Some(target) = batch.base_of(view)
+        {
+            self.planner.take_in(target.id, &batch.view(view));
+        }
+        self.agree(called.err().map(failure))
+    }
+
+    /// Sends what other ranks need of this process's rows.
+    fn send_parts(&mut self, parts: &[Part]) -> Result<()> {
+        for part in parts {
+            for (base, row, _) in &part.operands {
+                for (owner, span) in self.owned(base, part.rows, *row) {
+                    if self.port.hosts(owner) && owner != part.rank {
+                        let bytes = self.own_elements(base, owner, span)?;
+                        self.port.send(Class::Payload, owner, part.rank, bytes)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The owners of rows of an array, and which elements of them they own.
+    fn owned(&self, base: &Base, rows: Span, row: i64) -> Vec<(usize, Span)> {
+        let span = Span::new(rows.low * row, rows.high * row);
+        let cuts = &self.planner.arrays[&base.id].cuts;
+        cuts.owners(span).map(|owner| (owner, cuts.own(owner).meet(span))).collect()
+    }
+
+    fn own_elements(&mut self, base: &Base, owner: usize, span: Span) -> Result<Vec<u8>> {
+        let piece = self.planner.piece(base.id, owner);
+        let place = Place::run(piece.base, span, piece.window)?;
+        let mut bytes = Vec::new();
+        let (state, child) = self.rank(owner);
+        state.pack(child, &place, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn call_parts(&mut self, parts: &[Part], called: &Called) -> Result<()> {
+        let mut outcome = Ok(());
+        for part in parts.iter().filter(|part| self.port.hosts(part.rank)).collect::<Vec<_>>() {
+            let mut request = Writer::default();
+            request.number(part.rank as u64).bytes(called.text.as_bytes());
+            request.number((part.own.low - part.rows.low) as u64).number(part.own.len() as u64);
+            request.number(part.operands.len() as u64);
+            for (base, row, shape) in &part.operands {
+                let mut bytes = Vec::new();
+                for (owner, span) in self.owned(base, part.rows, *row) {
+                    bytes.extend(match owner == part.rank {
+                        true => self.own_elements(base, owner, span)?,
+                        false => self.port.receive(part.rank, owner)?,
+                    });
+                }
+                request.bytes(base.dtype().numpy_name().as_bytes()).number(shape.len() as u64 + 1);
+                request.number(part.rows.len() as u64);
+                shape.iter().for_each(|&extent| drop(request.number(extent as u64)));
+                request.bytes(&bytes);
+            }
+            let result = answer(&request.0).and_then(|bytes| match bytes.len() == part.result.bytes() {
+                true => Ok(bytes),
+                false => Err(Error::new(status::SHAPE, "the function's result is not of the part's size")),
+            });
+            let stored = result.and_then(|bytes| {
+                let (state, child) = self.rank(part.rank);
+                state.unpack(child, &part.result, &bytes).map(drop)
+            });
+            outcome = outcome.and(stored.map_err(|mut error| {
+                error.rank = Some(part.rank as i32);
+                error
+            }));
+        }
+        outcome
+    }
+}
+
+/// Calls the bridge's function.
+fn answer(request: &[u8]) -> Result<Vec<u8>> {
+    unsafe extern "C" fn append(answer: *mut c_void, data: *const u8, bytes: usize) {
+        // SAFETY: the answer is the vector below, and the data has so many bytes.
+        unsafe { (*answer.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(data, bytes)) };
+    }
+    let function = FUNCTION.load(Ordering::Acquire);
+    if function.is_null() {
+        return Err(Error::new(status::UNSUPPORTED, "this process has no program of its own, to call functions of"));
+    }
+    // SAFETY: what bridges give by this name is such a function.
+    let function = unsafe { std::mem::transmute::<*mut c_void, CallFn>(function) };
+    let mut bytes: Vec<u8> = Vec::new();
+    // SAFETY: the request and the answer live through the call.
+    let code = unsafe { function(request.as_ptr(), request.len(), (&raw mut bytes).cast(), append) };
+    match code {
+        0 => Ok(bytes),
+        _ => Err(Error::new(status::EXECUTION, String::from_utf8_lossy(&bytes).into_owned())),
+    }
+}
+
+impl Planner {
+    /// Who calls the function on what. An error is that of all ranks.
+    fn plan_call(&mut self, batch: &BatchRef<'_>, instr: &Instr, halo: i64) -> Result<Vec<Part>> {
+        self.check_inputs(batch, instr)?;
+        let unfit = || Error::new(status::ARGUMENT, "parts are rows of whole arrays with as many rows");
+        let whole = |number: Option<u32>| -> Result<(Base, View)> {
+            let number = number.ok_or_else(unfit)?;
+            let (base, view) = (*batch.base_of(number).ok_or_else(unfit)?, batch.view(number));
+            let fits = view.is_contiguous() && view.len() == base.len && view.rank() > 0;
+            fits.then_some((base, view)).ok_or_else(unfit)
+        };
+        let (target, shape) = whole(instr.outputs().first().and_then(|operand| operand.as_view()))?;
+        let count = shape.shape()[0];
+        let mut operands = Vec::new();
+        for operand in instr.inputs() {
+            let (base, view) = whole(operand.as_view())?;
+            if view.shape()[0] != count {
+                return Err(unfit());
+            }
+            self.array(&base, Some(&view));
+            operands.push((base, base.len / count.max(1), view.shape()[1..].to_vec()));
+        }
+        self.array(&target, Some(&shape));
+        self.renew(&target, span_of(&shape))?;
+        let row = (target.len / count.max(1)).max(1);
+        let mut parts = Vec::new();
+        for rank in 0..self.ranks() {
+            let reach = self.arrays[&target.id].reach(rank);
+            if reach.is_empty() {
+                continue;
+            }
+            let own = Span::new(reach.low / row, reach.high / row);
+            if own.low * row != reach.low || own.high * row != reach.high {
+                return Err(unfit());
+            }
+            let rows = Span::new(own.low - halo, own.high + halo).meet(Span::new(0, count));
+            let piece = self.piece(target.id, rank);
+            let result = Place::run(piece.base, reach, piece.window)?;
+            parts.push(Part { rank, own, rows, operands: operands.clone(), result });
+        }
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_named_by_a_command() {
+        let found = Called::read("cluster call 2 80a3").unwrap();
+        assert_eq!(found, Called { halo: 2, text: "80a3".into() });
+        assert_eq!(Called::read("cluster call x 80"), None);
+        assert_eq!(Called::read("cluster traffic"), None);
+    }
+}

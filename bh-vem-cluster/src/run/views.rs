@@ -1,0 +1,120 @@
+//! Elements of views between rank 0's program and their owners: what is asked moves, and nothing beside it.
+
+use crate::plan::boxes::{IndexBox, inside, span_of};
+use crate::plan::planner::Planner;
+use crate::plan::stage::Place;
+use crate::run::machine::Machine;
+use crate::transport::Class;
+use bh_bytecode::{Base, View};
+use bh_core::abi::HostMemory;
+use bh_core::error::Result;
+use bh_core::strided::{self, Side};
+
+/// The parts of a view by rank.
+pub type Parts = Vec<(usize, Vec<IndexBox>)>;
+
+impl Planner {
+    /// The parts of a view that ranks own, or, where it is written, compute; `None` if they are too many, or repeat elements, or
+    /// the array is not known.
+    pub fn parts_of_view(&self, base: &Base, view: &View, writes: bool) -> Option<Parts> {
+        let array = self.arrays.get(&base.id).filter(|array| array.lost.is_none() && view.len() <= base.len)?;
+        let span = span_of(view);
+        let reach = |rank: usize| if writes { array.reach(rank) } else { array.cuts.own(rank) };
+        let touched = (0..self.ranks()).filter(|&rank| !reach(rank).meet(span).is_empty());
+        let parts: Option<Parts> = touched.map(|rank| Some((rank, inside(view, reach(rank))?))).collect();
+        Some(parts?.into_iter().filter(|(_, boxes)| !boxes.is_empty()).collect())
+    }
+}
+
+/// A box of the program's memory.
+fn corner(part: &IndexBox, memory: &HostMemory) -> *mut u8 {
+    let reach: i64 = part.first().iter().zip(memory.stride()).map(|(first, stride)| first * stride).sum();
+    memory.data().wrapping_offset(reach as isize)
+}
+
+impl Machine {
+    /// Copies a view's elements to rank 0, where `into` is their place.
+    pub fn read_view(&mut self, base: &Base, view: &View, parts: &Parts, into: Option<&HostMemory>) -> Result<()> {
+        for (rank, boxes) in parts {
+            let mut bytes = Vec::new();
+            if self.port.hosts(*rank) {
+                let packed = self.pack_boxes(base, view, *rank, boxes, &mut bytes);
+                self.local(packed)?;
+                if *rank != 0 {
+                    self.port.send(Class::Payload, *rank, 0, std::mem::take(&mut bytes))?;
+                }
+            }
+            if let Some(memory) = into {
+                if *rank != 0 {
+                    bytes = self.port.receive(0, *rank)?;
+                }
+                let mut rest = &bytes[..];
+                for part in boxes {
+                    let packed = View::contiguous(part.extent()).unwrap_or_default();
+                    // SAFETY: the program's memory is valid for the whole view, and the message has the box's elements.
+                    unsafe {
+                        let memory = HostMemory::new(corner(part, memory), memory.stride());
+                        strided::load(base.dtype(), &packed, rest.as_ptr(), &memory);
+                    }
+                    rest = &rest[part.len() as usize * base.dtype().size()..];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pack_boxes(
+        &mut self,
+        base: &Base,
+        view: &View,
+        rank: usize,
+        boxes: &[IndexBox],
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        let piece = self.planner.piece(base.id, rank);
+        for part in boxes {
+            let place = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+            let (state, child) = self.rank(rank);
+            state.pack(child, &place, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites a view's elements, which are not all of the array, with those of rank 0, where `from` is their place.
+    pub fn write_view(&mut self, base: &Base, view: &View, parts: &Parts, from: Option<&HostMemory>) -> Result<()> {
+        let size = base.dtype().size();
+        for (rank, boxes) in parts {
+            let piece = self.planner.piece(base.id, *rank);
+            let mut bytes = Vec::new();
+            if let Some(memory) = from {
+                for part in boxes {
+                    let first = bytes.len();
+                    bytes.resize(first + part.len() as usize * size, 0);
+                    let packed = View::contiguous(part.extent()).unwrap_or_default();
+                    let stride: Vec<i64> = packed.stride().iter().map(|stride| stride * size as i64).collect();
+                    let to = Side { data: bytes[first..].as_mut_ptr(), stride: &stride };
+                    let side = Side { data: corner(part, memory), stride: memory.stride() };
+                    // SAFETY: the program's memory is valid for the whole view, and there is room for the box.
+                    unsafe { strided::copy(base.dtype(), part.extent(), to, side, true) };
+                }
+                if *rank != 0 {
+                    self.port.send(Class::Payload, 0, *rank, std::mem::take(&mut bytes))?;
+                }
+            }
+            if self.port.hosts(*rank) {
+                if *rank != 0 {
+                    bytes = self.port.receive(*rank, 0)?;
+                }
+                let mut rest = &bytes[..];
+                for part in boxes {
+                    let place = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+                    let (state, child) = self.rank(*rank);
+                    let unpacked = state.unpack(child, &place, rest);
+                    rest = self.local(unpacked)?;
+                }
+            }
+        }
+        self.planner.take_in(base.id, view);
+        self.settle()
+    }
+}
