@@ -6,7 +6,7 @@ use crate::command::wire::Reader;
 use crate::lead::greeting::greeting;
 use crate::lead::launch::{MET, connect};
 use crate::lead::serve::Server;
-use crate::lead::{self, Lead, Turn};
+use crate::lead::{Lead, Turn};
 use crate::plan::array::Piece;
 use crate::plan::boxes::{Span, span_of};
 use crate::plan::layout::Weights;
@@ -35,6 +35,9 @@ use std::sync::atomic::Ordering;
 
 /// The most lines of programs that are remembered for operations of one rank.
 const MOST_LINES: usize = 1000;
+
+/// What a process ends with that an interrupt ends, as shells see it.
+const INTERRUPTED: i32 = 130;
 
 /// The manager of a cluster.
 pub struct Cluster {
@@ -322,8 +325,12 @@ impl Component for Cluster {
                 };
                 Ok(self.brought.iter().map(line).collect::<Vec<_>>().join("\n"))
             }
-            "cluster end" if self.lead.is_some() => lead::end().map(|()| String::new()),
-            "cluster end" => Ok(String::new()),
+            "cluster interrupted" => {
+                if let Some(lead) = &self.lead {
+                    lead.end_with(INTERRUPTED);
+                }
+                Ok(String::new())
+            }
             _ if [region::COMMAND, call::COMMAND].iter().any(|begin| text.starts_with(begin)) && !self.is_single() => {
                 let command = Command::Message(text.to_owned());
                 let _turn = self.tell(&command)?;
@@ -451,7 +458,27 @@ impl Cluster {
         let Some(Mapped::Staged(staging)) = self.mapped.get_mut(&base.id) else {
             return Err(Error::new(status::ARGUMENT, format!("map: base {} is mapped in another way", base.id)));
         };
-        if discards {
+        let sparse = view.filter(|view| !changes && 2 * view.len() <= span.len() && !staging.filled.contains(span));
+        let parts = sparse.and_then(|view| self.machine.planner.parts_of_view(base, view, false));
+        if let (Some(view), Some(parts)) = (view, &parts) {
+            // What is shown of a column or of every tenth row is no more than that.
+            let size = base.dtype().size() as i64;
+            let stride: Vec<i64> = view.stride().iter().map(|stride| stride * size).collect();
+            let first = staging.address().wrapping_offset((view.start() * size) as isize);
+            let command = Command::ReadView(*base, *view);
+            let turn = self.lead.as_mut().map(|lead| lead.tell(&command)).transpose()?;
+            if let Some(turn) = &turn {
+                self.machine.port.note(&turn.sent);
+            }
+            // SAFETY: the memory is that of the whole base.
+            let memory = unsafe { HostMemory::new(first, &stride) };
+            if let Err(error) = self.machine.read_view(base, view, parts, Some(&memory)) {
+                if staging.maps == 0 {
+                    self.mapped.remove(&base.id);
+                }
+                return Err(error);
+            }
+        } else if discards {
             staging.filled = all;
         } else if !staging.filled.contains(span) {
             let wanted = staging.filled.join(span);

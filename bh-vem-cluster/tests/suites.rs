@@ -48,6 +48,7 @@ fn random_programs_equal_the_oracle() {
         cluster(2, 0, ""),
         cluster(3, 16, "overlap_rows = 0\noverlap_bytes = 0"),
         cluster(4, 64, "weights = [1, 2, 0.5, 1]"),
+        cluster(5, 16, "weights = [0, 2, 0, 1, 0]"),
         cluster(7, 0, "overlap_rows = 5\noverlap_bytes = 0"),
     ];
     for seed in 0..programs {
@@ -60,7 +61,7 @@ fn random_programs_equal_the_oracle() {
 
 /// Ranks of very different shares, with windows and borders of all kinds.
 fn uneven() -> Vec<Stack> {
-    let shares = ["1", "2", "0.5", "1", "3", "0.1", "1", "0.7"];
+    let shares = ["1", "2", "0.5", "0", "3", "0.1", "1", "0.7"];
     let stack = |ranks: usize| {
         let (small, rows) = ([0, 16, 64][ranks % 3], [2, 0, 5][ranks / 2 % 3]);
         let weights = shares[..ranks].join(", ");

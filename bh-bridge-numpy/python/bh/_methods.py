@@ -1,5 +1,6 @@
 """The methods of arrays that are written in Python, and the special ones that other libraries call."""
 
+import itertools
 import sys
 import types
 import weakref
@@ -256,15 +257,28 @@ def __sizeof__(self):
     return object.__sizeof__(self) + (self.nbytes if self.base is None else 0)
 
 
+def _shown(self):
+    """An array of NumPy's that is shown as this one: of a large one only the corners are read, as only they are shown."""
+    options = np.get_printoptions()
+    edge, whole = options["edgeitems"], options["threshold"]
+    if self.size <= whole or not 0 < self.ndim <= 4 or options["legacy"] or options.get("override_repr"):
+        return to_numpy(self)
+    value = np.empty(self.shape, self.dtype)
+    sides = [(slice(0, edge), slice(extent - edge, extent)) if extent > 2 * edge else (slice(None),) for extent in self.shape]
+    for corner in itertools.product(*sides):
+        value[corner] = to_numpy(self[corner])
+    return value
+
+
 @method
 def __repr__(self):
-    value = to_numpy(self)
+    value = _shown(self)
     return repr(value[()]) if self._scalar else repr(value)
 
 
 @method
 def __str__(self):
-    value = to_numpy(self)
+    value = _shown(self)
     return str(value[()]) if self._scalar else str(value)
 
 

@@ -18,9 +18,11 @@ def begin():
 
 
 def _end():
-    # A program that an interrupt has ended is killed by it once more, without the end that lets the others go.
     if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
-        _native.Stack().message("cluster end")
+        # Python would have the signal kill the process, without the end that lets the others go. It notes for each text that
+        # runs whether an interrupt ended it.
+        exec("")
+        _native.Stack().message("cluster interrupted")
 
 
 def brought():

@@ -77,8 +77,8 @@ pub struct TransportTable {
     pub error: unsafe extern "C" fn(context: *mut c_void, text: *mut c_char, capacity: usize),
     /// Prints a message and ends all processes.
     pub abort: unsafe extern "C" fn(context: *mut c_void, text: *const c_char),
-    /// Ends the transport before the process does: rank 0 lets the others end. No other function is called afterwards.
-    pub finish: unsafe extern "C" fn(context: *mut c_void) -> i32,
+    /// This process, which is about to end by itself, is to end with another code than it would.
+    pub end_with: unsafe extern "C" fn(context: *mut c_void, code: i32),
 }
 
 // SAFETY: the functions may be called from any thread.

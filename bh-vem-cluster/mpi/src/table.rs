@@ -4,7 +4,7 @@ use crate::messages::{Aborter, Bytes, Found, Options};
 use crate::owner::Owner;
 use bh_cluster_abi::{OpenOptions, ReleaseFn, TransportTable, VERSION, outcome};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,8 @@ struct Transport {
     borrowed: bool,
     /// A caller waits for a message.
     waiting: AtomicBool,
-    /// It has ended before the process.
-    finished: AtomicBool,
+    /// What the process ends with, if it is not what it says.
+    code: AtomicI32,
 }
 
 /// The transport of the process and its table.
@@ -44,6 +44,8 @@ static OPEN: OnceLock<Result<Open, String>> = OnceLock::new();
 unsafe extern "C" {
     /// As `atexit`, with the code that the process ends with.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    fn fflush(stream: *mut c_void) -> c_int;
+    fn _exit(code: c_int) -> !;
 }
 
 /// See [`bh_cluster_abi::OpenFn`].
@@ -87,7 +89,7 @@ fn start(options: Options) -> Result<Open, String> {
         moves_on: !world.borrowed || world.multiple,
         borrowed: world.borrowed,
         waiting: AtomicBool::new(false),
-        finished: AtomicBool::new(false),
+        code: AtomicI32::new(0),
     };
     let transport: &'static Transport = Box::leak(Box::new(transport));
     let library = CString::new(world.library).unwrap_or_default();
@@ -105,7 +107,7 @@ fn start(options: Options) -> Result<Open, String> {
         flush,
         error,
         abort,
-        finish,
+        end_with,
     };
     // SAFETY: the function is in a library that is never unloaded.
     unsafe { on_exit(at_exit, std::ptr::null_mut()) };
@@ -119,9 +121,6 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     if std::process::id() as i32 != transport.process || transport.borrowed {
         return;
     }
-    if transport.finished.load(Ordering::Acquire) {
-        return;
-    }
     if transport.waiting.load(Ordering::Acquire) {
         // The program ends in the middle of an operation, which the others wait for in turn.
         transport.aborter.abort(code);
@@ -132,6 +131,14 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
         None => {
             eprintln!("bh: rank {}: the other ranks do not end", transport.rank);
             transport.aborter.abort(if code == 0 { 1 } else { code });
+        }
+    }
+    let wanted = transport.code.load(Ordering::Acquire);
+    if wanted != 0 {
+        // SAFETY: this is the last of the handlers that bh has, and what was printed is written before.
+        unsafe {
+            fflush(std::ptr::null_mut());
+            _exit(wanted)
         }
     }
 }
@@ -233,16 +240,9 @@ unsafe extern "C" fn flush(context: *mut c_void) -> i32 {
     transport.done(transport.owner.messages().flush())
 }
 
-unsafe extern "C" fn finish(context: *mut c_void) -> i32 {
+unsafe extern "C" fn end_with(context: *mut c_void, code: i32) {
     // SAFETY: the context is the table's.
-    let transport = unsafe { transport(context) };
-    if transport.finished.swap(true, Ordering::AcqRel) {
-        return outcome::OK;
-    }
-    match transport.owner.finish(LAST_WORDS) {
-        Some(ended) => transport.done(ended),
-        None => transport.fail("the other ranks do not end".to_owned()),
-    }
+    unsafe { transport(context) }.code.store(code, Ordering::Release);
 }
 
 unsafe extern "C" fn error(context: *mut c_void, text: *mut c_char, capacity: usize) {

@@ -30,7 +30,6 @@ static CONTEXTS: AtomicU64 = AtomicU64::new(1);
 struct Shared {
     memory: Memory,
     port: Port,
-    remote: Remote,
 }
 
 /// The time in which one context has the other ranks for itself.
@@ -45,6 +44,7 @@ pub struct Turn {
 /// A context's way to the other processes.
 pub struct Lead {
     context: u64,
+    remote: Remote,
 }
 
 impl Lead {
@@ -53,9 +53,14 @@ impl Lead {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.get_or_insert_with(|| Shared::greet(remote, greeting));
         drop(shared);
-        let mut lead = Lead { context: CONTEXTS.fetch_add(1, Ordering::Relaxed) };
+        let mut lead = Lead { context: CONTEXTS.fetch_add(1, Ordering::Relaxed), remote };
         drop(lead.tell(&Command::Open(settings.clone(), description.to_owned()))?);
         Ok(lead)
+    }
+
+    /// The process is to end with another code than it would.
+    pub fn end_with(&self, code: i32) {
+        self.remote.end_with(code);
     }
 
     /// Tells the others what to do.
@@ -95,17 +100,8 @@ impl Shared {
         spread(&mut port, &[u8::from(differs.is_none())])?;
         match differs {
             Some(text) => Err(Error::new(status::INIT, text)),
-            None => Ok(Shared { memory: Memory::default(), port, remote }),
+            None => Ok(Shared { memory: Memory::default(), port }),
         }
-    }
-}
-
-/// Lets the other processes end, before this one does.
-pub fn end() -> Result<()> {
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    match shared.replace(Err(ended())) {
-        Some(Ok(shared)) => shared.remote.finish(),
-        _ => Ok(()),
     }
 }
 

@@ -27,7 +27,7 @@ static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Notes what the bridge gave.
 pub fn note(host: &Host) {
-    let given = host.handle(CALL).cast_mut();
+    let given = host.handle(CALL);
     if !given.is_null() {
         FUNCTION.store(given, Ordering::Release);
     }
@@ -134,7 +134,9 @@ impl Machine {
                 }
                 request.bytes(base.dtype().numpy_name().as_bytes()).number(shape.len() as u64 + 1);
                 request.number(part.rows.len() as u64);
-                shape.iter().for_each(|&extent| drop(request.number(extent as u64)));
+                for &extent in shape {
+                    request.number(extent as u64);
+                }
                 request.bytes(&bytes);
             }
             let result = answer(&request.0).and_then(|bytes| match bytes.len() == part.result.bytes() {

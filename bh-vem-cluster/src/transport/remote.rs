@@ -9,13 +9,9 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The error text of a rank's end: no failure, but the end of rank 0's process.
 pub const ENDED: &str = "rank 0 has ended";
-
-/// The library that moves messages was told to end.
-static FINISHED: AtomicBool = AtomicBool::new(false);
 
 /// The other processes.
 #[derive(Clone, Copy)]
@@ -61,22 +57,11 @@ impl Remote {
         self.table.borrowed != 0
     }
 
-    /// Lets the other processes end, and the library with them: there are no more messages. A library that cannot is ended with
-    /// the process.
-    pub fn finish(&self) -> Result<()> {
-        if self.table.struct_size <= std::mem::offset_of!(TransportTable, finish) || self.is_borrowed() {
-            return Ok(());
-        }
-        FINISHED.store(true, Ordering::Release);
-        // SAFETY: the context is the table's, and the slot is there.
-        self.check(unsafe { (self.table.finish)(self.table.context) })
-    }
-
-    /// An error once the library has ended.
-    fn check_open(&self) -> Result<()> {
-        match FINISHED.load(Ordering::Acquire) {
-            true => Err(Error::new(status::SHUTDOWN, ENDED)),
-            false => Ok(()),
+    /// This process, which is about to end, is to end with another code than it would. A library that cannot do that lets it be.
+    pub fn end_with(&self, code: i32) {
+        if self.table.struct_size > std::mem::offset_of!(TransportTable, end_with) {
+            // SAFETY: the context is the table's, and the slot is there.
+            unsafe { (self.table.end_with)(self.table.context, code) }
         }
     }
 
@@ -140,7 +125,6 @@ impl Transport for Remote {
             // SAFETY: made below by `Box::into_raw`.
             drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
         }
-        self.check_open()?;
         let owner = Box::into_raw(Box::new(bytes));
         let table = self.table;
         // SAFETY: the bytes live until the library releases them, once.
@@ -151,7 +135,6 @@ impl Transport for Remote {
     }
 
     fn receive(&mut self, _at: usize, from: usize) -> Result<Vec<u8>> {
-        self.check_open()?;
         let mut count = 0;
         // SAFETY: the count lives through the call.
         self.check(unsafe { (self.table.receive)(self.table.context, from as u32, &mut count) })?;
@@ -201,7 +184,6 @@ impl Transport for Wire {
         if !(EXPECTED_BYTES..=self.remote.part_bytes).contains(&bytes) || self.expected.contains_key(&from) {
             return Ok(());
         }
-        self.remote.check_open()?;
         let mut room = vec![0; bytes];
         let table = self.remote.table;
         // SAFETY: the room does not move, and is freed only when the message has come.
@@ -211,7 +193,6 @@ impl Transport for Wire {
     }
 
     fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>> {
-        self.remote.check_open()?;
         let Some(room) = self.expected.remove(&from) else { return self.remote.receive(at, from) };
         let (table, mut count) = (self.remote.table, 0);
         // The library may still write to it after a failure.
