@@ -91,6 +91,35 @@ assert (numpy.asarray(b) == want[1:] + want[:-1]).all()
     assert int(simulated(tmp_path, program).stdout) <= 2 * 8 * 2000
 
 
+SLICES = """
+import numpy, bh as np
+random = numpy.random.default_rng(5)
+want = random.random((120, 90))
+a = np.array(want)
+def part(extent):
+    first, last = sorted(random.integers(0, extent + 1, 2).tolist())
+    step = int(random.integers(1, 7))
+    return slice(first, last, step) if random.random() < 0.6 else slice(last - 1 if last else None, None, -step)
+for turn in range(60):
+    key = (part(120), part(90))
+    assert (numpy.array(a[key]) == want[key]).all() and (numpy.asarray(a[key].T) == want[key].T).all(), (turn, key)
+    key = (part(120), int(random.integers(90)))
+    a[key] = value = random.random(want[key].shape)
+    want[key] = value
+    assert a[key].tolist() == want[key].tolist(), (turn, key)
+    a[1:] += a[:-1] * 0.5
+    want[1:] += want[:-1] * 0.5
+assert numpy.allclose(numpy.asarray(a), want)
+print("equal")
+"""
+
+
+@pytest.mark.parametrize("name", [None, *THERE])
+def test_slices_are_read_and_assigned_as_numpy_does(tmp_path, name):
+    done = launched(name, tmp_path, SLICES) if name else simulated(tmp_path, SLICES)
+    assert done.stdout.strip() == "equal", done.stderr
+
+
 def test_what_one_rank_does_is_told_with_its_line(tmp_path):
     program = """
 import bh as np

@@ -25,7 +25,7 @@ use crate::trace::Trace;
 use crate::watch::Watch;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use std::ffi::{CString, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -48,11 +48,15 @@ pub type CallFn = unsafe extern "C" fn(
     append: unsafe extern "C" fn(answer: *mut c_void, data: *const u8, bytes: usize),
 ) -> i32;
 
-/// The file of this process among those of all ranks: ranks but the first append their number.
-fn of_rank(path: &str) -> String {
+/// The file of this process among those of all ranks: ranks but the first append their number. `None` if this host has no such
+/// folder, which the first rank's host has.
+fn of_rank(path: String) -> Option<String> {
     match Launcher::find() {
-        Some(Launcher { rank: rank @ 1.., .. }) => format!("{path}.rank{rank}"),
-        _ => path.to_owned(),
+        Some(Launcher { rank: rank @ 1.., .. }) => {
+            let folder = Path::new(&path).parent().filter(|folder| !folder.as_os_str().is_empty());
+            folder.is_none_or(Path::is_dir).then(|| format!("{path}.rank{rank}"))
+        }
+        _ => Some(path),
     }
 }
 
@@ -114,9 +118,10 @@ impl Stack {
 
     fn build(config: &Config, name: Option<&str>, handles: Handles) -> Result<Stack> {
         let memory = Memory::new(config.memory_settings()?);
-        let trace = config.variable("BH_TRACE").map(|path| Trace::new(&of_rank(path)));
+        let trace = config.variable("BH_TRACE").and_then(|path| of_rank(path.into())).map(|path| Trace::new(&path));
+        let statistics = config.variable("BH_STATS");
         let statistics =
-            config.variable("BH_STATS").map(|path| (PathBuf::from(of_rank(path)), path.ends_with(".json")));
+            statistics.and_then(|path| Some((PathBuf::from(of_rank(path.into())?), path.ends_with(".json"))));
         let chosen = config.choose_stack(name)?;
         let description = CString::new(config.describe(&chosen)).unwrap_or_default();
         let handles = handles.with(DESCRIPTION, description.as_ptr().cast_mut().cast());

@@ -290,6 +290,25 @@ fn the_profile_has_a_row_for_each_rank() {
     assert!(!PathBuf::from(format!("{}.rank1", trace.display())).exists());
 }
 
+#[test]
+fn ranks_of_hosts_without_the_folder_leave_no_figures() {
+    let program = Program::example("heat.c");
+    let Some(&mpi) = implementations().first() else { return };
+    let mut line = beginning(mpi);
+    for (part, folder) in [std::env::temp_dir(), "/there/is/no/such".into()].iter().enumerate() {
+        let file = folder.join(format!("bh-ranks-figures-{}.json", std::process::id()));
+        line.extend([":"].iter().take(part).map(|text| (*text).to_owned()));
+        line.extend(["-n", "1", "env"].map(str::to_owned));
+        line.push(format!("BH_STATS={}", file.display()));
+        line.extend(program.line(&["100", "5"]));
+    }
+    let output = run("cluster", &line);
+    assert!(output.status.success() && !said(&output).contains("/there/is"), "{}", said(&output));
+    let file = std::env::temp_dir().join(format!("bh-ranks-figures-{}.json", std::process::id()));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("cluster.messages"));
+    std::fs::remove_file(&file).unwrap();
+}
+
 /// The numbers of a field in texts of traffic, by text and rank.
 fn traffic(text: &str, field: &str) -> Vec<u64> {
     let field = format!("\"{field}\": ");

@@ -111,6 +111,12 @@ mod tests {
     }
 
     #[test]
+    fn greetings_do_not_grow_with_ranks() {
+        let of = |ranks| greeting(&Settings::default(ranks), "[stacks]");
+        assert_eq!(of(2), of(16_384));
+    }
+
+    #[test]
     fn programs_are_told_by_their_names() {
         let of = |line: &str| program(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(of("/a/heat 3 4"), "heat");
