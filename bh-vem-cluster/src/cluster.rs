@@ -458,27 +458,7 @@ impl Cluster {
         let Some(Mapped::Staged(staging)) = self.mapped.get_mut(&base.id) else {
             return Err(Error::new(status::ARGUMENT, format!("map: base {} is mapped in another way", base.id)));
         };
-        let sparse = view.filter(|view| !changes && 2 * view.len() <= span.len() && !staging.filled.contains(span));
-        let parts = sparse.and_then(|view| self.machine.planner.parts_of_view(base, view, false));
-        if let (Some(view), Some(parts)) = (view, &parts) {
-            // What is shown of a column or of every tenth row is no more than that.
-            let size = base.dtype().size() as i64;
-            let stride: Vec<i64> = view.stride().iter().map(|stride| stride * size).collect();
-            let first = staging.address().wrapping_offset((view.start() * size) as isize);
-            let command = Command::ReadView(*base, *view);
-            let turn = self.lead.as_mut().map(|lead| lead.tell(&command)).transpose()?;
-            if let Some(turn) = &turn {
-                self.machine.port.note(&turn.sent);
-            }
-            // SAFETY: the memory is that of the whole base.
-            let memory = unsafe { HostMemory::new(first, &stride) };
-            if let Err(error) = self.machine.read_view(base, view, parts, Some(&memory)) {
-                if staging.maps == 0 {
-                    self.mapped.remove(&base.id);
-                }
-                return Err(error);
-            }
-        } else if discards {
+        if discards {
             staging.filled = all;
         } else if !staging.filled.contains(span) {
             let wanted = staging.filled.join(span);

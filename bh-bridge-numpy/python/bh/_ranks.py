@@ -19,8 +19,8 @@ def begin():
 
 def _end():
     if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
-        # Python would have the signal kill the process, without the end that lets the others go. It notes for each text that
-        # runs whether an interrupt ended it.
+        # Python would have the signal kill the process without the end that the ranks have together. It notes for each text
+        # that runs whether an interrupt ended it.
         exec("")
         _native.Stack().message("cluster interrupted")
 

@@ -77,7 +77,7 @@ pub struct TransportTable {
     pub error: unsafe extern "C" fn(context: *mut c_void, text: *mut c_char, capacity: usize),
     /// Prints a message and ends all processes.
     pub abort: unsafe extern "C" fn(context: *mut c_void, text: *const c_char),
-    /// This process, which is about to end by itself, is to end with another code than it would.
+    /// This process, which is about to end by itself, is to end with another code than it would, and all others with it.
     pub end_with: unsafe extern "C" fn(context: *mut c_void, code: i32),
 }
 

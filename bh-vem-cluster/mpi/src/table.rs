@@ -45,7 +45,6 @@ unsafe extern "C" {
     /// As `atexit`, with the code that the process ends with.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     fn fflush(stream: *mut c_void) -> c_int;
-    fn _exit(code: c_int) -> !;
 }
 
 /// See [`bh_cluster_abi::OpenFn`].
@@ -121,6 +120,13 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     if std::process::id() as i32 != transport.process || transport.borrowed {
         return;
     }
+    let wanted = transport.code.load(Ordering::Acquire);
+    if wanted != 0 {
+        // MPICH's launcher forgets the codes of ranks that end in order after it was interrupted.
+        // SAFETY: writes what was printed.
+        unsafe { fflush(std::ptr::null_mut()) };
+        transport.aborter.abort(wanted);
+    }
     if transport.waiting.load(Ordering::Acquire) {
         // The program ends in the middle of an operation, which the others wait for in turn.
         transport.aborter.abort(code);
@@ -131,14 +137,6 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
         None => {
             eprintln!("bh: rank {}: the other ranks do not end", transport.rank);
             transport.aborter.abort(if code == 0 { 1 } else { code });
-        }
-    }
-    let wanted = transport.code.load(Ordering::Acquire);
-    if wanted != 0 {
-        // SAFETY: this is the last of the handlers that bh has, and what was printed is written before.
-        unsafe {
-            fflush(std::ptr::null_mut());
-            _exit(wanted)
         }
     }
 }
