@@ -202,6 +202,8 @@ impl Stack {
             ("batches", counts.batches),
             ("instructions", counts.instructions),
             ("batches_on_caller", counts.batches_on_caller),
+            ("recipes", counts.recipes),
+            ("recomputed", counts.recomputed),
         ]
         .map(|(name, count)| (name.to_owned(), count))
         .into();

@@ -7,6 +7,7 @@ mod checks;
 mod describe;
 mod names;
 mod parse;
+mod recipes;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use crate::environment;
 use crate::error::{Error, Result};
 pub use checks::Checks;
 use names::hint;
+pub use recipes::Recipes;
 pub use settings::parse_size;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -38,7 +40,7 @@ const COMMON_KEYS: [&str; 1] = ["library"];
 /// Sections of the core and their keys.
 const CORE_SECTIONS: [(&str, &[&str]); 2] = [
     ("memory", &["limit", "cache", "huge_pages"]),
-    ("recorder", &["max_instructions", "max_bytes", "small_bytes", "immediate_bytes", "check"]),
+    ("recorder", &["max_instructions", "max_bytes", "small_bytes", "immediate_bytes", "recipes", "check"]),
 ];
 
 /// A name with the line where it stands.

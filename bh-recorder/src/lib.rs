@@ -63,8 +63,8 @@ use array::later::Later;
 use bh_bytecode::view::ViewRef;
 use bh_bytecode::{DType, View};
 use bh_core::abi::status;
-pub use bh_core::config::Checks;
 use bh_core::config::Config;
+pub use bh_core::config::{Checks, Recipes};
 use bh_core::environment;
 use bh_core::error::{Error, Result};
 use bh_core::launcher::Launcher;
@@ -102,6 +102,8 @@ pub struct Options {
     pub small_bytes: u64,
     /// Bytes of an array, at most, that operations are carried out on where they are called, if its data is at hand.
     pub immediate_bytes: u64,
+    /// Which results stay recipes.
+    pub recipes: Recipes,
     /// Each operation completes before it returns.
     pub eager: bool,
     /// What is checked of each operation; they then run one by one.
@@ -118,6 +120,7 @@ impl Default for Options {
             max_bytes: machine::memory() / 2,
             small_bytes: 1 << 18,
             immediate_bytes: 8192,
+            recipes: Recipes::Auto,
             eager: false,
             checks: Checks::default(),
             dump: None,
@@ -138,6 +141,7 @@ impl Options {
             max_bytes: number("max_bytes", default.max_bytes.min(limit))?,
             small_bytes: number("small_bytes", default.small_bytes)?,
             immediate_bytes: number("immediate_bytes", default.immediate_bytes)?,
+            recipes: config.recipes()?,
             eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0") || checks.any(),
             checks,
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
@@ -190,6 +194,10 @@ pub struct Statistics {
     pub instructions: u64,
     /// Batches run on the thread of a caller.
     pub batches_on_caller: u64,
+    /// Results that were not stored, as nobody had asked for them.
+    pub recipes: u64,
+    /// Those of them that were asked for later, and made then.
+    pub recomputed: u64,
 }
 
 /// A context. It can be started again after a shutdown; handles from before stay invalid.

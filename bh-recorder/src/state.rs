@@ -5,6 +5,7 @@ use crate::array::slab::{INDEX_BITS, Slab};
 use crate::array::small_view::SmallView;
 use crate::batch::builder::Builder;
 use crate::batch::limit;
+use crate::batch::recipes::{Recipe, Recipes};
 use crate::batch::slots::{Seen, Slots};
 use crate::batch::trace::Trace;
 use crate::executor::{Executor, Job, Runner};
@@ -65,6 +66,12 @@ pub(crate) struct BaseEntry {
     pub(crate) relied_on: u32,
     /// How often the program has begun to change its data elsewhere than in a batch.
     pub(crate) changes: u32,
+    /// How to make it, if it was not stored.
+    pub(crate) recipe: Option<Box<Recipe>>,
+    /// Recipes that read it.
+    pub(crate) readers: u32,
+    /// What it is to the history of recipes, until it is used behind the batch that made it; 0: nothing.
+    pub(crate) watched: u64,
 }
 
 impl BaseEntry {
@@ -105,6 +112,7 @@ pub(crate) struct State {
     /// The trace under way.
     pub(crate) trace: Option<Trace>,
     pub(crate) spares: Spares,
+    pub(crate) recipes: Recipes,
     /// An emptied batch for reuse.
     spare: Batch,
     /// Memory of a list of handles to be freed, empty.
@@ -175,6 +183,7 @@ impl State {
             little: Little::new(),
             trace: None,
             spares: Spares::default(),
+            recipes: Recipes::default(),
             spare: Batch::default(),
             freed: Vec::new(),
             slots: Slots::default(),
@@ -258,6 +267,9 @@ impl State {
             settled: None,
             relied_on: 0,
             changes: 0,
+            recipe: None,
+            readers: 0,
+            watched: 0,
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;
         let handle = self.new_handle(base, view);
@@ -308,6 +320,7 @@ impl State {
         let (last, known) = (entry.references == 1, entry.known);
         if last {
             self.forget_value(base);
+            self.end_recipe(base, handle);
         }
         if last && known {
             self.push_discard(handle);
@@ -363,6 +376,9 @@ impl State {
     #[inline]
     pub(crate) fn enter_base(&mut self, base: u32) -> u32 {
         let epoch = self.builder.epoch;
+        if self.bases.at(base).watched != 0 && self.bases.at(base).epoch != epoch {
+            self.note_asked(base);
+        }
         let entry = self.bases.at_mut(base);
         if entry.epoch != epoch {
             let mut record = entry.base;
@@ -406,6 +422,9 @@ impl State {
     pub(crate) fn mark_written(&mut self, handle: u32, layout: Layout) {
         let base = self.handles.at(handle).base;
         self.forget_value(base);
+        if self.bases.at(base).readers > 0 {
+            self.make_readers(base);
+        }
         let entry = self.bases.at_mut(base);
         entry.layout = layout;
         entry.written = self.builder.epoch;
@@ -433,6 +452,19 @@ impl State {
         instr.origin = self.builder.intern_origin(location);
         self.recorded += 1;
         self.builder.push_instr(instr, mix_line(structure, location.line));
+    }
+
+    /// Hands the pending batch over, as something of it is asked for or it is large. What else it makes may stay a recipe.
+    pub(crate) fn submit_part(&mut self) -> Result<Submitted> {
+        self.bound_recipes();
+        self.keep_recipes();
+        self.submit()
+    }
+
+    /// Hands the pending batch over, as everything is asked for.
+    pub(crate) fn submit_all(&mut self) -> Result<Submitted> {
+        self.make_all_recipes();
+        self.submit()
     }
 
     /// Hands the pending batch, if there is one, to the executor. What is returned goes on once the lock is open.
@@ -520,7 +552,7 @@ impl State {
         };
         let cut = over || !looping || period.at_boundary();
         // Only a context without an executor refuses, and that was ruled out above.
-        if cut { self.submit().ok() } else { None }
+        if cut { self.submit_part().ok() } else { None }
     }
 
     /// Forgets everything but the generations of handles.
@@ -533,6 +565,7 @@ impl State {
         (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
         self.trace = None;
         self.spares.clear();
+        self.recipes = Recipes::default();
         self.ended = None;
     }
 
@@ -557,6 +590,8 @@ impl State {
             batches: executor.batches,
             instructions: executor.instructions,
             batches_on_caller: executor.on_caller,
+            recipes: self.recipes.made,
+            recomputed: self.recipes.recomputed,
         }
     }
 

@@ -11,6 +11,7 @@ mod lifetimes;
 mod meaning;
 mod options;
 mod orders;
+mod recipes;
 mod threads;
 mod traces;
 

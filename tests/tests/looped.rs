@@ -2,7 +2,7 @@
 
 use bh_bytecode::DType;
 use bh_bytecode::compare::{Tolerance, compare};
-use bh_recorder::{Options, Recorder};
+use bh_recorder::{Options, Recipes, Recorder};
 use bh_tests::looped::{Looped, Run, looped};
 use bh_tests::stacks;
 use std::io::Write;
@@ -147,10 +147,16 @@ fn options(max_instructions: usize, small_bytes: u64) -> Options {
     Options { max_instructions, small_bytes, ..Options::default() }
 }
 
+/// Results are not stored before they are asked for.
+fn recipes(options: Options) -> Options {
+    Options { recipes: Recipes::Always, ..options }
+}
+
 fn uncompiled() -> Vec<Stack> {
     vec![
         plain(),
         Stack::new("usual", USUAL, Options::default()),
+        Stack::new("usual, recipes", USUAL, recipes(Options::default())),
         Stack::new("usual, short batches", USUAL, Options { max_bytes: 20_000, ..options(23, 0) }),
         Stack::new("tight", TIGHT, options(150, 1 << 18)),
     ]
@@ -158,7 +164,7 @@ fn uncompiled() -> Vec<Stack> {
 
 /// Stacks that fewer users have.
 fn others() -> Vec<Stack> {
-    vec![plain(), Stack::new("tiles", TILES, options(300, 0)), Stack::new("optimal", OPTIMAL, options(40, 1 << 18))]
+    vec![plain(), Stack::new("tiles", TILES, recipes(options(300, 0))), Stack::new("optimal", OPTIMAL, options(40, 1 << 18))]
 }
 
 /// All kernels are compiled, where the kernel compiler is.
@@ -180,7 +186,7 @@ fn cut() -> Vec<Stack> {
     vec![
         plain(),
         Stack::new("1 operation", USUAL, options(1, 0)),
-        Stack::new("7 operations", USUAL, options(7, 1 << 18)),
+        Stack::new("7 operations", USUAL, recipes(options(7, 1 << 18))),
         Stack::new("7 operations, not rewritten", &unfiltered, options(7, 1 << 18)),
         Stack::new("100 operations", USUAL, options(100, 1 << 18)),
         Stack::new("30 operations at once", &USUAL.replace("auto", "direct"), options(30, 1 << 18)),
@@ -195,7 +201,7 @@ fn at_once() -> Vec<Stack> {
     vec![
         plain(),
         Stack::new("nothing at once", USUAL, limit(0)),
-        Stack::new("at once up to 100 bytes", USUAL, limit(100)),
+        Stack::new("at once up to 100 bytes", USUAL, recipes(limit(100))),
         Stack::new("at once up to 2 kB", TIGHT, limit(2_000)),
         Stack::new("all at once", USUAL, Options { immediate_bytes: u64::MAX, ..Options::default() }),
         Stack::new(

@@ -58,7 +58,10 @@ KEYS = {
     ("ve-cpu", "divider"): ("auto", "slow", "fast"),
 }
 # Keys of the whole process, one set for each run of a worker.
-RECORDERS = ({}, {"max_instructions": 3}, {"small_bytes": 0}, {"max_instructions": 40, "small_bytes": 512}, {"max_bytes": 4096})
+RECORDERS = (
+    {}, {"max_instructions": 3}, {"recipes": "always"}, {"small_bytes": 0}, {"max_instructions": 40, "small_bytes": 512}, {"max_bytes": 4096},
+    {"recipes": "always", "max_instructions": 5, "immediate_bytes": 64}, {"recipes": "always", "max_bytes": 4096, "small_bytes": 0},
+)  # fmt: skip
 
 
 def _pairs(row):

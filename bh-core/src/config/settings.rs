@@ -1,6 +1,6 @@
 //! Settings of the core, from text to typed values.
 
-use super::{Checks, Config, Section, Value};
+use super::{Checks, Config, Recipes, Section, Value};
 use crate::abi::{log_level, status};
 use crate::component::Setting;
 use crate::error::{Error, Result};
@@ -36,11 +36,22 @@ impl Config {
         Checks::parse(&list).map_err(|text| Error::new(status::CONFIG, format!("{place}: {text}")))
     }
 
+    /// Which results the recorder does not store.
+    pub fn recipes(&self) -> Result<Recipes> {
+        let Some(value) = self.core_value("recorder", "recipes") else { return Ok(Recipes::default()) };
+        Recipes::read(&value.value).ok_or_else(|| self.invalid(&value, "recipes", Recipes::FORM))
+    }
+
     /// What is wrong with the settings of the core: the sections `memory` and `recorder`, and the environment's place of them.
     pub fn core_errors(&self) -> Vec<Error> {
         let recorder = ["max_instructions", "max_bytes", "small_bytes", "immediate_bytes"];
         let numbers = recorder.map(|key| self.core_number("recorder", key).map(drop));
-        let others = [self.memory_settings().map(drop), self.checks().map(drop), self.log_level().map(drop)];
+        let others = [
+            self.memory_settings().map(drop),
+            self.checks().map(drop),
+            self.recipes().map(drop),
+            self.log_level().map(drop),
+        ];
         numbers.into_iter().chain(others).filter_map(Result::err).collect()
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Builder {
     pub(crate) places: Vec<u32>,
     /// Slots of bases that the batch ends.
     pub(crate) freed_slots: Vec<u32>,
+    /// Hash of the structure of all operations so far, without the management of data.
+    pub(crate) computes: u64,
     /// The batch has its structure written down already.
     pub(crate) signed: bool,
     /// Constants that a trace has marked, and their marks.
@@ -57,6 +59,7 @@ impl Builder {
             given: Vec::new(),
             places: Vec::new(),
             freed_slots: Vec::new(),
+            computes: 0,
             signed: false,
             marks: Vec::new(),
             views: Index::new(),
@@ -86,6 +89,7 @@ impl Builder {
         self.held_bytes = 0;
         self.freed_bytes = 0;
         self.work_bytes = 0;
+        self.computes = 0;
         self.signed = false;
         self.views.clear();
         self.origins.clear();
@@ -210,11 +214,20 @@ impl Builder {
         index
     }
 
+    /// Tells the search for loops of an array that ends, of which the batch says nothing.
+    pub(crate) fn note_discard(&mut self, structure: u64) {
+        self.period.push(mix(structure, u64::from(Opcode::Discard.0)), self.live_bytes);
+    }
+
     /// Appends an instruction whose operands' structure has the hash `structure`.
     #[inline]
     pub(crate) fn push_instr(&mut self, instr: Instr, structure: u64) {
         let code = u64::from(instr.opcode.0) | u64::from(instr.param) << 16 | u64::from(instr.order) << 32;
-        self.period.push(mix(structure, code), self.live_bytes);
+        let hash = mix(structure, code);
+        self.period.push(hash, self.live_bytes);
+        if !instr.opcode.is_system() {
+            self.computes = mix(self.computes, hash);
+        }
         self.batch.instrs.push(instr);
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod builder;
 pub(crate) mod intern;
 pub(crate) mod limit;
 pub(crate) mod period;
+pub(crate) mod recipes;
 pub(crate) mod recording;
 pub(crate) mod slots;
 pub(crate) mod trace;

@@ -139,8 +139,9 @@ impl Recorder {
     /// What calls of one recording must have in common about their arrays: types, shapes, strides, which share memory and how,
     /// and the orders that folds have there. `None` where an array's memory is shared with the program, or has no data.
     pub fn guard(&self, arguments: &[ArrayId]) -> Result<Option<Vec<u64>>> {
-        let state = self.state();
+        let mut state = self.state();
         let places = state.places_of(arguments)?;
+        state.rely_on(&places);
         let mut words = Vec::with_capacity(8 * arguments.len());
         for (position, &array) in arguments.iter().enumerate() {
             let handle = state.handles.at(state.find(array)?);
@@ -209,6 +210,7 @@ impl State {
 
     /// Sees to it that the stack gets what is at hand of bases. Does the batch under construction have instructions?
     pub(crate) fn hand_out(&mut self, places: &[u32]) -> bool {
+        self.rely_on(places);
         places.iter().for_each(|&place| self.settle(place));
         !self.builder.is_empty()
     }

@@ -46,7 +46,7 @@ impl Recorder {
         }
         let places = state.places_of(arguments)?;
         state.hand_out(&places);
-        let submitted = state.submit()?;
+        let submitted = state.submit_all()?;
         // Numbers of another trace may have been used since.
         state.builder.marks.clear();
         let first = state.running()?.ids.load(Ordering::Relaxed);

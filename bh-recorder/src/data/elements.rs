@@ -250,7 +250,13 @@ impl Recorder {
         if entry.mapped_for_writing || (!reads && entry.maps > 0) {
             return Err(Error::new(status::ARGUMENT, "the array is mapped; unmap it first"));
         }
+        if state.bases.at(place).watched != 0 {
+            state.note_asked(place);
+        }
         if !reads {
+            if state.bases.at(place).readers > 0 {
+                state.make_readers(place);
+            }
             state.forget_value(place);
             state.bases.at_mut(place).changes += 1;
         }
@@ -274,7 +280,11 @@ impl Recorder {
         let own = state.name(own);
         // A batch that the access does not need stays where it is.
         let (executor, needed) = match pending {
-            true => state.submit().map(|submitted| (submitted.executor, submitted.epoch))?,
+            true => {
+                // What was made because a writer comes must not depend on the array again.
+                let submitted = if reads { state.submit_part() } else { state.submit() };
+                submitted.map(|submitted| (submitted.executor, submitted.epoch))?
+            }
             false => (state.executor()?, needed),
         };
         let entry = state.bases.at(place);
@@ -329,7 +339,7 @@ impl Recorder {
     /// Submits the pending batch, waits for everything, and reports a deferred error.
     fn finish(&self, mut state: MutexGuard<'_, State>, patience: &mut Patience<'_>) -> Result<()> {
         state.refuse_in_trace("waits for its operations")?;
-        let submitted = state.submit()?;
+        let submitted = state.submit_all()?;
         drop(state);
         submitted.executor.complete(submitted.epoch, patience)?;
         self.state().note_waited(submitted.epoch);
@@ -339,7 +349,7 @@ impl Recorder {
     /// Submits the pending batch and waits for everything; what failed is reported where it is looked at.
     #[cold]
     fn wait_for_all(&self, mut state: MutexGuard<'_, State>) -> Result<()> {
-        let submitted = state.submit()?;
+        let submitted = state.submit_part()?;
         drop(state);
         submitted.executor.complete(submitted.epoch, &mut Patience::endless())?;
         self.state().note_waited(submitted.epoch);
@@ -374,7 +384,7 @@ impl Recorder {
     pub fn flush(&self) -> Result<()> {
         let mut state = self.state();
         state.refuse_in_trace("hands its operations over")?;
-        let submitted = state.submit()?;
+        let submitted = state.submit_all()?;
         drop(state);
         submitted.drive();
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))

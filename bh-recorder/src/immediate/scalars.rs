@@ -112,7 +112,7 @@ impl State {
     pub(crate) fn takes_value(&self, handle: u32) -> bool {
         let handle = self.handles.at(handle);
         let base = self.bases.at(handle.base);
-        base.base.len == 1 && handle.view.len == 1 && base.pins == 0 && base.maps == 0 && !base.exported
+        base.base.len == 1 && handle.view.len == 1 && self.is_free_standing(handle.base)
     }
 
     /// Gives an array of one element a value.
@@ -153,7 +153,7 @@ impl State {
             let value = scalar.value;
             self.unwritten -= 1;
             self.write_value(base, value);
-        } else if self.unwritten > 0 {
+        } else if self.unwritten > 0 && !self.make_of_recipe(base) {
             self.give(base);
         }
     }

@@ -116,11 +116,11 @@ impl State {
         self.settles(1).is_some()
     }
 
-    /// May a base get data of the recorder's own, without anybody who looks at its memory?
+    /// May a base get data of the recorder's own, without anybody who looks at its memory, or relies on its contents?
     #[inline]
     pub(crate) fn is_free_standing(&self, base: u32) -> bool {
         let entry = self.bases.at(base);
-        entry.pins == 0 && entry.maps == 0 && !entry.exported
+        entry.pins == 0 && entry.maps == 0 && !entry.exported && entry.recipe.is_none() && entry.readers == 0
     }
 
     /// Gives a base without settled data memory of its own, whose contents are undefined.

@@ -1,0 +1,480 @@
+//! Recipes: results that a batch makes and nobody has asked for are not stored. What is kept instead is how to make them.
+//!
+//! A name of the program keeps an array alive until it is bound again, though often nobody looks at it. Where a batch ends
+//! because something else is read, such a result dies with the batch, as a temporary does, and the operations that make it
+//! are remembered. If it is asked for after all, they are recorded again, of it alone, and it is stored from then on. Inputs
+//! of recipes are arrays that the stack has. Whoever is about to change one has the recipes that read it recorded first.
+//!
+//! Who stays a recipe follows from counts: a result that was dropped unread when a batch of this structure came before.
+
+use crate::array::small_view::{SmallView, mix};
+use crate::state::State;
+use crate::{Location, Recipes as Mode};
+use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE, NO_SLOT};
+use bh_bytecode::{Base, Batch, Constant, Instr, Kind, Opcode, Operand, base_flags};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Results of fewer bytes are stored: keeping them costs less than thinking about it.
+const LEAST_BYTES: u64 = 1 << 20;
+/// The most operations of a recipe.
+const MOST_STEPS: usize = 64;
+/// The most structures that are remembered.
+const REMEMBERED: usize = 1 << 16;
+/// Inputs that only recipes keep alive may take this part of the recorder's limit of bytes.
+const KEPT_SHARE: u64 = 8;
+
+/// What is known of results, and which ones are recipes now.
+#[derive(Default)]
+pub(crate) struct Recipes {
+    /// Places of the bases that are recipes.
+    places: Vec<u32>,
+    /// By structure of the batch and place in it: was the result dropped unread the last time?
+    unread: HashMap<u64, bool>,
+    /// Results that were not stored.
+    pub(crate) made: u64,
+    /// Those of them that were asked for.
+    pub(crate) recomputed: u64,
+}
+
+impl Recipes {
+    /// Notes whether a result was dropped unread.
+    fn note(&mut self, key: u64, unread: bool) {
+        if self.unread.len() >= REMEMBERED {
+            self.unread.clear();
+        }
+        self.unread.insert(key, unread);
+    }
+}
+
+/// How to make a result.
+pub(crate) struct Recipe {
+    key: u64,
+    steps: Vec<Step>,
+    /// Handles of its own on the arrays that it reads.
+    inputs: Vec<u32>,
+    /// Records of bases that live only while it is made.
+    temporaries: Vec<Base>,
+}
+
+/// An operation of a recipe.
+struct Step {
+    instr: Instr,
+    file: Arc<[u8]>,
+    line: u32,
+    parts: [Part; MAX_OPERANDS],
+}
+
+/// An operand of a step.
+#[derive(Clone)]
+enum Part {
+    None,
+    Constant(Constant),
+    /// Of the result itself.
+    Result(SmallView),
+    Input(usize, SmallView),
+    Temporary(usize, SmallView),
+}
+
+impl State {
+    /// Lets results of the batch that is about to be handed over stay recipes.
+    pub(crate) fn keep_recipes(&mut self) {
+        let Some(running) = &self.running else { return };
+        let options = &running.options;
+        let mode = options.recipes;
+        if mode == Mode::Off || options.eager || options.checks.any() || self.trace.is_some() || self.builder.signed {
+            return;
+        }
+        let least = if mode == Mode::Always { 1 } else { LEAST_BYTES };
+        let candidates = self.unread_results(least);
+        if candidates.is_empty() {
+            return;
+        }
+        let first = first_writes(&self.builder.batch);
+        let mut chosen = Vec::new();
+        for at in candidates {
+            let key = mix(self.builder.computes, u64::from(first[at]));
+            if mode == Mode::Always || self.recipes.unread.get(&key) == Some(&true) {
+                chosen.push((at, key));
+            } else {
+                self.bases.at_mut(self.builder.places[at]).watched = key;
+            }
+        }
+        let dies: Vec<bool> = {
+            let mut dies: Vec<bool> = self.builder.batch.bases.iter().map(|base| base.has(base_flags::DIES)).collect();
+            chosen.iter().for_each(|&(at, _)| dies[at] = true);
+            dies
+        };
+        let last = last_writes(&self.builder.batch);
+        let drafts: Vec<_> = chosen.iter().map(|&(at, _)| self.draft(at, &dies, &last)).collect();
+        for ((at, key), draft) in chosen.into_iter().zip(drafts) {
+            if let Some(draft) = draft {
+                self.set_recipe(at, key, draft);
+            }
+        }
+    }
+
+    /// Results of the batch that live on and that the batch was not ended for, by index.
+    fn unread_results(&self, least: u64) -> Vec<usize> {
+        let batch = &self.builder.batch;
+        let is_free = |at: usize| {
+            let base = &batch.bases[at];
+            if !base.has(base_flags::BORN) || base.has(base_flags::DIES) || base.bytes() < least || base.len < 2 {
+                return false;
+            }
+            let entry = self.bases.at(self.builder.places[at]);
+            entry.base.id == base.id
+                && self.is_free_standing(self.builder.places[at])
+                && entry.relied_on == 0
+                && entry.scalar.is_none()
+                && entry.settled.is_none()
+        };
+        let mut found: Vec<usize> = (0..batch.bases.len()).filter(|&at| is_free(at)).collect();
+        if !found.is_empty() {
+            for instr in batch.instrs.iter().filter(|instr| instr.opcode == Opcode::Sync) {
+                let read = instr.operands()[0].as_view().map(|view| batch.views[view as usize].base as usize);
+                found.retain(|&at| Some(at) != read);
+            }
+        }
+        found
+    }
+
+    /// The operations that make a result, from arrays that are there behind the batch; `None` if there is no recipe.
+    fn draft(&self, at: usize, dies: &[bool], last: &[u32]) -> Option<Draft> {
+        let batch = &self.builder.batch;
+        let mut draft = Draft { result: at, needed: vec![at], ..Draft::default() };
+        for position in (0..batch.instrs.len()).rev() {
+            let instr = &batch.instrs[position];
+            let Some(out) = instr.outputs().first().and_then(|operand| operand.as_view()) else { continue };
+            let target = batch.views[out as usize].base as usize;
+            if instr.opcode.is_system() || !draft.needed.contains(&target) {
+                continue;
+            }
+            let repeatable =
+                matches!(instr.opcode.kind(), Kind::Elementwise | Kind::Generator | Kind::Reduction | Kind::Accumulate);
+            if !repeatable || instr.attributes != 0 || instr.outputs != 1 || draft.steps.len() == MOST_STEPS {
+                return None;
+            }
+            let mut reads = Vec::new();
+            for operand in instr.inputs() {
+                if let Some(view) = operand.as_view() {
+                    let base = batch.views[view as usize].base;
+                    if base == NO_BASE {
+                        return None;
+                    }
+                    reads.push(base as usize);
+                }
+            }
+            let whole = batch.views[out as usize].len == batch.bases[target].len;
+            if whole && !reads.contains(&target) {
+                draft.needed.retain(|&base| base != target);
+            }
+            let mut stored = Vec::new();
+            for &base in &reads {
+                let stays = !dies[base] && last[base] as usize <= position && self.may_be_input(base);
+                if stays && !draft.needed.contains(&base) {
+                    stored.push(base);
+                } else if batch.bases[base].has(base_flags::BORN) {
+                    if !draft.needed.contains(&base) {
+                        draft.needed.push(base);
+                    }
+                } else {
+                    return None;
+                }
+            }
+            draft.steps.push((position, stored));
+        }
+        draft.steps.reverse();
+        // What is read before it was ever written is nobody's business but the memory's.
+        (draft.needed.is_empty()).then_some(draft)
+    }
+
+    /// Can recipes rely on a base of the batch staying as it is until a program changes it by a call?
+    fn may_be_input(&self, at: usize) -> bool {
+        let entry = self.bases.at(self.builder.places[at]);
+        entry.base.id == self.builder.batch.bases[at].id
+            && entry.settled.is_none()
+            && entry.recipe.is_none()
+            && entry.base.len > 1
+            && (entry.pins, entry.maps, entry.exported) == (0, 0, false)
+    }
+
+    /// Makes a result a recipe: it dies with the batch.
+    fn set_recipe(&mut self, at: usize, key: u64, draft: Draft) {
+        let Some(recipe) = self.recipe_of(key, &draft) else { return };
+        let place = self.builder.places[at];
+        let Some(id) = self.running.as_ref().map(|running| running.ids.fetch_add(1, Ordering::Relaxed)) else { return };
+        let view = SmallView::contiguous(&[self.builder.batch.bases[at].len]);
+        let operand = Operand::view(self.builder.intern_view(at as u32, &view));
+        self.builder.batch.bases[at].flags |= base_flags::DIES;
+        // Not a step of the program: the search for its loops must not see it.
+        self.builder.batch.instrs.push(Instr::new(Opcode::Discard, &[operand]));
+        let entry = self.bases.at_mut(place);
+        // Behind the batch the stack knows nothing of it; if it is made again, that is a new base.
+        (entry.base.id, entry.known, entry.slot, entry.recipe) = (id, false, NO_SLOT, Some(Box::new(recipe)));
+        self.recipes.places.push(place);
+        self.recipes.made += 1;
+        self.unwritten += 1;
+    }
+
+    fn recipe_of(&mut self, key: u64, draft: &Draft) -> Option<Recipe> {
+        let mut recipe =
+            Recipe { key, steps: Vec::with_capacity(draft.steps.len()), inputs: Vec::new(), temporaries: Vec::new() };
+        let (mut inputs, mut temporaries) = (Vec::<usize>::new(), Vec::<usize>::new());
+        let mut file: (u32, Arc<[u8]>) = (u32::MAX, Arc::from(&b""[..]));
+        for (position, stored) in &draft.steps {
+            let batch = &self.builder.batch;
+            let instr = batch.instrs[*position];
+            let mut parts = [const { Part::None }; MAX_OPERANDS];
+            for (number, (part, operand)) in parts.iter_mut().zip(instr.operands()).enumerate() {
+                *part = match (operand.as_view(), operand.as_constant()) {
+                    (Some(view), _) => {
+                        let (base, view) = (batch.views[view as usize].base as usize, batch.as_ref().view(view));
+                        let view = SmallView::new(&view);
+                        if base == draft.result {
+                            Part::Result(view)
+                        } else if number > 0 && stored.contains(&base) {
+                            Part::Input(place_in(&mut inputs, base), view)
+                        } else {
+                            Part::Temporary(place_in(&mut temporaries, base), view)
+                        }
+                    }
+                    (None, Some(constant)) => Part::Constant(batch.constants[constant as usize]),
+                    (None, None) => Part::None,
+                };
+            }
+            let line = match (instr.origin as usize).checked_sub(1).map(|origin| batch.origins[origin]) {
+                Some(origin) => {
+                    if file.0 != origin.file {
+                        let name = &batch.strings[origin.file as usize..][..origin.file_len as usize];
+                        file = (origin.file, Arc::from(name));
+                    }
+                    origin.line
+                }
+                None => 0,
+            };
+            recipe.steps.push(Step { instr, file: file.1.clone(), line, parts });
+        }
+        recipe.temporaries = temporaries.iter().map(|&base| self.builder.batch.bases[base]).collect();
+        for base in inputs {
+            let (place, len) = (self.builder.places[base], self.builder.batch.bases[base].len);
+            match self.new_handle(place, SmallView::contiguous(&[len])) {
+                Ok(handle) => recipe.inputs.push(handle),
+                Err(_) => {
+                    self.let_inputs_go(&recipe);
+                    return None;
+                }
+            }
+            self.bases.at_mut(place).readers += 1;
+        }
+        Some(recipe)
+    }
+
+    fn let_inputs_go(&mut self, recipe: &Recipe) {
+        for &handle in &recipe.inputs {
+            let place = self.handles.at(handle).base;
+            let entry = self.bases.at_mut(place);
+            entry.readers = entry.readers.saturating_sub(1);
+            self.release(handle);
+        }
+    }
+
+    /// Takes a base's recipe from it.
+    fn take_recipe(&mut self, place: u32) -> Option<Box<Recipe>> {
+        let recipe = self.bases.at_mut(place).recipe.take()?;
+        self.recipes.places.retain(|&one| one != place);
+        self.unwritten -= 1;
+        Some(recipe)
+    }
+
+    /// Notes that a base ends with this handle, and forgets its recipe.
+    #[inline]
+    pub(crate) fn end_recipe(&mut self, place: u32, handle: u32) {
+        let entry = self.bases.at(place);
+        if entry.watched != 0 {
+            self.note_unread(place);
+        } else if entry.recipe.is_some() {
+            self.drop_recipe(place, handle);
+        }
+    }
+
+    #[cold]
+    fn drop_recipe(&mut self, place: u32, handle: u32) {
+        let Some(recipe) = self.take_recipe(place) else { return };
+        let live = self.bases.at(place).base.bytes();
+        self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(live);
+        // Turns of a loop look alike, whether their results were stored or not.
+        self.builder.note_discard(self.handles.at(handle).view.hash);
+        self.let_inputs_go(&recipe);
+    }
+
+    /// Sees to it that nothing depends on recipes where bases are about to be used as a whole, and perhaps changed.
+    pub(crate) fn rely_on(&mut self, places: &[u32]) {
+        for &place in places {
+            self.make_of_recipe(place);
+            if self.bases.at(place).readers > 0 {
+                self.make_readers(place);
+            }
+        }
+    }
+
+    /// Records the operations of a base's recipe, as somebody asks for the result. Says whether there was one.
+    pub(crate) fn make_of_recipe(&mut self, place: u32) -> bool {
+        let Some(recipe) = self.take_recipe(place) else { return false };
+        self.recipes.note(recipe.key, false);
+        self.recipes.recomputed += 1;
+        // It counts again as it enters the batch.
+        let live = self.bases.at(place).base.bytes();
+        self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(live);
+        let made: Vec<(u32, Base)> =
+            recipe.temporaries.iter().map(|record| (self.enter_temporary(record), *record)).collect();
+        for step in &recipe.steps {
+            self.record_step(step, place, &recipe, &made);
+        }
+        let epoch = self.builder.epoch;
+        self.bases.at_mut(place).written = epoch;
+        for &(index, record) in &made {
+            let view = SmallView::contiguous(&[record.len]);
+            let operand = Operand::view(self.builder.intern_view(index, &view));
+            self.builder.batch.bases[index as usize].flags |= base_flags::DIES;
+            self.builder.held_bytes = self.builder.held_bytes.saturating_sub(record.bytes());
+            self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(record.bytes());
+            self.builder.push_instr(Instr::new(Opcode::Discard, &[operand]), view.hash);
+        }
+        self.let_inputs_go(&recipe);
+        true
+    }
+
+    /// A new base that lives within the batch under construction: its index there.
+    fn enter_temporary(&mut self, like: &Base) -> u32 {
+        let id = self.running.as_ref().map_or(0, |running| running.ids.fetch_add(1, Ordering::Relaxed));
+        self.builder.push_base(Base { id, flags: base_flags::BORN, ..*like }, NO_SLOT, u32::MAX)
+    }
+
+    fn record_step(&mut self, step: &Step, place: u32, recipe: &Recipe, made: &[(u32, Base)]) {
+        let mut instr = step.instr;
+        let mut structure = 0;
+        for (operand, part) in instr.operands.iter_mut().zip(&step.parts) {
+            let (index, view) = match part {
+                Part::None => continue,
+                Part::Constant(constant) => {
+                    *operand = self.builder.push_constant(*constant);
+                    continue;
+                }
+                Part::Result(view) => (self.enter_base(place), view),
+                Part::Input(number, view) => (self.enter_base(self.handles.at(recipe.inputs[*number]).base), view),
+                Part::Temporary(number, view) => (made[*number].0, view),
+            };
+            structure = mix(structure, view.hash);
+            *operand = Operand::view(self.builder.intern_view(index, view));
+        }
+        instr.origin = self.builder.intern_origin(Location { file: &step.file, line: step.line });
+        if let Some(out) = instr.operands[0].as_view() {
+            let view = &self.builder.batch.views[out as usize];
+            let size = self.builder.batch.bases[view.base as usize].dtype().size() as u64;
+            self.builder.work_bytes = self.builder.work_bytes.saturating_add(view.len as u64 * size);
+        }
+        self.builder.push_instr(instr, mix(structure, u64::from(step.line)));
+    }
+
+    /// Records the recipes that read a base, as the base is about to change.
+    #[cold]
+    pub(crate) fn make_readers(&mut self, place: u32) {
+        let reads = |state: &State, one: u32| {
+            let recipe = state.bases.at(one).recipe.as_ref();
+            recipe.is_some_and(|recipe| recipe.inputs.iter().any(|&input| state.handles.at(input).base == place))
+        };
+        let readers: Vec<u32> = self.recipes.places.iter().copied().filter(|&one| reads(self, one)).collect();
+        readers.into_iter().for_each(|one| {
+            self.make_of_recipe(one);
+        });
+    }
+
+    /// Records all recipes, as everything is asked for.
+    pub(crate) fn make_all_recipes(&mut self) {
+        while let Some(&place) = self.recipes.places.last() {
+            self.make_of_recipe(place);
+        }
+    }
+
+    /// Notes that a base is used behind the batch that made it.
+    #[cold]
+    pub(crate) fn note_asked(&mut self, place: u32) {
+        let key = std::mem::take(&mut self.bases.at_mut(place).watched);
+        self.recipes.note(key, false);
+    }
+
+    /// Notes that a base ends, unread if nobody used it behind the batch that made it.
+    #[cold]
+    pub(crate) fn note_unread(&mut self, place: u32) {
+        let entry = self.bases.at_mut(place);
+        let key = std::mem::take(&mut entry.watched);
+        if entry.epoch < self.builder.epoch {
+            self.recipes.note(key, true);
+        }
+    }
+
+    /// Records recipes whose inputs only they keep alive, where these take too much memory.
+    pub(crate) fn bound_recipes(&mut self) {
+        if self.recipes.places.is_empty() {
+            return;
+        }
+        let most = self.running.as_ref().map_or(0, |running| running.options.max_bytes) / KEPT_SHARE;
+        let mut kept = 0u64;
+        for &place in &self.recipes.places {
+            let recipe = self.bases.at(place).recipe.as_ref();
+            for &input in recipe.iter().flat_map(|recipe| &recipe.inputs) {
+                let entry = self.bases.at(self.handles.at(input).base);
+                if entry.references == entry.readers {
+                    kept = kept.saturating_add(entry.base.bytes() / u64::from(entry.readers.max(1)));
+                }
+            }
+        }
+        if kept > most {
+            self.make_all_recipes();
+        }
+    }
+}
+
+/// A recipe under construction.
+#[derive(Default)]
+struct Draft {
+    result: usize,
+    /// Bases whose writers are still to be found.
+    needed: Vec<usize>,
+    /// Positions of operations, and which bases each of them reads as the stack has them behind the batch.
+    steps: Vec<(usize, Vec<usize>)>,
+}
+
+/// The place of a number in a list, where it is put if it is new.
+fn place_in(list: &mut Vec<usize>, number: usize) -> usize {
+    list.iter().position(|&one| one == number).unwrap_or_else(|| {
+        list.push(number);
+        list.len() - 1
+    })
+}
+
+/// For each base of a batch, how many operations come before the first that writes it.
+fn first_writes(batch: &Batch) -> Vec<u32> {
+    let mut first = vec![u32::MAX; batch.bases.len()];
+    let computing = batch.instrs.iter().filter(|instr| !instr.opcode.is_system());
+    for (position, instr) in computing.enumerate() {
+        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
+            let base = batch.views[view as usize].base as usize;
+            first[base] = first[base].min(position as u32);
+        }
+    }
+    first
+}
+
+/// For each base of a batch, the position behind the last instruction that writes it; 0 if none does.
+fn last_writes(batch: &Batch) -> Vec<u32> {
+    let mut last = vec![0; batch.bases.len()];
+    for (position, instr) in batch.instrs.iter().enumerate().filter(|(_, instr)| !instr.opcode.is_system()) {
+        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
+            last[batch.views[view as usize].base as usize] = position as u32 + 1;
+        }
+    }
+    last
+}

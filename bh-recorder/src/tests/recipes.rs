@@ -1,0 +1,176 @@
+//! Results that nobody asks for are not stored, and programs cannot tell.
+
+use super::*;
+use crate::Recipes;
+
+/// A context whose results stay recipes as `recipes` says.
+fn lazy(recipes: Recipes) -> (Arc<Recorder>, Log) {
+    context(Options { recipes, immediate_bytes: 0, ..Options::default() })
+}
+
+fn scaled(recorder: &Recorder, a: ArrayId, by: f64) -> ArrayId {
+    recorder.operate_new(Opcode::Multiply, 0, None, &[Input::Array(a), number(by)], HERE).unwrap()
+}
+
+fn counts(recorder: &Recorder) -> (u64, u64) {
+    let counts = recorder.statistics();
+    (counts.recipes, counts.recomputed)
+}
+
+#[test]
+fn what_nobody_asks_for_dies_with_its_batch() {
+    let (recorder, log) = lazy(Recipes::Always);
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let held = scaled(&recorder, a, 2.0);
+    let sum = add(&recorder, held, a);
+    assert_eq!(values(&recorder, sum), [3.0, 6.0, 9.0]);
+    assert_eq!(counts(&recorder), (1, 0));
+    let id = lock(&log.batches).last().unwrap().bases.len();
+    assert_eq!(id, 3);
+    // It is made once it is read, and stays as it was whatever became of what it was made of.
+    assert_eq!(values(&recorder, held), [2.0, 4.0, 6.0]);
+    assert_eq!(counts(&recorder), (1, 1));
+    assert_eq!(values(&recorder, held), [2.0, 4.0, 6.0]);
+    assert_eq!(counts(&recorder), (1, 1));
+}
+
+#[test]
+fn what_a_recipe_reads_may_change_and_end() {
+    let (recorder, _) = lazy(Recipes::Always);
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let (first, second) = (scaled(&recorder, a, 2.0), scaled(&recorder, a, 3.0));
+    let sum = add(&recorder, first, second);
+    assert_eq!(values(&recorder, sum), [5.0, 10.0, 15.0]);
+    assert_eq!(counts(&recorder), (2, 0));
+    // An operation changes it: both are made before.
+    recorder.operate(Opcode::Add, 0, a, &[Input::Array(a), number(10.0)], HERE).unwrap();
+    assert_eq!(counts(&recorder), (2, 2));
+    assert_eq!(values(&recorder, a), [11.0, 12.0, 13.0]);
+    assert_eq!(values(&recorder, first), [2.0, 4.0, 6.0]);
+    let third = scaled(&recorder, a, -1.0);
+    let sum = add(&recorder, third, a);
+    assert_eq!(values(&recorder, sum), [0.0, 0.0, 0.0]);
+    // The program writes it by hand.
+    let new = [7.0, 8.0, 9.0];
+    // SAFETY: three elements.
+    unsafe { recorder.write(a, new.as_ptr().cast(), None).unwrap() };
+    assert_eq!(values(&recorder, third), [-11.0, -12.0, -13.0]);
+    let fourth = scaled(&recorder, a, 0.5);
+    let sum = add(&recorder, fourth, a);
+    assert_eq!(values(&recorder, sum), [10.5, 12.0, 13.5]);
+    // It ends.
+    recorder.free(a).unwrap();
+    assert_eq!(values(&recorder, fourth), [3.5, 4.0, 4.5]);
+    assert_eq!(values(&recorder, second), [3.0, 6.0, 9.0]);
+}
+
+#[test]
+fn what_is_overwritten_in_the_batch_is_stored() {
+    let (recorder, _) = lazy(Recipes::Always);
+    let a = array(&recorder, &[2], &[1.0, 2.0]);
+    let held = scaled(&recorder, a, 2.0);
+    recorder.operate(Opcode::Add, 0, a, &[Input::Array(a), Input::Array(held)], HERE).unwrap();
+    let sum = add(&recorder, a, a);
+    assert_eq!(values(&recorder, sum), [6.0, 12.0]);
+    assert_eq!(counts(&recorder), (0, 0));
+    assert_eq!(values(&recorder, held), [2.0, 4.0]);
+}
+
+#[test]
+fn in_place_updates_are_part_of_a_recipe() {
+    let (recorder, _) = lazy(Recipes::Always);
+    let a = array(&recorder, &[4], &[1.0, 2.0, 3.0, 4.0]);
+    let held = scaled(&recorder, a, 2.0);
+    let part = recorder.derive(held, |view| view.slice(0, Some(1), Some(3), 1)).unwrap();
+    recorder.operate(Opcode::Subtract, 0, part, &[Input::Array(part), number(1.0)], HERE).unwrap();
+    let inner = scaled(&recorder, held, 10.0);
+    recorder.operate(Opcode::Add, 0, held, &[Input::Array(held), Input::Array(a)], HERE).unwrap();
+    let sum = add(&recorder, held, inner);
+    assert_eq!(values(&recorder, sum), [23.0, 35.0, 58.0, 92.0]);
+    assert_eq!(counts(&recorder), (2, 0));
+    // `inner` was made of an earlier state of `held`.
+    assert_eq!(values(&recorder, inner), [20.0, 30.0, 50.0, 80.0]);
+    assert_eq!(values(&recorder, part), [5.0, 8.0]);
+    assert_eq!(values(&recorder, held), [3.0, 5.0, 8.0, 12.0]);
+}
+
+#[test]
+fn everything_is_made_where_everything_is_asked_for() {
+    for finish in [Recorder::sync, Recorder::flush] {
+        let (recorder, _) = lazy(Recipes::Always);
+        let a = array(&recorder, &[2], &[1.0, 2.0]);
+        let held = scaled(&recorder, a, 2.0);
+        finish(&recorder).unwrap();
+        assert_eq!(counts(&recorder), (0, 0));
+        let more = scaled(&recorder, held, 2.0);
+        let sum = add(&recorder, more, a);
+        values(&recorder, sum);
+        assert_eq!(counts(&recorder), (1, 0));
+        finish(&recorder).unwrap();
+        assert_eq!(counts(&recorder), (1, 1));
+        assert_eq!(values(&recorder, more), [4.0, 8.0]);
+    }
+}
+
+/// One turn of a loop: a large result with a name, of which a sum is read.
+fn turn(recorder: &Recorder, a: ArrayId, by: f64) -> (ArrayId, f64) {
+    let held = scaled(recorder, a, by);
+    let sum = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(held)], HERE).unwrap();
+    let value = recorder.read_scalar(sum).unwrap().to::<f64>();
+    recorder.free(sum).unwrap();
+    (held, value)
+}
+
+#[test]
+fn who_was_dropped_unread_stays_a_recipe_until_asked_for() {
+    let (recorder, _) = lazy(Recipes::Auto);
+    let len = 1 << 17;
+    let a = array(&recorder, &[len], &vec![1.0; len as usize]);
+    let mut last = None;
+    let mut made = Vec::new();
+    for step in 0..6 {
+        let (held, sum) = turn(&recorder, a, f64::from(step));
+        assert_eq!(sum, f64::from(step) * len as f64);
+        if let Some(last) = last.replace(held) {
+            recorder.free(last).unwrap();
+        }
+        made.push(counts(&recorder).0);
+    }
+    // The first is stored; that nobody looked at it is known in the turn after the next.
+    assert_eq!(made, [0, 0, 1, 2, 3, 4]);
+    assert_eq!(values(&recorder, last.unwrap())[..2], [5.0, 5.0]);
+    assert_eq!(counts(&recorder), (4, 1));
+    // From now on it is stored.
+    let (held, _) = turn(&recorder, a, 7.0);
+    assert_eq!((counts(&recorder), values(&recorder, held)[0]), ((4, 1), 7.0));
+}
+
+#[test]
+fn small_results_and_those_of_other_modes_are_stored() {
+    for (recipes, len) in [(Recipes::Off, 1 << 17), (Recipes::Auto, 1000)] {
+        let (recorder, _) = lazy(recipes);
+        let a = array(&recorder, &[len], &vec![1.0; len as usize]);
+        for step in 0..4 {
+            let (held, _) = turn(&recorder, a, f64::from(step));
+            recorder.free(held).unwrap();
+        }
+        assert_eq!(counts(&recorder), (0, 0));
+    }
+}
+
+#[test]
+fn nothing_is_left_of_recipes_that_end() {
+    let (recorder, _) = lazy(Recipes::Always);
+    let before = recorder.statistics();
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let held = scaled(&recorder, a, 2.0);
+    let sum = add(&recorder, held, a);
+    values(&recorder, sum);
+    for one in [a, held, sum] {
+        recorder.free(one).unwrap();
+    }
+    recorder.sync().unwrap();
+    let after = recorder.statistics();
+    assert_eq!((after.arrays, after.bases), (before.arrays, before.bases));
+    assert_eq!(counts(&recorder), (1, 0));
+}
