@@ -164,7 +164,11 @@ fn uncompiled() -> Vec<Stack> {
 
 /// Stacks that fewer users have.
 fn others() -> Vec<Stack> {
-    vec![plain(), Stack::new("tiles", TILES, recipes(options(300, 0))), Stack::new("optimal", OPTIMAL, options(40, 1 << 18))]
+    vec![
+        plain(),
+        Stack::new("tiles", TILES, recipes(options(300, 0))),
+        Stack::new("optimal", OPTIMAL, options(40, 1 << 18)),
+    ]
 }
 
 /// All kernels are compiled, where the kernel compiler is.

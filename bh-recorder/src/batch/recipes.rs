@@ -143,6 +143,9 @@ impl State {
     /// The operations that make a result, from arrays that are there behind the batch; `None` if there is no recipe.
     fn draft(&self, at: usize, dies: &[bool], last: &[u32]) -> Option<Draft> {
         let batch = &self.builder.batch;
+        if let Some(position) = self.copied_at(at, dies, last) {
+            return Some(Draft { result: at, copied: true, steps: vec![(position, Vec::new())], ..Draft::default() });
+        }
         let mut draft = Draft { result: at, needed: vec![at], ..Draft::default() };
         for position in (0..batch.instrs.len()).rev() {
             let instr = &batch.instrs[position];
@@ -190,6 +193,32 @@ impl State {
         (draft.needed.is_empty()).then_some(draft)
     }
 
+    /// Where a batch copies all of a result into an array that stays as it is then.
+    fn copied_at(&self, at: usize, dies: &[bool], last: &[u32]) -> Option<usize> {
+        let batch = &self.builder.batch;
+        let copies = |&position: &usize| {
+            let instr = &batch.instrs[position];
+            let (Some(to), Some(from)) = (instr.operands()[0].as_view(), instr.operands()[1].as_view()) else {
+                return false;
+            };
+            let (to, from) = (&batch.views[to as usize], &batch.views[from as usize]);
+            let (target, behind) = (to.base as usize, position as u32 + 1);
+            from.base as usize == at
+                && from.len == batch.bases[at].len
+                && target != at
+                && batch.bases[target].dtype() == batch.bases[at].dtype()
+                && last[at] < behind
+                && last[target] == behind
+                && !dies[target]
+                && self.may_be_input(target)
+        };
+        let mut places = (0..batch.instrs.len()).filter(|&position| batch.instrs[position].opcode == Opcode::Copy);
+        places.find(copies).filter(|&position| {
+            let from = batch.instrs[position].operands()[1].as_view();
+            from.is_some_and(|view| batch.as_ref().view(view).is_injective())
+        })
+    }
+
     /// Can recipes rely on a base of the batch staying as it is until a program changes it by a call?
     fn may_be_input(&self, at: usize) -> bool {
         let entry = self.bases.at(self.builder.places[at]);
@@ -225,7 +254,11 @@ impl State {
         let mut file: (u32, Arc<[u8]>) = (u32::MAX, Arc::from(&b""[..]));
         for (position, stored) in &draft.steps {
             let batch = &self.builder.batch;
-            let instr = batch.instrs[*position];
+            let mut instr = batch.instrs[*position];
+            if draft.copied {
+                // Back from where it was copied to.
+                instr.operands.swap(0, 1);
+            }
             let mut parts = [const { Part::None }; MAX_OPERANDS];
             for (number, (part, operand)) in parts.iter_mut().zip(instr.operands()).enumerate() {
                 *part = match (operand.as_view(), operand.as_constant()) {
@@ -234,7 +267,7 @@ impl State {
                         let view = SmallView::new(&view);
                         if base == draft.result {
                             Part::Result(view)
-                        } else if number > 0 && stored.contains(&base) {
+                        } else if draft.copied || number > 0 && stored.contains(&base) {
                             Part::Input(place_in(&mut inputs, base), view)
                         } else {
                             Part::Temporary(place_in(&mut temporaries, base), view)
@@ -441,6 +474,8 @@ impl State {
 #[derive(Default)]
 struct Draft {
     result: usize,
+    /// Its only step copies the result, and is to be turned round.
+    copied: bool,
     /// Bases whose writers are still to be found.
     needed: Vec<usize>,
     /// Positions of operations, and which bases each of them reads as the stack has them behind the batch.

@@ -174,3 +174,30 @@ fn nothing_is_left_of_recipes_that_end() {
     assert_eq!((after.arrays, after.bases), (before.arrays, before.bases));
     assert_eq!(counts(&recorder), (1, 0));
 }
+
+#[test]
+fn what_is_copied_into_an_array_is_copied_back() {
+    let (recorder, _) = lazy(Recipes::Always);
+    let grid = array(&recorder, &[3, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+    let inner = recorder.derive(grid, |view| view.slice(0, Some(1), Some(3), 1)).unwrap();
+    let above = recorder.derive(grid, |view| view.slice(0, Some(0), Some(2), 1)).unwrap();
+    for _ in 0..3 {
+        let work = add(&recorder, inner, above);
+        recorder.operate(Opcode::Copy, 0, inner, &[Input::Array(work)], HERE).unwrap();
+        let before = counts(&recorder);
+        let first = recorder.derive(grid, |view| view.index(0, 0)).unwrap();
+        let sum = add(&recorder, first, first);
+        assert_eq!(values(&recorder, sum), [2.0, 4.0, 6.0]);
+        assert_eq!(counts(&recorder), (before.0 + 1, before.1));
+        assert_eq!(values(&recorder, work), values(&recorder, inner));
+        assert_eq!(counts(&recorder), (before.0 + 1, before.1 + 1));
+    }
+    // A change of the grid comes too late for it.
+    let work = add(&recorder, inner, above);
+    recorder.operate(Opcode::Copy, 0, inner, &[Input::Array(work)], HERE).unwrap();
+    let sum = add(&recorder, above, above);
+    values(&recorder, sum);
+    let wanted = values(&recorder, inner);
+    recorder.operate(Opcode::Copy, 0, grid, &[number(0.0)], HERE).unwrap();
+    assert_eq!(values(&recorder, work), wanted);
+}
