@@ -224,3 +224,30 @@ fn fields_of_a_step_travel_in_one_message_to_each_neighbour() {
         }
     }
 }
+
+/// The mean of all elements, taken from each of them.
+#[test]
+fn what_is_taken_from_all_ranks_and_given_to_all_takes_few_messages_of_each() {
+    for ranks in [2u64, 3, 4, 7, 16, 64, 256] {
+        let shape = [4 * ranks as i64, 3];
+        let mut stack = cluster(ranks as usize, 64);
+        let mut program = Program::new(&mut stack);
+        let grid = program.grid(&shape, |index| index as f64 % 7.0);
+        program.run();
+        for _ in 0..2 {
+            let before = program.traffic();
+            let sum = program.sum(program.all(grid));
+            let mean = program.scale(sum, 1.0 / (shape[0] * shape[1]) as f64);
+            let spread = program.all(mean).1.broadcast_to(&shape).unwrap();
+            let rest = program.binary(Opcode::Subtract, program.all(grid), (mean, spread));
+            let none = program.sum(program.all(rest));
+            program.run();
+            let sent = program.traffic() - before;
+            // Up the tree and down again, and up once more for the sum of what is left.
+            assert_eq!(sent.messages, 3 * (ranks - 1), "{ranks} ranks");
+            let steps = u64::from(ranks.next_power_of_two().ilog2().div_ceil(2));
+            assert!(sent.most_messages <= 2 + 3 * steps, "{ranks} ranks: {} messages", sent.most_messages);
+            assert!(program.value(none).abs() < 1e-9);
+        }
+    }
+}

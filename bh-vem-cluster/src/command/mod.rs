@@ -140,11 +140,9 @@ fn get_view(reader: &mut Reader<'_>) -> Result<View> {
 
 fn put_settings(writer: &mut Writer, settings: &Settings) {
     writer.number(settings.small_bytes).number(settings.overlap_rows as u64).number(settings.overlap_bytes);
-    let weights = settings.weights.as_slice();
     // Equal ones are no more than a number.
-    let listed = if settings.weights.is_even() { &[] } else { weights };
-    writer.number(weights.len() as u64);
-    put_table(writer, &listed.iter().map(|weight| weight.to_bits()).collect::<Vec<_>>());
+    let listed: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
+    put_table(writer.number(settings.weights.ranks() as u64), &listed);
 }
 
 fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
@@ -153,7 +151,7 @@ fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     let weights: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
     let weights = match weights.len() {
         0 => Weights::even(ranks),
-        _ => Weights::given(weights).filter(|weights| weights.as_slice().len() == ranks).ok_or_else(strange)?,
+        _ => Weights::given(weights).filter(|weights| weights.ranks() == ranks).ok_or_else(strange)?,
     };
     Ok(Settings { weights, small_bytes, overlap_rows, overlap_bytes })
 }

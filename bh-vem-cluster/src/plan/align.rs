@@ -142,29 +142,43 @@ impl Walk<'_> {
         let row = row_of(record, Some(source));
         let target_row = row_of(&self.batch.bases[target as usize], Some(view));
         let (above, below) = self.hints.extensions.get(&target).copied().unwrap_or((0, 0));
-        let (mut up, mut down) = (0, 0);
         let all = span_of(source);
-        for rank in 0..cuts.ranks() {
+        // The rows that a rank needs before and behind its own.
+        let beyond = |rank: usize| {
             let (mine, here) = (cuts.own(rank), own.own(rank));
-            if mine.is_empty() || here.is_empty() {
-                continue;
-            }
             let reach = Span::new(mine.low - above * target_row, mine.high + below * target_row);
             let rows = rows_in(view, dim, reach);
-            if rows.is_empty() {
-                continue;
+            if mine.is_empty() || here.is_empty() || rows.is_empty() {
+                return (0, 0);
             }
             let step = source.stride()[dim];
             let inner = all.len() - 1 - (source.shape()[dim] - 1) * step.abs();
             let low = all.low + rows.low * step;
             let high = all.low + (rows.high - 1) * step + inner + 1;
             let count = |elements: i64| (elements.max(0) + row - 1) / row;
-            up = up.max(count(here.low - low));
-            down = down.max(count(high - here.high));
-        }
+            (count(here.low - low), count(high - here.high))
+        };
+        let ranks = some_of(cuts, own, beyond);
+        let (up, down) = ranks
+            .into_iter()
+            .map(beyond)
+            .fold((0, 0), |most, here: (i64, i64)| (most.0.max(here.0), most.1.max(here.1)));
         if up.max(down) <= self.settings.overlap_rows {
             let entry = self.hints.extensions.entry(base).or_default();
             *entry = (entry.0.max(up), entry.1.max(down));
         }
     }
+}
+
+/// Ranks that stand for all, where cuts of two arrays follow the same rows and ranks far from each other do alike; else all.
+fn some_of(cuts: &Cuts, own: &Cuts, beyond: impl Fn(usize) -> (i64, i64)) -> Vec<usize> {
+    let ranks = cuts.ranks();
+    let mut alike = cuts.beside(own).unwrap_or(0..0);
+    while alike.len() > 2 && beyond(alike.start) != beyond(alike.end - 1) {
+        alike = alike.start + 1..alike.end - 1;
+    }
+    if alike.len() <= 2 || ranks - alike.len() > 16 {
+        alike = ranks..ranks;
+    }
+    (0..alike.start.min(ranks)).chain(alike.clone().take(1)).chain(alike.end..ranks).collect()
 }

@@ -1,10 +1,12 @@
 //! What every rank knows about an array of the program: where it is cut, and which elements each rank has.
 
 use crate::plan::boxes::Span;
+use crate::plan::held::{Has, Runs};
 use crate::plan::layout::Cuts;
 use bh_bytecode::{Base, View};
 use bh_core::error::Error;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// A stage of the program that is planned; stages of earlier ones are over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +60,12 @@ pub struct Array {
     pub fixed: bool,
     /// The error that its data was lost to.
     pub lost: Option<Error>,
-    /// By rank.
-    pub pieces: Vec<Option<Piece>>,
+    /// The bases of this process's ranks.
+    pub pieces: BTreeMap<usize, Base>,
+    /// The elements that have the array's present values, unless all ranks have all.
+    pub held: Runs,
+    /// The elements that ranks have room for.
+    pub rooms: Runs,
     /// Copies of views, by rank and view.
     pub copies: HashMap<(usize, View), Copied>,
     /// When it was last written.
@@ -71,9 +77,10 @@ pub struct Array {
 }
 
 impl Array {
-    /// An array of zeros that no rank has memory for yet.
-    pub fn new(base: &Base, row: i64, cuts: Cuts, small: bool) -> Array {
+    /// An array of zeros that no rank has memory for yet; `roomy`: it will have some for rows of neighbours.
+    pub fn new(base: &Base, row: i64, cuts: Cuts, small: bool, roomy: bool) -> Array {
         let ranks = cuts.ranks();
+        let room = if small || roomy { Has::Roomy } else { Has::Around(0, 0) };
         Array {
             base: *base,
             row,
@@ -84,7 +91,9 @@ impl Array {
             everywhere: small,
             fixed: false,
             lost: None,
-            pieces: vec![None; ranks],
+            pieces: BTreeMap::new(),
+            held: Runs::new(ranks, Has::Around(0, 0)),
+            rooms: Runs::new(ranks, room),
             copies: HashMap::new(),
             wrote: When::default(),
             arrived: When::default(),
@@ -111,13 +120,62 @@ impl Array {
         Span::new(own.low - self.extension.0, own.high + self.extension.1).meet(self.all())
     }
 
+    /// The ranks from the first that computes elements of a span to the last.
+    pub fn reaching(&self, span: Span) -> Range<usize> {
+        self.cuts.range(Span::new(span.low - self.extension.1, span.high + self.extension.0).meet(self.all()))
+    }
+
     /// The elements whose present values a rank has.
     pub fn valid(&self, rank: usize) -> Span {
-        match &self.pieces[rank] {
-            Some(piece) => piece.valid,
-            None if self.everywhere => self.all(),
-            None => self.reach(rank),
+        if self.everywhere { self.all() } else { self.span(rank, self.held.get(rank)) }
+    }
+
+    /// Has every rank all elements?
+    pub fn all_have_all(&self) -> bool {
+        let all = self.all();
+        let mut runs = self.held.within(0..self.cuts.ranks());
+        runs.all(|(ranks, has)| has == Has::Only(all) || ranks.len() == 1 && self.span(ranks.start, has) == all)
+    }
+
+    /// The elements that a rank has room for.
+    pub fn window(&self, rank: usize) -> Span {
+        self.span(rank, self.rooms.get(rank))
+    }
+
+    /// The elements of a rank that has this.
+    fn span(&self, rank: usize, has: Has) -> Span {
+        match has {
+            Has::Only(span) => span,
+            Has::Roomy => self.room(self.reach(rank)),
+            Has::Around(up, down) => {
+                let reach = self.reach(rank);
+                if reach.is_empty() || (up, down) == (0, 0) {
+                    return reach;
+                }
+                Span::new(reach.low - up, reach.high + down).meet(self.all())
+            }
         }
+    }
+
+    /// How a span lies around what a rank computes.
+    pub fn around(&self, rank: usize, span: Span) -> Has {
+        let reach = self.reach(rank);
+        match (reach.is_empty(), span.is_empty()) {
+            (true, true) => Has::Around(0, 0),
+            (false, _) if span.contains(reach) => Has::Around(reach.low - span.low, span.high - reach.high),
+            _ => Has::Only(span),
+        }
+    }
+
+    /// Notes what a rank has now.
+    pub fn set_valid(&mut self, rank: usize, valid: Span) {
+        self.held.set(rank..rank + 1, self.around(rank, valid));
+    }
+
+    /// The piece of a rank of this process.
+    pub fn piece(&self, rank: usize) -> Option<Piece> {
+        let base = *self.pieces.get(&rank)?;
+        Some(Piece { base, window: self.window(rank), valid: self.valid(rank) })
     }
 
     /// Room for a span and as many rows around it as neighbours are likely to ask for.
@@ -125,11 +183,16 @@ impl Array {
         if self.small {
             return self.all();
         }
-        let margin = if self.row > 1 { self.row } else { 16 };
+        let margin = self.margin();
         if self.passing || span.len() < 4 * margin {
             return span;
         }
         Span::new(span.low - margin, span.high + margin).meet(self.all())
+    }
+
+    /// The elements around a piece that neighbours are likely to ask for.
+    pub fn margin(&self) -> i64 {
+        if self.row > 1 { self.row } else { 16 }
     }
 
     /// A span, extended to whole rows.
@@ -152,15 +215,11 @@ impl Array {
         let flags = flags.iter().fold(1, |word, &flag| word << 1 | u64::from(flag));
         words.extend([flags, self.row as u64, self.extension.0 as u64, self.extension.1 as u64]);
         self.cuts.describe(words);
-        for piece in &self.pieces {
-            let Some(piece) = piece else {
-                words.push(u64::MAX);
-                continue;
-            };
-            words.extend([piece.base.len as u64, piece.base.row_hint as u64]);
-            for span in [piece.window, piece.valid] {
-                words.extend([span.low as u64, span.high as u64]);
-            }
+        self.held.describe(words);
+        self.rooms.describe(words);
+        words.push(self.pieces.len() as u64);
+        for (&rank, base) in &self.pieces {
+            words.extend([rank as u64, base.len as u64, base.row_hint as u64]);
         }
         words.push(self.copies.len() as u64);
         if self.copies.is_empty() {
@@ -174,7 +233,7 @@ impl Array {
 
     /// Appends the bases of this process's ranks; equal descriptions have them in the same order.
     pub fn bases(&self, ids: &mut Vec<u64>) {
-        ids.extend(self.pieces.iter().flatten().map(|piece| piece.base.id).filter(|&id| id != 0));
+        ids.extend(self.pieces.values().map(|base| base.id));
         if !self.copies.is_empty() {
             ids.extend(self.sorted_copies().into_iter().map(|(_, copy)| copy.base.id).filter(|&id| id != 0));
         }
@@ -182,7 +241,7 @@ impl Array {
 
     /// Lets each base be replaced.
     pub fn each_base(&mut self, mut replace: impl FnMut(&mut u64)) {
-        self.pieces.iter_mut().flatten().for_each(|piece| replace(&mut piece.base.id));
+        self.pieces.values_mut().for_each(|base| replace(&mut base.id));
         self.copies.values_mut().for_each(|copy| replace(&mut copy.base.id));
     }
 
@@ -196,27 +255,51 @@ impl Array {
 
     /// About what it takes in memory.
     pub fn bytes(&self) -> usize {
-        size_of::<Array>() + size_of_val(&self.pieces[..]) + self.copies.len() * size_of::<((usize, View), Copied)>()
+        let pieces = self.pieces.len() * size_of::<(usize, Base)>();
+        let copies = self.copies.len() * size_of::<((usize, View), Copied)>();
+        size_of::<Array>() + self.cuts.bytes() + self.held.bytes() + self.rooms.bytes() + pieces + copies
     }
 
     /// Notes that elements of this span changed where they belong: what ranks have of others is out of date.
     pub fn changed(&mut self, span: Span) {
-        for rank in 0..self.pieces.len() {
-            let reach = self.reach(rank);
-            let Some(piece) = &mut self.pieces[rank] else { continue };
-            let valid = &mut piece.valid;
-            if reach.is_empty() {
-                if !valid.meet(span).is_empty() {
-                    *valid = Span::default();
-                }
-                continue;
-            }
-            if !Span::new(valid.low, reach.low).meet(span).is_empty() {
-                valid.low = valid.low.max(span.high.min(reach.low));
-            }
-            if !Span::new(reach.high, valid.high).meet(span).is_empty() {
-                valid.high = valid.high.min(span.low.max(reach.high));
+        let runs: Vec<(Range<usize>, Has)> = self.held.within(0..self.cuts.ranks()).collect();
+        for (ranks, has) in runs {
+            match has {
+                Has::Around(0, 0) => {}
+                Has::Around(up, down) => self.trim(ranks, (up, down), span),
+                Has::Only(valid) if valid.meet(span).is_empty() => {}
+                _ => self.held.set(ranks, Has::Around(0, 0)),
             }
         }
+    }
+
+    /// The same for ranks that have so many elements around what they compute. Where borders lie in the span or beside it on all
+    /// of them, they are seen to at once.
+    fn trim(&mut self, ranks: Range<usize>, (up, down): (i64, i64), span: Span) {
+        let (first, last) = (self.reach(ranks.start), self.reach(ranks.end - 1));
+        if ranks.len() == 1 {
+            let mut valid = self.valid(ranks.start);
+            if !Span::new(valid.low, first.low).meet(span).is_empty() {
+                valid.low = valid.low.max(span.high.min(first.low));
+            }
+            if !Span::new(first.high, valid.high).meet(span).is_empty() {
+                valid.high = valid.high.min(span.low.max(first.high));
+            }
+            return self.set_valid(ranks.start, valid);
+        }
+        let left = |borders: Span, width: i64| match borders.meet(self.all()) {
+            _ if width == 0 => Some(0),
+            borders if span.contains(borders) => Some(0),
+            borders if span.meet(borders).is_empty() => Some(width),
+            _ => None,
+        };
+        let above = left(Span::new(first.low - up, last.low), up);
+        let below = left(Span::new(first.high, last.high + down), down);
+        if let (Some(above), Some(below)) = (above, below) {
+            return self.held.set(ranks, Has::Around(above, below));
+        }
+        let middle = ranks.start + ranks.len() / 2;
+        self.trim(ranks.start..middle, (up, down), span);
+        self.trim(middle..ranks.end, (up, down), span);
     }
 }

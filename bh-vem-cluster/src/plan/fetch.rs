@@ -2,6 +2,7 @@
 
 use crate::plan::array::{Copied, Piece};
 use crate::plan::boxes::{IndexBox, Span, inside, packed, span_of, unrepeated};
+use crate::plan::near::Needs;
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
 use bh_bytecode::{Instr, Opcode, View};
@@ -37,6 +38,11 @@ impl Planner {
         Ok(true)
     }
 
+    /// Does the part of a view come to a rank in its piece, unless it is there?
+    pub(crate) fn comes_in_rows(&self, id: u64, rank: usize, part: &View) -> Result<bool> {
+        Ok(matches!(self.way(id, rank, part)?, Way::Here | Way::Window(_)))
+    }
+
     /// Brings a view's elements to the ranks that need them, in stage `at` where they have to move.
     pub(crate) fn fetch(
         &mut self,
@@ -45,8 +51,23 @@ impl Planner {
         shares: &[Share],
         at: usize,
     ) -> Result<std::result::Result<(), Unsuited>> {
+        self.fetch_needs(id, view, &Needs { shares: shares.to_vec(), alike: 0..0 }, at)
+    }
+
+    /// The same for ranks of which one may stand for many.
+    pub(crate) fn fetch_needs(
+        &mut self,
+        id: u64,
+        view: &View,
+        needs: &Needs,
+        at: usize,
+    ) -> Result<std::result::Result<(), Unsuited>> {
+        if self.arrays[&id].small {
+            self.hand_round(id, view, needs, at)?;
+            return Ok(Ok(()));
+        }
         let mut grown: HashMap<usize, Piece> = HashMap::new();
-        for &(rank, part) in shares {
+        for &(rank, part) in &needs.shares {
             let part = part.of(view, 0)?;
             match self.way(id, rank, &part)? {
                 Way::Here | Way::Copy => {}
@@ -58,6 +79,7 @@ impl Planner {
                 }
             }
         }
+        self.do_alike(id, &needs.alike);
         Ok(Ok(()))
     }
 
@@ -141,9 +163,13 @@ impl Planner {
         }
         let now = self.now(at);
         if let Some(array) = self.arrays.get_mut(&id) {
-            array.pieces[rank] = Some(piece);
+            if piece.base.id != 0 {
+                array.pieces.insert(rank, piece.base);
+            }
+            let room = array.around(rank, piece.window);
+            array.rooms.set(rank..rank + 1, room);
+            array.set_valid(rank, piece.valid);
             array.arrived = array.arrived.max(now);
-            array.everywhere = array.small && (0..array.pieces.len()).all(|rank| array.valid(rank) == array.all());
         }
         Ok(())
     }

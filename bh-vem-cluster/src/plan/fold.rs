@@ -2,9 +2,11 @@
 //! in a fixed order of ranks, so that equal numbers of ranks give equal bits.
 
 use crate::plan::array::Piece;
-use crate::plan::boxes::{IndexBox, inside, span_of};
+use crate::plan::boxes::IndexBox;
+use crate::plan::near::{Ranks, Use};
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
+use crate::plan::stages::Stages;
 use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -20,6 +22,46 @@ struct Partial {
     /// Which of the results it is a part of.
     part: IndexBox,
     place: Place,
+}
+
+/// The results of ranks, in order: those that this process knows, and what the others have in common.
+pub(crate) struct Partials {
+    members: Ranks,
+    /// In the order of ranks.
+    mine: Vec<Partial>,
+    like: Base,
+    shape: Vec<i64>,
+}
+
+impl Partials {
+    /// Results of this shape, each rank's own.
+    pub(crate) fn of_all(members: Ranks, places: Vec<(usize, Place)>, like: Base, shape: &[i64]) -> Partials {
+        let part = IndexBox::whole(shape);
+        let mine = places.into_iter().map(|(rank, place)| Partial { rank, part, place }).collect();
+        Partials { members, mine, like, shape: shape.to_vec() }
+    }
+
+    /// The result at a place; those of other processes have no identity.
+    fn at(&self, place: usize) -> Result<Partial> {
+        let rank = self.members.at(place);
+        if let Ok(found) = self.mine.binary_search_by_key(&rank, |partial| partial.rank) {
+            return Ok(self.mine[found]);
+        }
+        let view = View::contiguous(&self.shape).map_err(|error| Error::new(status::BATCH, error.0))?;
+        let base = Base { id: 0, len: view.len().max(1), row_hint: 0, flags: 0, ..self.like };
+        Ok(Partial { rank, part: IndexBox::whole(&self.shape), place: Place { base, view } })
+    }
+
+    /// The first places of the groups that are combined when every `step`th result is left, as far as this process takes part.
+    fn groups(&self, stages: &Stages, step: usize) -> Vec<usize> {
+        if stages.complete() {
+            return (0..self.members.len()).step_by(FAN_IN * step).collect();
+        }
+        let left = self.members.hosted(stages).into_iter().filter(|place| place % step == 0);
+        let mut groups: Vec<usize> = left.map(|place| place - place % (FAN_IN * step)).collect();
+        groups.dedup();
+        groups
+    }
 }
 
 /// An instruction of the planner's own, with the source line of the program's.
@@ -51,7 +93,9 @@ impl Planner {
         if self.arrays[&id].cuts.is_first() || source.is_empty() {
             return self.by_output(batch, index, &widen);
         }
-        let Some(shares) = self.owned(id, &source) else { return self.by_output(batch, index, &widen) };
+        let from = Use { id, view: &source };
+        let mut crowd = self.owners(from, mask_of(batch, index).is_some());
+        let Some(mut shares) = self.owned_by(&crowd, from) else { return self.by_output(batch, index, &widen) };
         let one_each = shares.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let kept_whole = shares.iter().all(|(_, part)| part.is_whole(source.shape(), !mask));
         let folded_whole = shares.iter().all(|(_, part)| part.is_whole(source.shape(), mask));
@@ -72,25 +116,39 @@ impl Planner {
             }
         }
         let target = self.target(batch, index, output, None)?;
+        let by_tree = kept_whole && self.arrays[&target].cuts.is_first();
+        if !by_tree && !crowd.alike.is_empty() {
+            // Every rank's result is needed.
+            crowd = self.owners(from, true);
+            shares = match self.owned_by(&crowd, from) {
+                Some(shares) => shares,
+                None => return self.by_output(batch, index, &widen),
+            };
+        }
+        let members = crowd.members(&shares);
+        shares.retain(|(rank, _)| crowd.alike.is_empty() || self.stages.hosts(*rank));
         let (partials, folded) = self.partials(batch, index, (id, &source), &shares)?;
         let view = batch.view(output);
         if !kept_whole {
-            self.collect(batch, index, (target, &view), &partials, folded + 1)
-        } else if self.arrays[&target].cuts.is_first() {
-            self.tree(batch, index, (target, &view), &partials, folded + 1)
-        } else {
-            self.reduce_scatter(batch, index, (target, &view), &partials, folded + 1)
+            return self.collect(batch, index, (target, &view), &partials, folded + 1);
         }
+        let partials = Partials { members, mine: partials, like: self.arrays[&id].base, shape: view.shape().to_vec() };
+        self.add_up(batch, index, Use { id: target, view: &view }, partials, folded + 1)
     }
 
-    /// The boxes of a view that each rank owns.
-    fn owned(&self, id: u64, view: &View) -> Option<Vec<Share>> {
-        let cuts = &self.arrays[&id].cuts;
-        let mut shares = Vec::new();
-        for rank in cuts.owners(span_of(view)) {
-            shares.extend(inside(view, cuts.own(rank))?.into_iter().map(|part| (rank, part)));
+    /// Combines results, which are there from stage `after` on, where the array of the output is.
+    pub(crate) fn add_up(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        target: Use<'_>,
+        partials: Partials,
+        after: usize,
+    ) -> Result<bool> {
+        match self.arrays[&target.id].cuts.is_first() {
+            true => self.tree(batch, index, (target.id, target.view), &partials, after),
+            false => self.reduce_scatter(batch, index, (target.id, target.view), &partials.mine, after),
         }
-        Some(shares)
     }
 
     /// Lets every rank fold its share into a base of its own; returns the stage in which that happens, too.
@@ -133,7 +191,7 @@ impl Planner {
     }
 
     /// Room for a result of a rank.
-    fn scratch(&mut self, rank: usize, like: &Base, shape: &[i64]) -> Result<Place> {
+    pub(crate) fn scratch(&mut self, rank: usize, like: &Base, shape: &[i64]) -> Result<Place> {
         let view = View::contiguous(shape).map_err(|error| Error::new(status::BATCH, error.0))?;
         Ok(Place { base: self.local_base(rank, like, view.len(), 0), view })
     }
@@ -144,21 +202,21 @@ impl Planner {
         batch: &BatchRef<'_>,
         index: u32,
         (target, view): (u64, &View),
-        partials: &[Partial],
+        partials: &Partials,
         after: usize,
     ) -> Result<bool> {
         let combine = combiner(batch, index)?;
         let mut stage = after;
-        let mut step = 1;
-        while step < partials.len() {
-            for first in (0..partials.len()).step_by(FAN_IN * step) {
-                let group: Vec<usize> = (first..partials.len()).step_by(step).take(FAN_IN).collect();
+        let (mut step, count) = (1, partials.members.len());
+        while step < count {
+            for first in partials.groups(&self.stages, step) {
+                let group: Vec<usize> = (first..count).step_by(step).take(FAN_IN).collect();
                 self.combine_group(&combine, stage, partials, &group)?;
             }
             step *= FAN_IN;
             stage += 1;
         }
-        let root = &partials[0];
+        let root = &partials.at(0)?;
         let mut result = root.place;
         if root.rank != 0 {
             result = self.scratch(0, &root.place.base, root.place.view.shape())?;
@@ -177,10 +235,11 @@ impl Planner {
     }
 
     /// The first rank of a group gets the results of the others, and combines them two by two.
-    fn combine_group(&mut self, combine: &Own, stage: usize, partials: &[Partial], group: &[usize]) -> Result<()> {
-        let into = &partials[group[0]];
+    fn combine_group(&mut self, combine: &Own, stage: usize, partials: &Partials, group: &[usize]) -> Result<()> {
+        let into = partials.at(group[0])?;
         let mut places = vec![into.place];
-        for from in group[1..].iter().map(|&member| &partials[member]) {
+        for &member in &group[1..] {
+            let from = &partials.at(member)?;
             let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
             self.send(stage, from, into.rank, arrived);
             self.stages.push_system(stage, from.rank, Opcode::Discard, &from.place.base);
@@ -296,7 +355,8 @@ impl Planner {
         let (view, source) = (batch.view(output), batch.view(input));
         let (Some(target), Some(id)) = (batch.base_of(output), batch.base_of(input)) else { return Ok(false) };
         let (target, id) = (target.id, id.id);
-        let Some(mut shares) = self.owned(target, &view) else { return Ok(false) };
+        let written = Use { id: target, view: &view };
+        let Some(mut shares) = self.owned_by(&self.owners(written, true), written) else { return Ok(false) };
         shares.sort_by_key(|(_, part)| part.first()[axis]);
         let apart = shares.iter().all(|(_, part)| part.is_whole(view.shape(), !(1 << axis)));
         if !apart || shares.len() < 2 || self.arrays[&target].extension != (0, 0) {
@@ -380,9 +440,12 @@ fn mask_of(batch: &BatchRef<'_>, index: u32) -> Option<(u64, View)> {
     Some((batch.base_of(mask)?.id, batch.view(mask)))
 }
 
-/// The instruction that combines two results.
+/// The instruction that combines two results; those of methods are added.
 fn combiner(batch: &BatchRef<'_>, index: u32) -> Result<Own> {
     let opcode = batch.instrs[index as usize].opcode;
+    if opcode.is_extension() {
+        return Ok(Own::new(batch, index, Opcode::Add, 3));
+    }
     let combiner = opcode.combiner().ok_or_else(|| Error::new(status::BATCH, format!("{opcode} combines nothing")))?;
     Ok(Own::new(batch, index, combiner, 3))
 }

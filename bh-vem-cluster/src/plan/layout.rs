@@ -1,25 +1,240 @@
-//! Where arrays and iteration spaces are cut: rank `r` owns the elements from `cuts[r]` to before `cuts[r + 1]`.
+//! Where arrays and iteration spaces are cut: rank `r` owns the elements from `cuts.at(r)` to before `cuts.at(r + 1)`. Cuts are
+//! formulas, so that they take as much memory on thousands of ranks as on two.
 
 use crate::plan::boxes::Span;
 use bh_bytecode::{Base, BatchRef, View};
+use std::ops::Range;
 use std::sync::Arc;
 
-/// The cuts of a base, in elements: one more than there are ranks, from 0 to the base's length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cuts(Arc<[i64]>);
+/// How much of the work each rank gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    ranks: usize,
+    /// `None` if all are equal.
+    uneven: Option<Arc<Uneven>>,
+}
+
+/// Weights that differ.
+#[derive(Debug, PartialEq)]
+struct Uneven {
+    each: Vec<f64>,
+    /// The sums of those up to each rank.
+    sums: Vec<f64>,
+    smallest: f64,
+}
+
+impl Weights {
+    /// The same for all.
+    pub fn even(ranks: usize) -> Weights {
+        Weights { ranks, uneven: None }
+    }
+
+    /// Given weights, one for each rank: finite, not negative, and not all 0.
+    pub fn given(weights: Vec<f64>) -> Option<Weights> {
+        let fit = weights.iter().all(|&weight| weight >= 0.0 && weight.is_finite());
+        if !fit || weights.iter().all(|&weight| weight == 0.0) {
+            return None;
+        }
+        let ranks = weights.len();
+        if weights.iter().all(|&weight| weight == weights[0]) {
+            return Some(Weights::even(ranks));
+        }
+        let running = |sum: &mut f64, weight: &f64| {
+            *sum += weight;
+            Some(*sum)
+        };
+        let sums = weights.iter().scan(0.0, running).collect();
+        let smallest = weights.iter().copied().fold(f64::INFINITY, f64::min);
+        Some(Weights { ranks, uneven: Some(Arc::new(Uneven { each: weights, sums, smallest })) })
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Are they the same, at a glance? Those of one planner are.
+    fn are(&self, other: &Weights) -> bool {
+        let same = match (&self.uneven, &other.uneven) {
+            (None, None) => true,
+            (Some(one), Some(two)) => Arc::ptr_eq(one, two),
+            _ => false,
+        };
+        same && self.ranks == other.ranks
+    }
+
+    /// Do all ranks get the same?
+    pub fn is_even(&self) -> bool {
+        self.uneven.is_none()
+    }
+
+    /// By rank; none if all are equal.
+    pub fn as_slice(&self) -> &[f64] {
+        match self.uneven.as_deref() {
+            None => &[],
+            Some(uneven) => &uneven.each,
+        }
+    }
+
+    /// The first of `count` things that a rank gets.
+    fn first(&self, count: i64, rank: usize) -> i64 {
+        if rank == 0 || rank >= self.ranks {
+            return if rank == 0 { 0 } else { count };
+        }
+        match self.uneven.as_deref() {
+            None => match count.checked_mul(rank as i64) {
+                Some(product) => product / self.ranks as i64,
+                None => (i128::from(count) * rank as i128 / self.ranks as i128) as i64,
+            },
+            Some(Uneven { sums, .. }) => {
+                ((count as f64 * sums[rank - 1] / sums[self.ranks - 1]).round() as i64).clamp(0, count)
+            }
+        }
+    }
+
+    /// No rank gets fewer of `count` things.
+    fn least(&self, count: i64) -> i64 {
+        match self.uneven.as_deref() {
+            None => count / self.ranks.max(1) as i64,
+            Some(Uneven { sums, smallest, .. }) => {
+                ((count as f64 * smallest / sums[self.ranks - 1]).floor() as i64 - 1).max(0)
+            }
+        }
+    }
+}
+
+/// Numbers that follow the rows that ranks get: `base + step · (the rank's first row)`, between `low` and `high`.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    rows: i64,
+    weights: Weights,
+    base: i64,
+    step: i64,
+    low: i64,
+    high: i64,
+}
+
+impl Line {
+    fn straight(&self, rank: usize) -> i64 {
+        self.base + self.step * self.weights.first(self.rows, rank)
+    }
+
+    fn at(&self, rank: usize) -> i64 {
+        self.straight(rank).clamp(self.low, self.high)
+    }
+}
+
+/// How the numbers of the ranks but the first come about.
+#[derive(Clone, Debug)]
+enum Inner {
+    Line(Line),
+    Listed(Arc<[i64]>),
+}
+
+/// What each rank begins with: 0 for the first, `end` behind the last, and never less than the rank before.
+#[derive(Clone, Debug)]
+struct Marks {
+    ranks: usize,
+    end: i64,
+    inner: Inner,
+}
+
+impl Marks {
+    /// Of a line in its simplest form: limits are what the second rank and the last begin with.
+    fn line(end: i64, mut line: Line) -> Marks {
+        let ranks = line.weights.ranks;
+        let last = ranks.saturating_sub(1).max(1);
+        (line.low, line.high) = (line.at(1), line.at(last));
+        if line.low == line.high {
+            (line.rows, line.base, line.step) = (0, line.low, 0);
+        }
+        Marks { ranks, end, inner: Inner::Line(line) }
+    }
+
+    fn at(&self, rank: usize) -> i64 {
+        match &self.inner {
+            _ if rank == 0 => 0,
+            _ if rank >= self.ranks => self.end,
+            Inner::Line(line) => line.at(rank),
+            Inner::Listed(list) => list[rank],
+        }
+    }
+
+    /// What is above `low`, divided by `step` and rounded up; between 0 and `end`.
+    fn divided(&self, low: i64, step: i64, end: i64) -> Marks {
+        let up = |number: i64| -(low - number).div_euclid(step);
+        self.mapped(
+            end,
+            |number| up(number).clamp(0, end),
+            |line| (line.step % step == 0).then(|| (up(line.base), line.step / step)),
+        )
+    }
+
+    /// Every number times `step`, and `start` more; between 0 and `end`.
+    fn multiplied(&self, start: i64, step: i64, end: i64) -> Marks {
+        let one = |number: i64| (start + number * step).clamp(0, end);
+        self.mapped(end, one, |line| Some((start + line.base * step, line.step * step)))
+    }
+
+    /// Numbers that `one` makes, which must not decrease. `straight`: base and step of what it makes of a line, if that is one.
+    fn mapped(&self, end: i64, one: impl Fn(i64) -> i64, straight: impl Fn(&Line) -> Option<(i64, i64)>) -> Marks {
+        if let Inner::Line(line) = &self.inner
+            && let Some((base, step)) = straight(line)
+        {
+            let (low, high) = (one(line.low), one(line.high));
+            return Marks::line(end, Line { base, step, low, high, ..line.clone() });
+        }
+        let list = (0..=self.ranks).map(|rank| one(self.at(rank))).collect();
+        Marks { ranks: self.ranks, end, inner: Inner::Listed(list) }
+    }
+
+    /// How many ranks begin with at most this number; the end counts as a rank.
+    fn up_to(&self, number: i64) -> usize {
+        first_of(0..self.ranks + 1, |rank| self.at(rank) > number)
+    }
+}
+
+/// The first of some ranks for which something holds that holds for all behind it; the end if there is none.
+pub fn first_of(ranks: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (ranks.start, ranks.end.max(ranks.start));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+impl PartialEq for Marks {
+    fn eq(&self, other: &Marks) -> bool {
+        if (self.ranks, self.end) != (other.ranks, other.end) {
+            return false;
+        }
+        if let (Inner::Line(one), Inner::Line(two)) = (&self.inner, &other.inner)
+            && one == two
+        {
+            return true;
+        }
+        let same = |rank: usize| self.at(rank) == other.at(rank);
+        [1, self.ranks / 2, self.ranks.saturating_sub(1)].into_iter().all(same) && (1..self.ranks).all(same)
+    }
+}
+
+/// The cuts of a base, in elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cuts(Marks);
 
 impl Cuts {
     /// Cuts at these elements, which must not decrease.
+    #[cfg(test)]
     pub fn new(cuts: Vec<i64>) -> Cuts {
-        debug_assert!(cuts.windows(2).all(|pair| pair[0] <= pair[1]));
-        Cuts(cuts.into())
+        let (ranks, end) = (cuts.len() - 1, cuts[cuts.len() - 1]);
+        Cuts(Marks { ranks, end, inner: Inner::Listed(cuts.into()) })
     }
 
     /// Everything on rank 0.
     pub fn first(len: i64, ranks: usize) -> Cuts {
-        let mut cuts = vec![len; ranks + 1];
-        cuts[0] = 0;
-        Cuts::new(cuts)
+        let line = Line { rows: 0, weights: Weights::even(ranks), base: len, step: 0, low: len, high: len };
+        Cuts(Marks::line(len, line))
     }
 
     /// Whole rows of `row` elements, shared out by weight.
@@ -27,103 +242,118 @@ impl Cuts {
         let row = row.clamp(1, len.max(1));
         // What does not fill a row belongs to the last one.
         let rows = (len / row).max(1);
-        let mut cuts: Vec<i64> = weights.share(rows).iter().map(|&first| first * row).collect();
-        if let Some(last) = cuts.last_mut() {
-            *last = len;
-        }
-        Cuts::new(cuts)
+        Cuts(Marks::line(len, Line { rows, weights: weights.clone(), base: 0, step: row, low: 0, high: rows * row }))
     }
 
     /// Appends them to a description.
     pub fn describe(&self, words: &mut Vec<u64>) {
-        words.extend(self.0.iter().map(|&cut| cut as u64));
+        words.push(self.0.end as u64);
+        match &self.0.inner {
+            Inner::Line(Line { rows, base, step, low, high, .. }) => {
+                words.extend([0, *rows as u64, *base as u64, *step as u64, *low as u64, *high as u64]);
+            }
+            Inner::Listed(list) => {
+                words.push(1);
+                words.extend(list.iter().map(|&cut| cut as u64));
+            }
+        }
     }
 
     /// The elements that a rank owns.
     pub fn own(&self, rank: usize) -> Span {
-        Span::new(self.0[rank], self.0[rank + 1])
+        Span::new(self.0.at(rank), self.0.at(rank + 1))
     }
 
-    /// The rank that owns an element.
-    pub fn owner(&self, element: i64) -> usize {
-        self.0.partition_point(|&cut| cut <= element) - 1
+    /// The first elements by rank, and the length: for those who look up many.
+    pub fn list(&self) -> Vec<i64> {
+        (0..=self.0.ranks).map(|rank| self.0.at(rank)).collect()
     }
 
     /// How many ranks there are.
     pub fn ranks(&self) -> usize {
-        self.0.len() - 1
+        self.0.ranks
     }
 
     /// Is everything on rank 0?
     pub fn is_first(&self) -> bool {
-        self.0[1] == self.0[self.0.len() - 1]
+        self.0.at(1) == self.0.end
+    }
+
+    /// The ranks from the first that owns elements of a span to the last.
+    pub fn range(&self, span: Span) -> Range<usize> {
+        if span.is_empty() || self.0.end == 0 {
+            return 0..0;
+        }
+        let first = self.0.up_to(span.low).saturating_sub(1);
+        first..first_of(first..self.0.ranks, |rank| self.0.at(rank) >= span.high)
     }
 
     /// The ranks that own elements of a span.
     pub fn owners(&self, span: Span) -> impl Iterator<Item = usize> + use<> {
-        let cuts = self.0.clone();
-        let first = cuts.partition_point(|&cut| cut <= span.low).saturating_sub(1);
-        (first..cuts.len() - 1)
-            .take_while({
-                let cuts = cuts.clone();
-                move |&rank| !span.is_empty() && cuts[rank] < span.high
-            })
-            .filter(move |&rank| cuts[rank + 1] > cuts[rank].max(span.low))
-    }
-}
-
-/// How much of the work each rank gets.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Weights(Vec<f64>);
-
-impl Weights {
-    /// The same for all.
-    pub fn even(ranks: usize) -> Weights {
-        Weights(vec![1.0; ranks])
+        let cuts = self.clone();
+        self.range(span).filter(move |&rank| cuts.0.at(rank + 1) > cuts.0.at(rank).max(span.low))
     }
 
-    /// Given weights, one for each rank: finite, not negative, and not all 0.
-    pub fn given(weights: Vec<f64>) -> Option<Weights> {
-        let fit = weights.iter().all(|&weight| weight >= 0.0 && weight.is_finite());
-        (fit && weights.iter().any(|&weight| weight > 0.0)).then_some(Weights(weights))
-    }
-
-    /// Do all ranks get the same?
-    pub fn is_even(&self) -> bool {
-        self.0.iter().all(|&weight| weight == self.0[0])
-    }
-
-    /// By rank.
-    pub fn as_slice(&self) -> &[f64] {
-        &self.0
-    }
-
-    /// The first of `count` things that each rank gets, and `count` behind the last.
-    fn share(&self, count: i64) -> Vec<i64> {
-        let total: f64 = self.0.iter().sum();
-        let even = self.is_even();
-        let ranks = self.0.len() as i128;
-        let mut sum = 0.0;
-        let mut firsts = vec![0];
-        for (rank, weight) in self.0.iter().enumerate() {
-            sum += weight;
-            let next = match even {
-                true => (i128::from(count) * (rank as i128 + 1) / ranks) as i64,
-                false => (count as f64 * sum / total).round() as i64,
-            };
-            firsts.push(next.clamp(firsts[rank], count));
+    /// If cuts of other arrays may be as far from these on many ranks: the ranks from one row to the next of which both do.
+    pub fn beside(&self, other: &Cuts) -> Option<Range<usize>> {
+        let (Inner::Line(one), Inner::Line(two)) = (&self.0.inner, &other.0.inner) else { return None };
+        if one.rows != two.rows
+            || !one.weights.are(&two.weights)
+            || one.step == 0
+            || two.step == 0
+            || self.least_rows() < 1
+        {
+            return None;
         }
-        firsts[self.0.len()] = count;
-        firsts
+        let inside = |line: &Line| {
+            let all = 1..self.0.ranks;
+            let first = first_of(all.clone(), |rank| line.straight(rank) >= line.low);
+            let behind = first_of(all, |rank| line.straight(rank) > line.high);
+            first..behind.saturating_sub(1).max(first)
+        };
+        let (one, two) = (inside(one), inside(two));
+        Some(one.start.max(two.start)..one.end.min(two.end))
+    }
+
+    /// The least rows that a rank gets where rows are shared out.
+    pub fn least_rows(&self) -> i64 {
+        match &self.0.inner {
+            Inner::Line(line) => line.weights.least(line.rows),
+            Inner::Listed(_) => 0,
+        }
+    }
+
+    /// The rows that a rank gets where rows are shared out.
+    pub fn rows_of(&self, rank: usize) -> i64 {
+        match &self.0.inner {
+            Inner::Line(Line { rows, weights, .. }) => weights.first(*rows, rank + 1) - weights.first(*rows, rank),
+            Inner::Listed(_) => 0,
+        }
+    }
+
+    /// By how many elements the cut moves with each row; 0 if it does not follow rows.
+    pub fn step(&self) -> i64 {
+        match &self.0.inner {
+            Inner::Line(line) => line.step,
+            Inner::Listed(_) => 0,
+        }
+    }
+
+    /// About what they take in memory.
+    pub fn bytes(&self) -> usize {
+        match &self.0.inner {
+            Inner::Line(_) => 0,
+            Inner::Listed(list) => size_of_val(&list[..]),
+        }
     }
 }
 
 /// Where the outermost dimension of an iteration space with more than one index is cut.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Parts {
     dim: usize,
     /// The first index of each rank, and the extent behind the last.
-    firsts: Vec<i64>,
+    firsts: Marks,
 }
 
 /// The outermost dimension with more than one index.
@@ -143,13 +373,8 @@ impl Parts {
         if step <= 0 || steps_inside(view, dim).any(|(_, inner)| inner >= step) {
             return None;
         }
-        let first = |&cut: &i64| (-(low - cut).div_euclid(step)).clamp(0, extent);
-        let mut firsts: Vec<i64> = cuts.0.iter().map(first).collect();
-        let last = firsts.len() - 1;
-        (firsts[0], firsts[last]) = (0, extent);
-        Some(Parts { dim, firsts })
+        Some(Parts { dim, firsts: cuts.0.divided(low, step, extent) })
     }
-
     /// The same without the dimensions in `mask`; `None` if the cut one is among them.
     pub fn without(&self, mask: u32) -> Option<Parts> {
         let kept = (0..self.dim).filter(|dim| mask >> dim & 1 == 0).count();
@@ -175,17 +400,7 @@ impl Parts {
         let reach: i64 = steps_inside(view, self.dim).map(|(extent, inner)| (extent - 1) * inner).sum();
         // What comes before the view in its row goes with the row.
         let margin = if low % step + reach < step { low % step } else { 0 };
-        let ranks = self.firsts.len() - 1;
-        let cut = |(rank, &first): (usize, &i64)| match rank {
-            0 => 0,
-            _ if rank == ranks => len,
-            _ => (low + first * step - margin).clamp(0, len),
-        };
-        let mut cuts: Vec<i64> = self.firsts.iter().enumerate().map(cut).collect();
-        for rank in 1..cuts.len() {
-            cuts[rank] = cuts[rank].max(cuts[rank - 1]);
-        }
-        Some(Cuts::new(cuts))
+        Some(Cuts(self.firsts.multiplied(low - margin, step, len)))
     }
 }
 
@@ -240,11 +455,37 @@ mod tests {
         let cuts = Cuts::rows(60, 5, &Weights::even(3));
         let inner = grid.slice(0, Some(1), Some(-1), 1).unwrap().slice(1, Some(1), Some(-1), 1).unwrap();
         let parts = Parts::of(&inner, &cuts).unwrap();
-        assert_eq!(parts.firsts, [0, 3, 7, 10]);
+        assert_eq!((0..4).map(|rank| parts.firsts.at(rank)).collect::<Vec<_>>(), [0, 3, 7, 10]);
         assert_eq!(parts.cuts(&inner, 60).unwrap(), cuts);
         let fresh = View::contiguous(&[10, 3]).unwrap();
         assert_eq!(parts.cuts(&fresh, 30).unwrap(), Cuts::new(vec![0, 9, 21, 30]));
         assert!(Parts::of(&grid.reverse(0).unwrap(), &cuts).is_none());
         assert!(Parts::of(&grid.transpose(&[1, 0]).unwrap(), &cuts).is_none());
+    }
+
+    /// Cuts as formulas are those that a list has.
+    #[test]
+    fn formulas_are_what_each_rank_would_compute() {
+        let weights =
+            [Weights::even(1), Weights::even(5), Weights::even(16), Weights::given(vec![1.0, 3.0, 0.2, 1.0]).unwrap()];
+        for weights in &weights {
+            for (rows, row) in [(3, 4), (11, 1), (40, 6), (41, 5)] {
+                let cuts = Cuts::rows(rows * row + 2, row, weights);
+                let listed = Cuts::new(cuts.list());
+                assert_eq!(cuts, listed);
+                let grid = View::contiguous(&[rows, row]).unwrap();
+                for (from, by) in [(0, 1), (1, 1), (2, 1), (1, 2)] {
+                    let view = grid.slice(0, Some(from), None, by).unwrap();
+                    let (Some(one), Some(two)) = (Parts::of(&view, &cuts), Parts::of(&view, &listed)) else { continue };
+                    assert_eq!(one, two, "{rows} rows of {row} from {from} by {by} on {weights:?}");
+                    let fresh = View::contiguous(&[view.shape()[0], 3]).unwrap();
+                    assert_eq!(one.cuts(&fresh, fresh.len()), two.cuts(&fresh, fresh.len()));
+                }
+                for low in 0..rows * row {
+                    let span = Span::new(low, low + 3);
+                    assert_eq!(cuts.owners(span).collect::<Vec<_>>(), listed.owners(span).collect::<Vec<_>>());
+                }
+            }
+        }
     }
 }

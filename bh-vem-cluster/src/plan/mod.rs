@@ -1,21 +1,27 @@
 //! Plans: where arrays are cut, who computes what, and what must move for it. Every rank has the same planner.
 
 pub mod align;
+#[cfg(test)]
+mod apart;
 pub mod array;
 pub mod boxes;
 pub mod exchange;
 pub mod fetch;
 pub mod fold;
 pub mod grid;
+pub mod held;
 pub mod layout;
+pub mod near;
 pub mod operate;
 #[cfg(debug_assertions)]
 pub mod order;
 pub mod overlap;
 pub mod panels;
+pub mod partial;
 pub mod planner;
 pub mod plans;
 pub mod product;
+pub mod round;
 pub mod settings;
 pub mod stage;
 pub mod stages;

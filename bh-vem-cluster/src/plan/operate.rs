@@ -1,15 +1,17 @@
 //! Plans operations: who computes what, and what must move for it.
 
 use crate::plan::boxes::{IndexBox, span_of};
+use crate::plan::held::{Has, Runs};
 use crate::plan::layout::Parts;
 use crate::plan::layout::covers;
+use crate::plan::near::{Crowd, Use};
 use crate::plan::planner::{Planned, Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
 use bh_bytecode::{BatchRef, Instr, Kind, Opcode, View};
 use bh_core::error::Result;
 
 /// Which indices of an operand a box of the output needs: `operand` counts from the first input.
-type BoxOf<'a> = &'a dyn Fn(usize, &IndexBox) -> IndexBox;
+pub(crate) type BoxOf<'a> = &'a dyn Fn(usize, &IndexBox) -> IndexBox;
 
 impl Planner {
     pub(crate) fn operate(&mut self, batch: &BatchRef<'_>, index: u32, instr: &Instr) -> Result<Planned> {
@@ -26,7 +28,17 @@ impl Planner {
             Kind::Extension if batch.extension_name(instr.opcode) == Some("matmul") => {
                 let product: BoxOf<'_> = &|operand, part| factor(operand, part, [shape(0), shape(1)]);
                 let fits = instr.count == 3 && [shape(0), shape(1)].iter().all(|shape| (1..=2).contains(&shape.len()));
-                (fits && (self.product(batch, index)? || self.by_output(batch, index, product)?), Planned::Risky)
+                let parts = fits && self.product_by_parts(batch, index)?;
+                let planned = parts || fits && self.product(batch, index)?;
+                (planned || fits && self.by_output(batch, index, product)?, Planned::Risky)
+            }
+            Kind::Extension if batch.extension_name(instr.opcode) == Some("count_nonzero") => {
+                (self.count_by_parts(batch, index)?, Planned::Risky)
+            }
+            Kind::Extension if is_by_line(batch, instr) => {
+                let last = shape(0).len() - 1;
+                let line: BoxOf<'_> = &|_, part| part.with(last, 0, shape(0)[last]);
+                (self.by_output(batch, index, line)?, Planned::Risky)
             }
             _ => (false, Planned::Risky),
         };
@@ -67,25 +79,27 @@ impl Planner {
         self.know_inputs(batch, instr);
         let parts = match instr.opcode.kind() {
             Kind::Elementwise | Kind::Accumulate => self.input_parts(batch, instr),
+            Kind::Extension if is_by_line(batch, instr) => self.input_parts(batch, instr),
             Kind::Reduction => self.input_parts(batch, instr).and_then(|parts| parts.without(u32::from(instr.param))),
             _ => None,
         };
         let target = self.target(batch, index, output, parts.as_ref())?;
         let view = batch.view(output);
-        let everywhere = self.is_everywhere(batch, instr, target);
-        let shares = match everywhere {
-            true => (0..self.ranks()).map(|rank| (rank, IndexBox::whole(view.shape()))).collect(),
-            false => match self.shares(target, &view) {
-                Some(shares) => shares,
-                None => return Ok(false),
-            },
+        let aim = Use { id: target, view: &view };
+        let crowd = match self.is_everywhere(batch, instr, target) {
+            true => Crowd::everywhere(self.ranks()),
+            false => self.crowd(batch, instr, aim, box_of),
         };
-        let axes = u32::from(instr.param);
-        if instr.opcode.kind() == Kind::Accumulate && !shares.iter().all(|(_, part)| part.is_whole(view.shape(), axes))
-        {
+        let Some(shares) = self.some_shares(&crowd, aim) else { return Ok(false) };
+        let axes = match instr.opcode.kind() {
+            Kind::Accumulate => u32::from(instr.param),
+            Kind::Extension if is_by_line(batch, instr) => 1 << (view.rank() - 1),
+            _ => 0,
+        };
+        if !shares.iter().all(|(_, part)| part.is_whole(view.shape(), axes)) {
             return Ok(false);
         }
-        self.compute(batch, index, (target, &view), &shares, box_of, everywhere)
+        self.compute(batch, index, aim, (&crowd, &shares), box_of)
     }
 
     /// Fetches the operands of shares and appends the instruction to the batches of their ranks.
@@ -93,73 +107,91 @@ impl Planner {
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
-        (target, view): (u64, &View),
-        shares: &[Share],
+        target: Use<'_>,
+        (crowd, shares): (&Crowd, &[Share]),
         box_of: BoxOf<'_>,
-        everywhere: bool,
     ) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
-        let mut stage = self.after_use(target);
-        let mut inputs = Vec::with_capacity(instr.inputs().len());
-        let mut wanted = Vec::new();
+        let mine: Vec<Share> = shares.iter().copied().filter(|(rank, _)| self.stages.hosts(*rank)).collect();
+        let (mut sources, mut inputs) = (Vec::new(), Vec::with_capacity(instr.inputs().len()));
         for (place, operand) in instr.inputs().iter().enumerate() {
             let Some(input) = operand.as_view() else { continue };
-            let needs: Vec<Share> = shares.iter().map(|(rank, part)| (*rank, box_of(place, part))).collect();
-            wanted.push((place, batch.base_of(input).map(|base| base.id), batch.view(input), needs));
-        }
-        let mut at = 0;
-        for (_, id, view, needs) in &wanted {
-            if let Some(id) = id
-                && !self.is_here(*id, view, needs)?
-            {
-                at = at.max(self.fetchable(*id));
-            }
-        }
-        for (_, id, view, needs) in &wanted {
-            if let Some(id) = id
-                && !self.is_here(*id, view, needs)?
-            {
-                // What a piece that grew for the operand before has can be sent from one stage later.
-                at = at.max(self.fetchable(*id));
-                if self.fetch(*id, view, needs, at)?.is_err() {
-                    return Ok(false);
+            match batch.base_of(input) {
+                Some(base) => sources.push((place, base.id, batch.view(input))),
+                None => {
+                    let view = batch.view(input);
+                    let index_of = |(_, part): &Share| Ok(Local::Index(box_of(place, part).of(&view, 0)?));
+                    inputs.push((place, mine.iter().map(index_of).collect::<Result<Vec<Local>>>()?));
                 }
             }
         }
-        for (place, id, view, needs) in &wanted {
-            let mut locals = Vec::with_capacity(needs.len());
-            for need in needs {
-                locals.push(match id {
-                    None => Local::Index(need.1.of(view, 0)?),
-                    Some(id) => {
-                        let (there, ready) = self.locate(*id, view, *need)?;
-                        stage = stage.max(ready);
-                        Local::Data(there)
-                    }
-                });
+        if !self.bring(crowd, target, &sources, box_of)? {
+            return Ok(false);
+        }
+        let mut stage = self.after_use(target.id);
+        for (place, id, view) in &sources {
+            let Some(needs) = self.needs(crowd, target, (*place, Use { id: *id, view }), box_of)? else {
+                return Ok(false);
+            };
+            let mut locals = Vec::with_capacity(mine.len());
+            for need in needs.shares {
+                let (there, ready) = self.locate(*id, view, need)?;
+                stage = stage.max(ready);
+                if self.stages.hosts(need.0) {
+                    locals.push(Local::Data(there));
+                }
             }
             inputs.push((*place, locals));
         }
         // Fetching from the array that is written lasts until the elements are there.
-        stage = stage.max(self.after_use(target));
-        for (number, (rank, part)) in shares.iter().enumerate() {
-            let piece = self.piece(target, *rank);
-            if !self.stages.hosts(*rank) {
-                continue;
-            }
-            let mut operands = vec![Local::Data(Place { base: piece.base, view: part.of(view, piece.window.low)? })];
+        stage = stage.max(self.after_use(target.id));
+        for (number, (rank, part)) in mine.iter().enumerate() {
+            let piece = self.piece(target.id, *rank);
+            let own = Place { base: piece.base, view: part.of(target.view, piece.window.low)? };
+            let mut operands = vec![Local::Data(own)];
             operands.extend(instr.inputs().iter().map(|&operand| Local::Same(operand)));
             for (place, locals) in &inputs {
                 operands[1 + place] = locals[number];
             }
             self.stages.push(stage, *rank, instr, index, &operands);
         }
-        for (_, id, ..) in &wanted {
-            if let Some(id) = id {
-                self.reads(*id, stage);
+        for (_, id, _) in &sources {
+            self.reads(*id, stage);
+        }
+        self.finish(target.id, target.view, stage, crowd.everywhere);
+        Ok(true)
+    }
+
+    /// Brings operands to the ranks that need them; false if that cannot be done box by box.
+    fn bring(
+        &mut self,
+        crowd: &Crowd,
+        target: Use<'_>,
+        sources: &[(usize, u64, View)],
+        box_of: BoxOf<'_>,
+    ) -> Result<bool> {
+        let mut at = None;
+        for (place, id, view) in sources {
+            let Some(needs) = self.needs(crowd, target, (*place, Use { id: *id, view }), box_of)? else {
+                return Ok(false);
+            };
+            if !self.is_here(*id, view, &needs.shares)? {
+                at = at.max(Some(self.fetchable(*id)));
             }
         }
-        self.finish(target, view, stage, everywhere);
+        let Some(mut at) = at else { return Ok(true) };
+        for (place, id, view) in sources {
+            let Some(needs) = self.needs(crowd, target, (*place, Use { id: *id, view }), box_of)? else {
+                return Ok(false);
+            };
+            if !self.is_here(*id, view, &needs.shares)? {
+                // What a piece that grew for the operand before has can be sent from one stage later.
+                at = at.max(self.fetchable(*id));
+                if self.fetch_needs(*id, view, &needs, at)?.is_err() {
+                    return Ok(false);
+                }
+            }
+        }
         Ok(true)
     }
 
@@ -181,8 +213,7 @@ impl Planner {
         }
         self.wrote(target, span_of(view), stage);
         if let (true, Some(array)) = (everywhere, self.arrays.get_mut(&target)) {
-            let all = array.all();
-            array.pieces.iter_mut().flatten().for_each(|piece| piece.valid = all);
+            array.held = Runs::new(array.cuts.ranks(), Has::Around(0, 0));
         }
     }
 
@@ -265,7 +296,7 @@ impl Planner {
     fn give_back(&mut self, id: u64, view: &View, stage: usize) -> Result<()> {
         let span = span_of(view);
         let mut last = stage;
-        for rank in 1..self.ranks() {
+        for rank in self.arrays[&id].reaching(span).filter(|&rank| rank > 0) {
             let part = self.arrays[&id].reach(rank).meet(span);
             if part.is_empty() {
                 continue;
@@ -281,6 +312,20 @@ impl Planner {
         self.finish(id, view, last, false);
         Ok(())
     }
+}
+
+/// Does a method make each line along the last axis of that line of its input?
+fn is_by_line(batch: &BatchRef<'_>, instr: &Instr) -> bool {
+    const METHODS: [&str; 4] = ["sort", "argsort", "fft", "ifft"];
+    let named =
+        instr.opcode.is_extension() && batch.extension_name(instr.opcode).is_some_and(|name| METHODS.contains(&name));
+    let views: Vec<u32> = instr.operands().iter().filter_map(|operand| operand.as_view()).collect();
+    let [output, input] = views[..] else { return false };
+    named
+        && instr.count == 2
+        && batch.views[output as usize].base != batch.views[input as usize].base
+        && batch.shape(output) == batch.shape(input)
+        && batch.shape(output).len() > 1
 }
 
 /// The part of a factor of a matrix product that a part of the product needs; either factor may be a vector.

@@ -3,7 +3,8 @@
 
 use crate::plan::align::Hints;
 use crate::plan::array::{Array, Piece, When};
-use crate::plan::boxes::{IndexBox, Span, inside};
+use crate::plan::boxes::{IndexBox, Span, inside, span_of};
+use crate::plan::held::{Has, Runs};
 use crate::plan::layout::{Cuts, Parts, covers, row_of};
 use crate::plan::overlap::overlap;
 use crate::plan::settings::Settings;
@@ -53,6 +54,11 @@ pub struct Planner {
     pub(crate) copied: BTreeSet<u64>,
     /// Instructions of the last program that were brought to one rank.
     pub(crate) gathered: Vec<u32>,
+    /// Ranks that do alike are looked at as one. Off, as the room of ranks at the ends of an array may be another.
+    pub(crate) alike: bool,
+    /// How often a rank was looked at.
+    #[cfg(test)]
+    pub(crate) looked: std::cell::Cell<usize>,
 }
 
 impl Planner {
@@ -73,6 +79,9 @@ impl Planner {
             bordered_version: 0,
             copied: BTreeSet::new(),
             gathered: Vec::new(),
+            alike: false,
+            #[cfg(test)]
+            looked: Default::default(),
         }
     }
 
@@ -203,13 +212,14 @@ impl Planner {
             Opcode::Free if self.arrays.get(&base.id).is_some_and(|array| array.fixed) => {
                 let array = self.array(base, None);
                 array.lost = None;
-                if let Some(piece) = array.pieces[0] {
-                    let stage = self.after_use(base.id);
-                    self.stages.push_system(stage, 0, Opcode::Free, &piece.base);
+                let piece = array.pieces.get(&0).copied();
+                let stage = self.after_use(base.id);
+                if let Some(own) = piece {
+                    self.stages.push_system(stage, 0, Opcode::Free, &own);
                     #[cfg(debug_assertions)]
                     self.stages.versions.clear(&self.arrays[&base.id]);
-                    self.wrote(base.id, Span::new(0, base.len), stage);
                 }
+                self.wrote(base.id, Span::new(0, base.len), stage);
             }
             Opcode::Free | Opcode::Discard => self.forget(base.id),
             _ => {}
@@ -223,12 +233,11 @@ impl Planner {
         #[cfg(debug_assertions)]
         self.stages.versions.forget(&array);
         let unused = [array.wrote, array.arrived, array.read].iter().all(|when| when.flush != self.flush);
-        for (rank, piece) in array.pieces.iter().enumerate() {
-            match piece {
-                None => {}
+        for (&rank, base) in &array.pieces {
+            match unused && array.copies.is_empty() {
                 // It may share memory with what messages are about to change, and would get its own for nothing.
-                Some(piece) if unused && array.copies.is_empty() => self.stages.drop_first(rank, &piece.base),
-                Some(piece) => self.stages.push_system(stage, rank, Opcode::Discard, &piece.base),
+                true => self.stages.drop_first(rank, base),
+                false => self.stages.push_system(stage, rank, Opcode::Discard, base),
             }
         }
         self.drop_copies(stage, array.copies.into_iter().map(|((rank, _), copy)| (rank, copy.base)).collect());
@@ -310,9 +319,17 @@ impl Planner {
                 true => Cuts::first(base.len, self.ranks),
                 false => Cuts::rows(base.len, row, &self.settings.weights),
             };
-            self.arrays.insert(base.id, Array::new(base, row, cuts, small));
+            let array = self.fresh(base, row, cuts, small);
+            self.arrays.insert(base.id, array);
         }
         self.arrays.get_mut(&base.id).expect("it was just made")
+    }
+
+    /// An array of zeros, with room where arrays like it needed some.
+    fn fresh(&self, base: &Base, row: i64, cuts: Cuts, small: bool) -> Array {
+        // Without such room, what writes all of the array's own elements covers the piece, which then need not be zeroed first,
+        // and can be the alias of a copy.
+        Array::new(base, row, cuts, small, self.bordered.contains(&(base.len, row)))
     }
 
     /// Gets an array ready to be written from outside; one that is overwritten as a whole gets fresh memory.
@@ -325,7 +342,8 @@ impl Planner {
         if !array.fixed {
             let (row, cuts, small) = (array.row, array.cuts.clone(), array.small);
             self.forget(base.id);
-            self.arrays.insert(base.id, Array::new(base, row, cuts, small));
+            let array = self.fresh(base, row, cuts, small);
+            self.arrays.insert(base.id, array);
         }
         Ok(())
     }
@@ -345,16 +363,12 @@ impl Planner {
         let (stage, ranks) = (self.after_use(base.id), self.ranks);
         let Some(array) = self.arrays.get_mut(&base.id) else { return Ok(piece) };
         array.cuts = Cuts::first(base.len, ranks);
+        (array.held, array.rooms) = (Runs::new(ranks, Has::Around(0, 0)), Runs::new(ranks, Has::Around(0, 0)));
+        array.rooms.set(0..1, Has::Only(piece.window));
         // What has come to rank 0 is its own from now on.
         array.wrote = array.wrote.max(array.arrived);
         (array.fixed, array.everywhere, array.extension) = (true, false, (0, 0));
-        let others: Vec<(usize, Base)> = array
-            .pieces
-            .iter_mut()
-            .enumerate()
-            .skip(1)
-            .filter_map(|(rank, piece)| Some((rank, piece.take()?.base)))
-            .collect();
+        let others = array.pieces.split_off(&1).into_iter().collect();
         self.drop_copies(stage, others);
         Ok(piece)
     }
@@ -362,18 +376,17 @@ impl Planner {
     /// Takes memory on rank 0 as an array's data; returns the piece.
     pub(crate) fn adopted(&mut self, base: &Base) -> Piece {
         self.forget(base.id);
-        let mut array = Array::new(base, row_of(base, None), Cuts::first(base.len, self.ranks), false);
+        let mut array = Array::new(base, row_of(base, None), Cuts::first(base.len, self.ranks), false, false);
         array.fixed = true;
-        self.arrays.insert(base.id, array);
-        let base_of = self.local_base(0, base, base.len, base.row_hint);
-        let all = Span::new(0, base.len);
-        let piece = Piece { base: base_of, window: all, valid: all };
-        if let Some(array) = self.arrays.get_mut(&base.id) {
-            array.pieces[0] = Some(piece);
-            #[cfg(debug_assertions)]
-            self.stages.versions.trust(array);
+        let all = array.all();
+        let own = self.local_base(0, base, base.len, base.row_hint);
+        if self.stages.hosts(0) {
+            array.pieces.insert(0, own);
         }
-        piece
+        #[cfg(debug_assertions)]
+        self.stages.versions.trust(&array);
+        self.arrays.insert(base.id, array);
+        Piece { base: own, window: all, valid: all }
     }
 
     /// A new base of one rank.
@@ -382,23 +395,20 @@ impl Planner {
         Base { id, len: len.max(1), row_hint: row, flags: 0, ..*like }
     }
 
-    /// The piece of an array on a rank, made with room for what it computes if there is none.
+    /// The piece of an array on a rank, made if there is none. Those of other processes have no identity.
     pub(crate) fn piece(&mut self, id: u64, rank: usize) -> Piece {
         let array = &self.arrays[&id];
-        if let Some(piece) = array.pieces[rank] {
+        if let Some(piece) = array.piece(rank) {
             return piece;
         }
-        let (base, row, valid) = (array.base, array.row, array.valid(rank));
-        let mine = if array.small { array.all() } else { array.reach(rank) };
-        // Without such room, what writes all of the array's own elements covers the piece, which then need not be zeroed first,
-        // and can be the alias of a copy.
-        let window = if self.bordered.contains(&array.kind()) { array.room(mine) } else { mine };
-        let base = self.local_base(rank, &base, window.len(), row);
-        let piece = Piece { base, window, valid };
-        if let Some(array) = self.arrays.get_mut(&id) {
-            array.pieces[rank] = Some(piece);
+        let (like, row, window, valid) = (array.base, array.row, array.window(rank), array.valid(rank));
+        let base = self.local_base(rank, &like, window.len(), row);
+        if base.id != 0
+            && let Some(array) = self.arrays.get_mut(&id)
+        {
+            array.pieces.insert(rank, base);
         }
-        piece
+        Piece { base, window, valid }
     }
 
     /// Notes that pieces of such arrays get rows of neighbours.
@@ -413,7 +423,7 @@ impl Planner {
     pub(crate) fn shares(&self, id: u64, view: &View) -> Option<Vec<Share>> {
         let array = &self.arrays[&id];
         let mut shares = Vec::new();
-        for rank in 0..self.ranks {
+        for rank in array.reaching(span_of(view)) {
             let reach = array.reach(rank);
             if !reach.is_empty() {
                 shares.extend(inside(view, reach)?.into_iter().map(|part| (rank, part)));

@@ -12,6 +12,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Stages {
     hosted: Range<usize>,
+    complete: bool,
     /// The stages in order.
     pub list: Vec<Stage>,
     #[cfg(debug_assertions)]
@@ -24,10 +25,9 @@ pub struct Stages {
 impl Stages {
     /// None, for these ranks, which may be all that there are.
     pub fn new(hosted: Range<usize>, complete: bool) -> Stages {
-        // Only the models, which releases go without, ask for it.
-        let _ = complete;
         Stages {
             hosted,
+            complete,
             list: Vec::new(),
             #[cfg(debug_assertions)]
             order: Default::default(),
@@ -39,6 +39,11 @@ impl Stages {
     /// The ranks whose work this process does.
     pub fn hosted(&self) -> &Range<usize> {
         &self.hosted
+    }
+
+    /// Are these all ranks that there are?
+    pub fn complete(&self) -> bool {
+        self.complete
     }
 
     /// Does this process do the work of a rank?

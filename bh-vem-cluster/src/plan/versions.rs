@@ -112,15 +112,15 @@ impl Versions {
     /// An array becomes zeros.
     pub fn clear(&mut self, array: &Array) {
         self.forget(array);
-        for piece in array.pieces.iter().flatten() {
-            self.held.remove(&piece.base.id);
+        for base in array.pieces.values() {
+            self.held.remove(&base.id);
         }
     }
 
     /// A view of an array is written by what is no part of a plan: the program, a file, an exchange.
     pub fn take_in(&mut self, array: &Array, view: &View) {
-        for (rank, piece) in array.pieces.iter().enumerate() {
-            let Some(piece) = piece.filter(|piece| self.follows(&piece.base)) else { continue };
+        for &rank in array.pieces.keys() {
+            let Some(piece) = array.piece(rank).filter(|piece| self.follows(&piece.base)) else { continue };
             let (reach, held) = (array.reach(rank), self.held(&piece.base));
             for element in places(view).filter(|&element| reach.contains(Span::new(element, element + 1))) {
                 held[(element - piece.window.low) as usize] = Held::RESULT;
@@ -137,8 +137,8 @@ impl Versions {
         let version = self.last;
         let newest = self.newest.entry(array.base.id).or_insert_with(|| vec![0; array.base.len as usize]);
         places(view).for_each(|element| newest[element as usize] = version);
-        for (rank, piece) in array.pieces.iter().enumerate() {
-            let Some(piece) = piece else { continue };
+        for &rank in array.pieces.keys() {
+            let Some(piece) = array.piece(rank) else { continue };
             let reach = if everywhere { array.all() } else { array.reach(rank) };
             let held = self.held(&piece.base);
             for element in places(view).filter(|&element| reach.contains(Span::new(element, element + 1))) {
@@ -157,11 +157,11 @@ impl Versions {
         }
         self.last += 1;
         let mut newest = vec![self.last; array.base.len as usize];
-        for rank in (0..array.pieces.len()).filter(|&rank| array.pieces[rank].is_none()) {
+        for rank in (0..array.cuts.ranks()).filter(|rank| !array.pieces.contains_key(rank)) {
             let zeros = array.valid(rank);
             newest[zeros.low as usize..zeros.high as usize].fill(0);
         }
-        for piece in array.pieces.iter().flatten() {
+        for piece in array.pieces.keys().filter_map(|&rank| array.piece(rank)) {
             let held = self.held(&piece.base);
             for element in piece.valid.low..piece.valid.high {
                 held[(element - piece.window.low) as usize] = Held::new(newest[element as usize], element);
@@ -178,8 +178,12 @@ impl Versions {
 
     /// Panics if a rank has another version of an element than the planner believes.
     pub fn check(&self, array: &Array) {
-        for (rank, piece) in array.pieces.iter().enumerate() {
-            let (valid, base) = (array.valid(rank), piece.map(|piece| piece.base));
+        if !self.complete {
+            return;
+        }
+        for rank in 0..array.cuts.ranks() {
+            let (valid, piece) = (array.valid(rank), array.piece(rank));
+            let base = piece.map(|piece| piece.base);
             let first = piece.map_or(valid.low, |piece| piece.window.low);
             self.compare(array, rank, base.as_ref(), (valid.low..valid.high).map(|element| (element - first, element)));
         }
@@ -211,21 +215,24 @@ impl Versions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::array::Piece;
+    use crate::plan::held::Has;
     use crate::plan::layout::Cuts;
     use bh_bytecode::DType;
 
     /// An array of ten elements on two ranks, the second of which has two of the first's, too.
     fn array() -> Array {
         let base = Base::new(1, DType::F64, 10);
-        let mut array = Array::new(&base, 1, Cuts::rows(10, 1, &crate::plan::layout::Weights::even(2)), false);
-        let piece = |id, window: Span| Piece { base: Base::new(id, DType::F64, window.len()), window, valid: window };
-        array.pieces = vec![Some(piece(7, Span::new(0, 5))), Some(piece(8, Span::new(3, 10)))];
+        let cuts = Cuts::rows(10, 1, &crate::plan::layout::Weights::even(2));
+        let mut array = Array::new(&base, 1, cuts, false, false);
+        let local = |id, len: i64| Base::new(id, DType::F64, len);
+        array.pieces = [(0, local(7, 5)), (1, local(8, 7))].into();
+        array.rooms.set(1..2, Has::Around(2, 0));
+        array.set_valid(1, Span::new(3, 10));
         array
     }
 
     fn run(array: &Array, rank: usize, span: Span) -> Place {
-        let piece = array.pieces[rank].unwrap();
+        let piece = array.piece(rank).unwrap();
         Place::run(piece.base, span, piece.window).unwrap()
     }
 
@@ -245,7 +252,7 @@ mod tests {
         versions.check(&array);
         written(&mut versions, &mut array, Span::new(0, 10));
         versions.check(&array);
-        array.pieces[1].as_mut().unwrap().valid = Span::new(3, 10);
+        array.set_valid(1, Span::new(3, 10));
         versions.copy(&run(&array, 0, Span::new(3, 5)), &run(&array, 1, Span::new(3, 5)));
         versions.check(&array);
     }
@@ -255,7 +262,7 @@ mod tests {
     fn what_was_never_brought_over_is_found() {
         let (mut versions, mut array) = (Versions::new(true), array());
         written(&mut versions, &mut array, Span::new(0, 10));
-        array.pieces[1].as_mut().unwrap().valid = Span::new(3, 10);
+        array.set_valid(1, Span::new(3, 10));
         versions.check(&array);
     }
 
@@ -264,7 +271,7 @@ mod tests {
     fn elements_out_of_place_are_found() {
         let (mut versions, mut array) = (Versions::new(true), array());
         written(&mut versions, &mut array, Span::new(0, 10));
-        array.pieces[1].as_mut().unwrap().valid = Span::new(3, 10);
+        array.set_valid(1, Span::new(3, 10));
         versions.copy(&run(&array, 0, Span::new(2, 4)), &run(&array, 1, Span::new(3, 5)));
         versions.check(&array);
     }

@@ -91,7 +91,7 @@ impl Planner {
     fn parts_of(&mut self, base: &Base, span: Span, reads: bool) -> Result<Vec<Part>> {
         let size = base.dtype().size() as i64;
         let mut parts = Vec::new();
-        for rank in 0..self.ranks() {
+        for rank in self.arrays[&base.id].reaching(span) {
             let array = &self.arrays[&base.id];
             let part = if reads { array.reach(rank) } else { array.cuts.own(rank) }.meet(span);
             if !part.is_empty() {

@@ -196,7 +196,7 @@ impl Machine {
     pub fn write(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
         let size = base.dtype().size();
         self.planner.renew(base, span)?;
-        for rank in 0..self.port.ranks() {
+        for rank in self.planner.arrays[&base.id].reaching(span) {
             let part = self.planner.arrays[&base.id].reach(rank).meet(span);
             if part.is_empty() {
                 continue;

@@ -167,7 +167,7 @@ impl Machine {
     /// The error of a rank's piece of an array, if it is lost there.
     fn probe(&mut self, base: &Base) -> Option<Error> {
         for rank in self.port.hosted() {
-            let Some(piece) = self.planner.arrays.get(&base.id).and_then(|array| array.pieces[rank]) else { continue };
+            let Some(piece) = self.planner.arrays.get(&base.id).and_then(|array| array.piece(rank)) else { continue };
             let (state, child) = self.rank(rank);
             state.know(&piece.base);
             match child.map(&piece.base, None, bh_core::abi::access::READ) {

@@ -71,10 +71,11 @@ impl Exchange {
             Values::Data(place) => machine.elements(part.rank, place)?,
         };
         let size = if matches!(part.values, Values::Same(_)) { 0 } else { self.size() };
+        let firsts = self.cuts.list();
         for (place, element) in elements.into_iter().enumerate() {
             let Some(element) = element else { continue };
-            let owner = self.cuts.owner(element);
-            wishes.numbers[owner].push(element - self.cuts.own(owner).low);
+            let owner = firsts.partition_point(|&first| first <= element) - 1;
+            wishes.numbers[owner].push(element - firsts[owner]);
             if self.gathers {
                 wishes.owners.push(owner as u32);
             } else {

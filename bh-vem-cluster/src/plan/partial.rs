@@ -1,0 +1,114 @@
+//! Plans methods whose results are sums over the ranks: each does what it owns of the operand that is cut, and a fixed tree of
+//! ranks adds the results. Nothing large moves.
+
+use crate::plan::boxes::{IndexBox, inside, span_of};
+use crate::plan::fold::Partials;
+use crate::plan::near::{Crowd, Use};
+use crate::plan::panels::Factor;
+use crate::plan::planner::{Planner, Share};
+use crate::plan::stage::{Local, Place};
+use bh_bytecode::{BatchRef, DType, View};
+use bh_core::error::Result;
+
+/// A product by parts is so many times as large as its factor at most, as each rank has one.
+const LEAST_GAIN: i64 = 4;
+
+/// The array of an operand and the view of it.
+fn factor_of(batch: &BatchRef<'_>, index: u32, operand: usize) -> Option<(u64, View)> {
+    let view = batch.instrs[index as usize].operands().get(operand)?.as_view()?;
+    Some((batch.base_of(view)?.id, batch.view(view)))
+}
+
+impl Planner {
+    /// Plans a matrix product whose inner dimension is cut: each rank multiplies the rows of the right factor that it has. False
+    /// if another way is better, or the only one.
+    pub(crate) fn product_by_parts(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
+        let factors = [0, 1, 2].map(|operand| factor_of(batch, index, operand));
+        let [Some(out), Some(left), Some(right)] = factors else { return Ok(false) };
+        let same = out.0 == left.0 || out.0 == right.0;
+        if same || [&out, &left, &right].iter().any(|(_, view)| view.is_empty()) {
+            return Ok(false);
+        }
+        self.know_inputs(batch, &batch.instrs[index as usize]);
+        let gains = LEAST_GAIN * out.1.len() <= right.1.len() && left.1.len() <= right.1.len();
+        let Some(shares) = self.slabs((right.0, &right.1)).filter(|_| gains) else { return Ok(false) };
+        if self.arrays[&right.0].base.dtype() == DType::Bool {
+            return Ok(false);
+        }
+        // The columns of the left factor that meet these rows.
+        let (whole, inner) = (IndexBox::whole(left.1.shape()), left.1.rank() - 1);
+        let beside: Vec<Share> =
+            shares.iter().map(|(rank, rows)| (*rank, whole.with(inner, rows.first()[0], rows.extent()[0]))).collect();
+        let at = self.fetchable(left.0);
+        if !self.is_here(left.0, &left.1, &beside)? && self.fetch(left.0, &left.1, &beside, at)?.is_err() {
+            return Ok(false);
+        }
+        self.add_parts(batch, index, &[(left, beside), (right, shares)])
+    }
+
+    /// Plans the count of true elements. False if another way is better, or the only one.
+    pub(crate) fn count_by_parts(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
+        let (Some(out), Some(source)) = (factor_of(batch, index, 0), factor_of(batch, index, 1)) else {
+            return Ok(false);
+        };
+        if out.0 == source.0 || source.1.is_empty() {
+            return Ok(false);
+        }
+        self.know_inputs(batch, &batch.instrs[index as usize]);
+        match self.slabs((source.0, &source.1)) {
+            Some(shares) => self.add_parts(batch, index, &[(source, shares)]),
+            None => Ok(false),
+        }
+    }
+
+    /// The rows of a view by rank, if several ranks have some, each in one box and all of each row.
+    fn slabs(&self, (id, view): Factor<'_>) -> Option<Vec<Share>> {
+        let array = self.arrays.get(&id)?;
+        if array.small || array.cuts.is_first() {
+            return None;
+        }
+        let mut shares = Vec::new();
+        for rank in array.cuts.owners(span_of(view)) {
+            match inside(view, array.cuts.own(rank))?[..] {
+                [] => {}
+                [rows] if rows.is_whole(view.shape(), !1) => shares.push((rank, rows)),
+                _ => return None,
+            }
+        }
+        (shares.len() > 1).then_some(shares)
+    }
+
+    /// Lets every rank do its shares of the operands, which are there, and adds the results in the order of ranks.
+    fn add_parts(&mut self, batch: &BatchRef<'_>, index: u32, operands: &[((u64, View), Vec<Share>)]) -> Result<bool> {
+        let instr = &batch.instrs[index as usize];
+        let Some(output) = instr.operands()[0].as_view() else { return Ok(false) };
+        let (target, view) = (self.target(batch, index, output, None)?, batch.view(output));
+        let like = self.arrays[&target].base;
+        let (mut stage, mut places) = (0, Vec::new());
+        for ((id, view), shares) in operands {
+            let mut own = Vec::with_capacity(shares.len());
+            for share in shares {
+                let (place, ready) = self.locate(*id, view, *share)?;
+                stage = stage.max(ready);
+                own.push(place);
+            }
+            places.push(own);
+        }
+        let shares = &operands[0].1;
+        let mut mine = Vec::with_capacity(shares.len());
+        for (number, &(rank, _)) in shares.iter().enumerate() {
+            let result = self.scratch(rank, &like, view.shape())?;
+            let inputs = places.iter().map(|own: &Vec<Place>| Local::Data(own[number]));
+            let locals: Vec<Local> = std::iter::once(Local::Data(result)).chain(inputs).collect();
+            self.stages.push(stage, rank, instr, index, &locals);
+            mine.push((rank, result));
+        }
+        for ((id, _), _) in operands {
+            self.reads(*id, stage);
+        }
+        let members = Crowd { ranks: 0..0, alike: 0..0, everywhere: false }.members(shares);
+        let partials = Partials::of_all(members, mine, like, view.shape());
+        let target = Use { id: target, view: &view };
+        self.add_up(batch, index, target, partials, stage + 1)
+    }
+}
