@@ -32,6 +32,11 @@ pub(crate) struct Recipes {
     places: Vec<u32>,
     /// By structure of the batch and place in it: was the result dropped unread the last time?
     unread: HashMap<u64, bool>,
+    /// Recipes that ended, for the next ones.
+    spare: Vec<Box<Recipe>>,
+    scratch: Scratch,
+    /// The file that recipes were last recorded from.
+    file: Option<Arc<[u8]>>,
     /// Results that were not stored.
     pub(crate) made: u64,
     /// Those of them that were asked for.
@@ -48,7 +53,29 @@ impl Recipes {
     }
 }
 
+/// The most recipes that are kept for reuse.
+const MOST_SPARE: usize = 64;
+
+/// Tables that are filled for each batch.
+#[derive(Default)]
+struct Scratch {
+    /// Results that may stay recipes, by index in the batch.
+    candidates: Vec<usize>,
+    /// Those that do, and their keys.
+    chosen: Vec<(usize, u64)>,
+    /// For each base of the batch, how many operations come before the first that writes it.
+    first: Vec<u32>,
+    /// For each base, the position behind the last instruction that writes it; 0 if none does.
+    last: Vec<u32>,
+    /// For each base, whether it ends with the batch.
+    dies: Vec<bool>,
+    draft: Draft,
+    inputs: Vec<usize>,
+    temporaries: Vec<usize>,
+}
+
 /// How to make a result.
+#[derive(Default)]
 pub(crate) struct Recipe {
     key: u64,
     steps: Vec<Step>,
@@ -87,36 +114,40 @@ impl State {
             return;
         }
         let least = if mode == Mode::Always { 1 } else { LEAST_BYTES };
-        let candidates = self.unread_results(least);
-        if candidates.is_empty() {
-            return;
+        let mut scratch = std::mem::take(&mut self.recipes.scratch);
+        self.find_unread(least, &mut scratch.candidates);
+        if !scratch.candidates.is_empty() {
+            self.keep_some(mode, &mut scratch);
         }
-        let first = first_writes(&self.builder.batch);
-        let mut chosen = Vec::new();
-        for at in candidates {
-            let key = mix(self.builder.computes, u64::from(first[at]));
+        self.recipes.scratch = scratch;
+    }
+
+    fn keep_some(&mut self, mode: Mode, scratch: &mut Scratch) {
+        let batch = &self.builder.batch;
+        first_writes(batch, &mut scratch.first);
+        last_writes(batch, &mut scratch.last);
+        scratch.dies.clear();
+        scratch.dies.extend(batch.bases.iter().map(|base| base.has(base_flags::DIES)));
+        scratch.chosen.clear();
+        for &at in &scratch.candidates {
+            let key = mix(self.builder.computes, u64::from(scratch.first[at]));
             if mode == Mode::Always || self.recipes.unread.get(&key) == Some(&true) {
-                chosen.push((at, key));
+                scratch.chosen.push((at, key));
+                scratch.dies[at] = true;
             } else {
                 self.bases.at_mut(self.builder.places[at]).watched = key;
             }
         }
-        let dies: Vec<bool> = {
-            let mut dies: Vec<bool> = self.builder.batch.bases.iter().map(|base| base.has(base_flags::DIES)).collect();
-            chosen.iter().for_each(|&(at, _)| dies[at] = true);
-            dies
-        };
-        let last = last_writes(&self.builder.batch);
-        let drafts: Vec<_> = chosen.iter().map(|&(at, _)| self.draft(at, &dies, &last)).collect();
-        for ((at, key), draft) in chosen.into_iter().zip(drafts) {
-            if let Some(draft) = draft {
-                self.set_recipe(at, key, draft);
+        for number in 0..scratch.chosen.len() {
+            let (at, key) = scratch.chosen[number];
+            if self.draft(at, scratch) {
+                self.set_recipe(at, key, scratch);
             }
         }
     }
 
     /// Results of the batch that live on and that the batch was not ended for, by index.
-    fn unread_results(&self, least: u64) -> Vec<usize> {
+    fn find_unread(&self, least: u64, found: &mut Vec<usize>) {
         let batch = &self.builder.batch;
         let is_free = |at: usize| {
             let base = &batch.bases[at];
@@ -130,67 +161,74 @@ impl State {
                 && entry.scalar.is_none()
                 && entry.settled.is_none()
         };
-        let mut found: Vec<usize> = (0..batch.bases.len()).filter(|&at| is_free(at)).collect();
+        found.clear();
+        found.extend((0..batch.bases.len()).filter(|&at| is_free(at)));
         if !found.is_empty() {
             for instr in batch.instrs.iter().filter(|instr| instr.opcode == Opcode::Sync) {
                 let read = instr.operands()[0].as_view().map(|view| batch.views[view as usize].base as usize);
                 found.retain(|&at| Some(at) != read);
             }
         }
-        found
     }
 
-    /// The operations that make a result, from arrays that are there behind the batch; `None` if there is no recipe.
-    fn draft(&self, at: usize, dies: &[bool], last: &[u32]) -> Option<Draft> {
-        let batch = &self.builder.batch;
+    /// Finds the operations that make a result, from arrays that are there behind the batch. False if there is no recipe.
+    fn draft(&self, at: usize, scratch: &mut Scratch) -> bool {
+        let Scratch { draft, dies, last, .. } = scratch;
+        draft.begin(at);
         if let Some(position) = self.copied_at(at, dies, last) {
-            return Some(Draft { result: at, copied: true, steps: vec![(position, Vec::new())], ..Draft::default() });
+            draft.copied = true;
+            draft.steps.push((position, 0));
+            return true;
         }
-        let mut draft = Draft { result: at, needed: vec![at], ..Draft::default() };
-        for position in (0..batch.instrs.len()).rev() {
-            let instr = &batch.instrs[position];
-            let Some(out) = instr.outputs().first().and_then(|operand| operand.as_view()) else { continue };
-            let target = batch.views[out as usize].base as usize;
-            if instr.opcode.is_system() || !draft.needed.contains(&target) {
-                continue;
+        draft.needed.push(at);
+        for position in (0..self.builder.batch.instrs.len()).rev() {
+            if !self.draft_step(position, draft, dies, last) {
+                return false;
             }
-            let repeatable =
-                matches!(instr.opcode.kind(), Kind::Elementwise | Kind::Generator | Kind::Reduction | Kind::Accumulate);
-            if !repeatable || instr.attributes != 0 || instr.outputs != 1 || draft.steps.len() == MOST_STEPS {
-                return None;
-            }
-            let mut reads = Vec::new();
-            for operand in instr.inputs() {
-                if let Some(view) = operand.as_view() {
-                    let base = batch.views[view as usize].base;
-                    if base == NO_BASE {
-                        return None;
-                    }
-                    reads.push(base as usize);
-                }
-            }
-            let whole = batch.views[out as usize].len == batch.bases[target].len;
-            if whole && !reads.contains(&target) {
-                draft.needed.retain(|&base| base != target);
-            }
-            let mut stored = Vec::new();
-            for &base in &reads {
-                let stays = !dies[base] && last[base] as usize <= position && self.may_be_input(base);
-                if stays && !draft.needed.contains(&base) {
-                    stored.push(base);
-                } else if batch.bases[base].has(base_flags::BORN) {
-                    if !draft.needed.contains(&base) {
-                        draft.needed.push(base);
-                    }
-                } else {
-                    return None;
-                }
-            }
-            draft.steps.push((position, stored));
         }
         draft.steps.reverse();
         // What is read before it was ever written is nobody's business but the memory's.
-        (draft.needed.is_empty()).then_some(draft)
+        draft.needed.is_empty()
+    }
+
+    /// Looks at an instruction, from the end of the batch on. False if it makes the recipe impossible.
+    fn draft_step(&self, position: usize, draft: &mut Draft, dies: &[bool], last: &[u32]) -> bool {
+        let batch = &self.builder.batch;
+        let instr = &batch.instrs[position];
+        let Some(out) = instr.outputs().first().and_then(|operand| operand.as_view()) else { return true };
+        let target = batch.views[out as usize].base as usize;
+        if instr.opcode.is_system() || !draft.needed.contains(&target) {
+            return true;
+        }
+        let repeatable =
+            matches!(instr.opcode.kind(), Kind::Elementwise | Kind::Generator | Kind::Reduction | Kind::Accumulate);
+        if !repeatable || instr.attributes != 0 || instr.outputs != 1 || draft.steps.len() == MOST_STEPS {
+            return false;
+        }
+        let base_of = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
+        let reads = instr.inputs().iter().filter_map(base_of);
+        let whole = batch.views[out as usize].len == batch.bases[target].len;
+        if whole && reads.clone().all(|base| base as usize != target) {
+            draft.needed.retain(|&base| base != target);
+        }
+        let mut stored = 0;
+        for (number, operand) in instr.operands().iter().enumerate().skip(1) {
+            let Some(base) = base_of(operand) else { continue };
+            if base == NO_BASE {
+                return false;
+            }
+            let base = base as usize;
+            let stays = !dies[base] && last[base] as usize <= position && self.may_be_input(base);
+            if stays && !draft.needed.contains(&base) {
+                stored |= 1 << number;
+            } else if !batch.bases[base].has(base_flags::BORN) {
+                return false;
+            } else if !draft.needed.contains(&base) {
+                draft.needed.push(base);
+            }
+        }
+        draft.steps.push((position, stored));
+        true
     }
 
     /// Where a batch copies all of a result into an array that stays as it is then.
@@ -230,8 +268,8 @@ impl State {
     }
 
     /// Makes a result a recipe: it dies with the batch.
-    fn set_recipe(&mut self, at: usize, key: u64, draft: Draft) {
-        let Some(recipe) = self.recipe_of(key, &draft) else { return };
+    fn set_recipe(&mut self, at: usize, key: u64, scratch: &mut Scratch) {
+        let Some(recipe) = self.recipe_of(key, scratch) else { return };
         let place = self.builder.places[at];
         let Some(id) = self.running.as_ref().map(|running| running.ids.fetch_add(1, Ordering::Relaxed)) else { return };
         let view = SmallView::contiguous(&[self.builder.batch.bases[at].len]);
@@ -241,17 +279,20 @@ impl State {
         self.builder.batch.instrs.push(Instr::new(Opcode::Discard, &[operand]));
         let entry = self.bases.at_mut(place);
         // Behind the batch the stack knows nothing of it; if it is made again, that is a new base.
-        (entry.base.id, entry.known, entry.slot, entry.recipe) = (id, false, NO_SLOT, Some(Box::new(recipe)));
+        (entry.base.id, entry.known, entry.slot, entry.recipe) = (id, false, NO_SLOT, Some(recipe));
         self.recipes.places.push(place);
         self.recipes.made += 1;
         self.unwritten += 1;
     }
 
-    fn recipe_of(&mut self, key: u64, draft: &Draft) -> Option<Recipe> {
-        let mut recipe =
-            Recipe { key, steps: Vec::with_capacity(draft.steps.len()), inputs: Vec::new(), temporaries: Vec::new() };
-        let (mut inputs, mut temporaries) = (Vec::<usize>::new(), Vec::<usize>::new());
-        let mut file: (u32, Arc<[u8]>) = (u32::MAX, Arc::from(&b""[..]));
+    fn recipe_of(&mut self, key: u64, scratch: &mut Scratch) -> Option<Box<Recipe>> {
+        let Scratch { draft, inputs, temporaries, .. } = scratch;
+        let mut recipe = self.recipes.spare.pop().unwrap_or_default();
+        recipe.key = key;
+        inputs.clear();
+        temporaries.clear();
+        let nowhere = || Arc::from(&b""[..]);
+        let mut file: (u32, Arc<[u8]>) = (u32::MAX, self.recipes.file.clone().unwrap_or_else(nowhere));
         for (position, stored) in &draft.steps {
             let batch = &self.builder.batch;
             let mut instr = batch.instrs[*position];
@@ -267,10 +308,10 @@ impl State {
                         let view = SmallView::new(&view);
                         if base == draft.result {
                             Part::Result(view)
-                        } else if draft.copied || number > 0 && stored.contains(&base) {
-                            Part::Input(place_in(&mut inputs, base), view)
+                        } else if draft.copied || stored & 1 << number != 0 {
+                            Part::Input(place_in(inputs, base), view)
                         } else {
-                            Part::Temporary(place_in(&mut temporaries, base), view)
+                            Part::Temporary(place_in(temporaries, base), view)
                         }
                     }
                     (None, Some(constant)) => Part::Constant(batch.constants[constant as usize]),
@@ -281,7 +322,8 @@ impl State {
                 Some(origin) => {
                     if file.0 != origin.file {
                         let name = &batch.strings[origin.file as usize..][..origin.file_len as usize];
-                        file = (origin.file, Arc::from(name));
+                        let same = *file.1 == *name;
+                        file = (origin.file, if same { file.1 } else { Arc::from(name) });
                     }
                     origin.line
                 }
@@ -289,13 +331,14 @@ impl State {
             };
             recipe.steps.push(Step { instr, file: file.1.clone(), line, parts });
         }
-        recipe.temporaries = temporaries.iter().map(|&base| self.builder.batch.bases[base]).collect();
-        for base in inputs {
+        self.recipes.file = Some(file.1);
+        recipe.temporaries.extend(temporaries.iter().map(|&base| self.builder.batch.bases[base]));
+        for &base in &*inputs {
             let (place, len) = (self.builder.places[base], self.builder.batch.bases[base].len);
             match self.new_handle(place, SmallView::contiguous(&[len])) {
                 Ok(handle) => recipe.inputs.push(handle),
                 Err(_) => {
-                    self.let_inputs_go(&recipe);
+                    self.end_of(recipe);
                     return None;
                 }
             }
@@ -304,12 +347,18 @@ impl State {
         Some(recipe)
     }
 
-    fn let_inputs_go(&mut self, recipe: &Recipe) {
-        for &handle in &recipe.inputs {
+    /// Gives up what a recipe holds.
+    fn end_of(&mut self, mut recipe: Box<Recipe>) {
+        while let Some(handle) = recipe.inputs.pop() {
             let place = self.handles.at(handle).base;
             let entry = self.bases.at_mut(place);
             entry.readers = entry.readers.saturating_sub(1);
             self.release(handle);
+        }
+        recipe.steps.clear();
+        recipe.temporaries.clear();
+        if self.recipes.spare.len() < MOST_SPARE {
+            self.recipes.spare.push(recipe);
         }
     }
 
@@ -339,7 +388,7 @@ impl State {
         self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(live);
         // Turns of a loop look alike, whether their results were stored or not.
         self.builder.note_discard(self.handles.at(handle).view.hash);
-        self.let_inputs_go(&recipe);
+        self.end_of(recipe);
     }
 
     /// Sees to it that nothing depends on recipes where bases are about to be used as a whole, and perhaps changed.
@@ -375,7 +424,7 @@ impl State {
             self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(record.bytes());
             self.builder.push_instr(Instr::new(Opcode::Discard, &[operand]), view.hash);
         }
-        self.let_inputs_go(&recipe);
+        self.end_of(recipe);
         true
     }
 
@@ -478,8 +527,16 @@ struct Draft {
     copied: bool,
     /// Bases whose writers are still to be found.
     needed: Vec<usize>,
-    /// Positions of operations, and which bases each of them reads as the stack has them behind the batch.
-    steps: Vec<(usize, Vec<usize>)>,
+    /// Positions of operations; bits say which operands are as the stack has them behind the batch.
+    steps: Vec<(usize, u32)>,
+}
+
+impl Draft {
+    fn begin(&mut self, result: usize) {
+        (self.result, self.copied) = (result, false);
+        self.needed.clear();
+        self.steps.clear();
+    }
 }
 
 /// The place of a number in a list, where it is put if it is new.
@@ -491,8 +548,9 @@ fn place_in(list: &mut Vec<usize>, number: usize) -> usize {
 }
 
 /// For each base of a batch, how many operations come before the first that writes it.
-fn first_writes(batch: &Batch) -> Vec<u32> {
-    let mut first = vec![u32::MAX; batch.bases.len()];
+fn first_writes(batch: &Batch, first: &mut Vec<u32>) {
+    first.clear();
+    first.resize(batch.bases.len(), u32::MAX);
     let computing = batch.instrs.iter().filter(|instr| !instr.opcode.is_system());
     for (position, instr) in computing.enumerate() {
         for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
@@ -500,16 +558,15 @@ fn first_writes(batch: &Batch) -> Vec<u32> {
             first[base] = first[base].min(position as u32);
         }
     }
-    first
 }
 
 /// For each base of a batch, the position behind the last instruction that writes it; 0 if none does.
-fn last_writes(batch: &Batch) -> Vec<u32> {
-    let mut last = vec![0; batch.bases.len()];
+fn last_writes(batch: &Batch, last: &mut Vec<u32>) {
+    last.clear();
+    last.resize(batch.bases.len(), 0);
     for (position, instr) in batch.instrs.iter().enumerate().filter(|(_, instr)| !instr.opcode.is_system()) {
         for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
             last[batch.views[view as usize].base as usize] = position as u32 + 1;
         }
     }
-    last
 }

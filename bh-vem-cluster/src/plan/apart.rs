@@ -202,7 +202,8 @@ fn difference(all: &Planner, own: &Planner) -> Option<String> {
 
 #[test]
 fn ranks_that_plan_alone_plan_what_one_planner_does_for_all() {
-    let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let variable =
+        |name: &str, default: u64| bh_core::environment::variable(name).map_or(default, |text| text.parse().unwrap());
     let (programs, first) = (variable("BH_TEST_PROGRAMS", 300), variable("BH_TEST_FIRST", 0));
     for seed in first..first + programs {
         let mut rng = Rng::new(seed);
