@@ -33,6 +33,7 @@ pub(crate) struct Recipes {
     /// By structure of the batch and place in it: was the result dropped unread the last time?
     unread: HashMap<u64, bool>,
     /// Recipes that ended, for the next ones.
+    #[expect(clippy::vec_box, reason = "bases keep them in boxes, which go on as they are")]
     spare: Vec<Box<Recipe>>,
     scratch: Scratch,
     /// The file that recipes were last recorded from.
