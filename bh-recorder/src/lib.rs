@@ -120,7 +120,7 @@ impl Default for Options {
             max_bytes: machine::memory() / 2,
             small_bytes: 1 << 18,
             immediate_bytes: 8192,
-            recipes: Recipes::Auto,
+            recipes: Recipes::default(),
             eager: false,
             checks: Checks::default(),
             dump: None,

@@ -376,11 +376,11 @@ impl State {
     #[inline]
     pub(crate) fn enter_base(&mut self, base: u32) -> u32 {
         let epoch = self.builder.epoch;
-        if self.bases.at(base).watched != 0 && self.bases.at(base).epoch != epoch {
-            self.note_asked(base);
-        }
         let entry = self.bases.at_mut(base);
         if entry.epoch != epoch {
+            if entry.watched != 0 {
+                self.recipes.note(std::mem::take(&mut entry.watched), false);
+            }
             let mut record = entry.base;
             if !entry.known {
                 record.flags |= base_flags::BORN;

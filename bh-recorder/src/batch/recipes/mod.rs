@@ -7,19 +7,22 @@
 //!
 //! Who stays a recipe follows from counts: a result that was dropped unread when a batch of this structure came before.
 
+mod draft;
+
 use crate::array::small_view::{SmallView, mix};
 use crate::state::State;
 use crate::{Location, Recipes as Mode};
-use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE, NO_SLOT};
-use bh_bytecode::{Base, Batch, Constant, Instr, Kind, Opcode, Operand, base_flags};
+use bh_bytecode::batch::{MAX_OPERANDS, NO_SLOT};
+use bh_bytecode::{Base, Constant, Instr, Opcode, Operand, base_flags};
+use draft::{Draft, find_writes};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Results of fewer bytes are stored: keeping them costs less than thinking about it.
 const LEAST_BYTES: u64 = 1 << 20;
-/// The most operations of a recipe.
-const MOST_STEPS: usize = 64;
+/// The most recipes that are kept for reuse.
+const MOST_SPARE: usize = 64;
 /// The most structures that are remembered.
 const REMEMBERED: usize = 1 << 16;
 /// Inputs that only recipes keep alive may take this part of the recorder's limit of bytes.
@@ -46,16 +49,13 @@ pub(crate) struct Recipes {
 
 impl Recipes {
     /// Notes whether a result was dropped unread.
-    fn note(&mut self, key: u64, unread: bool) {
+    pub(crate) fn note(&mut self, key: u64, unread: bool) {
         if self.unread.len() >= REMEMBERED {
             self.unread.clear();
         }
         self.unread.insert(key, unread);
     }
 }
-
-/// The most recipes that are kept for reuse.
-const MOST_SPARE: usize = 64;
 
 /// Tables that are filled for each batch.
 #[derive(Default)]
@@ -95,7 +95,6 @@ struct Step {
 }
 
 /// An operand of a step.
-#[derive(Clone)]
 enum Part {
     None,
     Constant(Constant),
@@ -125,8 +124,7 @@ impl State {
 
     fn keep_some(&mut self, mode: Mode, scratch: &mut Scratch) {
         let batch = &self.builder.batch;
-        first_writes(batch, &mut scratch.first);
-        last_writes(batch, &mut scratch.last);
+        find_writes(batch, &mut scratch.first, &mut scratch.last);
         scratch.dies.clear();
         scratch.dies.extend(batch.bases.iter().map(|base| base.has(base_flags::DIES)));
         scratch.chosen.clear();
@@ -147,132 +145,11 @@ impl State {
         }
     }
 
-    /// Results of the batch that live on and that the batch was not ended for, by index.
-    fn find_unread(&self, least: u64, found: &mut Vec<usize>) {
-        let batch = &self.builder.batch;
-        let is_free = |at: usize| {
-            let base = &batch.bases[at];
-            if !base.has(base_flags::BORN) || base.has(base_flags::DIES) || base.bytes() < least || base.len < 2 {
-                return false;
-            }
-            let entry = self.bases.at(self.builder.places[at]);
-            entry.base.id == base.id
-                && self.is_free_standing(self.builder.places[at])
-                && entry.relied_on == 0
-                && entry.scalar.is_none()
-                && entry.settled.is_none()
-        };
-        found.clear();
-        found.extend((0..batch.bases.len()).filter(|&at| is_free(at)));
-        if !found.is_empty() {
-            for instr in batch.instrs.iter().filter(|instr| instr.opcode == Opcode::Sync) {
-                let read = instr.operands()[0].as_view().map(|view| batch.views[view as usize].base as usize);
-                found.retain(|&at| Some(at) != read);
-            }
-        }
-    }
-
-    /// Finds the operations that make a result, from arrays that are there behind the batch. False if there is no recipe.
-    fn draft(&self, at: usize, scratch: &mut Scratch) -> bool {
-        let Scratch { draft, dies, last, .. } = scratch;
-        draft.begin(at);
-        if let Some(position) = self.copied_at(at, dies, last) {
-            draft.copied = true;
-            draft.steps.push((position, 0));
-            return true;
-        }
-        draft.needed.push(at);
-        for position in (0..self.builder.batch.instrs.len()).rev() {
-            if !self.draft_step(position, draft, dies, last) {
-                return false;
-            }
-        }
-        draft.steps.reverse();
-        // What is read before it was ever written is nobody's business but the memory's.
-        draft.needed.is_empty()
-    }
-
-    /// Looks at an instruction, from the end of the batch on. False if it makes the recipe impossible.
-    fn draft_step(&self, position: usize, draft: &mut Draft, dies: &[bool], last: &[u32]) -> bool {
-        let batch = &self.builder.batch;
-        let instr = &batch.instrs[position];
-        let Some(out) = instr.outputs().first().and_then(|operand| operand.as_view()) else { return true };
-        let target = batch.views[out as usize].base as usize;
-        if instr.opcode.is_system() || !draft.needed.contains(&target) {
-            return true;
-        }
-        let repeatable =
-            matches!(instr.opcode.kind(), Kind::Elementwise | Kind::Generator | Kind::Reduction | Kind::Accumulate);
-        if !repeatable || instr.attributes != 0 || instr.outputs != 1 || draft.steps.len() == MOST_STEPS {
-            return false;
-        }
-        let base_of = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
-        let reads = instr.inputs().iter().filter_map(base_of);
-        let whole = batch.views[out as usize].len == batch.bases[target].len;
-        if whole && reads.clone().all(|base| base as usize != target) {
-            draft.needed.retain(|&base| base != target);
-        }
-        let mut stored = 0;
-        for (number, operand) in instr.operands().iter().enumerate().skip(1) {
-            let Some(base) = base_of(operand) else { continue };
-            if base == NO_BASE {
-                return false;
-            }
-            let base = base as usize;
-            let stays = !dies[base] && last[base] as usize <= position && self.may_be_input(base);
-            if stays && !draft.needed.contains(&base) {
-                stored |= 1 << number;
-            } else if !batch.bases[base].has(base_flags::BORN) {
-                return false;
-            } else if !draft.needed.contains(&base) {
-                draft.needed.push(base);
-            }
-        }
-        draft.steps.push((position, stored));
-        true
-    }
-
-    /// Where a batch copies all of a result into an array that stays as it is then.
-    fn copied_at(&self, at: usize, dies: &[bool], last: &[u32]) -> Option<usize> {
-        let batch = &self.builder.batch;
-        let copies = |&position: &usize| {
-            let instr = &batch.instrs[position];
-            let (Some(to), Some(from)) = (instr.operands()[0].as_view(), instr.operands()[1].as_view()) else {
-                return false;
-            };
-            let (to, from) = (&batch.views[to as usize], &batch.views[from as usize]);
-            let (target, behind) = (to.base as usize, position as u32 + 1);
-            from.base as usize == at
-                && from.len == batch.bases[at].len
-                && target != at
-                && batch.bases[target].dtype() == batch.bases[at].dtype()
-                && last[at] < behind
-                && last[target] == behind
-                && !dies[target]
-                && self.may_be_input(target)
-        };
-        let mut places = (0..batch.instrs.len()).filter(|&position| batch.instrs[position].opcode == Opcode::Copy);
-        places.find(copies).filter(|&position| {
-            let from = batch.instrs[position].operands()[1].as_view();
-            from.is_some_and(|view| batch.as_ref().view(view).is_injective())
-        })
-    }
-
-    /// Can recipes rely on a base of the batch staying as it is until a program changes it by a call?
-    fn may_be_input(&self, at: usize) -> bool {
-        let entry = self.bases.at(self.builder.places[at]);
-        entry.base.id == self.builder.batch.bases[at].id
-            && entry.settled.is_none()
-            && entry.recipe.is_none()
-            && entry.base.len > 1
-            && (entry.pins, entry.maps, entry.exported) == (0, 0, false)
-    }
-
     /// Makes a result a recipe: it dies with the batch.
     fn set_recipe(&mut self, at: usize, key: u64, scratch: &mut Scratch) {
+        let Some(id) = self.running.as_ref().map(|running| running.ids.fetch_add(1, Ordering::Relaxed)) else { return };
         let Some(recipe) = self.recipe_of(key, scratch) else { return };
         let place = self.builder.places[at];
-        let Some(id) = self.running.as_ref().map(|running| running.ids.fetch_add(1, Ordering::Relaxed)) else { return };
         let view = SmallView::contiguous(&[self.builder.batch.bases[at].len]);
         let operand = Operand::view(self.builder.intern_view(at as u32, &view));
         self.builder.batch.bases[at].flags |= base_flags::DIES;
@@ -520,54 +397,10 @@ impl State {
     }
 }
 
-/// A recipe under construction.
-#[derive(Default)]
-struct Draft {
-    result: usize,
-    /// Its only step copies the result, and is to be turned round.
-    copied: bool,
-    /// Bases whose writers are still to be found.
-    needed: Vec<usize>,
-    /// Positions of operations; bits say which operands are as the stack has them behind the batch.
-    steps: Vec<(usize, u32)>,
-}
-
-impl Draft {
-    fn begin(&mut self, result: usize) {
-        (self.result, self.copied) = (result, false);
-        self.needed.clear();
-        self.steps.clear();
-    }
-}
-
 /// The place of a number in a list, where it is put if it is new.
 fn place_in(list: &mut Vec<usize>, number: usize) -> usize {
     list.iter().position(|&one| one == number).unwrap_or_else(|| {
         list.push(number);
         list.len() - 1
     })
-}
-
-/// For each base of a batch, how many operations come before the first that writes it.
-fn first_writes(batch: &Batch, first: &mut Vec<u32>) {
-    first.clear();
-    first.resize(batch.bases.len(), u32::MAX);
-    let computing = batch.instrs.iter().filter(|instr| !instr.opcode.is_system());
-    for (position, instr) in computing.enumerate() {
-        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
-            let base = batch.views[view as usize].base as usize;
-            first[base] = first[base].min(position as u32);
-        }
-    }
-}
-
-/// For each base of a batch, the position behind the last instruction that writes it; 0 if none does.
-fn last_writes(batch: &Batch, last: &mut Vec<u32>) {
-    last.clear();
-    last.resize(batch.bases.len(), 0);
-    for (position, instr) in batch.instrs.iter().enumerate().filter(|(_, instr)| !instr.opcode.is_system()) {
-        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
-            last[batch.views[view as usize].base as usize] = position as u32 + 1;
-        }
-    }
 }
