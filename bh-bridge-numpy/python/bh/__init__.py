@@ -45,6 +45,7 @@ else:
     from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
     from ._checkpoints import checkpoint, restore  # noqa: E402,F401
     from ._doctor import doctor  # noqa: E402,F401
+    from ._graph import GraphError, sink, source, task  # noqa: E402,F401
     from ._jit import jit  # noqa: E402,F401
     from ._live import live  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401

@@ -26,6 +26,10 @@ class Stand:
 
 
 class _Packer(pickle.Pickler):
+    def __init__(self, stream, carry_array):
+        super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
+        self._carry_array = carry_array
+
     def reducer_override(self, value):
         if isinstance(value, types.ModuleType):
             return _module, (value.__name__,)
@@ -34,14 +38,18 @@ class _Packer(pickle.Pickler):
             state = (_globals_of(value), value.__defaults__, value.__kwdefaults__, _cells_of(value))
             return _empty, parts, state, None, None, _fill
         if type(value).__module__.partition(".")[0] == _PACKAGE and type(value).__name__ == "ndarray":
-            raise TypeError("a function for blocks uses an array of bh's: pass it as an argument, or convert it to NumPy's")
+            return self._carry_array(value)
         return NotImplemented
 
 
-def pack(function):
-    """A function as bytes."""
+def _refuse_array(array):
+    raise TypeError("a function for blocks uses an array of bh's: pass it as an argument, or convert it to NumPy's")
+
+
+def pack(function, carry_array=_refuse_array):
+    """A function as bytes. `carry_array` says how an array of bh's is pickled."""
     stream = io.BytesIO()
-    _Packer(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(function)
+    _Packer(stream, carry_array).dump(function)
     return stream.getvalue()
 
 

@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 
+from . import _graph
+
 
 class Stack:
     """The one stack that there is: NumPy."""
@@ -97,4 +99,5 @@ def namespace(reason):
     mine = {name: value for name, value in globals().items() if getattr(value, "__module__", None) == __name__}
     names = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")} | mine
     names.pop("namespace")
+    names |= {name: getattr(_graph, name) for name in _graph.__all__}
     return names | {"Error": RuntimeError, "ufunc": np.ufunc, "__version__": "without native library"}

@@ -1,6 +1,5 @@
 """Work on data that is larger than memory: pieces go through a recorded function while the next one is loaded."""
 
-import os
 import queue
 import threading
 
@@ -8,19 +7,9 @@ import numpy as np
 
 from . import _native
 from ._convert import asarray
+from ._graph import iterator
 
 _END = object()
-
-
-def _pieces(source, rows):
-    """The pieces of a `.npy` file, of something with a length, or of an iterable of pieces."""
-    if isinstance(source, (str, os.PathLike)):
-        source = np.load(source, mmap_mode="r")
-    if hasattr(source, "shape"):
-        for begin in range(0, source.shape[0], rows):
-            yield np.array(source[begin : begin + rows])
-    else:
-        yield from source
 
 
 def stream(function, source, rows=1 << 20):
@@ -43,7 +32,7 @@ def stream(function, source, rows=1 << 20):
 
     def load():
         try:
-            for piece in _pieces(source, rows):
+            for piece in iterator(source, rows):
                 put(np.asarray(piece))
                 if stopped.is_set():
                     return

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Lime's benchmarks as task graphs: results and times beside the same functions called by NumPy, piece after piece.
+
+    benches/graphs.py [--size small|full] [--stack NAME] [--limit MiB] [NAME...]
+
+The package `bh` must be importable. `stream` sends a file of ten times the memory limit (`--limit`) through a graph, and says how
+much of the time its slowest stage takes alone. The others take the stack's time for a whole graph; RPES is not among them, as
+its integrals need branches in kernels.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def blocks(*arrays, by):
+    """The rows of arrays in blocks, as pieces."""
+    for at in range(0, len(arrays[0]), by):
+        parts = tuple(array[at : at + by] for array in arrays)
+        yield parts if len(parts) > 1 else parts[0]
+
+
+def numbers(*shape, seed=1):
+    """Numbers between 0 and 1 that repeat."""
+    return np.random.default_rng(seed).random(shape)
+
+
+def series(n):
+    """Fourier coefficients of (x + 1)^x on [0, 2], by trapezoids."""
+    x = np.linspace(0.0, 2.0, 1001)
+    weights = np.where((x == 0) | (x == 2), 0.5, 1.0) * (x[1] - x[0])
+
+    def coefficients(k):
+        angles = np.pi * k[:, None] * x
+        values = (x + 1.0) ** x * weights
+        return (values * np.cos(angles)).sum(axis=1), (values * np.sin(angles)).sum(axis=1)
+
+    return lambda: blocks(np.arange(float(n)), by=max(n // 8, 1)), [coefficients]
+
+
+def idea_keys():
+    """The 52 subkeys of IDEA for encryption, and those for decryption."""
+    word, key = (1 << 128) - 1, int.from_bytes(bytes(range(7, 23)), "big")
+    found = []
+    while len(found) < 52:
+        found += [key >> (112 - 16 * at) & 0xFFFF for at in range(8)]
+        key = (key << 25 | key >> 103) & word
+    found = found[:52]
+    inverse = lambda value: pow(value or 65536, -1, 65537) & 0xFFFF
+    negative = lambda value: -value & 0xFFFF
+    back = []
+    for turn in range(9):
+        at = 48 - 6 * turn
+        middle = (at + 1, at + 2) if turn in (0, 8) else (at + 2, at + 1)
+        back += [inverse(found[at]), *(negative(found[place]) for place in middle), inverse(found[at + 3])]
+        if turn < 8:
+            back += found[at - 2 : at]
+    return found, back
+
+
+def cipher(keys):
+    """IDEA with some subkeys, on four rows of 16-bit words."""
+
+    def times(a, key):
+        product = np.where(a == 0, 65536, a) * (key or 65536) % 65537
+        return np.where(product == 65536, 0, product)
+
+    def work(words):
+        a, b, c, d = words
+        for turn in range(8):
+            k = keys[6 * turn : 6 * turn + 6]
+            a, b, c, d = times(a, k[0]), (b + k[1]) & 65535, (c + k[2]) & 65535, times(d, k[3])
+            e = times(a ^ c, k[4])
+            f = times(((b ^ d) + e) & 65535, k[5])
+            e = (e + f) & 65535
+            a, b, c, d = a ^ f, c ^ f, b ^ e, d ^ e
+        k = keys[48:]
+        return times(a, k[0]), (c + k[1]) & 65535, (b + k[2]) & 65535, times(d, k[3])
+
+    return work
+
+
+def crypt(n):
+    """IDEA: encryption and decryption, which give back what went in."""
+    there, back = map(cipher, idea_keys())
+    words = np.random.default_rng(1).integers(0, 65536, (n, 4))
+    same = lambda out: np.stack(out)
+    return lambda: (tuple(np.ascontiguousarray(part.T)) for part in blocks(words, by=max(n // 8, 1))), [there, back, same]
+
+
+def mosaic(n):
+    """For each tile of an image, the one of a library that is nearest to it."""
+    library = np.floor(numbers(256, 64, seed=2) * 256)
+
+    def nearest(tiles):
+        return np.abs(tiles[:, None] - library).sum(axis=2).argmin(axis=1)
+
+    return lambda: blocks(np.floor(numbers(n, 64) * 256), by=max(n // 8, 1)), [nearest]
+
+
+def coulomb(n):
+    """Coulomb's potential of atoms on the slices of a grid."""
+    atoms = numbers(200, 4)
+
+    def potential(z):
+        x = np.arange(n) / n
+        dx, dy = x[:, None] - atoms[:, 0], x[:, None] - atoms[:, 1]
+        squares = dx[:, None] ** 2 + dy[None] ** 2 + (atoms[:, 2] - z[0]) ** 2
+        return (atoms[:, 3] / np.sqrt(squares)).sum(axis=2)
+
+    return lambda: (np.array([1.5 + 0.1 * at]) for at in range(8)), [potential]
+
+
+def mri_q(n):
+    """The matrix Q of a reconstruction of magnetic resonance images."""
+    k = numbers(512, 4)
+
+    def q(x):
+        angles = 2 * np.pi * (x[:, None] * k[:, :3]).sum(axis=2)
+        return (k[:, 3] * np.cos(angles)).sum(axis=1), (k[:, 3] * np.sin(angles)).sum(axis=1)
+
+    return lambda: blocks(numbers(n, 3, seed=3), by=max(n // 8, 1)), [q]
+
+
+def nbody(n):
+    """The forces on bodies, block by block."""
+    bodies = numbers(n, 4)
+
+    def forces(block):
+        apart = bodies[:, :3] - block[:, None, :3]
+        distance = (apart**2).sum(axis=2) + 1e-4
+        return (apart * (bodies[:, 3] / (distance * np.sqrt(distance)))[:, :, None]).sum(axis=1)
+
+    return lambda: blocks(bodies, by=max(n // 8, 1)), [forces]
+
+
+PROGRAMS = {
+    "series": (series, 64, 10_000), "crypt": (crypt, 1000, 400_000), "mosaic": (mosaic, 64, 8000), "coulomb": (coulomb, 16, 256),
+    "mri_q": (mri_q, 64, 32_768), "nbody": (nbody, 64, 4096),
+}  # fmt: skip
+
+
+def flat(piece):
+    """A result as one array."""
+    return np.stack([np.asarray(part) for part in piece]) if isinstance(piece, tuple) else np.array(piece)
+
+
+def timed(work):
+    """What it returns, and its seconds."""
+    begin = time.perf_counter()
+    return work(), time.perf_counter() - begin
+
+
+def directly(source, tasks):
+    """The same on NumPy without a graph."""
+    results = []
+    for piece in source():
+        for task in tasks:
+            piece = task(piece)
+        results.append(flat(piece))
+    return results
+
+
+def compare(name, size, stack):
+    """Runs a program both ways, twice; prints the second times."""
+    import bh
+
+    source, tasks = PROGRAMS[name][0](size)
+    found = []
+    graph = bh.source(source)
+    for position, task in enumerate(tasks):
+        graph = graph >> bh.task(task, stack=stack if position == 0 else None)
+    graph = graph >> bh.sink(lambda piece: found.append(flat(piece)))
+    for _ in range(2):
+        found.clear()
+        _, seconds = timed(graph.run)
+    expected, plain = timed(lambda: directly(source, tasks))
+    agree = all(np.allclose(mine, other, rtol=1e-9, atol=1e-12) for mine, other in zip(found, expected, strict=True))
+    print(f"{name:9} n={size:<7} NumPy {plain:8.4f} s  graph {seconds:8.4f} s  {'agree' if agree else 'DISAGREE'}", flush=True)
+    return agree
+
+
+def stream(limit, stack):
+    """A file of ten times the memory limit through a graph, and each of its stages alone."""
+    import bh
+
+    rows = limit // 32 // 64
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.npy"
+        made = np.lib.format.open_memmap(path, "w+", float, (320 * rows, 8))
+        made[...] = 1.0
+        del made
+        first = lambda x: np.sqrt(x * x + 1)
+        second = lambda x: (np.sin(x) * np.cos(x)).sum()
+        piece = [np.ones((rows, 8))] * 320
+        graphs = {
+            "source": bh.source(path, rows=rows) >> bh.sink(lambda x: None, stack="numpy"),
+            "first": bh.source(piece) >> bh.task(first) >> bh.sink(lambda x: None),
+            "second": bh.source(piece) >> bh.task(second, stack=stack) >> bh.sink(float),
+            "all": bh.source(path, rows=rows) >> bh.task(first) >> bh.task(second, stack=stack, ahead=2) >> bh.sink(float),
+        }
+        seconds = {name: min(timed(graph.run)[1] for _ in range(3)) for name, graph in graphs.items()}
+    slowest = max(seconds[name] for name in ("source", "first", "second"))
+    print("stream:", "  ".join(f"{name} {value:.3f} s" for name, value in seconds.items()), f" slowest stage / all {slowest / seconds['all']:.2f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *PROGRAMS, "stream"])
+    parser.add_argument("--size", choices=["small", "full"], default="small")
+    parser.add_argument("--stack", help="the stack of the first task, and of those after it")
+    parser.add_argument("--limit", type=int, default=64, help="the memory limit of the stream, in MiB")
+    args = parser.parse_args()
+    os.environ["BH_MEMORY_LIMIT"] = f"{args.limit}MiB" if args.names == ["stream"] else os.environ.get("BH_MEMORY_LIMIT", "90%")
+    failed = False
+    for name in args.names or PROGRAMS:
+        if name == "stream":
+            stream(args.limit << 20, args.stack)
+        else:
+            failed |= not compare(name, PROGRAMS[name][1 if args.size == "small" else 2], args.stack)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
