@@ -2,20 +2,33 @@
 """What the interface between functions and back ends costs, and what work that a back end leaves to NumPy costs.
 
     benches/backends.py [--sizes N...] [--rounds N]
+    benches/backends.py --programs small|full
 
 For each size: one addition and a chain of ten operations, written into given arrays, by NumPy alone and through the back ends
 `numpy`, `numexpr` (where it is installed) and `bh`; and on bh a function that runs on the stack beside one that goes to NumPy
 and back. The package `bh` must be importable. Figures are the least of several rounds, in microseconds.
+
+With `--programs`: the programs of the npbackend paper, from their NumPy sources, by NumPy alone and by `python -m bh --backend NAME`,
+in seconds.
 """
 
 import argparse
+import contextlib
 import math
+import sys
 import time
+from pathlib import Path
 
 import numpy
 
 import bh
 from bh.backends import BACKENDS, backend
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
+import collection
+
+# Beside those that the catalog names for the paper: one whose work falls back, and one of arithmetic alone.
+PROGRAMS = ("snakes_and_ladders", "black_scholes")
 
 
 def least(work, rounds):
@@ -30,14 +43,15 @@ def least(work, rounds):
 
 def through(work, size, operations):
     """Operations through a back end's primitives, as a function without arguments."""
-    kind = numpy.dtype(float)
-    a, b, out = work.range(size, kind), work.range(size, kind), work.empty((size,), kind)
+    a, b, out = (work.view(work.empty(size, numpy.dtype(float)), 0, (size,), (1,)) for _ in range(3))
+    for array in (a, b):
+        work.method("arange", array)
 
     def run():
         work.ufunc("add", out, a, b)
         for _ in range(operations - 1):
             work.ufunc("multiply", out, out, 0.5)
-        work.flush()
+        work.get(out)
 
     return run
 
@@ -52,6 +66,26 @@ def directly(size, operations):
             numpy.multiply(out, 0.5, out=out)
 
     return run
+
+
+def programs(size, limit):
+    """Seconds of whole programs by back end, with checksums that must agree. Yields lines, and whether they do."""
+    for program in collection.PROGRAMS.values():
+        name = program["name"]
+        if "npbackend" not in program["source"] and name not in PROGRAMS:
+            continue
+        n, iters = program[size]
+        script = str(collection.HERE / name / "numpy_version.py")
+        commands = {"NumPy alone": [sys.executable, script]}
+        for other in BACKENDS:
+            with contextlib.suppress(ImportError):
+                backend(other)
+                commands[other] = [sys.executable, "-m", "bh", "--backend", other, script]
+        lines = {form: collection.run_once(command, n, iters, "f64", limit=limit, environment={"BH_FALLBACK": "silent"}) for form, command in commands.items()}
+        expected = lines["NumPy alone"]["checksum"]
+        wrong = [form for form, line in lines.items() if not collection.agree(line["checksum"], expected, program["tolerance"]["f64"])]
+        shown = "  ".join(f"{form} {line['seconds']:9.4f}" for form, line in lines.items())
+        yield f"{name:22} n={n:<8} iters={iters:<4} {shown}  {f'DISAGREE {wrong}' if wrong else 'agree'}", not wrong
 
 
 def left(size):
@@ -73,7 +107,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 10_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--programs", choices=["small", "full"], help="whole programs of this size instead")
+    parser.add_argument("--limit", type=float, default=600, help="seconds after which a program is given up")
     args = parser.parse_args()
+    if args.programs:
+        good = True
+        for line, agree in programs(args.programs, args.limit):
+            print(line, flush=True)
+            good &= agree
+        return 0 if good else 1
     for size in args.sizes:
         for operations in (1, 10):
             figures = {"NumPy alone": least(directly(size, operations), args.rounds)}
@@ -89,5 +131,8 @@ def main():
         print(f"{size:>9} elements, a function of the stack {native:10.1f}, one left to NumPy {fallen:10.1f}")
 
 
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Traced functions, loops over indices, streams, back ends, the table of coverage, documentation."""
+"""Traced functions, loops over indices, streams, the table of coverage, documentation."""
 
 import doctest
 import math
@@ -11,7 +11,6 @@ import pytest
 
 import bh
 from bh import _stream, _trace
-from bh.backends import backend
 from conftest import same
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,22 +60,6 @@ def test_streams(tmp_path):
 
     with pytest.raises(OSError, match="no more"):
         list(bh.stream(bh.sum, broken()))
-
-
-@pytest.mark.parametrize("name", ["bh", "numpy", "numexpr"])
-def test_back_ends(name):
-    if name == "numexpr":
-        pytest.importorskip("numexpr")
-    work = backend(name)
-    x = work.range(6, numpy.dtype(float))
-    y, total, running = (work.empty(shape, numpy.dtype(float)) for shape in ((6,), (), (6,)))
-    work.ufunc("multiply", y, x, 2.0)
-    work.reduce("add", total, y, 0)
-    work.accumulate("add", running, work.view(y, slice(None, None, -1)), 0)
-    work.flush()
-    assert work.get(total) == 30 and list(work.get(running)) == [10, 18, 24, 28, 30, 30]
-    with pytest.raises(ValueError, match="no back end 'x'"):
-        backend("x")
 
 
 def test_table_of_coverage():

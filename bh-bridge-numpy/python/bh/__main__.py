@@ -1,4 +1,4 @@
-"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] script.py [arguments]`: runs a script whose `import numpy` means bh."""
+"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] [--backend B] script.py [arguments]`: runs a script whose `import numpy` means bh."""
 
 import argparse
 import os
@@ -16,11 +16,14 @@ def main():
     parser.add_argument("--live", action="store_true", help="serve that page on this machine while the script runs, at an address that is printed")
     parser.add_argument("--info", action="store_true", help="print versions and components, and run nothing")
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
+    parser.add_argument("--backend", metavar="B", help="what NumPy is built on: bh (the default), numpy, numexpr, or a back end of an installed package")
     parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets as arguments")
     options = parser.parse_args()
+    if options.backend not in (None, "bh") and any((options.stack, options.check, options.report, options.live, options.doctor)):
+        parser.error("--stack, --check, --report, --live and --doctor are for the back end bh")
     if options.stack:
         os.environ["BH_STACK"] = options.stack
     import bh
@@ -42,8 +45,11 @@ def main():
         shown = [f"--{name}" for name in ("profile", "doctor") if getattr(options, name)]
         sys.exit(_report.run(options.report, options.live, [*shown, *again]))
     recording = _recording()
-    # The stack is made before any line of the script, so that other ranks of a cluster never see it.
-    bh.Stack()
+    if options.backend not in (None, "bh"):
+        _imports.stand = _on_backend(parser, options.backend)
+    else:
+        # The stack is made before any line of the script, so that other ranks of a cluster never see it.
+        bh.Stack()
     leaving = _leaving()
     if options.doctor and hasattr(bh, "_doctor"):
         bh._doctor.begin()
@@ -68,9 +74,19 @@ def main():
         if options.doctor:
             print(bh.doctor(), file=sys.stderr)
         if options.profile:
-            print(bh.profile(), file=sys.stderr)
+            print(bh.profile() if _imports.stand is None else _imports.stand._work.report(), file=sys.stderr)
         if (options.profile or options.doctor) and _imports.report():
             print(_imports.report(), file=sys.stderr)
+
+
+def _on_backend(parser, name):
+    """What the script gets for NumPy."""
+    from bh._layer import numpy_on
+
+    try:
+        return numpy_on(name)
+    except (ImportError, ValueError) as error:
+        parser.error(f"back end {name}: {error}")
 
 
 def _leaving():

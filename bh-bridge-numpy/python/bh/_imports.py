@@ -26,6 +26,9 @@ _installed = tuple(
 _PARTS = ("linalg", "fft", "random", "testing")
 
 
+# What `import numpy` means in the place of bh: NumPy's names on a back end.
+stand = None
+
 # Installed packages whose `import numpy` means bh too, and those that have imported NumPy itself.
 named, kept = set(), set()
 
@@ -58,6 +61,9 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
     # The parameters have the names of `__import__`'s own, by which some callers pass them.
     if level or name.partition(".")[0] != "numpy" or not _is_own(globals):
         return _plain(name, globals, locals, fromlist, level)
+    if stand is not None:
+        module = functools.reduce(getattr, name.split(".")[1:], stand)
+        return module if fromlist else stand
     import bh
 
     below = name.split(".")[1:]

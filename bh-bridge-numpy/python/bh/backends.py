@@ -1,45 +1,54 @@
-"""The interface between NumPy's functions and what carries them out, as a small protocol, with three implementations.
+"""Back ends: what NumPy's functions of a program are carried out by, behind ten primitives.
 
-A back end holds arrays of its own kind behind ten primitives. `bh` records on the stack, `numpy` works at once, `numexpr`
-leaves arithmetic to the library of this name.
+`python -m bh --backend NAME script.py` runs a program whose NumPy is built on the back end of this name: `numpy`, `numexpr`, or one
+that an installed package offers as an entry point of the group `bh.backends`. Without `--backend`, or with `bh`, it is this package,
+which needs no such layer.
 """
 
+import importlib.metadata
 from typing import Any, Protocol
 
 import numpy as np
 
+GROUP = "bh.backends"
+
 
 class Backend(Protocol):
-    """The primitives of a back end. Arrays are of its own kind, and results are written into given ones."""
+    """The primitives. Memory and arrays are of the back end's own kinds; an array is a view of memory.
+
+    Results are written into given arrays, whose type and shape say what is asked for; inputs are arrays that broadcast to it, and
+    numbers. An array that is written may be one that is read, but shares no memory with others that are read. Of what raises
+    `NotImplementedError` NumPy does the work.
+    """
 
     name: str
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        """A new array with undefined elements."""
+    def empty(self, size: int, dtype: np.dtype) -> Any:
+        """Memory for so many elements, whose values are undefined."""
+
+    def view(self, memory: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """An array of elements of this memory, all counted in elements."""
 
     def put(self, array: Any, data: np.ndarray) -> None:
-        """Overwrites an array with data of the host."""
+        """Overwrites an array with data of the host, of the same type and shape."""
 
     def get(self, array: Any) -> np.ndarray:
-        """The elements, on the host."""
+        """The elements, on the host, where they are only read."""
 
-    def view(self, array: Any, key: Any) -> Any:
-        """Another view of the same memory, by a basic key."""
+    def copy(self, out: Any, array: Any) -> None:
+        """Overwrites an array with another one or a number, converted to its type."""
 
     def ufunc(self, name: str, out: Any, *inputs: Any) -> None:
-        """A universal function on arrays and numbers."""
+        """A universal function of NumPy."""
 
     def reduce(self, name: str, out: Any, array: Any, axis: int) -> None:
-        """The fold along an axis."""
+        """The fold with a universal function along an axis."""
 
     def accumulate(self, name: str, out: Any, array: Any, axis: int) -> None:
         """The running fold along an axis."""
 
-    def range(self, size: int, dtype: np.dtype) -> Any:
-        """The numbers 0, 1, … below size."""
-
     def method(self, name: str, out: Any, *inputs: Any) -> None:
-        """A function of whole arrays, such as `matmul`."""
+        """A function of whole arrays: `arange`, which has no inputs and numbers its elements, `matmul`, `where`."""
 
     def flush(self) -> None:
         """Completes all work."""
@@ -50,9 +59,13 @@ class NumPy:
 
     name = "numpy"
 
-    def empty(self, shape, dtype):
+    def empty(self, size, dtype):
         """See `Backend`."""
-        return np.empty(shape, dtype)
+        return np.empty(size, dtype)
+
+    def view(self, memory, offset, shape, strides):
+        """See `Backend`."""
+        return np.ndarray(shape, memory.dtype, memory, offset * memory.itemsize, [stride * memory.itemsize for stride in strides])
 
     def put(self, array, data):
         """See `Backend`."""
@@ -62,9 +75,9 @@ class NumPy:
         """See `Backend`."""
         return array
 
-    def view(self, array, key):
+    def copy(self, out, array):
         """See `Backend`."""
-        return array[key]
+        np.copyto(out, array, casting="unsafe")
 
     def ufunc(self, name, out, *inputs):
         """See `Backend`."""
@@ -78,42 +91,16 @@ class NumPy:
         """See `Backend`."""
         getattr(np, name).accumulate(array, axis=axis, out=out)
 
-    def range(self, size, dtype):
-        """See `Backend`."""
-        return np.arange(size, dtype=dtype)
-
     def method(self, name, out, *inputs):
         """See `Backend`."""
-        out[...] = getattr(np, name)(*inputs)
+        out[...] = np.arange(out.size) if name == "arange" else getattr(np, name)(*inputs)
 
     def flush(self):
         """See `Backend`."""
 
 
-class Numexpr(NumPy):
-    """NumPy, with arithmetic by numexpr."""
-
-    name = "numexpr"
-    _FORMS = {
-        "add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "power": "a ** b", "sqrt": "sqrt(a)",
-        "exp": "exp(a)", "log": "log(a)", "sin": "sin(a)", "cos": "cos(a)", "negative": "-a", "absolute": "abs(a)",
-    }  # fmt: skip
-
-    def __init__(self):
-        import numexpr
-
-        self._evaluate = numexpr.evaluate
-
-    def ufunc(self, name, out, *inputs):
-        """See `Backend`."""
-        form = self._FORMS.get(name)
-        if form is None:
-            return super().ufunc(name, out, *inputs)
-        self._evaluate(form, dict(zip("ab", inputs)), out=out, casting="same_kind")
-
-
 class Bh:
-    """Recorded for the stack of components."""
+    """Recorded for the stack of components. Here to be compared: the package itself needs no layer."""
 
     name = "bh"
 
@@ -122,9 +109,15 @@ class Bh:
 
         self._bh = bh
 
-    def empty(self, shape, dtype):
+    def empty(self, size, dtype):
         """See `Backend`."""
-        return self._bh.empty(shape, dtype)
+        return self._bh.empty(size, dtype)
+
+    def view(self, memory, offset, shape, strides):
+        """See `Backend`."""
+        if hasattr(self._bh, "_native"):
+            return self._bh._native.window(memory, offset, list(shape), list(strides))
+        return NumPy().view(memory, offset, shape, strides)
 
     def put(self, array, data):
         """See `Backend`."""
@@ -134,9 +127,9 @@ class Bh:
         """See `Backend`."""
         return np.asarray(array)
 
-    def view(self, array, key):
+    def copy(self, out, array):
         """See `Backend`."""
-        return array[key]
+        self._bh.copyto(out, array, casting="unsafe")
 
     def ufunc(self, name, out, *inputs):
         """See `Backend`."""
@@ -150,24 +143,33 @@ class Bh:
         """See `Backend`."""
         getattr(self._bh, name).accumulate(array, axis=axis, out=out)
 
-    def range(self, size, dtype):
-        """See `Backend`."""
-        return self._bh.arange(size, dtype=dtype)
-
     def method(self, name, out, *inputs):
         """See `Backend`."""
-        out[...] = getattr(self._bh, name)(*inputs)
+        out[...] = self._bh.arange(out.size) if name == "arange" else getattr(self._bh, name)(*inputs)
 
     def flush(self):
         """See `Backend`."""
         self._bh.flush()
 
 
-BACKENDS = {"bh": Bh, "numpy": NumPy, "numexpr": Numexpr}
+def _numexpr():
+    from ._numexpr import Numexpr
+
+    return Numexpr()
+
+
+BACKENDS = {"bh": Bh, "numpy": NumPy, "numexpr": _numexpr}
+
+
+def names():
+    """The names of all back ends: those of this package, and those that installed packages offer."""
+    return [*BACKENDS, *(entry.name for entry in importlib.metadata.entry_points(group=GROUP) if entry.name not in BACKENDS)]
 
 
 def backend(name):
-    """A back end by name: bh, numpy or numexpr."""
-    if name not in BACKENDS:
-        raise ValueError(f"there is no back end '{name}', only {', '.join(BACKENDS)}")
-    return BACKENDS[name]()
+    """A back end by name."""
+    if name in BACKENDS:
+        return BACKENDS[name]()
+    for entry in importlib.metadata.entry_points(group=GROUP, name=name):
+        return entry.load()()
+    raise ValueError(f"there is no back end '{name}', only {', '.join(names())}")
