@@ -160,12 +160,13 @@ def test_without_the_native_library_numpy_does_everything(tmp_path):
         "import numpy as np\nimport bh\nx = np.arange(6.0)\nwith bh.stack('opencl'):\n    y = (x * 2).sum()\n"
         "bh.flush()\nprint(y, type(x).__module__, np.__name__, bh.stack([x, x]).shape, np.linalg.det(np.eye(2)))\n"
         "print(bh.vectorize(lambda v: v + 1)(x)[0], bh.parallel(lambda i: i * 2, 3), list(bh.stream(np.sum, [[1.0, 2.0]])))\n"
+        "print(bh.fold(lambda a, b: a * b + b, 1.0, np.ones((2, 3)), axis=1), [int(v) for v in bh.fold(lambda a, b: (a[0] + b[0], b[1]), (0, 0), 1, np.arange(4))])\n"
         "print(list(bh.source([x, y]) >> bh.task(np.sum, stack='opencl') >> bh.task(float)))\n"
         "from bh.backends import backend\nwork = backend('bh')\nthree = work.view(work.empty(3, np.dtype(float)), 0, (3,), (1,))\n"
         "work.method('arange', three)\nprint(three)\n"
     )
     done = run("-m", "bh", "--doctor", "--profile", tmp_path / "main.py", PYTHONPATH=str(tmp_path))
-    assert done.stdout.splitlines() == ["30.0 numpy bh (2, 6) 1.0", "1.0 [0 2 4] [np.float64(3.0)]", "[15.0, 30.0]", "[0. 1. 2.]"]
+    assert done.stdout.splitlines() == ["30.0 numpy bh (2, 6) 1.0", "1.0 [0 2 4] [np.float64(3.0)]", "[4. 4.] [4, 3]", "[15.0, 30.0]", "[0. 1. 2.]"]
     assert done.stderr.count("FallbackWarning") == 1 and "native library cannot be loaded" in done.stderr
 
 

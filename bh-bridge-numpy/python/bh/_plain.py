@@ -77,6 +77,21 @@ def parallel(function, shape):
     return np.fromfunction(np.vectorize(function), shape, dtype=np.int64)
 
 
+def fold(function, initial, *arrays, axis=None, keepdims=False):
+    """All elements along axes combined by a function, one after the other."""
+    arrays = np.broadcast_arrays(*arrays)
+    axes = range(arrays[0].ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, arrays[0].ndim)
+    others = [at for at in range(arrays[0].ndim) if at not in axes]
+    shape = [1 if at in axes else extent for at, extent in enumerate(arrays[0].shape)]
+    lines = [array.transpose(*others, *axes).reshape(*(array.shape[at] for at in others), -1) for array in arrays]
+    state = initial if len(arrays) == 1 else tuple(initial)
+    for at in range(lines[0].shape[-1]):
+        state = function(state, lines[0][..., at] if len(arrays) == 1 else tuple(line[..., at] for line in lines))
+    results = [np.broadcast_to(value, lines[0].shape[:-1]) for value in ((state,) if len(arrays) == 1 else state)]
+    results = [result.reshape(shape) for result in results] if keepdims else results
+    return results[0] if len(arrays) == 1 else tuple(results)
+
+
 def stream(function, source, rows=1 << 20):
     """Calls a function on one piece after the other, and yields its results."""
     source = np.load(source, mmap_mode="r") if isinstance(source, str) else source

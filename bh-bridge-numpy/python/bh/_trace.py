@@ -113,6 +113,20 @@ def _traced(value):
     return value
 
 
+def traced(function):
+    """A function of Python that may be called with what stands for elements."""
+    if not isinstance(function, types.FunctionType):
+        raise Untraceable("no function written in Python")
+    cells = None
+    if function.__closure__:
+        cells = tuple(types.CellType(_traced(cell.cell_contents)) for cell in function.__closure__)
+    scope = {name: _traced(value) for name, value in function.__globals__.items()}
+    scope["__builtins__"] = function.__globals__.get("__builtins__", __builtins__)
+    copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
 class vectorize:
     """A function of scalars as one of arrays.
 
@@ -151,16 +165,7 @@ class vectorize:
         return result if not self.otypes else result.astype(self.otypes[0])
 
     def _trace(self, args, kwargs):
-        function = self.pyfunc
-        if not isinstance(function, types.FunctionType):
-            raise Untraceable("no function written in Python")
-        cells = None
-        if function.__closure__:
-            cells = tuple(types.CellType(_traced(cell.cell_contents)) for cell in function.__closure__)
-        scope = {name: _traced(value) for name, value in function.__globals__.items()}
-        scope["__builtins__"] = function.__globals__.get("__builtins__", __builtins__)
-        copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
-        copy.__kwdefaults__ = function.__kwdefaults__
+        copy = traced(self.pyfunc)
         arrays = [native(value) for value in args]
         named = {name: native(value) for name, value in kwargs.items()}
         shape = np.broadcast_shapes(*(value.shape for value in (*arrays, *named.values())))
