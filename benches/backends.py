@@ -2,7 +2,7 @@
 """What the interface between functions and back ends costs, and what work that a back end leaves to NumPy costs.
 
     benches/backends.py [--sizes N...] [--rounds N]
-    benches/backends.py --programs small|full
+    benches/backends.py --programs small|full [NAME...]
 
 For each size: one addition and a chain of ten operations, written into given arrays, by NumPy alone and through the back ends
 `numpy`, `numexpr` (where it is installed) and `bh`; and on bh a function that runs on the stack beside one that goes to NumPy
@@ -68,11 +68,11 @@ def directly(size, operations):
     return run
 
 
-def programs(size, limit):
+def programs(size, limit, names):
     """Seconds of whole programs by back end, with checksums that must agree. Yields lines, and whether they do."""
     for program in collection.PROGRAMS.values():
         name = program["name"]
-        if "npbackend" not in program["source"] and name not in PROGRAMS:
+        if name not in names if names else "npbackend" not in program["source"] and name not in PROGRAMS:
             continue
         n, iters = program[size]
         script = str(collection.HERE / name / "numpy_version.py")
@@ -105,6 +105,7 @@ def left(size):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the programs, of those in the catalog")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 10_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--programs", choices=["small", "full"], help="whole programs of this size instead")
@@ -112,7 +113,7 @@ def main():
     args = parser.parse_args()
     if args.programs:
         good = True
-        for line, agree in programs(args.programs, args.limit):
+        for line, agree in programs(args.programs, args.limit, args.names):
             print(line, flush=True)
             good &= agree
         return 0 if good else 1

@@ -68,7 +68,7 @@ def run_times(program, binary, algorithm, args):
     """Median seconds by cache use, and kernels per iteration when warm."""
     n, iters = program[args.size]
     result = {}
-    for use, warm, more in (("warm", True, {}), ("cold", False, {}), ("none", True, {"BH_FUSER_CACHE_ENTRIES": "0"})):
+    for use, warm, more in (("warm", True, {}), ("cold", False, {}), ("none", True, {"BH_FUSER_CACHE_BYTES": "0"})):
         lines = [
             collection.run_once([binary], n, iters, "f64", warm=warm, environment=settings(algorithm, **more), limit=args.limit)
             for _ in range(args.runs)

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Functions of many operations on small arrays: NumPy, bh, `bh.jit`, and Numba and JAX where they are installed.
 
     python benches/jit.py [--operations 250] [--elements 10 100 1000 4096 100000] [--threads 1]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the tables and pictures of docs/PERFORMANCE.md anew from the measurements in benches/results/.
+"""Writes the tables and pictures of the docs anew from the measurements in benches/results/.
 
     benches/report.py [--check]
 
-Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, the page is compared and not written. The files
-are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), and of `device.py` with the figures of other
-systems on the same card (gpu).
+Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
+are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), and of `device.py` with the
+figures of other systems on the same card (gpu).
 """
 
+import argparse
 import json
 import re
 import sys
@@ -18,7 +19,7 @@ import svg
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-PAGE = DOCS / "PERFORMANCE.md"
+PAGES = [DOCS / "PERFORMANCE.md"]
 # Bytes that a step has to move to and from memory, for programs that memory limits: n to bytes.
 TRAFFIC = {
     "heat_equation": lambda n: 16 * n**2, "game_of_life": lambda n: 16 * n**2, "stencil_27_point": lambda n: 16 * n**3,
@@ -138,19 +139,27 @@ def against_c():
 PICTURES = {"performance.svg": against_numpy, "performance-c.svg": against_c}
 
 
-def main():
-    page = text = PAGE.read_text()
+def filled(page):
+    """The text of a page, with its tables made anew."""
+    text = page
     for name in re.findall(r"<!-- table (\w+) -->", page):
         pattern = rf"(<!-- table {name} -->\n).*?(\n<!-- end -->)"
         made = globals()[name]()
         text = re.sub(pattern, lambda match: match[1] + made + match[2], text, flags=re.DOTALL)
-    if sys.argv[1:] == ["--check"]:
-        if text != page or any((DOCS / name).read_text() != draw() for name, draw in PICTURES.items()):
-            sys.exit("docs/PERFORMANCE.md or a picture is not what benches/report.py makes of benches/results")
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a page or a picture would change")
+    args = parser.parse_args()
+    made = {path: filled(path.read_text()) for path in PAGES} | {DOCS / name: draw() for name, draw in PICTURES.items()}
+    if args.check:
+        if changed := [path.name for path, text in made.items() if path.read_text() != text]:
+            sys.exit(f"{', '.join(changed)}: not what benches/report.py makes of benches/results")
         return
-    PAGE.write_text(text)
-    for name, draw in PICTURES.items():
-        (DOCS / name).write_text(draw())
+    for path, text in made.items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":

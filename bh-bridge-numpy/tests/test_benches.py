@@ -1,0 +1,112 @@
+"""Every script of the benchmarks runs, at a tiny size: what it needs is there, and what it sets is known."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
+LIBRARIES = Path(os.environ.get("BH_TEST_LIBRARIES", "."))
+
+# Arguments of a tiny run by script, and what has to be there beside Python. `{out}` is a folder for results.
+RUNS = {
+    "backends.py": [("--sizes 10 --rounds 1", ""), ("--programs small snakes_and_ladders", "")],
+    "check.py": [("leibnitz_pi", "cc"), ("leibnitz_pi --dtype f64", "prefix")],
+    "cluster.py": [("--prefix {prefix} --build {build}/cluster --ranks 1,2 --repeat 1 --quick --no-weak black_scholes", "prefix mpirun")],
+    "device.py": [("--programs", "")],
+    "factorisations.py": [("--sizes 8 --runs 1 solve", "prefix")],
+    "fusion.py": [("leibnitz_pi --runs 1 --json {out}/fusion.json", "prefix examples/partition_costs")],
+    "graphs.py": [("", ""), ("stream --limit 4", "")],
+    "jit.py": [("--operations 10 --elements 10 --seconds 0.01", "")],
+    "loops.py": [("--sizes 6 --runs 2 --json {out}/loops.json", "prefix")],
+    "npbench.py": [("{suite} --seconds 0.01 --json {out}/npbench.json", "")],
+    "planning.py": [("heat --sizes 10,20 --json {out}/planning.json", "bh-planning")],
+    "python.py": [("leibnitz_pi --runs 1 --json {out}/python.json", "")],
+    "report.py": [("--check", "")],
+    "rivals.py": [("leibnitz_pi --runs 1 --turns 1 --threads 1 --json {out}/rivals.json", "")],
+    "run.py": [("leibnitz_pi --runs 1 --most-runs 1 --numpy-runs 1 --json {out}/run.json --plot {out}/run.svg", "prefix")],
+    "statements.py": [("--elements 100 --rounds 1 --json {out}/statements.json", "prefix")],
+    "statements/small.py": [("--sizes 4", "")],
+}
+# Those that run elsewhere: the .NET and MiniMatlab ones in the tests of these, the others where there is a GPU.
+ELSEWHERE = {"fronts.py", "rivals_gpu.py"}
+
+
+def scripts():
+    """All scripts that are called by name."""
+    return {str(path.relative_to(BENCHES)) for path in BENCHES.rglob("*.py") if path.read_text().startswith("#!")}
+
+
+def test_all_are_here():
+    assert scripts() == {*RUNS, *ELSEWHERE}
+
+
+@pytest.mark.parametrize("script", sorted({*RUNS, *ELSEWHERE}))
+def test_help(script):
+    done = subprocess.run([sys.executable, BENCHES / script, "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "usage:" in done.stdout, done.stderr
+
+
+def missing(needs, prefix):
+    """What a run needs and is not here."""
+    for need in needs.split():
+        there = {"cc": shutil.which("cc"), "mpirun": shutil.which("mpirun"), "prefix": prefix and shutil.which("g++")}
+        if not there.get(need, (LIBRARIES / need).exists() and need not in there):
+            return need
+    return None
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """What an installation has, made of the libraries that were built for the tests."""
+    if not (LIBRARIES / "libbh_bridge_c.so").exists():
+        return None
+    folder = tmp_path_factory.mktemp("prefix")
+    (folder / "include").symlink_to(BENCHES.parent / "bh-bridge-c" / "include")
+    (folder / "lib").mkdir()
+    for name in ("libbh_bridge_c.so", "libbh_bridge_c.so.0"):
+        (folder / "lib" / name).symlink_to((LIBRARIES / "libbh_bridge_c.so").resolve())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    """A suite as NPBench is, of one kernel."""
+    folder = tmp_path_factory.mktemp("suite")
+    code = folder / "npbench" / "benchmarks" / "twice"
+    code.mkdir(parents=True)
+    (folder / "bench_info").mkdir()
+    (code / "twice.py").write_text("import numpy as np\n\n\ndef initialize(N):\n    return np.arange(N, dtype=np.float64)\n")
+    (code / "twice_numpy.py").write_text("import numpy as np\n\n\ndef kernel(x):\n    return x * 2\n")
+    info = {
+        "name": "Twice", "short_name": "twice", "relative_path": "twice", "module_name": "twice", "func_name": "kernel",
+        "parameters": {"S": {"N": 10}}, "init": {"func_name": "initialize", "input_args": ["N"], "output_args": ["x"]},
+        "input_args": ["x"], "array_args": ["x"], "output_args": [],
+    }  # fmt: skip
+    (folder / "bench_info" / "twice.json").write_text(json.dumps({"benchmark": info}))
+    return folder
+
+
+@pytest.mark.parametrize("script, arguments, needs", [(script, *run) for script, runs in RUNS.items() for run in runs])
+def test_tiny_runs(script, arguments, needs, prefix, suite, tmp_path):
+    if lacking := missing(needs, prefix):
+        pytest.skip(f"{lacking} is not here")
+    # Programs are compiled once for all runs of the tests.
+    build = LIBRARIES / "benches" if prefix else tmp_path
+    environment = {
+        **os.environ, "BH_BENCH_BUILD": str(build), "BH_PREFIX": str(prefix or ""), "BH_FALLBACK": "silent", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "BH_PARTITION_COSTS": str(LIBRARIES / "examples" / "partition_costs"),
+        "BH_PLANNING": str(LIBRARIES / "bh-planning"), "BH_LIBRARY_PATH": str(LIBRARIES),
+    }  # fmt: skip
+    if not needs:
+        environment.pop("BH_LIBRARY_PATH")
+    words = arguments.format(out=tmp_path, prefix=prefix, build=build, suite=suite).split()
+    done = subprocess.run([sys.executable, BENCHES / script, *words], env=environment, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    assert not any(word in done.stdout for word in ("DISAGREE", "DIFFER", "FAILED", "nan s")), done.stdout[-2000:]
+    for written in tmp_path.glob("*.json"):
+        assert json.loads(written.read_text()), written
