@@ -14,8 +14,9 @@ LIBRARIES = Path(os.environ.get("BH_TEST_LIBRARIES", "."))
 
 # Arguments of a tiny run by script, and what has to be there beside Python. `{out}` is a folder for results.
 RUNS = {
+    "access.py": [("--sizes 16,32 --strides 1,3 --elements 1000 --rounds 1 --json {out}/access.json", "")],
     "backends.py": [("--sizes 10 --rounds 1", ""), ("--programs small snakes_and_ladders", "")],
-    "check.py": [("leibnitz_pi", "cc"), ("leibnitz_pi --dtype f64", "prefix")],
+    "check.py": [("monte_carlo_options nbody_collisions mvt mri_fhd", "cc"), ("mvt --dtype f64", "prefix")],
     "cluster.py": [("--prefix {prefix} --build {build}/cluster --ranks 1,2 --repeat 1 --quick --no-weak black_scholes", "prefix mpirun")],
     "device.py": [("--programs", "")],
     "factorisations.py": [("--sizes 8 --runs 1 solve", "prefix")],
