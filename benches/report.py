@@ -19,7 +19,7 @@ import svg
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-PAGES = [DOCS / "PERFORMANCE.md"]
+PAGES = [DOCS / "PERFORMANCE.md", DOCS / "fusion.md", *sorted((DOCS / "papers").glob("*.md"))]
 # Bytes that a step has to move to and from memory, for programs that memory limits: n to bytes.
 TRAFFIC = {
     "heat_equation": lambda n: 16 * n**2, "game_of_life": lambda n: 16 * n**2, "stencil_27_point": lambda n: 16 * n**3,
@@ -94,6 +94,69 @@ def papers():
         times = [number(1e3 * row[field]) for field in ("cold", "first", "later", "host")]
         rows.append([row["program"], row["papers"], *times])
     return table(["program", "paper", "first, empty caches", "first", "later", "CPU engine, later"], rows)
+
+
+# What the papers say of their programs, where their text has a number or a verdict.
+TOLD = {
+    "jit4opencl": ("J", {
+        "matmul_1024": "42 GFLOP/s, ATLAS 33", "coulomb": "92 times at N = 512", "nbody_768": "49 times", "black_scholes_4096": "3.3 times",
+        "mandelbrot": "3.9 times", "transpose_4096": "slower", "stencil_5_point": "slower",
+    }),
+    "firepile": ("F", {
+        "black_scholes_16m": "slower than NVIDIA's", "transpose_2048": "slower than NVIDIA's", "reduce": "equal to NVIDIA's",
+        "mvm_15m": "15% faster than NVIDIA's", "dct8x8": "half of NVIDIA's speed",
+    }),
+    "affine": ("A", {
+        "matmul_4096": "97 GFLOP/s, CUBLAS 101", "mv_8192": "13.6 GFLOP/s", "tmv_8192": "34.9 GFLOP/s", "mvt_8192": "faster than CUBLAS",
+        "mri_q": "16.6 times a plain kernel",
+    }),
+    "lime": ("L", {}),
+}  # fmt: skip
+# Times as fast as NumPy: numexpr, Bohrium on cores, libgpuarray, Bohrium on a GPU.
+NPBACKEND = {"heat_equation": (2.2, 2.6, 5.6, 18), "shallow_water": (2, 2, 3.7, 12), "snakes_and_ladders": (1 / 1.1, None, 1.5, 1.9)}
+
+
+def of_paper(name):
+    letter, told = TOLD[name]
+    rows = []
+    for row in read("gpu")["papers"]:
+        if letter in row["papers"]:
+            times = [number(1e3 * row[field]) for field in ("first", "later", "host")]
+            rows.append([row["program"], *([told.get(row["program"], "")] if told else []), *times, number(row["host"] / row["later"])])
+    return table(["program", *(["in the paper"] if told else []), "GPU, first ms", "later ms", "cores ms", "cores / GPU"], rows)
+
+
+papers_jit4opencl, papers_firepile, papers_affine, papers_lime = (lambda name=name: of_paper(name) for name in TOLD)
+
+
+def papers_npbackend():
+    found = {row["bench"]: row["numpy_seconds"] / row["seconds"] for row in read("programs")}
+    rows = [[name, *(number(value) for value in theirs), number(found[name])] for name, theirs in NPBACKEND.items()]
+    return table(["program", "numexpr", "Bohrium, cores", "libgpuarray", "Bohrium, GPU", "bh, cores"], rows)
+
+
+def papers_specialisation():
+    rows = [[row["program"], *(number(row[way]) for way in ("arguments", "text", "auto"))] for row in read("gpu")["steps"]]
+    return table(["program", "sizes as arguments", "in the text", "chosen"], rows)
+
+
+ALGORITHMS = ["singleton", "naive", "unintrusive", "greedy", "optimal"]
+
+
+def fusion_costs():
+    rows = []
+    for name, found in read("fusion")["programs"].items():
+        cells = [f"{number(found[way]['cost'] / 1e6)} ({found[way]['kernels']})" for way in ALGORITHMS]
+        rows.append([name, *cells[:-1], cells[-1] + ("" if found["optimal"]["in_budget"] else " *")])
+    return table(["program", *ALGORITHMS], rows)
+
+
+def fusion_times():
+    rows = []
+    for name, found in read("fusion")["programs"].items():
+        seconds = lambda use: [number(1e3 * found[way]["seconds"][use]) for way in ALGORITHMS]
+        rows.append([name, *(" · ".join(seconds(use)) for use in ("warm", "cold", "none"))])
+    return table(["program", "warm", "cold", "none"], rows)
 
 
 def placements():
