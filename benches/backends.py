@@ -5,8 +5,8 @@
     benches/backends.py --programs small|full [NAME...]
 
 For each size: one addition and a chain of ten operations, written into given arrays, by NumPy alone and through the back ends
-`numpy`, `numexpr` (where it is installed) and `bh`; and on bh a function that runs on the stack beside one that goes to NumPy
-and back. The package `bh` must be importable. Figures are the least of several rounds, in microseconds.
+`numpy`, `numexpr` (where it is installed) and `bh`; on bh a function that runs on the stack beside one that goes to NumPy
+and back; and a product of matrices that a back end does, and that it leaves to NumPy. The package `bh` must be importable. Figures are the least of several rounds, in microseconds.
 
 With `--programs`: the programs of the npbackend paper, from their NumPy sources, by NumPy alone and by `python -m bh --backend NAME`,
 in seconds.
@@ -15,6 +15,7 @@ in seconds.
 import argparse
 import contextlib
 import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -22,7 +23,8 @@ from pathlib import Path
 import numpy
 
 import bh
-from bh.backends import BACKENDS, backend
+from bh._layer import numpy_on
+from bh.backends import BACKENDS, NumPy, backend
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
 import collection
@@ -66,6 +68,24 @@ def directly(size, operations):
             numpy.multiply(out, 0.5, out=out)
 
     return run
+
+
+class WithoutProducts(NumPy):
+    """The back end `numpy` without products of matrices."""
+
+    def method(self, name, out, *inputs):
+        """Leaves everything to NumPy."""
+        raise NotImplementedError
+
+
+def products(side, rounds):
+    """Powers of a matrix by NumPy alone, through the back end `numpy`, and through one that leaves products to NumPy."""
+    figures = {}
+    os.environ["BH_FALLBACK"] = "silent"
+    for name, module in ("NumPy alone", numpy), ("numpy", numpy_on("numpy")), ("left to NumPy", numpy_on(WithoutProducts())):
+        matrix = module.ones((side, side)) / side
+        figures[name] = least(lambda: matrix @ matrix, rounds)
+    return figures
 
 
 def programs(size, limit, names):
@@ -130,6 +150,9 @@ def main():
         with bh.fallback("silent"):
             native, fallen = (least(work, args.rounds) for work in left(size))
         print(f"{size:>9} elements, a function of the stack {native:10.1f}, one left to NumPy {fallen:10.1f}")
+        side = max(math.isqrt(size), 1)
+        shown = "  ".join(f"{name} {figure:10.1f}" for name, figure in products(side, args.rounds).items())
+        print(f"{size:>9} elements, a product of matrices: {shown}")
 
 
     return 0

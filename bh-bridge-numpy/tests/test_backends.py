@@ -122,6 +122,14 @@ def test_expressions_are_put_off():
     a += 10
     c[0] = 5
     check([c, d, a, b], [numpy.where(x == 0, 5, x + 1), (x + 1) * 2, x + 10, y])
+    # So it does where all elements are overwritten, which is put off as well.
+    before, later = work.evaluated, a + 1
+    view = a[1:3]
+    a *= 2
+    a -= 1
+    assert work.evaluated == before
+    check([view, later, a], [(x + 10)[1:3] * 2 - 1, x + 11, (x + 10) * 2 - 1])
+    assert work.evaluated == before + 2
     # Long expressions end by themselves.
     for _ in range(300):
         c = c * 1.01 + a

@@ -53,9 +53,9 @@ class _Lifting:
         return _lifting(self._work, value) if callable(value) else value
 
 
-def numpy_on(name):
-    """The module that a program on this back end gets for `numpy`."""
-    work = Work(backend(name))
+def numpy_on(which):
+    """The module that a program on this back end, given itself or by its name, gets for `numpy`."""
+    work = Work(backend(which) if isinstance(which, str) else which)
     module = Namespace(work, np)
 
     def made(shape, dtype=float, value=None):

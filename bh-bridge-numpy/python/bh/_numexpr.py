@@ -103,13 +103,13 @@ class Numexpr(NumPy):
         expression = self._expression(form, [self._operand(value, inputs) for value in inputs], out.shape)
         self.operations += 1
         memory = out.memory
-        if not out.whole or memory.data is not None:
-            # The result goes over elements that others may be about to read.
+        if not out.whole:
             values = self._evaluate(expression)
             self._to_write(out)[...] = values
             return
-        self._settle_readers(memory)
-        memory.pending = expression
+        # The old elements stay with those expressions that read them; the new ones get a place of their own.
+        memory.pending, memory.data = expression, None
+        memory.readers.clear()
         for leaf, reader in expression.leaves.values():
             if reader is not None:
                 reader.readers.add(memory)
