@@ -337,3 +337,37 @@ def test_tasks_keep_no_state():
 def endless(x):
     while True:
         yield x
+
+
+# Tasks with how many pieces they take and give; they tell the order of what they get.
+STEPS = {
+    "twice": (1, 1, lambda x: x * 2), "behind": (1, 1, lambda x: x - 0.5), "both": (2, 1, lambda x, y: x - 3 * y),
+    "parts": (1, 2, lambda x: (x + 1, x[::-1] * 1)), "turned": (2, 2, lambda x, y: (y * 1, x + y)), "three": (3, 1, lambda x, y, z: x + 2 * y - z),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_graphs(seed):
+    rng = numpy.random.default_rng(seed)
+    size = int(rng.choice([3, 200, 5000]))
+    number, steps, elsewhere = 1, [], 0
+    for name in rng.choice(list(STEPS), int(rng.integers(1, 6))):
+        stack = rng.choice([None, None, "numpy", bh.Stack().name, OTHER if seed % 5 == 0 and elsewhere < 1 else None])
+        elsewhere += stack == OTHER
+        steps.append((name, stack, int(rng.integers(1, 4)) if rng.random() < 0.3 else None))
+        number *= STEPS[name][0]
+    number *= int(rng.integers(1, 4))
+    first = [rng.random(size) for _ in range(number)]
+    graph, expected = bh.source(first), first
+    for name, stack, ahead in steps:
+        taken, given, function = STEPS[name]
+        graph = graph >> bh.task(function, stack=stack, rate=(taken, given), ahead=ahead, name=name)
+        calls = [function(*expected[at : at + taken]) for at in range(0, len(expected), taken)]
+        expected = [piece for call in calls for piece in (call if given > 1 else (call,))]
+    found = []
+    graph = graph >> bh.sink(lambda piece: found.append(numpy.array(piece)), ahead=int(rng.integers(1, 4)))
+    graph.run()
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        numpy.testing.assert_array_equal(one, other)
+    assert threading.active_count() == 1

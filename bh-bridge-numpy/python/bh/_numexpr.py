@@ -185,8 +185,10 @@ class Numexpr(NumPy):
         """Evaluates what is put off."""
         if memory.pending is not None:
             expression, memory.pending = memory.pending, None
-            memory.data = np.empty(memory.size, memory.dtype)
-            memory.data.reshape(expression.shape)[...] = self._evaluate(expression)
+            values = self._evaluate(expression)
+            if values.dtype != memory.dtype or values.shape != expression.shape:
+                values = np.broadcast_to(values, expression.shape).astype(memory.dtype)
+            memory.data = np.ascontiguousarray(values).reshape(-1)
         elif memory.data is None:
             memory.data = np.empty(memory.size, memory.dtype)
 
