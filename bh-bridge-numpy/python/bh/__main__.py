@@ -18,6 +18,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
     parser.add_argument("--backend", metavar="B", help="what NumPy is built on: bh (the default), numpy, numexpr, or a back end of an installed package")
     parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
+    parser.add_argument("--views", metavar="NAME", action="append", default=[], help="a package whose functions get NumPy's arrays, over the memory of bh's")
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets as arguments")
@@ -34,7 +35,7 @@ def main():
         return
     if options.script is None:
         parser.error("a script is needed")
-    again = [*(f"--with={name}" for name in options.named), *(["-m"] if options.module else []), options.script, *options.arguments]
+    again = [*(f"--with={name}" for name in options.named), *(f"--views={name}" for name in options.views), *(["-m"] if options.module else []), options.script, *options.arguments]
     if options.check:
         from bh import _check
 
@@ -57,6 +58,7 @@ def main():
     directory = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
     sys.path[0] = directory
     _imports.named.update(options.named)
+    _imports.shown.update(options.views)
     if options.module:
         _imports.named.add(options.script.partition(".")[0])
     _imports.install()

@@ -33,12 +33,16 @@ stand = None
 named, kept = set(), set()
 
 
+# Packages whose functions get NumPy's arrays over the memory of bh's, as they look at the class in C. Their own NumPy is NumPy.
+shown = set()
+
+
 def _is_own(scope):
     """Is this the scope of one of the program's own modules, or of a package that is named?"""
     if not scope:
         return False
     name, file = scope.get("__name__") or "", scope.get("__file__")
-    if name == "bh" or name.startswith("bh."):
+    if name == "bh" or name.startswith("bh.") or _package(scope) in shown:
         return False
     if file is None or not file.startswith(_installed) or _package(scope) in named:
         return file is not None or name == "__main__"
@@ -59,6 +63,8 @@ def report():
 
 def _import(name, globals=None, locals=None, fromlist=(), level=0):
     # The parameters have the names of `__import__`'s own, by which some callers pass them.
+    if not level and name.partition(".")[0] in shown and _is_own(globals):
+        return _Showing(_plain(name, globals, locals, fromlist, level))
     if level or name.partition(".")[0] != "numpy" or not _is_own(globals):
         return _plain(name, globals, locals, fromlist, level)
     if stand is not None:
@@ -131,6 +137,23 @@ class _Inner:
         return dir(self._module)
 
 
+class _Showing(types.ModuleType):
+    """A module of a package whose functions get NumPy's arrays."""
+
+    def __init__(self, module):
+        super().__init__(module.__name__, module.__doc__)
+        self.__dict__.update(_module=module, __file__=getattr(module, "__file__", None))
+
+    def __getattr__(self, name):
+        value = getattr(self._module, name)
+        if isinstance(value, types.ModuleType):
+            return _Showing(value) if value.__name__.partition(".")[0] in shown else value
+        return _shown_arrays(value) if callable(value) and not isinstance(value, type) else value
+
+    def __dir__(self):
+        return dir(self._module)
+
+
 def _seen(value, in_c=False):
     """What stands for an object in a module of NumPy's inner parts, which may be written in C."""
     from . import _namespace
@@ -144,13 +167,17 @@ def _seen(value, in_c=False):
 
 
 def _shown_arrays(function):
-    """A function in C, given NumPy's arrays over the memory of bh's."""
+    """A function in C, given NumPy's arrays over the memory of bh's, also for those in tuples and lists."""
     from . import _native
+
+    def view(value):
+        if type(value) in (tuple, list):
+            return type(value)(map(view, value))
+        return numpy.asarray(value) if type(value) is _native.ndarray else value
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        shown = lambda value: numpy.asarray(value) if type(value) is _native.ndarray else value
-        return function(*map(shown, args), **{name: shown(value) for name, value in kwargs.items()})
+        return function(*map(view, args), **{name: view(value) for name, value in kwargs.items()})
 
     return call
 
