@@ -69,23 +69,26 @@ def test_installed_packages_that_are_run_or_named(tmp_path):
 
 
 def test_packages_that_look_at_the_class_get_numpys_views(tmp_path):
-    (tmp_path / "strict").mkdir()
-    (tmp_path / "strict" / "__init__.py").write_text("from . import inner\n")
-    (tmp_path / "strict" / "inner.py").write_text(
+    installed = Path(run("-c", "import site; print(site.getusersitepackages())", PYTHONUSERBASE=str(tmp_path)).stdout.strip())
+    (installed / "strict").mkdir(parents=True)
+    (installed / "strict" / "__init__.py").write_text("from . import inner\n")
+    (installed / "strict" / "inner.py").write_text(
         "import numpy\nclass Kept: pass\ndef doubled(x, more=()):\n    for a in (x, *more):\n        if type(a) is not numpy.ndarray:\n"
         "            raise TypeError('PyArray_Check')\n        a *= 2\n    return x[:1]\n"
     )
-    (tmp_path / "program").mkdir()
-    (tmp_path / "program" / "main.py").write_text(
+    (tmp_path / "main.py").write_text(
         "import numpy as np\nimport strict.inner\nfrom strict.inner import doubled, Kept\nx, y = np.arange(3000.0), np.ones(3)\n"
         "doubled(x)\nr = strict.inner.doubled(x, more=[y])\nx += 1\nprint(float(x[2]), float(y.sum()), type(r).__module__, isinstance(Kept(), Kept))\n"
     )
-    path = os.pathsep.join([*filter(None, sys.path), str(tmp_path)])
-    done = run("-m", "bh", "--views", "strict", tmp_path / "program" / "main.py", PYTHONPATH=path)
-    assert done.stdout == "9.0 6.0 numpy True\n"
-    command = [sys.executable, "-m", "bh", "--with", "strict", str(tmp_path / "program" / "main.py")]
-    plain = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
-    assert "PyArray_Check" in plain.stderr
+    settings = {"PYTHONUSERBASE": str(tmp_path), "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(installed)])}
+    assert run("-m", "bh", "--views", "strict", tmp_path / "main.py", **settings).stdout == "9.0 6.0 numpy True\n"
+    # Without that, the package meets bh's arrays.
+    command = [sys.executable, "-m", "bh", str(tmp_path / "main.py")]
+    plain = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings})
+    assert plain.returncode != 0 and "TypeError: PyArray_Check" in plain.stderr
+    # Nor does it matter where the package lies.
+    settings["PYTHONUSERBASE"] = str(tmp_path / "other")
+    assert run("-m", "bh", "--views", "strict", tmp_path / "main.py", **settings).stdout == "9.0 6.0 numpy True\n"
 
 
 def test_waiting_for_one_array():
