@@ -308,11 +308,7 @@ impl Component for Cluster {
             return Ok(!self.is_single());
         }
         let _turn = self.tell(&Command::Method(name.to_owned(), opcode.0))?;
-        let mut known = true;
-        for child in &mut self.machine.children {
-            known &= child.extmethod(name, opcode)?;
-        }
-        Ok(known)
+        self.machine.learn(name, opcode)
     }
 
     fn message(&mut self, text: &str) -> Result<String> {

@@ -7,6 +7,7 @@ use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
 use crate::plan::settings::Settings;
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
+use bh_bytecode::batch::Extension;
 use bh_bytecode::random::Rng;
 use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, View};
 use std::iter::once;
@@ -18,9 +19,7 @@ fn planner(ranks: usize, hosted: Range<usize>, settings: Settings) -> Planner {
         id += 1;
         id
     };
-    let mut planner = Planner::new(ranks, hosted, settings, Box::new(new_id));
-    planner.alike = true;
-    planner
+    Planner::new(ranks, hosted, settings, Box::new(new_id))
 }
 
 /// Writes batches.
@@ -55,6 +54,16 @@ impl Writer {
         self.batch.push_instr(Instr { param, ..Instr::new(opcode, &operands) });
     }
 
+    /// Sorts each row.
+    fn sort(&mut self, parts: &[Part]) {
+        let opcode = Opcode(Opcode::FIRST_EXTENSION);
+        if self.batch.extensions.is_empty() {
+            let (name, name_len) = self.batch.push_string("sort");
+            self.batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
+        }
+        self.op(opcode, 0, parts);
+    }
+
     fn end(&mut self) -> Batch {
         for base in std::mem::take(&mut self.passing) {
             let whole = View::contiguous(&[self.batch.bases[base as usize].len]).unwrap();
@@ -85,7 +94,7 @@ fn batches(rng: &mut Rng, shape: [i64; 2]) -> Vec<Batch> {
             };
             let (one, two, three) = (some(), some(), some());
             let inner = one.1.shape().to_vec();
-            match rng.below(10) {
+            match rng.below(12) {
                 0..4 => {
                     let sum = writer.fresh(&inner);
                     writer.op(Opcode::Add, 0, &[sum, one, two]);
@@ -117,6 +126,16 @@ fn batches(rng: &mut Rng, shape: [i64; 2]) -> Vec<Batch> {
                     let stepped = one.1.slice(0, None, None, 2).unwrap();
                     let half = writer.fresh(stepped.shape());
                     writer.op(Opcode::Copy, 0, &[half, (one.0, stepped)]);
+                }
+                9 => {
+                    let sorted = writer.fresh(&inner);
+                    writer.sort(&[sorted, one]);
+                }
+                10 => {
+                    let first = one.1.slice(0, None, Some(1), 1).unwrap().broadcast_to(&inner).unwrap();
+                    let sum = writer.fresh(&inner);
+                    writer.op(Opcode::Add, 0, &[sum, two, (one.0, first)]);
+                    writer.op(Opcode::Copy, 0, &[three, sum]);
                 }
                 _ => {
                     let total = writer.fresh(&inner);

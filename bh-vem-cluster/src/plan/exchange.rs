@@ -67,6 +67,9 @@ impl Planner {
         }
         self.check_inputs(batch, instr)?;
         self.know_inputs(batch, instr);
+        if self.scattered(batch, index).is_some() {
+            return Ok(None);
+        }
         let gathers = instr.opcode == Opcode::Gather;
         let (Some((base, data)), Some((_, indices))) = (based(operands[usize::from(gathers)]), based(operands[2]))
         else {

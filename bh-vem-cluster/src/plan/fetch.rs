@@ -1,7 +1,9 @@
 //! Brings operands to the ranks that need them: elements at the borders into the windows of pieces, others as copies.
 
 use crate::plan::array::{Copied, Piece};
+
 use crate::plan::boxes::{IndexBox, Span, inside, packed, span_of, unrepeated};
+use crate::plan::held::Has;
 use crate::plan::near::Needs;
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
@@ -38,9 +40,21 @@ impl Planner {
         Ok(true)
     }
 
-    /// Does the part of a view come to a rank in its piece, unless it is there?
-    pub(crate) fn comes_in_rows(&self, id: u64, rank: usize, part: &View) -> Result<bool> {
-        Ok(matches!(self.way(id, rank, part)?, Way::Here | Way::Window(_)))
+    /// What a rank has and has room for when a part of a view has come to it; `None` if it is copied.
+    pub(crate) fn with_rows(&self, id: u64, rank: usize, part: &View) -> Result<Option<[Has; 2]>> {
+        let array = &self.arrays[&id];
+        let (held, mut room) = (array.held.get(rank), array.rooms.get(rank));
+        Ok(match self.way(id, rank, part)? {
+            Way::Here => Some([held, room]),
+            Way::Window(wanted) => {
+                let (valid, window) = (array.valid(rank).join(wanted), array.window(rank));
+                if !window.contains(valid) {
+                    room = array.around(rank, window.join(array.room(valid)));
+                }
+                Some([array.around(rank, valid), room])
+            }
+            Way::Copy | Way::Pack => None,
+        })
     }
 
     /// Brings a view's elements to the ranks that need them, in stage `at` where they have to move.

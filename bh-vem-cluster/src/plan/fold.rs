@@ -227,11 +227,28 @@ impl Planner {
         let last = (stage - 1).max(self.after_use(target));
         let piece = self.piece(target, 0);
         let out = Place { base: piece.base, view: whole(view, &piece)? };
-        let copy = Own::new(batch, index, Opcode::Copy, 2);
-        self.stages.push(last, 0, &copy.instr, copy.index, &[Local::Data(out), Local::Data(result)]);
+        self.put_result(batch, index, last, 0, (out, result));
         self.stages.push_system(last, 0, Opcode::Discard, &result.base);
         self.finish(target, view, last, false);
         Ok(true)
+    }
+
+    /// Writes a result where it belongs; operations that change what is there add it.
+    fn put_result(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        stage: usize,
+        rank: usize,
+        (out, result): (Place, Place),
+    ) {
+        let adds = batch.instrs[index as usize].opcode.reads_output();
+        let (opcode, operands) = match adds {
+            true => (Opcode::Add, vec![Local::Data(out), Local::Data(out), Local::Data(result)]),
+            false => (Opcode::Copy, vec![Local::Data(out), Local::Data(result)]),
+        };
+        let own = Own::new(batch, index, opcode, operands.len());
+        self.stages.push(stage, rank, &own.instr, own.index, &operands);
     }
 
     /// The first rank of a group gets the results of the others, and combines them two by two.
@@ -274,7 +291,7 @@ impl Planner {
         partials: &[Partial],
         moved: usize,
     ) -> Result<bool> {
-        let (combine, copy) = (combiner(batch, index)?, Own::new(batch, index, Opcode::Copy, 2));
+        let combine = combiner(batch, index)?;
         let stage = moved.max(self.after_use(target));
         let Some(shares) = self.shares(target, view) else {
             for partial in partials {
@@ -306,7 +323,7 @@ impl Planner {
             }
             let piece = self.piece(target, rank);
             let out = Place { base: piece.base, view: part.of(view, piece.window.low)? };
-            self.stages.push(stage, rank, &copy.instr, copy.index, &[Local::Data(out), Local::Data(values[0])]);
+            self.put_result(batch, index, stage, rank, (out, values[0]));
         }
         unused.extend(partials.iter().map(|partial| (partial.rank, partial.place.base)));
         for (rank, base) in unused {
@@ -440,10 +457,10 @@ fn mask_of(batch: &BatchRef<'_>, index: u32) -> Option<(u64, View)> {
     Some((batch.base_of(mask)?.id, batch.view(mask)))
 }
 
-/// The instruction that combines two results; those of methods are added.
+/// The instruction that combines two results; those of methods and of sums into places are added.
 fn combiner(batch: &BatchRef<'_>, index: u32) -> Result<Own> {
     let opcode = batch.instrs[index as usize].opcode;
-    if opcode.is_extension() {
+    if opcode.is_extension() || opcode == Opcode::ScatterAdd {
         return Ok(Own::new(batch, index, Opcode::Add, 3));
     }
     let combiner = opcode.combiner().ok_or_else(|| Error::new(status::BATCH, format!("{opcode} combines nothing")))?;

@@ -415,16 +415,18 @@ pub(crate) fn covers(batch: &BatchRef<'_>, view: u32) -> bool {
     batch.base_of(view).is_some_and(|base| base.len == batch.views[view as usize].len)
 }
 
-/// Elements per row: what the base says, or the step of the view that it is first written through.
+/// Elements per row: what the base says, or the step of the view that it is first written through, if all is one row.
 pub(crate) fn row_of(base: &Base, view: Option<&View>) -> i64 {
     let step = view.and_then(|view| Some(view.stride()[outermost(view.shape())?].abs()));
-    let row = if base.row_hint > 0 { base.row_hint } else { step.unwrap_or(1) };
+    let several = base.row_hint > 0 && base.row_hint < base.len;
+    let row = if several { base.row_hint } else { step.unwrap_or(1) };
     row.clamp(1, base.len.max(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bh_bytecode::DType;
 
     #[test]
     fn rows_are_shared_out() {
@@ -461,6 +463,14 @@ mod tests {
         assert_eq!(parts.cuts(&fresh, 30).unwrap(), Cuts::new(vec![0, 9, 21, 30]));
         assert!(Parts::of(&grid.reverse(0).unwrap(), &cuts).is_none());
         assert!(Parts::of(&grid.transpose(&[1, 0]).unwrap(), &cuts).is_none());
+    }
+
+    #[test]
+    fn one_row_is_cut_along_its_elements() {
+        let base = Base { row_hint: 12, ..Base::new(1, DType::F64, 12) };
+        let rows = |shape: &[i64]| row_of(&base, Some(&View::contiguous(shape).unwrap()));
+        assert_eq!((rows(&[12]), rows(&[1, 12]), rows(&[1, 3, 4]), row_of(&base, None)), (1, 1, 4, 1));
+        assert_eq!(row_of(&Base { row_hint: 4, ..base }, None), 4);
     }
 
     /// Cuts as formulas are those that a list has.

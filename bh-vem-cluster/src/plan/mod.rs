@@ -5,6 +5,7 @@ pub mod align;
 mod apart;
 pub mod array;
 pub mod boxes;
+pub mod dealing;
 pub mod exchange;
 pub mod fetch;
 pub mod fold;
@@ -25,5 +26,6 @@ pub mod round;
 pub mod settings;
 pub mod stage;
 pub mod stages;
+pub mod tall;
 #[cfg(debug_assertions)]
 pub mod versions;

@@ -2,6 +2,7 @@
 //! have is noted in runs, so that the work is the same on thousands of ranks as on a few.
 
 use crate::plan::boxes::{IndexBox, Span, inside, span_of};
+use crate::plan::held::Has;
 use crate::plan::layout::{Cuts, first_of, outermost};
 use crate::plan::operate::BoxOf;
 use crate::plan::planner::{Planner, Share};
@@ -157,7 +158,7 @@ impl Planner {
         let ranks = array.reaching(span_of(target.view));
         let each = Crowd { ranks, alike: 0..0, everywhere: false };
         let step = outermost(target.view.shape()).map_or(0, |dim| target.view.stride()[dim]);
-        if !self.alike || self.stages.complete() || step <= 0 || array.cuts.step() % step != 0 {
+        if self.stages.complete() || step <= 0 || array.cuts.step() % step != 0 {
             return each;
         }
         let mut sources = Vec::new();
@@ -263,13 +264,13 @@ impl Planner {
         let mut near: Vec<usize> = self.stages.hosted().clone().collect();
         if !alike.is_empty() && !crowd.everywhere {
             alike = self.of_one_kind(source.id, &crowd.ranks, alike);
-            let boxes = alike.clone().next().and_then(|rank| self.work(crowd, target, rank)).unwrap_or_default();
-            for part in boxes {
-                let part = box_of(place, &part).of(source.view, 0)?;
-                match self.comes_in_rows(source.id, alike.start, &part)? {
-                    true => near.extend(self.receivers(source.id, &alike, span_of(&part))),
-                    false => alike = 0..0,
-                }
+            let parts = |rank: usize| -> Result<Vec<View>> {
+                let boxes = self.work(crowd, target, rank).unwrap_or_default();
+                boxes.iter().map(|part| box_of(place, part).of(source.view, 0)).collect()
+            };
+            alike = self.of_one_end(source.id, &crowd.ranks, alike, parts)?;
+            for part in alike.clone().next().map(parts).transpose()?.unwrap_or_default() {
+                near.extend(self.receivers(source.id, &alike, span_of(&part)));
             }
         }
         let Some(mut shares) = self.shares_of(crowd, target, &crowd.looked(&alike, &near)) else { return Ok(None) };
@@ -284,6 +285,30 @@ impl Planner {
         let mut kind = array.held.around(middle, alike.clone());
         kind = array.rooms.around(middle, kind);
         if kind.len() < LEAST_ALIKE || apart(ranks, &kind) > MOST_APART { 0..0 } else { kind }
+    }
+
+    /// Those of the ranks that lie alike which will have and have room for the same when these parts have come to them: at the
+    /// ends of an array there is less to have. None if the others are many, or a part is copied.
+    fn of_one_end(
+        &self,
+        id: u64,
+        ranks: &Range<usize>,
+        mut alike: Range<usize>,
+        parts: impl Fn(usize) -> Result<Vec<View>>,
+    ) -> Result<Range<usize>> {
+        let end = |rank: usize| -> Result<Option<Vec<[Has; 2]>>> {
+            parts(rank)?.iter().map(|part| self.with_rows(id, rank, part)).collect()
+        };
+        while alike.len() >= LEAST_ALIKE && apart(ranks, &alike) <= MOST_APART {
+            #[cfg(test)]
+            self.looked.set(self.looked.get() + 2);
+            let (first, last) = (end(alike.start)?, end(alike.end - 1)?);
+            if first.is_some() && first == last {
+                return Ok(alike);
+            }
+            alike = alike.start + 1..alike.end - 1;
+        }
+        Ok(0..0)
     }
 
     /// The ranks among those that lie alike to which this process's rank must send, if the first of them needs this span.
@@ -303,7 +328,7 @@ impl Planner {
         let cuts = &self.arrays[&source.id].cuts;
         let mut crowd = Crowd { ranks: cuts.range(span_of(source.view)), alike: 0..0, everywhere: false };
         let step = outermost(source.view.shape()).map_or(0, |dim| source.view.stride()[dim]);
-        if each || !self.alike || self.stages.complete() || step <= 0 || cuts.step() % step != 0 {
+        if each || self.stages.complete() || step <= 0 || cuts.step() % step != 0 {
             return crowd;
         }
         let lie = |rank: usize| {

@@ -25,6 +25,7 @@ impl Planner {
                 let source: BoxOf<'_> = &|operand, part| if operand == 0 { IndexBox::whole(shape(0)) } else { *part };
                 (self.by_output(batch, index, source)?, Planned::Risky)
             }
+            Kind::Index => (self.scatter_by_parts(batch, index)?, Planned::Risky),
             Kind::Extension if batch.extension_name(instr.opcode) == Some("matmul") => {
                 let product: BoxOf<'_> = &|operand, part| factor(operand, part, [shape(0), shape(1)]);
                 let fits = instr.count == 3 && [shape(0), shape(1)].iter().all(|shape| (1..=2).contains(&shape.len()));
@@ -34,6 +35,9 @@ impl Planner {
             }
             Kind::Extension if batch.extension_name(instr.opcode) == Some("count_nonzero") => {
                 (self.count_by_parts(batch, index)?, Planned::Risky)
+            }
+            Kind::Extension if ["qr", "svd"].map(Some).contains(&batch.extension_name(instr.opcode)) => {
+                (self.factor_tall(batch, index)?, Planned::Risky)
             }
             Kind::Extension if is_by_line(batch, instr) => {
                 let last = shape(0).len() - 1;

@@ -6,12 +6,20 @@ use crate::plan::fold::Partials;
 use crate::plan::near::{Crowd, Use};
 use crate::plan::panels::Factor;
 use crate::plan::planner::{Planner, Share};
-use crate::plan::stage::{Local, Place};
-use bh_bytecode::{BatchRef, DType, View};
+use crate::plan::stage::Local;
+use bh_bytecode::{BatchRef, DType, Opcode, Operand, View};
 use bh_core::error::Result;
 
 /// A product by parts is so many times as large as its factor at most, as each rank has one.
 const LEAST_GAIN: i64 = 4;
+
+/// An operand of what ranks do.
+enum Input {
+    /// Their shares of a view of an array.
+    Shared(Box<(u64, View)>, Vec<Share>),
+    /// The same for all.
+    Same(Operand),
+}
 
 /// The array of an operand and the view of it.
 fn factor_of(batch: &BatchRef<'_>, index: u32, operand: usize) -> Option<(u64, View)> {
@@ -43,7 +51,7 @@ impl Planner {
         if !self.is_here(left.0, &left.1, &beside)? && self.fetch(left.0, &left.1, &beside, at)?.is_err() {
             return Ok(false);
         }
-        self.add_parts(batch, index, &[(left, beside), (right, shares)])
+        self.add_parts(batch, index, &[Input::Shared(Box::new(left), beside), Input::Shared(Box::new(right), shares)])
     }
 
     /// Plans the count of true elements. False if another way is better, or the only one.
@@ -56,13 +64,59 @@ impl Planner {
         }
         self.know_inputs(batch, &batch.instrs[index as usize]);
         match self.slabs((source.0, &source.1)) {
-            Some(shares) => self.add_parts(batch, index, &[(source, shares)]),
+            Some(shares) => self.add_parts(batch, index, &[Input::Shared(Box::new(source), shares)]),
             None => Ok(false),
         }
     }
 
+    /// Plans sums of whole numbers into places that indices name, where there are few places: each rank adds its own elements to as many zeros. False if
+    /// another way is better, or the only one.
+    pub(crate) fn scatter_by_parts(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
+        let Some(shares) = self.scattered(batch, index) else { return Ok(false) };
+        let instr = &batch.instrs[index as usize];
+        let mut operands = Vec::new();
+        for operand in 1..3 {
+            let factor = factor_of(batch, index, operand);
+            if let Some((id, view)) = &factor {
+                let at = self.fetchable(*id);
+                if !self.is_here(*id, view, &shares)? && self.fetch(*id, view, &shares, at)?.is_err() {
+                    return Ok(false);
+                }
+            }
+            operands.push(match factor {
+                Some(factor) => Input::Shared(Box::new(factor), shares.clone()),
+                None => Input::Same(instr.operands()[operand]),
+            });
+        }
+        self.add_parts(batch, index, &operands)
+    }
+
+    /// The rows of the indices by rank, if sums are better made so: they then move less than the elements would.
+    pub(crate) fn scattered(&mut self, batch: &BatchRef<'_>, index: u32) -> Option<Vec<Share>> {
+        let instr = &batch.instrs[index as usize];
+        if instr.opcode != Opcode::ScatterAdd || instr.count != 3 {
+            return None;
+        }
+        let (out, indices) = (factor_of(batch, index, 0)?, factor_of(batch, index, 2)?);
+        let values = factor_of(batch, index, 1);
+        let known = values.is_some() || instr.operands()[1].as_constant().is_some();
+        let same = [values.as_ref(), Some(&indices)].into_iter().flatten().any(|(id, _)| *id == out.0);
+        if same || !known || indices.1.is_empty() || out.1.is_empty() {
+            return None;
+        }
+        self.know_inputs(batch, instr);
+        let base = batch.base_of(instr.operands()[0].as_view()?)?;
+        let array = self.array(base, Some(&out.1));
+        // Sums of other numbers depend on the order, which is that of the indices.
+        if !array.base.dtype().is_int() || array.extension != (0, 0) {
+            return None;
+        }
+        let shares = self.slabs((indices.0, &indices.1))?;
+        (out.1.len() * shares.len() as i64 <= indices.1.len()).then_some(shares)
+    }
+
     /// The rows of a view by rank, if several ranks have some, each in one box and all of each row.
-    fn slabs(&self, (id, view): Factor<'_>) -> Option<Vec<Share>> {
+    pub(crate) fn slabs(&self, (id, view): Factor<'_>) -> Option<Vec<Share>> {
         let array = self.arrays.get(&id)?;
         if array.small || array.cuts.is_first() {
             return None;
@@ -79,34 +133,42 @@ impl Planner {
     }
 
     /// Lets every rank do its shares of the operands, which are there, and adds the results in the order of ranks.
-    fn add_parts(&mut self, batch: &BatchRef<'_>, index: u32, operands: &[((u64, View), Vec<Share>)]) -> Result<bool> {
+    fn add_parts(&mut self, batch: &BatchRef<'_>, index: u32, operands: &[Input]) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
         let Some(output) = instr.operands()[0].as_view() else { return Ok(false) };
         let (target, view) = (self.target(batch, index, output, None)?, batch.view(output));
         let like = self.arrays[&target].base;
-        let (mut stage, mut places) = (0, Vec::new());
-        for ((id, view), shares) in operands {
+        let (mut stage, mut members, mut places) = (0, Vec::new(), Vec::new());
+        for operand in operands {
+            let Input::Shared(factor, shares) = operand else { continue };
+            let (id, view) = &**factor;
             let mut own = Vec::with_capacity(shares.len());
             for share in shares {
                 let (place, ready) = self.locate(*id, view, *share)?;
                 stage = stage.max(ready);
-                own.push(place);
+                own.push(Local::Data(place));
             }
             places.push(own);
+            members.clone_from(shares);
         }
-        let shares = &operands[0].1;
-        let mut mine = Vec::with_capacity(shares.len());
-        for (number, &(rank, _)) in shares.iter().enumerate() {
+        let mut mine = Vec::with_capacity(members.len());
+        for (number, &(rank, _)) in members.iter().enumerate() {
             let result = self.scratch(rank, &like, view.shape())?;
-            let inputs = places.iter().map(|own: &Vec<Place>| Local::Data(own[number]));
+            let mut shared = places.iter().map(|own| own[number]);
+            let inputs = operands.iter().map(|operand| match operand {
+                Input::Same(operand) => Local::Same(*operand),
+                Input::Shared(..) => shared.next().unwrap_or(Local::Data(result)),
+            });
             let locals: Vec<Local> = std::iter::once(Local::Data(result)).chain(inputs).collect();
             self.stages.push(stage, rank, instr, index, &locals);
             mine.push((rank, result));
         }
-        for ((id, _), _) in operands {
-            self.reads(*id, stage);
+        for operand in operands {
+            if let Input::Shared(factor, _) = operand {
+                self.reads(factor.0, stage);
+            }
         }
-        let members = Crowd { ranks: 0..0, alike: 0..0, everywhere: false }.members(shares);
+        let members = Crowd { ranks: 0..0, alike: 0..0, everywhere: false }.members(&members);
         let partials = Partials::of_all(members, mine, like, view.shape());
         let target = Use { id: target, view: &view };
         self.add_up(batch, index, target, partials, stage + 1)

@@ -52,10 +52,10 @@ pub struct Planner {
     bordered_version: u64,
     /// Arrays that may have copies of views.
     pub(crate) copied: BTreeSet<u64>,
+    /// Ranks can factor matrices of their own.
+    pub factors: bool,
     /// Instructions of the last program that were brought to one rank.
     pub(crate) gathered: Vec<u32>,
-    /// Ranks that do alike are looked at as one. Off, as the room of ranks at the ends of an array may be another.
-    pub(crate) alike: bool,
     /// How often a rank was looked at.
     #[cfg(test)]
     pub(crate) looked: std::cell::Cell<usize>,
@@ -78,8 +78,8 @@ impl Planner {
             bordered: HashSet::new(),
             bordered_version: 0,
             copied: BTreeSet::new(),
+            factors: false,
             gathered: Vec::new(),
-            alike: false,
             #[cfg(test)]
             looked: Default::default(),
         }

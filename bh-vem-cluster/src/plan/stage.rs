@@ -1,6 +1,8 @@
 //! What ranks do for a part of a program: first data moves, then local batches run.
 
 use crate::plan::boxes::Span;
+use crate::plan::tall::{PRODUCT, QR};
+use bh_bytecode::batch::Extension;
 use bh_bytecode::{Base, Batch, BatchRef, Constant, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -111,6 +113,12 @@ impl LocalBatch {
         self.batch.origins = program.origins.to_vec();
         self.batch.extensions = program.extensions.to_vec();
         self.batch.strings = program.strings.to_vec();
+        for (opcode, name) in [(QR, "qr"), (PRODUCT, "matmul")] {
+            if self.batch.instrs.iter().any(|instr| instr.opcode == opcode) {
+                let (name, name_len) = self.batch.push_string(name);
+                self.batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
+            }
+        }
         self.batch.attributes = program.attributes.to_vec();
     }
 

@@ -47,6 +47,11 @@ impl LocalRank {
         outcome
     }
 
+    /// Drops a base, if the stack below has it.
+    pub fn forget(&mut self, child: &mut Child, base: &Base) -> Result<()> {
+        self.drop_all(child, &[*base])
+    }
+
     /// Notes that a base has data.
     pub fn know(&mut self, base: &Base) {
         self.known.insert(base.id);

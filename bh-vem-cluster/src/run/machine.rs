@@ -6,6 +6,7 @@ use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
 use crate::plan::settings::Settings;
 use crate::plan::stage::Place;
+use crate::plan::tall::{PRODUCT, QR};
 use crate::run::call::{self, Called};
 use crate::run::local::LocalRank;
 use crate::run::region::{COMMAND, Region};
@@ -13,7 +14,7 @@ use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
 use bh_bytecode::{Base, Opcode, View};
 use bh_core::component::{Child, Host};
-use bh_core::error::Result;
+use bh_core::error::{Error, Result};
 use std::time::Instant;
 
 /// Where the time of this process's ranks went, in nanoseconds.
@@ -115,12 +116,7 @@ impl Machine {
                 self.settle()
             }
             Command::Home(base) => self.planner.bring_home(base).and_then(|_| self.settle()),
-            Command::Method(name, opcode) => {
-                for child in &mut self.children {
-                    child.extmethod(name, Opcode(*opcode))?;
-                }
-                Ok(())
-            }
+            Command::Method(name, opcode) => self.learn(name, Opcode(*opcode)).map(drop),
             Command::Message(text) if text.starts_with(COMMAND) => {
                 self.region = Region::read(text);
                 Ok(())
@@ -137,6 +133,19 @@ impl Machine {
             }
             Command::Open(..) | Command::Traffic | Command::Close => Ok(()),
         }
+    }
+
+    /// Tells the stacks below the number of a method; false if one of them has none of this name.
+    pub fn learn(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        let mut all = |name: &str, opcode: Opcode| {
+            self.children
+                .iter_mut()
+                .try_fold(true, |known, child| Ok::<_, Error>(child.extmethod(name, opcode)? && known))
+        };
+        if ["qr", "svd"].contains(&name) {
+            self.planner.factors = all("qr", QR)? && all("matmul", PRODUCT)?;
+        }
+        all(name, opcode)
     }
 
     /// Notes that an array was changed in rank 0's memory, where it lives.

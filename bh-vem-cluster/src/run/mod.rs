@@ -1,13 +1,16 @@
 //! Runs what is planned for the ranks of this process.
 
 pub mod call;
+mod dealing;
 pub mod execute;
 pub mod figures;
 pub mod file;
+mod keys;
 pub mod local;
 pub mod machine;
 pub mod programs;
 pub mod region;
+mod scan;
 pub mod staging;
 pub mod views;
 mod wishes;

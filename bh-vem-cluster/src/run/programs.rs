@@ -2,6 +2,8 @@
 
 use crate::command::failure::{Failure, first_of};
 use crate::command::wire;
+use crate::plan::dealing::Dealing;
+use crate::plan::exchange::Exchange;
 use crate::plan::layout::covers;
 use crate::plan::planner::Planned;
 use crate::plan::plans::Plans;
@@ -13,6 +15,12 @@ use crate::transport::tree::{collect, leader, spread};
 use bh_bytecode::{Base, BatchRef};
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
+
+/// What cannot be planned before data is there: who sends what depends on it.
+enum Between {
+    Exchange(Box<Exchange>),
+    Dealing(Box<Dealing>),
+}
 
 impl Machine {
     /// Runs instructions of a batch in this order. The first error is returned; what depends on it is lost. Batches with equal
@@ -58,11 +66,15 @@ impl Machine {
                 }
                 continue;
             }
-            match self.planner.plan_exchange(batch, index) {
+            match self.plan_between(batch, index) {
                 Ok(None) => {}
-                Ok(Some(exchange)) => {
+                Ok(Some(between)) => {
                     in_one_go = false;
-                    if let Some(failure) = self.exchange(batch, index, &exchange)? {
+                    let failed = match between {
+                        Between::Exchange(exchange) => self.exchange(batch, index, &exchange),
+                        Between::Dealing(dealing) => self.deal(batch, index, &dealing),
+                    };
+                    if let Some(failure) = failed? {
                         keep(self.lose(batch, &order[..=position], failure));
                     }
                     continue;
@@ -94,6 +106,14 @@ impl Machine {
         }
         let failed = self.run_stages(batch, &mut stages);
         first.and(self.end(batch, order, failed))
+    }
+
+    /// How an instruction is done by what depends on data, if it is.
+    fn plan_between(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Between>> {
+        Ok(match self.planner.plan_exchange(batch, index)? {
+            Some(exchange) => Some(Between::Exchange(Box::new(exchange))),
+            None => self.planner.plan_dealing(batch, index)?.map(|dealing| Between::Dealing(Box::new(dealing))),
+        })
     }
 
     /// What goes wrong on one rank only at the end of a batch is not known to the others.

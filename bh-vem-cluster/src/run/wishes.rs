@@ -266,7 +266,7 @@ impl Machine {
     }
 
     /// The elements of a place, one after the other.
-    fn elements(&mut self, rank: usize, place: &Place) -> Result<Vec<u8>> {
+    pub(crate) fn elements(&mut self, rank: usize, place: &Place) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let (state, child) = self.rank(rank);
         state.pack(child, place, &mut bytes)?;

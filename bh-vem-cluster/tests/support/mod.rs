@@ -104,6 +104,20 @@ impl Program<'_> {
         self.array(shape)
     }
 
+    /// An array of whole numbers that nothing was written to.
+    pub fn whole(&mut self, shape: &[i64]) -> u32 {
+        self.array_of(DType::I64, shape)
+    }
+
+    /// An array of truth values.
+    pub fn truths(&mut self, shape: &[i64], value: impl Fn(i64) -> bool) -> u32 {
+        let array = self.array_of(DType::Bool, shape);
+        let base = self.arrays[array as usize].0;
+        let bytes: Vec<u8> = (0..base.len).map(|index| u8::from(value(index))).collect();
+        run::write(self.stack, &base, &bytes).unwrap();
+        array
+    }
+
     /// An array of whole numbers.
     pub fn numbers(&mut self, values: &[i64]) -> u32 {
         let array = self.array_of(DType::I64, &[values.len() as i64]);
@@ -130,13 +144,22 @@ impl Program<'_> {
 
     /// An extension method on these views.
     pub fn method(&mut self, name: &str, output: Part, inputs: &[Part]) {
-        let opcode = Opcode(Opcode::FIRST_EXTENSION);
+        self.method_into(name, &[output], inputs);
+    }
+
+    /// The same with several outputs.
+    pub fn method_into(&mut self, name: &str, outputs: &[Part], inputs: &[Part]) {
+        const NAMES: [&str; 7] = ["matmul", "sort", "argsort", "compress", "flatnonzero", "qr", "svd"];
+        let number = NAMES.iter().position(|known| *known == name).expect("it is among these") as u16;
+        let opcode = Opcode(Opcode::FIRST_EXTENSION + number);
         assert!(self.stack.extmethod(name, opcode).unwrap(), "no method '{name}'");
-        if self.batch.extensions.is_empty() {
+        if !self.batch.extensions.iter().any(|known| known.opcode == opcode) {
             let (name, name_len) = self.batch.push_string(name);
             self.batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
         }
-        self.op(opcode, output, inputs);
+        let parts = [&outputs[1..], inputs].concat();
+        self.op(opcode, outputs[0], &parts);
+        self.batch.instrs.last_mut().unwrap().outputs = outputs.len() as u8;
     }
 
     fn passing(&mut self, shape: &[i64]) -> u32 {
@@ -223,6 +246,11 @@ impl Program<'_> {
     pub fn values(&mut self, array: u32) -> Vec<f64> {
         let bytes = run::read(self.stack, &self.arrays[array as usize].0).unwrap();
         bytes.chunks_exact(8).map(|chunk| f64::from_ne_bytes(chunk.try_into().unwrap())).collect()
+    }
+
+    pub fn whole_values(&mut self, array: u32) -> Vec<i64> {
+        let bytes = run::read(self.stack, &self.arrays[array as usize].0).unwrap();
+        bytes.chunks_exact(8).map(|chunk| i64::from_ne_bytes(chunk.try_into().unwrap())).collect()
     }
 
     pub fn value(&mut self, array: u32) -> f64 {
