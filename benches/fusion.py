@@ -105,7 +105,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--size", choices=["small", "full"], default="small", help="size of the timed runs")
-    parser.add_argument("--runs", type=int, default=3, help="runs of which the median counts")
+    parser.add_argument("--runs", type=int, default=3, help="runs of which the median counts; 0 for costs alone, which repeat exactly")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
@@ -128,6 +128,10 @@ def main():
         table["programs"][name] = entries
         for algorithm in ALGORITHMS:
             entry = entries[algorithm]
+            if not args.runs:
+                del entry["us"]
+                print(f"{name:24} {algorithm:12} {entry['cost'] / 1e6:10.3f} {entry['kernels']:8}", flush=True)
+                continue
             try:
                 entry["seconds"] = run_times(program, binary, algorithm, args)
             except (RuntimeError, subprocess.TimeoutExpired) as error:
@@ -147,7 +151,7 @@ def main():
             print(f"partitioning time of '{name}' grows with operations^{program['exponent']:.2f}")
     if args.json:
         args.json.write_text(json.dumps(table, indent=1) + "\n")
-    plot = args.plot or (args.json and args.json.with_suffix(".svg"))
+    plot = args.plot or (args.json and args.runs and args.json.with_suffix(".svg"))
     if plot:
         plot.write_text(fusion_plot.page(table.get("growth"), table["programs"]))
     for name in too_dear(table["programs"]):

@@ -151,14 +151,6 @@ def fusion_costs():
     return table(["program", *ALGORITHMS], rows)
 
 
-def fusion_times():
-    rows = []
-    for name, found in read("fusion")["programs"].items():
-        seconds = lambda use: [number(1e3 * found[way]["seconds"][use]) for way in ALGORITHMS]
-        rows.append([name, *(" · ".join(seconds(use)) for use in ("warm", "cold", "none"))])
-    return table(["program", "warm", "cold", "none"], rows)
-
-
 def placements():
     found = read("gpu")["placements"]
     rows = [[name, *(number(1e3 * lines[name]) for lines in found.values())] for name in found["none"]]

@@ -20,7 +20,7 @@ RUNS = {
     "cluster.py": [("--prefix {prefix} --build {build}/cluster --ranks 1,2 --repeat 1 --quick --no-weak black_scholes", "prefix mpirun")],
     "device.py": [("--programs", "")],
     "factorisations.py": [("--sizes 8 --runs 1 solve", "prefix")],
-    "fusion.py": [("leibnitz_pi --runs 1 --json {out}/fusion.json", "prefix examples/partition_costs")],
+    "fusion.py": [(f"leibnitz_pi --runs {runs} --json {{out}}/fusion.json", "prefix examples/partition_costs") for runs in (0, 1)],
     "graphs.py": [("", ""), ("stream --limit 4", "")],
     "jit.py": [("--operations 10 --elements 10 --seconds 0.01", "")],
     "loops.py": [("--sizes 6 --runs 2 --json {out}/loops.json", "prefix")],
