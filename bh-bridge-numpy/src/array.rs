@@ -7,7 +7,7 @@ use crate::part::Link;
 use crate::shared_view::{SharedView, contiguous, made};
 use bh_bytecode::{DType, MAX_RANK, View};
 use bh_recorder::ArrayId;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyDeprecationWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,6 +29,8 @@ pub struct Array {
     scalar: AtomicBool,
     /// May it be assigned to?
     writeable: AtomicBool,
+    /// Is the first assignment to it to be warned of, as elements share memory?
+    warns: AtomicBool,
     /// Are its integers of 64 bits called `long long`, which is another type to NumPy with the same elements?
     long_long: AtomicBool,
     /// The array whose memory this is a view of.
@@ -62,6 +64,7 @@ impl Array {
             view: SharedView::new(view.into()),
             scalar: AtomicBool::new(false),
             writeable: AtomicBool::new(true),
+            warns: AtomicBool::new(false),
             long_long: AtomicBool::new(false),
             base: None,
             link: None,
@@ -156,6 +159,22 @@ impl Array {
         self.writeable.store(writeable, Ordering::Relaxed);
     }
 
+    /// Is the first assignment to be warned of?
+    #[inline]
+    pub fn warns(&self) -> bool {
+        self.warns.load(Ordering::Relaxed)
+    }
+
+    /// Warns of an assignment, if that is to be done, and only of the first one.
+    pub fn warn_of_write(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.warns.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let text = c"Numpy has detected that you (may be) writing to an array with\noverlapping memory from np.broadcast_arrays. \
+            If this is intentional\nset the WRITEABLE flag True or make a copy immediately before writing.";
+        PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), text, 1)
+    }
+
     pub fn is_long_long(&self) -> bool {
         self.long_long.load(Ordering::Relaxed)
     }
@@ -179,7 +198,7 @@ impl Array {
 
     /// Is the memory its own, to be assigned to?
     pub fn is_shared(&self) -> bool {
-        self.is_writeable() && !self.is_scalar() && self.link.is_none()
+        self.is_writeable() && !self.warns() && !self.is_scalar() && self.link.is_none()
     }
 }
 
@@ -199,6 +218,7 @@ fn view_of(array: &Bound<'_, Array>, view: Arc<View>, is_part: bool) -> PyResult
     let mut result = Array::new(this.context, id, this.dtype, view);
     result.whole = if is_part { whole } else { 0 };
     result.set_writeable(this.is_writeable() && !this.is_scalar());
+    result.warns = AtomicBool::new(this.warns());
     result.long_long = AtomicBool::new(this.is_long_long());
     result.base = Some(base);
     result.link.clone_from(&this.link);
@@ -253,7 +273,7 @@ impl Array {
         let view = self.view.reshape(&shape).map_err(|error| PyValueError::new_err(error.0))?;
         let incompatible =
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.";
-        let view = view.ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err(incompatible))?;
+        let view = view.ok_or_else(|| PyAttributeError::new_err(incompatible))?;
         let id = self.context.recorder.window(self.id(), &view).map_err(exception)?;
         self.replace(id, view.into());
         Ok(())
@@ -297,6 +317,18 @@ impl Array {
         match self.is_long_long() {
             true => operand::long_long(py, self.dtype),
             false => operand::numpy_dtype(py, self.dtype),
+        }
+    }
+
+    /// Another type in place, which arrays have not; NumPy says what no array could have.
+    #[setter(dtype)]
+    fn set_dtype(slf: &Bound<'_, Self>, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+        let shown = slf.call_method0("__array__")?.call_method1("view", (dtype,))?;
+        match shown.getattr("dtype")?.eq(slf.getattr("dtype")?)? {
+            true => Ok(()),
+            false => Err(PyAttributeError::new_err(
+                "an array of bh keeps its type: `a.view(dtype)` shows its memory as another one",
+            )),
         }
     }
 
@@ -352,6 +384,21 @@ impl Array {
         self.set_writeable(writeable);
     }
 
+    #[getter]
+    fn _warns(&self) -> bool {
+        self.warns()
+    }
+
+    #[setter(_warns)]
+    fn put_warns(&self, warns: bool) {
+        self.warns.store(warns, Ordering::Relaxed);
+    }
+
+    /// Warns of an assignment, if that is to be done.
+    fn _warn_of_write(&self, py: Python<'_>) -> PyResult<()> {
+        self.warn_of_write(py)
+    }
+
     #[setter(_long_long)]
     fn put_long_long(&self, long_long: bool) {
         self.long_long.store(long_long && matches!(self.dtype, DType::I64 | DType::U64), Ordering::Relaxed);
@@ -396,6 +443,12 @@ impl Array {
     #[getter]
     fn _contiguous(&self) -> bool {
         self.view.is_contiguous()
+    }
+
+    #[allow(clippy::unused_self)] // Python calls it with one.
+    fn __concat__(&self, _other: &Bound<'_, PyAny>) -> PyResult<()> {
+        let text = "Concatenation operation is not implemented for NumPy arrays, use np.concatenate() instead.";
+        Err(PyTypeError::new_err(text))
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -376,6 +376,9 @@ impl Array {
         let py = slf.py();
         let this = slf.get();
         this.check_writeable()?;
+        if this.warns() {
+            this.warn_of_write(py)?;
+        }
         // What an operator in place returns is there already.
         if let Ok(value) = value.cast_exact::<Array>()
             && value.get().shares_memory(this)
@@ -421,14 +424,21 @@ impl Array {
         }
         let recorder = &context.recorder;
         let target = (this.anchor(), &*selected.view);
-        with_location(py, |place| recorder.operate_in(Opcode::Copy, 0, target, &[input], place)).map_err(exception)
+        let done = with_location(py, |place| recorder.operate_in(Opcode::Copy, 0, target, &[input], place));
+        match done {
+            // Elements that share memory are Python's.
+            Err(_) if !selected.view.is_injective() => advanced()?.1.bind(py).call1((slf, key, value)).map(drop),
+            done => done.map_err(exception),
+        }
     }
 }
 
 /// A copy of one element, which later assignments to the array do not change.
 fn element(array: &Bound<'_, Array>, view: &View) -> PyResult<Array> {
     let (py, this) = (array.py(), array.get());
-    this.refresh(py)?;
+    if let Some(link) = &this.link {
+        return link.element(py, view.start());
+    }
     let (recorder, source) = (&this.context.recorder, (this.anchor(), view));
     let id = with_location(py, |place| recorder.copy_of(source, place)).map_err(exception)?;
     Ok(Array::result(this.context, id, this.dtype, View::default()))

@@ -143,7 +143,7 @@ fn inplace<'py>(ufunc: &Py<Ufunc>, a: &Bound<'py, Array>, b: &Any<'py>) -> PyRes
         return binary(ufunc, a.as_any(), b);
     }
     let into = |b: &Any<'py>| ufunc.get().call_into(py, [a.as_any(), b], out);
-    if out.is_writeable() {
+    if out.is_writeable() && !out.warns() {
         let copy = |b: &Any<'py>| foreign::copied(out.context, b).map(Bound::into_any);
         if into(b)? || copy(b).map_or(Ok(false), |copy| into(&copy))? {
             return Ok(a.clone().into_any());
@@ -311,7 +311,8 @@ impl Array {
 
     fn _inplace_pow<'py>(slf: &Bound<'py, Self>, other: &Any<'py>) -> PyResult<Any<'py>> {
         let (sqrt, out) = (&operators()?.sqrt, slf.get());
-        if takes_root(out, other) && out.is_writeable() && sqrt.get().call_into(slf.py(), [slf.as_any()], out)? {
+        let plain = takes_root(out, other) && out.is_writeable() && !out.warns();
+        if plain && sqrt.get().call_into(slf.py(), [slf.as_any()], out)? {
             return Ok(slf.clone().into_any());
         }
         inplace(&operators()?.power, slf, other)

@@ -4,9 +4,10 @@
 use crate::array::Array;
 use crate::error::exception;
 use crate::location::with_location;
-use bh_bytecode::Opcode;
+use crate::shared_view::made;
+use bh_bytecode::{Opcode, View};
 use bh_recorder::{ArrayId, Input};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 
@@ -35,13 +36,37 @@ pub struct Link {
 }
 
 impl Link {
+    fn opcode(&self) -> Opcode {
+        if self.imaginary { Opcode::Imag } else { Opcode::Real }
+    }
+
     /// Records that the part's memory gets the elements as they are now.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         let (whole, elements) = (self.whole.borrow(py), self.elements.borrow(py));
-        let opcode = if self.imaginary { Opcode::Imag } else { Opcode::Real };
         let from = [Input::Array(whole.id())];
-        with_location(py, |place| whole.context.recorder.operate(opcode, 0, elements.id(), &from, place))
+        with_location(py, |place| whole.context.recorder.operate(self.opcode(), 0, elements.id(), &from, place))
             .map_err(exception)
+    }
+}
+
+impl Link {
+    /// The element at a place of the part's memory, as it is now; the others are left alone.
+    pub fn element(&self, py: Python<'_>, place: i64) -> PyResult<Array> {
+        let (whole, elements) = (self.whole.get(), self.elements.get());
+        let (mut start, mut rest) = (whole.view.start(), place);
+        for (extent, stride) in whole.view.shape().iter().zip(whole.view.stride()).rev() {
+            start += rest % extent * stride;
+            rest /= extent;
+        }
+        let view = made(start, &[], &[]).map_err(|error| PyValueError::new_err(error.0))?;
+        let recorder = &whole.context.recorder;
+        let id = with_location(py, |place| {
+            let number = recorder.copy_of((whole.anchor(), &view), place)?;
+            let part = recorder.operate_new(self.opcode(), 0, Some(elements.dtype), &[Input::Array(number)], place);
+            recorder.free_later(number);
+            part
+        });
+        Ok(Array::result(whole.context, id.map_err(exception)?, elements.dtype, View::default()))
     }
 }
 

@@ -23,7 +23,11 @@ pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
     let (a, b) = (a.borrow(), b.borrow());
     let (left, right) = (a.view.shape(), b.view.shape());
     let own = a.link.is_none() && b.link.is_none();
-    let plain = crate::shortcut::taken() && own && a.dtype == b.dtype && a.dtype != DType::Bool;
+    let plain = crate::shortcut::taken()
+        && !crate::warning::errors_asked()
+        && own
+        && a.dtype == b.dtype
+        && a.dtype != DType::Bool;
     if !plain || !std::ptr::eq(a.context, b.context) || left.contains(&0) || right.contains(&0) {
         return Ok(None);
     }

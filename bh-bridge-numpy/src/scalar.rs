@@ -139,7 +139,9 @@ fn scalar_at_hand<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>>
     value.map_or_else(|| Ok(array.clone().into_any()), |value| numpy_scalar(array.py(), &value))
 }
 
-/// The value of a result that is at hand.
+/// The value of a result that is at hand, or comes to be without waiting.
 fn taken(result: &Array) -> Option<Constant> {
-    result.context.recorder.hand()?.value(result.anchor(), result.view.start())
+    let (recorder, id, place) = (&result.context.recorder, result.anchor(), result.view.start());
+    let found = recorder.hand()?.value(id, place);
+    if found.is_some() || !recorder.settle_part(id, 1) { found } else { recorder.hand()?.value(id, place) }
 }

@@ -250,7 +250,8 @@ impl Ufunc {
         arguments: [&Bound<'py, PyAny>; N],
     ) -> PyResult<Option<Array>> {
         let Some(call) = self.prepare(arguments) else {
-            let composed = if self.is_hypot { crate::composed::hypot(arguments[0], arguments[N - 1]) } else { None };
+            let is_served = self.is_hypot && !warning::errors_asked();
+            let composed = if is_served { crate::composed::hypot(arguments[0], arguments[N - 1]) } else { None };
             return Ok(composed);
         };
         let sign = call.entry.sign;
@@ -274,7 +275,7 @@ impl Ufunc {
     /// Records a call into the array that the user gave. `false` if the call needs Python.
     fn call_with_output(&self, py: Python<'_>, arguments: &[Py<PyAny>], out: &Array) -> PyResult<bool> {
         match (self.inputs, arguments) {
-            _ if !out.is_writeable() || out.is_scalar() => Ok(false),
+            _ if !out.is_writeable() || out.warns() || out.is_scalar() => Ok(false),
             (1, [a]) => self.call_into(py, [a.bind(py)], out),
             (2, [a, b]) => self.call_into(py, [a.bind(py), b.bind(py)], out),
             _ => Ok(false),
@@ -305,7 +306,7 @@ impl Ufunc {
 
     #[inline]
     fn prepare<'a, const N: usize>(&self, arguments: [&'a Bound<'_, PyAny>; N]) -> Option<Call<'a, N>> {
-        if !crate::shortcut::taken() {
+        if !crate::shortcut::taken() || warning::errors_asked() {
             return None;
         }
         let (mut place, mut first) = (0, None::<Shared>);

@@ -13,6 +13,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What tells, in Python.
 struct Tellers {
@@ -20,15 +21,17 @@ struct Tellers {
     again: Py<PyAny>,
     /// `f(function, flags, dtype)`: it has met the errors of these flags.
     met: Py<PyAny>,
+    /// `f(function, arguments)`: a division of whole numbers whose divisor is waited for.
+    divided: Py<PyAny>,
 }
 
 static TELLERS: OnceLock<Tellers> = OnceLock::new();
 
 /// Tells the functions behind warnings.
 #[pyfunction]
-fn set_warnings(again: Py<PyAny>, met: Py<PyAny>) {
+fn set_warnings(again: Py<PyAny>, met: Py<PyAny>, divided: Py<PyAny>) {
     // A second call, of a reloaded package, changes nothing.
-    let _ = TELLERS.set(Tellers { again, met });
+    let _ = TELLERS.set(Tellers { again, met, divided });
 }
 
 fn tellers() -> PyResult<&'static Tellers> {
@@ -39,7 +42,26 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_warnings, module)?)?;
     module.add_function(wrap_pyfunction!(take_flags, module)?)?;
     module.add_function(wrap_pyfunction!(is_at_hand, module)?)?;
+    module.add_function(wrap_pyfunction!(may_wait, module)?)?;
+    module.add_function(wrap_pyfunction!(ask_for_errors, module)?)?;
+    module.add_function(wrap_pyfunction!(errors_asked, module)?)?;
     module.add_function(wrap_pyfunction!(warn_of_cast, module)?)
+}
+
+/// Has the program asked for more than warnings, such as exceptions?
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// From now on errors are told by the operation that meets them, or no longer.
+#[pyfunction]
+fn ask_for_errors(asked: bool) {
+    ASKED.store(asked, Ordering::Relaxed);
+}
+
+/// Has some thread asked for errors by the operations that meet them?
+#[pyfunction]
+#[inline]
+pub fn errors_asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
 }
 
 const INVALID: u32 = 1;
@@ -112,6 +134,15 @@ fn take_flags() -> u32 {
 fn is_at_hand(array: &Array) -> bool {
     let hand = array.context.recorder.hand();
     array.link.is_none() && hand.is_some_and(|hand| hand.data(array.anchor(), array.view.start()).is_some())
+}
+
+/// Bytes of the largest divisor that is waited for.
+const WAITED: usize = 128 << 10;
+
+/// May a divisor be waited for, to tell of divisions by zero? Only on stacks that do little work at once, and not much of it.
+#[pyfunction]
+fn may_wait(array: &Array) -> bool {
+    array.len() as usize * array.dtype.size() <= WAITED && array.context.recorder.hand().is_some()
 }
 
 /// Elements that are looked at together, which the processor does faster than one after the other.
@@ -223,42 +254,59 @@ pub fn of_call<'py>(
         _ => None,
     };
     let shown = match (sign, only()) {
-        (Sign::Divisor, _) => arguments.last().is_some_and(|last| is_critical(last)),
+        (Sign::Divisor, _) => return of_division(py, function, arguments, result),
         (Sign::Result, Some(from)) if from.dtype == result.dtype => makes_unlike(&from, result),
         (Sign::Result, _) => borne_out(result, INVALID | ZERO | OVERFLOW) != 0,
         (Sign::Flags, _) => borne_out(result, flags) != 0,
     };
-    if !shown || !is_in_program(py) {
-        return Ok(());
+    if shown && is_in_program(py) && is_at_hand(result) {
+        again(py, function.bind(py), PyTuple::new(py, arguments)?)?;
     }
-    match sign {
-        _ if is_at_hand(result) => again(py, function.bind(py), PyTuple::new(py, arguments)?),
-        Sign::Divisor => of_divisor(py, function, arguments, result),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
-/// Tells of the errors of a division of whole numbers whose result nobody knows yet, by what is known of its operands.
-#[cold]
-fn of_divisor<'py>(
+/// Tells of the errors of a division of whole numbers, by what is known of its operands.
+fn of_division<'py>(
     py: Python<'py>,
     function: &Py<PyAny>,
     arguments: &[&Bound<'py, PyAny>],
     result: &Array,
 ) -> PyResult<()> {
-    let pending =
-        |argument: &&Bound<'py, PyAny>| argument.cast_exact::<Array>().is_ok_and(|array| !is_at_hand(&array.borrow()));
-    if !arguments.iter().any(pending) {
-        return again(py, function.bind(py), PyTuple::new(py, arguments)?);
+    let (Some(last), true) = (arguments.last(), is_in_program(py)) else { return Ok(()) };
+    let pending = |one: &&Bound<'py, PyAny>| one.cast_exact::<Array>().is_ok_and(|array| !is_at_hand(array.get()));
+    if pending(last) {
+        return match last.cast_exact::<Array>().is_ok_and(|array| may_wait(array.get())) {
+            true => tellers()?.divided.bind(py).call1((function, PyTuple::new(py, arguments)?)).map(drop),
+            false => Ok(()),
+        };
     }
-    let by_zero = match arguments.last().and_then(|last| classify(last)) {
+    match is_critical(last) {
+        true if !arguments.iter().any(pending) => again(py, function.bind(py), PyTuple::new(py, arguments)?),
+        true if (is_zero(last) || has_zeros(last)) && result.len() > 0 => {
+            tellers()?.met.bind(py).call1((function, ZERO, result.dtype.numpy_name())).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Is it the number 0?
+fn is_zero(divisor: &Bound<'_, PyAny>) -> bool {
+    match classify(divisor) {
         Some((_, Operand::Number(Number::Int(value)))) => value == 0,
         Some((_, Operand::Number(Number::Bool(value)))) => !value,
         _ => false,
-    };
-    match by_zero && result.len() > 0 {
-        true => tellers()?.met.bind(py).call1((function, ZERO, result.dtype.numpy_name())).map(drop),
-        false => Ok(()),
+    }
+}
+
+/// Has a divisor at hand elements that are 0?
+fn has_zeros(divisor: &Bound<'_, PyAny>) -> bool {
+    let Ok(array) = divisor.cast_exact::<Array>() else { return false };
+    let array = array.get();
+    match array.dtype.size() {
+        1 => any(array, |x: u8| x == 0),
+        2 => any(array, |x: u16| x == 0),
+        4 => any(array, |x: u32| x == 0),
+        _ => any(array, |x: u64| x == 0),
     }
 }
 
@@ -273,7 +321,7 @@ pub fn of_call_into<'py>(
 ) -> PyResult<()> {
     let flags = take_flags();
     let met = match sign {
-        Sign::Divisor if is_critical(last) && is_at_hand(result) => ZERO,
+        Sign::Divisor if is_zero(last) && result.len() > 0 || has_zeros(last) => ZERO,
         Sign::Flags => borne_out(result, flags),
         _ => 0,
     };
@@ -333,11 +381,18 @@ pub fn loses(array: &Array, dtype: DType) -> bool {
     }
 }
 
+/// Are there elements of one type that another one cannot hold?
+fn may_lose(from: DType, to: DType) -> bool {
+    let inexact = |dtype: DType| dtype.is_float() || dtype.is_complex();
+    inexact(from) && to != DType::Bool && (!inexact(to) || matches!(to, DType::F32 | DType::C64))
+}
+
 /// Tells of what a conversion of an array to the type with this number loses, if its data is at hand.
 #[pyfunction]
 pub fn warn_of_cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<()> {
     let Some(dtype) = DType::from_code(code) else { return Ok(()) };
-    if !loses(&array.borrow(), dtype) {
+    let asked = errors_asked() && may_lose(array.get().dtype, dtype);
+    if !asked && !loses(array.get(), dtype) {
         return Ok(());
     }
     let convert = py.import("numpy")?.getattr("ndarray")?.getattr("astype")?;

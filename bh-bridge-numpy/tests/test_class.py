@@ -311,3 +311,39 @@ def test_derived_classes_see_the_class_of_arrays_in_universal_functions():
     a += plain
     assert type(a) is Length and a.tolist() == [1, 2, 3]
     assert type(np.linspace(a[1:2], 3, 3)) is Length
+
+
+def test_arrays_of_a_derived_class_are_shown_by_what_is_made_of_them(tmp_path):
+    class Derived(np.ndarray):
+        pass
+
+    a = np.arange(5.0)
+    x = a[1:].view(Derived)
+    plain = np.asarray(x)
+    plain[0] = 9
+    assert type(plain) is np.ndarray and a[1] == 9 and x[0] == 9
+    first = np.lib.stride_tricks.as_strided(x, (2,), (16,))
+    assert type(first) is np.ndarray and first.tolist() == [9, 3]
+    own = Derived((3,))
+    np.asarray(own)[:] = 2
+    masked = np.ma.array([1.0, 2.0])
+    np.asarray(masked)[0] = 5
+    file = np.memmap(tmp_path / "elements", "f8", "w+", shape=3)
+    np.asarray(file)[1] = 4
+    assert own.tolist() == [2, 2, 2] and masked.tolist() == [5, 2] and file.tolist() == [0, 4, 0]
+
+
+@pytest.mark.falls_back
+def test_methods_that_decide_may_give_arrays_to_the_one_they_inherit():
+    class Logged(np.ndarray):
+        def __array_ufunc__(self, function, method, *inputs, out=None, **keywords):
+            plain = [np.array(value) if isinstance(value, Logged) else value for value in inputs]
+            where = {name: np.array(value) for name, value in keywords.items()}
+            into = {} if out is None else {"out": tuple(np.asarray(value) for value in out)}
+            return super().__array_ufunc__(function, method, *plain, **where, **into)
+
+    x = np.arange(3.0).view(Logged)
+    assert np.add(x, np.ones(3)).tolist() == [1, 2, 3]
+    target = np.zeros(3)
+    np.negative(x, where=np.array([True, False, True]).view(Logged), out=target)
+    assert target.tolist() == [0, 0, -2]

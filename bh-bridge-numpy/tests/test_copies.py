@@ -193,9 +193,7 @@ def test_what_is_read_only_stays_so():
             made[0] = 1
     with pytest.raises(ValueError):
         bh.frombuffer(bytes(16), float).setflags(write=True)
-    one, other = bh.broadcast_arrays(bh.zeros((2, 2)), bh.arange(2.0))
-    one[0, 0] = 1
-    assert not other.flags.writeable
+    assert not bh.broadcast_to(bh.arange(2.0), (2, 2)).flags.writeable
 
 
 def test_strides_are_set_in_place():
@@ -208,3 +206,42 @@ def test_strides_are_set_in_place():
 @pytest.mark.parametrize("value", [numpy.float64("nan"), numpy.float32("inf")])
 def test_numbers_beyond_whole_ones_become_what_arrays_of_them_become(value):
     assert bh.array(value, dtype=bh.int32) == bh.array(value).astype(bh.int32)
+
+
+def test_what_is_shown_without_being_copied_is_copied_where_that_is_asked_for():
+    base = bh.arange(3)
+
+    class Shown:
+        def __array__(self, dtype=None):
+            return base
+
+    with pytest.warns(DeprecationWarning, match="copy"):
+        made = bh.array(Shown(), copy=True)
+    made[0] = 7
+    assert base[0] == 0
+    with pytest.warns(DeprecationWarning, match="copy"), pytest.raises(ValueError, match="Unable to avoid copy"):
+        bh.array(Shown(), copy=False)
+
+
+def test_arrays_that_are_broadcast_warn_of_the_first_assignment():
+    wide, plain = bh.broadcast_arrays(bh.arange(2), bh.arange(4).reshape(2, 2))
+    with pytest.warns(FutureWarning, match="future versions"):
+        assert wide.flags.writeable
+    assert memoryview(wide).readonly
+    with pytest.warns(DeprecationWarning, match="overlapping memory"):
+        wide[0, 0] = 5
+    wide[0, 1] = 6
+    assert wide.tolist() == [[5, 6], [5, 6]]
+    with pytest.warns(DeprecationWarning, match="overlapping memory"):
+        plain += 1
+    assert plain.tolist() == [[1, 2], [3, 4]]
+    quiet = bh.broadcast_arrays(bh.arange(2), bh.ones((2, 2)))[0]
+    quiet.flags.writeable = True
+    quiet[0, 0] = 1
+
+
+def test_more_elements_than_addresses_are_no_copy():
+    wide = bh.broadcast_to(bh.zeros((), "u1"), 2**62)
+    assert wide.shape == (2**62,)
+    with pytest.raises(MemoryError):
+        bh.array(wide)

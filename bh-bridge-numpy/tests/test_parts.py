@@ -127,3 +127,15 @@ def test_views_as_another_type_share_memory():
     assert a.tolist() == [1.5, 0]
     a[1] = -0.0
     assert bits[1] == 1 << 63
+
+
+def test_elements_of_parts_are_those_of_the_array_now():
+    def program(np):
+        a = np.arange(60000.0).reshape(3, 4, 5000) + 1j * np.arange(5000.0)
+        b = a.T[1:4999:7, ::2]
+        real, imag = b.real, b.imag
+        a[:, 2, :] *= 2
+        return [float(real[3, 1, 0]), float(imag[5, 0, 2]), [float(x) for x in imag[:5, 1, 2]], float(max(real[:, 1, 1]))]
+
+    theirs, mine = both(program)
+    assert mine == theirs

@@ -1,7 +1,9 @@
 """How bh's arrays meet NumPy's arrays, and libraries that know only those."""
 
+import bisect
 import copy
 import importlib
+import operator
 import pickle
 import subprocess
 import sys
@@ -207,3 +209,24 @@ def test_inner_parts_of_numpy_may_hold_what_has_no_hash():
     module = types.ModuleType("numpy._core._held")
     module.held = Unhashed()
     assert _imports._Inner(module).held is module.held
+
+
+def test_functions_in_c_take_arrays_for_sequences():
+    a = bh.arange(5.0)
+    assert bisect.bisect(a, 2.5) == 3 and bisect.bisect_left(bh.arange(50000.0) * 2, 7) == 4
+    weekdays = numpy.busdaycalendar(weekmask=bh.array([False, True, True, True, True, False, False]))
+    assert weekdays.weekmask.tolist() == [False, True, True, True, True, False, False]
+    with pytest.raises(TypeError, match="Concatenation"):
+        operator.concat(a, [1.0])
+    assert sys.getsizeof(a.reshape(1, 5).copy()) > sys.getsizeof(a)
+    assert a.__array_interface__ == a.__array_interface__ and len(a.__array_interface__) == 6
+
+
+def test_functions_that_give_an_argument_back_give_the_array():
+    from numpy.lib.recfunctions import stack_arrays, structured_to_unstructured
+
+    a = bh.arange(3)
+    with bh.fallback("silent"):
+        assert stack_arrays((a,)) is a
+        records = numpy.array([(1, 2), (4, 5)], "i4,i4")
+        assert numpy.shares_memory(structured_to_unstructured(records), records)

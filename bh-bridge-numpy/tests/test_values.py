@@ -23,6 +23,17 @@ def at(name, dtype, value):
 
 
 NATIVE = {
+    "convolution with infinities": lambda np: np.convolve(np.array([3.0, -3, -3]), np.array([-INF, -0.0, 1.5])),
+    "convolution of the same size with NaN": lambda np: np.convolve(np.array([3.0, -3, -3]), np.array([NAN, 1.5]), "same"),
+    "correlation with infinities": lambda np: np.correlate(np.array([1, 2, INF]), np.array([INF, 1.0]), "full"),
+    "evenly spaced small floats": lambda np: np.linspace(1.5, np.ones(2, "f4"), 3),
+    "evenly spaced numbers of a small type": lambda np: np.linspace(np.float32(1.5), 2, 3),
+    "place of the only element": lambda np: np.argmax(np.array(2), axis=-1),
+    "largest of nothing": lambda np: np.maximum.reduce(np.zeros((2, 0)), axis=(0, 1), initial=5.5),
+    "no powers of nothing": lambda np: np.ones((0, 3), int) ** np.array([-1, 1, 2]),
+    "logic of complex numbers": lambda np: np.logical_and(np.arange(3), 3 + 1j),
+    "logic without casts": lambda np: np.logical_or(np.arange(3, dtype="i2"), np.arange(3, dtype="u1"), casting="no"),
+    "sum from negative zeros": lambda np: 1 / np.sum(np.array([complex(-0.0, 0)] * 3), initial=complex(-0.0, -0.0)).real,
     "rint of complex numbers": lambda np: np.rint(np.asarray([-1.75 + 2.5j, 0.5 - 0.5j])),
     "initial of another type": lambda np: np.prod(np.asarray([3, 4]), initial=2.5),
     "initial of a truth value": lambda np: np.min(np.asarray([False]), initial=-3),
@@ -90,6 +101,25 @@ def test_native(name):
 @pytest.mark.parametrize("name", LEFT)
 def test_left_to_numpy(name):
     check(LEFT[name])
+
+
+# What is a scalar and what is an array without dimensions.
+KINDS = """
+np.unstack(np.ones(2))[0] | np.dot(np.ones(0), np.ones(0)) | np.trunc(np.array(True), where=np.array(True)) | np.expand_dims(np.array(3), ())
+np.flip(np.array(3)) | np.vectorize(lambda x: x + 1)(np.array(3)) | np.conj(np.array(3)) | np.round(np.array(3), 0) | np.fix(np.array(3))
+np.positive(np.array(3)) | np.round(np.array(2.5)) | np.squeeze(np.ones((1, 1))) | np.where(True, np.array(1), 2) | np.take(np.ones(2), 0)
+np.linalg.norm(np.ones(2)) | np.linalg.norm(np.zeros(0), np.inf) | np.argmax(np.array(3), keepdims=True) | np.linspace(0, 2, 3, retstep=True)[1]
+np.zeros(0).searchsorted(np.array(1.0)) | np.array(3).copy() | np.array(3)[...] | np.array(3)[()] | -np.array(3) | abs(np.array(3)) | np.array(3) + 1
+""".replace("\n", "|").split("|")
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("expression", [one.strip() for one in KINDS if one.strip()])
+def test_scalars_and_arrays_without_dimensions(expression):
+    mine, reference = (eval(expression, {"np": library}) for library in (bh, numpy))
+    same(mine, reference)
+    is_scalar = isinstance(mine, numpy.generic) or mine._scalar
+    assert is_scalar == isinstance(reference, numpy.generic)
 
 
 @pytest.mark.falls_back

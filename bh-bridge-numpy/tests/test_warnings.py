@@ -5,6 +5,7 @@ import warnings
 import numpy
 import pytest
 
+import bh
 import bh as np
 
 
@@ -85,10 +86,11 @@ def test_floats_beyond_a_type_are_warned_of_where_they_are_assigned():
 
 @pytest.mark.parametrize("expression", [
     "i // 0", "i % 0", "np.divmod(i, 0)", "np.fmod(i, 0)", "i // 2", "i % 7", "i // -1", "(i + 1) // 0", "i[:0] // 0", "i.astype('u1') // 0",
+    "i // i", "np.divmod(1, i)", "(i + 1) % (i - 5)", "i // (i + 1)", "np.floor_divide(-i, i)",
 ])  # fmt: skip
 def test_divisions_of_many_whole_numbers_by_zero_warn(expression):
     def told_of(module):
-        i = module.arange(20000)
+        i = module.arange(10000)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             for _ in range(2):
@@ -96,3 +98,63 @@ def test_divisions_of_many_whole_numbers_by_zero_warn(expression):
         return [str(one.message) for one in found]
 
     assert told_of(np) == told_of(numpy)
+
+
+def test_divisors_are_waited_for_where_little_is_done_at_once():
+    @bh.jit
+    def f(a, b):
+        return a // b
+
+    a = np.arange(10000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert f(a, a + 1)[5] == 0 and f(a, a)[5] == 1
+        with np.errstate(divide="ignore", over="ignore"):
+            assert (a // a)[0] == 0
+        least = np.full(10000, numpy.iinfo("i8").min)
+        with pytest.raises(RuntimeWarning, match="overflow encountered in floor_divide"):
+            least // (a * 0 - 1)
+        # Of many elements nothing is told.
+        many = np.arange(100000)
+        assert (many // many)[7] == 1
+
+
+@pytest.mark.parametrize("expression", [
+    "1 / x", "np.log(x - 5)", "np.divide(x, x, out=x)", "x.__itruediv__(0)", "np.sqrt(-x - 1)", "(x * 1e300) * 1e300", "x @ (x * np.inf)",
+    "np.dot(x, x * np.inf)", "(x * 1e308).sum()", "(x / x).astype(int)", "np.add(x * np.nan, 1, dtype=int, casting='unsafe')",
+    "np.add(x, 1, where=x > 3, out=x)", "np.divide(1, x, where=x > 3, out=x)", "x + 1", "np.exp(-x)", "np.exp(-1000 - x)", "x * 1e-320",
+])  # fmt: skip
+@pytest.mark.parametrize("modes", [{"all": "raise"}, {"divide": "raise", "under": "warn"}, {"invalid": "call"}])
+def test_errors_that_are_asked_for_come_at_any_size(expression, modes):
+    def met(module):
+        found = []
+        call = {"call": lambda kind, flag: found.append(kind)}
+        with warnings.catch_warnings(record=True) as told, module.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            warnings.simplefilter("always")
+            x = module.arange(50000.0)
+            try:
+                with module.errstate(**modes, **call):
+                    eval(expression, {"x": x, "np": module})
+            except FloatingPointError as error:
+                found.append(str(error))
+        return found, [str(one.message) for one in told]
+
+    assert met(np) == met(numpy)
+
+
+def test_errors_are_asked_for_until_no_context_does():
+    @np.errstate(divide="raise")
+    def reciprocal(x):
+        return 1 / x
+
+    x = np.arange(50000.0)
+    with pytest.raises(FloatingPointError, match="divide by zero encountered in divide"):
+        reciprocal(x)
+    assert not bh._native.errors_asked()
+    before = np.seterr(all="raise")
+    try:
+        with pytest.raises(FloatingPointError), np.errstate(divide="warn"):
+            np.log(-x - 1)
+    finally:
+        assert np.seterr(**before)["invalid"] == "raise"
+    assert np.isinf(1 / x)[0] and not bh._native.errors_asked()

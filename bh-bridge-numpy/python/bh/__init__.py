@@ -22,7 +22,7 @@ else:
     from . import _fallback, _functions, _indexing, _namespace, _operands, _ufunc, _warnings  # noqa: E402
 
     _native.set_indexing(_indexing.get, _indexing.set)
-    _native.set_warnings(_warnings.again, _warnings.met)
+    _native.set_warnings(_warnings.again, _warnings.met, _warnings.divided)
     _native.set_ufuncs({function._np: function for function in _ufunc.UFUNCS.values()})
     _native.set_operators(
         **{

@@ -20,7 +20,7 @@ def flip(m, axis=None):
     """The elements in the other direction, as a view."""
     m = native(m)
     axes = range(m.ndim) if axis is None else normalize_axis_tuple(axis, m.ndim)
-    return m[tuple(slice(None, None, -1) if place in axes else slice(None) for place in range(m.ndim))] if m.ndim else m[...]
+    return m[tuple(slice(None, None, -1) if place in axes else slice(None) for place in range(m.ndim))] if m.ndim else m[()]
 
 
 def fliplr(m):
@@ -57,7 +57,7 @@ def roll(a, shift, axis=None):
 def repeat(a, repeats, axis=None):
     """Each element so many times, one after the other."""
     a = native(a)
-    if axis is None:
+    if axis is None or a.ndim == 0 and axis in (0, -1):
         a, axis = reshape(a, (-1,)), 0
     axis = normalize_axis_index(axis, a.ndim)
     counts = np.asarray(repeats)

@@ -15,6 +15,25 @@ from ._types import code_of
 native_class = _native.ndarray
 
 
+class _Inherited:
+    """NumPy's `__array_ufunc__`; to methods that call it of themselves one that takes bh's arrays and functions, too."""
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            # By this, NumPy knows that a class does not decide about functions.
+            return np.ndarray.__array_ufunc__
+
+        def inherited(function, method, *inputs, **keywords):
+            show = lambda value: np.asarray(value) if type(value) is native_class and not value._scalar else _fallback.lower(value)
+            out = keywords.get("out")
+            if out is not None:
+                keywords["out"] = tuple(map(show, out)) if isinstance(out, tuple) else show(out)
+            keywords = {name: value if name == "out" else show(value) for name, value in keywords.items()}
+            return np.ndarray.__array_ufunc__(instance, show(function), method, *map(show, inputs), **keywords)
+
+        return inherited
+
+
 class Derived(np.ndarray):
     """What classes derived from the class of arrays are derived from: NumPy's class, in methods that ask for bh's."""
 
@@ -30,6 +49,8 @@ class Derived(np.ndarray):
         args = tuple(np.ndarray if arg is native_class else arg for arg in args)
         kwargs = {name: np.ndarray if value is native_class else value for name, value in kwargs.items()}
         return super().view(*args, **kwargs)
+
+    __array_ufunc__ = _Inherited()
 
     def nonzero(self):
         """The indices of elements that are not zero, as arrays of the class that this one is derived from."""
@@ -66,7 +87,10 @@ def _given_views(method):
     def seen(value):
         if type(value) is tuple:
             return tuple(map(seen, value))
-        return value.view(Derived) if type(value) is np.ndarray else value
+        if type(value) is not np.ndarray:
+            return value
+        own = _fallback.shown_by(value)
+        return value.view(Derived) if own is None else own
 
     @functools.wraps(method)
     def decide(self, function, how, *inputs, **keywords):
@@ -173,7 +197,9 @@ def as_strided(x, shape=None, strides=None, subok=False, writeable=True, *, chec
     shape = None if shape is None else np.broadcast_shapes(_fallback.lower(shape))
     strides = None if strides is None else tuple(map(int, _fallback.lower(strides)))
     if type(x) is not native_class:
-        return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+        made = np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+        view = _fallback.shown_by(made) if type(made) is np.ndarray else None
+        return made if view is None else view
     shape = x.shape if shape is None else shape
     strides = x.strides if strides is None else strides
     # How far it is to elements that there are not does not matter.

@@ -55,7 +55,9 @@ def _arrays(kind, *values):
 
 
 def _same(kind, x):
-    return _native.cast(_array(kind, x), kind)
+    result = _native.cast(_array(kind, x), kind)
+    result._scalar = not result.ndim
+    return result
 
 
 def negative(kind, x):

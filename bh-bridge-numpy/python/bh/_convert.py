@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from . import _native
-from ._fallback import Fallback, from_host, from_numpy, holds_array, invoke, lower
+from ._fallback import Fallback, from_host, from_numpy, holds_array, invoke, lower, shown_by
 from ._types import CODE, INT64, UINT64, code_of
 
 ndarray = _native.ndarray
@@ -180,7 +180,10 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
     shown = _shown(object, dtype, copy)
     if shown is not None:
         # Whoever shows an array has copied it if it had to be copied.
-        object, copy = shown, None
+        object, copy = shown
+    if not copy and isinstance(object, np.ndarray) and object.base is not None:
+        view = shown_by(object)
+        object = object if view is None else view
     if type(object) is not ndarray:
         objects = type(object) in (list, tuple) and dtype in _OBJECTS
         object = lower_nested(object, _lower_scalars if objects else None)
@@ -220,13 +223,14 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
 
 
 def _shown(value, dtype, copy):
-    """The array of bh that an object of another class shows itself as; else None."""
+    """The array of bh that an object of another class shows itself as, and whether it is to be copied; else None."""
     kind = type(value)
     if kind in _PLAIN or issubclass(kind, (np.ndarray, np.generic)) or not hasattr(kind, "__array__"):
         return None
     if hasattr(kind, "__array_interface__") or hasattr(kind, "__array_struct__"):
         return None
     given, named = () if dtype is None else (np.dtype(dtype),), {} if copy is None else {"copy": copy}
+    left = None
     try:
         made = value.__array__(*given, **named)
     except TypeError as error:
@@ -234,8 +238,11 @@ def _shown(value, dtype, copy):
             raise
         text = "__array__ implementation doesn't accept a copy keyword, so passing copy=False failed. __array__ must implement"
         warn(f"{text} 'dtype' and 'copy' keyword arguments.", DeprecationWarning)
-        made = value.__array__(*given)
-    return made if type(made) is ndarray else None
+        if copy is False:
+            # NumPy says so, and how to change that.
+            return np.array([1], copy=False)
+        made, left = value.__array__(*given), copy
+    return (made, left) if type(made) is ndarray else None
 
 
 # What is no object of another class that shows itself as an array.
@@ -246,6 +253,8 @@ def _is_of_others(value, made):
     """Is an array of NumPy over memory that others write to? It stays NumPy's, as it has to show what they write."""
     if not made.flags.writeable or made.base is None or made is value:
         return False
+    if isinstance(value, np.ndarray):
+        return type(value) is not np.ndarray and np.may_share_memory(value, made)
     return type(value) is memoryview or hasattr(value, "__array_interface__") and not isinstance(value, (np.ndarray, np.generic))
 
 

@@ -190,14 +190,16 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         # The results are of the class of these.
         return np.linspace(_fallback.lower(start), _fallback.lower(stop), num, endpoint, retstep, dtype, axis)
     parts = num - 1 if endpoint else num
+    # Numbers of Python take the type of what they meet.
+    kinds = [value if type(value) in (int, float, complex) else None for value in (start, stop)]
     start, stop = (value if type(value) is ndarray else np.asarray(_fallback.lower(value)) for value in (start, stop))
-    kind = np.result_type(start.dtype, stop.dtype, float(num))
+    kind = np.result_type(*(value.dtype if kind is None else kind for value, kind in zip((start, stop), kinds)), 1.0)
     if start.ndim == 0 and stop.ndim == 0 and kind == float:
         first, last = (float(value) for value in (start, stop))
         numbers = _native.arange((num,), FLOAT64, 0, 1)
         result, step = _spaced(numbers, first, last - first, parts, num, endpoint, last)
     else:
-        start, stop = native(start) * 1.0, native(stop) * 1.0
+        start, stop = astype(native(start), kind), astype(native(stop), kind)
         shape = np.broadcast_shapes(start.shape, stop.shape)
         numbers = _native.reshape(_native.arange((num,), code_of(kind.type(0).real.dtype), 0, 1), (num,) + (1,) * len(shape))
         result, step = _spaced(numbers, start, stop - start, parts, num, endpoint, stop)
@@ -213,7 +215,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         result = astype(result, dtype)
     elif result.dtype != kind:
         result = astype(result, kind)
-    return (result, step) if retstep else result
+    return (result, np.float64(step) if type(step) is float else step) if retstep else result
 
 
 def _spaced(numbers, first, span, parts, num, endpoint, last):
@@ -289,7 +291,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         parts = [swapaxes(part, 0, 1) for part in parts]
     if not sparse:
         parts = broadcast_arrays(*parts)
-    return tuple(_native.cast(part, part._code) for part in parts) if copy else tuple(parts)
+    return tuple(_native.cast(part, part._code) for part in parts) if copy else parts
 
 
 def _through_host(name):
@@ -331,4 +333,8 @@ def from_dlpack(x, /, *, device=None, copy=None):
         return asarray(x, copy=copy)
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
-    return _fallback.from_numpy(np.from_dlpack(x))
+    made = np.from_dlpack(x)
+    result = _fallback.from_numpy(made)
+    if type(result) is ndarray:
+        result._writeable = made.flags.writeable
+    return result

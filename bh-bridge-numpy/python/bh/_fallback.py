@@ -71,6 +71,9 @@ def from_host(array, code, stack=None):
     """A copy of a NumPy array of the type with this code."""
     from ._convert import axes_in_memory
 
+    if array.nbytes >= 2**56:
+        # NumPy says that there is no memory for so many.
+        array = np.array(array)
     if array.ndim:
         steps = [stride // array.itemsize for stride in array.strides]
         axes = None if array.flags.c_contiguous else axes_in_memory("K", array.shape, steps)
@@ -97,6 +100,23 @@ def _is_fresh(array):
         _fresh_references = references
     large = array.nbytes >= _LARGE and array.dtype in CODE and array.ndim <= 16
     return large and references <= _fresh_references and flags.owndata and flags.c_contiguous and flags.writeable
+
+
+def shown_by(array):
+    """The array of bh whose memory an array of NumPy shows, as a view like that one; None where there is none."""
+    base = array.base
+    while base is not None and type(base) is not memoryview:
+        base = getattr(base, "base", None)
+    whole = None if base is None else base.obj
+    if type(whole) is not ndarray or not whole._writeable or CODE.get(array.dtype) != whole._code:
+        return None
+    address = lambda one: one.__array_interface__["data"][0]
+    offset, size = address(array) - address(np.asarray(base)), array.itemsize
+    if offset % size or any(stride % size for stride in array.strides):
+        return None
+    view = _native.window(whole, whole._start + offset // size, list(array.shape), [stride // size for stride in array.strides])
+    view._writeable = array.flags.writeable
+    return view
 
 
 def overwrite(array, source):
@@ -226,12 +246,55 @@ def call(function, args, kwargs, name=None, reason=""):
     return deliver(function, args, kwargs)
 
 
+class _Shown:
+    """Arguments with arrays of NumPy over the memory of bh's, and which is whose."""
+
+    def __init__(self):
+        self._given = {}
+
+    def __call__(self, value):
+        """A value as it is shown."""
+        if type(value) in (list, tuple):
+            return type(value)(map(self, value)) if holds_array(value) else value
+        if type(value) is not ndarray or value._scalar:
+            return value
+        array = np.asarray(value)
+        self._given[id(array)] = array, value
+        return array
+
+    def back(self, result):
+        """The array that was shown as the result, or the result."""
+        return self._given.get(id(result), (None, result))[1]
+
+
+def call_beside(function, args, kwargs, name, reason):
+    """Calls a universal function of NumPy with operands that decide what it does: they see the memory of bh's arrays."""
+    if holds_array(args) or holds_array(kwargs):
+        note(name, reason)
+    shown = _Shown()
+    show = lambda value: lower(shown(value))
+    result = invoke(function, tuple(map(show, args)), {name: show(value) for name, value in kwargs.items()})
+    return tuple(lift(shown.back(one)) for one in result) if type(result) is tuple else lift(shown.back(result))
+
+
 def call_on_memory(function, args, kwargs, name):
     """Calls a function of NumPy that bh knows nothing of on arrays over the memory of bh's, as it may write to its arguments."""
     if holds_array(args) or holds_array(kwargs):
         note(name)
-    shared = lambda value: np.asarray(value) if type(value) is ndarray and not value._scalar else value
-    return deliver(function, tuple(map(shared, args)), kwargs)
+    shown = _Shown()
+    memory = tuple(map(shown, args))
+    if isinstance(function, np.ufunc) or "out" in kwargs:
+        return deliver(function, memory, kwargs)
+    result = invoke(function, memory, lower(kwargs))
+    result = shown.back(result)
+    if type(result) is not np.ndarray:
+        return lift(result)
+    if result.base is None:
+        return from_numpy(result)
+    # A view of an argument stays one.
+    view = shown_by(result)
+    is_view = view is None and any(isinstance(one, np.ndarray) and np.may_share_memory(one, result) for one in args)
+    return result if is_view else from_numpy(result) if view is None else view
 
 
 def deliver(function, args, kwargs, changed=None):

@@ -22,15 +22,25 @@ class Flags:
     owndata = property(lambda self: self._array.base is None)
     aligned = property(lambda self: True)
     writebackifcopy = property(lambda self: False)
-    writeable = property(
-        lambda self: self._array._writeable, lambda self, write: self._array.setflags(write=write)
-    )
+    _warn_on_write = property(fset=lambda self, warns: setattr(self._array, "_warns", bool(warns)))
     _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy"}
 
     fortran = f_contiguous
-    behaved = writeable
+    behaved = property(lambda self: self.writeable)
     carray = property(lambda self: self.behaved and self.c_contiguous)
     farray = property(lambda self: self.behaved and self.fnc)
+
+    @property
+    def writeable(self):
+        """May the array be assigned to?"""
+        if self._array._warns:
+            text = "future versions will not create a writeable array from broadcast_array. Set the writable flag explicitly to avoid this warning."
+            warn(text, FutureWarning)
+        return self._array._writeable
+
+    @writeable.setter
+    def writeable(self, write):
+        self._array.setflags(write=write)
 
     def _values(self):
         return tuple(getattr(self, name) for name in ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned"))

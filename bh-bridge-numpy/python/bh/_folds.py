@@ -6,6 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from . import _fallback, _native, _warnings
 from ._convert import assigned, astype, lower_nested, mask_from, native
 from ._fallback import Fallback
+from ._operands import wraps_own
 from ._types import BOOL, CODE, is_complex, is_inexact
 
 ndarray = _native.ndarray
@@ -20,7 +21,7 @@ REDUCTIONS = {
 MASKED = {name: f"masked_{name}_reduce" for name in "add multiply minimum maximum".split()}
 MASKED |= {"logical_and": "masked_multiply_reduce", "logical_or": "masked_add_reduce"}
 BOOLEAN = ("logical_and", "logical_or", "logical_xor")
-ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "logaddexp", "logaddexp2", "gcd", "lcm"}
+ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "gcd", "lcm"}
 
 
 def axes_of(axis, rank):
@@ -68,6 +69,10 @@ def deliver(result, out, rule="same_kind", function=""):
 
 def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
     """See `ufunc.reduce`."""
+    if wraps_own([array]):
+        # What shows itself as an array of bh makes an object of its own of the result.
+        made = reduce(function, array.__array__(), axis, dtype, out, keepdims, initial, where)
+        return array.__array_wrap__(made, None, np.ndim(made) == 0) if out is None else made
     try:
         return _reduce(function, array, axis, dtype, out, keepdims, initial, where)
     except Fallback as reason:
@@ -89,7 +94,9 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     array = native(array)
     code = array._code
     axes = axes_of(axis, array.ndim)
-    if name in BOOLEAN and dtype is None:
+    if name in BOOLEAN and dtype is not None and np.dtype(dtype) != bool:
+        raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {name}")
+    if name in BOOLEAN:
         array = truth(array)
     else:
         array = astype(array, fold_type(function, array.dtype, dtype))
@@ -119,12 +126,13 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     elif empty and (function.identity is None or not (initial is _NO_VALUE or initial is None)):
         shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(array.shape) if keepdims or axis not in axes)
         result = _native.full(shape, array._code, number_like(initial))
+        result._scalar = not shape
     else:
         result = _native.fold(opcode, array, mask_of(axes), bool(keepdims), mask)
     if initial is not _NO_VALUE and initial is not None and not empty:
         result = astype(function(result, initial), array.dtype)
-        if name == "add" and not is_complex(array._code) and initial == 0 and np.signbit(initial):
-            result = _with_sign(result, array, axes, bool(keepdims), mask)
+        if name == "add" and initial == 0 and (np.signbit(initial.real) or np.signbit(initial.imag)):
+            result = _with_sign(function, result, array, axes, bool(keepdims), initial, mask)
     return deliver(result, out, "unsafe", name)
 
 
@@ -146,9 +154,17 @@ def _by_pairs(function, array, axes, keepdims):
     return result
 
 
-def _with_sign(result, array, axes, keepdims, mask):
-    """Sums of which those without any other element than -0 are -0: sums begin with +0."""
+def _with_sign(function, result, array, axes, keepdims, initial, mask):
+    """Sums from -0 on, of which those without any other element than -0 are -0: sums begin with +0."""
+    from ._parts import complex_of, part_of
     from ._ufunc import UFUNCS
+
+    if is_complex(array._code):
+        where = True if mask is None else mask
+        parts = [reduce(function, part_of(array, part), axes, None, None, keepdims, getattr(initial, part), where) for part in ("real", "imag")]
+        made = complex_of(*parts)
+        made._scalar = result._scalar
+        return made
 
     negative = UFUNCS["logical_and"](UFUNCS["signbit"](array), array == 0)
     kept = negative if mask is None else UFUNCS["logical_or"](negative, ~mask)

@@ -308,7 +308,7 @@ def set(array, key, value):
     if view is not None:
         if view.ndim == 0 and listed:
             raise ValueError("setting an array element with a sequence.")
-        return _native.assign(view, fitted(value, view.shape))
+        return store(view, fitted(value, view.shape))
     mask = whole_mask(array, key)
     if mask is not None and value.size == 1:
         value = _native.reshape(value, ())
@@ -320,7 +320,17 @@ def set(array, key, value):
     flat, shape = parts.flat()
     value = fitted(value, shape)
     if 0 not in shape:
+        if parts.view.size == 0:
+            raise IndexError("index is out of bounds for an axis with size 0")
         _native.operate_into(parts.view, "scatter", [value, _native.cast(flat, INT64)])
+
+
+def store(target, value):
+    """Assigns a value of the same shape; where elements of the target share memory, the last one stays, as in NumPy."""
+    if any(step == 0 and extent > 1 for step, extent in zip(target._stride, target.shape)):
+        np.copyto(np.asarray(target), _fallback.to_numpy(value))
+    else:
+        _native.assign(target, value)
 
 
 def whole_mask(array, key):

@@ -159,7 +159,7 @@ def unstack(x, /, *, axis=0):
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     axis = normalize_axis_index(axis, x.ndim)
-    return tuple(moveaxis(x, axis, 0)[number] if x.ndim > 1 else reshape(x[number : number + 1], ()) for number in range(x.shape[axis]))
+    return tuple(moveaxis(x, axis, 0)[number] for number in range(x.shape[axis]))
 
 
 @falls_back

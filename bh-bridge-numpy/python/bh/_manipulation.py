@@ -1,11 +1,13 @@
 """Other shapes and orders of dimensions, as views where that is possible."""
 
+from math import prod
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _native
 from ._convert import native, order_of
-from ._fallback import falls_back
+from ._fallback import falls_back, lower
 from ._folds import axes_of
 
 ndarray = _native.ndarray
@@ -140,6 +142,8 @@ def expand_dims(a, axis):
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     rank = a.ndim + len(axes)
     axes = normalize_axis_tuple(axes, rank)
+    if not rank:
+        return a[...]
     return a[tuple(None if place in axes else slice(None) for place in range(rank))]
 
 
@@ -163,6 +167,9 @@ def broadcast_to(array, shape, subok=False):
     """A read-only view with another shape, as in broadcasting."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     array = native(array)
+    if prod(shape) * array.itemsize >= 2**60:
+        # Memory has no addresses for so many.
+        return np.broadcast_to(lower(array), shape)
     if array.ndim > len(shape):
         raise ValueError(
             "input operand has more dimensions than allowed by the axis remapping" if len(shape)
@@ -176,5 +183,9 @@ def broadcast_arrays(*args, subok=False):
     """The arrays with the shape that they broadcast to."""
     args = [native(value) for value in args]
     shape = np.broadcast_shapes(*(value.shape for value in args))
-    # What need not be repeated stays writeable.
-    return tuple(value[...] if value.shape == shape else _native.broadcast_to(value, shape) for value in args)
+    results = tuple(value[...] if value.shape == shape else _native.broadcast_to(value, shape) for value in args)
+    if any(value.shape != shape for value in args):
+        # As in NumPy, they can be assigned to, of which the first time is warned of.
+        for result, value in zip(results, args):
+            result._writeable = result._warns = value._writeable
+    return results

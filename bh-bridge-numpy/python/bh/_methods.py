@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._convert import array, astype, called, dense, in_order, native, order_of, warn, warn_of_lost_parts
+from ._convert import array, astype, called, decides, dense, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._served import served
@@ -194,6 +194,8 @@ def rmatvec(self, x):
 @method
 def sort(self, axis=-1, kind=None, order=None, *, stable=None):
     """Sorts in place."""
+    if axis is None:
+        raise TypeError("'NoneType' object cannot be interpreted as an integer")
     self[...] = _functions.sort(self, axis=axis, kind=kind, stable=stable)
 
 
@@ -223,7 +225,7 @@ def setflags(self, write=None, align=None, uic=None):
     if write is not None:
         if write and self.base is not None and not self.base._writeable:
             raise ValueError("cannot set WRITEABLE flag to True of this array")
-        self._writeable = bool(write)
+        self._writeable, self._warns = bool(write), False
 
 
 @method
@@ -252,9 +254,14 @@ def to_device(self, device, /, *, stream=None):
     return self
 
 
+# Sequences to functions in C, such as `bisect`: assigned again, Python's own way to their length is that of sequences too.
+ndarray.__len__ = vars(ndarray)["__len__"]
+
+
 @method
 def __sizeof__(self):
-    return object.__sizeof__(self) + (self.nbytes if self.base is None else 0)
+    # Extents and strides count, as in NumPy.
+    return object.__sizeof__(self) + 16 * self.ndim + (self.nbytes if self.base is None else 0)
 
 
 def _shown(self):
@@ -357,10 +364,16 @@ def __array__(self, dtype=None, copy=None):
     return converted
 
 
+class _Description(dict):
+    """A description of memory that keeps it where it is."""
+
+
 def _array_interface(self):
     """NumPy's description of the memory, whose address holds as long as the description lives."""
     view = np.asarray(memoryview(self))
-    return {**view.__array_interface__, "owner": view}
+    described = _Description(view.__array_interface__)
+    described.owner = view
+    return described
 
 
 ndarray.__array_interface__ = property(_array_interface)
@@ -391,6 +404,9 @@ def __dlpack_device__(self):
 def __array_wrap__(self, array, context=None, return_scalar=False):
     if return_scalar and array.ndim == 0:
         return np.asarray(array)[()]
+    if decides(array):
+        # What a class derived from NumPy's made of the elements stays its own.
+        return array
     return _fallback.lift(array if type(array) is ndarray else np.asarray(array))
 
 
@@ -474,10 +490,15 @@ def _tidy_strides(self):
 
 def _set_strides(self, strides):
     """Other strides in place, which NumPy warns of."""
+    if strides is None:
+        raise TypeError("invalid strides")
     warn("Setting the strides on a NumPy array has been deprecated in NumPy 2.4.", DeprecationWarning)
     from ._class import as_strided
 
-    made = as_strided(self, self.shape, (strides,) if isinstance(strides, int) else strides)
+    try:
+        made = as_strided(self, self.shape, (strides,) if isinstance(strides, int) else strides)
+    except IndexError as error:
+        raise ValueError("strides is not compatible with available memory") from error
     if type(made) is not ndarray:
         raise ValueError("the strides are no whole numbers of elements")
     self._become(made)
@@ -554,7 +575,7 @@ def __reduce_ex__(self, protocol):
 
 from_functions(
     "all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod",
-    "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp", "put", "ravel", "repeat",
+    "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "put", "ravel", "repeat",
     "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import types
 
 import numpy as np
 
-from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native
+from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native, _warnings
 from ._broadcast import broadcast
 from ._served import served, unbound
 from ._types import CODE
@@ -18,7 +18,7 @@ ndarray = _native.ndarray
 METADATA = """
 can_cast min_scalar_type promote_types common_type mintypecode typename isdtype issubdtype iterable
 ndim shape size iscomplexobj isrealobj broadcast_shapes ndindex
-set_printoptions get_printoptions printoptions seterr geterr seterrcall geterrcall errstate setbufsize getbufsize
+set_printoptions get_printoptions printoptions geterr seterrcall geterrcall setbufsize getbufsize
 base_repr binary_repr format_float_positional format_float_scientific
 show_config show_runtime get_include info test einsum_path asmatrix
 matrix
@@ -168,6 +168,7 @@ def native_functions():
     own["isscalar"] = _isscalar
     own["astype"] = _astype
     own["bmat"] = _bmat
+    own["errstate"], own["seterr"] = _warnings.errstate, _warnings.seterr
     own["shares_memory"], own["may_share_memory"] = _shares_memory, _may_share_memory
     return own
 

@@ -34,8 +34,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if period is not None:
         raise Fallback("periodic abscissas")
     x, xp, fp = native(x), native(xp), native(fp)
-    if is_complex(fp._code):
-        raise Fallback("complex ordinates")
+    if is_complex(fp._code) or is_complex(x._code) or is_complex(xp._code):
+        raise Fallback("complex numbers")
     if xp.ndim != 1 or fp.ndim != 1:
         raise ValueError("Data points must be 1-D sequences")
     if xp.size == 0:
@@ -172,7 +172,12 @@ def _windows(a, v, mode):
 
 def _slid(a, v, mode):
     """The sums of products of `v` and each window on `a`, which is at least as long."""
-    return sum_(_windows(a, v, mode) * v, 1, a.dtype)
+    products = _windows(a, v, mode) * v
+    if mode in ("valid", 0) or not is_inexact(a._code):
+        return sum_(products, 1, a.dtype)
+    # Beyond the ends of `a` there is nothing, not zeros, of which infinities would make NaN.
+    inside = _windows(_native.full(a.shape, BOOL, True), v, mode)
+    return _native.fold("masked_add_reduce", products, 1 << 1, False, inside)
 
 
 def _signals(a, v):

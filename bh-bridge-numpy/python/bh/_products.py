@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from . import _native
+from . import _native, _warnings
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
 from ._folds import deliver
@@ -18,6 +18,7 @@ from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
+_errors_asked = _native.errors_asked
 
 
 def _same_type(a, b, dtype=None):
@@ -32,7 +33,9 @@ def _product(a, b, code):
     """The product of two matrices, or of a matrix and a vector."""
     shape = a.shape[:-1] + b.shape[1:]
     if a.shape[-1] == 0:
-        return _native.full(shape, code, False if code == BOOL else 0)
+        result = _native.full(shape, code, False if code == BOOL else 0)
+        result._scalar = not shape
+        return result
     if code == BOOL or not shape or a.ndim == 1 and b.ndim == 1:
         return _summed(a, b)
     result = _native.empty(shape, code, _native.Stack(a._stack))
@@ -69,6 +72,13 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     """The product of matrices; further dimensions in front are stacks of matrices."""
     if axes is not None:
         raise Fallback("axes")
+    result = _matmul(x1, x2, out, casting, dtype)
+    if _errors_asked() and _warnings.asked_here(_warnings.PRODUCTS):
+        _warnings.examine(np.matmul, (x1, x2), (result,))
+    return result
+
+
+def _matmul(x1, x2, out, casting, dtype):
     a, b, code = _same_type(x1, x2, dtype)
     if a.ndim == 0 or b.ndim == 0:
         which = 0 if a.ndim == 0 else 1
@@ -97,7 +107,10 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
 def dot(a, b, out=None):
     """The product of vectors and matrices: sums over the last dimension of one and the last but one of the other."""
     made = _native.product(a, b) if out is None else None
-    return _dot(a, b, out) if made is None else made
+    result = _dot(a, b, out) if made is None else made
+    if _errors_asked() and _warnings.asked_here(_warnings.PRODUCTS):
+        _warnings.examine(np.dot, (a, b), (result,))
+    return result
 
 
 def _dot(a, b, out):
@@ -123,6 +136,8 @@ _dot = falls_back(_dot, np.dot)
 def vdot(a, b, /):
     """The scalar product of all elements, the first conjugated."""
     a, b, code = _same_type(a, b)
+    if a.size != b.size:
+        raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
     a = UFUNCS["conjugate"](a) if is_complex(code) else a
     return _product(reshape(a, (-1,)), reshape(b, (-1,)), code)
 
@@ -187,13 +202,22 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     return deliver(result if type(out) is not ndarray else fitted(result, out.shape), out)
 
 
+def _check_rank(name, place, operand, rank, signature):
+    """Fails as NumPy's functions of whole axes do where an operand has too few dimensions."""
+    if operand.ndim < rank:
+        text = f"has {operand.ndim}, gufunc core with signature {signature} requires {rank}"
+        raise ValueError(f"{name}: Input operand {place} does not have enough dimensions ({text})")
+
+
 @falls_back
 def matvec(x1, x2, /, out=None, **kwargs):
     """The products of matrices and vectors."""
     if kwargs:
         raise Fallback("arguments of universal functions")
-    x2 = native(x2)
-    return deliver(reshape(matmul(x1, x2[..., None]), np.broadcast_shapes(native(x1).shape[:-2], x2.shape[:-1]) + native(x1).shape[-2:-1]), out)
+    x1, x2 = native(x1), native(x2)
+    _check_rank("matvec", 0, x1, 2, "(m,n),(n)->(m)")
+    _check_rank("matvec", 1, x2, 1, "(m,n),(n)->(m)")
+    return deliver(reshape(matmul(x1, x2[..., None]), np.broadcast_shapes(x1.shape[:-2], x2.shape[:-1]) + x1.shape[-2:-1]), out)
 
 
 @falls_back
@@ -201,8 +225,11 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     """The products of conjugated vectors and matrices."""
     if kwargs:
         raise Fallback("arguments of universal functions")
-    x1 = native(x1)
-    result = matmul(UFUNCS["conjugate"](x1)[..., None, :], x2)
+    x1, x2 = native(x1), native(x2)
+    _check_rank("vecmat", 0, x1, 1, "(n),(n,m)->(m)")
+    _check_rank("vecmat", 1, x2, 2, "(n),(n,m)->(m)")
+    x1 = UFUNCS["conjugate"](x1) if is_complex(x1._code) else x1
+    result = matmul(x1[..., None, :], x2)
     return deliver(reshape(result, result.shape[:-2] + result.shape[-1:]), out)
 
 

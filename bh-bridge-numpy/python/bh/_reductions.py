@@ -93,7 +93,7 @@ def _running(a, axis, dtype, out, name):
     if dtype is not None and code_of(dtype) is None:
         raise Fallback(f"bh has no element type {dtype}")
     a = a if type(a) is ndarray else native(a)
-    if axis is None:
+    if axis is None or a.ndim == 0 and axis in (0, -1):
         a, axis = reshape(a, (-1,)), 0
     return _u[name].accumulate(a, axis, dtype, out)
 
@@ -267,7 +267,7 @@ def count_nonzero(a, axis=None, *, keepdims=False):
 def _place_of_extreme(a, axis, out, keepdims, function):
     a = native(a)
     keepdims = False if keepdims is _NO_VALUE else keepdims
-    flat = axis is None
+    flat = axis is None or a.ndim == 0 and axis in (0, -1)
     rank = a.ndim
     if flat:
         a, axis = reshape(a, (-1,)), 0
@@ -278,7 +278,7 @@ def _place_of_extreme(a, axis, out, keepdims, function):
         # The first element that is the extreme one, or NaN.
         a, function = (a == UFUNCS[function].reduce(a, axis, keepdims=True)) | UFUNCS["isnan"](a), "maximum"
     result = _native.position_of_extreme(a, axis, function == "maximum", bool(keepdims) and not flat)
-    if keepdims and flat:
+    if keepdims and flat and rank:
         result._scalar = False
         result = reshape(result, (1,) * rank)
     return deliver(result, out, "unsafe")

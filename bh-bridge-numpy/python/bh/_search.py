@@ -160,6 +160,10 @@ def put(a, ind, v, mode="raise"):
     if not a._writeable:
         raise ValueError("assignment destination is read-only")
     mode = mode_of(mode)
+    if mode == "raise" and type(ind) is int and type(v) in (int, float, complex, bool) and a._contiguous:
+        # One element at hand is changed at once.
+        _native.reshape(a, (-1,))[ind] = v
+        return None
     ind = native(checked_indices(ind, a.size) if mode == "raise" else ind)
     if not np.can_cast(ind.dtype, np.int64, "same_kind"):
         raise TypeError(f"Cannot cast array data from {ind.dtype!r} to dtype('int64') according to the rule 'safe'")
@@ -350,7 +354,7 @@ def round(a, decimals=0, out=None):
         else:
             result = _u["rint"](a / scale) * scale
     elif decimals >= 0:
-        result = _native.cast(a, a._code)
+        result = _u["positive"](a)
     else:
         scale = 10.0 ** -decimals
         result = astype(_u["rint"](a / scale) * scale, a.dtype)

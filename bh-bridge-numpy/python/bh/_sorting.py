@@ -154,6 +154,7 @@ def searchsorted(a, v, side="left", sorter=None):
     a, values = astype(a, kind), astype(values, kind)
     scalar = not np.ndim(v)
     low = _native.full(values.shape, INT64, 0)
+    low._scalar = scalar
     if a.size == 0:
         return low
     floats = is_inexact(a._code)
@@ -203,6 +204,8 @@ def bincount(x, /, weights=None, minlength=0):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to dtype('int64') according to the rule 'safe'")
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
+    if weights is not None and is_complex(native(weights)._code):
+        raise TypeError(f"Cannot cast array data from {native(weights).dtype!r} to dtype('float64') according to the rule 'safe'")
     x = astype(x, np.int64)
     if x.size and _native.item_of(x.min()) < 0:
         raise ValueError("'list' argument must have no negative elements")

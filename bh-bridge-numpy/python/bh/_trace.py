@@ -162,7 +162,9 @@ class vectorize:
             result = self._trace(args, kwargs)
         except (Untraceable, TypeError, ValueError, AttributeError, _fallback.Fallback) as reason:
             return self._element_by_element(args, kwargs, str(reason))
-        return result if not self.otypes else result.astype(self.otypes[0])
+        result = result if not self.otypes else result.astype(self.otypes[0])
+        result._scalar = False
+        return result
 
     def _trace(self, args, kwargs):
         copy = traced(self.pyfunc)

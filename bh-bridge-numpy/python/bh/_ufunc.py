@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _folds, _native, _warnings
-from ._convert import assigned, astype, mask_from, native, warn
+from ._convert import assigned, astype, decides, mask_from, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
@@ -52,8 +52,23 @@ class _UfuncClass(type):
         return isinstance(value, np.ufunc) or type.__instancecheck__(cls, value)
 
 
+class _Documentation:
+    """The text of a function, which programs may change: NumPy's by default; of the class, what its functions are."""
+
+    def __get__(self, function, owner):
+        if function is None:
+            return "A function that works element by element on arrays that broadcast against each other."
+        return vars(function).get("__doc__", function._np.__doc__)
+
+    def __set__(self, function, text):
+        vars(function)["__doc__"] = text
+
+    def __delete__(self, function):
+        vars(function).pop("__doc__", None)
+
+
 class ufunc(_native.Ufunc, metaclass=_UfuncClass):
-    """A function that works element by element on arrays that broadcast against each other."""
+    __doc__ = _Documentation()
 
     def __new__(cls, function):
         return super().__new__(cls, function.nin, function)
@@ -62,7 +77,6 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         self._np = self._bh_numpy = function
         self._learned = set()
         self.__name__ = self.__qualname__ = function.__name__
-        self.__doc__ = function.__doc__
         self.nin, self.nout, self.nargs = function.nin, function.nout, function.nargs
         self.types, self.ntypes = function.types, function.ntypes
         self.identity, self.signature = function.identity, function.signature
@@ -139,13 +153,29 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             warn("'where' used without 'out', expect uninitialized memory in output. If this is intentional, use out=None.", UserWarning)
         if not kwargs.keys() <= _KEYWORDS:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(kwargs.keys() - _KEYWORDS)!r}")
+        if _warnings.asked_here():
+            return self._tell(args, kwargs)
         try:
             result = self._record(args, **kwargs)
         except Fallback as reason:
             if wraps_own(args):
                 return self._wrapped(args, kwargs)
+            if any(map(decides, args)) or any(map(decides, kwargs.values())):
+                return _fallback.call_beside(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
             return _fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
         _warnings.after(self._np, args, kwargs.get("out"), result)
+        return _fallback.given(result)
+
+    def _tell(self, args, kwargs):
+        """A call that tells itself of the errors that it meets."""
+        if kwargs:
+            # The result may replace operands, so NumPy tries it before.
+            out = {"out": None} if "out" in kwargs or "where" in kwargs else {}
+            _warnings.again(self._np, args, **{**kwargs, **out})
+        with np.errstate(all="ignore"):
+            result = self._call(args, kwargs)
+        if not kwargs:
+            _warnings.examine(self._np, args, result if isinstance(result, tuple) else (result,))
         return _fallback.given(result)
 
     def _wrapped(self, args, kwargs):
@@ -176,6 +206,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         for target in outs:
             if target is not None and not target._writeable:
                 raise ValueError("output array is read-only")
+            if target is not None:
+                target._warn_of_write()
         if dtype is not None:
             # A class of types, as numpy.dtypes has them, stands for its type.
             named = dtype() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(dtype)
@@ -211,7 +243,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if opcode is not None and inputs == (kind,) * self.nin and _native.is_legal(opcode, kind, output, self.nin):
             if name == "power" and is_integer(kind):
                 plain = False
-                check_exponent(operands[1])
+                check_exponent(*operands)
             return [self._direct(opcode, operands, codes, loop, plain)]
         compose = COMPOSED.get(name)
         if compose is None:
@@ -293,14 +325,14 @@ def converted_to(operand, code):
     if type(operand) is ndarray:
         _native.warn_of_cast(operand, code)
         return astype(operand, _DTYPES[code])
+    if code == BOOL:
+        return bool(operand)
     if type(operand) is complex and not is_complex(code):
         raise TypeError(f"cannot convert complex to {_DTYPES[code]}")
     if type(operand) is int and is_integer(code):
         limits = np.iinfo(_DTYPES[code])
         if not limits.min <= operand <= limits.max:
             raise Fallback(f"{operand} is out of bounds for {_DTYPES[code]}")
-    if code == BOOL:
-        return bool(operand)
     if type(operand) is int and not -(2**63) <= operand < 2**64:
         return float(operand)
     if type(operand) is float and is_integer(code):
@@ -308,8 +340,10 @@ def converted_to(operand, code):
     return operand
 
 
-def check_exponent(exponent):
+def check_exponent(base, exponent):
     """Whole numbers have no negative powers, as in NumPy."""
+    if type(base) is ndarray and not base.size:
+        return
     if type(exponent) is ndarray:
         negative = exponent.dtype.kind == "i" and bool((exponent < 0).any())
     else:
@@ -320,7 +354,7 @@ def check_exponent(exponent):
 
 def check_casts(function, codes, loop, outs, casting):
     """Fails as NumPy does where operands may not be converted, or results not be stored in the given outputs."""
-    if casting not in ("same_kind", "unsafe"):
+    if casting not in ("same_kind", "unsafe") and function.__name__ not in BOOLEAN:
         for place, (code, wanted) in enumerate(zip(codes, loop)):
             given = _DTYPES[wanted if code in WEAK_TYPES else code]
             if not np.can_cast(given, _DTYPES[wanted], casting):
@@ -332,7 +366,7 @@ def check_casts(function, codes, loop, outs, casting):
 
 def store(result, target, where):
     """Writes a result where the mask is true; without a target into a new array, undefined elsewhere."""
-    if target is None and where is True:
+    if target is None and (where is True or not result.ndim and not where.ndim):
         return result
     if target is None:
         target = _native.empty(np.broadcast_shapes(result.shape, where.shape), result._code, None)
@@ -342,7 +376,12 @@ def store(result, target, where):
     if where is not True:
         kept = _native.broadcast_to(where, target.shape)
         result = _native.operate("where", [kept, astype(result, target.dtype), target])
-    _native.assign(target, result if not is_complex(result._code) else assigned(result, target.dtype))
+    result = result if not is_complex(result._code) else assigned(result, target.dtype)
+    if any(step == 0 and extent > 1 for step, extent in zip(target._stride, target.shape)):
+        # Elements that share memory: the last one stays.
+        np.copyto(np.asarray(target), _fallback.to_numpy(_native.broadcast_to(result, target.shape)), "unsafe")
+    else:
+        _native.assign(target, result)
     return target
 
 
