@@ -11,6 +11,8 @@ import pytest
 
 from bh._layer import numpy_on
 from bh.backends import backend
+from soaking import judge, programs
+from soaking.draft import data
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["bh", "numpy", "numexpr"]
@@ -204,3 +206,23 @@ def test_papers_programs_on_a_device(tmp_path, program):
     mine = run("-m", "bh", "--backend", "device", script, *SIZES[program], "f32", PYTHONPATH=offered(tmp_path), BH_FALLBACK="silent")
     assert mine.returncode == 0, mine.stderr
     numpy.testing.assert_allclose(json.loads(mine.stdout)["checksum"], json.loads(run(script, *SIZES[program], "f32").stdout)["checksum"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("which", ["numpy", "numexpr", "device"])
+def test_random_programs(which, monkeypatch):
+    if which == "numexpr":
+        pytest.importorskip("numexpr")
+    monkeypatch.setenv("BH_FALLBACK", "silent")
+    device = {}
+    exec(DEVICE, device)
+    calls = 0
+    for seed in range(150):
+        program = programs.program(seed)
+        code = compile(program.text, "<program>", "exec")
+        np = numpy_on(device["Backend"]() if which == "device" else which)
+        names = {"np": np, "data": lambda *args, np=np: np.asarray(data(*args))}
+        with numpy.errstate(all="ignore"):
+            exec(code, names)
+        assert judge.difference(program, names, judge.on_numpy(code)) is None, program.text
+        calls += np._work.counts["ufunc"]
+    assert calls > 1000
