@@ -1,5 +1,6 @@
 """Task graphs: order, rates, kinds of pieces, several stacks at the same time, bounded queues, memory, and failures."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -371,3 +372,54 @@ def test_random_graphs(seed):
     for one, other in zip(found, expected):
         numpy.testing.assert_array_equal(one, other)
     assert threading.active_count() == 1
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import numpy, bh
+file = sys.argv[1]
+def slow(x):
+    open(file, "w").close()
+    time.sleep(100)
+def interrupt():
+    while not os.path.exists(file):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+graph = bh.source(numpy.ones(3) for _ in range(9)) >> bh.task(slow, stack="cpu-plain") >> bh.sink(print)
+try:
+    graph.run()
+except KeyboardInterrupt:
+    print("interrupted")
+try:
+    os.waitpid(-1, 0)
+except ChildProcessError:
+    print("no process is left")
+"""
+
+
+def test_interrupts_end_all_stages(tmp_path):
+    (tmp_path / "main.py").write_text(INTERRUPTED)
+    command = [sys.executable, str(tmp_path / "main.py"), str(tmp_path / "begun")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["interrupted", "no process is left"], done.stderr
+
+
+def test_nothing_is_left_open():
+    open_files = lambda: sorted(os.listdir("/proc/self/fd"))
+
+    def run():
+        assert len(list(bh.source(pieces(2)) >> bh.task(bh.sum, stack=OTHER))) == 2
+        with pytest.raises(bh.GraphError):
+            list(bh.source(pieces(5)) >> bh.task(broken, stack=OTHER) >> bh.task(bh.sum, ahead=1))
+        with pytest.raises(bh.Error):
+            list(bh.source(pieces(1)) >> bh.task(bh.sum, stack=OTHER) >> bh.task(bh.sum, stack="nothing"))
+        with pytest.raises(TypeError, match="pickle"):
+            list(bh.source(pieces(1)) >> bh.task(bh.sum, stack=OTHER) >> bh.task(lambda x, lock=threading.Lock(): x, stack="opencl"))
+
+    run()
+    gc.collect()
+    before = open_files()
+    run()
+    gc.collect()
+    assert open_files() == before and threading.active_count() == 1

@@ -1,5 +1,6 @@
 """Shared memory in which pieces travel between processes: two places in turn, that grow as needed."""
 
+import contextlib
 import mmap
 import os
 import pickle
@@ -55,6 +56,9 @@ class Slots:
         return pickle.loads(memory[begin : begin + length], buffers=[memory[at : at + nbytes] for at, nbytes in others])
 
     def close(self):
-        """Gives the files back."""
+        """Gives the files back, and the memory that nobody looks at any more."""
+        for memory in filter(None, self._maps):
+            with contextlib.suppress(BufferError):
+                memory.close()
         for file in self.files:
             os.close(file)
