@@ -19,7 +19,7 @@ except ImportError as _reason:
 else:
     _native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-    from . import _fallback, _functions, _indexing, _namespace, _operands, _ufunc, _warnings  # noqa: E402
+    from . import _fallback, _folds, _functions, _indexing, _namespace, _operands, _ufunc, _warnings  # noqa: E402
 
     _native.set_indexing(_indexing.get, _indexing.set)
     _native.set_warnings(_warnings.again, _warnings.met, _warnings.divided)

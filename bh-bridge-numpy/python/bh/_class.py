@@ -10,6 +10,7 @@ import types
 import numpy as np
 
 from . import _creation, _fallback, _native
+from ._public import equivalent
 from ._types import code_of
 
 native_class = _native.ndarray
@@ -74,9 +75,7 @@ def _given_own(method):
 
     @functools.wraps(method)
     def decide(self, function, types, args, kwargs):
-        from . import _namespace
-
-        return method(self, named.get(function) or _namespace.equivalent(function) or function, types, args, kwargs)
+        return method(self, named.get(function) or equivalent(function) or function, types, args, kwargs)
 
     return decide
 

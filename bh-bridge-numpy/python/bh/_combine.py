@@ -4,7 +4,8 @@ import numpy as np
 
 from . import _native, _trace
 from ._convert import astype, native
-from ._folds import REDUCTIONS, axes_of
+from ._axes import axes_of
+from ._folds import REDUCTIONS
 from ._ufunc import UFUNCS
 
 # Neighbours that one kernel combines: fewer where a state has several values, which are inputs of the kernel each.

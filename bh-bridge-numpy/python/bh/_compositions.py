@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import _fallback, _integers, _native, _neighbours
-from ._types import BOOL, INT64, UINT64, is_complex, is_inexact, is_integer
+from ._convert import astype
+from ._types import BOOL, CODE, INT64, UINT64, is_complex, is_inexact, is_integer
 
 ndarray = _native.ndarray
 _u = SimpleNamespace()
@@ -22,23 +23,15 @@ def use(ufuncs):
         names.__dict__.update(ufuncs)
 
 
-# Functions that are an opcode for the types that it takes.
-DIRECT = {
-    name: name
-    for name in """add subtract multiply divide floor_divide remainder power absolute sign greater greater_equal less
-    less_equal equal not_equal maximum minimum bitwise_and bitwise_or bitwise_xor invert left_shift right_shift cos sin tan
-    cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh arctan2 exp exp2 expm1 log log2 log10 log1p sqrt cbrt ceil trunc
-    floor rint isnan isinf isfinite""".split()
-} | {"fmod": "fmod", "conjugate": "conj"}
+# Functions that are an opcode for the types that it takes, and functions of truth values, to which operands of any type are
+# converted: the names that the opcode table has for NumPy.
+DIRECT, BOOLEAN = _native.universal_functions()
 
 # Comparisons as Python's operators.
 OPERATORS = {
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
     "greater": operator.gt, "greater_equal": operator.ge,
 }  # fmt: skip
-
-# Functions of truth values, to which operands of any type are converted.
-BOOLEAN = {name: name for name in ("logical_and", "logical_or", "logical_xor", "logical_not")}
 
 
 def _where(mask, a, b):
@@ -58,6 +51,28 @@ def _same(kind, x):
     result = _native.cast(_array(kind, x), kind)
     result._scalar = not result.ndim
     return result
+
+
+def part_of(array, part):
+    """A part of complex numbers, real or imag, as a new array."""
+    return _native.operate(part, [array])
+
+
+def complex_of(re, im):
+    """The complex numbers with exactly these parts, also where they are infinite, NaN, or zeros with a sign."""
+    kind = np.result_type(re.dtype, np.complex64)
+    where = lambda mask, a, b: _native.operate("where", [mask, a, b])
+    constant = lambda value: _native.full((), CODE[kind], value)
+    # Products of negative numbers with 1j have a real part of -0, which adds nothing to any number.
+    below = _native.operate("multiply", [astype(_u.negative(_u.absolute(im)), kind), 1j])
+    positive = im >= 0
+    added = where(positive, _u.conjugate(below), below)
+    infinite = where(positive, constant(complex(-0.0, np.inf)), where(im < 0, constant(complex(-0.0, -np.inf)), constant(complex(-0.0, np.nan))))
+    added = where(_u.isfinite(im), added, infinite)
+    # The conjugate of a real number has -0 as imaginary part, to which +0 is no sum.
+    start = astype(re, kind)
+    start = where(_u.divide(1.0, im) < 0, _u.conjugate(start), start)
+    return _native.operate("add", [start, added])
 
 
 def negative(kind, x):
@@ -92,8 +107,6 @@ def hypot(kind, x, y):
 def rint(kind, x):
     if not is_complex(kind):
         return _same(kind, x)
-    from ._parts import complex_of, part_of
-
     return complex_of(*(_u.rint(part_of(_array(kind, x), part)) for part in ("real", "imag")))
 
 
@@ -140,9 +153,7 @@ def heaviside(kind, x, y):
 
 def reciprocal(kind, x):
     if is_integer(kind) or kind == BOOL:
-        from ._fallback import Fallback
-
-        raise Fallback("reciprocals of whole numbers")
+        raise _fallback.Fallback("reciprocals of whole numbers")
     return _native.operate("divide", [1, _array(kind, x)])
 
 

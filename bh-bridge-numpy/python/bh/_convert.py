@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 
 from . import _native
-from ._fallback import Fallback, from_host, from_numpy, holds_array, invoke, lower, shown_by
+from ._fallback import Fallback, counts, from_host, from_numpy, holds_array, invoke, lower, shown_by, to_numpy
+from ._layout import axes_in_memory
 from ._types import CODE, INT64, UINT64, code_of
 
 ndarray = _native.ndarray
@@ -118,30 +119,6 @@ def order_of(order, default="K"):
     if letter not in ("C", "F", "A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
     return letter
-
-
-def axes_in_memory(order, shape, strides):
-    """The dimensions from the outermost in memory on, for an array in an order like one of these strides; None for C's."""
-    rank = len(shape)
-    if rank < 2 or order == "C":
-        return None
-    in_fortran, in_c = (dense(extents, steps) for extents, steps in ((shape, strides), (shape[::-1], strides[::-1])))
-    if order == "F" or in_fortran and not in_c:
-        return list(range(rank))[::-1]
-    if order == "A" or in_c:
-        return None
-    axes = sorted(range(rank), key=lambda axis: -abs(strides[axis]))
-    return None if axes == list(range(rank)) else axes
-
-
-def dense(shape, strides):
-    """Do elements with these strides, the innermost first, lie side by side?"""
-    step = 1
-    for extent, stride in zip(shape, strides):
-        if extent != 1 and stride != step:
-            return False
-        step *= extent
-    return True
 
 
 def in_order(array, order, like=None):
@@ -303,3 +280,13 @@ def check_device(device):
     """Arrays have one device, the stack they are on; its name in the array API is "cpu", as the host can see them all."""
     if device not in (None, "cpu"):
         raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+
+
+def moved(value, like):
+    """The array on the stack of another one."""
+    if value._stack == like._stack:
+        return value
+    counts["moved between stacks"] += 1
+    result = from_host(to_numpy(value), value._code, _native.Stack(like._stack))
+    result._scalar = value._scalar
+    return result

@@ -6,9 +6,12 @@ import operator
 import numpy as np
 
 from . import _fallback, _indexing, _native
-from ._convert import asarray, astype, axes_in_memory, called, check_device, decides, native, order_of
+from ._convert import asarray, astype, called, check_device, decides, native, order_of
 
+from ._layout import axes_in_memory
+from ._manipulation import broadcast_arrays, moveaxis, swapaxes
 from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
+from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
 
@@ -204,12 +207,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         numbers = _native.reshape(_native.arange((num,), code_of(kind.type(0).real.dtype), 0, 1), (num,) + (1,) * len(shape))
         result, step = _spaced(numbers, start, stop - start, parts, num, endpoint, stop)
     if axis != 0:
-        from ._functions import moveaxis
-
         result = moveaxis(result, 0, axis)
     if dtype is not None:
-        from ._ufunc import UFUNCS
-
         if np.dtype(dtype).kind in "iu":
             result = UFUNCS["floor"](result)
         result = astype(result, dtype)
@@ -281,8 +280,6 @@ def indices(dimensions, dtype=int, sparse=False):
 
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """Coordinate matrices from coordinate vectors."""
-    from ._functions import broadcast_arrays, swapaxes
-
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     rank = len(xi)

@@ -5,9 +5,9 @@ import string
 import numpy as np
 
 from . import _native
+from ._axes import deliver
 from ._convert import astype, in_order, native, order_of
 from ._fallback import Fallback, falls_back
-from ._folds import deliver
 from ._manipulation import transpose
 from ._products import tensordot
 from ._reductions import sum as sum_

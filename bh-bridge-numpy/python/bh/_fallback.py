@@ -14,6 +14,7 @@ from collections import Counter
 import numpy as np
 
 from . import _native
+from ._layout import axes_in_memory
 from ._types import CODE
 
 ndarray = _native.ndarray
@@ -52,8 +53,6 @@ def mode(new=None):
 
 def _like_in_memory(array):
     """An empty array of NumPy with the order of an array's dimensions in memory."""
-    from ._convert import axes_in_memory
-
     axes = None if array._contiguous else axes_in_memory("K", array.shape, array._stride)
     if axes is None:
         return np.empty(array.shape, array.dtype)
@@ -69,8 +68,6 @@ def to_numpy(array):
 
 def from_host(array, code, stack=None):
     """A copy of a NumPy array of the type with this code."""
-    from ._convert import axes_in_memory
-
     if array.nbytes >= 2**56:
         # NumPy says that there is no memory for so many.
         array = np.array(array)

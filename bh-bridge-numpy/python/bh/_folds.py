@@ -1,13 +1,17 @@
-"""Methods of universal functions: reductions, accumulations, outer products, work at indices."""
+"""Folds as methods of universal functions: reductions, accumulations, outer products, work at indices."""
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index
 
-from . import _fallback, _native, _warnings
-from ._convert import assigned, astype, lower_nested, mask_from, native
+from . import _fallback, _indexing, _native, _sorting, _warnings
+from ._axes import axes_of, deliver, mask_of
+from ._convert import astype, lower_nested, mask_from, native
 from ._fallback import Fallback
+from ._joining import concatenate
 from ._operands import wraps_own
+from ._parts import complex_of, part_of
 from ._types import BOOL, CODE, is_complex, is_inexact
+from ._ufunc import UFUNCS, ufunc
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
@@ -24,20 +28,6 @@ BOOLEAN = ("logical_and", "logical_or", "logical_xor")
 ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "gcd", "lcm"}
 
 
-def axes_of(axis, rank):
-    """The axes as a tuple; None stands for all."""
-    if axis is None:
-        return tuple(range(rank))
-    if rank == 0 and (axis in (0, -1) or axis == ()):
-        return ()
-    return normalize_axis_tuple(axis, rank, "axis")
-
-
-def mask_of(axes):
-    """The axes as a bit mask."""
-    return sum(1 << axis for axis in axes)
-
-
 def fold_type(function, dtype, wanted):
     """The type in which elements are folded."""
     if wanted is not None:
@@ -45,30 +35,8 @@ def fold_type(function, dtype, wanted):
     return function._np.resolve_dtypes((None, dtype, None), reduction=True)[1]
 
 
-def deliver(result, out, rule="same_kind", function=""):
-    """The result itself, or `out` with the result in it, `...` asks for an array where there would be a scalar."""
-    if out is None:
-        return result
-    if out is ...:
-        result._scalar = False
-        return result
-    if isinstance(out, tuple):
-        out = out[0]
-    if type(out) is not ndarray:
-        raise Fallback("the output is an array of NumPy")
-    if not out._writeable:
-        raise ValueError("output array is read-only")
-    if out.shape != result.shape:
-        of = f" for reduction operation {function}" if function else ""
-        raise ValueError(f"output parameter{of} has shape {out.shape}, but the result has {result.shape}")
-    if not np.can_cast(result.dtype, out.dtype, rule):
-        raise TypeError(f"Cannot cast the result from {result.dtype!r} to {out.dtype!r} with casting rule '{rule}'")
-    _native.assign(out, assigned(result, out.dtype))
-    return out
-
-
 def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
-    """See `ufunc.reduce`."""
+    """A fold along axes; what bh cannot do is done by NumPy."""
     if wraps_own([array]):
         # What shows itself as an array of bh makes an object of its own of the result.
         made = reduce(function, array.__array__(), axis, dtype, out, keepdims, initial, where)
@@ -138,8 +106,6 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
 
 def _by_pairs(function, array, axes, keepdims):
     """A fold by a function of two arrays, which takes neighbours together again and again."""
-    from ._joining import concatenate
-
     for axis in axes:
         if array.shape[axis] == 0:
             raise ValueError(f"zero-size array to reduction operation {function.__name__} which has no identity")
@@ -156,9 +122,6 @@ def _by_pairs(function, array, axes, keepdims):
 
 def _with_sign(function, result, array, axes, keepdims, initial, mask):
     """Sums from -0 on, of which those without any other element than -0 are -0: sums begin with +0."""
-    from ._parts import complex_of, part_of
-    from ._ufunc import UFUNCS
-
     if is_complex(array._code):
         where = True if mask is None else mask
         parts = [reduce(function, part_of(array, part), axes, None, None, keepdims, getattr(initial, part), where) for part in ("real", "imag")]
@@ -176,8 +139,6 @@ def _with_sign(function, result, array, axes, keepdims, initial, mask):
 
 def _without_nan(name, array, axis, dtype, keepdims, initial, where):
     """The largest or smallest of the elements that are not NaN; NaN where there are none."""
-    from ._ufunc import UFUNCS
-
     array = native(array) if dtype is None else native(array, dtype)
     extreme = UFUNCS["maximum" if name == "fmax" else "minimum"]
     if is_complex(array._code):
@@ -218,7 +179,7 @@ def select(function, array, where, initial):
 
 
 def accumulate(function, array, axis=0, dtype=None, out=None):
-    """See `ufunc.accumulate`."""
+    """The results of folding the elements up to each one along an axis."""
     try:
         if function.nin != 2 or function.nout != 1:
             raise Fallback("")
@@ -255,12 +216,12 @@ def _double(function, array, axis):
     return result
 
 
-def outer(function, a, b, **kwargs):
-    """See `ufunc.outer`."""
+def outer(function, A, B, /, **kwargs):
+    """The function of all pairs of an element of A and one of B."""
     try:
-        a, b = native(a), native(b)
+        a, b = native(A), native(B)
     except Fallback as reason:
-        return _fallback.call(function._np.outer, (a, b), kwargs, f"numpy.{function.__name__}.outer", str(reason))
+        return _fallback.call(function._np.outer, (A, B), kwargs, f"numpy.{function.__name__}.outer", str(reason))
     return function(_native.reshape(a, a.shape + (1,) * b.ndim), b, **kwargs)
 
 
@@ -271,10 +232,8 @@ def _adds_within(a, value):
     return is_inexact(a._code) >= is_inexact(value._code)
 
 
-def at(function, a, indices, b=None):
-    """See `ufunc.at`."""
-    from . import _indexing
-
+def at(function, a, indices, b=None, /):
+    """Applies the function in place at indices, once for each, also where they repeat."""
     name = function.__name__
     if (b is None) == (function.nin == 2):
         raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
@@ -306,8 +265,6 @@ _EXTREMES = ("maximum", "minimum")
 
 def _extreme_at(function, a, indices, b):
     """Does a function of these at indices, unless the values are of a type that the array's does not hold."""
-    from . import _indexing, _sorting
-
     host = b if type(b) is ndarray else np.asarray(_fallback.lower(b))
     if type(b) in (int, float) and np.can_cast(host.dtype, a.dtype, "same_kind"):
         converted = host.astype(a.dtype)
@@ -330,7 +287,7 @@ def _extreme_at(function, a, indices, b):
 
 
 def reduceat(function, array, indices, axis=0, dtype=None, out=None):
-    """See `ufunc.reduceat`."""
+    """Folds of the slices between indices."""
     try:
         return _reduceat(function, array, indices, axis, dtype, out)
     except Fallback as reason:
@@ -350,9 +307,19 @@ def _reduceat(function, array, indices, axis, dtype, out):
     for begin, end in zip(bounds.tolist(), [*bounds.tolist()[1:], extent]):
         part = array[(slice(None),) * axis + (slice(begin, max(end, begin + 1)),)]
         rows.append(reduce(function, part, axis, dtype, keepdims=True))
-    from ._joining import concatenate
-
     result = concatenate(rows, axis)
     if dtype is None and out is None:
         _warnings.after_pieces(function._np.reduceat, (array, bounds, axis), result)
     return deliver(result, out, "unsafe")
+
+
+def _any_reduce(function, array, dtype, out, axis=0, keepdims=False, initial=_NO_VALUE, where=True):
+    """Any reduction that the table of known folds does not serve."""
+    result = reduce(function, array, axis, dtype, out, keepdims, initial, where)
+    if dtype is None and out is None and initial is _NO_VALUE and where is True:
+        _warnings.after_fold(function._np, array, axis, result)
+    return _fallback.given(result)
+
+
+ufunc._reduce = _any_reduce
+ufunc.accumulate, ufunc.outer, ufunc.at, ufunc.reduceat = accumulate, outer, at, reduceat

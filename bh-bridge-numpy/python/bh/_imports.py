@@ -9,6 +9,8 @@ import types
 
 import numpy
 
+from ._public import equivalent
+
 _plain = builtins.__import__
 
 # Modules of these directories are installed libraries, which keep NumPy.
@@ -156,11 +158,9 @@ class _Showing(types.ModuleType):
 
 def _seen(value, in_c=False):
     """What stands for an object in a module of NumPy's inner parts, which may be written in C."""
-    from . import _namespace
-
     if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
         return _Inner(value)
-    mine = _namespace.equivalent(value) if callable(value) and not isinstance(value, type) else None
+    mine = equivalent(value) if callable(value) and not isinstance(value, type) else None
     if mine is not None:
         return mine
     return _shown_arrays(value) if in_c and isinstance(value, types.BuiltinFunctionType) else value

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _native
-from ._convert import assigned, astype, lower_nested, native
+from ._convert import assigned, astype, lower_nested, moved, native
 from ._types import BOOL, INT64
 
 ndarray = _native.ndarray
@@ -253,12 +253,29 @@ def arranged(value, order):
     return value if order is None else _native.transpose(value, order)
 
 
+def _affine(array, key):
+    """The view of an array that affine subscripts of a loop go over."""
+    key = key if type(key) is tuple else (key,)
+    shape = next(part.shape for part in key if hasattr(part, "factors"))
+    if len(key) != array.ndim:
+        raise IndexError(f"a loop needs {array.ndim} subscripts for this array, not {len(key)}")
+    start, stride = array._start, [0] * len(shape)
+    for part, extent, step in zip(key, array.shape, array._stride):
+        affine = hasattr(part, "factors")
+        factors, offset = (part.factors, part.offset) if affine else ((0,) * len(shape), part + extent * (part < 0))
+        reach = [factor * (count - 1) for factor, count in zip(factors, shape)]
+        low, high = (offset + sum(f(0, r) for r in reach) for f in (min, max))
+        if 0 not in shape and not 0 <= low <= high < extent:
+            raise IndexError(f"a subscript goes from {low} to {high} in an axis of size {extent}")
+        start += offset * step
+        stride = [have + factor * step for have, factor in zip(stride, factors)]
+    return _native.window(array, start, list(shape), stride)
+
+
 def get(array, key):
     """What an advanced key selects: a new array; for the indices of a loop the view that they go over."""
     if any(hasattr(part, "factors") for part in (key if type(key) is tuple else (key,))):
-        from ._trace import subscript
-
-        return subscript(array, key)
+        return _affine(array, key)
     if isinstance(key, tuple) and type(key) is not tuple:
         return array[tuple(key)]
     try:
@@ -269,8 +286,6 @@ def get(array, key):
         if not parts.dims:
             return parts.view
         if any(host is None and type(index) is ndarray and index._stack != array._stack for index, host in zip(parts.arrays, parts.hosts)):
-            from ._ufunc import moved
-
             parts.arrays = [moved(index, array) for index in parts.arrays]
         flat, shape = parts.flat()
         if 0 in shape or parts.view.size == 0:
@@ -301,8 +316,6 @@ def set(array, key, value):
     except _fallback.Fallback:
         return _through_numpy(array, key, value)
     if value._stack != array._stack:
-        from ._ufunc import moved
-
         value = moved(value, array)
     view = _native.basic_view(array, key)
     if view is not None:

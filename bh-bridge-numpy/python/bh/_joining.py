@@ -7,11 +7,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
-from ._convert import asanyarray, asarray, astype, decides, native, warn_of_lost_parts
+from ._convert import asanyarray, asarray, astype, decides, moved, native, warn_of_lost_parts
 from ._fallback import Fallback, falls_back
 from ._manipulation import expand_dims, moveaxis, reshape
 from ._types import code_of
-from ._ufunc import moved
 
 ndarray = _native.ndarray
 
@@ -61,21 +60,19 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     shape[axis] = sum(value.shape[axis] for value in arrays)
     kind = _joined_type(arrays, out.dtype if out is not None else dtype, casting)
     if out is None:
-        result = _native.empty(tuple(shape), code_of(kind), _native.Stack(arrays[0]._stack))
-    elif type(out) is not ndarray:
+        return _native.concatenate([astype(moved(value, arrays[0]), kind) for value in arrays], axis)
+    if type(out) is not ndarray:
         raise Fallback("the output is an array of NumPy")
-    elif out.shape != tuple(shape):
+    if out.shape != tuple(shape):
         raise ValueError("Output array is the wrong shape")
-    else:
-        result = out
     begin = 0
     for value in arrays:
         end = begin + value.shape[axis]
         if value.size:
-            part = result[(slice(None),) * axis + (slice(begin, end),)]
-            _native.assign(part, astype(moved(value, result), kind))
+            part = out[(slice(None),) * axis + (slice(begin, end),)]
+            _native.assign(part, astype(moved(value, out), kind))
         begin = end
-    return result
+    return out
 
 
 concat = concatenate

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _native
+from ._axes import axes_of
 from ._convert import native, order_of
 from ._fallback import falls_back, lower
-from ._folds import axes_of
 
 ndarray = _native.ndarray
 

@@ -8,9 +8,11 @@ import weakref
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._convert import array, astype, called, decides, dense, in_order, native, order_of, warn, warn_of_lost_parts
+from ._convert import array, astype, called, decides, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
+from ._layout import dense
+from ._public import equivalent, name_of
 from ._served import served
 from ._types import code_of, is_complex
 
@@ -441,21 +443,17 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
         return NotImplemented
     if method == "__call__" and function.signature is not None:
         # Functions of whole axes are written as functions.
-        from . import _namespace
-
-        function = _namespace.equivalent(function)
+        function = equivalent(function)
         return function(*inputs, **kwargs)
     return mine._call(inputs, kwargs) if method == "__call__" else getattr(mine, method)(*inputs, **kwargs)
 
 
 @method
 def __array_function__(self, function, types, args, kwargs):
-    from . import _namespace
-
-    mine = _namespace.equivalent(function)
+    mine = equivalent(function)
     if mine is not None:
         return mine(*args, **kwargs)
-    return _fallback.call_on_memory(function, args, kwargs, _namespace.name_of(function))
+    return _fallback.call_on_memory(function, args, kwargs, name_of(function))
 
 
 def _refuse(name):

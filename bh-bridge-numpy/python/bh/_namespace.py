@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native, _warnings
 from ._broadcast import broadcast
+from ._public import by_object, equivalent, name_of, public
 from ._served import served, unbound
 from ._types import CODE
 from ._ufunc import public_ufuncs
@@ -28,10 +29,6 @@ matrix
 HOST = """
 savez savez_compressed savetxt array2string array_repr array_str
 """.split()
-
-# bh's functions by NumPy's.
-_by_object = {}
-
 
 def _result_type(*arrays_and_dtypes):
     """The type that NumPy's promotion gives."""
@@ -108,20 +105,6 @@ class Info(type(np.__array_namespace_info__())):
         return {**super().capabilities(), "max dimensions": 16}
 
 
-def equivalent(function):
-    """The function of bh for a public function of NumPy, or None."""
-    try:
-        return _by_object.get(function)
-    except TypeError:
-        return None
-
-
-def name_of(function):
-    """The name of a function of NumPy in messages."""
-    module = getattr(function, "__module__", None) or "numpy"
-    return f"{module}.{getattr(function, '__name__', function)}"
-
-
 def falling_back(function, name=None):
     """A function that runs in NumPy."""
     name = name or name_of(function)
@@ -173,10 +156,6 @@ def native_functions():
     return own
 
 
-# The names of the package that come from NumPy's, once they are made.
-public = {}
-
-
 def build():
     """All names of the package that come from NumPy's."""
     native = native_functions()
@@ -207,7 +186,7 @@ def build():
     for name in _native.served_functions():
         public[name] = served(name, public[name])
     public.update({name: unbound(name, value) for name, value in public.items()})
-    _by_object[np.ndarray] = ndarray
+    by_object[np.ndarray] = ndarray
     for name in _adapted.NAMES:
         original = getattr(np, name, None)
         made = original is not None and _adapted.adapt(original, public, equivalent)
@@ -301,6 +280,6 @@ def _register(original, mine):
         mine._implementation = _without_classes(original)
     for function in (original, getattr(original, "_implementation", original), getattr(original, "__wrapped__", original)):
         try:
-            _by_object[function] = mine
+            by_object[function] = mine
         except TypeError:
             pass

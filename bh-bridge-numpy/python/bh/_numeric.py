@@ -12,6 +12,7 @@ from ._convert import astype, native, order_of, warn
 from ._fallback import Fallback, falls_back
 from ._joining import concatenate, vstack
 from ._manipulation import reshape
+from ._public import public
 from ._reductions import sum as sum_
 from ._search import mode_of, take, where
 from ._sorting import argsort, bincount, searchsorted
@@ -93,8 +94,6 @@ def _edges(a, bins, range):
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """How many elements (or what sum of weights) fall into each bin, and the edges of the bins."""
     if isinstance(bins, str):
-        from ._namespace import public
-
         edges = public["histogram_bin_edges"](a, bins, range, weights)
         bins, range = edges.size - 1, (edges[0], edges[-1])
     a = native(a)

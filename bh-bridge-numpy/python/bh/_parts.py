@@ -3,18 +3,14 @@
 import numpy as np
 
 from . import _native
-from ._convert import astype, native
+from ._compositions import complex_of, part_of
+from ._convert import native
 from ._fallback import falls_back
-from ._types import BOOL, CODE, is_complex
+from ._types import BOOL, is_complex
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
 _u = UFUNCS
-
-
-def part_of(array, part):
-    """A part of complex numbers, real or imag, as a new array."""
-    return _native.operate(part, [array])
 
 
 @falls_back
@@ -39,23 +35,6 @@ def imag(val):
     result = _native.full(array.shape, array._code, False if array._code == BOOL else 0)
     result._writeable = False
     return result
-
-
-def complex_of(re, im):
-    """The complex numbers with exactly these parts, also where they are infinite, NaN, or zeros with a sign."""
-    kind = np.result_type(re.dtype, np.complex64)
-    where = lambda mask, a, b: _native.operate("where", [mask, a, b])
-    constant = lambda value: _native.full((), CODE[kind], value)
-    # Products of negative numbers with 1j have a real part of -0, which adds nothing to any number.
-    below = _native.operate("multiply", [astype(_u["negative"](_u["absolute"](im)), kind), 1j])
-    positive = im >= 0
-    added = where(positive, _u["conjugate"](below), below)
-    infinite = where(positive, constant(complex(-0.0, np.inf)), where(im < 0, constant(complex(-0.0, -np.inf)), constant(complex(-0.0, np.nan))))
-    added = where(_u["isfinite"](im), added, infinite)
-    # The conjugate of a real number has -0 as imaginary part, to which +0 is no sum.
-    start = astype(re, kind)
-    start = where(_u["divide"](1.0, im) < 0, _u["conjugate"](start), start)
-    return _native.operate("add", [start, added])
 
 
 def _store(array, values, imaginary):

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _native, _warnings
+from ._axes import deliver
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
-from ._folds import deliver
 from ._indexing import fitted
 from ._manipulation import moveaxis, reshape, swapaxes, transpose
 from ._reductions import sum as sum_

@@ -4,10 +4,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _native
+from ._arrangement import diagonal
+from ._axes import axes_of, deliver
 from ._convert import astype, decides, mask_from, native, warn
 from ._fallback import Fallback, falls_back
-from ._folds import axes_of, deliver
+from ._joining import concatenate
 from ._manipulation import reshape
+from ._public import public
 from ._types import INT64, code_of, is_complex, is_inexact
 from ._ufunc import UFUNCS
 
@@ -69,8 +72,6 @@ any = _truth("any", "logical_or", "Is one true, over axes?")
 @falls_back
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NO_VALUE, *, where=_NO_VALUE, mean=_NO_VALUE, correction=_NO_VALUE):
     """The standard deviation over axes of the elements that are not NaN."""
-    from ._namespace import public
-
     if out is not None and not np.issubdtype(out.dtype, np.inexact) and getattr(a, "dtype", np.dtype(float)).kind in "fc":
         raise TypeError("If a is inexact, then out must be inexact")
     options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
@@ -109,8 +110,6 @@ def _cumulative(name):
         axis = normalize_axis_index(axis, x.ndim)
         result = _u[name].accumulate(x, axis, dtype)
         if include_initial:
-            from ._joining import concatenate
-
             first = _native.full(x.shape[:axis] + (1,) + x.shape[axis + 1 :], result._code, 0 if name == "add" else 1)
             result = concatenate([first, result], axis)
         return deliver(result, out, "unsafe")
@@ -299,8 +298,6 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
 @falls_back
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum of a diagonal."""
-    from ._arrangement import diagonal
-
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
@@ -339,9 +336,7 @@ def array_equal(a1, a2, equal_nan=False):
     try:
         a1, a2 = native(a1), native(a2)
     except Fallback:
-        from ._fallback import lower
-
-        return np.array_equal(lower(a1), lower(a2), equal_nan)
+        return np.array_equal(_fallback.lower(a1), _fallback.lower(a2), equal_nan)
     if a1.shape != a2.shape:
         return False
     same = _u["equal"](a1, a2)

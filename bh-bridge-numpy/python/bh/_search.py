@@ -6,11 +6,12 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native
-from ._convert import assigned, astype, axes_in_memory, in_order, lower_nested, native
+from ._axes import deliver
+from ._convert import assigned, astype, in_order, lower_nested, native
 from ._fallback import Fallback, falls_back
-from ._folds import deliver
 from ._arrangement import resize
 from ._joining import stack
+from ._layout import axes_in_memory
 from ._manipulation import broadcast_arrays, reshape
 from ._parts import complex_of, part_of
 from ._types import BOOL, CODE, INT64, is_complex, is_inexact, is_integer

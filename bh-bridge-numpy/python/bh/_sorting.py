@@ -8,9 +8,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _native
 from ._arrangement import flip
+from ._axes import axes_of, deliver
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
-from ._folds import axes_of, deliver
 from ._joining import concatenate
 from ._manipulation import moveaxis, reshape
 from ._parts import part_of

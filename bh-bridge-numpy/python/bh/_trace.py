@@ -227,24 +227,6 @@ class Index:
         return np.asarray(self.values(), dtype)
 
 
-def subscript(array, key):
-    """The view of an array that affine subscripts of a loop go over."""
-    key = key if type(key) is tuple else (key,)
-    shape = next(part.shape for part in key if isinstance(part, Index))
-    if len(key) != array.ndim:
-        raise IndexError(f"a loop needs {array.ndim} subscripts for this array, not {len(key)}")
-    start, stride = array._start, [0] * len(shape)
-    for part, extent, step in zip(key, array.shape, array._stride):
-        part = part if isinstance(part, Index) else Index(shape, (0,) * len(shape), part + extent * (part < 0))
-        reach = [factor * (count - 1) for factor, count in zip(part.factors, shape)]
-        low, high = (part.offset + sum(f(0, r) for r in reach) for f in (min, max))
-        if 0 not in shape and not 0 <= low <= high < extent:
-            raise IndexError(f"a subscript goes from {low} to {high} in an axis of size {extent}")
-        start += part.offset * step
-        stride = [have + factor * step for have, factor in zip(stride, part.factors)]
-    return _native.window(array, start, list(shape), stride)
-
-
 def parallel(function, shape):
     """The array of this shape whose elements a function of the indices gives, all at once.
 

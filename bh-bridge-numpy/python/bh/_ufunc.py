@@ -4,8 +4,8 @@ import operator
 
 import numpy as np
 
-from . import _fallback, _folds, _native, _warnings
-from ._convert import assigned, astype, decides, mask_from, native, warn
+from . import _fallback, _native, _warnings
+from ._convert import assigned, astype, decides, mask_from, moved, native, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
@@ -265,29 +265,6 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             converted[0] = _native.full((), kind, converted[0])
         return _native.operate(opcode, converted)
 
-    def _reduce(self, array, dtype, out, axis=0, keepdims=False, initial=_NO_VALUE, where=True):
-        """Any reduction that the table of known folds does not serve."""
-        result = _folds.reduce(self, array, axis, dtype, out, keepdims, initial, where)
-        if dtype is None and out is None and initial is _NO_VALUE and where is True:
-            _warnings.after_fold(self._np, array, axis, result)
-        return _fallback.given(result)
-
-    def accumulate(self, array, axis=0, dtype=None, out=None):
-        """The results of folding the elements up to each one along an axis."""
-        return _folds.accumulate(self, array, axis, dtype, out)
-
-    def outer(self, A, B, /, **kwargs):
-        """The function of all pairs of an element of A and one of B."""
-        return _folds.outer(self, A, B, **kwargs)
-
-    def at(self, a, indices, b=None, /):
-        """Applies the function in place at indices, once for each, also where they repeat."""
-        return _folds.at(self, a, indices, b)
-
-    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
-        """Folds of the slices between indices."""
-        return _folds.reduceat(self, array, indices, axis, dtype, out)
-
 
 # What calls may be given by name.
 _KEYWORDS = {"out", "where", "casting", "order", "dtype", "subok", "signature", "sig"}
@@ -308,16 +285,6 @@ def within(operands, codes):
             if not limits.min <= number <= limits.max:
                 pairs[place] = (np.inf if number > 0 else -np.inf), CODE[np.dtype(float)]
     return tuple(zip(*pairs))
-
-
-def moved(value, like):
-    """The array on the stack of another one."""
-    if value._stack == like._stack:
-        return value
-    _fallback.counts["moved between stacks"] += 1
-    result = _fallback.from_host(_fallback.to_numpy(value), value._code, _native.Stack(like._stack))
-    result._scalar = value._scalar
-    return result
 
 
 def converted_to(operand, code):
