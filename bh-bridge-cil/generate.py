@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what follows from bh.h: the P/Invoke declarations and the functions of arrays that have an operation each.
+"""Writes what follows from bh.h: the P/Invoke declarations, and the classes that NumCIL has for operations.
 
-    generate.py            write src/Native.cs, src/Functions.cs and src/NumCil.cs
+    generate.py            write src/Native.cs and src/NumCil.cs
     generate.py --check    fail if they are not what would be written
 """
 import pathlib
@@ -21,32 +21,6 @@ PLAIN = {
 }
 HANDLES = {"bh_array", "bh_context", "bh_lent"}
 
-# Operations as members of arrays, by the number of operands and what they give.
-UNARY = {
-    "absolute": "Abs", "sign": "Sign", "conj": "Conjugate", "invert": "Invert", "cos": "Cos", "sin": "Sin", "tan": "Tan",
-    "cosh": "Cosh", "sinh": "Sinh", "tanh": "Tanh", "arcsin": "Asin", "arccos": "Acos", "arctan": "Atan",
-    "arcsinh": "Asinh", "arccosh": "Acosh", "arctanh": "Atanh", "exp": "Exp", "exp2": "Exp2", "expm1": "Expm1",
-    "log": "Log", "log2": "Log2", "log10": "Log10", "log1p": "Log1p", "sqrt": "Sqrt", "ceil": "Ceiling",
-    "trunc": "Truncate", "floor": "Floor", "rint": "Round", "erf": "Erf", "erfc": "Erfc", "cbrt": "Cbrt",
-}
-BINARY = {
-    "add": "Add", "subtract": "Subtract", "multiply": "Multiply", "divide": "Divide", "floor_divide": "FloorDivide",
-    "fmod": "Modulo", "remainder": "Remainder", "power": "Power", "maximum": "Maximum", "minimum": "Minimum",
-    "bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor", "left_shift": "LeftShift",
-    "right_shift": "RightShift", "arctan2": "Atan2",
-}
-TESTS = {"isnan": "IsNaN", "isinf": "IsInfinity", "isfinite": "IsFinite"}
-COMPARISONS = {
-    "greater": "Greater", "greater_equal": "GreaterOrEqual", "less": "Less", "less_equal": "LessOrEqual",
-    "equal": "Equal", "not_equal": "NotEqual",
-}
-REDUCTIONS = {"add_reduce": "Sum", "multiply_reduce": "Product", "minimum_reduce": "Min", "maximum_reduce": "Max"}
-ACCUMULATES = {"add_accumulate": "CumulativeSum", "multiply_accumulate": "CumulativeProduct"}
-OPERATORS = {
-    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "fmod", "&": "bitwise_and", "|": "bitwise_or",
-    "^": "bitwise_xor",
-}
-COMPARING = {">": "greater", ">=": "greater_equal", "<": "less", "<=": "less_equal"}
 PLACE = '[CallerFilePath] string file = "", [CallerLineNumber] int line = 0'
 
 # The names of NumCIL's operations on doubles and floats, which have an Apply and perhaps a Reduce.
@@ -63,14 +37,6 @@ NUMCIL_BINARY = {
 
 def without_comments(text):
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
-
-
-def comments(text):
-    """The comment before each function, by its name."""
-    found = {}
-    for match in re.finditer(r"((?:^//[^\n]*\n)+)^[\w *]+?\b(bh_\w+)\(", text, flags=re.M):
-        found.setdefault(match[2], " ".join(line.lstrip("/ ").strip() for line in match[1].splitlines()))
-    return found
 
 
 def parameter(function, text):
@@ -161,55 +127,6 @@ def native(header, component):
     return "\n".join(lines) + "\n"
 
 
-def camel_opcode(name):
-    return "Opcode." + "".join(word.capitalize() for word in name.split("_"))
-
-
-def array_functions(header):
-    said = comments(header)
-    summary = lambda name, more="": (
-        f"        /// <summary>{said['bh_' + name].replace('<', '&lt;')}{more}</summary>"
-    )
-    lines = [
-        NOTE, "using System.Runtime.CompilerServices;", "", "namespace Bh", "{", "    public sealed partial class NdArray<T>",
-        "    {",
-    ]
-
-    def member(text, doc):
-        lines.extend([doc, "        " + text, ""])
-
-    for name, title in UNARY.items():
-        member(f"public NdArray<T> {title}(NdArray<T> output = null, {PLACE}) => "
-               f"Operation.Run<T, T>({camel_opcode(name)}, 0, output, new Place(file, line), this);", summary(name))
-    for name, title in BINARY.items():
-        member(f"public NdArray<T> {title}(NdArray<T> other, NdArray<T> output = null, {PLACE}) => "
-               f"Operation.Run<T, T>({camel_opcode(name)}, 0, output, new Place(file, line), this, other);", summary(name))
-    for name, title in TESTS.items():
-        member(f"public NdArray<bool> {title}(NdArray<bool> output = null, {PLACE}) => "
-               f"Operation.Run<bool, T>({camel_opcode(name)}, 0, output, new Place(file, line), this);", summary(name))
-    for name, title in COMPARISONS.items():
-        member(f"public NdArray<bool> {title}(NdArray<T> other, NdArray<bool> output = null, {PLACE}) => "
-               f"Operation.Run<bool, T>({camel_opcode(name)}, 0, output, new Place(file, line), this, other);", summary(name))
-    for name, title in REDUCTIONS.items():
-        member(f"public T {title}({PLACE}) => "
-               f"Operation.Reduce({camel_opcode(name)}, this, Native.AllAxes, null, new Place(file, line)).Take();",
-               summary(name, " Of all elements, as a number; waits for it."))
-        member(f"public NdArray<T> {title}(int axis, NdArray<T> output = null, {PLACE}) => "
-               f"Operation.Reduce({camel_opcode(name)}, this, axis, output, new Place(file, line));",
-               summary(name, " Along an axis, or Axis.All."))
-    for name, title in ACCUMULATES.items():
-        member(f"public NdArray<T> {title}(int axis = 0, NdArray<T> output = null, {PLACE}) => "
-               f"Operation.Accumulate({camel_opcode(name)}, this, axis, output, new Place(file, line));", summary(name))
-    for sign, name in OPERATORS.items():
-        member(f"public static NdArray<T> operator {sign}(NdArray<T> a, NdArray<T> b) => "
-               f"Operation.Binary<T, T>({camel_opcode(name)}, a, b);", summary(name))
-    for sign, name in COMPARING.items():
-        member(f"public static NdArray<bool> operator {sign}(NdArray<T> a, NdArray<T> b) => "
-               f"Operation.Binary<bool, T>({camel_opcode(name)}, a, b);", summary(name))
-    lines.pop()
-    return "\n".join(lines + ["    }", "}"]) + "\n"
-
-
 def numcil():
     lines = [NOTE, "using System.Runtime.CompilerServices;", ""]
     for space, kind in (("Double", "double"), ("Float", "float")):
@@ -256,7 +173,7 @@ def numcil():
 def main():
     header = (INCLUDE / "bh.h").read_text(encoding="utf-8")
     component = (INCLUDE / "bh_component.h").read_text(encoding="utf-8")
-    files = {"Native.cs": native(header, component), "Functions.cs": array_functions(header), "NumCil.cs": numcil()}
+    files = {"Native.cs": native(header, component), "NumCil.cs": numcil()}
     for name, text in files.items():
         path = HERE / "src" / name
         if sys.argv[1:] == ["--check"]:

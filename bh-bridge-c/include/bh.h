@@ -500,6 +500,28 @@ bh_status bh_roll(bh_array **out,
                   int32_t rank,
                   const int64_t *distances);
 
+/// A new array with `count` parts one after the other along an axis; negative axes count from the end. The parts have one type,
+/// and the same extents along other axes.
+bh_status bh_concatenate(bh_array **out,
+                         size_t count,
+                         const bh_array *const *parts,
+                         int32_t axis);
+
+/// A new array with `count` parts beside each other along a new axis; negative axes count from the end of the result's. The parts
+/// have one type and one shape.
+bh_status bh_stack(bh_array **out,
+                   size_t count,
+                   const bh_array *const *parts,
+                   int32_t axis);
+
+/// A new matrix with ones on a diagonal and zeros elsewhere. `diagonal` counts from the main diagonal upwards.
+bh_status bh_eye(bh_array **out,
+                 bh_context *context,
+                 bh_dtype dtype,
+                 int64_t rows,
+                 int64_t columns,
+                 int64_t diagonal);
+
 /// Any operation with arrays and constants as inputs into an array. `param`: the axes of a reduction or an accumulate as
 /// a bit mask, the exponent of powi, else 0.
 bh_status bh_op(bh_array *out,
@@ -1168,12 +1190,17 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_linspace(...) (bh_at(__FILE__, __LINE__), bh_linspace(__VA_ARGS__))
 #define bh_random_uniform(...) (bh_at(__FILE__, __LINE__), bh_random_uniform(__VA_ARGS__))
 #define bh_random_normal(...) (bh_at(__FILE__, __LINE__), bh_random_normal(__VA_ARGS__))
-#define bh_copy(...) (bh_at(__FILE__, __LINE__), bh_copy(__VA_ARGS__))
+#define bh_copy_new(...) (bh_at(__FILE__, __LINE__), bh_copy_new(__VA_ARGS__))
 #define bh_cast(...) (bh_at(__FILE__, __LINE__), bh_cast(__VA_ARGS__))
 #define bh_reshape(...) (bh_at(__FILE__, __LINE__), bh_reshape(__VA_ARGS__))
+#define bh_save(...) (bh_at(__FILE__, __LINE__), bh_save(__VA_ARGS__))
+#define bh_load(...) (bh_at(__FILE__, __LINE__), bh_load(__VA_ARGS__))
 #define bh_argmax(...) (bh_at(__FILE__, __LINE__), bh_argmax(__VA_ARGS__))
 #define bh_argmin(...) (bh_at(__FILE__, __LINE__), bh_argmin(__VA_ARGS__))
 #define bh_roll(...) (bh_at(__FILE__, __LINE__), bh_roll(__VA_ARGS__))
+#define bh_concatenate(...) (bh_at(__FILE__, __LINE__), bh_concatenate(__VA_ARGS__))
+#define bh_stack(...) (bh_at(__FILE__, __LINE__), bh_stack(__VA_ARGS__))
+#define bh_eye(...) (bh_at(__FILE__, __LINE__), bh_eye(__VA_ARGS__))
 #define bh_op(...) (bh_at(__FILE__, __LINE__), bh_op(__VA_ARGS__))
 #define bh_op_new(...) (bh_at(__FILE__, __LINE__), bh_op_new(__VA_ARGS__))
 #define bh_extmethod(...) (bh_at(__FILE__, __LINE__), bh_extmethod(__VA_ARGS__))
@@ -1184,6 +1211,13 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_cholesky(...) (bh_at(__FILE__, __LINE__), bh_cholesky(__VA_ARGS__))
 #define bh_fft(...) (bh_at(__FILE__, __LINE__), bh_fft(__VA_ARGS__))
 #define bh_ifft(...) (bh_at(__FILE__, __LINE__), bh_ifft(__VA_ARGS__))
+#define bh_sort(...) (bh_at(__FILE__, __LINE__), bh_sort(__VA_ARGS__))
+#define bh_sort_new(...) (bh_at(__FILE__, __LINE__), bh_sort_new(__VA_ARGS__))
+#define bh_argsort_new(...) (bh_at(__FILE__, __LINE__), bh_argsort_new(__VA_ARGS__))
+#define bh_argsort(...) (bh_at(__FILE__, __LINE__), bh_argsort(__VA_ARGS__))
+#define bh_searchsorted(...) (bh_at(__FILE__, __LINE__), bh_searchsorted(__VA_ARGS__))
+#define bh_opencl_lend(...) (bh_at(__FILE__, __LINE__), bh_opencl_lend(__VA_ARGS__))
+#define bh_opencl_lend_as(...) (bh_at(__FILE__, __LINE__), bh_opencl_lend_as(__VA_ARGS__))
 #define bh_add(...) (bh_at(__FILE__, __LINE__), bh_add(__VA_ARGS__))
 #define bh_add_new(...) (bh_at(__FILE__, __LINE__), bh_add_new(__VA_ARGS__))
 #define bh_subtract(...) (bh_at(__FILE__, __LINE__), bh_subtract(__VA_ARGS__))

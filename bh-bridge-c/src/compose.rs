@@ -1,11 +1,13 @@
-//! Compositions that bridges share: positions of extremes, rolled arrays.
+//! Compositions that bridges share: positions of extremes, rolled and joined arrays, unit matrices.
 
-use crate::create::numbers;
-use crate::error::{argument, bh_status, frame_out, with_place};
-use crate::handle::{self, bh_array};
+use crate::create::{bh_dtype, dtype, numbers};
+use crate::error::{argument, bh_status, frame_out, null, with_place};
+use crate::handle::{self, Array, bh_array, bh_context, context};
 use crate::view::counted_axis;
 use bh_compose::Extreme;
-use bh_core::Result;
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_recorder::ArrayId;
 
 /// The position of the extreme element along an axis.
 fn position(a: *const bh_array, axis: i32, extreme: Extreme, keep: i32) -> Result<*mut bh_array> {
@@ -55,5 +57,90 @@ pub unsafe extern "C" fn bh_roll(
         let distances = unsafe { numbers(rank, distances, "distances") }?;
         let rolled = with_place(|place| bh_compose::roll(array.recorder, array.id, distances, place))?;
         Ok(array.sibling(rolled))
+    })
+}
+
+/// The arrays of a list, and the first of them, whose context they are all of.
+///
+/// # Safety
+/// `parts` must be null or `count` handles.
+unsafe fn listed(count: usize, parts: *const *const bh_array) -> Result<(Array, Vec<ArrayId>)> {
+    if parts.is_null() {
+        return Err(null("parts"));
+    }
+    // SAFETY: not null, and as long as the caller promises.
+    let parts = unsafe { std::slice::from_raw_parts(parts, count) };
+    let arrays = parts.iter().map(|&part| handle::array(part, "parts")).collect::<Result<Vec<Array>>>()?;
+    let first = *arrays.first().ok_or_else(|| argument("argument 'parts': there must be an array at least".into()))?;
+    if arrays.iter().any(|array| array.slot != first.slot) {
+        return Err(Error::new(status::HANDLE, "argument 'parts': the arrays belong to several contexts"));
+    }
+    Ok((first, arrays.iter().map(|array| array.id).collect()))
+}
+
+/// The number of dimensions of an array.
+fn rank(array: &Array) -> Result<usize> {
+    array.recorder.ask(array.id, |array| array.view.shape.len())
+}
+
+/// A new array with `count` parts one after the other along an axis; negative axes count from the end. The parts have one type,
+/// and the same extents along other axes.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer; `parts` must be null or `count` handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_concatenate(
+    out: *mut *mut bh_array,
+    count: usize,
+    parts: *const *const bh_array,
+    axis: i32,
+) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let (first, parts) = unsafe { listed(count, parts) }?;
+        let axis = counted_axis(axis, rank(&first)?).map_err(|error| argument(error.0))?;
+        let joined = with_place(|place| bh_compose::concatenate(first.recorder, &parts, axis, place))?;
+        Ok(first.sibling(joined))
+    })
+}
+
+/// A new array with `count` parts beside each other along a new axis; negative axes count from the end of the result's. The parts
+/// have one type and one shape.
+///
+/// # Safety
+/// As `bh_concatenate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_stack(
+    out: *mut *mut bh_array,
+    count: usize,
+    parts: *const *const bh_array,
+    axis: i32,
+) -> bh_status {
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let (first, parts) = unsafe { listed(count, parts) }?;
+        let axis = counted_axis(axis, rank(&first)? + 1).map_err(|error| argument(error.0))?;
+        let joined = with_place(|place| bh_compose::stack(first.recorder, &parts, axis, place))?;
+        Ok(first.sibling(joined))
+    })
+}
+
+/// A new matrix with ones on a diagonal and zeros elsewhere. `diagonal` counts from the main diagonal upwards.
+///
+/// # Safety
+/// `out` must be null or the address of a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bh_eye(
+    out: *mut *mut bh_array,
+    context: *mut bh_context,
+    dtype: bh_dtype,
+    rows: i64,
+    columns: i64,
+    diagonal: i64,
+) -> bh_status {
+    frame_out(out, || {
+        let (context, dtype) = (self::context(context)?, self::dtype(dtype)?);
+        let made = with_place(|place| bh_compose::eye(context.recorder, dtype, (rows, columns), diagonal, place))?;
+        Ok(context.array(made))
     })
 }

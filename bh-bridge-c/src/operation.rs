@@ -207,7 +207,7 @@ macro_rules! export {
 }
 
 macro_rules! export_all {
-    ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $expression:literal, $doc:literal)),* $(,)?) => {
+    ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $cost:literal, $expression:literal, [$($front:literal),*], $doc:literal)),* $(,)?) => {
         $(export!($variant, $name, $kind, $inputs);)*
     };
 }

@@ -456,6 +456,15 @@ namespace Bh
         internal static extern int bh_roll(out IntPtr result, IntPtr a, int rank, [In] long[] distances);
 
         [DllImport(Library)]
+        internal static extern int bh_concatenate(out IntPtr result, UIntPtr count, IntPtr[] parts, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_stack(out IntPtr result, UIntPtr count, IntPtr[] parts, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_eye(out IntPtr result, IntPtr context, int dtype, long rows, long columns, long diagonal);
+
+        [DllImport(Library)]
         internal static extern int bh_op(IntPtr result, ushort opcode, ushort param, UIntPtr count, IntPtr[] inputs);
 
         [DllImport(Library)]

@@ -1,4 +1,4 @@
-//! Compositions that bridges share: positions of extremes, rolled arrays, arrays in files.
+//! Compositions that bridges share: positions of extremes, rolled and joined arrays, arrays in files.
 
 use crate::array::Array;
 use crate::context::{self, Shared, Stack};
@@ -6,11 +6,13 @@ use crate::error::exception;
 use crate::location::with_location;
 use bh_compose::Extreme;
 use bh_recorder::{ArrayId, Location};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(position_of_extreme, module)?)?;
     module.add_function(wrap_pyfunction!(roll, module)?)?;
+    module.add_function(wrap_pyfunction!(concatenate, module)?)?;
     module.add_function(wrap_pyfunction!(save, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)
 }
@@ -30,6 +32,15 @@ fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: boo
     let result = described(array.context, with_location(py, record).map_err(exception)?)?;
     result.set_scalar(result.view.rank() == 0);
     Ok(result)
+}
+
+/// The parts one after the other along a dimension. They have one type, one stack, and the same other extents.
+#[pyfunction]
+fn concatenate(py: Python<'_>, parts: Vec<PyRef<'_, Array>>, axis: usize) -> PyResult<Array> {
+    let first = parts.first().ok_or_else(|| PyValueError::new_err("need at least one array to concatenate"))?;
+    let ids = parts.iter().map(|part| part.current(py)).collect::<PyResult<Vec<_>>>()?;
+    let record = |place: Location<'_>| bh_compose::concatenate(&first.context.recorder, &ids, axis, place);
+    described(first.context, with_location(py, record).map_err(exception)?)
 }
 
 /// The elements moved along the dimensions, by one distance for each.

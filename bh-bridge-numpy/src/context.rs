@@ -4,7 +4,7 @@ use crate::blocks;
 use crate::error::{exception, waiting};
 use crate::method::Methods;
 use bh_core::Result;
-use bh_core::config::{Config, Item, Section};
+use bh_core::config::{Config, Item, Table};
 use bh_core::launcher::Launcher;
 use bh_core::services::Handles;
 use bh_core::stack::CALL;
@@ -97,7 +97,7 @@ fn is_launched() -> bool {
     let among_others = Launcher::find().is_some_and(|launcher| launcher.size > 1);
     let is_cluster = |config: &Config, item: &Item| {
         let Item::One(name) = item else { return false };
-        let library = config.value(Section::Component(&name.text), "library");
+        let library = config.value(Table::Component(&name.text), "library");
         name.text == "cluster" || library.is_some_and(|library| library.value.contains("vem_cluster"))
     };
     let chosen = || {

@@ -65,8 +65,8 @@ const PLACES: usize = 1 << 16;
 /// A place in a program, by code object and instruction.
 type Key = (usize, u32);
 
-/// What a place is.
-struct Place {
+/// The line of a place.
+struct Line {
     /// Kept alive, so that its address names it.
     _code: Py<PyAny>,
     line: u32,
@@ -106,7 +106,7 @@ impl Hasher for Mixer {
 
 #[derive(Default)]
 struct Cache {
-    places: HashMap<Key, Place, BuildHasherDefault<Mixer>>,
+    places: HashMap<Key, Line, BuildHasherDefault<Mixer>>,
     /// Names of files, each kept once.
     files: HashSet<Arc<[u8]>>,
     /// Files below this directory are this package's.
@@ -153,7 +153,7 @@ pub fn with_location<R>(py: Python<'_>, f: impl FnOnce(Location<'_>) -> R) -> R 
 }
 
 impl Cache {
-    fn find(&mut self, py: Python<'_>) -> Option<&Place> {
+    fn find(&mut self, py: Python<'_>) -> Option<&Line> {
         // SAFETY: the thread is attached; the result is a new reference or null.
         let mut frame = unsafe { Bound::from_owned_ptr_or_opt(py, PyThreadState_GetFrame(ffi::PyThreadState_Get())) }?;
         loop {
@@ -177,7 +177,7 @@ impl Cache {
     }
 
     #[cold]
-    fn look_up(&mut self, frame: &Bound<'_, PyAny>, code: Bound<'_, PyAny>) -> Option<Place> {
+    fn look_up(&mut self, frame: &Bound<'_, PyAny>, code: Bound<'_, PyAny>) -> Option<Line> {
         let py = frame.py();
         if self.package.is_empty()
             && let Some(package) = PACKAGE.get()
@@ -189,7 +189,7 @@ impl Cache {
         let name = name.cast::<PyString>().ok()?.to_string_lossy().into_owned();
         let own = !self.package.is_empty() && name.as_bytes().starts_with(&self.package);
         let file = (!own).then(|| self.file(name.as_bytes()));
-        Some(Place { _code: code.unbind(), line, file })
+        Some(Line { _code: code.unbind(), line, file })
     }
 
     /// The name of a file, shared by the places in it.

@@ -8,11 +8,12 @@ use crate::operand::{Operand, classify};
 use crate::sequence;
 use crate::shared_view::contiguous;
 use crate::strided::is_plain;
-use bh_bytecode::{DType, Opcode, View};
+use bh_bytecode::{DType, Opcode, TypeSet, View};
 use bh_recorder::{ArrayId, Input, Known, Location};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::collections::HashMap;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(empty, module)?)?;
@@ -22,6 +23,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cast, module)?)?;
     module.add_function(wrap_pyfunction!(assign, module)?)?;
     module.add_function(wrap_pyfunction!(is_legal, module)?)?;
+    module.add_function(wrap_pyfunction!(universal_functions, module)?)?;
     module.add_function(wrap_pyfunction!(operate, module)?)?;
     module.add_function(wrap_pyfunction!(operate_into, module)?)?;
     module.add_function(wrap_pyfunction!(fold, module)?)?;
@@ -208,6 +210,16 @@ fn inputs<'a>(operands: &'a [Bound<'_, PyAny>], dtype: DType) -> PyResult<(Vec<I
         }
     }
     Ok((all, arrays))
+}
+
+/// Universal functions and the names of their opcodes: those that are an opcode for the types that it takes, and those of truth
+/// values.
+#[pyfunction]
+fn universal_functions() -> [HashMap<&'static str, &'static str>; 2] {
+    let rows = || Opcode::ALL.iter().map(|opcode| opcode.info()).filter(|info| !info.numpy.is_empty());
+    [false, true].map(|of_truth| {
+        rows().filter(|info| (info.types == TypeSet::BOOL) == of_truth).map(|info| (info.numpy, info.name)).collect()
+    })
 }
 
 /// May an operation have inputs of one type and an output of another?

@@ -50,7 +50,7 @@ pub struct Base {
 /// Bytes of a base, at most: what processors address. Rounding to pages and sums over some arrays fit 64 bits.
 pub const MAX_BASE_BYTES: u64 = 1 << 56;
 
-/// Bytes of so many elements of a base; `None` if the number is negative or they are more than [`MAX_BASE_BYTES`].
+/// The bytes of `len` elements of a base; `None` if `len` is negative or the bytes are more than [`MAX_BASE_BYTES`].
 #[inline]
 pub fn base_bytes(dtype: DType, len: i64) -> Option<u64> {
     let bytes = u64::try_from(len).ok()?.checked_mul(dtype.size() as u64)?;

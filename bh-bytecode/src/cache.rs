@@ -85,7 +85,7 @@ pub struct Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// A cache for so many bytes of keys and values.
+    /// A cache for `most_bytes` bytes of keys and values.
     pub fn new(most_bytes: usize) -> Cache<T> {
         Cache { table: HashMap::default(), most_bytes, bytes: 0, age: 0 }
     }
@@ -97,7 +97,7 @@ impl<T> Cache<T> {
         Some(&mut entry.value)
     }
 
-    /// Keeps a value that takes so many `bytes`, in place of an older one for this key. `cost`: how much work it was to make
+    /// Keeps a value that takes `bytes` bytes, in place of an older one for this key. `cost`: how much work it was to make
     /// it, in any unit that all values of the cache share. What does not fit the cache alone is not kept: it is returned.
     pub fn insert(&mut self, key: &Key<'_>, value: T, bytes: usize, cost: u64) -> Result<&mut T, T> {
         let bytes = bytes + 8 * key.len() + size_of::<Entry<T>>();

@@ -16,9 +16,9 @@ use std::fmt;
 pub enum Tolerance {
     /// The same bits; any NaN equals any NaN.
     Exact,
-    /// At most so many representable numbers apart, and zeros of the same sign.
+    /// At most this number of representable numbers apart, and zeros of the same sign.
     Ulps(u32),
-    /// A complex distance of at most so many ε times the expected modulus.
+    /// A complex distance of at most this factor times ε times the expected modulus.
     Normwise(f64),
     /// The same for powers of complex numbers, of which products may make NaN of one part where another overflows.
     Power(f64),

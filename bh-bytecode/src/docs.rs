@@ -9,18 +9,25 @@ pub fn opcode_table() -> String {
         "# Opcodes\n\n\
          Generated from the opcode table (`bh-bytecode/src/opcodes.rs`); do not edit.\n\n\
          Types: `bool`, the signed and unsigned integers of 8 to 64 bits, `f32`, `f64`, `c64`, `c128`. Operands are written outputs \
-         first; T is one of the listed types.\n",
+         first; T is one of the listed types. C and C++ call an operation by its name here. Where a function of \
+         another language is this operation alone, its column has the name.\n",
     );
     for (kind, title) in KINDS {
-        text.push_str(&format!("\n## {title}\n\n| Opcode | Code | Operands | T | Meaning |\n|---|---|---|---|---|\n"));
+        text.push_str(&format!(
+            "\n## {title}\n\n| Opcode | Code | Operands | T | C# | NumPy | MiniMatlab | Meaning |\n\
+             |---|---|---|---|---|---|---|---|\n"
+        ));
         for opcode in Opcode::ALL.iter().filter(|opcode| opcode.kind() == kind) {
             let info = opcode.info();
             text.push_str(&format!(
-                "| `{}` | {} | {} | {} | {} |\n",
+                "| `{}` | {} | {} | {} | {} | {} | {} | {} |\n",
                 info.name,
                 opcode.0,
                 operands(info),
                 types(info.types),
+                code(info.csharp),
+                code(info.numpy),
+                code(info.minimatlab),
                 info.doc.replace('|', "\\|")
             ));
         }
@@ -36,6 +43,11 @@ const KINDS: [(Kind, &str); 6] = [
     (Kind::Index, "Gather and scatter"),
     (Kind::System, "Data management"),
 ];
+
+/// A name as code; nothing where there is none.
+fn code(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("`{name}`") }
+}
 
 /// The operands of an opcode in words.
 fn operands(info: &Info) -> String {

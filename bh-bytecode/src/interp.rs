@@ -7,6 +7,7 @@ mod dispatch;
 mod extended;
 mod fold;
 mod index;
+mod number;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,8 @@ use crate::philox::Random;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
+
+pub use number::of_number;
 
 /// The contents of bases, by their identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

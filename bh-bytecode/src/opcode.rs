@@ -127,7 +127,7 @@ macro_rules! set_of {
 }
 
 macro_rules! define_opcodes {
-    ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:literal, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $expression:literal, $doc:literal)),* $(,)?) => {
+    ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:literal, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $cost:literal, $expression:literal, [$csharp:literal, $numpy:literal, $minimatlab:literal], $doc:literal)),* $(,)?) => {
         /// An operation of the vector bytecode. Extension methods have numbers from [`Opcode::FIRST_EXTENSION`] on.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(transparent)]
@@ -161,8 +161,16 @@ macro_rules! define_opcodes {
             pub scalar: &'static str,
             /// The name of the neutral element.
             pub neutral: &'static str,
+            /// How many vectorised additions one takes, roughly.
+            pub cost: u32,
             /// The C-like expression.
             pub expression: &'static str,
+            /// Its name in C#, or nothing.
+            pub csharp: &'static str,
+            /// The universal function of NumPy that it is, or nothing.
+            pub numpy: &'static str,
+            /// Its name in MiniMatlab, or nothing.
+            pub minimatlab: &'static str,
             /// What it does.
             pub doc: &'static str,
         }
@@ -176,7 +184,11 @@ macro_rules! define_opcodes {
             types: set_of!($set),
             scalar: stringify!($scalar),
             neutral: stringify!($neutral),
+            cost: $cost,
             expression: $expression,
+            csharp: $csharp,
+            numpy: $numpy,
+            minimatlab: $minimatlab,
             doc: $doc,
         }),*];
 
@@ -204,7 +216,11 @@ static EXTENSION: Info = Info {
     types: TypeSet::ALL,
     scalar: "none",
     neutral: "none",
+    cost: 1,
     expression: "",
+    csharp: "",
+    numpy: "",
+    minimatlab: "",
     doc: "A method registered at run time.",
 };
 
@@ -230,6 +246,14 @@ impl Opcode {
             Some(&row) if row != u8::MAX => &TABLE[row as usize],
             _ => &EXTENSION,
         }
+    }
+
+    /// The operation of one operand that MiniMatlab calls so.
+    pub fn from_minimatlab(name: &str) -> Option<Opcode> {
+        TABLE
+            .iter()
+            .find(|info| info.inputs == 1 && info.minimatlab == name && !name.is_empty())
+            .map(|info| info.opcode)
     }
 
     /// The name in lower case; `extension` for extension methods.
@@ -366,6 +390,17 @@ mod tests {
         assert_eq!(Opcode::MaskedMinimumReduce.combiner(), Some(Opcode::Minimum));
         assert_eq!(Opcode::MaskedMinimumReduce.unmasked(), Some(Opcode::MinimumReduce));
         assert_eq!((Opcode::AddReduce.masked(), Opcode::AddReduce.unmasked()), (Some(Opcode::MaskedAddReduce), None));
+    }
+
+    #[test]
+    fn front_ends_call_each_operation_by_a_name_of_its_own() {
+        for name_of in [|info: &Info| info.csharp, |info: &Info| info.numpy, |info: &Info| info.minimatlab] {
+            let names: Vec<&str> =
+                Opcode::ALL.iter().map(|opcode| name_of(opcode.info())).filter(|n| !n.is_empty()).collect();
+            assert!(names.len() > 20 && names.iter().collect::<HashSet<_>>().len() == names.len(), "{names:?}");
+        }
+        assert_eq!(Opcode::from_minimatlab("fix"), Some(Opcode::Trunc));
+        assert_eq!((Opcode::from_minimatlab("trunc"), Opcode::from_minimatlab("")), (None, None));
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Plain for u64 {}
 impl Plain for Attribute {}
 impl Plain for Constant {}
 
-/// The words that so many records take, if they can be counted.
+/// The words that `records` records take, if they can be counted.
 fn words_of<T: Plain>(records: usize) -> Option<usize> {
     Some(records.checked_mul(size_of::<T>())?.div_ceil(8))
 }

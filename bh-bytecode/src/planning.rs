@@ -40,7 +40,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Adds an operation on so many elements.
+    /// Adds an operation on `elements` elements.
     pub fn add(&mut self, elements: u64) {
         self.operations += 1;
         self.elements = self.elements.saturating_add(elements);

@@ -24,7 +24,7 @@ pub type Bounds = fn(Opcode, DType) -> Tolerance;
 /// What random programs may contain.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The most instructions; programs have between one and about so many.
+    /// The most instructions, about; programs have one or more.
     pub max_instrs: usize,
     /// The most elements of a view.
     pub max_elements: i64,
@@ -179,7 +179,7 @@ impl Rng {
         low + (self.bits() % (high - low + 1) as u64) as i64
     }
 
-    /// True in so many of a hundred cases.
+    /// True in `percent` of a hundred cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.bits() % 100 < percent
     }

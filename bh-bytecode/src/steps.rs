@@ -7,7 +7,7 @@ thread_local! {
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Adds so many steps of this thread.
+/// Adds `count` steps of this thread.
 #[inline]
 pub fn add(count: usize) {
     TAKEN.with(|taken| taken.set(taken.get().wrapping_add(count as u64)));

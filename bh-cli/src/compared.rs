@@ -63,7 +63,7 @@ fn compared(files: &[PathBuf], stack: Option<&str>) -> Result<(String, bool)> {
                 stack.extmethod(name, extension.opcode)?;
             }
         }
-        let found = match bh_tests::run::run(&mut stack, &program) {
+        let found = match bh_conformance::run::run(&mut stack, &program) {
             Ok(memory) => first_difference(&program.batch, &expected, &memory, &writers),
             Err(error) => Some(format!("fails: {error}")),
         };

@@ -2,9 +2,9 @@
 //! own with a time limit, so that an engine that crashes, hangs, throws or exits fails one case, by name.
 
 use crate::progress::Progress;
+use bh_conformance::manners::{CASES, Case, Findings, Library};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_tests::manners::{CASES, Case, Findings, Library};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -50,7 +50,7 @@ fn find(name: &str) -> Result<&'static Case> {
 
 /// The child's part: runs one case and writes what it has found to a file.
 pub fn run_case(library: &Path, name: &str, report: &Path) -> Result<ExitCode> {
-    let findings = bh_tests::manners::run(find(name)?, &Library::new(library));
+    let findings = bh_conformance::manners::run(find(name)?, &Library::new(library));
     let lines = |kind: char, texts: &[String]| -> String {
         texts.iter().map(|text| format!("{kind}{}\n", text.replace('\n', "\u{1}"))).collect()
     };

@@ -6,7 +6,7 @@ mod compared;
 mod engine;
 mod graph;
 mod info;
-mod matlab;
+mod keys;
 mod progress;
 mod ranks;
 mod replay;
@@ -33,6 +33,9 @@ enum Command {
         /// As JSON
         #[arg(long)]
         json: bool,
+        /// The keys of the configuration instead: what counts for each, and where it was set
+        #[arg(long)]
+        keys: bool,
     },
     /// Reads a configuration, loads every stack it names, and reports what is wrong
     CheckConfig {
@@ -116,17 +119,6 @@ enum Command {
         #[arg(long)]
         stack: Option<String>,
     },
-    /// Runs a MiniMatlab program, or reads one from a prompt
-    Matlab {
-        /// The program; without it, a prompt
-        file: Option<PathBuf>,
-        /// Print a table of times, kernels, bytes, cache hits and allocations
-        #[arg(long)]
-        profile: bool,
-        /// The stack; by default the configured one
-        #[arg(long)]
-        stack: Option<String>,
-    },
     /// Runs a program, and shows where its time went
     Run {
         /// Print a table of times, kernels, bytes, cache hits and allocations
@@ -159,7 +151,8 @@ fn main() -> ExitCode {
     // SAFETY: the system's own handler, set before any thread is started.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let outcome: Result<ExitCode> = match Arguments::parse().command {
-        Command::Info { json } => info::run(json),
+        Command::Info { json, keys: true } => keys::run(json),
+        Command::Info { json, keys: false } => info::run(json),
         Command::CheckConfig { file } => check::config(&file),
         Command::CheckEngine { library, cases, limit, report } => match (report, cases.as_slice()) {
             (Some(report), [case]) => engine::run_case(&library, case, &report),
@@ -174,7 +167,6 @@ fn main() -> ExitCode {
         Command::Replay { file, stack, text, elements } => replay::run(&file, stack.as_deref(), text, elements),
         Command::Check { stack, command } => compared::run(stack.as_deref(), &command),
         Command::Serve { stack } => serve::run(stack.as_deref()),
-        Command::Matlab { file, profile, stack } => matlab::run(file, profile, stack),
         Command::Run { profile, trace, report, live, stack, command } => {
             run::run(run::Wanted { profile, trace, report, live, stack }, &command)
         }

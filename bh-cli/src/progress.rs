@@ -14,12 +14,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For a command of so many steps.
+    /// For a command of `steps` steps.
     pub fn of(steps: u64) -> Progress {
         Progress { steps, begin: Instant::now(), watched: stderr().is_terminal() }
     }
 
-    /// Shows that so many steps are done, and what comes now.
+    /// Shows that `done` steps are done, and what comes now.
     pub fn show(&self, done: u64, now: &str) {
         if self.watched {
             // Nobody misses it where it cannot be written.

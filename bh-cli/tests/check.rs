@@ -6,13 +6,14 @@ use std::process::Command;
 /// Checks a MiniMatlab program under variables of the environment; whether it is right, and what is said.
 fn check(name: &str, text: &str, variables: &[(&str, &str)]) -> (bool, String) {
     let program = env!("CARGO_BIN_EXE_bh");
+    let minimatlab = Path::new(program).with_file_name("minimatlab");
     let built = || Path::new(program).parent().map(Path::to_path_buf).unwrap_or_default();
     let libraries = std::env::var_os("BH_TEST_LIBRARIES").map_or_else(built, PathBuf::from);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check").join(name);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("main.m"), text).unwrap();
     let mut command = Command::new(program);
-    command.args(["check", "--", program, "matlab", "main.m"]).current_dir(&folder).env("HOME", &folder);
+    command.args(["check", "--", minimatlab.to_str().unwrap(), "main.m"]).current_dir(&folder).env("HOME", &folder);
     command.env("BH_LIBRARY_PATH", libraries).env_remove("BH_CONFIG").env_remove("BH_STACK");
     let output = command.envs(variables.iter().copied()).output().unwrap();
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())

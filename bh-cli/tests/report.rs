@@ -6,6 +6,7 @@ use std::process::Command;
 #[test]
 fn a_program_of_another_process_gets_its_page() {
     let program = env!("CARGO_BIN_EXE_bh");
+    let minimatlab = Path::new(program).with_file_name("minimatlab");
     let built = || Path::new(program).parent().map(Path::to_path_buf).unwrap_or_default();
     let libraries = std::env::var_os("BH_TEST_LIBRARIES").map_or_else(built, PathBuf::from);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
@@ -13,7 +14,7 @@ fn a_program_of_another_process_gets_its_page() {
     std::fs::write(folder.join("main.m"), "x = ones(300, 400) * 2;\ny = exp(x) + 1;\nprintf('%g\\n', sum(sum(y)));\n")
         .unwrap();
     let mut command = Command::new(program);
-    command.args(["run", "--profile", "--report", "page.html", "--live", "--", program, "matlab", "main.m"]);
+    command.args(["run", "--profile", "--report", "page.html", "--live", "--", minimatlab.to_str().unwrap(), "main.m"]);
     command.current_dir(&folder).env("HOME", &folder).env("BH_LIBRARY_PATH", libraries);
     let output = command.env_remove("BH_CONFIG").env_remove("BH_STACK").output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -7,7 +7,6 @@ mod host;
 mod registry;
 mod report;
 mod service;
-mod setting;
 mod shared;
 
 pub use attachment::Attachment;
@@ -16,7 +15,6 @@ pub use host::{Counter, Host};
 pub use registry::{Fresh, Loan, Registry};
 pub use report::{Collected, Failure, Report};
 pub use service::{RegistryService, registry_table};
-pub use setting::Setting;
 pub use shared::SharedCalls;
 
 use crate::abi::{
@@ -51,8 +49,8 @@ macro_rules! component_trait {
             const NAME: &'static str;
             /// A value of [`crate::abi::kind`].
             const KIND: u32;
-            /// The config keys it knows.
-            const KEYS: &'static [&'static str];
+            /// The config keys it knows, a table of [`crate::keys!`].
+            const KEYS: &'static [crate::config::Row];
 
             /// Has it functions for the calls that [`SharedCalls`] lists? If not, the host leaves it out of them.
             const SHARED: bool = Self::KIND == crate::abi::kind::DATA_MANAGER;

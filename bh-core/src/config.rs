@@ -5,6 +5,7 @@
 
 mod checks;
 mod describe;
+mod key;
 mod names;
 mod parse;
 mod recipes;
@@ -15,10 +16,12 @@ mod tests;
 use crate::abi::{ComponentTable, status};
 use crate::environment;
 use crate::error::{Error, Result};
+use crate::keys;
 pub use checks::Checks;
+pub use key::{Key, Row, Section, Setting};
 use names::hint;
 pub use recipes::Recipes;
-pub use settings::parse_size;
+pub use settings::{Size, parse_size};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
@@ -38,10 +41,9 @@ const MOST_COMPONENTS: usize = 256;
 const COMMON_KEYS: [&str; 1] = ["library"];
 
 /// Sections of the core and their keys.
-const CORE_SECTIONS: [(&str, &[&str]); 2] = [
-    ("memory", &["limit", "cache", "huge_pages"]),
-    ("recorder", &["max_instructions", "max_bytes", "small_bytes", "immediate_bytes", "recipes", "check"]),
-];
+fn core_sections() -> impl Iterator<Item = &'static Section> {
+    keys::SECTIONS.iter().filter(|section| !section.is_component)
+}
 
 /// A name with the line where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,26 +83,40 @@ pub struct ChosenStack {
     pub items: Vec<Item>,
 }
 
-/// A section with keys.
+impl ChosenStack {
+    /// What stands below the component that `is` names, in the chain that it stands in.
+    pub(crate) fn below(&self, is: &dyn Fn(&str) -> bool) -> Option<&[Item]> {
+        below(&self.items, is)
+    }
+}
+
+fn below<'a>(items: &'a [Item], is: &dyn Fn(&str) -> bool) -> Option<&'a [Item]> {
+    items.iter().enumerate().find_map(|(place, item)| match item {
+        Item::One(name) => is(&name.text).then_some(&items[place + 1..]),
+        Item::Siblings(chains) => chains.iter().find_map(|chain| below(chain, is)),
+    })
+}
+
+/// Where a file has keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section<'a> {
+pub enum Table<'a> {
     /// `[components.NAME]`.
     Component(&'a str),
     /// A section of the core, like `[memory]`.
     Core(&'a str),
 }
 
-impl Section<'_> {
+impl Table<'_> {
     fn name(&self) -> &str {
         match self {
-            Section::Component(name) | Section::Core(name) => name,
+            Table::Component(name) | Table::Core(name) => name,
         }
     }
 
     fn shown(&self) -> String {
         match self {
-            Section::Component(name) => format!("[components.{name}]"),
-            Section::Core(name) => format!("[{name}]"),
+            Table::Component(name) => format!("[components.{name}]"),
+            Table::Core(name) => format!("[{name}]"),
         }
     }
 
@@ -328,14 +344,14 @@ impl Config {
     }
 
     /// The value of a key: the environment's, else the file's.
-    pub fn value(&self, section: Section<'_>, key: &str) -> Option<Value> {
+    pub fn value(&self, section: Table<'_>, key: &str) -> Option<Value> {
         let variable = section.variable(key);
         if let Some(value) = self.variable(&variable) {
             return Some(Value { value: value.to_owned(), place: format!("environment variable {variable}") });
         }
         let entries = match section {
-            Section::Component(name) => self.components.get(name),
-            Section::Core(name) => self.core.get(name),
+            Table::Component(name) => self.components.get(name),
+            Table::Core(name) => self.core.get(name),
         };
         let entry = entries?.entries.iter().find(|entry| entry.key.text == key)?;
         Some(Value { value: entry.value.clone(), place: self.place(entry.key.line) })
@@ -354,7 +370,7 @@ impl Config {
 
     /// The `library` key of a component, if it is set.
     pub(crate) fn component_library(&self, component: &str) -> Option<Value> {
-        self.value(Section::Component(component), "library")
+        self.value(Table::Component(component), "library")
     }
 
     /// A linked component that stands for a library.
@@ -386,12 +402,12 @@ impl Config {
         let valid = || known.iter().map(String::as_str).chain(COMMON_KEYS);
         let entries = self.components.get(component).map_or(&[][..], |section| &section.entries);
         match entries.iter().find(|entry| !valid().any(|key| key == entry.key.text)) {
-            Some(entry) => Err(self.unknown_key(&entry.key, Section::Component(component), valid())),
+            Some(entry) => Err(self.unknown_key(&entry.key, Table::Component(component), valid())),
             None => Ok(()),
         }
     }
 
-    fn unknown_key<'a>(&self, key: &Name, section: Section<'_>, valid: impl Iterator<Item = &'a str>) -> Error {
+    fn unknown_key<'a>(&self, key: &Name, section: Table<'_>, valid: impl Iterator<Item = &'a str>) -> Error {
         let text = format!(
             "{}: unknown key '{}' in {}{}",
             self.place(key.line),
@@ -410,10 +426,11 @@ impl Config {
         let mut sections: Vec<(String, Vec<String>)> = Vec::new();
         for (name, keys) in components {
             let keys = keys.iter().map(String::as_str).chain(COMMON_KEYS);
-            sections.push((variable_prefix(name), keys.map(|key| Section::Core(name).variable(key)).collect()));
+            sections.push((variable_prefix(name), keys.map(|key| Table::Core(name).variable(key)).collect()));
         }
-        for (name, keys) in CORE_SECTIONS {
-            sections.push((variable_prefix(name), keys.iter().map(|key| Section::Core(name).variable(key)).collect()));
+        for Section { name, rows, .. } in core_sections() {
+            let variables = rows.iter().map(|row| Table::Core(name).variable(row.name)).collect();
+            sections.push((variable_prefix(name), variables));
         }
         for (variable, _) in &self.environment {
             let matching = || sections.iter().filter(|(prefix, _)| variable.starts_with(prefix.as_str()));
@@ -477,7 +494,7 @@ fn config_file() -> Option<PathBuf> {
         .map(PathBuf::from)
         .or_else(|| environment::variable_os("HOME").map(|home| PathBuf::from(home).join(".config")));
     let user = user.map(|directory| directory.join("bh/config.toml"));
-    let own = crate::loader::own_directory();
+    let own = crate::installed::own_directory();
     let installed = own.iter().flat_map(|own| ["..", "../.."].map(|up| own.join(up).join("share/bh/config.toml")));
     user.into_iter().chain(installed).find(|file| file.is_file())
 }

@@ -6,6 +6,7 @@ use crate::abi::{
     ScalarOperation, Served, Status, Wire, WireAnswer, log_level,
 };
 use crate::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
+use crate::config::Row;
 use crate::for_each_slot;
 use crate::guard::{BLOCK, guard, panic_text};
 use crate::reserve;
@@ -87,7 +88,7 @@ macro_rules! export_slots {
     ) => {
         /// The functions of `C`. Texts live as long as the process, like the library that they describe.
         fn table<C: Component>(version: &str) -> ComponentTable {
-            let keys: Vec<*const c_char> = C::KEYS.iter().map(|key| static_text(key)).chain([ptr::null()]).collect();
+            let keys: Vec<*const c_char> = C::KEYS.iter().flat_map(Row::names).map(static_text).chain([ptr::null()]).collect();
             ComponentTable {
                 struct_size: size_of::<ComponentTable>(),
                 abi_version: ABI_VERSION,

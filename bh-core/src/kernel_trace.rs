@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// So many kernels are told apart; of more, each event says all.
+/// The most kernels that have a number of their own; an event of a further one says all.
 const MOST: usize = 1 << 16;
 /// The longest text of a program that is kept, in bytes.
 const LONGEST: usize = 64 << 10;

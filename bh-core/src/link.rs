@@ -13,6 +13,7 @@ use crate::component::{Registry, defaults};
 use crate::error::{Error, Result};
 use crate::foreign::{Foreign, ForeignTable};
 use crate::host::HostInstance;
+use crate::route::{self, Target};
 use crate::strided;
 use bh_bytecode::{Base, BatchRef};
 use std::collections::HashMap;
@@ -38,15 +39,6 @@ pub(crate) struct Link {
     pending: Mutex<Pending>,
     counters: Counters,
     alive: bool,
-}
-
-/// Where work went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// The link's own component.
-    Own,
-    /// Its first child.
-    Child,
 }
 
 /// Tickets of calls whose work is under way, by the ticket given to the parent.
@@ -179,18 +171,6 @@ impl Link {
         self.capabilities.flags & flag != 0
     }
 
-    pub(crate) fn log(&self, level: u32, text: &str) {
-        self.host.services().log(level, self.label(), text);
-    }
-
-    pub(crate) fn count_refused(&self, blocks: u64) {
-        add(self.counters.refused, blocks);
-    }
-
-    pub(crate) fn count_failed(&self) {
-        add(self.counters.failed, 1);
-    }
-
     fn unsupported(&self, what: &str) -> Error {
         Error::new(status::UNSUPPORTED, format!("component '{}' {what} and has no child", self.label()))
     }
@@ -244,7 +224,7 @@ impl Link {
         add(self.counters.blocks, blocks.len() as u64);
         let outcome = match self.component.kind() {
             kind::ENGINE => {
-                let (result, tickets) = crate::route::execute(self, batch, blocks, report);
+                let (result, tickets) = route::execute(self, batch, blocks, report);
                 (result, self.file_tickets(tickets, batch))
             }
             kind::FILTER | kind::FUSER => self.execute_rewriter(batch, blocks, report),
@@ -324,7 +304,7 @@ impl Link {
     }
 
     /// Names the component in errors that say nothing, and the place of those that know their instruction.
-    pub(crate) fn named(&self, error: Error, batch: &BatchRef<'_>) -> Error {
+    fn named(&self, error: Error, batch: &BatchRef<'_>) -> Error {
         let mut error = self.described(error);
         error.locate(batch);
         error
@@ -353,7 +333,7 @@ impl Link {
     }
 
     /// Waits for work that went to a target.
-    pub(crate) fn wait_target(&self, target: Target, ticket: u64) -> Result<()> {
+    fn wait_target(&self, target: Target, ticket: u64) -> Result<()> {
         match (target, self.child()) {
             _ if ticket == 0 => Ok(()),
             (Target::Own, _) => match self.foreign().wait(ticket) {
@@ -548,6 +528,7 @@ unsafe extern "C" fn append_counted(context: *mut c_void, text: *const c_char, b
     }
 }
 
+mod ends;
 mod places;
 mod table;
 use places::Places;

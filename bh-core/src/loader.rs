@@ -1,31 +1,18 @@
 //! Finds, loads and chains the components of a stack. Libraries are never unloaded.
 
 use crate::abi::{ENTRY_SYMBOL, EntryFn, status};
-use crate::config::{ChosenStack, Config, Item, Name, Section};
+use crate::config::{ChosenStack, Config, Item, Name, Table};
 use crate::error::{Error, Result};
 use crate::foreign::ForeignTable;
 use crate::host::HostInstance;
+pub use crate::installed::own_directory;
 use crate::link::Link;
 use crate::services::Services;
-use crate::stack::below;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The directory of the library (or program) that this code is part of.
-pub fn own_directory() -> Option<PathBuf> {
-    // SAFETY: `dladdr` fills the record for an address of ours; the name it gives stays valid.
-    let file = unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        let found = libc::dladdr(own_directory as *const libc::c_void, &mut info) != 0 && !info.dli_fname.is_null();
-        found.then(|| PathBuf::from(CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned()))
-    };
-    // For the program itself the name may be relative to a directory that was left since.
-    let file = file.and_then(|file| file.canonicalize().ok()).or_else(|| std::env::current_exe().ok())?;
-    file.parent().map(Path::to_path_buf)
-}
 
 /// Where libraries are looked for, in this order.
 pub fn library_directories(config: &Config) -> Vec<PathBuf> {
@@ -214,7 +201,9 @@ impl<'a> Loader<'a> {
         let mut tables = HashMap::new();
         self.load(&stack.items, &mut tables)?;
         let is = |name: &str| tables.get(name).is_some_and(|table| table.name == component);
-        let items = below::after(&stack.items, &is).ok_or_else(|| below::missing(&stack.name, component))?;
+        let items = stack.below(&is).ok_or_else(|| {
+            Error::new(status::CONFIG, format!("stack '{}' has no component '{component}'", stack.name))
+        })?;
         self.chain(items, &tables)
     }
 
@@ -265,7 +254,7 @@ impl<'a> Loader<'a> {
     /// A component's error about one of its keys, with the place where that was set.
     fn placed(&self, component: &str, keys: &[String], mut error: Error) -> Error {
         let key = keys.iter().find(|key| error.status == status::CONFIG && error.text.contains(&format!("'{key}'")));
-        if let Some(value) = key.and_then(|key| self.config.value(Section::Component(component), key)) {
+        if let Some(value) = key.and_then(|key| self.config.value(Table::Component(component), key)) {
             error.text = format!("{}: {}", value.place, error.text);
         }
         error
@@ -278,7 +267,7 @@ impl<'a> Loader<'a> {
         let values: Vec<(String, String)> = table
             .keys
             .iter()
-            .filter_map(|key| Some((key.clone(), self.config.value(Section::Component(component), key)?.value)))
+            .filter_map(|key| Some((key.clone(), self.config.value(Table::Component(component), key)?.value)))
             .collect();
         HostInstance::new(Arc::clone(&self.services), &label, &table.name, &values)
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Bytes of the reserve. Pages that were never needed take no memory.
 const SIZE: usize = 4 << 20;
-/// It is given out in pieces of so many bytes, which is also the strictest alignment.
+/// The bytes of a piece, in which it is given out; also the strictest alignment.
 const PIECE: usize = 64;
 const PIECES: usize = SIZE / PIECE;
 /// Bytes of an allocation, at most: larger ones are of data, and made where they may fail.
@@ -165,7 +165,7 @@ fn give_back(data: *mut u8, layout: Layout) {
     USED.fetch_sub(count, Ordering::Relaxed);
 }
 
-/// An error if so much of the reserve is in use that new work must not begin.
+/// An error if half of the reserve is in use: new work must not begin then.
 #[inline]
 pub fn check() -> Result<()> {
     if USED.load(Ordering::Relaxed) < PIECES / 2 { Ok(()) } else { Err(short()) }

@@ -4,16 +4,52 @@ mod flow;
 mod run;
 
 use crate::abi::{BatchTables, ReportRecord, capability, status};
+use crate::component::Registry;
 use crate::error::{Error, Result};
-use crate::link::{Link, Target};
+use crate::foreign::Foreign;
 use bh_bytecode::{BatchRef, Block, Kind};
 use run::Run;
 use std::ops::Range;
 
+/// Where work goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The link's own component.
+    Own,
+    /// Its first child.
+    Child,
+}
+
+/// An engine with what stands below it: what blocks are sent to.
+pub(crate) trait Ends {
+    /// The engine.
+    fn engine(&self) -> Foreign<'_>;
+    /// Its name in the stack.
+    fn label(&self) -> &str;
+    /// Has the engine a capability?
+    fn has(&self, flag: u64) -> bool;
+    /// Has its first child a capability?
+    fn child_has(&self, flag: u64) -> bool;
+    /// Runs blocks on its first child, and returns the ticket of what is under way; `None` if there is no child.
+    fn run_below(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> Option<(Result<()>, u64)>;
+    /// Waits for work that is under way.
+    fn wait_for(&self, target: Target, ticket: u64) -> Result<()>;
+    /// The registry that the engine's data is in.
+    fn registry(&self) -> Option<Registry>;
+    /// An error with the names of what it speaks of.
+    fn named(&self, error: Error, batch: &BatchRef<'_>) -> Error;
+    /// Counts blocks that the engine refused.
+    fn count_refused(&self, blocks: u64);
+    /// Counts a block that failed.
+    fn count_failed(&self);
+    /// Writes a line to the log.
+    fn log(&self, level: u32, text: &str);
+}
+
 /// Runs blocks on the engine behind `link`. After a failure the rest still runs; the first error is returned. The
 /// tickets name work that is under way; there are none after an error.
 pub(crate) fn execute(
-    link: &Link,
+    link: &dyn Ends,
     batch: &BatchRef<'_>,
     blocks: &[u32],
     report: *mut ReportRecord,
@@ -84,15 +120,15 @@ struct Routed {
 }
 
 /// Where each block goes; `None` if the engine takes them all.
-fn route(link: &Link, batch: &BatchRef<'_>, blocks: &[u32]) -> Option<Routed> {
-    let engine = link.foreign();
+fn route(link: &dyn Ends, batch: &BatchRef<'_>, blocks: &[u32]) -> Option<Routed> {
+    let engine = link.engine();
     if !engine.has_supports() {
         return None;
     }
     let tables = BatchTables::new(batch);
     let takes = |block: u32| engine.supports(&tables, block).unwrap_or(true);
     let first_refused = blocks.iter().position(|&block| !takes(block))?;
-    let child_renames = link.child().is_some_and(|child| child.has(capability::RENAMES));
+    let child_renames = link.child_has(capability::RENAMES);
     let mut routed = Routed { partition: Partition::default(), targets: Vec::new() };
     for (position, &index) in blocks.iter().enumerate() {
         let block = &batch.blocks[index as usize];
@@ -119,19 +155,19 @@ fn is_system(batch: &BatchRef<'_>, instr: u32) -> bool {
 }
 
 /// Does the engine refuse every single operation of a block, so that a split would gain nothing?
-fn takes_nothing(link: &Link, batch: &BatchRef<'_>, block: &Block) -> bool {
+fn takes_nothing(link: &dyn Ends, batch: &BatchRef<'_>, block: &Block) -> bool {
     let mut singles = Partition::default();
     for &instr in batch.block_instrs(block).iter().filter(|&&instr| !is_system(batch, instr)) {
         singles.push(&[instr], &[]);
     }
     let probe = singles.apply(batch);
     let tables = BatchTables::new(&probe);
-    (0..probe.blocks.len() as u32).all(|single| link.foreign().supports(&tables, single) == Some(false))
+    (0..probe.blocks.len() as u32).all(|single| link.engine().supports(&tables, single) == Some(false))
 }
 
 /// Splits a refused block into the longest runs that the engine accepts and those that it does not.
-fn split(link: &Link, batch: &BatchRef<'_>, block: &Block, routed: &mut Routed) {
-    let engine = link.foreign();
+fn split(link: &dyn Ends, batch: &BatchRef<'_>, block: &Block, routed: &mut Routed) {
+    let engine = link.engine();
     let instrs = batch.block_instrs(block);
     let singles = Partition::singles(instrs);
     let probe = singles.apply(batch);
@@ -172,13 +208,13 @@ fn split(link: &Link, batch: &BatchRef<'_>, block: &Block, routed: &mut Routed) 
 }
 
 /// Does the engine take this run of instructions, each of which it takes alone?
-fn accepts(link: &Link, batch: &BatchRef<'_>, run: &[u32], contracted: &[u32]) -> bool {
+fn accepts(link: &dyn Ends, batch: &BatchRef<'_>, run: &[u32], contracted: &[u32]) -> bool {
     if run.len() == 1 {
         return true;
     }
     let mut partition = Partition::default();
     partition.push(run, contracted);
-    link.foreign().supports(&BatchTables::new(&partition.apply(batch)), 0).unwrap_or(true)
+    link.engine().supports(&BatchTables::new(&partition.apply(batch)), 0).unwrap_or(true)
 }
 
 /// The contracted bases of a block that none of its work outside of `run` touches.
@@ -196,7 +232,7 @@ fn uses(batch: &BatchRef<'_>, instr: u32, base: u32) -> bool {
 }
 
 /// The error of a block that no engine takes.
-fn nobody(link: &Link, batch: &BatchRef<'_>, block: u32) -> Error {
+fn nobody(link: &dyn Ends, batch: &BatchRef<'_>, block: u32) -> Error {
     let instrs = batch.block_instrs(&batch.blocks[block as usize]);
     let Some(&instr) = instrs.iter().find(|&&instr| !is_system(batch, instr)) else {
         return Error::new(status::UNSUPPORTED, format!("component '{}' refuses data management", link.label()));

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Writing takes at most one part of so many of the program's time.
+/// Writing takes at most the program's time divided by this.
 const PARTS: u32 = 20;
 
 /// A thread that writes until the value goes.
@@ -21,7 +21,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Writes the trace, and the statistics as JSON to this file, with so much time in between. None if no thread can be had.
+    /// Writes the trace, and the statistics as JSON to this file, with this pause in between. None if no thread can be had.
     pub(crate) fn begin(services: Arc<Services>, statistics: Option<PathBuf>, pause: Duration) -> Option<Watch> {
         let (end, ended) = mpsc::channel();
         let work = move || {

@@ -10,6 +10,8 @@ use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::planning::Level;
 use bh_bytecode::{Batch, BatchRef, Key, Opcode, StructureKey};
 use bh_core::abi::{Prediction, kind, status};
+use bh_core::config::Row;
+use bh_core::keys::filter;
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use memory::Memory;
 use passes::{Options, Pass};
@@ -49,23 +51,17 @@ bh_core::export_component!(Filter);
 impl Component for Filter {
     const NAME: &'static str = "filter";
     const KIND: u32 = kind::FILTER;
-    const KEYS: &'static [&'static str] = &["passes", "reassociate"];
+    const KEYS: &'static [Row] = filter::ALL;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Filter> {
         let child = children
             .into_iter()
             .next()
             .ok_or_else(|| Error::new(status::CONFIG, "filter needs a component below it"))?;
-        let steps = match host.config("passes") {
-            Some(list) => list
-                .split(',')
-                .map(str::trim)
-                .filter(|name| !name.is_empty())
-                .map(|name| step(&host, name))
-                .collect::<Result<Vec<_>>>()?,
-            None => passes::ALL.iter().map(|(name, _)| step(&host, name)).collect::<Result<Vec<_>>>()?,
-        };
-        let reassociate = host.config_or("reassociate", false)?;
+        let list = host.setting(&filter::PASSES)?;
+        let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let steps = names.map(|name| step(&host, name)).collect::<Result<Vec<_>>>()?;
+        let reassociate = host.setting(&filter::REASSOCIATE)?;
         let silent = steps.iter().all(|step| matches!(step, Step::Rewrite { .. }));
         Ok(Filter {
             options: Options { reassociate, matmul: None },

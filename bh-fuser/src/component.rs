@@ -11,13 +11,12 @@ use crate::persist;
 use bh_bytecode::BatchRef;
 use bh_bytecode::planning::{Level, Planning};
 use bh_core::abi::{Prediction, kind, log_level, status};
+use bh_core::config::{Key, Row};
+use bh_core::keys::fuser;
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use std::path::PathBuf;
 
-/// The most memory that remembered partitions take, and that assignments do beside them, in bytes: 10,000 batches of 30
-/// operations fit.
-const CACHE_BYTES: usize = 64 << 20;
-/// Assignments may take one part in so many of that.
+/// Remembered assignments may take the memory that remembered partitions take, divided by this, beside it.
 const ASSIGNMENTS: usize = 4;
 
 /// The component.
@@ -54,27 +53,15 @@ struct Counters {
 impl Component for Fuser {
     const NAME: &'static str = "fuser";
     const KIND: u32 = kind::FUSER;
-    const KEYS: &'static [&'static str] = &[
-        "algorithm",
-        "cost_model",
-        "legality",
-        "renames",
-        "rename_percent",
-        "max_block",
-        "optimal_steps",
-        "planning",
-        "cache_bytes",
-        "cache_dir",
-        "graph_dir",
-    ];
+    const KEYS: &'static [Row] = fuser::ALL;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Fuser> {
         let child = children
             .into_iter()
             .next()
             .ok_or_else(|| Error::new(status::CONFIG, "fuser needs a component below it"))?;
-        let bytes = host.config_or("cache_bytes", CACHE_BYTES)?;
-        let directory = |key| host.config(key).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let bytes = host.setting(&fuser::CACHE_BYTES)?;
+        let directory = |key: &Key<String>| host.config(key).filter(|path| !path.is_empty()).map(PathBuf::from);
         Ok(Fuser {
             options: Options::read(&host)?,
             adapted: false,
@@ -82,8 +69,8 @@ impl Component for Fuser {
             partitioner: Partitioner::default(),
             cache: PartitionCache::new(bytes),
             assignments: AssignmentCache::new(bytes / ASSIGNMENTS),
-            file: directory("cache_dir"),
-            graphs: directory("graph_dir"),
+            file: directory(&fuser::CACHE_DIR),
+            graphs: directory(&fuser::GRAPH_DIR),
             graph_count: 0,
             counters: Counters {
                 batches: host.counter("fuser.batches"),

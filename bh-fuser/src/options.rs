@@ -3,6 +3,8 @@
 use crate::cost::{self, CostModel};
 use bh_bytecode::planning::{PLANNING, Planning};
 use bh_core::abi::{Capabilities, capability, status};
+use bh_core::config::Key;
+use bh_core::keys::fuser;
 use bh_core::{Error, Host, Result};
 
 /// How the batch is partitioned.
@@ -77,10 +79,10 @@ impl Default for Options {
             algorithm: Algorithm::Greedy,
             cost: &cost::TRAFFIC,
             legality: Legality::Full,
-            renames: true,
-            rename_percent: 25,
-            max_block: 512,
-            steps: 100_000,
+            renames: fuser::RENAMES.default(),
+            rename_percent: fuser::RENAME_PERCENT.default(),
+            max_block: fuser::MAX_BLOCK.default(),
+            steps: fuser::OPTIMAL_STEPS.default(),
             planning: Planning::Auto,
             kernels_are_cheap: false,
             kernel_bytes: 16 << 10,
@@ -92,18 +94,17 @@ impl Default for Options {
 impl Options {
     /// Settings from a component's configuration.
     pub fn read(host: &Host) -> Result<Options> {
-        let defaults = Options::default();
         let options = Options {
-            algorithm: choose(host, "algorithm", ALGORITHMS, defaults.algorithm)?,
-            cost: choose(host, "cost_model", cost::MODELS, defaults.cost)?,
-            legality: choose(host, "legality", LEGALITIES, defaults.legality)?,
-            renames: host.config_or("renames", defaults.renames)?,
-            rename_percent: host.config_or("rename_percent", defaults.rename_percent)?,
-            max_block: host.config_or("max_block", defaults.max_block)?.max(1),
-            steps: host.config_or("optimal_steps", defaults.steps)?,
-            planning: choose(host, "planning", &PLANNING, defaults.planning)?,
+            algorithm: choose(host, &fuser::ALGORITHM, ALGORITHMS)?,
+            cost: choose(host, &fuser::COST_MODEL, cost::MODELS)?,
+            legality: choose(host, &fuser::LEGALITY, LEGALITIES)?,
+            renames: host.setting(&fuser::RENAMES)?,
+            rename_percent: host.setting(&fuser::RENAME_PERCENT)?,
+            max_block: host.setting(&fuser::MAX_BLOCK)?.max(1),
+            steps: host.setting(&fuser::OPTIMAL_STEPS)?,
+            planning: choose(host, &fuser::PLANNING, &PLANNING)?,
             threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
-            ..defaults
+            ..Options::default()
         };
         options.check()?;
         Ok(options)
@@ -150,12 +151,9 @@ impl Options {
     }
 }
 
-/// The value with the configured name, or `default` if the key is unset.
-fn choose<T: Copy>(host: &Host, key: &str, table: &[(&'static str, T)], default: T) -> Result<T> {
-    match host.config(key) {
-        None => Ok(default),
-        Some(name) => by_name(key, &name, table),
-    }
+/// The value with the configured name.
+fn choose<T: Copy>(host: &Host, key: &Key<String>, table: &[(&'static str, T)]) -> Result<T> {
+    by_name(key.name(), &host.setting(key)?, table)
 }
 
 /// The value with this name; the error lists the valid names and the nearest one.

@@ -72,7 +72,7 @@ impl Interpreter {
         Ok(subscripts)
     }
 
-    /// The values of an expression of which so many are wanted.
+    /// The values of an expression of which `wanted` are asked for.
     pub(crate) fn several(&mut self, expression: &Expr, wanted: usize) -> Outcome<Vec<Value>> {
         let at = expression.at;
         let value = match &expression.kind {

@@ -3,7 +3,8 @@
 use crate::device::{Device, Item};
 use crate::source::{Fault, Outcome};
 use crate::value::{Matrix, Value};
-use bh_bytecode::Opcode;
+use bh_bytecode::opcode::Signature;
+use bh_bytecode::{Opcode, interp};
 
 /// One value as an operand; texts become the numbers of their characters.
 pub fn numeric(device: &Device, value: &Value, operator: &str) -> Outcome<Value> {
@@ -287,9 +288,7 @@ pub fn prefix(device: &Device, operator: &str, value: &Value) -> Outcome<Value> 
 
 /// An elementwise function by name; `None`: there is none of this name.
 pub fn function(device: &Device, name: &str, value: &Value) -> Outcome<Option<Value>> {
-    let Some(&(_, opcode, native_function)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
-        return Ok(None);
-    };
+    let Some(opcode) = Opcode::from_minimatlab(name) else { return Ok(None) };
     let value = numeric(device, value, name)?;
     let lowest = match name {
         "sqrt" | "log" | "log2" | "log10" => Some((0.0, f64::INFINITY)),
@@ -313,52 +312,9 @@ pub fn function(device: &Device, name: &str, value: &Value) -> Outcome<Option<Va
     if lowest.is_some_and(|(low, high)| number < low || number > high) {
         return Err(complex());
     }
-    let result = native_function(number);
-    Ok(Some(match name {
-        "isnan" | "isinf" | "isfinite" => Value::Truth(result != 0.0),
+    let result = interp::of_number(opcode, number).unwrap_or(f64::NAN);
+    Ok(Some(match opcode.info().signature {
+        Signature::Test => Value::Truth(result != 0.0),
         _ => Value::Number(result),
     }))
 }
-
-type Native = fn(f64) -> f64;
-
-/// Names that have an opcode.
-const FUNCTIONS: &[(&str, Opcode, Native)] = &[
-    ("sqrt", Opcode::Sqrt, f64::sqrt),
-    ("exp", Opcode::Exp, f64::exp),
-    ("expm1", Opcode::Expm1, f64::exp_m1),
-    ("log", Opcode::Log, f64::ln),
-    ("log2", Opcode::Log2, f64::log2),
-    ("log10", Opcode::Log10, f64::log10),
-    ("log1p", Opcode::Log1p, f64::ln_1p),
-    ("sin", Opcode::Sin, f64::sin),
-    ("cos", Opcode::Cos, f64::cos),
-    ("tan", Opcode::Tan, f64::tan),
-    ("asin", Opcode::Arcsin, f64::asin),
-    ("acos", Opcode::Arccos, f64::acos),
-    ("atan", Opcode::Arctan, f64::atan),
-    ("sinh", Opcode::Sinh, f64::sinh),
-    ("cosh", Opcode::Cosh, f64::cosh),
-    ("tanh", Opcode::Tanh, f64::tanh),
-    ("asinh", Opcode::Arcsinh, f64::asinh),
-    ("acosh", Opcode::Arccosh, f64::acosh),
-    ("atanh", Opcode::Arctanh, f64::atanh),
-    ("erf", Opcode::Erf, libm::erf),
-    ("erfc", Opcode::Erfc, libm::erfc),
-    ("abs", Opcode::Absolute, f64::abs),
-    ("floor", Opcode::Floor, f64::floor),
-    ("ceil", Opcode::Ceil, f64::ceil),
-    ("fix", Opcode::Trunc, f64::trunc),
-    ("sign", Opcode::Sign, |x| {
-        if x > 0.0 {
-            1.0
-        } else if x < 0.0 {
-            -1.0
-        } else {
-            x
-        }
-    }),
-    ("isnan", Opcode::Isnan, |x| f64::from(u8::from(x.is_nan()))),
-    ("isinf", Opcode::Isinf, |x| f64::from(u8::from(x.is_infinite()))),
-    ("isfinite", Opcode::Isfinite, |x| f64::from(u8::from(x.is_finite()))),
-];

@@ -1,4 +1,4 @@
-//! `bh matlab`: programs, the prompt with its history, and the profile.
+//! The program `minimatlab`: files, the prompt with its history, and under the profiler.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 fn libraries() -> PathBuf {
     std::env::var_os("BH_TEST_LIBRARIES").map_or_else(
-        || Path::new(env!("CARGO_BIN_EXE_bh")).parent().map(Path::to_path_buf).unwrap_or_default(),
+        || Path::new(env!("CARGO_BIN_EXE_minimatlab")).parent().map(Path::to_path_buf).unwrap_or_default(),
         PathBuf::from,
     )
 }
@@ -37,8 +37,8 @@ fn output(mut command: Command, input: &str) -> (bool, String) {
 }
 
 fn matlab(home: &Path, arguments: &[&str], input: &str) -> (bool, String) {
-    let mut command = command(env!("CARGO_BIN_EXE_bh"), home);
-    command.arg("matlab").args(arguments);
+    let mut command = command(env!("CARGO_BIN_EXE_minimatlab"), home);
+    command.args(arguments);
     output(command, input)
 }
 
@@ -86,7 +86,7 @@ fn the_prompt_of_a_terminal_has_a_history() {
     // Recalls the line before with the key for up, changes it, and leaves.
     let keys = ["x = 41\r", "\x1b[A\x7f2\r", "x\r", "exit\r"];
     let mut terminal = command("script", &home);
-    terminal.args(["-qec", &format!("{} matlab", env!("CARGO_BIN_EXE_bh")), "/dev/null"]);
+    terminal.args(["-qec", env!("CARGO_BIN_EXE_minimatlab"), "/dev/null"]);
     terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = terminal.spawn().expect("script (bsdutils) gives programs a terminal");
     let mut input = child.stdin.take().unwrap();
@@ -109,7 +109,10 @@ fn the_profile_shows_where_the_time_went() {
     let home = folder("profile");
     std::fs::write(home.join("work.m"), "x = rand(400, 400);\ny = exp(x) + x;\nprintf('%d\\n', sum(sum(y)) > 0);\n")
         .unwrap();
-    let (good, text) = matlab(&home, &["--profile", "work.m"], "");
+    let program = env!("CARGO_BIN_EXE_minimatlab");
+    let mut profiler = command(Path::new(program).with_file_name("bh").to_str().unwrap(), &home);
+    profiler.args(["run", "--profile", "--", program, "work.m"]);
+    let (good, text) = output(profiler, "");
     assert!(good && text.starts_with("1\n"), "{text}");
     assert!(text.contains("wall clock") && text.contains("fuser.kernels"), "{text}");
 }

@@ -63,12 +63,12 @@ use array::later::Later;
 use bh_bytecode::view::ViewRef;
 use bh_bytecode::{DType, View};
 use bh_core::abi::status;
-use bh_core::config::Config;
 pub use bh_core::config::{Checks, Recipes};
+use bh_core::config::{Config, Key, Size};
 use bh_core::environment;
 use bh_core::error::{Error, Result};
+use bh_core::keys::recorder;
 use bh_core::launcher::Launcher;
-use bh_core::machine;
 use bh_core::services::Handles;
 use bh_core::stack::Stack;
 use executor::Executor;
@@ -115,11 +115,11 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            max_instructions: 1000,
+            max_instructions: recorder::MAX_INSTRUCTIONS.default().0,
             // Batches are there to be large; what they keep has to fit the memory anyway.
-            max_bytes: machine::memory() / 2,
-            small_bytes: 1 << 18,
-            immediate_bytes: 8192,
+            max_bytes: recorder::MAX_BYTES.default().0 as u64,
+            small_bytes: recorder::SMALL_BYTES.default().0 as u64,
+            immediate_bytes: recorder::IMMEDIATE_BYTES.default().0 as u64,
             recipes: Recipes::default(),
             eager: false,
             checks: Checks::default(),
@@ -135,13 +135,16 @@ impl Options {
         let default = Options::default();
         let limit = config.memory_settings()?.limit as u64 / 2;
         let checks = config.checks()?;
-        let number = |key: &str, default: u64| Ok(config.core_number("recorder", key)?.unwrap_or(default));
+        let number = |key: &Key<Size>| config.core(key).map(|number| number.0 as u64);
         Ok(Options {
-            max_instructions: number("max_instructions", default.max_instructions as u64)?.max(1) as usize,
-            max_bytes: number("max_bytes", default.max_bytes.min(limit))?,
-            small_bytes: number("small_bytes", default.small_bytes)?,
-            immediate_bytes: number("immediate_bytes", default.immediate_bytes)?,
-            recipes: config.recipes()?,
+            max_instructions: number(&recorder::MAX_INSTRUCTIONS)?.max(1) as usize,
+            max_bytes: match config.core_if_set(&recorder::MAX_BYTES)? {
+                Some(bytes) => bytes.0 as u64,
+                None => default.max_bytes.min(limit),
+            },
+            small_bytes: number(&recorder::SMALL_BYTES)?,
+            immediate_bytes: number(&recorder::IMMEDIATE_BYTES)?,
+            recipes: config.core(&recorder::RECIPES)?,
             eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0") || checks.any(),
             checks,
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// So many events are drawn, the longest ones.
+/// The most events that are drawn: the longest ones.
 const DRAWN: usize = 20_000;
-/// So many kernels, programs and levels of memory are shown.
+/// The most kernels, programs and levels of memory that are shown.
 const SHOWN: usize = 200;
 const LEVELS: usize = 2_000;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// So many are shown, those of the most operations.
+/// The most that are shown: those of the most operations.
 const MOST: usize = 40;
 /// The longest that is shown, in bytes.
 const LONGEST: usize = 100 << 10;

@@ -16,7 +16,7 @@ pub const WATCH: (&str, &str) = ("BH_WATCH", "0.5");
 const FRESH: Duration = Duration::from_millis(400);
 /// Who has asked within this time watches, and gets so long to see the end.
 const WATCHING: Duration = Duration::from_secs(4);
-/// So many connections are served at a time.
+/// The most connections that are served at a time.
 const CONNECTIONS: usize = 32;
 /// The longest request, and how long it may take to come.
 const REQUEST: usize = 8 << 10;

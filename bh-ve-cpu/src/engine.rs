@@ -12,11 +12,13 @@ use crate::affinity::{Affinity, bind};
 use crate::exec::Workers;
 use crate::native::{self, Tier1};
 use crate::plan::{BatchPlans, BlockPlan, PlanCache, WindowPlan, plan_windows};
-use crate::settings::{Jit, KEYS, PlanningMode, Settings};
+use crate::settings::{Jit, PlanningMode, Settings};
 use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, Prediction, capability, kind, status};
 use bh_core::component::{SharedCalls, enter_block};
+use bh_core::config::Row;
+use bh_core::keys;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
 use machine::Machine;
 use scalars::Scalars;
@@ -46,7 +48,7 @@ pub struct Engine {
 impl Component for Engine {
     const NAME: &'static str = "ve-cpu";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = KEYS;
+    const KEYS: &'static [Row] = keys::ve_cpu::ALL;
     /// It computes operations on scalars while batches run.
     const SHARED: bool = true;
 

@@ -4,35 +4,13 @@ use crate::affinity::Affinity;
 use crate::primitives::Primitives;
 use crate::simd::Isa;
 use bh_core::abi::status;
-use bh_core::config::parse_size;
+use bh_core::config::{Key, parse_size};
+use bh_core::keys::ve_cpu;
 use bh_core::{Error, Host, Result};
 use bh_jit_abi::Divider;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-
-/// The keys of the section `ve-cpu`.
-pub(crate) const KEYS: &[&str] = &[
-    "threads",
-    "isa",
-    "divider",
-    "affinity",
-    "windows",
-    "superinstructions",
-    "cache_bytes",
-    "window_bytes",
-    "stream_bytes",
-    "planning",
-    "plan_bytes",
-    "jit",
-    "jit_kernels",
-    "jit_cache_dir",
-    "jit_library",
-    "fast_math",
-    // Names of `windows` and `window_bytes` in older configurations.
-    "sweeps",
-    "sweep_bytes",
-];
 
 /// How much of a batch is planned before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,10 +102,10 @@ impl Settings {
 
     /// Reads and checks the keys.
     pub(crate) fn read(host: &Host) -> Result<Settings> {
-        let threads = Settings::threads(host.config("threads").as_deref().unwrap_or("auto"))?;
-        let isa = match host.config("isa").as_deref() {
-            None | Some("" | "auto") => Isa::detect(),
-            Some(text) => match Isa::from_name(text) {
+        let threads = Settings::threads(&host.setting(&ve_cpu::THREADS)?)?;
+        let isa = match host.setting(&ve_cpu::ISA)?.as_str() {
+            "" | "auto" => Isa::detect(),
+            text => match Isa::from_name(text) {
                 Some(isa) if isa.is_available() => isa,
                 _ => {
                     let names: Vec<&str> = Isa::available().map(Isa::name).collect();
@@ -137,32 +115,31 @@ impl Settings {
             },
         };
         let divider =
-            choice(host, "divider", &[("auto", divider()), ("slow", Divider::Slow), ("fast", Divider::Fast)])?;
-        let affinity = Affinity::parse(host.config("affinity").as_deref().unwrap_or("none"))
+            choice(host, &ve_cpu::DIVIDER, &[("auto", divider()), ("slow", Divider::Slow), ("fast", Divider::Fast)])?;
+        let affinity = Affinity::parse(&host.setting(&ve_cpu::AFFINITY)?)
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
-        let cache_bytes = bytes(host, "cache_bytes", 1..=MOST_BYTES, cache)?;
-        let window_bytes = bytes(host, known(host, "window_bytes", "sweep_bytes"), 1..=MOST_BYTES, cache_bytes)?;
+        let cache_bytes = bytes(host, &ve_cpu::CACHE_BYTES, 1..=MOST_BYTES, cache)?;
+        let window_bytes = bytes(host, &ve_cpu::WINDOW_BYTES, 1..=MOST_BYTES, cache_bytes)?;
         let share = STREAM_BYTES / bh_core::machine::processes() as u64;
-        let stream_bytes = bytes(host, "stream_bytes", 0..=u64::MAX, share)?;
-        let plan_bytes = bytes(host, "plan_bytes", 0..=usize::MAX, PLAN_BYTES)?;
-        let window_bytes =
-            choice(host, known(host, "windows", "sweeps"), &[("auto", Some(window_bytes)), ("off", None)])?;
-        let superinstructions = choice(host, "superinstructions", &[("auto", true), ("off", false)])?;
+        let stream_bytes = bytes(host, &ve_cpu::STREAM_BYTES, 0..=u64::MAX, share)?;
+        let plan_bytes = bytes(host, &ve_cpu::PLAN_BYTES, 0..=usize::MAX, PLAN_BYTES)?;
+        let window_bytes = choice(host, &ve_cpu::WINDOWS, &[("auto", Some(window_bytes)), ("off", None)])?;
+        let superinstructions = choice(host, &ve_cpu::SUPERINSTRUCTIONS, &[("auto", true), ("off", false)])?;
         let modes = [("auto", PlanningMode::Auto), ("direct", PlanningMode::Direct), ("full", PlanningMode::Full)];
-        let planning = choice(host, "planning", &modes)?;
-        let jit = choice(host, "jit", &[("auto", Jit::Auto), ("on", Jit::On), ("off", Jit::Off)])?;
-        let jit_cache_dir = match host.config("jit_cache_dir").as_deref() {
-            None | Some("auto") => cache_directory(),
-            Some("") => None,
-            Some(directory) => Some(PathBuf::from(directory)),
+        let planning = choice(host, &ve_cpu::PLANNING, &modes)?;
+        let jit = choice(host, &ve_cpu::JIT, &[("auto", Jit::Auto), ("on", Jit::On), ("off", Jit::Off)])?;
+        let jit_cache_dir = match host.setting(&ve_cpu::JIT_CACHE_DIR)?.as_str() {
+            "auto" => cache_directory(),
+            "" => None,
+            directory => Some(PathBuf::from(directory)),
         };
-        let jit_library = host.config("jit_library").filter(|file| !file.is_empty()).map(PathBuf::from);
+        let jit_library = host.config(&ve_cpu::JIT_LIBRARY).filter(|file| !file.is_empty()).map(PathBuf::from);
         if let Some(file) = jit_library.as_ref().filter(|file| !file.is_file()) {
             return wrong("jit_library", &file.display().to_string(), "the path of the kernel compiler's library");
         }
-        let jit_kernels = host.config_or("jit_kernels", 1024)?;
-        let fast_math = host.config_or("fast_math", false)?;
+        let jit_kernels = host.setting(&ve_cpu::JIT_KERNELS)?;
+        let fast_math = host.setting(&ve_cpu::FAST_MATH)?;
         Ok(Settings {
             threads,
             isa,
@@ -183,13 +160,8 @@ impl Settings {
     }
 }
 
-/// A key's name, or its name in older configurations where only that one is given.
-fn known<'a>(host: &Host, key: &'a str, older: &'a str) -> &'a str {
-    if host.config(key).is_none() && host.config(older).is_some() { older } else { key }
-}
-
 /// The value of a key that is one of some words; the first one may be left out.
-fn choice<T: Copy>(host: &Host, key: &str, words: &[(&str, T)]) -> Result<T> {
+fn choice<T: Copy>(host: &Host, key: &Key<String>, words: &[(&str, T)]) -> Result<T> {
     let text = host.config(key).filter(|text| !text.is_empty());
     let Some(text) = text else { return Ok(words[0].1) };
     match words.iter().find(|(word, _)| *word == text) {
@@ -197,7 +169,7 @@ fn choice<T: Copy>(host: &Host, key: &str, words: &[(&str, T)]) -> Result<T> {
         None => {
             let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             let (last, others) = names.split_last().expect("there are words");
-            wrong(key, &text, &format!("{} or {last}", others.join(", ")))
+            wrong(host.spelling(key), &text, &format!("{} or {last}", others.join(", ")))
         }
     }
 }
@@ -205,7 +177,7 @@ fn choice<T: Copy>(host: &Host, key: &str, words: &[(&str, T)]) -> Result<T> {
 /// The value of a key that is a size in bytes in a range, or "auto".
 fn bytes<T: TryFrom<usize> + PartialOrd + Display>(
     host: &Host,
-    key: &str,
+    key: &Key<String>,
     range: RangeInclusive<T>,
     auto: T,
 ) -> Result<T> {
@@ -220,7 +192,7 @@ fn bytes<T: TryFrom<usize> + PartialOrd + Display>(
         Some(size) if range.contains(&size) => Ok(size),
         _ => {
             let form = format!("auto or a size from {} to {} bytes, like 768KiB or 64MiB", range.start(), range.end());
-            wrong(key, &text, &form)
+            wrong(host.spelling(key), &text, &form)
         }
     }
 }

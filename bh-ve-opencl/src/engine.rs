@@ -5,7 +5,7 @@ use crate::device;
 use crate::explain::explain;
 use crate::launch::Launcher;
 use crate::running::{Notes, Open, PLANS, open};
-use crate::settings::{KEYS, Settings};
+use crate::settings::Settings;
 use crate::shared::Service;
 use crate::timing::Timing;
 use crate::whereabouts::{Place, Whereabouts};
@@ -13,6 +13,8 @@ use crate::work::Work;
 use bh_bytecode::{Batch, BatchRef, Cache, Opcode};
 use bh_core::abi::{Capabilities, capability, kind, log_level, status};
 use bh_core::component::SharedCalls;
+use bh_core::config::Row;
+use bh_core::keys;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
 use std::sync::Arc;
 
@@ -78,7 +80,7 @@ impl Counters {
 impl Component for Engine {
     const NAME: &'static str = "opencl";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = KEYS;
+    const KEYS: &'static [Row] = keys::opencl::ALL;
     const SHARED: bool = true;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Engine> {

@@ -2,29 +2,10 @@
 
 use crate::code::{PLACEMENTS, Placement, Placements};
 use crate::device::Class;
-use bh_core::config::parse_size;
+use bh_core::config::{Key, parse_size};
+use bh_core::keys::opencl;
 use bh_core::{Error, Host, Result};
 use std::path::PathBuf;
-
-/// The keys of the section `opencl`.
-pub(crate) const KEYS: &[&str] = &[
-    "device",
-    "memory",
-    "staging",
-    "small_bytes",
-    "small_operations",
-    "group",
-    "specialise",
-    "fast_math",
-    "cache_dir",
-    "dump",
-    "profile",
-    "builders",
-    "while_building",
-    "placements",
-    "tune",
-    "fault_after",
-];
 
 /// When kernels are built with their sizes as numbers in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,14 +68,13 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads and checks the keys.
     pub(crate) fn read(host: &Host) -> Result<Settings> {
-        let text = |key: &str| host.config(key).filter(|text| !text.is_empty());
-        let size = |key: &str, default: u64| match text(key) {
-            None => Ok(default),
-            Some(text) => parse_size(&text, || 0)
-                .map(|bytes| bytes as u64)
-                .ok_or_else(|| Error::of_key(key, "a size, as in 64KiB", &text)),
+        let text = |key: &Key<String>| host.config(key).filter(|text| !text.is_empty());
+        let size = |key: &Key<String>| {
+            let text = text(key).unwrap_or_else(|| key.default());
+            let bytes = parse_size(&text, || 0).map(|bytes| bytes as u64);
+            bytes.ok_or_else(|| Error::of_key(key.name(), "a size, as in 64KiB", &text))
         };
-        let memory = match text("memory").as_deref() {
+        let memory = match text(&opencl::MEMORY).as_deref() {
             None | Some("auto") => None,
             Some(given) => Some(
                 parse_size(given, || 0)
@@ -103,50 +83,50 @@ impl Settings {
                     .ok_or_else(|| Error::of_key("memory", "a size, as in 4GiB, or auto", given))?,
             ),
         };
-        let staging = match text("staging").as_deref() {
+        let staging = match text(&opencl::STAGING).as_deref() {
             None | Some("auto") => None,
-            Some(_) => Some(size("staging", 0)? as usize),
+            Some(_) => Some(size(&opencl::STAGING)? as usize),
         };
-        let specialise = match text("specialise").as_deref() {
+        let specialise = match text(&opencl::SPECIALISE).as_deref() {
             None | Some("auto") => Specialise::Auto,
             Some("off") => Specialise::Off,
             Some("on") => Specialise::On,
             Some(other) => return Err(Error::of_key("specialise", "off, auto or on", other)),
         };
-        let group: usize = host.config_or("group", 256)?;
+        let group: usize = host.setting(&opencl::GROUP)?;
         if !(1..=1024).contains(&group) || !group.is_power_of_two() {
             return Err(Error::of_key("group", "a power of two from 1 to 1024", &group.to_string()));
         }
-        let while_building = match text("while_building").as_deref() {
+        let while_building = match text(&opencl::WHILE_BUILDING).as_deref() {
             Some("auto") => true,
             None | Some("off") => false,
             Some(other) => return Err(Error::of_key("while_building", "off or auto", other)),
         };
-        let tune = match text("tune").as_deref() {
+        let tune = match text(&opencl::TUNE).as_deref() {
             None | Some("auto") => Tune::Auto,
             Some("off") => Tune::Off,
             Some("on") => Tune::On,
             Some(other) => return Err(Error::of_key("tune", "off, auto or on", other)),
         };
-        let fault_after: u64 = host.config_or("fault_after", 0)?;
-        let profile: bool = host.config_or("profile", false)?;
-        let builders: usize = host.config_or("builders", 0)?;
+        let fault_after: u64 = host.setting(&opencl::FAULT_AFTER)?;
+        let profile: bool = host.setting(&opencl::PROFILE)?;
+        let builders: usize = host.setting(&opencl::BUILDERS)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Settings {
-            device: text("device").filter(|text| text != "auto"),
+            device: text(&opencl::DEVICE).filter(|text| text != "auto"),
             memory,
             staging,
-            small_bytes: size("small_bytes", 256 << 10)?,
-            small_operations: host.config_or("small_operations", 4 << 20)?,
+            small_bytes: size(&opencl::SMALL_BYTES)?,
+            small_operations: host.setting(&opencl::SMALL_OPERATIONS)?,
             group,
             specialise,
-            fast_math: host.config_or("fast_math", false)?,
-            cache_dir: cache_directory(host.config("cache_dir").as_deref()),
-            dump: text("dump").map(PathBuf::from),
+            fast_math: host.setting(&opencl::FAST_MATH)?,
+            cache_dir: cache_directory(host.config(&opencl::CACHE_DIR).as_deref()),
+            dump: text(&opencl::DUMP).map(PathBuf::from),
             profile,
             times: profile || host.trace_clock() != 0,
             while_building,
-            placements: placements(text("placements").as_deref())?,
+            placements: placements(text(&opencl::PLACEMENTS).as_deref())?,
             tune,
             fault_after: (fault_after > 0).then_some(fault_after),
             builders: if builders == 0 { cores.min(16) } else { builders },

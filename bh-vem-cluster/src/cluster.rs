@@ -25,7 +25,9 @@ use bh_core::abi::{
     log_level, retire, status,
 };
 use bh_core::component::{Child, Component, Counter, Host, Registry, Report, Ticket};
+use bh_core::config::Row;
 use bh_core::error::{Error, Result};
+use bh_core::keys;
 use bh_core::stack::DESCRIPTION;
 use bh_core::strided;
 use std::collections::btree_map::Entry;
@@ -69,16 +71,7 @@ enum Mapped {
 impl Component for Cluster {
     const NAME: &'static str = crate::NAME;
     const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [&'static str] = &[
-        "transport",
-        "ranks",
-        "weights",
-        "small_bytes",
-        "overlap_rows",
-        "overlap_bytes",
-        "part_bytes",
-        "meet_seconds",
-    ];
+    const KEYS: &'static [Row] = keys::cluster::ALL;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Cluster> {
         if children.is_empty() {
@@ -88,7 +81,7 @@ impl Component for Cluster {
         let remote = connect(&host)?;
         let ranks = match &remote {
             Some((remote, _)) => remote.ranks(),
-            None => host.config_or("ranks", 1)?,
+            None => host.setting(&keys::cluster::RANKS)?,
         };
         if ranks == 0 {
             return Err(Error::of_key("ranks", "a whole number from 1", "0"));
@@ -563,17 +556,18 @@ fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
 
 /// How the configuration shares out work.
 fn settings(host: &Host, ranks: usize) -> Result<Settings> {
-    let usual = Settings::default(ranks);
     Ok(Settings {
         weights: weights(host, ranks)?,
-        small_bytes: host.config_or("small_bytes", usual.small_bytes)?,
-        overlap_rows: host.config_or("overlap_rows", 2u32)?.into(),
-        overlap_bytes: host.config_or("overlap_bytes", usual.overlap_bytes)?,
+        small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
+        overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
+        overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
     })
 }
 
 fn weights(host: &Host, ranks: usize) -> Result<Weights> {
-    let Some(text) = host.config("weights").filter(|text| !text.is_empty()) else { return Ok(Weights::even(ranks)) };
+    let Some(text) = host.config(&keys::cluster::WEIGHTS).filter(|text| !text.is_empty()) else {
+        return Ok(Weights::even(ranks));
+    };
     let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let weights = numbers.filter(|numbers| numbers.len() == ranks).and_then(Weights::given);
     weights.ok_or_else(|| Error::of_key("weights", &format!("{ranks} numbers from 0 that are not all 0"), &text))

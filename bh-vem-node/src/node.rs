@@ -5,7 +5,9 @@ use crate::registry::ArrayRegistry;
 use bh_bytecode::{BatchRef, Block};
 use bh_core::abi::{Capabilities, Prediction, RegistryTable, capability, kind, log_level, status};
 use bh_core::component::{Child, Component, Counter, Host, Registry, Report, SharedCalls, Ticket, registry_table};
+use bh_core::config::Row;
 use bh_core::error::{Error, Result};
+use bh_core::keys;
 use std::sync::Arc;
 
 /// What the engines were given: the registry and its table, both at fixed addresses.
@@ -38,13 +40,13 @@ unsafe impl Send for Service {}
 impl Component for Node {
     const NAME: &'static str = "vem-node";
     const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [&'static str] = &["leak_report"];
+    const KEYS: &'static [Row] = keys::node::ALL;
 
     fn create(host: Host, mut children: Vec<Child>) -> Result<Node> {
         if children.is_empty() {
             return Err(Error::new(status::INIT, "vem-node needs an engine below it in the stack"));
         }
-        let leak_report = host.config_or("leak_report", false)?;
+        let leak_report = host.setting(&keys::node::LEAK_REPORT)?;
         let registry = Arc::new(ArrayRegistry::new(host));
         // SAFETY: the service keeps the registry where it is.
         let table = unsafe { registry_table::<ArrayRegistry>(&*registry) };

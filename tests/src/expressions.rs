@@ -34,7 +34,7 @@ pub const OPERATIONS: &[(Opcode, &str, u16, bool)] = &[
 const ADD: u8 = 0;
 const MULTIPLY: u8 = 1;
 const DIVIDE: u8 = 3;
-/// Those that expressions of all kinds have: so many with two operands, and one of one.
+/// Those that expressions of all kinds have: this number with two operands, and one of one.
 const BINARY: u8 = 5;
 const ABSOLUTE: u8 = 5;
 const SQUARE: u8 = 6;
@@ -52,7 +52,7 @@ fn apply(operation: u8, operands: &[Expression]) -> Expression {
     Apply(operation, operands.to_vec())
 }
 
-/// All expressions of so many operations over three arrays and numbers; of those that differ by names and by the order
+/// All expressions of `operations` operations over three arrays and numbers; of those that differ by names and by the order
 /// of exchangeable operands only, one.
 pub fn all(operations: usize) -> Vec<Expression> {
     let mut by_size = vec![vec![Array(0), Array(1), Array(2), Number]];
@@ -221,7 +221,7 @@ impl Computed<'_> {
     }
 }
 
-/// A program that computes expressions of arrays of so many elements; of each one, the fold if there is one is kept.
+/// A program that computes expressions of arrays of `elements` elements, and keeps of each one the fold, if there is one.
 pub fn program(of: &[Expression], fold: Option<Opcode>, dtype: DType, elements: i64) -> Program {
     let mut writer = Writer::default();
     let mut rng = Rng::new(elements as u64);

@@ -73,3 +73,36 @@ pub fn configurations() -> Vec<Configuration> {
     }
     list
 }
+
+#[cfg(test)]
+mod tests {
+    use super::KEYS;
+    use bh_core::keys::SECTIONS;
+
+    /// Keys of these components that have no values here: what they change is not the way to a result, but the result itself,
+    /// files, memory, or a time limit of a search that is not in use.
+    const APART: &[(&str, &str)] = &[
+        ("filter", "reassociate"),
+        ("fuser", "optimal_steps"),
+        ("fuser", "cache_dir"),
+        ("fuser", "graph_dir"),
+        ("ve-cpu", "affinity"),
+        ("ve-cpu", "jit_kernels"),
+        ("ve-cpu", "jit_cache_dir"),
+        ("ve-cpu", "jit_library"),
+        ("ve-cpu", "fast_math"),
+    ];
+
+    #[test]
+    fn every_key_of_the_tried_components_is_tried_or_named_as_apart() {
+        let tried: Vec<(&str, &str)> =
+            KEYS.iter().map(|(section, key, _)| (*section, *key)).chain(APART.iter().copied()).collect();
+        let components = SECTIONS.iter().filter(|section| ["filter", "fuser", "ve-cpu"].contains(&section.name));
+        let mut there: Vec<(&str, &str)> =
+            components.flat_map(|it| it.rows.iter().map(|row| (row.section, row.name))).collect();
+        let mut sorted = tried.clone();
+        sorted.sort_unstable();
+        there.sort_unstable();
+        assert_eq!(sorted, there);
+    }
+}

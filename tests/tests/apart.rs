@@ -26,7 +26,7 @@ struct Gate(Child);
 impl Component for Gate {
     const NAME: &'static str = "gate";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = &[];
+    const KEYS: &'static [bh_core::config::Row] = &[];
 
     fn create(_: Host, children: Vec<Child>) -> Result<Gate> {
         Ok(Gate(children.into_iter().next().unwrap()))

@@ -1,10 +1,10 @@
-//! `cargo xtask header [--check]`: the C headers, generated from the bridge, the component interface and the opcode table, and
-//! what the .NET library has of them.
+//! `cargo xtask header [--check]`: what is generated from the tables of operations, slots and keys: C and C++ headers, what the
+//! .NET library has of them, reference pages, the default configuration.
 
 use crate::command::{Outcome, cargo, root, run as execute, target};
 use std::process::Command;
 
-/// Writes the headers, or verifies that the checked-in ones are current.
+/// Writes the files, or verifies that the checked-in ones are current.
 pub fn run(arguments: &[String]) -> Outcome {
     let mut command = cargo();
     command.args(["run", "--quiet", "--profile", "checked", "-p", "bh-header", "--"]);

@@ -1,5 +1,5 @@
 //! `cargo xtask install --prefix DIR`: a relocatable tree with libraries, components, headers, configuration and the
-//! `bh` program.
+//! programs `bh` and `minimatlab`.
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, target};
 use std::fs;
@@ -16,6 +16,9 @@ pub fn libraries() -> Vec<&'static str> {
     COMPONENTS.iter().copied().chain(compiler).collect()
 }
 
+/// The programs of `bin`.
+const PROGRAMS: [&str; 2] = ["bh", "minimatlab"];
+
 /// `major` of the shared library's name, and the full version.
 const SONAME_MAJOR: &str = "0";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,7 +33,7 @@ pub fn run(arguments: &[String]) -> Outcome {
 
 /// Builds all that is installed, with these libraries, under a cargo profile and returns the directory of the results.
 pub fn build(profile: &str, libraries: &[&str]) -> Outcome<PathBuf> {
-    build_crates(profile, &[&["bh-bridge-c", "bh-cli"], libraries].concat())
+    build_crates(profile, &[&["bh-bridge-c", "bh-cli", "bh-minimatlab"], libraries].concat())
 }
 
 /// Builds these crates and no others under a cargo profile and returns the directory of the results.
@@ -48,18 +51,20 @@ pub fn install(prefix: &Path, profile: &str) -> Outcome {
     place(&built, prefix, &libraries())
 }
 
-/// Installs what lies in the directory `built`, with these libraries and the program, into `prefix`.
+/// Installs what lies in the directory `built`, with these libraries and the programs, into `prefix`.
 pub fn place(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
     for directory in ["share/man/man1", "bin"] {
         fs::create_dir_all(prefix.join(directory))?;
     }
-    copy(&built.join("bh"), &prefix.join("bin/bh"))?;
+    for program in PROGRAMS {
+        copy(&built.join(program), &prefix.join("bin").join(program))?;
+    }
     strip(&prefix.join("bin"))?;
     copy(&root().join("docs/bh.1"), &prefix.join("share/man/man1/bh.1"))?;
     place_libraries(built, prefix, libraries)
 }
 
-/// As `place`, without the program.
+/// As `place`, without the programs.
 pub fn place_libraries(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
     for directory in ["lib/bh", "lib/pkgconfig", "lib/cmake/bh", "include", "share/bh"] {
         fs::create_dir_all(prefix.join(directory))?;

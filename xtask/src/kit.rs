@@ -19,7 +19,7 @@ pub fn install(prefix: &Path) -> Outcome {
     files(&root().join("docs/engine-kit/rust"), &kit.join("rust"))?;
     let documents = prefix.join("share/doc/bh");
     fs::create_dir_all(&documents)?;
-    for document in ["api.md", "cpp.md", "cpp-reference.md", "engines.md", "guide.md", "opcodes.md"] {
+    for document in ["api.md", "cpp.md", "cpp-reference.md", "engines.md", "guide.md", "keys.md", "opcodes.md"] {
         copy(&root().join("docs").join(document), &documents.join(document))?;
     }
     let rust = share.join("rust");

@@ -41,7 +41,8 @@ usage: cargo xtask COMMAND
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
   numpy-suite [SUITE]          run others' tests with bh in NumPy's place: numpy's own, cupy's or scipy's (--only TEXT, --list)
   stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
-  header [--check]             write bh-bridge-c/include/bh.h, or verify that it is current
+  header [--check]             write what is made from tables: headers, .NET declarations, pages, the default configuration;
+                               or verify that it is current
   bench overhead [--json FILE] cost of recording, of a tiny round trip, of a repeated batch, of start-up
   bench planning [options]     what planning costs for each operation, by family, stage and length of batches
   bench fusion [options]       costs, kernels and times of the fusion algorithms

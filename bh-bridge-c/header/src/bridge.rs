@@ -1,6 +1,7 @@
 //! `bh.h`: what programs include.
 
 use crate::component::config;
+use crate::records;
 use bh_bytecode::opcode::Info;
 use bh_bytecode::{Kind, Opcode};
 use cbindgen::{Builder, ItemType};
@@ -43,37 +44,11 @@ const TAIL: &str = "
 #endif
 ";
 
-/// Functions outside the opcode table that record operations.
-const RECORDING: &[&str] = &[
-    "zeros",
-    "ones",
-    "full",
-    "arange",
-    "linspace",
-    "random_uniform",
-    "random_normal",
-    "copy",
-    "cast",
-    "reshape",
-    "argmax",
-    "argmin",
-    "roll",
-    "op",
-    "op_new",
-    "extmethod",
-    "matmul",
-    "matmul_new",
-    "solve",
-    "lu",
-    "cholesky",
-    "fft",
-    "ifft",
-];
-
 /// The text of the header.
 pub fn header(root: &Path) -> Result<String, String> {
     let mut text = HEAD.to_owned();
-    text += &written_functions(root)?;
+    let modules = modules(root)?;
+    text += &written_functions(root, modules)?;
     text += &constants();
     text += "\n/* Operations. `out` is an existing array or view; the functions whose names end in _new make one. Inputs are\n * arrays, broadcast to the shape of the output, or constants as of bh_f64. Reductions and accumulates take an axis\n * (negative: counted from the end), reductions also BH_ALL_AXES. */\n\n";
     let rows: Vec<Function> = Opcode::ALL.iter().flat_map(|opcode| functions(opcode.info())).collect();
@@ -81,8 +56,8 @@ pub fn header(root: &Path) -> Result<String, String> {
         let _ = writeln!(text, "// {}\nbh_status bh_{}({});\n", function.doc, function.name, function.arguments);
     }
     text += "/* The same names as macros, which note file and line for error messages. Define BH_NO_PLACES to go without. */\n#ifndef BH_NO_PLACES\n";
-    let names = RECORDING.iter().copied().chain(rows.iter().map(|function| function.name.as_str()));
-    for name in names {
+    let recording = records::recording(root, modules)?;
+    for name in recording.iter().chain(rows.iter().map(|function| &function.name)) {
         let _ = writeln!(text, "#define bh_{name}(...) (bh_at(__FILE__, __LINE__), bh_{name}(__VA_ARGS__))");
     }
     text += "#endif\n";
@@ -128,31 +103,44 @@ fn functions(info: &Info) -> Vec<Function> {
     all
 }
 
+/// The modules of the bridge with functions of the interface, in the order in which they are read.
+const MODULES: &[&str] = &[
+    "error",
+    "handle",
+    "context",
+    "create",
+    "view",
+    "subscript",
+    "query",
+    "access",
+    "lend",
+    "npy",
+    "compose",
+    "operation",
+    "extension",
+    "opencl",
+    "print",
+];
+
+/// [`MODULES`], unless the crate exports others: constants apart, which a macro makes, and which are declared below.
+pub fn modules(root: &Path) -> Result<&'static [&'static str], String> {
+    let path = root.join("bh-bridge-c/src/lib.rs");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let exported = text.lines().filter_map(|line| line.strip_prefix("pub use ")?.split_once("::"));
+    match exported.map(|(module, _)| module).find(|module| *module != "constant" && !MODULES.contains(module)) {
+        Some(module) => Err(format!("the header lacks the functions of the bridge's module '{module}'")),
+        None => Ok(MODULES),
+    }
+}
+
 /// The functions and types that are written out in the bridge's source.
-fn written_functions(root: &Path) -> Result<String, String> {
+fn written_functions(root: &Path, modules: &[&str]) -> Result<String, String> {
     let mut config = config();
     config.export.item_types = vec![ItemType::Structs, ItemType::Typedefs, ItemType::OpaqueItems, ItemType::Functions];
     // Defined by the component header.
     config.export.exclude = vec!["bh_status".into(), "bh_opcode".into()];
     config.sort_by = cbindgen::SortKey::None;
     let source = root.join("bh-bridge-c/src");
-    let modules = [
-        "error",
-        "handle",
-        "context",
-        "create",
-        "view",
-        "subscript",
-        "query",
-        "access",
-        "lend",
-        "npy",
-        "compose",
-        "operation",
-        "extension",
-        "opencl",
-        "print",
-    ];
     let mut builder = Builder::new().with_config(config);
     for module in modules {
         builder = builder.with_src(source.join(format!("{module}.rs")));

@@ -1,9 +1,15 @@
-//! Writes `include/bh.h` and `include/bh_component.h` of the C bridge, or verifies with `--check` that they are current.
+//! Writes what is made from tables: the C and C++ headers, the members of .NET's arrays, the reference pages, and the documented
+//! part of the default configuration; or verifies with `--check` that they are current.
 
 mod bridge;
 mod component;
 mod constants;
+mod cpp_reference;
+mod csharp;
+mod keys;
 mod operations;
+mod records;
+mod reference;
 mod slots;
 
 use std::path::{Path, PathBuf};
@@ -33,21 +39,38 @@ fn main() -> ExitCode {
     }
 }
 
+/// What is made, by file.
+fn files(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
+    let configuration = root.join("config/default.toml");
+    let written =
+        std::fs::read_to_string(&configuration).map_err(|error| format!("{}: {error}", configuration.display()))?;
+    let header = documented(&bridge::header(root)?);
+    let operations = operations::header();
+    let (reference, cpp_reference) = (reference::page(&header), cpp_reference::page(root, &operations)?);
+    Ok(vec![
+        ("bh-bridge-c/include/bh_component.h", documented(&component::header(root)?)),
+        ("bh-bridge-c/include/bh.h", header),
+        ("bh-bridge-c/include/bh/operations.hpp", operations),
+        ("bh-bridge-cil/src/Functions.cs", csharp::functions()),
+        ("config/default.toml", keys::default_file(&written)?),
+        ("docs/api.md", reference),
+        ("docs/cpp-reference.md", cpp_reference),
+        ("docs/keys.md", keys::page()),
+        ("docs/opcodes.md", bh_bytecode::docs::opcode_table()),
+    ])
+}
+
 fn run(check: bool) -> Result<(), String> {
     let root = root();
-    for (name, text) in [
-        ("bh_component.h", documented(&component::header(&root)?)),
-        ("bh.h", documented(&bridge::header(&root)?)),
-        ("bh/operations.hpp", operations::header()),
-    ] {
-        let path = root.join("bh-bridge-c/include").join(name);
-        if check {
-            if std::fs::read_to_string(&path).is_ok_and(|current| current == text) {
-                continue;
-            }
-            return Err(format!("{} is not current; run `cargo xtask header`", path.display()));
+    for (name, text) in files(&root)? {
+        let path = root.join(name);
+        if std::fs::read_to_string(&path).is_ok_and(|current| current == text) {
+            continue;
         }
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        if check {
+            return Err(format!("{name} is not current; run `cargo xtask header`"));
+        }
+        std::fs::write(&path, text).map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())
 }

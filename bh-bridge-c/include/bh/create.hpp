@@ -3,6 +3,8 @@
 
 #include "operations.hpp"
 
+#include <vector>
+
 namespace bh {
 namespace detail {
 
@@ -64,9 +66,8 @@ template <class T = double> array<T> linspace(double start, double stop, std::in
 }
 /// Ones on a diagonal of a matrix, zeros elsewhere. `columns` is by default `rows`.
 template <class T = double> array<T> eye(std::int64_t rows, std::int64_t columns = -1, std::int64_t diagonal = 0, place at = place::here()) {
-    array<T> result = zeros<T>({rows, columns < 0 ? rows : columns}, at);
-    result.diagonal(diagonal, 0, 1, at).fill(detail::operand<T>(true, at));
-    return result;
+    const std::int64_t across = columns < 0 ? rows : columns;
+    return detail::made<T>(at, [&](bh_array **out) { return (bh_eye)(out, detail::current_context, detail::code<T>, rows, across, diagonal); });
 }
 
 /// Random numbers. The same seed gives the same numbers on every engine and number of threads.
@@ -136,60 +137,26 @@ template <class A> struct part;
 template <class T> struct part<array<T>> { using type = T; };
 template <class Parts> using parts_of = typename part<plain<decltype(*std::begin(std::declval<const Parts &>()))>>::type;
 
-template <class T, class Parts> array<T> concatenated(const Parts &parts, int along_axis, place at) {
-    if (std::begin(parts) == std::end(parts)) fail(BH_STATUS_ARGUMENT, "concatenate: there must be an array at least", at);
-    const array<T> &first = *std::begin(parts);
-    shape extents = first.extents(at);
-    const int axis = counted_axis(along_axis, extents.rank(), at);
-    extents[axis] = 0;
-    for (const array<T> &part : parts) {
-        const shape one = part.extents(at);
-        bool fits = one.rank() == extents.rank();
-        for (int d = 0; fits && d < one.rank(); ++d) fits = d == axis || one[d] == extents[d];
-        if (!fits) fail(BH_STATUS_SHAPE, "concatenate: shape " + one.text() + " does not fit " + first.extents(at).text() + " along axis " + std::to_string(axis), at);
-        extents[axis] += one[axis];
-    }
-    const beside here(first.handle(), at);
-    array<T> whole = empty<T>(extents, at);
-    std::int64_t start = 0;
-    for (const array<T> &part : parts) {
-        const std::int64_t stop = start + part.extent(axis, at);
-        along(whole, axis, start, stop, at).fill(operand<T>(part, at));
-        start = stop;
-    }
-    return whole;
+/// Calls a function of the C interface that makes an array of several.
+template <class T, class Parts, class Join> array<T> joined(const Parts &parts, int axis, place at, Join join) {
+    std::vector<const bh_array *> handles;
+    for (const array<T> &part : parts) handles.push_back(part.handle());
+    return made<T>(at, [&](bh_array **out) { return join(out, handles.size(), handles.data(), axis); });
 }
 
 } // namespace detail
 
 /// Arrays put one after the other along an axis.
 template <class T> array<T> concatenate(std::initializer_list<array<T>> parts, int axis = 0, place at = place::here()) {
-    return detail::concatenated<T>(parts, axis, at);
+    return detail::joined<T>(parts, axis, at, bh_concatenate);
 }
 template <class Parts, class T = detail::parts_of<Parts>> array<T> concatenate(const Parts &parts, int axis = 0, place at = place::here()) {
-    return detail::concatenated<T>(parts, axis, at);
+    return detail::joined<T>(parts, axis, at, bh_concatenate);
 }
 
 /// Arrays of one shape along a new axis.
 template <class T> array<T> stack(std::initializer_list<array<T>> parts, int axis = 0, place at = place::here()) {
-    if (parts.size() == 0) detail::fail(BH_STATUS_ARGUMENT, "stack: there must be an array at least", at);
-    const shape one = parts.begin()->extents(at);
-    const int counted = detail::counted_axis(axis, one.rank() + 1, at);
-    shape extents;
-    for (int d = 0; d <= one.rank(); ++d) {
-        if (d == counted) extents.push_back(static_cast<std::int64_t>(parts.size()), at);
-        if (d < one.rank()) extents.push_back(one[d], at);
-    }
-    const detail::beside here(parts.begin()->handle(), at);
-    array<T> whole = empty<T>(extents, at);
-    std::int64_t i = 0;
-    for (const array<T> &part : parts) {
-        if (part.extents(at) != one) detail::fail(BH_STATUS_SHAPE, "stack: shape " + part.extents(at).text() + " differs from " + one.text(), at);
-        bh_array *handle = nullptr;
-        detail::check((bh_index)(&handle, whole.handle(), counted, i++), at);
-        detail::wrapped<T>(handle).fill(detail::operand<T>(part, at));
-    }
-    return whole;
+    return detail::joined<T>(parts, axis, at, bh_stack);
 }
 
 } // namespace bh

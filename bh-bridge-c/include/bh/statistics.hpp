@@ -201,7 +201,7 @@ template <class A, class B, detail::if_array<A> = 0, detail::if_array<B> = 0> au
     return array<T>(bh::where(std::move(endless), std::numeric_limits<T>::infinity(), std::move(length), at));
 }
 
-/// Rounded to so many digits after the point, halves to even digits; negative ones before it.
+/// Rounded to `digits` digits after the point, halves to even digits. Negative `digits` count before the point.
 template <class A, detail::if_array<A> = 0> auto round(A &&a, int digits = 0, place at = place::here()) {
     using T = detail::element_of<A>;
     auto from = detail::as_is(static_cast<A &&>(a), at);

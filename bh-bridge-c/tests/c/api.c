@@ -414,6 +414,52 @@ static void new_results(bh_array *a, bh_array *b) {
     OK(bh_free(wide));
 }
 
+/* Arrays put together: the parts keep their order, and what does not fit is named. */
+static void joined(void) {
+    const int64_t shape[] = {2, 2}, other[] = {1, 3};
+    bh_array *a, *b, *c, *whole, *none = NULL;
+    const bh_array *parts[2];
+    OK(bh_eye(&a, NULL, BH_TYPE_F64, 2, 2, 0));
+    OK(bh_full(&b, NULL, bh_f64(3), 2, shape));
+    parts[0] = a, parts[1] = b;
+    OK(bh_concatenate(&whole, 2, parts, -1));
+    {
+        const double expected[] = {1, 0, 3, 3, 0, 1, 3, 3};
+        has(whole, 8, expected, __LINE__);
+    }
+    OK(bh_free(whole));
+    OK(bh_stack(&whole, 2, parts, 1));
+    {
+        const double expected[] = {1, 0, 3, 3, 0, 1, 3, 3};
+        int64_t extents[3];
+        OK(bh_shape(extents, whole));
+        TRUE(extents[0] == 2 && extents[1] == 2 && extents[2] == 2);
+        has(whole, 8, expected, __LINE__);
+    }
+    OK(bh_free(whole));
+    OK(bh_eye(&c, NULL, BH_TYPE_F64, 2, 3, 1));
+    {
+        const double expected[] = {0, 1, 0, 0, 0, 1};
+        has(c, 6, expected, __LINE__);
+    }
+    OK(bh_free(c));
+    OK(bh_zeros(&c, NULL, BH_TYPE_F64, 2, other));
+    parts[1] = c;
+    FAILS(bh_concatenate(&none, 2, parts, 0), BH_STATUS_SHAPE, "[1, 3] does not fit [2, 2] along axis 0");
+    FAILS(bh_stack(&none, 2, parts, 0), BH_STATUS_SHAPE, "[1, 3] differs from [2, 2]");
+    FAILS(bh_concatenate(&none, 0, parts, 0), BH_STATUS_ARGUMENT, "at least");
+    FAILS(bh_concatenate(&none, 2, NULL, 0), BH_STATUS_ARGUMENT, "'parts' is null");
+    FAILS(bh_concatenate(&none, 1, parts, 2), BH_STATUS_ARGUMENT, "axis");
+    OK(bh_free(c));
+    OK(bh_zeros(&c, NULL, BH_TYPE_I32, 2, shape));
+    parts[1] = c;
+    FAILS(bh_concatenate(&none, 2, parts, 0), BH_STATUS_TYPE, "one type");
+    TRUE(none == NULL);
+    OK(bh_free(c));
+    OK(bh_free(b));
+    OK(bh_free(a));
+}
+
 static void methods(void) {
     const int64_t square[2] = {2, 2}, two = 2;
     const double data[4] = {4, 2, 2, 3}, right[2] = {8, 8};
@@ -479,6 +525,7 @@ int main(void) {
     operations();
     access_to_data();
     methods();
+    joined();
     context();
     memory_use();
     texts();

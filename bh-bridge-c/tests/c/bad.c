@@ -38,13 +38,16 @@ static void handles(void) {
 static void memory_of_methods_is_named(void) {
     const int64_t many = 1 << 18;
     bh_array *a, *sorted;
+    uint32_t line;
     OK(bh_ones(&a, NULL, BH_TYPE_F64, 1, &many));
     OK(bh_empty(&sorted, NULL, BH_TYPE_F64, 1, &many));
     OK(bh_sync(NULL));
     OK(bh_memory_release(NULL));
     OK(bh_memory_limit(NULL, 3 << 20));
+    line = __LINE__ + 1;
     OK(bh_sort(sorted, a));
     FAILS(bh_sync(NULL), BH_STATUS_MEMORY, "sort: out of memory");
+    TRUE(strstr(bh_error_file(), "bad.c") && bh_error_line() == line);
     OK(bh_memory_limit(NULL, UINT64_MAX));
     OK(bh_free(sorted));
     OK(bh_free(a));

@@ -130,7 +130,7 @@ macro_rules! row {
 }
 
 macro_rules! define_execute {
-    ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $expression:literal, $doc:literal)),* $(,)?) => {
+    ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $cost:literal, $expression:literal, [$($front:literal),*], $doc:literal)),* $(,)?) => {
         /// Executes the instruction of a step; it is not an extension method's.
         pub(super) fn execute(step: &mut Step) -> Result<(), String> {
             match step.instr.opcode {

@@ -132,8 +132,8 @@ fn check_system(batch: &BatchRef, instr: &Instr, discarded: &mut [bool]) -> Resu
     }
 }
 
-/// What stands at an input place.
-enum Place {
+/// What an opcode wants as an input.
+enum Wanted {
     /// A view of a base or a constant.
     Data,
     /// A view of a base.
@@ -144,15 +144,15 @@ enum Place {
     Key,
 }
 
-/// What must stand at an input place of an opcode.
-fn place(info: &Info, input: usize) -> Place {
+/// What an opcode wants as this input.
+fn wanted(info: &Info, input: usize) -> Wanted {
     match (info.signature, input) {
-        (Signature::Index | Signature::Random, 0) => Place::Index,
-        (Signature::Random, _) => Place::Key,
-        (Signature::Reduce | Signature::Masked | Signature::Gather, _) => Place::Array,
-        (Signature::Scatter | Signature::ScatterMask, 1..) => Place::Array,
-        _ if info.kind == Kind::Accumulate => Place::Array,
-        _ => Place::Data,
+        (Signature::Index | Signature::Random, 0) => Wanted::Index,
+        (Signature::Random, _) => Wanted::Key,
+        (Signature::Reduce | Signature::Masked | Signature::Gather, _) => Wanted::Array,
+        (Signature::Scatter | Signature::ScatterMask, 1..) => Wanted::Array,
+        _ if info.kind == Kind::Accumulate => Wanted::Array,
+        _ => Wanted::Data,
     }
 }
 
@@ -163,12 +163,12 @@ fn check_types(batch: &BatchRef, instr: &Instr, info: &Info) -> Result<(), Fault
         let fault = |message: &str| Err((Some(input + 1), message.to_string()));
         let dtype = batch.dtype(operand);
         let constant = operand.as_constant().is_some();
-        match (place(info, input), dtype) {
-            (Place::Index, None) => continue,
-            (Place::Index, Some(_)) => return fault("an index view is needed"),
-            (Place::Key, Some(dtype)) if constant && TypeSet::INT.contains(dtype) => continue,
-            (Place::Key, _) => return fault("an integer constant is needed"),
-            (Place::Array, _) if constant => return fault("a view is needed, not a constant"),
+        match (wanted(info, input), dtype) {
+            (Wanted::Index, None) => continue,
+            (Wanted::Index, Some(_)) => return fault("an index view is needed"),
+            (Wanted::Key, Some(dtype)) if constant && TypeSet::INT.contains(dtype) => continue,
+            (Wanted::Key, _) => return fault("an integer constant is needed"),
+            (Wanted::Array, _) if constant => return fault("a view is needed, not a constant"),
             (_, None) => return fault("it is an index view, which has no data"),
             (_, Some(dtype)) => {
                 types[count] = dtype;

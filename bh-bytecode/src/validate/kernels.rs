@@ -333,7 +333,7 @@ fn check_renames(batch: &BatchRef<'_>, block: &Block, uses: &[(usize, Use)]) -> 
     Ok(())
 }
 
-/// Bases of at most so many elements are looked at element by element; of others the views must be provably apart.
+/// The most elements of a base that is looked at element by element. Views of larger ones must be provably apart.
 const COUNTED: i64 = 1 << 20;
 
 /// The elements of a view, in C order.

@@ -149,7 +149,7 @@ struct Head {
     bytes: u64,
 }
 
-/// Reads exactly so many bytes; the end of the file is told apart from failures.
+/// Fills `bytes` from the file; the end of the file is told apart from failures.
 fn exactly(file: &mut impl Read, bytes: &mut [u8], place: &str) -> std::result::Result<(), String> {
     file.read_exact(bytes).map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof => format!("the file ends {place}"),
@@ -200,7 +200,7 @@ fn read_head(file: &mut impl Read, size: Option<u64>) -> std::result::Result<Hea
 /// Reads the data to memory, and makes truth values of what is not 0.
 ///
 /// # Safety
-/// `data` must have place for so many bytes.
+/// `data` must have room for `bytes` bytes.
 unsafe fn read_data(file: &mut impl Read, data: *mut u8, bytes: u64, truth: bool) -> std::result::Result<(), String> {
     let mut chunk = [0u8; 1 << 16];
     let mut done = 0;

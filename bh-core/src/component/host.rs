@@ -1,7 +1,7 @@
 //! [`Host`]: the services of the host as a component sees them, and its [`Counter`]s.
 
-use super::Setting;
 use crate::abi::{HostTable, ProgressFn, status};
+use crate::config::{Key, Setting};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,8 +68,17 @@ impl Host {
         unsafe { &*self.table }
     }
 
-    /// The value of a config key, if set.
-    pub fn config(&self, key: &str) -> Option<String> {
+    /// The text of a config key, if it is set.
+    pub fn config<T: Setting>(&self, key: &Key<T>) -> Option<String> {
+        key.row().names().find_map(|name| self.text(name))
+    }
+
+    /// The name by which the configuration sets a key: its own, unless only the older one is there.
+    pub fn spelling<T: Setting>(&self, key: &Key<T>) -> &'static str {
+        key.row().names().find(|name| self.text(name).is_some()).unwrap_or(key.name())
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
         let key = CString::new(key).ok()?;
         // SAFETY: the host returns null or a text that lives as long as the instance.
         unsafe {
@@ -78,11 +87,11 @@ impl Host {
         }
     }
 
-    /// The value of a config key, or `default` if it is unset. The error says which values there are.
-    pub fn config_or<T: Setting>(&self, key: &str, default: T) -> Result<T> {
+    /// The value of a config key, its default if it is unset. The error says which values there are.
+    pub fn setting<T: Setting>(&self, key: &Key<T>) -> Result<T> {
         match self.config(key) {
-            None => Ok(default),
-            Some(text) => T::read(&text).ok_or_else(|| Error::of_key(key, T::FORM, &text)),
+            None => Ok(key.default()),
+            Some(text) => T::read(&text).ok_or_else(|| Error::of_key(self.spelling(key), T::FORM, &text)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! From TOML to a [`Config`], with the line of every name.
 
 use super::names::hint;
-use super::{CORE_SECTIONS, Config, DEFAULT, Definition, Entries, Entry, Item, Name, Section};
+use super::{Config, DEFAULT, Definition, Entries, Entry, Item, Name, Table, core_sections};
 use crate::abi::status;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
@@ -9,7 +9,8 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const TOP_LEVEL: [&str; 5] = ["library_path", "stacks", "components", "memory", "recorder"];
+/// What a file may have besides the sections of the core.
+const TOP_LEVEL: [&str; 3] = ["library_path", "stacks", "components"];
 
 /// A value with its place in the text.
 type Node<'i> = Spanned<DeValue<'i>>;
@@ -92,19 +93,22 @@ impl Parser<'_> {
                         self.config.components.insert(component.text, entries);
                     }
                 }
-                section if CORE_SECTIONS.iter().any(|(known, _)| *known == section) => {
-                    let entries = self.entries(&name, value)?;
-                    let known =
-                        CORE_SECTIONS.iter().find(|(known, _)| *known == section).map_or(&[][..], |(_, keys)| keys);
-                    if let Some(entry) = entries.entries.iter().find(|entry| !known.contains(&&*entry.key.text)) {
-                        return Err(self.config.unknown_key(&entry.key, Section::Core(section), known.iter().copied()));
+                other => match core_sections().find(|section| section.name == other) {
+                    Some(section) => {
+                        let entries = self.entries(&name, value)?;
+                        let mut known = section.rows.iter().map(|row| row.name);
+                        let unknown = |entry: &&Entry| !known.clone().any(|key| key == entry.key.text);
+                        if let Some(entry) = entries.entries.iter().find(unknown) {
+                            return Err(self.config.unknown_key(&entry.key, Table::Core(section.name), known.by_ref()));
+                        }
+                        self.config.core.insert(name.text, entries);
                     }
-                    self.config.core.insert(name.text, entries);
-                }
-                unknown => {
-                    let hint = hint(unknown, "valid keys", TOP_LEVEL.into_iter());
-                    return Err(self.error(name.line, format!("unknown key '{unknown}'{hint}")));
-                }
+                    None => {
+                        let sections = core_sections().map(|section| section.name);
+                        let hint = hint(other, "valid keys", TOP_LEVEL.into_iter().chain(sections));
+                        return Err(self.error(name.line, format!("unknown key '{other}'{hint}")));
+                    }
+                },
             }
         }
         Ok(())

@@ -12,12 +12,10 @@ pub enum Recipes {
     Always,
 }
 
-impl Recipes {
-    /// What texts must be.
-    pub(super) const FORM: &'static str = "auto, off or always";
+impl super::Setting for Recipes {
+    const FORM: &'static str = "auto, off or always";
 
-    /// From its text.
-    pub(super) fn read(text: &str) -> Option<Recipes> {
+    fn read(text: &str) -> Option<Recipes> {
         match text {
             "auto" => Some(Recipes::Auto),
             "off" => Some(Recipes::Off),

@@ -1,26 +1,33 @@
 //! Settings of the core, from text to typed values.
 
-use super::{Checks, Config, Recipes, Section, Value};
+use super::{Checks, Config, Key, Setting, Table, Value, core_sections};
 use crate::abi::{log_level, status};
-use crate::component::Setting;
 use crate::error::{Error, Result};
+use crate::keys::{memory, recorder};
 use crate::log::parse_level;
 use crate::machine;
 use crate::memory::MemorySettings;
 
+/// Bytes, or another number, as [`parse_size`] reads them. Percentages are of the machine's memory, or of what a container may
+/// use of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub usize);
+
+impl Setting for Size {
+    const FORM: &'static str = "a size like 8GiB, 512MiB, 4096 or 90% (of the machine's memory), or none";
+
+    fn read(text: &str) -> Option<Size> {
+        parse_size(text, machine::memory).map(Size)
+    }
+}
+
 impl Config {
-    /// The limits of the host memory. Parts of the machine's memory count what a container may use.
+    /// The limits of the host memory.
     pub fn memory_settings(&self) -> Result<MemorySettings> {
-        let size = |key: &str, default: &str| {
-            let value = self.core_value("memory", key).unwrap_or_else(|| built_in(default));
-            parse_size(&value.value, machine::memory).ok_or_else(|| {
-                self.invalid(&value, key, "a size like 8GiB, 512MiB, 4096 or 90% (of the machine's memory), or none")
-            })
-        };
         Ok(MemorySettings {
-            limit: size("limit", "90%")?,
-            cache: size("cache", "25%")?,
-            huge_pages: self.core_flag("memory", "huge_pages")?.unwrap_or(true),
+            limit: self.core(&memory::LIMIT)?.0,
+            cache: self.core(&memory::CACHE)?.0,
+            huge_pages: self.core(&memory::HUGE_PAGES)?,
         })
     }
 
@@ -28,7 +35,7 @@ impl Config {
     pub fn checks(&self) -> Result<Checks> {
         let (list, place) = match self.variable("BH_CHECK") {
             Some(list) => (list.to_owned(), "environment variable BH_CHECK".to_owned()),
-            None => match self.core_value("recorder", "check") {
+            None => match self.core_value(&recorder::CHECK) {
                 Some(value) => (value.value, format!("{}: key 'check'", value.place)),
                 None => return Ok(Checks::default()),
             },
@@ -36,23 +43,17 @@ impl Config {
         Checks::parse(&list).map_err(|text| Error::new(status::CONFIG, format!("{place}: {text}")))
     }
 
-    /// Which results the recorder does not store.
-    pub fn recipes(&self) -> Result<Recipes> {
-        let Some(value) = self.core_value("recorder", "recipes") else { return Ok(Recipes::default()) };
-        Recipes::read(&value.value).ok_or_else(|| self.invalid(&value, "recipes", Recipes::FORM))
-    }
-
-    /// What is wrong with the settings of the core: the sections `memory` and `recorder`, and the environment's place of them.
+    /// What is wrong with the settings of the core: its sections, and the environment's place of them.
     pub fn core_errors(&self) -> Vec<Error> {
-        let recorder = ["max_instructions", "max_bytes", "small_bytes", "immediate_bytes"];
-        let numbers = recorder.map(|key| self.core_number("recorder", key).map(drop));
-        let others = [
-            self.memory_settings().map(drop),
-            self.checks().map(drop),
-            self.recipes().map(drop),
-            self.log_level().map(drop),
-        ];
-        numbers.into_iter().chain(others).filter_map(Result::err).collect()
+        let mut errors: Vec<Error> = self.checks().err().into_iter().chain(self.log_level().err()).collect();
+        for row in core_sections().flat_map(|section| section.rows) {
+            if let Some(value) = self.value(Table::Core(row.section), row.name)
+                && !(row.is_legal)(&value.value)
+            {
+                errors.push(invalid(&value, row.name, row.form));
+            }
+        }
+        errors
     }
 
     /// The level of the log: `BH_LOG`, else warnings and errors.
@@ -66,32 +67,25 @@ impl Config {
         }
     }
 
-    /// A number of a core section, if it is set.
-    pub fn core_number(&self, section: &str, key: &str) -> Result<Option<u64>> {
-        let Some(value) = self.core_value(section, key) else { return Ok(None) };
-        let number = parse_size(&value.value, machine::memory).map(|size| size as u64);
-        number.map(Some).ok_or_else(|| {
-            self.invalid(&value, key, "a number, a size like 512MiB or 50% (of the machine's memory), or none")
-        })
+    /// The value of a key of the core, its default if it is unset.
+    pub fn core<T: Setting>(&self, key: &Key<T>) -> Result<T> {
+        Ok(self.core_if_set(key)?.unwrap_or_else(|| key.default()))
     }
 
-    fn core_flag(&self, section: &str, key: &str) -> Result<Option<bool>> {
-        let Some(value) = self.core_value(section, key) else { return Ok(None) };
-        bool::read(&value.value).map(Some).ok_or_else(|| self.invalid(&value, key, bool::FORM))
+    /// The value of a key of the core, if it is set.
+    pub fn core_if_set<T: Setting>(&self, key: &Key<T>) -> Result<Option<T>> {
+        let Some(value) = self.core_value(key) else { return Ok(None) };
+        T::read(&value.value).map(Some).ok_or_else(|| invalid(&value, key.name(), T::FORM))
     }
 
-    fn core_value(&self, section: &str, key: &str) -> Option<Value> {
-        self.value(Section::Core(section), key)
-    }
-
-    fn invalid(&self, value: &Value, key: &str, wanted: &str) -> Error {
-        let text = format!("{}: key '{key}' must be {wanted}, not '{}'", value.place, value.value);
-        Error::new(status::CONFIG, text)
+    fn core_value<T: Setting>(&self, key: &Key<T>) -> Option<Value> {
+        self.value(Table::Core(key.row().section), key.name())
     }
 }
 
-fn built_in(value: &str) -> Value {
-    Value { value: value.to_owned(), place: String::new() }
+fn invalid(value: &Value, key: &str, wanted: &str) -> Error {
+    let text = format!("{}: key '{key}' must be {wanted}, not '{}'", value.place, value.value);
+    Error::new(status::CONFIG, text)
 }
 
 /// Bytes: a number with an optional unit (KiB, MiB, GiB, TiB), a percentage of `whole`, or "none" for no bound.

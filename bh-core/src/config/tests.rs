@@ -18,7 +18,7 @@ fn with_variables(config: Config, variables: &[(&str, &str)]) -> Config {
 }
 
 fn text(config: &Config, component: &str, key: &str) -> Option<String> {
-    config.value(Section::Component(component), key).map(|value| value.value)
+    config.value(Table::Component(component), key).map(|value| value.value)
 }
 
 /// The components of a chain, siblings in brackets.
@@ -42,8 +42,9 @@ fn the_built_in_configuration_names_the_cpu_stacks() {
     assert_eq!(text(&config, "fuser-singleton", "library").as_deref(), Some("bh_fuser"));
 }
 
+/// `cargo xtask header` writes that part of the file.
 #[test]
-fn every_commented_key_of_the_default_file_is_valid() {
+fn the_default_file_has_every_key_at_its_default() {
     let uncommented: String = DEFAULT
         .lines()
         .map(|line| match line.strip_prefix("# ") {
@@ -54,10 +55,12 @@ fn every_commented_key_of_the_default_file_is_valid() {
         .map(|line| format!("{line}\n"))
         .collect();
     let config = Config::from_text("default.toml", &uncommented).unwrap();
-    config.memory_settings().unwrap();
-    for (section, keys) in CORE_SECTIONS {
-        for key in keys {
-            assert!(config.value(Section::Core(section), key).is_some(), "{section}.{key} is not in default.toml");
+    assert_eq!(config.memory_settings(), Config::built_in().unwrap().memory_settings());
+    for section in keys::SECTIONS {
+        let table = if section.is_component { Table::Component(section.name) } else { Table::Core(section.name) };
+        for row in section.rows {
+            let value = config.value(table, row.name).map(|value| value.value);
+            assert_eq!(value, Some(row.default_text()), "{}.{} in default.toml", section.name, row.name);
         }
     }
 }
@@ -74,7 +77,7 @@ fn values_of_all_types_become_text() {
     }
     assert_eq!(text(&config, "x", "list").as_deref(), Some("a,2,false"));
     assert_eq!(text(&config, "x", "none"), None);
-    let entry = config.value(Section::Component("x"), "number").unwrap();
+    let entry = config.value(Table::Component("x"), "number").unwrap();
     assert_eq!(entry.place, "my.toml:5");
 }
 
@@ -116,8 +119,10 @@ fn variables_override_keys() {
     assert_eq!(checks(wrong), Err(format!("environment variable BH_CHECK: {valid}")));
     let wrong = checks(read("[recorder]\n\ncheck = ['bound']"));
     assert_eq!(wrong, Err(format!("my.toml:3: key 'check': {valid}")));
-    let number = read("[recorder]\nmax_bytes = '1MiB'").core_number("recorder", "max_bytes");
-    assert_eq!(number, Ok(Some(1 << 20)));
+    let number = read("[recorder]\nmax_bytes = '1MiB'").core_if_set(&keys::recorder::MAX_BYTES);
+    assert_eq!(number, Ok(Some(Size(1 << 20))));
+    assert_eq!(read("").core_if_set(&keys::recorder::MAX_BYTES), Ok(None));
+    assert_eq!(read("").core(&keys::recorder::MAX_INSTRUCTIONS), Ok(Size(1000)));
 }
 
 #[test]
@@ -199,9 +204,8 @@ fn errors_of_values_name_place_and_form() {
         "my.toml:2: key 'huge_pages' must be true or false, not 'maybe'"
     );
     assert_eq!(
-        read("[recorder]\nmax_bytes = 'half'").core_number("recorder", "max_bytes").unwrap_err().text,
-        "my.toml:2: key 'max_bytes' must be a number, a size like 512MiB or 50% (of the machine's memory), or none, \
-         not 'half'"
+        read("[recorder]\nmax_bytes = 'half'").core(&keys::recorder::MAX_BYTES).unwrap_err().text,
+        format!("my.toml:2: key 'max_bytes' must be {form}, not 'half'")
     );
     assert_eq!(
         with_variables(read(""), &[("BH_LOG", "loud")]).log_level().unwrap_err().text,

@@ -1,10 +1,9 @@
 //! What failed instructions cost: the bases that depend on them by data flow, as if each instruction were a block.
 
-use super::is_system;
+use super::{Ends, is_system};
 use crate::abi::{ErrorRecord, ReportRecord, log_level};
 use crate::component::Registry;
 use crate::error::Error;
-use crate::link::Link;
 use bh_bytecode::{BatchRef, Instr};
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -65,7 +64,7 @@ fn lost_with(batch: &BatchRef<'_>, block: u32, failed: &[(u32, u32, Error)]) -> 
 
 /// The failed instructions of a call, which are dealt with as they are reported.
 pub(super) struct Failures<'a> {
-    link: &'a Link,
+    link: &'a dyn Ends,
     batch: &'a BatchRef<'a>,
     failed: Vec<(u32, u32, Error)>,
     /// The caller's report.
@@ -73,7 +72,7 @@ pub(super) struct Failures<'a> {
 }
 
 impl<'a> Failures<'a> {
-    pub(super) fn new(link: &'a Link, batch: &'a BatchRef<'a>, above: *mut ReportRecord) -> Failures<'a> {
+    pub(super) fn new(link: &'a dyn Ends, batch: &'a BatchRef<'a>, above: *mut ReportRecord) -> Failures<'a> {
         Failures { link, batch, failed: Vec::new(), above }
     }
 

@@ -1,10 +1,9 @@
 //! The calls for one batch: to the engine, to its first child, and again after failures.
 
 use super::flow::{Failures, needs_lost, written};
-use super::{Partition, is_system, nobody, route};
+use super::{Ends, Partition, Target, is_system, nobody, route};
 use crate::abi::{BatchTables, ReportRecord, capability};
 use crate::error::{Error, Result};
-use crate::link::{Link, Target};
 use bh_bytecode::{BatchRef, Opcode, Operand};
 use std::collections::HashSet;
 
@@ -38,7 +37,7 @@ fn work(batch: &BatchRef<'_>, block: u32) -> usize {
 
 /// The calls for one batch.
 pub(super) struct Run<'a> {
-    link: &'a Link,
+    link: &'a dyn Ends,
     first: Result<()>,
     tickets: Vec<(Target, u64)>,
     /// The caller's.
@@ -46,7 +45,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(link: &'a Link, report: *mut ReportRecord) -> Run<'a> {
+    pub(super) fn new(link: &'a dyn Ends, report: *mut ReportRecord) -> Run<'a> {
         Run { link, first: Ok(()), tickets: Vec::new(), report }
     }
 
@@ -98,7 +97,7 @@ impl<'a> Run<'a> {
             };
             let later = &rest[run.len()..];
             let mut failures = Failures::new(self.link, batch, self.report);
-            let answer = failures.during(|report| self.link.foreign().execute(&tables, run, report));
+            let answer = failures.during(|report| self.link.engine().execute(&tables, run, report));
             if let Some(error) = failures.first() {
                 self.keep(error);
             }
@@ -107,7 +106,7 @@ impl<'a> Run<'a> {
             };
             if ticket != 0 && (!retires || result.is_err()) {
                 // The batch is lent until the call returns, so the host can only retire blocks that are done by then.
-                result = result.and(self.link.wait_target(Target::Own, ticket));
+                result = result.and(self.link.wait_for(Target::Own, ticket));
             } else if ticket != 0 {
                 self.tickets.push((Target::Own, ticket));
             }
@@ -154,13 +153,12 @@ impl<'a> Run<'a> {
 
     /// Runs blocks on the next component.
     fn child(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) {
-        let Some(child) = self.link.child() else {
+        let Some((result, ticket)) = self.link.run_below(batch, blocks, self.report) else {
             for &block in blocks {
                 self.fail(batch, block, nobody(self.link, batch, block));
             }
             return;
         };
-        let (result, ticket) = child.execute(batch, blocks, self.report);
         if ticket != 0 {
             self.tickets.push((Target::Child, ticket));
         }
@@ -204,7 +202,7 @@ impl<'a> Run<'a> {
         if self.first.is_err() {
             for (target, ticket) in std::mem::take(&mut self.tickets) {
                 // Engines with tickets poison what failed; the first error is the one to report.
-                let _ = self.link.wait_target(target, ticket);
+                let _ = self.link.wait_for(target, ticket);
             }
         }
         (self.first, self.tickets)

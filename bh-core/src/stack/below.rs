@@ -1,8 +1,8 @@
 //! The components below one of a stack, on their own: what a process that works for another runs for its context.
 
 use crate::component::Child;
-use crate::config::{Config, Item};
-use crate::error::{Error, Result};
+use crate::config::Config;
+use crate::error::Result;
 use crate::link::Link;
 use crate::loader::Loader;
 use crate::memory::Memory;
@@ -35,17 +35,4 @@ impl Drop for Below {
     fn drop(&mut self) {
         self.links.iter_mut().for_each(|link| link.shutdown());
     }
-}
-
-/// What follows the component that `is` names in a chain.
-pub(crate) fn after<'a>(items: &'a [Item], is: &dyn Fn(&str) -> bool) -> Option<&'a [Item]> {
-    items.iter().enumerate().find_map(|(place, item)| match item {
-        Item::One(name) => is(&name.text).then_some(&items[place + 1..]),
-        Item::Siblings(chains) => chains.iter().find_map(|chain| after(chain, is)),
-    })
-}
-
-/// A stack has no such component.
-pub(crate) fn missing(stack: &str, component: &str) -> Error {
-    Error::new(crate::abi::status::CONFIG, format!("stack '{stack}' has no component '{component}'"))
 }

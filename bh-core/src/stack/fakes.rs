@@ -2,6 +2,7 @@
 
 use crate::abi::{self, Capabilities, RegistryTable, capability, kind, status};
 use crate::component::{RegistryService, enter_block, registry_table};
+use crate::config::{Key, Row};
 use crate::export::LazyTable;
 use crate::{Child, Component, Error, Host, Registry, Report, Result, Ticket};
 use bh_bytecode::{Base, Batch, BatchRef, Opcode, View};
@@ -62,7 +63,7 @@ impl RegistryService for Mutex<Book> {
 impl Component for FakeNode {
     const NAME: &'static str = "fake-node";
     const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [&'static str] = &[];
+    const KEYS: &'static [Row] = &[];
 
     fn create(_: Host, children: Vec<Child>) -> Result<FakeNode> {
         let mut children = children.into_iter();
@@ -98,6 +99,24 @@ impl Component for FakeNode {
     }
 }
 
+crate::keys! {
+    mod engine_keys = "fake-engine" {
+        REFUSE "refuse": String = "[]", "Operations that it refuses.";
+        LARGEST "largest": usize = "1000000", "The most instructions of a block that it takes.";
+        FAIL "fail": String = "[]", "Operations that it fails at.";
+        PANIC "panic": String = "[]", "Operations that it panics at.";
+        UNNAMED "unnamed": String = "\"\"", "If set, it does not say which block failed.";
+        INIT "init": String = "\"\"", "How making it fails: fail, panic or largest.";
+        TICKET "ticket": u64 = "0", "The ticket of its work.";
+    }
+}
+
+crate::keys! {
+    mod filter_keys = "fake-filter" {
+        MODE "mode": String = "\"\"", "What it does to batches: panic, fail or spoil.";
+    }
+}
+
 /// An engine that computes nothing. Its keys name the operations that it refuses, fails at, or panics at.
 pub(super) struct FakeEngine {
     host: Host,
@@ -106,7 +125,7 @@ pub(super) struct FakeEngine {
 }
 
 impl FakeEngine {
-    fn listed(&self, key: &str, name: &str) -> bool {
+    fn listed(&self, key: &Key<String>, name: &str) -> bool {
         self.host.config(key).is_some_and(|list| list.split(',').any(|entry| entry == name))
     }
 }
@@ -114,10 +133,10 @@ impl FakeEngine {
 impl Component for FakeEngine {
     const NAME: &'static str = "fake-engine";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = &["refuse", "largest", "fail", "panic", "unnamed", "init", "ticket"];
+    const KEYS: &'static [Row] = engine_keys::ALL;
 
     fn create(host: Host, _: Vec<Child>) -> Result<FakeEngine> {
-        match host.config("init").as_deref() {
+        match host.config(&engine_keys::INIT).as_deref() {
             Some("fail") => Err(Error::new(status::DEVICE, "no device found")),
             Some("panic") => panic!("no luck"),
             Some("largest") => Err(Error::new(status::CONFIG, "config key 'largest': 3 is not to its taste")),
@@ -136,14 +155,14 @@ impl Component for FakeEngine {
 
     fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
         let instrs = batch.block_instrs(&batch.blocks[block as usize]);
-        let largest = self.host.config_or("largest", usize::MAX).unwrap();
-        let refused = |&instr: &u32| self.listed("refuse", batch.instrs[instr as usize].opcode.name());
+        let largest = self.host.setting(&engine_keys::LARGEST).unwrap();
+        let refused = |&instr: &u32| self.listed(&engine_keys::REFUSE, batch.instrs[instr as usize].opcode.name());
         instrs.len() <= largest && !instrs.iter().any(refused)
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], _report: &mut Report) -> Result<Ticket> {
         for &block in blocks {
-            if self.host.config("unnamed").is_none() {
+            if self.host.config(&engine_keys::UNNAMED).is_none() {
                 enter_block(block);
             }
             let contracted = batch.contracted(&batch.blocks[block as usize]).len();
@@ -160,19 +179,19 @@ impl Component for FakeEngine {
                         registry.acquire(base, crate::abi::access::READ).map_err(|error| error.in_block(block))?;
                     }
                 }
-                assert!(!self.listed("panic", name), "cannot stand {name}");
-                if self.listed("fail", name) {
+                assert!(!self.listed(&engine_keys::PANIC, name), "cannot stand {name}");
+                if self.listed(&engine_keys::FAIL, name) {
                     let mut error = Error::new(status::EXECUTION, format!("{name} failed"));
                     error.instr = Some(instr);
                     return Err(error);
                 }
             }
         }
-        Ok(Ticket(self.host.config_or("ticket", 0)?))
+        Ok(Ticket(self.host.setting(&engine_keys::TICKET)?))
     }
 
     fn capabilities(&mut self) -> Capabilities {
-        let flags = match self.host.config("ticket").as_deref() {
+        let flags = match self.host.config(&engine_keys::TICKET).as_deref() {
             None => 0,
             Some("7" | "11") => capability::ASYNCHRONOUS | capability::RETIRES_BLOCKS,
             Some(_) => capability::ASYNCHRONOUS,
@@ -192,7 +211,7 @@ impl Component for FakeEngine {
     }
 
     fn extmethod(&mut self, name: &str, _: Opcode) -> Result<bool> {
-        Ok(self.listed("fail", name))
+        Ok(self.listed(&engine_keys::FAIL, name))
     }
 
     fn message(&mut self, text: &str) -> Result<String> {
@@ -209,11 +228,11 @@ pub(super) struct FakeFilter {
 impl Component for FakeFilter {
     const NAME: &'static str = "fake-filter";
     const KIND: u32 = kind::FILTER;
-    const KEYS: &'static [&'static str] = &["mode"];
+    const KEYS: &'static [Row] = filter_keys::ALL;
 
     fn create(host: Host, children: Vec<Child>) -> Result<FakeFilter> {
         let child = children.into_iter().next().ok_or_else(|| Error::new(status::INIT, "no child"))?;
-        Ok(FakeFilter { child, mode: host.config("mode").unwrap_or_default() })
+        Ok(FakeFilter { child, mode: host.setting(&filter_keys::MODE)? })
     }
 
     fn child(&mut self) -> Option<&mut Child> {

@@ -33,3 +33,12 @@ pub const ALL: &[(&str, Pass)] = &[
     ("copies", copies::run),
     ("dead-code", dead_code::run),
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_key_lists_all_passes_in_their_order() {
+        let names: Vec<&str> = super::ALL.iter().map(|(name, _)| *name).collect();
+        assert_eq!(bh_core::keys::filter::PASSES.default(), names.join(","));
+    }
+}

@@ -322,12 +322,7 @@ pub(super) fn distances(extents: &[i64], strides: &[i64], offset: i64) -> Option
 
 /// What an operation costs, in additions.
 pub(super) fn cost(opcode: Opcode) -> u32 {
-    match opcode {
-        Opcode::Divide | Opcode::FloorDivide | Opcode::Fmod | Opcode::Remainder | Opcode::Power => COSTLY,
-        Opcode::Erf | Opcode::Erfc => COSTLY,
-        opcode if (Opcode::Cos.0..=Opcode::Sqrt.0).contains(&opcode.0) => COSTLY,
-        _ => 1,
-    }
+    if opcode.info().cost > 1 { COSTLY } else { 1 }
 }
 
 fn dense(extents: &[i64]) -> Vec<i64> {

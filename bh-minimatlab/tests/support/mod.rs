@@ -4,10 +4,10 @@
 pub mod generate;
 pub mod octave;
 
+use bh_conformance::stacks;
 use bh_core::stack::Stack;
 use bh_minimatlab::Interpreter;
 use bh_recorder::{Options, Recorder};
-use bh_tests::stacks;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;

@@ -48,7 +48,7 @@ function point(event, thing) {
   tip.style.top = event.clientY + 16 + "px";
 }
 
-// Round numbers between two others, about so many.
+// Round numbers between two others, `about` of them.
 function ticks(low, high, about) {
   const rough = (high - low) / about, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= rough);

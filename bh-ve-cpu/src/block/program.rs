@@ -176,13 +176,5 @@ impl Program {
 /// Roughly how many vectorised additions an operation costs.
 pub(crate) fn weight(opcode: Opcode, dtype: DType) -> u32 {
     let scale = if dtype.is_complex() { 4 } else { 1 };
-    scale
-        * match opcode {
-            Opcode::Divide | Opcode::Sqrt => 5,
-            Opcode::FloorDivide | Opcode::Fmod | Opcode::Remainder => 10,
-            Opcode::Power => 40,
-            opcode if (Opcode::Cos.0..=Opcode::Log1p.0).contains(&opcode.0) => 15,
-            Opcode::Erf | Opcode::Erfc => 25,
-            _ => 1,
-        }
+    scale * opcode.info().cost
 }

@@ -6,6 +6,7 @@ use crate::transport::remote::Remote;
 use bh_core::abi::{log_level, status};
 use bh_core::component::Host;
 use bh_core::error::{Error, Result};
+use bh_core::keys::cluster;
 use bh_core::launcher::Launcher;
 use bh_core::stack::COMMUNICATOR;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +15,6 @@ use std::time::Duration;
 /// The libraries that there may be.
 const LIBRARIES: &[&str] = &["openmpi", "mpich"];
 
-/// The most bytes that one call of MPI gets, as its counts are 31 bits wide.
-const PART_BYTES: usize = 1 << 30;
-
-/// The longest that ranks wait for each other before the program begins, in seconds.
-const MEET_SECONDS: u64 = 30;
-
 /// The ranks have met: further contexts wait for nobody.
 pub static MET: AtomicBool = AtomicBool::new(false);
 
@@ -27,12 +22,12 @@ pub static MET: AtomicBool = AtomicBool::new(false);
 /// config asks for ranks in one process. The first time, they are waited for as long as the other value lives.
 pub fn connect(host: &Host) -> Result<Option<(Remote, Option<Meeting>)>> {
     let launcher = Launcher::find();
-    let asked = host.config("transport").unwrap_or_else(|| "auto".into());
+    let asked = host.setting(&cluster::TRANSPORT)?;
     let handle = host.handle(COMMUNICATOR).addr();
     let communicator = (handle != 0).then_some(handle as u32 as i32);
     let mut names = match asked.as_str() {
         "in-process" => return Ok(None),
-        "auto" if host.config("ranks").is_some() => return Ok(None),
+        "auto" if host.config(&cluster::RANKS).is_some() => return Ok(None),
         "auto" => candidates(launcher.as_ref()),
         "openmpi" | "mpich" => vec![asked.as_str()],
         _ => return Err(Error::of_key("transport", "auto, in-process, openmpi or mpich", &asked)),
@@ -51,12 +46,12 @@ pub fn connect(host: &Host) -> Result<Option<(Remote, Option<Meeting>)>> {
     {
         return Err(wrong_launcher(launcher, name));
     }
-    let seconds = host.config_or("meet_seconds", MEET_SECONDS)?;
+    let seconds = host.setting(&cluster::MEET_SECONDS)?;
     let limit =
         (seconds > 0 && !names.is_empty() && !MET.load(Ordering::Acquire)).then(|| Duration::from_secs(seconds));
     let meeting = limit.zip(launcher.filter(|launcher| launcher.size > 1));
     let meeting = meeting.and_then(|(limit, launcher)| Meeting::begin(limit, launcher));
-    let part: usize = host.config_or("part_bytes", PART_BYTES as u64)?.try_into().unwrap_or(PART_BYTES);
+    let part: usize = host.setting(&cluster::PART_BYTES)?.try_into().unwrap_or(usize::MAX);
     let mut outcome = Ok(None);
     for name in names {
         outcome = Remote::open(name, communicator, part).map(Some);

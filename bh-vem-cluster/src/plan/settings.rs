@@ -1,6 +1,7 @@
 //! How the cluster shares out work, as the configuration says.
 
 use crate::plan::layout::Weights;
+use bh_core::keys::cluster;
 
 /// How work is shared out.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +20,9 @@ impl Settings {
     /// Those of a configuration that does not name them.
     pub fn default(ranks: usize) -> Settings {
         // Messages that are this long take longer than the further kernels that it costs to compute meanwhile.
-        let overlap_bytes = 256 << 10;
-        Settings { weights: Weights::even(ranks), small_bytes: 4096, overlap_rows: 2, overlap_bytes }
+        let overlap_bytes = cluster::OVERLAP_BYTES.default();
+        let (small_bytes, overlap_rows) = (cluster::SMALL_BYTES.default(), cluster::OVERLAP_ROWS.default().into());
+        Settings { weights: Weights::even(ranks), small_bytes, overlap_rows, overlap_bytes }
     }
 
     /// One line, which is equal where the settings are.

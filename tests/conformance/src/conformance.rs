@@ -136,7 +136,7 @@ pub(crate) fn tolerance_of(case: &Case, oracle: &Oracle, bounds: Bounds) -> Tole
 }
 
 /// The elements at these places.
-pub(crate) fn pick(bytes: &[u8], size: usize, places: &[i64]) -> Vec<u8> {
+pub fn pick(bytes: &[u8], size: usize, places: &[i64]) -> Vec<u8> {
     places.iter().flat_map(|&place| &bytes[place as usize * size..][..size]).copied().collect()
 }
 

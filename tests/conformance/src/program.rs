@@ -17,7 +17,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script over so many arrays with identities that are new in the stack.
+    /// A script over `arrays` arrays with identities that are new in the stack.
     pub fn new(stack: &Stack, arrays: u64) -> Script {
         let first = stack.services().base_ids().fetch_add(arrays, Ordering::Relaxed);
         let base = |id| Base { row_hint: 1, ..Base::new(id, DType::F64, LEN) };

@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
     if let Some(root) = std::env::var_os("BH_TEST_ROOT") {
         return PathBuf::from(root);
     }
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The directory with the component libraries that were built with the tests: next to the test program.

@@ -19,7 +19,7 @@ pub struct Interp {
 impl Component for Interp {
     const NAME: &'static str = "ve-interp";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = &[];
+    const KEYS: &'static [bh_core::config::Row] = &[];
 
     fn create(_host: Host, children: Vec<Child>) -> Result<Interp> {
         Ok(Interp { child: children.into_iter().next(), registry: None })

@@ -3,6 +3,7 @@
 use bh_bytecode::{Base, BatchRef, View};
 use bh_core::abi::kind;
 use bh_core::component::{Child, Component, Host, Registry, Report, Ticket};
+use bh_core::config::Row;
 use bh_core::error::Result;
 
 /// The engine; `panic_in` names the function.
@@ -23,16 +24,21 @@ impl Drop for Panicking {
     }
 }
 
+bh_core::keys! {
+    mod keys = "panicking" {
+        PANIC_IN "panic_in": String = "\"\"", "The call that panics.";
+    }
+}
+
 impl Component for Panicking {
     const NAME: &'static str = "ve-panicking";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = &["panic_in"];
+    const KEYS: &'static [Row] = keys::ALL;
 
     const SHARED: bool = true;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Panicking> {
-        let panicking =
-            Panicking { child: children.into_iter().next(), panic_in: host.config("panic_in").unwrap_or_default() };
+        let panicking = Panicking { child: children.into_iter().next(), panic_in: host.setting(&keys::PANIC_IN)? };
         panicking.reach("create");
         Ok(panicking)
     }

@@ -4,11 +4,12 @@ use crate::heap::{Heap, Task, Work};
 use crate::job::{Job, JobBase};
 use crate::outside::Outside;
 use crate::residency::Space;
-use crate::script::{KEYS, Script};
+use crate::script::{Script, keys};
 use crate::slot::Slot;
 use bh_bytecode::{Base, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, access, capability, kind, retire, status};
 use bh_core::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
+use bh_core::config::Row;
 use bh_core::error::{Error, Result};
 use bh_ve_interp::usage::block_usage;
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ struct Open {
 impl Component for Shadow {
     const NAME: &'static str = "ve-shadow";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = KEYS;
+    const KEYS: &'static [Row] = keys::ALL;
     const SHARED: bool = true;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Shadow> {

@@ -24,26 +24,36 @@ pub struct Script {
     executed: HashMap<u16, u64>,
 }
 
-/// The config keys.
-pub const KEYS: &[&str] = &["seed", "refuse", "delay_us", "delay_every", "renames", "memory_bytes", "fail"];
+bh_core::keys! {
+    /// The config keys.
+    pub mod keys = "shadow" {
+        SEED "seed": u64 = "1", "Where the random numbers begin.";
+        REFUSE "refuse": f64 = "0", "The part of all blocks that is refused.";
+        DELAY_US "delay_us": u64 = "20", "How long work takes, in microseconds.";
+        DELAY_EVERY "delay_every": u64 = "4", "One call of this many takes that long.";
+        RENAMES "renames": bool = "false", "Can it run blocks with renames?";
+        MEMORY_BYTES "memory_bytes": usize = "1099511627776", "The most bytes on the heap.";
+        FAIL "fail": String = "[]", "Failures, as `opcode:n`: the n-th execution of the opcode fails.";
+    }
+}
 
 impl Script {
     /// Reads the config. `fail` lists `opcode:n`: the n-th execution of the opcode fails.
     pub fn new(host: &Host) -> Result<Script> {
-        let refuse: f64 = host.config_or("refuse", 0.0)?;
+        let refuse: f64 = host.setting(&keys::REFUSE)?;
         if !(0.0..=1.0).contains(&refuse) {
             let text = format!("config key 'refuse': {refuse} is not between 0 and 1");
             return Err(Error::new(status::CONFIG, text));
         }
-        let list = host.config("fail").unwrap_or_default();
+        let list = host.setting(&keys::FAIL)?;
         let fail = list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(parse_failure);
         Ok(Script {
-            seed: host.config_or("seed", 1)?,
+            seed: host.setting(&keys::SEED)?,
             refuse,
-            delay: Duration::from_micros(host.config_or("delay_us", 20)?),
-            delay_every: host.config_or("delay_every", 4)?,
-            renames: host.config_or("renames", false)?,
-            memory_bytes: host.config_or("memory_bytes", 1usize << 40)?,
+            delay: Duration::from_micros(host.setting(&keys::DELAY_US)?),
+            delay_every: host.setting(&keys::DELAY_EVERY)?,
+            renames: host.setting(&keys::RENAMES)?,
+            memory_bytes: host.setting(&keys::MEMORY_BYTES)?,
             fail: fail.collect::<Result<_>>()?,
             executed: HashMap::new(),
         })

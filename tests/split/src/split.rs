@@ -29,7 +29,7 @@ pub struct Split {
 impl Component for Split {
     const NAME: &'static str = "vem-split";
     const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [&'static str] = &[];
+    const KEYS: &'static [bh_core::config::Row] = &[];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Split> {
         let found = children.len();

@@ -155,7 +155,7 @@ pub(super) struct Held {
 
 impl Held {
     fn check(&self) -> Result<()> {
-        // SAFETY: so many bytes are lent in C order, until the lending ends.
+        // SAFETY: as many bytes are lent in C order, until the lending ends.
         let seen = unsafe { std::slice::from_raw_parts(self.lent.data.cast_const(), self.bytes.len()) };
         if seen == self.bytes { Ok(()) } else { Err(Error::new(status::EXECUTION, "what is lent has other bytes")) }
     }

@@ -44,7 +44,7 @@ enum Shape {
 /// A number of a statement.
 #[derive(Clone, Copy, Debug)]
 enum Number {
-    /// The first one in so many rounds, the other one later.
+    /// The first number in the rounds before the one of this number, the other one from then on.
     Changes(f64, u64, f64),
     /// The number of the round.
     Round,
@@ -159,7 +159,7 @@ impl Action {
     }
 }
 
-/// An action, in every so many rounds.
+/// An action, in each round whose number `every` divides.
 #[derive(Clone, Copy, Debug)]
 struct Statement {
     every: u64,

@@ -423,7 +423,7 @@ impl<'a> Run<'a> {
         let dtype = self.program.dtypes[seen.variable];
         let array = self.see(seen)?;
         let mut bytes = vec![0; self.count(seen.shape) as usize * dtype.size()];
-        // SAFETY: the array has so many elements.
+        // SAFETY: the array has as many elements as the buffer.
         unsafe { self.recorder.read(array, bytes.as_mut_ptr(), self.user_stride(seen, dtype).as_deref())? };
         self.read.push((dtype, bytes));
         self.recorder.free(array)

@@ -6,7 +6,7 @@ use crate::writer::{Given, Seen, Writer};
 use bh_bytecode::random::Rng;
 use bh_bytecode::{DType, Opcode};
 
-/// The extents of a grid of about so many elements, each at least three.
+/// The extents of a grid of about `count` elements, each at least three.
 fn grid(rng: &mut Rng, count: i64) -> Vec<i64> {
     let rank = 1 + rng.below(3);
     let mut rest = count;
@@ -20,7 +20,7 @@ fn grid(rng: &mut Rng, count: i64) -> Vec<i64> {
     grid
 }
 
-/// All but the border, moved by so many elements along an axis.
+/// All but the border, moved by `by` elements along an axis.
 fn inside(of: Seen, axis: usize, by: i64) -> Seen {
     let mut view = of.view;
     for dim in 0..view.rank() {

@@ -11,7 +11,7 @@ fn cut(of: Seen, first: i64, stop: i64, step: i64) -> Seen {
     of.through(of.view.slice(0, Some(first), Some(stop), step).expect("parts are within their arrays"))
 }
 
-/// An array of so many elements, seen as a line.
+/// An array, seen as a line.
 fn flat(of: Seen) -> Seen {
     of.through(View::contiguous(&[of.view.len()]).expect("as many elements as before"))
 }

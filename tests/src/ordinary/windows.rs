@@ -70,7 +70,7 @@ fn corner(writer: &mut Writer, rng: &mut Rng, grid: Seen) -> Seen {
     writer.make(Opcode::Add, 0, grid.dtype, line.shape(), &operands)
 }
 
-/// So many elements of a line: from a place on, or every second one, forwards or backwards.
+/// Elements of a line: from a place on, or every second one, forwards or backwards.
 fn window(rng: &mut Rng, of: Seen, count: i64) -> Seen {
     let length = of.view.len();
     let step = if 2 * count - 1 <= length && rng.chance(25) { 2 } else { 1 };

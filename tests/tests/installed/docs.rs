@@ -84,17 +84,6 @@ fn programs_in_the_documentation_run() {
     assert!(programs >= 8, "only {programs} programs were found");
 }
 
-#[test]
-fn the_opcode_table_is_current() {
-    let file = root().join("docs/opcodes.md");
-    let table = bh_bytecode::docs::opcode_table();
-    if std::env::var_os("BH_UPDATE").is_some() {
-        std::fs::write(&file, &table).unwrap();
-    }
-    let written = std::fs::read_to_string(&file).unwrap();
-    assert!(written == table, "docs/opcodes.md is not that of the opcode table; run this test with BH_UPDATE=1");
-}
-
 /// Files that the pages name in code font exist.
 #[test]
 fn files_that_the_documentation_names_exist() {

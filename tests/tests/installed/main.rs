@@ -3,10 +3,8 @@
 
 mod abi;
 mod commands;
-mod cpp_reference;
 mod docs;
 mod install;
 mod kit;
 mod package;
-mod reference;
 mod support;

@@ -98,7 +98,7 @@ macro_rules! row {
 }
 
 macro_rules! define_lookup {
-    ($(($variant:ident, $name:tt, $code:tt, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $expression:tt, $doc:tt)),* $(,)?) => {
+    ($(($variant:ident, $name:tt, $code:tt, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $cost:literal, $expression:tt, [$($front:literal),*], $doc:tt)),* $(,)?) => {
         /// The primitive of an opcode in plain loops.
         fn by_table(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType) -> Option<PrimFn> {
             match opcode {

@@ -33,7 +33,7 @@ pub struct Kit {
 impl Component for Kit {
     const NAME: &'static str = "kit-rust";
     const KIND: u32 = kind::ENGINE;
-    const KEYS: &'static [&'static str] = &[];
+    const KEYS: &'static [bh_core::config::Row] = &[];
 
     fn create(host: Host, children: Vec<Child>) -> Result<Kit> {
         let instructions = host.counter("instructions");

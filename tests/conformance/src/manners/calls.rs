@@ -113,7 +113,7 @@ pub(super) fn unknown_memory(stack: &mut Stack, findings: &mut Findings) -> Resu
     let released = AtomicU32::new(0);
     let argument = (&raw const released).cast_mut().cast();
     for mode in [adopt::SHARED, adopt::DONATED, adopt::IMMUTABLE] {
-        // SAFETY: so many elements, which outlive the call.
+        // SAFETY: the array has as many elements as the base, and outlives the call.
         let adoption = unsafe { Adoption::new(elements.as_mut_ptr().cast(), mode, NOBODYS, Some(count), argument) };
         refused(stack.adopt(&script.bases[0], &adoption), "adopts memory of a kind that nobody has", findings);
     }

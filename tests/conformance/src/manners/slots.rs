@@ -187,7 +187,7 @@ pub(super) fn exports(library: &Library, findings: &mut Findings) -> Result<()> 
         if lent.data.is_null() || lent.bytes != 8 * LEN as usize {
             return Err(Error::new(status::EXECUTION, format!("{name}: no data")));
         }
-        // SAFETY: the export lends so many elements until it ends.
+        // SAFETY: the export lends `LEN` elements until it ends.
         let seen = |value: f64| unsafe { std::slice::from_raw_parts(lent.data.cast::<f64>(), LEN as usize) } == [value; LEN as usize];
         if !seen(4.0) {
             findings.fault(format!("{name}: wrong values"));
@@ -225,7 +225,7 @@ fn adopted(stack: &mut Stack, mode: u32, name: &str, findings: &mut Findings) ->
         script.bases[0].flags |= base_flags::PINNED;
     }
     let argument = (&raw const released).cast_mut().cast();
-    // SAFETY: so many elements, which outlive the array.
+    // SAFETY: the vector has as many elements as the base, and outlives the array.
     let adoption = unsafe { Adoption::new(elements.as_mut_ptr().cast(), mode, memory::HOST, Some(count), argument) };
     stack.adopt(&script.bases[0], &adoption)?;
     // Another array, a part of the memory, all of it.

@@ -74,7 +74,7 @@ impl Seen {
 impl Component for Witness {
     const NAME: &'static str = "witness";
     const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [&'static str] = &[];
+    const KEYS: &'static [bh_core::config::Row] = &[];
     const SHARED: bool = false;
 
     fn create(_: Host, children: Vec<Child>) -> Result<Witness> {

@@ -153,7 +153,7 @@ macro_rules! row {
 }
 
 macro_rules! define_scalar {
-    ($(($variant:ident, $name:tt, $code:tt, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:tt, $expression:tt, $doc:tt)),* $(,)?) => {
+    ($(($variant:ident, $name:tt, $code:tt, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:tt, $cost:literal, $expression:tt, [$($front:literal),*], $doc:tt)),* $(,)?) => {
         /// The scalar function of an opcode; selections and casts are tested apart.
         #[allow(unused_variables, reason = "only POWI has an exponent")]
         pub(super) fn scalar_of(opcode: Opcode, dtype: DType, param: u16) -> Option<Scalar> {

@@ -1,0 +1,227 @@
+//! THE table of configuration keys of bh's own components and of the core: a key is one row, its name, type, default and text.
+//!
+//! `cargo xtask header` writes the documented part of `config/default.toml` and `docs/keys.md` from it. A component reads a key
+//! by the row's constant, and [`crate::Component::KEYS`] is its list, so that no key is read that the table lacks.
+
+use crate::config::{Recipes, Section, Size};
+use crate::keys;
+
+/// All tables, in the order of the documentation.
+pub const SECTIONS: [Section; 8] = [
+    Section {
+        name: "memory",
+        is_component: false,
+        text: "Host memory of a stack. Sizes are numbers with an optional unit (KiB, MiB, GiB, TiB), a percentage of the memory that \
+               the machine or the container has, or \"none\".",
+        rows: memory::ALL,
+    },
+    Section {
+        name: "recorder",
+        is_component: false,
+        text: "When recorded operations run without being asked to.",
+        rows: recorder::ALL,
+    },
+    component("filter", filter::ALL),
+    component("fuser", fuser::ALL),
+    component("cluster", cluster::ALL),
+    component("node", node::ALL),
+    component("ve-cpu", ve_cpu::ALL),
+    component("opencl", opencl::ALL),
+];
+
+const fn component(name: &'static str, rows: &'static [crate::config::Row]) -> Section {
+    Section { name, is_component: true, text: "", rows }
+}
+
+keys! {
+    /// Host memory of a stack.
+    pub mod memory = "memory" {
+        LIMIT "limit": Size = "\"90%\"", "Arrays that would pass this limit are errors.";
+        CACHE "cache": Size = "\"25%\"", "Freed buffers kept for reuse.";
+        HUGE_PAGES "huge_pages": bool = "true", "Ask the system for huge pages for large arrays.";
+    }
+}
+
+keys! {
+    /// When recorded operations run.
+    pub mod recorder = "recorder" {
+        MAX_INSTRUCTIONS "max_instructions": Size = "1000",
+            "The most operations in one batch. Batches that do little and repeat nothing end after a quarter of them.";
+        MAX_BYTES "max_bytes": Size = "\"50%\"",
+            "The most bytes of arrays that one batch makes and keeps, or keeps from being freed. Where it is not set, a lower memory \
+             limit lowers it, too: to half of the limit.";
+        SMALL_BYTES "small_bytes": Size = "\"256KiB\"",
+            "A batch that writes no more than this is run by the thread that asked for it, without waking another.";
+        IMMEDIATE_BYTES "immediate_bytes": Size = "8192",
+            "Operations on arrays of no more bytes, whose data is at hand, are carried out where they are called and not recorded; 0 \
+             for never. Only with engines that can, such as the CPU engine.";
+        RECIPES "recipes": Recipes = "\"auto\"",
+            "Results of a batch that nobody asked for when it ended are made when somebody does: auto (large ones that were dropped \
+             unread when a batch like it came before), off, always. Results are the same to the last bit.";
+        CHECK "check": String = "[]",
+            "Run operations one by one and look at what they do: \"nan\" finds those that make NaN or infinities of other numbers, \
+             \"bounds\" finds indices out of range. Slow; for finding mistakes. BH_CHECK=nan,bounds is the same.";
+    }
+}
+
+keys! {
+    /// The filter.
+    pub mod filter = "filter" {
+        PASSES "passes": String =
+            "[\"simplify\", \"collect\", \"reduction-chain\", \"matmul\", \"common\", \"copies\", \"dead-code\"]",
+            "The rewriting passes in their order. Diagnostic passes can be put in between: \"print\", \"price\".";
+        REASSOCIATE "reassociate": bool = "false",
+            "Also rewrite floating-point expressions in ways that change their rounding.";
+    }
+}
+
+keys! {
+    /// The fuser.
+    pub mod fuser = "fuser" {
+        ALGORITHM "algorithm": String = "\"greedy\"",
+            "How batches are partitioned: singleton, naive, greedy, unintrusive, or optimal (with a monotone cost model).";
+        COST_MODEL "cost_model": String = "\"traffic\"", "What is minimised: traffic, unique-views or max-contraction.";
+        LEGALITY "legality": String = "\"full\"",
+            "What may share a kernel: full (all that engines can run), or paper (only the rules of the original publication).";
+        RENAMES "renames": bool = "true",
+            "Let a kernel write a fresh buffer of an array that it also reads at other places.";
+        RENAME_PERCENT "rename_percent": u32 = "25",
+            "The most that such a fresh buffer may need copied, in percent of what the kernel writes.";
+        MAX_BLOCK "max_block": u32 = "512", "The most operations in one kernel.";
+        OPTIMAL_STEPS "optimal_steps": u64 = "100000", "Steps that the algorithm \"optimal\" may take for a batch.";
+        PLANNING "planning": String = "\"auto\"",
+            "How much planning batches get: direct (none), linear (one pass in order), full (everything), or auto: little for batches \
+             that do little, and more as they come again. Results do not depend on it.";
+        CACHE_BYTES "cache_bytes": usize = "67108864", "Bytes for partitions of batches that come again; 0 for none.";
+        CACHE_DIR "cache_dir": String = "\"\"", "Directory in which partitions are kept from run to run; empty for none.";
+        GRAPH_DIR "graph_dir": String = "\"\"",
+            "Directory in which the partition of each new batch is drawn (dot, SVG) and explained; empty for none.";
+    }
+}
+
+keys! {
+    /// The cluster.
+    pub mod cluster = "cluster" {
+        TRANSPORT "transport": String = "\"auto\"",
+            "How ranks talk to each other: auto (as the launcher says), openmpi, mpich, or in-process for simulated ranks.";
+        RANKS "ranks": usize = "1", "Simulated ranks in this process; not with a launcher.";
+        WEIGHTS "weights": String = "[]",
+            "Shares of the ranks, a number for each, as in [1, 1, 2, 2]: a rank with 0 gets nothing. Empty for equal shares.";
+        SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";
+        OVERLAP_ROWS "overlap_rows": u32 = "2",
+            "The most rows of passing arrays that neighbours both compute rather than send.";
+        OVERLAP_BYTES "overlap_bytes": u64 = "262144",
+            "A rank that gets this many bytes or more computes what needs none of them while they travel.";
+        PART_BYTES "part_bytes": u64 = "1073741824",
+            "The most bytes that one call of MPI gets; longer messages are parted.";
+        MEET_SECONDS "meet_seconds": u64 = "30",
+            "The longest that ranks wait for each other before the program begins, in seconds; 0 to wait for ever.";
+    }
+}
+
+keys! {
+    /// The node.
+    pub mod node = "node" {
+        LEAK_REPORT "leak_report": bool = "false", "Name the arrays that are still there at the end.";
+    }
+}
+
+keys! {
+    /// The CPU engine.
+    pub mod ve_cpu = "ve-cpu" {
+        THREADS "threads": String = "\"auto\"", "Threads that share a kernel: a number, or auto for all cores.";
+        ISA "isa": String = "\"auto\"", "Instruction set: auto, avx512, avx2, sse2 or portable.";
+        AFFINITY "affinity": String = "\"none\"", "Processors that the threads are bound to: none, auto, or a list of numbers.";
+        WINDOWS "windows" or "sweeps": String = "\"auto\"",
+            "Run kernels that read at shifted places what others of the batch write in lock-step, row by row, so that what lies \
+             between them stays in the caches: auto or off. Results are the same to the last bit.";
+        SUPERINSTRUCTIONS "superinstructions": String = "\"auto\"",
+            "Let one instruction do several operations of a kernel, as sums of many terms, scaled sums, sums of squares and folds of \
+             products: auto or off. Results are the same to the last bit.";
+        PLANNING "planning": String = "\"auto\"",
+            "What is planned before a batch runs: auto (as much as it is worth: little work that comes for the first time runs at \
+             once, operation by operation), full (everything), direct (nothing that can do without). Results are the same to the \
+             last bit.";
+        PLAN_BYTES "plan_bytes": String = "\"auto\"",
+            "Bytes, about, in which plans of batches are kept, so that a batch that comes again runs at once: a size, or auto for \
+             128MiB.";
+        CACHE_BYTES "cache_bytes": String = "\"auto\"",
+            "What the nearest large cache holds: nests that read several planes of an array go through them in tiles whose rows take \
+             no more. A size, or auto for three quarters of the second-level cache.";
+        WINDOW_BYTES "window_bytes" or "sweep_bytes": String = "\"auto\"",
+            "What the rows that a window has in use may take: a size, or auto for as much as cache_bytes.";
+        STREAM_BYTES "stream_bytes": String = "\"auto\"",
+            "Outputs of this size or more are written past the caches: a size, none for never, or auto for 64MiB (of all ranks on a \
+             host together).";
+        JIT "jit": String = "\"auto\"",
+            "Hot kernels are compiled to machine code, if the kernel compiler is installed: auto (in the background), on (before they \
+             first run), off.";
+        JIT_KERNELS "jit_kernels": usize = "1024", "The most compiled kernels that are kept in memory.";
+        JIT_CACHE_DIR "jit_cache_dir": String = "\"auto\"",
+            "Directory in which compiled kernels are kept from run to run: auto ($XDG_CACHE_HOME/bh/kernels), a path, or empty for \
+             none.";
+        JIT_LIBRARY "jit_library": String = "\"\"",
+            "The file of the kernel compiler; by default libbh_ve_cpu_jit.so beside the engine.";
+        DIVIDER "divider": String = "\"auto\"",
+            "How fast the processor divides, beside its other operations: auto, slow or fast. Kernels are compiled accordingly.";
+        FAST_MATH "fast_math": bool = "false",
+            "Let compiled kernels round differently from uncompiled ones: fused multiply-add, reciprocals, other orders of sums.";
+    }
+}
+
+keys! {
+    /// The OpenCL engine.
+    pub mod opencl = "opencl" {
+        DEVICE "device": String = "\"auto\"",
+            "The device: auto (the GPU with most memory, else an accelerator), a number, gpu, cpu or accelerator, or a part of a name.";
+        MEMORY "memory": String = "\"auto\"", "Device memory that may be used: a size, or auto for nine tenths.";
+        STAGING "staging": String = "\"auto\"",
+            "Transfers of more bytes than this go in pieces of this size through pinned memory, which is faster: a size, 0 for never, \
+             or auto.";
+        SMALL_BYTES "small_bytes": String = "\"256KiB\"",
+            "A kernel on data in host memory goes to the next engine if it touches fewer bytes than this, and makes fewer element \
+             operations than the next key says.";
+        SMALL_OPERATIONS "small_operations": u64 = "4194304",
+            "The element operations below which such a kernel does; 0 if its bytes alone decide.";
+        GROUP "group": usize = "256", "Items of a work-group, a power of two.";
+        SPECIALISE "specialise": String = "\"auto\"",
+            "Build kernels again with their sizes in the text: auto (in the background, at the third call), on (at once), off.";
+        FAST_MATH "fast_math": bool = "false",
+            "Let kernels round differently: contraction of products and sums, reciprocals.";
+        CACHE_DIR "cache_dir": String = "\"auto\"",
+            "Directory in which built kernels are kept from run to run: auto ($XDG_CACHE_HOME/bh/opencl), a path, or empty for none.";
+        DUMP "dump": String = "\"\"", "Directory to which the texts of kernels are written; empty for none.";
+        PROFILE "profile": bool = "false", "Measure how long kernels run on the device.";
+        BUILDERS "builders": usize = "0",
+            "Threads that build the kernels of a batch; 0 for one on each core, but 16 at most.";
+        WHILE_BUILDING "while_building": String = "\"off\"",
+            "May the next engine run blocks that come for the first time, if it is done before their kernels are built? auto or off.";
+        PLACEMENTS "placements": String = "\"auto\"",
+            "What kernels may do to read memory less often: all, none, auto (all but the last), or some of private (rows of stencils \
+             in registers), local (tiles in local memory), padding (of tiles), unroll (several elements by each item), vector (loads \
+             of neighbours). Results are the same.";
+        TUNE "tune": String = "\"auto\"",
+            "Measure other ways of building hot kernels, and keep the fastest: auto (on GPUs, blocks with much data), on, or off.";
+        FAULT_AFTER "fault_after": u64 = "0",
+            "For tests: after this many kernels the device behaves as if it were lost; 0 for never.";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_defaults_are_legal() {
+        for section in SECTIONS {
+            let mut names = HashSet::new();
+            for row in section.rows {
+                assert_eq!(row.section, section.name, "{}", row.name);
+                assert!(row.names().all(|name| names.insert(name)), "{}.{} twice", section.name, row.name);
+                assert!((row.is_legal)(&row.default_text()), "{}.{}: {}", section.name, row.name, row.default);
+                assert!(row.text.ends_with(['.', '?']) || row.text.ends_with("off."), "{}.{}", section.name, row.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What every stack and engine must do: the conformance suite, random programs, and the rules of conduct that
+//! `bh check-engine` tries on anyone's engine.
+
+pub mod cases;
+pub mod conformance;
+pub mod data;
+pub mod manners;
+pub mod program;
+pub mod random;
+pub mod run;
+pub mod stacks;
