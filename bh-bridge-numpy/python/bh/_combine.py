@@ -3,8 +3,8 @@
 import numpy as np
 
 from . import _native, _trace
-from ._convert import astype, native
 from ._axes import axes_of
+from ._convert import astype, native
 from ._folds import REDUCTIONS
 from ._ufunc import UFUNCS
 
