@@ -97,7 +97,7 @@ def test_tiny_runs(script, arguments, needs, prefix, suite, tmp_path):
     if lacking := missing(needs, prefix):
         pytest.skip(f"{lacking} is not here")
     # Programs are compiled once for all runs of the tests.
-    build = LIBRARIES / "benches" if prefix else tmp_path
+    build = os.environ.get("BH_BENCH_BUILD") or (LIBRARIES / "benches" if prefix else tmp_path)
     environment = {
         **os.environ, "BH_BENCH_BUILD": str(build), "BH_PREFIX": str(prefix or ""), "BH_FALLBACK": "silent", "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "BH_PARTITION_COSTS": str(LIBRARIES / "examples" / "partition_costs"),
