@@ -90,6 +90,30 @@ fn suites_of_a_rank() {
 }
 
 #[test]
+#[ignore = "run on ranks by the test below"]
+fn rows_of_a_rank() {
+    let text = "[stacks]\nit = ['cluster', 'fuser', 'node', 've-cpu']\nalone = ['fuser', 'node', 've-cpu']\n\
+                [components.cluster]\nsmall_bytes = 64\n";
+    let config = stacks::from_text("cluster.toml", text).unwrap();
+    let [mut stack, mut plain] = ["it", "alone"].map(|name| Stack::load(&config, Some(name)).unwrap());
+    let ranks = ranks_of(&mut stack);
+    support::rows::compare(&mut stack, &mut plain, 0..if all() { 1000 } else { 60 });
+    println!("{ranks} ranks put elements in a row");
+}
+
+#[test]
+fn methods_on_ranks_put_elements_in_a_row() {
+    for launcher in launchers() {
+        for ranks in [2, 5] {
+            let output = launch(launcher, ranks, "rows_of_a_rank", &[]);
+            assert!(output.status.success(), "{ranks} ranks with {}: {}", launcher.0, said(&output));
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(text.contains(&format!("{ranks} ranks put")), "{}", said(&output));
+        }
+    }
+}
+
+#[test]
 fn suites_on_ranks_equal_the_oracle() {
     let (step, programs) = if all() { ("1", "3000") } else { ("40", "60") };
     for launcher in launchers() {

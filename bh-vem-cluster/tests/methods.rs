@@ -3,7 +3,8 @@
 mod support;
 
 use bh_bytecode::{Opcode, View};
-use support::{Program, cluster_on};
+use bh_core::stack::Stack;
+use support::{Program, cluster_on, cluster_with, rows};
 
 const BELOW: &str = "'fuser', 'node', 've-cpu'";
 
@@ -283,5 +284,23 @@ fn tall_matrices_are_factored_by_rows() {
             assert_eq!(program.count("cluster.operations brought to one rank"), 0, "{ranks} ranks");
             program.end();
         }
+    }
+}
+
+#[test]
+fn random_rows_are_what_one_rank_makes() {
+    let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (programs, first) = (variable("BH_TEST_PROGRAMS", 700), variable("BH_TEST_FIRST", 0));
+    let mut plain = cluster_on(BELOW, 1, 64);
+    let mut stacks: Vec<Stack> = (2..9)
+        .map(|ranks: usize| {
+            let shares = ["1", "0", "2", "0.5", "3", "0.1", "1", "0.7"][..ranks].join(", ");
+            let weights = if ranks.is_multiple_of(2) { format!("weights = [{shares}]") } else { String::new() };
+            cluster_with(BELOW, ranks, [0, 64, 200][ranks % 3], &weights)
+        })
+        .collect();
+    for seed in first..first + programs {
+        let place = (seed % stacks.len() as u64) as usize;
+        rows::compare(&mut stacks[place], &mut plain, seed..seed + 1);
     }
 }

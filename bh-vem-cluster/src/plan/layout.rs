@@ -274,6 +274,16 @@ impl Cuts {
         self.0.ranks
     }
 
+    /// Are they all between rows of so many elements?
+    pub fn are_between(&self, row: i64) -> bool {
+        let between = |number: i64| number % row == 0;
+        let straight = match &self.0.inner {
+            Inner::Line(Line { base, step, low, high, .. }) => [*base, *step, *low, *high].into_iter().all(between),
+            Inner::Listed(_) => false,
+        };
+        straight && between(self.0.end) || (0..=self.0.ranks).all(|rank| between(self.0.at(rank)))
+    }
+
     /// Is everything on rank 0?
     pub fn is_first(&self) -> bool {
         self.0.at(1) == self.0.end
@@ -483,6 +493,10 @@ mod tests {
                 let cuts = Cuts::rows(rows * row + 2, row, weights);
                 let listed = Cuts::new(cuts.list());
                 assert_eq!(cuts, listed);
+                for elements in [1, 2, 3, row, 2 * row] {
+                    let each = cuts.list().into_iter().all(|cut| cut % elements == 0);
+                    assert_eq!((cuts.are_between(elements), listed.are_between(elements)), (each, each));
+                }
                 let grid = View::contiguous(&[rows, row]).unwrap();
                 for (from, by) in [(0, 1), (1, 1), (2, 1), (1, 2)] {
                     let view = grid.slice(0, Some(from), None, by).unwrap();

@@ -13,6 +13,7 @@ use bh_core::abi::status;
 use bh_core::component::Host;
 use bh_core::error::{Error, Result};
 use bh_core::stack::{CALL, CallFn};
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -202,16 +203,16 @@ impl Planner {
         self.array(&target, Some(&shape));
         self.renew(&target, span_of(&shape))?;
         let row = (target.len / count.max(1)).max(1);
+        if !self.arrays[&target.id].cuts.are_between(row) {
+            return Err(unfit());
+        }
         let mut parts = Vec::new();
-        for rank in 0..self.ranks() {
-            let reach = self.arrays[&target.id].reach(rank);
+        for rank in self.called(&target, row, halo, &operands) {
+            let reach = self.arrays[&target.id].cuts.own(rank);
             if reach.is_empty() {
                 continue;
             }
             let own = Span::new(reach.low / row, reach.high / row);
-            if own.low * row != reach.low || own.high * row != reach.high {
-                return Err(unfit());
-            }
             let rows = Span::new(own.low - halo, own.high + halo).meet(Span::new(0, count));
             let piece = self.piece(target.id, rank);
             let result = Place::run(piece.base, reach, piece.window)?;
@@ -219,11 +220,52 @@ impl Planner {
         }
         Ok(parts)
     }
+
+    /// The ranks of this process, and those that get rows of theirs.
+    fn called(&self, target: &Base, row: i64, halo: i64, operands: &[(Base, i64, Vec<i64>)]) -> BTreeSet<usize> {
+        let mut ranks: BTreeSet<usize> = self.stages.hosted().clone().collect();
+        for rank in self.stages.hosted().clone() {
+            for (base, inner, _) in operands {
+                let own = self.arrays[&base.id].cuts.own(rank);
+                if own.is_empty() {
+                    continue;
+                }
+                let rows =
+                    Span::new(own.low.div_euclid(*inner) - halo, (own.high + inner - 1).div_euclid(*inner) + halo);
+                let needed = Span::new(rows.low * row, rows.high * row).meet(Span::new(0, target.len));
+                ranks.extend(self.arrays[&target.id].cuts.range(needed));
+            }
+        }
+        ranks
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::layout::Weights;
+    use crate::plan::settings::Settings;
+    use bh_bytecode::{Batch, DType, Opcode, Operand};
+
+    #[test]
+    fn a_rank_looks_at_those_that_get_rows_of_its_own() {
+        let ranks = 4096usize;
+        let base = |id: u64, row: i64| Base { row_hint: row, ..Base::new(id, DType::F64, 8192 * row) };
+        let mut batch = Batch::default();
+        let mut part = |base: Base, row: i64| {
+            let number = batch.push_base(base);
+            batch.push_view(number, &View::contiguous(&[8192, row]).unwrap())
+        };
+        let operands = [part(base(1, 3), 3), part(base(2, 5), 5)].map(Operand::view);
+        let instr = Instr::new(Opcode::Copy, &operands);
+        for rank in [0, 1, 2048, 4095] {
+            let settings = Settings { weights: Weights::even(ranks), ..Settings::default(ranks) };
+            let mut planner = Planner::new(ranks, rank..rank + 1, settings, Box::new(|| 7));
+            let parts = planner.plan_call(&batch.as_ref(), &instr, 1).unwrap();
+            let found: Vec<usize> = parts.iter().map(|part| part.rank).collect();
+            assert_eq!(found, (rank.saturating_sub(1)..(rank + 2).min(ranks)).collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn functions_are_named_by_a_command() {

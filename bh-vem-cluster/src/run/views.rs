@@ -14,13 +14,19 @@ use bh_core::strided::{self, Side};
 pub type Parts = Vec<(usize, Vec<IndexBox>)>;
 
 impl Planner {
-    /// The parts of a view that ranks own, or, where it is written, compute; `None` if they are too many, or repeat elements, or
-    /// the array is not known.
+    /// The parts of a view that ranks own, or, where it is written, compute: all for rank 0, which has the other side, and each
+    /// other rank's own for itself. `None` if they are too many, or repeat elements, or the array is not known.
     pub fn parts_of_view(&self, base: &Base, view: &View, writes: bool) -> Option<Parts> {
         let array = self.arrays.get(&base.id).filter(|array| array.lost.is_none() && view.len() <= base.len)?;
         let span = span_of(view);
         let reach = |rank: usize| if writes { array.reach(rank) } else { array.cuts.own(rank) };
-        let touched = (0..self.ranks()).filter(|&rank| !reach(rank).meet(span).is_empty());
+        let hosted = self.stages.hosted();
+        let touched = if writes { array.reaching(span) } else { array.cuts.range(span) };
+        let touched = match hosted.start {
+            0 => touched,
+            own => touched.start.max(own)..touched.end.min(hosted.end),
+        };
+        let touched = touched.filter(|&rank| !reach(rank).meet(span).is_empty());
         let parts: Option<Parts> = touched.map(|rank| Some((rank, inside(view, reach(rank))?))).collect();
         Some(parts?.into_iter().filter(|(_, boxes)| !boxes.is_empty()).collect())
     }
@@ -116,5 +122,32 @@ impl Machine {
         }
         self.planner.take_in(base.id, view);
         self.settle()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::layout::Weights;
+    use crate::plan::settings::Settings;
+    use bh_bytecode::DType;
+
+    #[test]
+    fn a_rank_looks_at_its_own_part_of_a_view() {
+        let (ranks, base) = (4096usize, Base { row_hint: 10, ..Base::new(1, DType::F64, 81_920) });
+        let column = View::new(3, &[8192], &[10]).unwrap();
+        for rank in [0, 1, 2048, 4095] {
+            let settings = Settings { weights: Weights::even(ranks), ..Settings::default(ranks) };
+            let mut planner = Planner::new(ranks, rank..rank + 1, settings, Box::new(|| 7));
+            planner.array(&base, None);
+            for writes in [false, true] {
+                let parts = planner.parts_of_view(&base, &column, writes).unwrap();
+                assert_eq!(parts.len(), if rank == 0 { ranks } else { 1 });
+                assert!(parts.iter().all(|(_, boxes)| boxes.len() == 1 && boxes[0].len() == 2));
+                let first = View::new(0, &[20], &[1]).unwrap();
+                let parts = planner.parts_of_view(&base, &first, writes).unwrap();
+                assert_eq!(parts.len(), usize::from(rank == 0));
+            }
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // each of the tests uses a part of it
 
+pub mod rows;
+
 use bh_bytecode::batch::Extension;
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
 use bh_core::error::Result;
@@ -18,8 +20,14 @@ pub fn cluster(ranks: usize, small: u64) -> Stack {
 
 /// The same above these components.
 pub fn cluster_on(below: &str, ranks: usize, small: u64) -> Stack {
-    let text =
-        format!("[stacks]\nit = ['cluster', {below}]\n[components.cluster]\nranks = {ranks}\nsmall_bytes = {small}\n");
+    cluster_with(below, ranks, small, "")
+}
+
+/// The same with further settings.
+pub fn cluster_with(below: &str, ranks: usize, small: u64, more: &str) -> Stack {
+    let text = format!(
+        "[stacks]\nit = ['cluster', {below}]\n[components.cluster]\nranks = {ranks}\nsmall_bytes = {small}\n{more}\n"
+    );
     let config = stacks::from_text("cluster.toml", &text).unwrap();
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -77,14 +85,6 @@ impl Program<'_> {
         self.array_of(DType::F64, shape)
     }
 
-    fn array_of(&mut self, dtype: DType, shape: &[i64]) -> u32 {
-        let id = self.stack.services().base_ids().fetch_add(1, Ordering::Relaxed);
-        let len: i64 = shape.iter().product();
-        let row = shape.iter().skip(1).product();
-        self.arrays.push((Base { row_hint: row, ..Base::new(id, dtype, len) }, shape.to_vec()));
-        self.arrays.len() as u32 - 1
-    }
-
     /// An array with data.
     pub fn grid(&mut self, shape: &[i64], value: impl Fn(i64) -> f64) -> u32 {
         let array = self.array(shape);
@@ -104,6 +104,27 @@ impl Program<'_> {
         self.array(shape)
     }
 
+    /// An array of any type with this data.
+    pub fn data(&mut self, dtype: DType, shape: &[i64], bytes: &[u8]) -> u32 {
+        let array = self.array_of(dtype, shape);
+        run::write(self.stack, &self.arrays[array as usize].0, bytes).unwrap();
+        array
+    }
+
+    /// The data of an array.
+    pub fn bytes(&mut self, array: u32) -> Vec<u8> {
+        run::read(self.stack, &self.arrays[array as usize].0).unwrap()
+    }
+
+    /// An array of any type that nothing was written to.
+    pub fn array_of(&mut self, dtype: DType, shape: &[i64]) -> u32 {
+        let id = self.stack.services().base_ids().fetch_add(1, Ordering::Relaxed);
+        let len: i64 = shape.iter().product();
+        let row = shape.iter().skip(1).product();
+        self.arrays.push((Base { row_hint: row, ..Base::new(id, dtype, len) }, shape.to_vec()));
+        self.arrays.len() as u32 - 1
+    }
+
     /// An array of whole numbers that nothing was written to.
     pub fn whole(&mut self, shape: &[i64]) -> u32 {
         self.array_of(DType::I64, shape)
@@ -111,19 +132,14 @@ impl Program<'_> {
 
     /// An array of truth values.
     pub fn truths(&mut self, shape: &[i64], value: impl Fn(i64) -> bool) -> u32 {
-        let array = self.array_of(DType::Bool, shape);
-        let base = self.arrays[array as usize].0;
-        let bytes: Vec<u8> = (0..base.len).map(|index| u8::from(value(index))).collect();
-        run::write(self.stack, &base, &bytes).unwrap();
-        array
+        let bytes: Vec<u8> = (0..shape.iter().product()).map(|index| u8::from(value(index))).collect();
+        self.data(DType::Bool, shape, &bytes)
     }
 
     /// An array of whole numbers.
     pub fn numbers(&mut self, values: &[i64]) -> u32 {
-        let array = self.array_of(DType::I64, &[values.len() as i64]);
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        run::write(self.stack, &self.arrays[array as usize].0, &bytes).unwrap();
-        array
+        self.data(DType::I64, &[values.len() as i64], &bytes)
     }
 
     fn operand(&mut self, (array, view): &Part) -> Operand {
