@@ -6,8 +6,8 @@ import runpy
 import sys
 
 
-def main():
-    """Runs the command line."""
+def _parser():
+    """What the command line may say."""
     parser = argparse.ArgumentParser(prog="python -m bh", description=__doc__)
     parser.add_argument("--stack", help="the stack of components to run on")
     parser.add_argument("--profile", action="store_true", help="print counters at the end")
@@ -22,6 +22,12 @@ def main():
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets as arguments")
+    return parser
+
+
+def main():
+    """Runs the command line."""
+    parser = _parser()
     options = parser.parse_args()
     if options.backend not in (None, "bh") and any((options.stack, options.check, options.report, options.live, options.doctor)):
         parser.error("--stack, --check, --report, --live and --doctor are for the back end bh")

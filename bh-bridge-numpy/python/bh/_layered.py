@@ -190,7 +190,8 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
             return target if shape else target._host()[()]
         if target is not out:
             if not np.can_cast(result, out.dtype, "same_kind"):
-                raise TypeError(f"Cannot cast ufunc '{function.__name__}' output from {result!r} to {out.dtype!r} with casting rule 'same_kind'")
+                rule = "with casting rule 'same_kind'"
+                raise TypeError(f"Cannot cast ufunc '{function.__name__}' output from {result!r} to {out.dtype!r} {rule}")
             out._assign(target)
         return out
 
@@ -274,7 +275,8 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return total / a.dtype.type(a.size // max(getattr(total, "size", 1), 1))
 
     def _np_where(self, *args):
-        if len(args) != 3 or any(type(value) is not Array and not isinstance(value, (int, float)) for value in args) or type(args[0]) is not Array:
+        taken = len(args) == 3 and type(args[0]) is Array and all(isinstance(value, (Array, int, float)) for value in args)
+        if not taken:
             return NotImplemented
         shape = np.broadcast_shapes(*map(np.shape, _forms(args)))
         result = fresh(self._work, shape, np.result_type(*_forms(args[1:])))
@@ -448,4 +450,6 @@ def _forms(args):
 
 
 def _is_basic(key):
-    return all(part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool) for part in (key if type(key) is tuple else (key,)))
+    parts = key if type(key) is tuple else (key,)
+    whole = lambda part: isinstance(part, (int, np.integer)) and not isinstance(part, bool)
+    return all(part is None or part is Ellipsis or isinstance(part, slice) or whole(part) for part in parts)
