@@ -294,7 +294,11 @@ impl Ufunc {
                 if out.link.is_none() && call.entry.output == out.dtype && std::ptr::eq(call.context, out.context) =>
             {
                 let sign = call.entry.sign;
-                call.record_into(py, out)?;
+                match call.record_into(py, out) {
+                    // Elements that share memory are Python's.
+                    Err(_) if !out.view.is_injective() => return Ok(false),
+                    done => done?,
+                }
                 if sign != Sign::Flags || warning::flags() != 0 {
                     warning::of_call_into(py, &self.numpy, arguments[N - 1], sign, out)?;
                 }

@@ -10,6 +10,7 @@ import typing
 import numpy
 import pytest
 
+import bh
 import bh as np
 from conftest import same
 
@@ -347,3 +348,30 @@ def test_methods_that_decide_may_give_arrays_to_the_one_they_inherit():
     target = np.zeros(3)
     np.negative(x, where=np.array([True, False, True]).view(Logged), out=target)
     assert target.tolist() == [0, 0, -2]
+
+
+@pytest.mark.falls_back
+def test_methods_that_decide_know_functions_and_scalars():
+    seen = []
+
+    class Deciding(np.ndarray):
+        def __array_ufunc__(self, function, method, *inputs, **keywords):
+            seen.append(function)
+            plain = [np.asarray(value) for value in inputs]
+            half = plain[0].reshape(-1)[0] * 0.5
+            assert half.view(np.ndarray) == 0.5
+            return getattr(function, method)(*plain, **keywords)
+
+        def __array_function__(self, function, types, args, kwargs):
+            seen.append(function)
+
+    x = np.ones((2, 2)).view(Deciding)
+    np.power(x, x), x @ x, np.putmask(x, x, x)
+    assert seen[0] is np.power and seen[1] is np.matmul and seen[2:] == [np.putmask]
+    assert bh._native.set_shortcuts(True)
+
+
+@pytest.mark.falls_back
+def test_functions_along_axes_keep_classes_of_their_results():
+    masked = np.apply_along_axis(lambda row: np.ma.masked_where(row > 1, row), 1, np.arange(6).reshape(2, 3))
+    assert isinstance(masked, np.ma.MaskedArray) and masked.mask.tolist() == [[False, False, True], [True, True, True]]

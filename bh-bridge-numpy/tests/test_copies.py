@@ -245,3 +245,14 @@ def test_more_elements_than_addresses_are_no_copy():
     assert wide.shape == (2**62,)
     with pytest.raises(MemoryError):
         bh.array(wide)
+
+
+def test_elements_that_share_memory_keep_the_last_value():
+    def program(np):
+        a = np.lib.stride_tricks.as_strided(np.arange(3.0), (2, 3), (0, 8))
+        a[:] = np.arange(6.0).reshape(2, 3)
+        a[1] += 1
+        np.add(a, 1, out=a)
+        return a.tolist()
+
+    assert program(bh) == program(numpy)

@@ -93,7 +93,18 @@ def _given_views(method):
 
     @functools.wraps(method)
     def decide(self, function, how, *inputs, **keywords):
-        result = method(self, function, how, *map(seen, inputs), **{name: seen(value) for name, value in keywords.items()})
+        from . import _namespace
+
+        # The function is the one that the program knows by this name.
+        if getattr(np, function.__name__, None) is function:
+            function = _namespace.public.get(function.__name__, function)
+        keywords = {name: seen(value) for name, value in keywords.items()}
+        # NumPy's scalars know no view as an array of bh, so that results in here are not made such.
+        taken = _native.set_shortcuts(False)
+        try:
+            result = method(self, function, how, *map(seen, inputs), **keywords)
+        finally:
+            _native.set_shortcuts(taken)
         return result.view(np.ndarray) if type(result) is Derived else result
 
     return decide

@@ -11,7 +11,7 @@ from ._fallback import Fallback, falls_back
 from ._joining import concatenate
 from ._manipulation import reshape
 from ._public import public
-from ._types import INT64, code_of, is_complex, is_inexact
+from ._types import BOOL, INT64, code_of, is_complex, is_inexact
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
@@ -260,7 +260,10 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 @falls_back
 def count_nonzero(a, axis=None, *, keepdims=False):
     """How many are not zero, over axes."""
-    return sum(astype(native(a), bool), axis, np.int64, keepdims=keepdims)
+    a = native(a)
+    # Others may have written truth values as other bytes than 0 and 1.
+    truth = _native.operate("not_equal", [a, False]) if a._code == BOOL else astype(a, bool)
+    return sum(truth, axis, np.int64, keepdims=keepdims)
 
 
 def _place_of_extreme(a, axis, out, keepdims, function):
