@@ -10,7 +10,7 @@ import types
 import numpy as np
 
 from . import _creation, _fallback, _native
-from ._public import equivalent
+from ._public import equivalent, public
 from ._types import code_of
 
 native_class = _native.ndarray
@@ -93,11 +93,9 @@ def _given_views(method):
 
     @functools.wraps(method)
     def decide(self, function, how, *inputs, **keywords):
-        from . import _namespace
-
         # The function is the one that the program knows by this name.
         if getattr(np, function.__name__, None) is function:
-            function = _namespace.public.get(function.__name__, function)
+            function = public.get(function.__name__, function)
         keywords = {name: seen(value) for name, value in keywords.items()}
         # NumPy's scalars know no view as an array of bh, so that results in here are not made such.
         taken = _native.set_shortcuts(False)
