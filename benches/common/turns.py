@@ -25,11 +25,11 @@ DEVIATIONS = 1.96
 class Turns:
     """A program that runs when it is told to."""
 
-    def __init__(self, command, n, iters, dtype, *, threads, limit):
+    def __init__(self, command, n, iters, dtype, *, threads, limit, environment=None):
         self.words = [*map(str, command), str(n), str(iters), dtype, "--warm", "--turns"]
         self.errors = tempfile.TemporaryFile("w+")
         pipe = subprocess.PIPE
-        env = collection.environment_of(threads)
+        env = collection.environment_of(threads) | (environment or {})
         self.process = subprocess.Popen(self.words, stdin=pipe, stdout=pipe, stderr=self.errors, text=True, env=env)
         self.limit = limit
 

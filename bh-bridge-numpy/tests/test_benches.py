@@ -14,6 +14,7 @@ LIBRARIES = Path(os.environ.get("BH_TEST_LIBRARIES", "."))
 
 # Arguments of a tiny run by script, and what has to be there beside Python. `{out}` is a folder for results.
 RUNS = {
+    "ablation.py": [("--check", "prefix")],
     "access.py": [("--sizes 16,32 --strides 1,3 --elements 1000 --rounds 1 --json {out}/access.json", "")],
     "backends.py": [("--sizes 10 --rounds 1", ""), ("--programs small snakes_and_ladders", "")],
     "check.py": [("monte_carlo_options nbody_collisions mvt mri_fhd", "cc"), ("mvt --dtype f64", "prefix")],

@@ -145,11 +145,8 @@ keys! {
         PLAN_BYTES "plan_bytes": String = "\"auto\"",
             "Bytes, about, in which plans of batches are kept, so that a batch that comes again runs at once: a size, or auto for \
              128MiB.";
-        CACHE_BYTES "cache_bytes": String = "\"auto\"",
-            "What the nearest large cache holds: nests that read several planes of an array go through them in tiles whose rows take \
-             no more. A size, or auto for three quarters of the second-level cache.";
         WINDOW_BYTES "window_bytes" or "sweep_bytes": String = "\"auto\"",
-            "What the rows that a window has in use may take: a size, or auto for as much as cache_bytes.";
+            "What the rows that a window has in use may take: a size, or auto for three quarters of the second-level cache.";
         STREAM_BYTES "stream_bytes": String = "\"auto\"",
             "Outputs of this size or more are written past the caches: a size, none for never, or auto for 64MiB (of all ranks on a \
              host together).";

@@ -21,7 +21,7 @@ const MATMUL: Opcode = Opcode(u16::MAX);
 
 /// One entry of the pass list.
 enum Step {
-    Rewrite { name: &'static str, pass: Pass, changed: Counter },
+    Rewrite { pass: &'static Pass, changed: Counter },
     Print,
     Price,
 }
@@ -143,9 +143,9 @@ impl Filter {
         let (mut total, mut by_value) = (0, false);
         for step in &self.steps {
             match step {
-                Step::Rewrite { name, pass, changed } => {
-                    let count = pass(&mut self.scratch, &self.options);
-                    by_value |= count > 0 && matches!(*name, "collect" | "common");
+                Step::Rewrite { pass, changed } => {
+                    let count = (pass.run)(&mut self.scratch, &self.options);
+                    by_value |= count > 0 && pass.by_value;
                     changed.add(count as u64);
                     total += count;
                 }
@@ -158,7 +158,7 @@ impl Filter {
 
     /// Learns once whether the stack below has the method that `matmul` rewrites to.
     fn ask_for_matmul(&mut self) -> Result<()> {
-        let wanted = |step: &Step| matches!(step, Step::Rewrite { name: "matmul", .. });
+        let wanted = |step: &Step| matches!(step, Step::Rewrite { pass, .. } if pass.name == "matmul");
         if !self.asked_for_matmul && self.steps.iter().any(wanted) {
             self.options.matmul = self.child.extmethod("matmul", MATMUL)?.then_some(MATMUL);
         }
@@ -169,14 +169,14 @@ impl Filter {
 
 /// The step of this name.
 fn step(host: &Host, name: &str) -> Result<Step> {
-    if let Some((name, pass)) = passes::ALL.iter().find(|(known, _)| *known == name) {
-        return Ok(Step::Rewrite { name, pass: *pass, changed: host.counter(&format!("filter.{name}")) });
+    if let Some(pass) = passes::ALL.iter().find(|pass| pass.name == name) {
+        return Ok(Step::Rewrite { pass, changed: host.counter(&format!("filter.{name}")) });
     }
     match name {
         "print" => Ok(Step::Print),
         "price" => Ok(Step::Price),
         _ => {
-            let known: Vec<&str> = passes::ALL.iter().map(|(name, _)| *name).chain(["print", "price"]).collect();
+            let known: Vec<&str> = passes::ALL.iter().map(|pass| pass.name).chain(["print", "price"]).collect();
             Err(Error::new(
                 status::CONFIG,
                 format!("config key 'passes': unknown pass '{name}'; the passes are {}", known.join(", ")),

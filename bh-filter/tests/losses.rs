@@ -38,8 +38,8 @@ fn changes(pass: &str, instrs: &[&str]) -> bool {
 }
 
 fn run(pass: &str, batch: &mut Batch) -> bool {
-    let (_, pass) = ALL.iter().find(|(name, _)| *name == pass).unwrap();
-    pass(batch, &Options { reassociate: false, matmul: None }) > 0
+    let pass = ALL.iter().find(|known| known.name == pass).unwrap();
+    (pass.run)(batch, &Options { reassociate: false, matmul: None }) > 0
 }
 
 #[test]

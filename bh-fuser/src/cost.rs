@@ -6,6 +6,7 @@ use crate::facts::{Facts, NONE};
 use crate::legality::Entry;
 use crate::options::Options;
 use bh_bytecode::{Base, base_flags};
+use bh_core::machine::STREAM_BYTES;
 
 /// What a kernel does with one base, added up over the views that it uses.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl Sums {
         }
         if entry.first_write != NONE {
             sums.written = view.bytes;
-            if !reads_first && view.bytes < STREAMED_BYTES {
+            if !reads_first && view.bytes < STREAM_BYTES {
                 sums.filled = view.bytes;
             }
         }
@@ -109,9 +110,6 @@ pub static MAX_CONTRACTION: CostModel =
 /// stores are not streamed), what renames copy, and the start of each kernel.
 pub static TRAFFIC: CostModel =
     CostModel { name: "traffic", monotone: false, free_aliases: true, base: traffic, kernel: kernel_start };
-
-/// Outputs of at least this many bytes are written with streaming stores, which fill no cache lines.
-const STREAMED_BYTES: u64 = 4 << 20;
 
 fn no_cost(_: &Options) -> i64 {
     0

@@ -29,6 +29,6 @@ pub use nest::{Axis, fold_axes};
 pub use text::describe;
 pub use uses::{BaseUse, Uses};
 pub use window::{
-    Apart, Figures, Home, Joined, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow,
-    SlidingWindows, Turn, WindowOptions, figures, gcd, windows,
+    Apart, Figures, Home, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, SlidingWindows,
+    Turn, WindowOptions, figures, gcd, windows,
 };

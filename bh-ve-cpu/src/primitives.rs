@@ -8,14 +8,12 @@ pub(crate) use crate::prims::{
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 
-/// Looks up primitives for one instruction set, and says what the caches are worth.
+/// Looks up primitives for one instruction set, and says when to use them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Primitives {
     pub(crate) isa: Isa,
     /// Outputs of so many bytes bypass the caches.
     pub(crate) stream_bytes: u64,
-    /// What the nearest large cache holds.
-    pub(crate) cache_bytes: i64,
     /// Do several operations become one primitive, where there is one?
     pub(crate) superinstructions: bool,
 }

@@ -50,8 +50,6 @@ pub(crate) struct Settings {
     pub(crate) superinstructions: bool,
     /// Outputs of so many bytes are written past the caches.
     pub(crate) stream_bytes: u64,
-    /// What the nearest large cache holds, less some room.
-    pub(crate) cache_bytes: i64,
     /// How much is planned.
     pub(crate) planning: PlanningMode,
     /// Plans of batches are kept in so many bytes, about.
@@ -73,10 +71,6 @@ const CACHE_BYTES: i64 = 768 << 10;
 /// The most that a cache may be said to hold.
 const MOST_BYTES: i64 = 0x1_0000_0000_0000;
 
-/// Smaller outputs are likely to be read again while the last-level cache still has them: with grids of 32 MB, streaming
-/// cost a stencil half of its speed; with 512 MB it gained 40%. Processes of one host share that cache.
-const STREAM_BYTES: u64 = 64 << 20;
-
 /// Plans of ten thousand batches of a few operations each.
 const PLAN_BYTES: usize = 128 << 20;
 
@@ -92,12 +86,7 @@ impl Settings {
 
     /// What kernels are made of.
     pub(crate) fn primitives(&self) -> Primitives {
-        Primitives {
-            isa: self.isa,
-            stream_bytes: self.stream_bytes,
-            cache_bytes: self.cache_bytes,
-            superinstructions: self.superinstructions,
-        }
+        Primitives { isa: self.isa, stream_bytes: self.stream_bytes, superinstructions: self.superinstructions }
     }
 
     /// Reads and checks the keys.
@@ -119,9 +108,8 @@ impl Settings {
         let affinity = Affinity::parse(&host.setting(&ve_cpu::AFFINITY)?)
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
-        let cache_bytes = bytes(host, &ve_cpu::CACHE_BYTES, 1..=MOST_BYTES, cache)?;
-        let window_bytes = bytes(host, &ve_cpu::WINDOW_BYTES, 1..=MOST_BYTES, cache_bytes)?;
-        let share = STREAM_BYTES / bh_core::machine::processes() as u64;
+        let window_bytes = bytes(host, &ve_cpu::WINDOW_BYTES, 1..=MOST_BYTES, cache)?;
+        let share = bh_core::machine::STREAM_BYTES / bh_core::machine::processes() as u64;
         let stream_bytes = bytes(host, &ve_cpu::STREAM_BYTES, 0..=u64::MAX, share)?;
         let plan_bytes = bytes(host, &ve_cpu::PLAN_BYTES, 0..=usize::MAX, PLAN_BYTES)?;
         let window_bytes = choice(host, &ve_cpu::WINDOWS, &[("auto", Some(window_bytes)), ("off", None)])?;
@@ -148,7 +136,6 @@ impl Settings {
             window_bytes,
             superinstructions,
             stream_bytes,
-            cache_bytes,
             planning,
             plan_bytes,
             jit,

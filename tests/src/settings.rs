@@ -17,7 +17,6 @@ const KEYS: &[(&str, &str, &[&str])] = &[
     ("ve-cpu", "superinstructions", &["'off'"]),
     ("ve-cpu", "planning", &["'direct'", "'full'"]),
     ("ve-cpu", "plan_bytes", &["0"]),
-    ("ve-cpu", "cache_bytes", &["4096"]),
     ("ve-cpu", "window_bytes", &["3000"]),
     ("ve-cpu", "stream_bytes", &["64", "'none'"]),
     ("ve-cpu", "jit", &["'off'", "'on'"]),

@@ -181,7 +181,7 @@ fn wrong_values_of_keys_name_the_right_ones() {
         ("ve-cpu", "isa", "mmx", &isas),
         ("ve-cpu", "divider", "none", "auto, slow or fast"),
         ("ve-cpu", "windows", "on", "auto or off"),
-        ("ve-cpu", "cache_bytes", "0", "auto or a size from 1 to 281474976710656 bytes, like 768KiB or 64MiB"),
+        ("ve-cpu", "window_bytes", "0", "auto or a size from 1 to 281474976710656 bytes, like 768KiB or 64MiB"),
         ("ve-cpu", "stream_bytes", "1MB", "auto or a size from 0 to 18446744073709551615 bytes, like 768KiB or 64MiB"),
         ("ve-cpu", "planning", "none", "auto, direct or full"),
         ("ve-cpu", "jit", "true", "auto, on or off"),

@@ -72,7 +72,6 @@ max_block = 5
 planning = "full"
 threads = 2
 jit = "off"
-cache_bytes = 4096
 window_bytes = 2000
 "#;
 

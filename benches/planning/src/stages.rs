@@ -60,8 +60,8 @@ impl Subject {
             "filter" => {
                 let options = passes::Options { reassociate: false, matmul: None };
                 let mut batch = input.unwrap_or_default();
-                for (_, pass) in passes::ALL {
-                    pass(&mut batch, &options);
+                for pass in passes::ALL {
+                    (pass.run)(&mut batch, &options);
                 }
             }
             "linear" | "fuse" => {

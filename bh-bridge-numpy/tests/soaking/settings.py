@@ -20,7 +20,7 @@ NAMED = {
     "compiled-two-threads": _engine(threads=2, jit="on", jit_cache_dir=""),
     "direct": {"fuser": {"planning": "direct"}, "ve-cpu": {"planning": "direct", "threads": 1}},
     "linear": {"fuser": {"planning": "linear"}, "ve-cpu": {"threads": 1}},
-    "small-caches": _engine(threads=1, jit="off", cache_bytes=4096, window_bytes=4096, stream_bytes=1024),
+    "small-caches": _engine(threads=1, jit="off", window_bytes=4096, stream_bytes=1024),
     "singleton": {"fuser": {"algorithm": "singleton", "planning": "full"}, "ve-cpu": {"threads": 1}},
     **{
         f"cluster-{ranks}": {"cluster": {"ranks": ranks, "weights": list(weights), "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}}
@@ -50,7 +50,6 @@ KEYS = {
     ("ve-cpu", "superinstructions"): ("auto", "off"),
     ("ve-cpu", "planning"): ("auto", "direct", "full"),
     ("ve-cpu", "plan_bytes"): ("auto", "4KiB"),
-    ("ve-cpu", "cache_bytes"): ("auto", 2048),
     ("ve-cpu", "window_bytes"): ("auto", 2048),
     ("ve-cpu", "stream_bytes"): ("auto", 512, "none"),
     ("ve-cpu", "jit"): ("off", "auto", "on"),

@@ -20,25 +20,32 @@ pub struct Options {
     pub matmul: Option<Opcode>,
 }
 
-/// Rewrites a batch in place and returns how many instructions it changed or removed.
-pub type Pass = fn(&mut Batch, &Options) -> usize;
+/// A pass.
+pub struct Pass {
+    /// The name in the list of passes.
+    pub name: &'static str,
+    /// Rewrites a batch in place and returns how many instructions it changed or removed.
+    pub run: fn(&mut Batch, &Options) -> usize,
+    /// Does it look at the values of constants, beyond their classes?
+    pub by_value: bool,
+}
 
-/// All passes by name, in the order in which they run by default.
-pub const ALL: &[(&str, Pass)] = &[
-    ("simplify", simplify::run),
-    ("collect", collect::run),
-    ("reduction-chain", reduction_chain::run),
-    ("matmul", matmul::run),
-    ("common", common::run),
-    ("copies", copies::run),
-    ("dead-code", dead_code::run),
+/// All passes, in the order in which they run by default.
+pub static ALL: &[Pass] = &[
+    Pass { name: "simplify", run: simplify::run, by_value: false },
+    Pass { name: "collect", run: collect::run, by_value: true },
+    Pass { name: "reduction-chain", run: reduction_chain::run, by_value: false },
+    Pass { name: "matmul", run: matmul::run, by_value: false },
+    Pass { name: "common", run: common::run, by_value: true },
+    Pass { name: "copies", run: copies::run, by_value: false },
+    Pass { name: "dead-code", run: dead_code::run, by_value: false },
 ];
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_key_lists_all_passes_in_their_order() {
-        let names: Vec<&str> = super::ALL.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = super::ALL.iter().map(|pass| pass.name).collect();
         assert_eq!(bh_core::keys::filter::PASSES.default(), names.join(","));
     }
 }

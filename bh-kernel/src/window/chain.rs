@@ -3,7 +3,6 @@
 use super::effort::Effort;
 use super::rows::{self, Rows, Steps};
 use super::{Apart, NO_ARRAY, SlidingRename, WindowOptions};
-use super::{reuse, split};
 use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
@@ -21,9 +20,6 @@ pub(super) struct Facts {
     pub(super) uses: Vec<(u32, u32)>,
     /// Does the program ask for the base's data?
     pub(super) synced: Vec<bool>,
-    /// The bases, by the first block that uses them, and where those of each block begin.
-    ordered: Vec<u32>,
-    starts: Vec<u32>,
 }
 
 impl Facts {
@@ -34,8 +30,6 @@ impl Facts {
             pitch: vec![1; count],
             uses: vec![(u32::MAX, 0); count],
             synced: vec![false; count],
-            ordered: Vec::with_capacity(count),
-            starts: Vec::with_capacity(batch.blocks.len() + 1),
         };
         for (index, block) in batch.blocks.iter().enumerate() {
             let lowered = crate::lower(batch, index as u32);
@@ -64,22 +58,7 @@ impl Facts {
                 uses(rename.alias);
             }
         }
-        facts.ordered.extend((0..count as u32).filter(|&base| facts.uses[base as usize].0 != u32::MAX));
-        facts.ordered.sort_by_key(|&base| facts.uses[base as usize].0);
-        let mut at = 0;
-        for block in 0..=batch.blocks.len() as u32 {
-            while facts.ordered.get(at).is_some_and(|&base| facts.uses[base as usize].0 < block) {
-                at += 1;
-            }
-            facts.starts.push(at as u32);
-        }
         facts
-    }
-
-    /// The bases that the block is the first to use.
-    pub(super) fn begins(&self, block: u32) -> &[u32] {
-        let at = block as usize;
-        &self.ordered[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
     /// Does the block compute anything?
@@ -113,8 +92,6 @@ pub(super) struct Array {
     pub(super) pitch: i64,
     pub(super) len: i64,
     pub(super) temporary: Option<(u32, u16)>,
-    /// Holds what one nest of the chain makes for another, and nobody else knows.
-    pub(super) reused: bool,
     /// Made by a rename in the chain.
     pub(super) fresh: bool,
     /// The block that made it, if it was made in the chain.
@@ -142,12 +119,6 @@ struct Span {
 }
 
 impl Array {
-    /// Forgets the accesses of nests from one on.
-    pub(super) fn retain_before(&mut self, nest: u32) {
-        self.accesses.retain(|access| access.nest < nest);
-        self.spans.retain(|span| span.nest < nest);
-    }
-
     /// Does a nest that is put off use it?
     pub(super) fn used_late(&self) -> bool {
         self.put_off.0 || self.put_off.1
@@ -192,8 +163,6 @@ pub(super) struct Chain<'a> {
     pub(super) reason: Option<Apart>,
     /// Times at which partial results of all folds end are multiples of this.
     pub(super) unit: i64,
-    /// Bytes that kernels would read in the plain order, of which the chain's nests know nothing.
-    pub(super) spared: u64,
     /// Arrays and accesses that may be looked at.
     pub(super) effort: &'a Effort,
 }
@@ -236,7 +205,6 @@ impl<'a> Chain<'a> {
             at: first,
             reason: None,
             unit: 1,
-            spared: 0,
             effort,
         }
     }
@@ -321,11 +289,8 @@ impl<'a> Chain<'a> {
             })
             .collect();
         let mut swept = false;
-        let mut temporaries = dtypes.len();
         for stage in stages {
-            for part in split::parts(stage) {
-                swept |= self.reuse(block, &part, &fresh, &mut temporaries) || self.stage(block, part, &fresh);
-            }
+            swept |= self.stage(block, stage.clone(), &fresh);
         }
         for rename in renames {
             for &view in self.batch.uncovered(rename) {
@@ -350,7 +315,6 @@ impl<'a> Chain<'a> {
             pitch: self.facts.pitch.get(base as usize).copied().unwrap_or(1),
             len,
             temporary,
-            reused: false,
             fresh: false,
             made: self.at,
             replaced: None,
@@ -361,34 +325,6 @@ impl<'a> Chain<'a> {
             spans: Vec::new(),
         });
         (self.arrays.len() - 1) as u32
-    }
-
-    /// Takes in a nest in parts, if it computes values that are better made once.
-    fn reuse(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)], temporaries: &mut usize) -> bool {
-        self.effort.look(stage.kernel.slots.len() + stage.kernel.steps.len());
-        let first = u16::try_from(*temporaries).unwrap_or(u16::MAX);
-        let arrays = self.slot_arrays(block, stage, fresh);
-        let grid = |slot: usize| self.grid(arrays[slot]);
-        let Some(parts) = reuse::reuse(stage, first, &grid) else { return false };
-        let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
-        if rows::steps(stage, pitch).is_none_or(|steps| steps.per != 1) {
-            return false;
-        }
-        let known = self.snapshot();
-        self.effort.look(8 * (self.arrays.len() + self.nests.len()));
-        for (number, kept) in (first..).zip(&parts.kept) {
-            let array = self.array(NO_BASE, kept.dtype, kept.len, None);
-            self.current.insert(BufferKey::Temporary(block, number), array);
-            let array = &mut self.arrays[array as usize];
-            (array.reused, array.pitch) = (true, kept.pitch);
-        }
-        let made = parts.makers.iter().try_for_each(|maker| self.maker(block, maker, fresh));
-        if made.and_then(|()| self.join(block, &parts.user, fresh)).is_err() {
-            self.restore(known);
-            return false;
-        }
-        *temporaries += parts.kept.len();
-        true
     }
 
     /// Takes in a nest: it joins the window (true), or is put off.

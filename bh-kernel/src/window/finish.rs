@@ -30,7 +30,7 @@ pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions<'_>) -> Result<Re
 
 fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions<'_>) -> Option<SlidingWindow> {
     let (plain_bytes, bytes) = traffic(&chain, rolling);
-    let counts = |array: &&Array| !array.accesses.is_empty() && !array.reused;
+    let counts = |array: &&Array| !array.accesses.is_empty();
     let total: i64 = chain.arrays.iter().filter(counts).map(size).sum();
     if total <= options.bytes || plain_bytes.saturating_sub(bytes) < plain_bytes / LEAST_GAIN {
         return None;
@@ -75,9 +75,6 @@ fn size(array: &Array) -> i64 {
 
 /// Can the array do without memory? Nobody outside of the chain may see it, and what is read must have been written.
 pub(super) fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
-    if array.reused {
-        return !array.accesses.is_empty();
-    }
     let Some(base) = chain.batch.bases.get(array.base as usize) else { return false };
     let uses = chain.facts.uses[array.base as usize];
     let ends =
@@ -119,8 +116,8 @@ fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
 
 /// Bytes between memory and kernels: in the plain order, and with the window.
 fn traffic(chain: &Chain<'_>, rolling: &[bool]) -> (u64, u64) {
-    let (mut plain, mut swept) = (chain.spared, 0);
-    for (array, &rolling) in chain.arrays.iter().zip(rolling).filter(|(array, _)| !array.reused) {
+    let (mut plain, mut swept) = (0, 0);
+    for (array, &rolling) in chain.arrays.iter().zip(rolling) {
         // A nest uses an array as many rows long as its positions are.
         let bytes = |access: &Access| {
             let positions = chain.nests[access.nest as usize].steps.positions;

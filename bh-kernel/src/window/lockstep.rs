@@ -8,7 +8,7 @@
 use super::SlidingNest;
 use super::chain::{Access, Chain, Nest};
 use super::effort::Effort;
-use super::union::{Kind, Part, Union, United};
+use super::union::{Part, Union, United};
 use crate::{Dim, Parameters, Stage};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -25,18 +25,9 @@ const STEPS: usize = 160;
 pub struct Turn {
     /// The nests, in order.
     pub nests: Vec<u32>,
-    /// One nest that does what they do; none if there is one only.
-    pub joined: Option<Joined>,
-}
-
-/// Nests of a turn as one.
-#[derive(Clone, Debug)]
-pub struct Joined {
-    /// The nest: its positions are those of the first one, and where it is at position `p`, each other one is at position
-    /// `p - late + first.late`. Its positions must run in order, one row after the other.
-    pub nest: SlidingNest,
-    /// For each slot the number of the nest, and the slot there that it comes from.
-    pub origins: Vec<(u32, u32)>,
+    /// One nest that does what they do; none if there is one only. Its positions are those of the first one, and where it is at
+    /// position `p`, each other one is at position `p - late + first.late`. They must run in order, one row after the other.
+    pub joined: Option<SlidingNest>,
 }
 
 /// Nests that may become one.
@@ -199,7 +190,7 @@ fn unite(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: &Draft, nest: usize) 
     if !draft.nests.iter().zip(&stages).all(agrees) {
         return None;
     }
-    let mut union = Union::new(chain, Kind::LockStep, extents.clone());
+    let mut union = Union::new(extents.clone());
     for (nest, part) in nests().zip(parts) {
         let mut before = vec![0; extents.len()];
         before[0] = late(draft.nests[0]) - late(nest);
@@ -220,7 +211,7 @@ fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
             let touch = touches[nest].iter().find(|touch| touch.slot == slot as usize);
             touch.map_or(0, |touch| touch.first + first.late)
         };
-        let nest = SlidingNest {
+        SlidingNest {
             block: first.block,
             positions: first.steps.positions,
             per: 1,
@@ -231,9 +222,7 @@ fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
             rows: united.origins.iter().map(row).collect(),
             stage: united.stage,
             arrays: united.arrays,
-        };
-        let origins = united.origins.iter().map(|&(part, slot)| (nests[part as usize], slot)).collect();
-        Joined { nest, origins }
+        }
     });
     Turn { nests, joined }
 }
@@ -242,7 +231,7 @@ fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
 mod tests {
     use super::super::tests::{TWO_STEP, plan};
     use super::super::{SlidingArray, SlidingWindow};
-    use super::{Joined, Turn};
+    use super::{SlidingNest, Turn};
     use crate::Step;
 
     fn window(text: &str) -> SlidingWindow {
@@ -256,14 +245,14 @@ mod tests {
     }
 
     /// Base and row of each slot that a joined nest reads.
-    fn reads<'a>(window: &'a SlidingWindow, joined: &'a Joined) -> Vec<(u32, i64)> {
+    fn reads<'a>(window: &'a SlidingWindow, joined: &'a SlidingNest) -> Vec<(u32, i64)> {
         let slot = |step: &Step| match *step {
             Step::Load { slot } => Some(usize::from(slot)),
             _ => None,
         };
-        let array = |slot: usize| -> &SlidingArray { &window.arrays[joined.nest.arrays[slot] as usize] };
-        let read = |slot: usize| (array(slot).base, joined.nest.rows[slot]);
-        let mut reads: Vec<_> = joined.nest.stage.kernel.steps.iter().filter_map(slot).map(read).collect();
+        let array = |slot: usize| -> &SlidingArray { &window.arrays[joined.arrays[slot] as usize] };
+        let read = |slot: usize| (array(slot).base, joined.rows[slot]);
+        let mut reads: Vec<_> = joined.stage.kernel.steps.iter().filter_map(slot).map(read).collect();
         reads.sort_unstable();
         reads
     }
@@ -277,9 +266,9 @@ mod tests {
         // Of the faces between rows those of this row are at hand; the difference never leaves its registers before it is
         // complete; and the row of the grid that the full step changes is what the first nest reads above.
         assert_eq!(reads(&window, joined), [(0, 0), (0, 1), (1, -1), (2, -1)]);
-        let stores = joined.nest.stage.kernel.steps.iter().filter(|step| matches!(step, Step::Store { .. }));
+        let stores = joined.stage.kernel.steps.iter().filter(|step| matches!(step, Step::Store { .. }));
         assert_eq!(stores.count(), 3);
-        assert_eq!((joined.nest.late, joined.nest.positions), (window.nests[0].late, 99));
+        assert_eq!((joined.late, joined.positions), (window.nests[0].late, 99));
     }
 
     #[test]

@@ -13,9 +13,6 @@
 //!
 //! A base that is renamed is a new array from there on, so that a chain may hold several time steps.
 //!
-//! A nest that computes dear values twice at shifted places is parted: one nest makes them, into an array of a few rows,
-//! and the other uses them. Where two nests of a chain make values of the same arrays, one nest makes the values of both.
-//!
 //! Within a strip, nests that do the same columns may run as one (see `lockstep`).
 //!
 //! A fold of rows takes part: its results are rows of one element, or of those that the other axes keep, complete as soon
@@ -29,11 +26,8 @@ mod effort;
 mod figures;
 mod finish;
 mod lockstep;
-mod merge;
-mod reuse;
 mod rows;
 mod share;
-mod split;
 #[cfg(test)]
 mod tests;
 mod union;
@@ -44,8 +38,7 @@ use chain::Chain;
 pub use chain::gcd;
 use effort::Effort;
 pub use figures::{Figures, figures};
-pub use lockstep::{Joined, Turn};
-use std::cmp::Reverse;
+pub use lockstep::Turn;
 use std::ops::Range;
 
 /// What an engine wants of windows.
@@ -243,14 +236,8 @@ pub fn windows(batch: &BatchRef<'_>, options: &WindowOptions<'_>) -> SlidingWind
             windows.apart.push((first, Apart::Effort));
             break;
         }
-        let mut outcome = longest(batch, &facts, options, first, blocks, &effort);
-        if let Ok((window, true)) = &outcome {
-            let end = best_end(batch, &facts, first, window.blocks.end, &effort);
-            if end < window.blocks.end {
-                outcome = longest(batch, &facts, options, first, end, &effort).or(outcome);
-            }
-        }
-        first = match outcome.map(|(window, _)| window) {
+        let outcome = longest(batch, &facts, options, first, blocks, &effort);
+        first = match outcome {
             Ok(window) => {
                 let end = window.blocks.end;
                 windows.found.push(window);
@@ -267,8 +254,7 @@ pub fn windows(batch: &BatchRef<'_>, options: &WindowOptions<'_>) -> SlidingWind
     windows
 }
 
-/// The longest window from block `first` on that ends before block `limit`, and whether the rows of more blocks would not
-/// fit the cache.
+/// The longest window from block `first` on that ends before block `limit`.
 fn longest(
     batch: &BatchRef<'_>,
     facts: &chain::Facts,
@@ -276,7 +262,7 @@ fn longest(
     first: u32,
     limit: u32,
     effort: &Effort,
-) -> Result<(SlidingWindow, bool), Apart> {
+) -> Result<SlidingWindow, Apart> {
     let mut end = limit;
     loop {
         let mut chain = Chain::new(batch, facts, options, first, effort);
@@ -286,31 +272,9 @@ fn longest(
             Err(_) => return Err(Apart::Rows),
             // A chain that was cut until nothing was left.
             Ok(Err(_)) if end < limit => return Err(Apart::Rows),
-            Ok(outcome) => return Ok((outcome?, end < limit)),
+            Ok(outcome) => return outcome,
         }
     }
-}
-
-/// Where a window ends best that may go up to block `most`, in its second half: where the arrays that are used before
-/// and after are smallest, as they must go through memory; and late.
-fn best_end(batch: &BatchRef<'_>, facts: &chain::Facts, first: u32, most: u32, effort: &Effort) -> u32 {
-    // How many more bytes cross each end than the one before.
-    let mut grows = vec![0i64; (most - first) as usize + 2];
-    for block in first..most {
-        for &base in facts.begins(block) {
-            effort.look(1);
-            let bytes = batch.bases[base as usize].bytes().min(1 << 50) as i64;
-            grows[(block + 1 - first) as usize] += bytes;
-            grows[(facts.uses[base as usize].1.min(most) + 1 - first) as usize] -= bytes;
-        }
-    }
-    let crossing = grows.iter().scan(0, |bytes, grown| {
-        *bytes += grown;
-        Some(*bytes)
-    });
-    let half = (most - first).div_ceil(2);
-    let ends = (first..=most).zip(crossing).skip(half as usize);
-    ends.min_by_key(|&(end, bytes)| (bytes, Reverse(end))).map_or(most, |(end, _)| end)
 }
 
 /// Do the arrays pass what the caches hold anyway?

@@ -1,19 +1,8 @@
-//! One nest that does what several do, iteration by iteration: what they have in common it does once.
+//! One nest that does what several do that run in lock-step, each at its own iterations: what they have in common it does
+//! once, and what one writes, a later one has at once.
 
-use super::chain::Chain;
-use super::reuse;
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use bh_bytecode::{DType, Opcode};
-
-/// What the nests are to each other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Each makes values for others. All of them go through the loops of the union, which may be more than their own, so
-    /// that each slot must stay in its array; and a value that two of them keep at one place is kept once.
-    Makers,
-    /// They run in lock-step, at their own iterations. What one writes, a later one has at once.
-    LockStep,
-}
 
 /// A nest, and the array of each slot.
 #[derive(Clone, Copy)]
@@ -23,10 +12,6 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    pub(super) fn first_store(&self) -> Option<usize> {
-        self.stage.kernel.slots.iter().position(|slot| slot.mode == SlotMode::Write)
-    }
-
     /// Does it load, compute and store only?
     pub(super) fn is_plain(&self) -> bool {
         let plain = |step: &Step| matches!(step, Step::Load { .. } | Step::Compute { .. } | Step::Store { .. });
@@ -49,9 +34,7 @@ struct Stored {
 }
 
 /// The nest that is made of several.
-pub(super) struct Union<'a> {
-    chain: &'a Chain<'a>,
-    kind: Kind,
+pub(super) struct Union {
     stage: Stage,
     arrays: Vec<u32>,
     /// The part, in order, and the slot there that each slot comes from.
@@ -59,7 +42,6 @@ pub(super) struct Union<'a> {
     parts: u32,
     forms: Vec<Form>,
     stores: Vec<Stored>,
-    same: Vec<(u32, u32)>,
     spared: u32,
 }
 
@@ -69,35 +51,29 @@ pub(super) struct United {
     pub(super) arrays: Vec<u32>,
     /// The part, in order, and the slot there that each slot comes from.
     pub(super) origins: Vec<(u32, u32)>,
-    /// Arrays that would hold what others do.
-    pub(super) same: Vec<(u32, u32)>,
     /// Reads that the parts have in common, or of what another one writes.
     pub(super) spared: u32,
 }
 
-impl<'a> Union<'a> {
-    pub(super) fn new(chain: &'a Chain<'a>, kind: Kind, extents: Vec<i64>) -> Union<'a> {
+impl Union {
+    pub(super) fn new(extents: Vec<i64>) -> Union {
         let kernel = Kernel { dims: vec![Dim::Kept; extents.len()], ..Kernel::default() };
         let stage = Stage { kernel, parameters: Parameters { extents, ..Parameters::default() } };
         Union {
-            chain,
-            kind,
             stage,
             arrays: Vec::new(),
             origins: Vec::new(),
             parts: 0,
             forms: Vec::new(),
             stores: Vec::new(),
-            same: Vec::new(),
             spared: 0,
         }
     }
 
-    /// Adds the steps of a nest whose loops begin `before` iterations away. Returns what the values cost that were there.
-    pub(super) fn add(&mut self, part: Part<'_>, before: &[i64]) -> Option<u32> {
+    /// Adds the steps of a nest whose loops begin `before` iterations away.
+    pub(super) fn add(&mut self, part: Part<'_>, before: &[i64]) -> Option<()> {
         let Stage { kernel, parameters } = part.stage;
         let mut values: Vec<Arg> = Vec::new();
-        let mut saved = 0;
         for (step, &instr) in kernel.steps.iter().zip(&parameters.instrs) {
             let mut step = *step;
             for arg in step.args_mut() {
@@ -116,7 +92,7 @@ impl<'a> Union<'a> {
                 }
                 Step::Load { slot } => {
                     let slot = usize::from(slot);
-                    let stored = self.stored(part, slot, before).filter(|_| self.kind == Kind::LockStep);
+                    let stored = self.stored(part, slot, before);
                     if let Some(at) = stored {
                         self.spared += 1;
                         values.push(self.stores[at].arg);
@@ -129,10 +105,8 @@ impl<'a> Union<'a> {
                 _ => return None,
             };
             let known = self.forms.iter().position(|known| *known == form);
-            match (known, &form) {
-                (Some(_), Form::Compute { opcode, .. }) => saved += reuse::cost(*opcode),
-                (Some(_), Form::Load(_)) => self.spared += 1,
-                (None, _) => {}
+            if known.is_some() && matches!(form, Form::Load(_)) {
+                self.spared += 1;
             }
             let value = known.unwrap_or_else(|| {
                 self.forms.push(form);
@@ -143,7 +117,7 @@ impl<'a> Union<'a> {
             values.push(Arg::Value(u16::try_from(value).ok()?));
         }
         self.parts += 1;
-        Some(saved)
+        Some(())
     }
 
     /// Has a slot of the union these strides, and does it begin there?
@@ -174,53 +148,20 @@ impl<'a> Union<'a> {
         }) as u16)
     }
 
-    /// A store, unless the value is kept at the same place already.
+    /// A store, in the place of an earlier one to the same element.
     fn store(&mut self, part: Part<'_>, slot: usize, before: &[i64], arg: Arg, instr: u32) -> Option<()> {
-        match self.kind {
-            Kind::Makers => {
-                let (own, place) = (part.arrays[slot], moved(part, slot, before));
-                let kept = |stored: &&Stored| stored.arg == arg && self.is_at(stored.slot.into(), place);
-                if let Some(kept) = self.stores.iter().find(kept) {
-                    self.same.push((own, self.arrays[usize::from(kept.slot)]));
-                    return Some(());
-                }
-                if !self.chain.grid(own).holds(&self.stage.parameters.extents, place.0, place.1) {
-                    return None;
-                }
-            }
-            Kind::LockStep => {
-                if let Some(at) = self.stored(part, slot, before) {
-                    // Nobody else has seen it.
-                    self.stores[at] = Stored { arg, instr, ..self.stores[at] };
-                    return Some(());
-                }
-            }
+        if let Some(at) = self.stored(part, slot, before) {
+            // Nobody else has seen it.
+            self.stores[at] = Stored { arg, instr, ..self.stores[at] };
+            return Some(());
         }
         let slot = self.slot(part, slot, before)?;
         self.stores.push(Stored { slot, arg, instr });
         Some(())
     }
 
-    /// Can the loops of the union go through the slot? Not if it would leave its array, or read what nobody writes.
-    fn stays(&self, part: Part<'_>, slot: usize, before: &[i64]) -> bool {
-        let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
-        let Parameters { extents, .. } = &self.stage.parameters;
-        let reach = |sign: i64| -> i64 {
-            let ends = extents.iter().zip(strides).map(|(extent, stride)| stride * (extent - 1));
-            ends.filter(|end| end * sign > 0).sum()
-        };
-        let Some(known) = self.chain.arrays.get(array as usize) else { return false };
-        let grows = part.stage.parameters.extents != *extents;
-        // An array of which all that is read is written may live in a few rows.
-        let lives_here = known.written && !known.fresh && !known.reused;
-        start + reach(-1) >= 0 && start + reach(1) < known.len && !(grows && lives_here)
-    }
-
     /// The slot of a part, moved.
     fn slot(&mut self, part: Part<'_>, slot: usize, before: &[i64]) -> Option<u16> {
-        if self.kind == Kind::Makers && !self.stays(part, slot, before) {
-            return None;
-        }
         let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
         let Slot { dtype, mode, inner, .. } = part.stage.kernel.slots[slot];
         let same = |&at: &usize| self.arrays[at] == array && self.is_at(at, (strides, start));
@@ -255,8 +196,8 @@ impl<'a> Union<'a> {
             self.stage.kernel.steps.push(Step::Store { slot, arg });
             self.stage.parameters.instrs.push(instr);
         }
-        let Union { stage, arrays, origins, same, spared, .. } = self;
-        United { stage, arrays, origins, same, spared }
+        let Union { stage, arrays, origins, spared, .. } = self;
+        United { stage, arrays, origins, spared }
     }
 }
 

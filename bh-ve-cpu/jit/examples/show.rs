@@ -1,7 +1,7 @@
 //! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|cube|prices|waves [text]`.
 
 use bh_bytecode::{DType, Opcode};
-use bh_jit_abi::{Fetch, Folds, Level, Near, Request, SlotForm, Stride};
+use bh_jit_abi::{Folds, Level, Near, Request, SlotForm, Stride};
 use bh_kernel::{Arg, SlotMode, Step};
 
 /// Builds the body of a kernel of a type, f64 unless it is changed.
@@ -25,14 +25,7 @@ impl Body {
     }
 
     fn slot(&mut self, mode: SlotMode, stride: Stride) -> u16 {
-        self.0.slots.push(SlotForm {
-            dtype: self.2,
-            mode,
-            stride,
-            non_temporal: false,
-            fetch: Fetch::Along,
-            near: None,
-        });
+        self.0.slots.push(SlotForm { dtype: self.2, mode, stride, non_temporal: false, fetch: true, near: None });
         self.0.slots.len() as u16 - 1
     }
 

@@ -94,13 +94,13 @@ pub extern "C" fn bh_ve_cpu_jit_entry() -> *const Api {
 /// A kernel over dense `f64` slots, for tests.
 #[cfg(test)]
 fn request(level: bh_jit_abi::Level, modes: &[bh_kernel::SlotMode], steps: Vec<bh_kernel::Step>) -> Request {
-    use bh_jit_abi::{Divider, Fetch, Folds, SlotForm, Stride};
+    use bh_jit_abi::{Divider, Folds, SlotForm, Stride};
     let slot = |&mode| SlotForm {
         dtype: bh_bytecode::DType::F64,
         mode,
         stride: Stride::Unit,
         non_temporal: false,
-        fetch: Fetch::Along,
+        fetch: true,
         near: None,
     };
     Request {

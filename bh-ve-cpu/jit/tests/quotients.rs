@@ -23,58 +23,6 @@ fn hard_numbers() -> Vec<f64> {
     numbers
 }
 
-/// Two quotients of each pair of these, which share a divisor, and of random numbers; then with zeros among them.
-#[test]
-fn quotients_that_share_a_divisor() {
-    let hard = hard_numbers();
-    let mut pairs: Vec<(f64, f64)> = hard.iter().flat_map(|&a| hard.iter().map(move |&b| (a, b))).collect();
-    let mut dice = Dice(4);
-    for index in 0..200_000 {
-        let mut number = || {
-            let fraction = dice.pick(0, (1 << 52) - 1) as u64;
-            // Dense ones or zeros at the end now and then.
-            let fraction = match dice.pick(0, 3) {
-                0 => fraction | ((1 << 48) - 1),
-                1 => fraction & !((1 << 48) - 1),
-                _ => fraction,
-            };
-            f64::from_bits((dice.pick(983, 1063) as u64) << 52 | fraction)
-        };
-        pairs.push(if index % 1000 == 0 { (0.0, number()) } else { (number(), number()) });
-    }
-    let count = pairs.len();
-    let source = format!(
-        "bh batch 1\nbase b0 = f64[{count}] id 1\nbase b1 = f64[{count}] id 2\nbase b2 = f64[{count}] id 3\n\
-         base b3 = f64[{count}] id 4\nview v0 = b0 at 0 [{count}:1]\nview v1 = b1 at 0 [{count}:1]\n\
-         view v2 = b2 at 0 [{count}:1]\nview v3 = b3 at 0 [{count}:1]\ni0: v2 = divide v0, v1\n\
-         i1: v3 = absolute v0\ni2: v3 = divide v3, v1\n"
-    );
-    let mut batch = text::parse(&source).unwrap();
-    batch.push_block(&[0, 1, 2], &[]);
-    let bytes = |of: fn(&(f64, f64)) -> f64| pairs.iter().flat_map(|pair| of(pair).to_le_bytes()).collect::<Vec<u8>>();
-    let mut memory = Memory::new();
-    memory.insert(1, bytes(|pair| pair.0));
-    memory.insert(2, bytes(|pair| pair.1));
-    memory.insert(3, bytes(|_| 1.0));
-    memory.insert(4, bytes(|_| 1.0));
-    for isa in levels() {
-        let mut driver = engine(isa, "on", &[("divider", "slow")]);
-        let after = driver.run_on(&batch.as_ref(), &memory).unwrap();
-        assert!(driver.counter("kernels compiled") > 0);
-        for (id, quotient) in
-            [(3, (|pair| pair.0 / pair.1) as fn(&(f64, f64)) -> f64), (4, |pair| pair.0.abs() / pair.1)]
-        {
-            for (pair, found) in pairs.iter().zip(after.get(id).unwrap().chunks(8)) {
-                let wanted = quotient(pair);
-                assert!(
-                    same(DType::F64, found, &wanted.to_le_bytes()),
-                    "{isa}: {pair:?} gives {found:?}, not {wanted}"
-                );
-            }
-        }
-    }
-}
-
 /// Divisors that are hard, or for which everything else of a test goes to its end: see `src/uniform.rs`.
 fn hard_divisors(dtype: DType) -> Vec<f64> {
     let mut dice = Dice(6);

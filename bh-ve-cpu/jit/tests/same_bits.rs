@@ -131,7 +131,7 @@ fn stencil_chains() {
     };
     for isa in levels() {
         run_seeds_of((isa, &[("windows", "off"), ("stream_bytes", "64")]), 30..60, chain, Some(Algorithm::Greedy));
-        let keys = [("windows", "off"), ("cache_bytes", "20000"), ("stream_bytes", "64")];
+        let keys = [("windows", "off"), ("stream_bytes", "64")];
         run_seeds_of((isa, &keys), 60..75, planes, Some(Algorithm::Greedy));
         for bytes in ["3000", "20000"] {
             let keys = [("window_bytes", bytes), ("stream_bytes", "64")];

@@ -2,7 +2,7 @@
 //! which steps become one primitive.
 
 use crate::primitives::{LanesFn, PrimFn, Primitives, SumFn};
-use crate::shape::{LoopNest, bytes_of};
+use crate::shape::LoopNest;
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::{Arg, BufferRef, Slot, SlotMode, Stage, Step};
 use std::collections::HashSet;
@@ -131,7 +131,7 @@ impl<'a> Analysis<'a> {
     pub(super) fn is_non_temporal(&self, slot: u16) -> bool {
         let parameters = &self.stage.parameters;
         let buffer = parameters.buffers[slot as usize];
-        (bytes_of(self.stage, slot.into(), 0) >= self.non_temporal_bytes
+        (bytes_of(self.stage, slot.into()) >= self.non_temporal_bytes
             || self.touched >= self.non_temporal_bytes.saturating_mul(2))
             && !self.resident.get(slot as usize).is_some_and(|&resident| resident)
             && self.access(slot) == Access::Direct
@@ -230,11 +230,19 @@ fn touched(stage: &Stage) -> (u64, HashSet<BufferRef>) {
     let mut total = 0;
     for (at, (slot, &buffer)) in stage.kernel.slots.iter().zip(&stage.parameters.buffers).enumerate() {
         if known.insert(buffer) && matches!(slot.mode, SlotMode::Read | SlotMode::Write) {
-            total += bytes_of(stage, at, 0);
+            total += bytes_of(stage, at);
         }
         if slot.mode == SlotMode::Read {
             read.insert(buffer);
         }
     }
     (total, read)
+}
+
+/// Bytes that a slot touches.
+fn bytes_of(stage: &Stage, slot: usize) -> u64 {
+    let parameters = &stage.parameters;
+    let moves = |(&extent, &stride): (&i64, &i64)| if stride == 0 { 1 } else { extent };
+    let elements: i64 = parameters.extents.iter().zip(parameters.stride(slot)).map(moves).product();
+    elements as u64 * stage.kernel.slots[slot].dtype.size() as u64
 }

@@ -8,7 +8,7 @@ use crate::native::{self, SlotMemory, Tier1};
 use crate::primitives::{LANES, Primitives};
 use crate::shape::LoopShape;
 use bh_core::Result;
-use bh_jit_abi::{Fetch, Folds};
+use bh_jit_abi::Folds;
 use bh_kernel::{Arg, Slot, SlotMode, Stage, Step};
 
 /// Bytes that registers, constants and the memory of a block may take: about the nearest cache, as measured. Smaller
@@ -30,9 +30,6 @@ pub(crate) struct WindowMemory<'a> {
     /// A group of each slot: within one, slots are as far apart as their views, and those of different ones anywhere. Empty
     /// outside of windows, where the same is true of buffers.
     pub(crate) groups: &'a [u32],
-    /// What the caches are to fetch while each slot is read, and for [`Fetch::Beyond`] how far away, in bytes. Empty outside
-    /// of windows: what lies further along the row.
-    pub(crate) fetches: &'a [(Fetch, i64)],
     /// Must each row be complete before the next one begins?
     pub(crate) in_order: bool,
 }
@@ -67,10 +64,6 @@ struct ProgramCompiler<'a> {
 impl SlotMemory for ProgramCompiler<'_> {
     fn is_non_temporal(&self, slot: u16) -> bool {
         self.analysis.is_non_temporal(slot)
-    }
-
-    fn fetch(&self, slot: usize) -> Fetch {
-        self.memory.fetches.get(slot).map_or(Fetch::Along, |(fetch, _)| *fetch)
     }
 
     fn are_together(&self, a: usize, b: usize) -> bool {
@@ -144,13 +137,11 @@ impl ProgramCompiler<'_> {
         let mut inner = strides(nest.row_dim().unwrap_or(nest.line_dim));
         repeated.iter().for_each(|repeated| inner[repeated.slot] = repeated.size as i64);
         let planes = || program.slots.iter().map(|slot| slot.plane as i64).collect();
-        let ahead = |slot: usize| self.memory.fetches.get(slot).map_or(0, |(_, bytes)| *bytes);
         Some(Native {
             joins: request.folds == Folds::Results,
             kernel: tier1.kernel(request),
             inner,
             outer: outer.map_or_else(planes, strides),
-            ahead: (0..program.slots.len()).map(ahead).collect(),
             repeated,
         })
     }

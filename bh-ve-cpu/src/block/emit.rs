@@ -4,7 +4,7 @@ use super::analysis::{Access, Analysis, ValueHome};
 use super::gather::GatherForm;
 use super::program::{Fold, Loops, Op, Place, Program, RowStride, weight};
 use crate::primitives::{PrimFn, Primitives};
-use crate::shape::{LoopLevel, Reduction, SlotPlan, choose, folded};
+use crate::shape::{LoopLevel, Reduction, SlotPlan};
 use bh_bytecode::neutral::neutral;
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
@@ -32,7 +32,7 @@ impl<'a> Emitter<'a> {
         let program = Program {
             nest: nest.clone(),
             loops: match nest.tree {
-                Some(tree) => Loops::Fold(Reduction::new(nest, tree, folded(stage, nest))),
+                Some(tree) => Loops::Fold(Reduction::new(nest, tree)),
                 None => Loops::Map(LoopLevel::of(&nest.extents, 0..nest.line_dim)),
             },
             slots: slot_plans(analysis),
@@ -46,7 +46,6 @@ impl<'a> Emitter<'a> {
             stores: Vec::new(),
             registers,
             register_bytes: (nest.block() * width).next_multiple_of(64),
-            tile: choose(stage, nest, primitives.cache_bytes),
             non_temporal: false,
             weight: 0,
             margins: Vec::new(),

@@ -218,7 +218,6 @@ impl<'a> BlockExecutor<'a> {
             slots: self.table[self.first_slot..].as_ptr(),
             inner: native.inner.as_ptr(),
             outer: native.outer.as_ptr(),
-            ahead: native.ahead.as_ptr(),
             constants: self.bound.binding.constants.as_ptr(),
             accumulators: accumulators.as_ptr(),
             functions: code.functions(),

@@ -105,8 +105,6 @@ pub(crate) struct Program {
     pub(crate) registers: usize,
     /// Bytes of a register.
     pub(crate) register_bytes: usize,
-    /// Iterations of the second dimension that are done for all of the first before the next ones, if not all.
-    pub(crate) tile: Option<i64>,
     /// Are there stores that bypass the caches?
     pub(crate) non_temporal: bool,
     /// Rough cost of an element, in units of one vectorised addition.
@@ -136,8 +134,6 @@ pub(crate) struct Native {
     /// The stride of each slot from element to element, and from row to row.
     pub(crate) inner: Vec<i64>,
     pub(crate) outer: Vec<i64>,
-    /// How far away each slot has the caches fetch, in bytes.
-    pub(crate) ahead: Vec<i64>,
     /// Where rows are joined, the slots that find the same in all of them.
     pub(crate) repeated: Vec<Repeated>,
 }

@@ -118,45 +118,11 @@ enum UnitShape {
     Block,
     /// So many lines.
     Lines(i64),
-    /// A tile's lines in one iteration of the first dimension.
-    Tile(Tiles),
-}
-
-/// Tiles of the second dimension.
-struct Tiles {
-    /// The lines of an iteration of the first dimension, and of a tile.
-    outer: i64,
-    tile: i64,
-    /// Iterations of the first dimension.
-    count: i64,
-}
-
-impl Tiles {
-    fn new(program: &Program, level: &LoopLevel) -> Option<Tiles> {
-        let (count, lines) = (program.nest.extents[0], level.count());
-        let outer = lines / count.max(1);
-        let inner = outer / program.nest.extents.get(1)?.max(&1);
-        Some(Tiles { outer, tile: program.tile? * inner, count })
-    }
-
-    fn units(&self) -> i64 {
-        self.count * ((self.outer + self.tile - 1) / self.tile)
-    }
-
-    /// The lines of a unit: all iterations of the first dimension come before the next tile.
-    fn lines(&self, unit: i64) -> Range<i64> {
-        let (first, from) = (unit % self.count * self.outer, unit / self.count * self.tile);
-        first + from..first + (from + self.tile).min(self.outer)
-    }
 }
 
 impl UnitShape {
     /// What units are for so many participants, and how many there are.
     fn new(program: &Program, level: &LoopLevel, participants: usize) -> (UnitShape, i64) {
-        if let Some(tiles) = Tiles::new(program, level) {
-            let units = tiles.units();
-            return (UnitShape::Tile(tiles), units);
-        }
         let (lines, wanted) = (level.count(), participants as i64 * UNITS);
         let per_unit =
             [ROW_SETS as i64, 1].into_iter().find(|&per_unit| participants == 1 || lines >= wanted * per_unit);
@@ -185,7 +151,6 @@ pub(super) fn run(bound: Bound<'_>, level: &LoopLevel, workers: &mut Workers) {
                 match &shape {
                     UnitShape::Block => runner.blocks(units),
                     UnitShape::Lines(each) => runner.lines(units.start * each..(units.end * each).min(level.count())),
-                    UnitShape::Tile(tiles) => units.for_each(|unit| runner.lines(tiles.lines(unit))),
                 }
             }
         }

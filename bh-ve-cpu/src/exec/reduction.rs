@@ -46,17 +46,7 @@ pub(super) fn run(
     let participants = workers.participants(program.work());
     let count = workers.tasks(participants, program.work(), units);
     workers.run(participants, count as usize, |scratch, tasks| {
-        let mut task = 0..0;
-        let next = || {
-            if program.tile.is_none() {
-                return Some(part(units, count, tasks.take()? as i64));
-            }
-            if task.is_empty() {
-                task = part(units, count, tasks.take()? as i64);
-            }
-            let unit = reduction.in_tiles(task.next()?);
-            Some(unit..unit + 1)
-        };
+        let next = || Some(part(units, count, tasks.take()? as i64));
         // SAFETY: units are inside the nest, and each is taken once.
         unsafe { fold_units(bound, reduction, &bound.binding.slots, &mut scratch.nest, stored, next) };
     });

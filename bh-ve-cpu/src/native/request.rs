@@ -3,7 +3,7 @@
 use crate::shape::{LoopNest, LoopShape, ReductionTree, RepeatForm};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
-use bh_jit_abi::{Divider, Fetch, Folds, LANES, LONG_ROW, Level, Near, Request, SlotForm, Stride};
+use bh_jit_abi::{Divider, Folds, LANES, LONG_ROW, Level, Near, Request, SlotForm, Stride};
 use bh_kernel::{SlotMode, Stage, Step};
 
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
@@ -29,8 +29,6 @@ pub(crate) struct Compilation {
 pub(crate) trait SlotMemory {
     /// Is it written past the caches?
     fn is_non_temporal(&self, slot: u16) -> bool;
-    /// What is fetched while it is read.
-    fn fetch(&self, slot: usize) -> Fetch;
     /// Are two slots as far apart as their views?
     fn are_together(&self, a: usize, b: usize) -> bool;
 }
@@ -142,7 +140,7 @@ fn slot_form(
         mode: slot.mode,
         stride,
         non_temporal: may_stream && memory.is_non_temporal(index as u16),
-        fetch: if again { Fetch::Nothing } else { memory.fetch(index) },
+        fetch: !again,
         near,
     })
 }

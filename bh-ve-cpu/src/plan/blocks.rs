@@ -95,8 +95,7 @@ impl BlockPlan {
 /// Plans all blocks of a batch one by one, for block operations; returns how many programs that makes. It is there to be
 /// measured.
 pub fn plan_blocks(batch: &BatchRef<'_>) -> Result<usize> {
-    let primitives =
-        Primitives { isa: Isa::detect(), stream_bytes: 1 << 25, cache_bytes: 1 << 20, superinstructions: true };
+    let primitives = Primitives { isa: Isa::detect(), stream_bytes: 1 << 25, superinstructions: true };
     let programs = |block: u32| -> Result<usize> {
         Ok(match BlockPlan::new(batch, block, primitives, &mut None)?.work {
             BlockWork::Programs(programs, _) => programs.len(),

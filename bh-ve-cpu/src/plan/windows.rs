@@ -1,6 +1,5 @@
 //! Planned sliding windows: the programs of chains of kernels that run in lock-step, and the layout of their line buffers.
 
-mod fetch;
 mod layout;
 
 use crate::block::{Program, WindowMemory, compile, compile_in_window};
@@ -10,8 +9,7 @@ use crate::shape::Reduction;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_jit_abi::Fetch;
-use bh_kernel::{Apart, BaseUse, Home, Joined, LateNest, Lowered, SlidingArray, SlidingWindow, SlotMode, Stage};
+use bh_kernel::{Apart, BaseUse, Home, LateNest, Lowered, SlidingArray, SlidingWindow, SlotMode, Stage};
 use bh_kernel::{SlidingNest, SlidingRename, SlidingWindows, WindowOptions};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -215,11 +213,11 @@ impl NestCompiler<'_> {
         error.at_instr(self.batch, stage.parameters.instrs.last().copied().unwrap_or(0))
     }
 
-    fn nest(&mut self, nest: SlidingNest, fetches: &[(Fetch, i64)], in_order: bool) -> Result<WindowNest> {
+    fn nest(&mut self, nest: SlidingNest, in_order: bool) -> Result<WindowNest> {
         let (buffers, groups) = (self.buffers, self.buffers.groups(&nest));
         let SlidingNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
         let resident: Vec<bool> = arrays.iter().map(|&array| buffers.is_resident(array)).collect();
-        let memory = WindowMemory { resident: &resident, groups: &groups, fetches, in_order };
+        let memory = WindowMemory { resident: &resident, groups: &groups, in_order };
         let program = compile_in_window(&stage, memory, self.primitives, self.tier1);
         Ok(WindowNest {
             program: program.map_err(|error| self.located(&stage, error))?,
@@ -251,20 +249,18 @@ impl WindowPlan {
         let begins = layout::align(&mut window);
         let buffers = LineBuffers::new(&window, &begins);
         let bases = base_uses(batch, &window);
-        let fetches = fetch::fetches(&window);
         let (temporaries, temporary_bytes) = place_temporaries(batch, &window);
         let mut compiler = NestCompiler { batch, buffers: &buffers, primitives, tier1 };
         let (mut turns, mut joined) = (Vec::with_capacity(window.turns.len()), Vec::new());
         for turn in window.turns {
             let mut number = None;
-            if let Some(Joined { nest: all, origins }) = turn.joined {
-                let fetches = origins.iter().map(|&(nest, slot)| fetches[nest as usize][slot as usize]);
+            if let Some(all) = turn.joined {
                 number = Some(joined.len());
-                joined.push(compiler.nest(all, &fetches.collect::<Vec<_>>(), true)?);
+                joined.push(compiler.nest(all, true)?);
             }
             turns.push(WindowTurn { nests: turn.nests, joined: number });
         }
-        let nests = window.nests.into_iter().zip(&fetches).map(|(nest, fetches)| compiler.nest(nest, fetches, false));
+        let nests = window.nests.into_iter().map(|nest| compiler.nest(nest, false));
         let nests = nests.collect::<Result<Vec<_>>>()?;
         let after = window.after.into_iter().map(|late| compiler.after(late)).collect::<Result<Vec<_>>>()?;
         Ok(WindowPlan {

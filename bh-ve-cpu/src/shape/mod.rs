@@ -6,7 +6,6 @@ mod levels;
 mod nest;
 mod reduction;
 mod repeat;
-mod tile;
 mod tree;
 
 pub(crate) use chunks::split;
@@ -14,5 +13,4 @@ pub(crate) use levels::{LoopLevel, SlotPlan};
 pub(crate) use nest::{LONG_ROW, LoopNest, LoopShape};
 pub(crate) use reduction::{Reduction, Unit};
 pub(crate) use repeat::RepeatForm;
-pub(crate) use tile::{bytes_of, choose, folded};
 pub(crate) use tree::ReductionTree;

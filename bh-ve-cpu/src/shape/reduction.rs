@@ -4,7 +4,6 @@
 use super::chunks::{Chunks, split};
 use super::levels::LoopLevel;
 use super::nest::LoopNest;
-use super::tile::FOLDED;
 use super::tree::ReductionTree;
 use bh_kernel::{Dim, Stage, gcd};
 use std::ops::Range;
@@ -39,6 +38,9 @@ pub(crate) struct Reduction {
     order: UnitOrder,
 }
 
+/// Kept elements that are folded together, about: what they are folded into fits the nearest cache.
+const FOLDED: i64 = 4096;
+
 /// Which units follow each other.
 #[derive(Debug)]
 enum UnitOrder {
@@ -60,14 +62,14 @@ pub(crate) struct Unit {
 }
 
 impl Reduction {
-    /// Divides a nest; about `tile` kept elements are folded together, which changes nothing else.
-    pub(crate) fn new(nest: &LoopNest, tree: ReductionTree, tile: i64) -> Reduction {
+    /// Divides a nest.
+    pub(crate) fn new(nest: &LoopNest, tree: ReductionTree) -> Reduction {
         let level = |role: Dim| LoopLevel::of(&nest.extents, (0..nest.line_dim).filter(|&dim| nest.dims[dim] == role));
         let (kept, reduced) = (level(Dim::Kept), level(Dim::Reduced));
         let reduced_chunks = || Chunks::new(&nest.folded, nest.long_row, nest.columns);
         let (line_elements, part_steps, parts, chunks) = match tree {
             ReductionTree::KeptLines | ReductionTree::KeptColumns => {
-                let part_steps = (tile / nest.row / nest.step * nest.step).max(nest.step);
+                let part_steps = (FOLDED / nest.row / nest.step * nest.step).max(nest.step);
                 let (line, parts) = (nest.line * nest.row, (nest.line + part_steps - 1) / part_steps);
                 (line, part_steps, parts, kept_chunks(nest, tree, kept.count() * line, reduced.count()))
             }
@@ -97,7 +99,7 @@ impl Reduction {
         let Some(tree) = nest.tree.filter(|_| nest.dims[0] == Dim::Reduced) else {
             return (nest.line_dim > 0).then_some(1);
         };
-        let reduction = Reduction::new(&nest, tree, FOLDED);
+        let reduction = Reduction::new(&nest, tree);
         let each = reduction.outer_elements(&nest);
         match reduction.chunks {
             Chunks { count: 1, .. } => None,
@@ -158,17 +160,6 @@ impl Reduction {
     /// The number of units of work: each gives one partial result for one kept element or one part of a line.
     pub(crate) fn units(&self) -> i64 {
         self.kept.count() * self.chunks.count * self.parts
-    }
-
-    /// The unit that comes next where parts of all planes are folded before the next part: with lines that are reduced,
-    /// and groups of several chunks, which are what is folded of a plane.
-    pub(crate) fn in_tiles(&self, at: i64) -> i64 {
-        let Chunks { per_group, count, .. } = self.chunks;
-        match self.tree {
-            ReductionTree::KeptLines | ReductionTree::KeptColumns => at,
-            _ if self.kept.count() > 1 || per_group <= 1 => at,
-            _ => at % (count / per_group) * per_group + at / (count / per_group),
-        }
     }
 
     /// A unit.

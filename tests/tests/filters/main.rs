@@ -34,9 +34,9 @@ fn load(passes: &str, algorithm: &str, cost: &str, reassociate: bool) -> Stack {
 
 #[test]
 fn every_pass_before_every_fuser_equals_the_oracle() {
-    let all: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
+    let all: Vec<&str> = ALL.iter().map(|pass| pass.name).collect();
     let all = all.join(",");
-    let passes: Vec<&str> = ALL.iter().map(|(name, _)| *name).chain(["", &all]).collect();
+    let passes: Vec<&str> = ALL.iter().map(|pass| pass.name).chain(["", &all]).collect();
     let mut choices = Vec::new();
     for passes in passes {
         for algorithm in ALGORITHMS {
@@ -86,10 +86,10 @@ i5: v4 = add v1, c2
 #[test]
 fn intermediates_read_after_constant_collection_keep_their_values() {
     let program = Program { batch: text::parse(COLLECTED).unwrap(), memory: Memory::new() };
-    let (_, collect) = ALL.iter().find(|(name, _)| *name == "collect").unwrap();
+    let collect = ALL.iter().find(|pass| pass.name == "collect").unwrap().run;
     let mut rewritten = program.batch.clone();
     assert_eq!(collect(&mut rewritten, &Options { reassociate: false, matmul: None }), 1);
-    let all: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
+    let all: Vec<&str> = ALL.iter().map(|pass| pass.name).collect();
     let oracle = program.oracle().unwrap();
     for passes in ["collect", "collect,dead-code", &all.join(",")] {
         for algorithm in ALGORITHMS {
@@ -101,7 +101,7 @@ fn intermediates_read_after_constant_collection_keep_their_values() {
 
 #[test]
 fn matrix_products_are_found_where_they_are_and_only_there() {
-    let (_, pass) = ALL.iter().find(|(name, _)| *name == "matmul").unwrap();
+    let pass = ALL.iter().find(|pass| pass.name == "matmul").unwrap().run;
     let method = Opcode(u16::MAX);
     let mut stack = load("matmul,dead-code", "greedy", "traffic", true);
     let mut seen: HashMap<Flaw, u32> = HashMap::new();

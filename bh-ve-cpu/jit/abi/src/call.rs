@@ -33,8 +33,6 @@ pub struct Call {
     pub inner: *const i64,
     /// The stride of each slot from row to row.
     pub outer: *const i64,
-    /// How far from what it reads each slot has the caches fetch, in bytes; of those with [`crate::Fetch::Beyond`].
-    pub ahead: *const i64,
     /// The constants, each in the first of 16 bytes.
     pub constants: *const [u8; 16],
     /// The accumulators of each fold. With [`crate::Folds::Lanes`] they are sets of [`LANES`] lanes, one set after the

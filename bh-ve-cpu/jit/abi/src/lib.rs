@@ -11,10 +11,10 @@ mod wire;
 
 pub use artifact::{Artifact, Function};
 pub use call::{Call, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES};
-pub use request::{Divider, Fetch, Folds, LONG_ROW, Level, Near, Request, SlotForm, Stride};
+pub use request::{Divider, Folds, LONG_ROW, Level, Near, Request, SlotForm, Stride};
 
 /// The version of everything in this crate.
-pub const VERSION: u32 = 24;
+pub const VERSION: u32 = 25;
 
 /// The name of the one symbol that the compiler exports, of type [`EntryFn`].
 pub const ENTRY_SYMBOL: &str = "bh_ve_cpu_jit_entry";

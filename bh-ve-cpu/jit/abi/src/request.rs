@@ -106,17 +106,6 @@ pub struct Near {
     pub distance: i16,
 }
 
-/// What the caches are to fetch while a slot is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Fetch {
-    /// Nothing: they have what the slot reads.
-    Nothing,
-    /// What lies a little further along the row.
-    Along,
-    /// What lies as far away as the call says, for somebody who reads it later.
-    Beyond,
-}
-
 /// A slot as compiled code sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SlotForm {
@@ -130,8 +119,8 @@ pub struct SlotForm {
     pub stride: Stride,
     /// Is what it writes to bypass the caches?
     pub non_temporal: bool,
-    /// What is fetched while it is read.
-    pub fetch: Fetch,
+    /// Is memory fetched ahead of what it reads? Not if the caches have it.
+    pub fetch: bool,
     /// Where it lies in the memory of an earlier slot, if both have fixed places there. If not, it has a position of its
     /// own.
     pub near: Option<Near>,
@@ -219,14 +208,8 @@ mod tests {
     use bh_bytecode::Opcode;
 
     fn request() -> Request {
-        let slot = |mode, stride, near| SlotForm {
-            dtype: DType::F64,
-            mode,
-            stride,
-            non_temporal: false,
-            fetch: Fetch::Along,
-            near,
-        };
+        let slot =
+            |mode, stride, near| SlotForm { dtype: DType::F64, mode, stride, non_temporal: false, fetch: true, near };
         let product = Step::Compute {
             opcode: Opcode::Multiply,
             param: 0,

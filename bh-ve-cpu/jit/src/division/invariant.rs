@@ -180,7 +180,7 @@ pub(crate) fn invariant_quotient<'c>(
     at: &At<'c>,
 ) -> Option<Value<'c>> {
     let Step::Compute { input: dtype, .. } = *step else { return None };
-    if !kernel.plan.schedule.multiplied.has_invariant(step) {
+    if !kernel.plan.schedule.multiplied.has_quotient(step) {
         return None;
     }
     let mut divisors = kernel.parameters.divisors.iter().chain(&kernel.rows.divisors);

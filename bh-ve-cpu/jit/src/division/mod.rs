@@ -1,7 +1,5 @@
-//! Quotients by multiplications: those by what stays the same along a row, and those that share a divisor.
+//! Quotients by what stays the same along a row, made by multiplications.
 
 mod invariant;
-mod shared;
 
 pub(crate) use invariant::{InvariantDivisor, invariant_quotient, prepare};
-pub(crate) use shared::{Reciprocal, shared_quotient};

@@ -17,7 +17,6 @@ pub(super) fn vectors<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, at: &At<'c>)
     kernel.vector.values.clear();
     kernel.vector.values.resize(usize::from(rows), vec![None; kernel.plan.made.len()]);
     kernel.vector.loads.clear();
-    kernel.vector.reciprocals.clear();
     memory::prefetch(b, kernel, at);
     let rows: Vec<At> = (0..rows).map(|row| At { row, ..*at }).collect();
     values(b, kernel, &rows)?;
@@ -157,7 +156,6 @@ fn compute<'c>(
 ) -> Result<Value<'c>, String> {
     let &Step::Compute { opcode, param, input, output, .. } = step else { return Err("no operation".into()) };
     let special = division::invariant_quotient(b, kernel, step, operands, at)
-        .or_else(|| division::shared_quotient(b, kernel, step, operands, at))
         .or_else(|| mathematics::root(b, kernel, step, operands[0], at))
         .or_else(|| complex::modulus(b, kernel.request.level, step, operands[0], at));
     if let Some(made) = special {

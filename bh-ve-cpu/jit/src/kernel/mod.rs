@@ -10,7 +10,6 @@ pub(crate) use parameters::{Parameters, Slot};
 pub(crate) use rows::Rows;
 
 use crate::builder::{Builder, Value};
-use crate::division::Reciprocal;
 use crate::non_temporal::Stream;
 use crate::plan::Plan;
 use bh_bytecode::{DType, Opcode};
@@ -97,8 +96,6 @@ pub(crate) struct CurrentVector<'c> {
     values: Vec<Vec<Option<Value<'c>>>>,
     /// What its rows have read.
     loads: Vec<(Place, Value<'c>)>,
-    /// The reciprocals of its divisors.
-    pub(crate) reciprocals: Vec<Reciprocal<'c>>,
 }
 
 impl<'c> CurrentVector<'c> {

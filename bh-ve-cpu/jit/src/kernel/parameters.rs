@@ -4,12 +4,11 @@ use super::folds;
 use crate::builder::{Builder, Element, Kind, Value};
 use crate::complex;
 use crate::division::{InvariantDivisor, prepare};
-use crate::memory::prefetched;
 use crate::non_temporal::compare_streams;
 use crate::plan::Plan;
 use crate::reduction::load_neutral;
 use bh_bytecode::DType;
-use bh_jit_abi::{Fetch, Request, SlotForm, Stride};
+use bh_jit_abi::{Request, SlotForm, Stride};
 use bh_kernel::{Arg, SlotMode};
 use inkwell::IntPredicate as Int;
 
@@ -42,7 +41,6 @@ pub(crate) struct Parameters<'c> {
 pub(crate) struct Slot<'c> {
     position: Option<Value<'c>>,
     pitch: Option<Value<'c>>,
-    ahead: Option<Value<'c>>,
     stride: Option<Value<'c>>,
     distances: Vec<Value<'c>>,
 }
@@ -56,11 +54,6 @@ impl<'c> Slot<'c> {
     /// The distance from row to row.
     pub(crate) fn pitch(&self) -> Value<'c> {
         self.pitch.expect("the slot has a position of its own")
-    }
-
-    /// How far away that is which is fetched.
-    pub(crate) fn ahead(&self) -> Value<'c> {
-        self.ahead.expect("something far away is fetched for the slot")
     }
 
     /// The distance from element to element.
@@ -117,8 +110,8 @@ impl<'c> Parameters<'c> {
     pub(super) fn load(b: &Builder<'c>, request: &Request, plan: &Plan) -> Parameters<'c> {
         let call = b.argument();
         let [rows, count, sets] = [0, 1, 2].map(|at| field(b, call, at, Kind::I64));
-        let tables = [3, 4, 5, 6, 7, 8, 9, 10].map(|at| field(b, call, at, Kind::POINTER));
-        let [places, inner, outer, ahead, table, accumulators, addresses, scratch] = tables;
+        let tables = [3, 4, 5, 6, 7, 8, 9].map(|at| field(b, call, at, Kind::POINTER));
+        let [places, inner, outer, table, accumulators, addresses, scratch] = tables;
         let last_set = b.sub(sets, b.index(1));
         let mut slots: Vec<Slot> = request.slots.iter().map(|_| Slot::default()).collect();
         for (at, kind) in positions(request) {
@@ -126,9 +119,6 @@ impl<'c> Parameters<'c> {
             slots[at].pitch = Some(field(b, outer, at, Kind::I64));
         }
         let alike = compare_streams(b, request, plan, &slots);
-        for at in prefetched(request).into_iter().filter(|&at| request.slots[at].fetch == Fetch::Beyond) {
-            slots[at].ahead = Some(field(b, ahead, at, Kind::I64));
-        }
         load_strides(b, request, plan, inner, &mut slots);
         let folds = folds(request);
         let accumulators: Vec<Value> = (0..folds.len()).map(|at| field(b, accumulators, at, Kind::POINTER)).collect();

@@ -3,7 +3,7 @@
 use super::LINE;
 use crate::builder::{Builder, Kind, Value};
 use crate::kernel::{At, Kernel};
-use bh_jit_abi::{Fetch, Request, SlotForm, Stride};
+use bh_jit_abi::{Request, SlotForm, Stride};
 use bh_kernel::SlotMode;
 use inkwell::IntPredicate as Int;
 
@@ -29,26 +29,17 @@ pub(crate) struct Ahead<'c> {
 }
 
 /// The slots for which something is fetched.
-pub(crate) fn prefetched(request: &Request) -> Vec<usize> {
+fn prefetched(request: &Request) -> Vec<usize> {
     let fetches = |slot: &SlotForm| {
-        slot.mode == SlotMode::Read
-            && slot.stride == Stride::Unit
-            && slot.near.is_none()
-            && slot.fetch != Fetch::Nothing
+        slot.mode == SlotMode::Read && slot.stride == Stride::Unit && slot.near.is_none() && slot.fetch
     };
     let slots = request.slots.iter().enumerate();
     slots.filter(|(_, slot)| fetches(slot)).map(|(at, _)| at).collect()
 }
 
-/// Those of which it is what lies along the row.
-fn along(kernel: &Kernel) -> Vec<usize> {
-    let is_along = |slot: &usize| kernel.request.slots[*slot].fetch == Fetch::Along;
-    prefetched(kernel.request).into_iter().filter(is_along).collect()
-}
-
-/// How many rows are fetched along themselves.
+/// How many rows are fetched.
 fn rows(kernel: &Kernel) -> usize {
-    along(kernel).len() * usize::from(kernel.rows.count)
+    prefetched(kernel.request).len() * usize::from(kernel.rows.count)
 }
 
 /// How far ahead of what is read they are fetched, in bytes.
@@ -66,7 +57,7 @@ pub(crate) fn place_prefetched<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) {
     if kernel.rows.count == 1 || rows(kernel) < MANY {
         return;
     }
-    for slot in along(kernel) {
+    for slot in prefetched(kernel.request) {
         let (size, count) = (kernel.request.slots[slot].dtype.size(), kernel.parameters.count);
         let most = b.index((distance(kernel) / size) as i64);
         let size = b.index(size as i64);
@@ -88,7 +79,7 @@ fn further<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, ahead: &Ahead<'c>, at: &At<
     b.add(b.mul(at.element, size), further)
 }
 
-/// Fetches what the rows, or others, will read later, which the machine does not foresee far enough alone: the rows that
+/// Fetches what the rows will read later, which the machine does not foresee far enough alone: the rows that
 /// no earlier ones have read.
 pub(crate) fn prefetch<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, at: &At<'c>) {
     if at.segment > 0 || at.mask.is_some() || at.width == 1 {
@@ -107,7 +98,7 @@ fn prefetch_slot<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, slot: usize, at: &At<
     let near = kernel.request.slots.iter().filter_map(|slot| slot.near);
     let furthest = near.filter(|near| usize::from(near.slot) == slot).map(|near| i64::from(near.rows));
     let furthest = furthest.fold(0, i64::max);
-    let SlotForm { dtype, fetch, .. } = kernel.request.slots[slot];
+    let dtype = kernel.request.slots[slot].dtype;
     let vector = dtype.size() * usize::from(at.width);
     let ahead = kernel.rows.ahead.iter().find(|ahead| ahead.slot == slot);
     let next = ahead.map(|ahead| further(b, kernel, ahead, at));
@@ -118,15 +109,9 @@ fn prefetch_slot<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, slot: usize, at: &At<
             Some(next) => b.byte(position, next),
             None => b.element(position, dtype, at.element),
         };
-        // What is far away is for the second-level cache.
-        let (begin, address, near) = match fetch {
-            Fetch::Beyond => (offset, b.byte(address, kernel.parameters.slots[slot].ahead()), 2),
-            // `next` says how far already. Many rows on their way leave the nearest cache to what is in use.
-            _ => {
-                let ahead = if next.is_some() { 0 } else { distance(kernel) };
-                (ahead + offset, address, if rows(kernel) < MANY { 3 } else { 2 })
-            }
-        };
+        // `next` says how far already. Many rows on their way leave the nearest cache to what is in use.
+        let begin = offset + if next.is_some() { 0 } else { distance(kernel) };
+        let near = if rows(kernel) < MANY { 3 } else { 2 };
         for line in (begin..begin + vector).step_by(LINE) {
             let address = b.byte(address, b.index(line as i64));
             let [read, near, data] = [0, near, 1].map(|number| b.constant(Kind::I32, number));

@@ -1,5 +1,4 @@
-//! What a kernel makes without the processor's divider: quotients that share divisors, or whose divisors stay the same along
-//! a row, and square roots. The divider works while other instructions run, so that multiplications pay only as long as it
+//! What a kernel makes without the processor's divider: quotients whose divisors stay the same along a row, and square roots. The divider works while other instructions run, so that multiplications pay only as long as it
 //! would be the last to end.
 
 use bh_bytecode::{DType, Opcode};
@@ -31,17 +30,11 @@ impl Costs {
     }
 }
 
-/// Instructions of a reciprocal, and of each quotient made with it.
-const RECIPROCAL_INSTRUCTIONS: usize = 13;
-const QUOTIENT_INSTRUCTIONS: usize = 15;
-
 /// What is made by multiplications.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Multiplied {
     /// The quotients, dividend and divisor, whose divisor stays the same along a row.
     invariant: Vec<(Arg, Arg)>,
-    /// Those that are made with the reciprocal of a vector, which they share.
-    shared: Vec<(Arg, Arg)>,
     /// Square roots, all of them.
     roots: bool,
 }
@@ -88,34 +81,22 @@ impl Multiplied {
         }
         let mut chosen = Multiplied { roots: roots && number > 0, ..Multiplied::default() };
         // Those that save most come first.
-        let mut divisors: Vec<&Divisor> = divisors.iter().collect();
-        divisors.sort_by_key(|divisor| std::cmp::Reverse((divisor.is_invariant, divisor.dividends.len())));
+        let mut divisors: Vec<&Divisor> = divisors.iter().filter(|divisor| divisor.is_invariant).collect();
+        divisors.sort_by_key(|divisor| std::cmp::Reverse(divisor.dividends.len()));
         for divisor in divisors {
             let (count, cost) = (divisor.dividends.len(), cost(divisor));
             if request.fast_math {
-                // They need not be exact: one product each. LLVM knows what to do with the others.
-                if divisor.is_invariant {
-                    chosen.invariant.extend(all([divisor]));
-                    divider -= count * cost;
-                }
+                // They need not be exact: one product each.
+                chosen.invariant.extend(all([divisor]));
+                divider -= count * cost;
                 continue;
             }
-            let (reciprocal, each) = match divisor.is_invariant {
-                true => (0, costs.invariant),
-                false => (RECIPROCAL_INSTRUCTIONS, QUOTIENT_INSTRUCTIONS),
-            };
-            if !divisor.is_invariant && (count == 1 || divisor.dtype == DType::F32) {
-                continue;
-            }
-            // Of one divisor so many that the divider is busy with the others meanwhile. Beside slow dividers, those that
-            // are left would make vectors narrow.
-            let with = |made: usize| others + reciprocal + made * each;
+            // Of one divisor so many that the divider is busy with the others meanwhile.
+            let with = |made: usize| others + made * costs.invariant;
             let time = |made: usize| cycles(divider - made * cost, with(made));
-            let least = if request.divider == Divider::Slow { count } else { 1 };
-            let best = (least..=count).min_by_key(|&made| time(made)).unwrap_or(count);
+            let best = (1..=count).min_by_key(|&made| time(made)).unwrap_or(count);
             if time(best) < cycles(divider, others) {
-                let list = if divisor.is_invariant { &mut chosen.invariant } else { &mut chosen.shared };
-                list.extend(all([divisor]).into_iter().take(best));
+                chosen.invariant.extend(all([divisor]).into_iter().take(best));
                 (divider, others) = (divider - best * cost, with(best));
             }
         }
@@ -124,22 +105,7 @@ impl Multiplied {
 
     /// Is the step a quotient that is made by multiplications?
     pub(crate) fn has_quotient(&self, step: &Step) -> bool {
-        self.has_invariant(step) || self.has_shared(step)
-    }
-
-    /// Is it one whose divisor stays the same along a row?
-    pub(crate) fn has_invariant(&self, step: &Step) -> bool {
         quotient(step).is_some_and(|(_, quotient)| self.invariant.contains(&quotient))
-    }
-
-    /// Is it one that is made with the reciprocal of a vector?
-    pub(crate) fn has_shared(&self, step: &Step) -> bool {
-        quotient(step).is_some_and(|(_, quotient)| self.shared.contains(&quotient))
-    }
-
-    /// Are any quotients made with reciprocals of vectors?
-    pub(crate) fn has_any_shared(&self) -> bool {
-        !self.shared.is_empty()
     }
 
     /// Are quotients by this, which stays the same along a row, made by multiplications?
@@ -214,8 +180,8 @@ mod tests {
     use super::*;
     use bh_kernel::SlotMode;
 
-    /// The kernel of a / b, and of that by b again or of b / a.
-    fn kernel(shared: bool) -> Request {
+    /// The kernel of a / b, and of b divided by that.
+    fn kernel() -> Request {
         let divide = |args: [u16; 2]| Step::Compute {
             opcode: Opcode::Divide,
             param: 0,
@@ -229,7 +195,7 @@ mod tests {
             Step::Load { slot: 0 },
             Step::Load { slot: 1 },
             divide([0, 1]),
-            divide(if shared { [2, 1] } else { [1, 0] }),
+            divide([1, 0]),
             Step::Store { slot: 2, arg: Arg::Value(2) },
             Step::Store { slot: 3, arg: Arg::Value(3) },
         ];
@@ -237,30 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn shared_divisors_have_reciprocals() {
-        assert!(crate::text(&kernel(true)).unwrap().contains("rcp14"));
-        assert!(!crate::text(&kernel(false)).unwrap().contains("rcp14"));
-    }
-
-    #[test]
-    fn reciprocals_give_way_to_other_instructions() {
-        let request = kernel(true);
-        let shared = Multiplied {
-            shared: vec![(Arg::Value(0), Arg::Value(1)), (Arg::Value(2), Arg::Value(1))],
-            ..Multiplied::default()
-        };
-        assert_eq!(Multiplied::choose(&request, 10), shared);
-        assert_eq!(Multiplied::choose(&request, 100), Multiplied::default());
-        let fast = Request { divider: Divider::Fast, ..kernel(true) };
-        let one = Multiplied { shared: vec![(Arg::Value(0), Arg::Value(1))], ..Multiplied::default() };
-        assert_eq!(Multiplied::choose(&fast, 10), one);
-        assert_eq!(Multiplied::choose(&fast, 20), Multiplied::default());
-        assert_eq!(Multiplied::choose(&Request { fast_math: true, ..request }, 10), Multiplied::default());
-    }
-
-    #[test]
     fn roots_leave_the_divider_to_quotients() {
-        let mut request = kernel(false);
+        let mut request = kernel();
         request.steps[3] = Step::Compute {
             opcode: Opcode::Sqrt,
             param: 0,
@@ -279,7 +223,7 @@ mod tests {
     }
     /// The kernel of a / b and a / 3, of 32-bit floats or not, where b stays the same along a row.
     fn invariant(level: Level, dtype: DType) -> Request {
-        let mut request = kernel(false);
+        let mut request = kernel();
         request.level = level;
         for slot in &mut request.slots {
             slot.dtype = dtype;
@@ -303,7 +247,6 @@ mod tests {
     fn invariant_divisors_cost_nothing_in_the_loop() {
         let by = |request: &Request, instructions| {
             let chosen = Multiplied::choose(request, instructions);
-            assert!(!chosen.has_any_shared());
             let (row, constant) = (chosen.divides_by_slot(request, 1), chosen.divides_by(Arg::Constant(0)));
             (row, constant)
         };

@@ -5,8 +5,8 @@ use super::divider::Multiplied;
 use super::{Form, Plan};
 use crate::builder::Builder;
 use crate::mathematics::is_chain;
-use bh_bytecode::{DType, Opcode};
-use bh_jit_abi::{Divider, Folds, JOINED, Level, Request, Stride};
+use bh_bytecode::Opcode;
+use bh_jit_abi::{Folds, JOINED, Level, Request, Stride};
 use bh_kernel::{SlotMode, Step};
 use std::collections::HashSet;
 
@@ -118,19 +118,7 @@ impl Kernel<'_> {
         let memory = slots.map(|slot| slot.dtype.real_part().size());
         let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
         let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
-        // Divisions and square roots take twice as long in vectors twice as wide, and beside slow dividers the other
-        // instructions run at a higher clock without the wide ones. Multiplications instead of them are for wide ones.
-        let divides = |step: &&Step| {
-            matches!(step, Step::Compute { opcode: Opcode::Divide | Opcode::Sqrt, input: DType::F64, .. })
-                && !self.multiplied.has_quotient(step)
-        };
-        let slow = request.steps.iter().filter(divides).count();
-        let plain = self.plan.forms.iter().all(|form| matches!(form, Form::Own | Form::Native));
-        let narrow = request.divider == Divider::Slow
-            && plain
-            && slow * 12 >= request.steps.len()
-            && !self.multiplied.has_roots();
-        let bytes = if request.level == Level::Avx512 && !narrow { 64 } else { 32 };
+        let bytes = if request.level == Level::Avx512 { 64 } else { 32 };
         (bytes / widest).min(WIDEST.into()) as u16
     }
 
@@ -176,7 +164,6 @@ impl Kernel<'_> {
     /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
     /// the next vector's: Black-Scholes takes two thirds of the time with four. So are steps of a loop's many turns that
     /// each wait for the one before. What is in use must fit the registers more or less, and memory must not be the limit.
-    /// Quotients that share a divisor are made of one vector.
     fn vectors(&self, native: u16) -> u16 {
         let mut chains = self.waits();
         for (step, form) in self.request.steps.iter().zip(&self.plan.forms) {
@@ -188,7 +175,7 @@ impl Kernel<'_> {
             }
         }
         let slots = self.request.slots.iter().filter(|slot| slot.mode != SlotMode::Index).count();
-        let excluded = self.multiplied.has_any_shared() || self.plan.block > 0 || self.reaches_rows();
+        let excluded = self.plan.block > 0 || self.reaches_rows();
         if !chains || excluded || self.cost < slots * CHAIN {
             return 1;
         }

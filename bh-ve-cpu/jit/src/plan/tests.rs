@@ -47,28 +47,6 @@ fn long_waits_take_several_vectors() {
 }
 
 #[test]
-fn reciprocals_take_one_vector() {
-    let kernel = |quotients: u16| {
-        let (input, output, divisor) = (DType::F64, DType::F64, Arg::Value(1));
-        let quotient = |at| Step::Compute {
-            opcode: Opcode::Divide,
-            param: 0,
-            input,
-            output,
-            args: [Arg::Value(at), divisor, divisor],
-            count: 2,
-        };
-        let mut steps = vec![Step::Load { slot: 0 }, Step::Load { slot: 1 }, compute(Opcode::Exp, 0)];
-        steps.extend((0..quotients).map(|number| quotient(2 + number)));
-        steps.push(Step::Store { slot: 2, arg: Arg::Value(2 + quotients) });
-        Plan::new(&crate::request(Level::Avx512, &[SlotMode::Read, SlotMode::Read, SlotMode::Write], steps)).unwrap()
-    };
-    let (one, many) = (kernel(1), kernel(16));
-    assert!(!one.schedule.multiplied.has_any_shared() && many.schedule.multiplied.has_any_shared());
-    assert_eq!((one.schedule.loops[0].width, many.schedule.loops[0].width), (32, 8));
-}
-
-#[test]
 fn live_values_are_counted() {
     // Products of earlier values: 0 and 1 are loads.
     let request = |args: &[[u16; 2]]| {

@@ -59,7 +59,7 @@ fn lengthen(window: &mut SlidingWindow, number: u32) {
         return;
     }
     array.pitch = longer;
-    let joined = window.turns.iter_mut().filter_map(|turn| turn.joined.as_mut()).map(|joined| &mut joined.nest);
+    let joined = window.turns.iter_mut().filter_map(|turn| turn.joined.as_mut());
     for nest in window.nests.iter_mut().chain(joined) {
         let parameters = &mut nest.stage.parameters;
         let rank = parameters.extents.len();
@@ -148,7 +148,7 @@ i1: v4 = subtract v3, v2
         let at = window.arrays.iter().position(rolling).unwrap();
         // 102 elements are 13 lines, and the inside of the grid begins at its second column.
         assert_eq!((window.arrays[at].pitch, begins[at]), (104, 8));
-        let joined = window.turns.iter().filter_map(|turn| turn.joined.as_ref()).map(|joined| &joined.nest);
+        let joined = window.turns.iter().filter_map(|turn| turn.joined.as_ref());
         let mut places = Vec::new();
         for nest in window.nests.iter().chain(joined) {
             for slot in 0..nest.arrays.len() {

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""What each optimisation saves: every program and every loop as it is and with one optimisation switched off, in pairs.
+
+    BH_PREFIX=DIR benches/ablation.py [NAME...] [--threads 1,16] [--compiler on,off] [--turns N] [--at A] [--off NAME]...
+                                      [--also NAME:VARIABLE=VALUE[;VARIABLE=VALUE]]... [--workers N] [--prebuilt]
+                                      [--json FILE] [--table FILE]
+    benches/ablation.py --summary FILE... [--table FILE]
+
+A figure is the time without the optimisation, in units of the time with it: the median of the pairs. Programs run at a size
+between the catalog's `small` (`--at 0`) and `full` (`--at 1`). All forms of a program stay in memory and run in turns; those
+of a group share the plain form's run of the same turn. `--workers` does several programs side by side, on a machine with
+processors for all of them. `--check` runs two programs at their smallest sizes and looks at the checksums alone.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
+import collection
+import turns
+
+# What an optimisation is switched off by.
+SWITCHES = {
+    "windows": {"BH_VE_CPU_WINDOWS": "off"},
+    "super-instructions": {"BH_VE_CPU_SUPERINSTRUCTIONS": "off"},
+    "non-temporal": {"BH_VE_CPU_STREAM_BYTES": "none"},
+    "divider": {"BH_VE_CPU_DIVIDER": "fast"},
+    "direct planning": {"BH_VE_CPU_PLANNING": "full", "BH_FUSER_PLANNING": "full"},
+    "immediate work": {"BH_RECORDER_IMMEDIATE_BYTES": "0"},
+    "recipes": {"BH_RECORDER_RECIPES": "off"},
+    "renames": {"BH_FUSER_RENAMES": "false"},
+}
+# Programs of one group: memory has room for so many at once.
+GROUP = 12
+LOOPS = "loops"
+# Elements of a side, and runs of each loop, the first of which does not count.
+LOOP_SIZE, LOOP_RUNS = 300, 4
+# An optimisation is worth its code where it saves this much on so many programs.
+SAVES, PROGRAMS = 1.03, 2
+CHECKED = ["heat_equation", "row_norms"]
+
+
+def extra(text):
+    """A switch of the command line."""
+    name, _, settings = text.partition(":")
+    return name, dict(setting.split("=", 1) for setting in settings.split(";"))
+
+
+def size_of(program, at):
+    """[n, iterations] of a program between its small and its full size."""
+    (small, few), (full, many) = program["small"], program["full"]
+    n = round(small * (full / small) ** at)
+    return max(n // 2 * 2, small), few if at == 0 else many
+
+
+class Measurer:
+    """Runs programs with some switches."""
+
+    def __init__(self, args, switches, scratch):
+        self.args, self.switches, self.scratch = args, switches, scratch
+        self.prefix = os.environ["BH_PREFIX"]
+
+    def environment(self, switch, compiler):
+        """The environment of a form; each has compiled kernels of its own."""
+        cache = self.scratch / switch.replace(" ", "-")
+        own = {"BH_VE_CPU_JIT": compiler, "BH_VE_CPU_JIT_CACHE_DIR": str(cache)}
+        return own | self.switches.get(switch, {})
+
+    def groups(self):
+        """The switches in groups, each of them after the plain form."""
+        names = list(self.switches)
+        return [["plain", *names[first : first + GROUP]] for first in range(0, len(names), GROUP)]
+
+    def program(self, program, threads, compiler, group):
+        """The pairs of some switches of a program: seconds with each, and of the plain form in the same turn."""
+        binary = collection.build_bh(program["name"], self.prefix, prebuilt=self.args.prebuilt)
+        n, iters = size_of(program, self.args.at)
+        forms, pairs, sums = {}, {name: [] for name in group}, {}
+        try:
+            for name in group:
+                own = {"threads": threads, "limit": self.args.limit, "environment": self.environment(name, compiler)}
+                forms[name] = turns.Turns([binary], n, iters, self.args.dtype, **own)
+            for turn in range(self.args.turns):
+                for name in group[:: -1 if turn % 2 else 1]:
+                    time.sleep(turns.REST)
+                    line = forms[name].run()
+                    pairs[name].append(line["seconds"])
+                    sums[name] = line["checksum"]
+        finally:
+            for form in forms.values():
+                form.close()
+        tolerance = program["tolerance"][self.args.dtype]
+        agree = {name: collection.agree(sums["plain"], sums[name], tolerance) for name in group}
+        return self.rows(program["name"], threads, compiler, pairs, agree)
+
+    def loops(self, threads, compiler, group):
+        """The same for all loops."""
+        binary = collection.build_bh(LOOPS, self.prefix, prebuilt=self.args.prebuilt)
+        times, sums, rows = {}, {}, []
+        for _ in range(self.args.turns):
+            for name in group:
+                environment = dict(collection.environment_of(threads), **self.environment(name, compiler))
+                command = [str(binary), str(self.args.loop_size), str(LOOP_RUNS)]
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
+                for line in map(json.loads, done.stdout.splitlines()):
+                    times.setdefault(line["loop"], {}).setdefault(name, []).append(line["later"])
+                    sums.setdefault(line["loop"], {})[name] = [line["checksum"]]
+        for loop, pairs in times.items():
+            agree = {name: collection.agree(sums[loop]["plain"], sums[loop][name], 1e-9) for name in group}
+            rows += self.rows(loop, threads, compiler, pairs, agree)
+        return rows
+
+    def rows(self, program, threads, compiler, pairs, agree):
+        """What came of a group."""
+        plain = pairs.pop("plain")
+        return [
+            {
+                "program": program, "switch": name, "threads": threads, "compiler": compiler, "agree": agree[name],
+                "seconds": statistics.median(plain), "ratio": statistics.median(off / on for off, on in zip(seconds, plain)),
+                "least": min(off / on for off, on in zip(seconds, plain)),
+            }  # fmt: skip
+            for name, seconds in pairs.items()
+        ]
+
+
+def summary(rows):
+    """For each switch, and each way to run, how many programs it saves how much; the best first."""
+    lines = ["| switched off | compiler | threads | programs at least 3% slower | at least 3% faster | slowest without it |", "|---" * 6 + "|"]
+    ways = sorted({(row["switch"], row["compiler"], row["threads"]) for row in rows})
+    for way in ways:
+        own = sorted((row for row in rows if (row["switch"], row["compiler"], row["threads"]) == way), key=lambda row: -row["ratio"])
+        slower = [row for row in own if row["ratio"] >= SAVES]
+        faster = [row for row in own if row["ratio"] <= 1 / SAVES]
+        worst = ", ".join(f"{row['program']} {row['ratio']:.2f}" for row in own[:3])
+        switch, compiler, threads = way
+        lines.append(f"| {switch} | {compiler} | {threads} | {len(slower)} of {len(own)} | {len(faster)} | {worst} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"programs of the catalog, and {LOOPS}; all without a name")
+    parser.add_argument("--threads", default=f"1,{os.cpu_count()}")
+    parser.add_argument("--compiler", default="on,off")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--at", type=float, default=0.75, help="where the size lies between small and full")
+    parser.add_argument("--loop-size", type=int, default=LOOP_SIZE)
+    parser.add_argument("--dtype", choices=["f64", "f32"], default="f64")
+    parser.add_argument("--off", action="append", choices=list(SWITCHES), default=[])
+    parser.add_argument("--also", action="append", type=extra, default=[], help="a further switch, by variables of the environment")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=300, help="seconds after which a run is given up")
+    parser.add_argument("--prebuilt", action="store_true", help="take the programs that are there")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--summary", nargs="+", type=Path, help="files of earlier runs to sum up")
+    args = parser.parse_args()
+    if args.summary:
+        rows = [row for file in args.summary for row in map(json.loads, file.read_text().splitlines())]
+        print(text := summary(rows), end="")
+        if args.table:
+            args.table.write_text(text)
+        return 0
+    if "BH_PREFIX" not in os.environ:
+        parser.error("BH_PREFIX must name the directory that bh is installed in")
+    if args.check:
+        args.names, args.at, args.turns, args.threads, args.compiler, args.loop_size = [*CHECKED, LOOPS], 0, 1, "2", "off", 20
+    programs = collection.chosen(parser, [name for name in args.names if name != LOOPS]) if args.names != [LOOPS] else []
+    chosen = {name: SWITCHES[name] for name in args.off} if args.off or args.also else SWITCHES
+    rows, failed = [], False
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(args.workers) as pool:
+        measurer = Measurer(args, chosen | dict(args.also), Path(scratch))
+        tasks = {}
+        for threads in map(int, args.threads.split(",")):
+            for compiler in args.compiler.split(","):
+                for group in measurer.groups():
+                    if not args.names or LOOPS in args.names:
+                        tasks[pool.submit(measurer.loops, threads, compiler, group)] = LOOPS
+                    for program in programs:
+                        tasks[pool.submit(measurer.program, program, threads, compiler, group)] = program["name"]
+        for task in as_completed(tasks):
+            name = tasks[task]
+            try:
+                found = task.result()
+            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                print(f"{name}: {error}", file=sys.stderr, flush=True)
+                failed = True
+                continue
+            rows += found
+            failed |= not all(row["agree"] for row in found)
+            for row in found:
+                differs = "" if row["agree"] else "  RESULTS DIFFER"
+                if args.check and not differs:
+                    continue
+                print(f"{row['program']:24} {row['switch']:20} {row['threads']:3} {row['compiler']:4} {row['ratio']:6.3f}{differs}", flush=True)
+            if args.json:
+                with args.json.open("a") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in found)
+    text = summary(rows)
+    if not args.check:
+        print(text, end="")
+    if args.table:
+        args.table.write_text(text)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
