@@ -42,7 +42,7 @@ impl<'a, 'py> Arguments<'a, 'py> {
     ) -> Arguments<'a, 'py> {
         // Callers may set the highest bit, which says that the place before the arguments is free.
         let count = (count & ffi::Py_ssize_t::MAX) as usize;
-        // SAFETY: the names are a tuple, or null where there are none; so many arguments follow those without names.
+        // SAFETY: the names are a tuple, or null where there are none; as many arguments as names follow those without names.
         unsafe {
             let names = Borrowed::from_ptr_or_opt(py, names).map(|names| names.cast_unchecked::<PyTuple>());
             let count = count + names.map_or(0, |names| names.len());
@@ -142,7 +142,7 @@ const HAS_ENTRY: usize = 1 << 11;
 /// As an attribute of a class, an object need not be bound to an instance before it is called with it.
 const IS_METHOD: usize = 1 << 17;
 
-/// Has the objects of a class called by the [`EntryPoint`] that lies so many bytes from their beginning. `native`: the class of this
+/// Has the objects of a class called by the [`EntryPoint`] that lies `offset` bytes from their beginning. `native`: the class of this
 /// module that it is, or is derived from.
 pub fn enter(class: &Bound<'_, PyType>, native: &Bound<'_, PyType>, offset: usize, is_method: bool) -> PyResult<()> {
     let (object, size) = (class.as_type_ptr(), class.getattr("__basicsize__")?.extract::<usize>()?);

@@ -45,7 +45,7 @@ pub unsafe extern "C" fn call(
     answer: *mut c_void,
     append: unsafe extern "C" fn(answer: *mut c_void, data: *const u8, bytes: usize),
 ) -> i32 {
-    // SAFETY: the request has so many bytes.
+    // SAFETY: the request has `bytes` bytes.
     let request = unsafe { std::slice::from_raw_parts(request, bytes) };
     let called = catch_unwind(AssertUnwindSafe(|| {
         Python::attach(|py| -> PyResult<Vec<u8>> {

@@ -29,7 +29,7 @@ fn new_view(shape: &Bound<'_, PyAny>) -> Option<Arc<View>> {
 }
 
 fn fill<T: Copy>(to: *mut u8, count: usize, value: Constant) {
-    // SAFETY: a constant has as many bytes as any element; there is room for so many elements.
+    // SAFETY: a constant has as many bytes as any element; there is room for all elements.
     unsafe {
         let value = value.bits.as_ptr().cast::<T>().read_unaligned();
         (0..count).for_each(|place| to.cast::<T>().add(place).write_unaligned(value));
@@ -160,7 +160,7 @@ fn numbered(py: Python<'_>, dtype: DType, view: Arc<View>) -> Served<'_> {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
         let Some((id, to)) = hand.make(dtype, view.shape(), &[]) else { return Ok(None) };
         for place in 0..view.len() {
-            // SAFETY: there is room for so many elements of eight bytes, aligned.
+            // SAFETY: there is room for all elements, of eight bytes, aligned.
             unsafe {
                 match dtype {
                     DType::F64 => *to.cast::<f64>().add(place as usize) = place as f64,
@@ -240,7 +240,7 @@ fn listed<'py>(py: Python<'py>, list: &Bound<'py, PyList>) -> Served<'py> {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
         let Some((id, to)) = hand.make(dtype, view.shape(), &[]) else { return Ok(None) };
         for (place, value) in values.iter().enumerate() {
-            // SAFETY: there is room for so many elements of eight bytes.
+            // SAFETY: there is room for all elements, of eight bytes.
             unsafe { to.cast::<u64>().add(place).write(*value) };
         }
         id

@@ -29,7 +29,7 @@ impl<'a, 'py> Call<'a, 'py> {
         self.arguments.py()
     }
 
-    /// The arguments, if they are so many and none has a name.
+    /// The arguments, if there are `N` of them and none has a name.
     #[inline]
     pub fn plain<const N: usize>(&self) -> Option<[&'a Bound<'py, PyAny>; N]> {
         let all: &[Py<PyAny>; N] = self.unnamed()?.try_into().ok()?;

@@ -193,7 +193,7 @@ impl Call {
     }
 }
 
-/// A view so many elements later.
+/// The same view, `elements` elements later.
 fn shifted(view: &View, elements: i64) -> PyResult<View> {
     let start = if view.is_empty() { view.start() } else { view.start() + elements };
     View::new(start, view.shape(), view.stride()).map_err(|error| PyValueError::new_err(error.0))

@@ -152,9 +152,9 @@ fn extreme<T: Ordered>(all: Strided<'_>, greatest: bool) -> i64 {
     best.map_or(0, |(_, place)| place)
 }
 
-/// So many elements are looked at together.
+/// The elements that are looked at together.
 const BLOCK: usize = 256;
-/// So many extremes of a block are found side by side.
+/// The extremes of a block that are found side by side.
 const LANES: usize = 32;
 
 /// As [`extreme`], of elements side by side: the extremes of blocks, without their places, and then the place in the first block

@@ -12,7 +12,7 @@ use pyo3::types::{PyInt, PyList};
 
 fn count_true(mask: Strided<'_>) -> i64 {
     match mask.slice::<u8>() {
-        // So many truth values add up within a byte.
+        // As many truth values as add up within a byte.
         Some(all) => all.chunks(u8::MAX.into()).map(|part| i64::from(part.iter().sum::<u8>())).sum(),
         // SAFETY: truth values are bytes of 0 and 1.
         None => mask.addresses::<u8>().map(|at| i64::from(unsafe { *at })).sum(),
@@ -77,7 +77,7 @@ pub fn places(mask: &Array) -> Option<Array> {
     Some(Array::new(mask.context, id, DType::I64, view))
 }
 
-/// Indices of a dimension of so many elements, all of which are in it.
+/// Indices of a dimension of `extent` elements, all of which are in it.
 fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
     let from = Strided::of(hand, key).filter(|_| is_plain(key))?;
     let mut chosen = Vec::with_capacity(key.view.len() as usize);
@@ -380,7 +380,7 @@ fn columns_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
     for row in 0..from.view.shape()[0] {
         for column in chosen {
             let at = from.data.cast::<T>().wrapping_offset((row * stride[0] + column * stride[1]) as isize);
-            // SAFETY: the element lies in the array, and there is room for so many.
+            // SAFETY: the element lies in the array, and there is room for all that are chosen.
             unsafe {
                 next.write_unaligned(at.read_unaligned());
                 next = next.add(1);

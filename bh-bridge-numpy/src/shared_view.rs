@@ -11,7 +11,7 @@ thread_local! {
     static UNUSED: RefCell<Vec<Arc<View>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// So many unused views are kept.
+/// The most unused views that are kept.
 const KEPT: usize = 64;
 
 /// A view as [`View::new`] makes it.

@@ -95,7 +95,7 @@ pub fn rows<T>(a: Strided<'_>, b: Strided<'_>, mut f: impl FnMut((*const T, isiz
 pub unsafe fn copy_elements<T: Copy>(to: Strided<'_>, from: Strided<'_>) {
     rows::<T>(to, from, |(to, to_step), (from, from_step), count| {
         let to = to.cast_mut();
-        // SAFETY: promised by the caller: so many elements lie there.
+        // SAFETY: promised by the caller: the view's elements lie there.
         unsafe {
             match (to_step, from_step) {
                 (1, 1) => std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), count * size_of::<T>()),

@@ -101,7 +101,7 @@ pub struct Ufunc {
 
 #[pymethods]
 impl Ufunc {
-    /// A function of so many inputs, without known calls, and NumPy's.
+    /// A function of `inputs` inputs, without known calls, and NumPy's.
     #[new]
     fn new(inputs: usize, numpy: Bound<'_, PyAny>) -> PyResult<Ufunc> {
         let size = if inputs <= INPUTS { 1 << (4 * inputs) } else { 0 };

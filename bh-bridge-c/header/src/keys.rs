@@ -80,8 +80,8 @@ mod tests {
         let mut text = String::new();
         comment(&mut text, &"seven letters ".repeat(20));
         assert!(text.lines().count() == 3 && text.lines().all(|line| line.len() <= WIDTH && line.starts_with("# ")));
-        let made = default_file(&format!("[stacks]\n{MARK}old")).unwrap();
-        assert!(made.starts_with("[stacks]\n") && !made.contains("old") && made.contains("\n# [components.ve-cpu]\n"));
+        let made = default_file(&format!("[stacks]\n{MARK}what was here")).unwrap();
+        assert!(made.starts_with("[stacks]\n") && !made.contains("what was here") && made.contains("\n# [components.ve-cpu]\n"));
         assert!(default_file("[stacks]\n").is_err());
     }
 }

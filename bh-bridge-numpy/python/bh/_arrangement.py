@@ -55,7 +55,7 @@ def roll(a, shift, axis=None):
 
 @falls_back
 def repeat(a, repeats, axis=None):
-    """Each element so many times, one after the other."""
+    """Each element `repeats` times, one after the other."""
     a = native(a)
     if axis is None or a.ndim == 0 and axis in (0, -1):
         a, axis = reshape(a, (-1,)), 0
@@ -76,7 +76,7 @@ def repeat(a, repeats, axis=None):
 
 @falls_back
 def tile(A, reps):
-    """The array so many times along each dimension."""
+    """The array `reps` times along each dimension."""
     A = native(A)
     reps = (int(reps),) if np.ndim(reps) == 0 else tuple(int(count) for count in reps)
     rank = max(A.ndim, len(reps))

@@ -10,7 +10,7 @@ from . import _native, _pcg, _philox
 from ._symbols import refuse_in_trace
 from ._types import CODE, FLOAT64, UINT64
 
-# Below so many words NumPy has them sooner.
+# With fewer words than this NumPy is faster.
 FEW = 1 << 12
 
 _LOW = 2**32 - 1

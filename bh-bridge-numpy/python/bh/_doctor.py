@@ -4,7 +4,7 @@ from collections import Counter
 
 from . import _fallback, _native, _ranks
 
-# So many reads or assignments of single elements by one line make a loop of them.
+# The reads or assignments of single elements by one line that make a loop of them.
 _MANY = 16
 
 _reads = Counter()

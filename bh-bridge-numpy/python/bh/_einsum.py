@@ -105,7 +105,7 @@ def _letters(text, arrays):
 
 
 def _spelled(part, hidden):
-    """The subscripts one by one, an ellipsis as so many numbers."""
+    """The subscripts one by one, an ellipsis as the numbers of the dimensions that it stands for."""
     before, dots, after = part.partition("...")
     return [*before, *(range(-hidden, 0) if dots else ()), *after]
 

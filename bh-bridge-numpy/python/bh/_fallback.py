@@ -69,7 +69,7 @@ def to_numpy(array):
 def from_host(array, code, stack=None):
     """A copy of a NumPy array of the type with this code."""
     if array.nbytes >= 2**56:
-        # NumPy says that there is no memory for so many.
+        # NumPy says that there is no memory for that.
         array = np.array(array)
     if array.ndim:
         steps = [stride // array.itemsize for stride in array.strides]
@@ -159,7 +159,7 @@ def lift(value):
 
 
 def given(result, frames=1):
-    """The result of a function as its caller gets it, who is so many frames above: scalars at hand are NumPy's, for the program."""
+    """The result of a function as its caller gets it, who is `frames` frames above: scalars at hand are NumPy's, for the program."""
     if type(result) is not ndarray or not result._scalar or _native.follows_array_api():
         return result
     name = sys._getframe(frames + 1).f_globals.get("__name__", "")

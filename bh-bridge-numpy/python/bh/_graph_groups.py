@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from . import _pieces
+from ._graph_setup import packed
 from ._slots import Slots
 
 
@@ -76,8 +77,6 @@ class Elsewhere:
     """Tasks of a process that has another stack. Pieces travel through shared memory, two calls at a time."""
 
     def __init__(self, stack, tasks):
-        from ._graph_process import packed
-
         self.stack, self.tasks, self.ahead, self._calls = stack, tasks, 1, 0
         setup = packed(tasks)
         mine, other = socket.socketpair()

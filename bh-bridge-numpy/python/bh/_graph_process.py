@@ -1,16 +1,14 @@
 """The process of a task graph's stage that has a stack to itself: it gets tasks, then pieces, and answers what tasks make of them."""
 
-import builtins
 import collections
 import copyreg
 import multiprocessing.connection
 import pickle
 import signal
 
-import numpy as np
-
 from . import _carried, _native, _pieces
 from ._graph_groups import Failed, Group
+from ._graph_setup import unpacked
 from ._slots import Slots
 
 
@@ -22,36 +20,6 @@ def _error(*args):
 copyreg.pickle(_native.Error, lambda error: (_error, error.args))
 
 
-def packed(tasks):
-    """Tasks, and how this program imports NumPy, as bytes."""
-    from . import _imports
-
-    means_bh = builtins.__import__ is _imports._import
-    return pickle.dumps((means_bh, _imports.named, _carried.pack(list(tasks), _carry_array)))
-
-
-def _carry_array(array):
-    return _array, (np.asarray(array),)
-
-
-def _array(elements):
-    import bh
-
-    return bh.asarray(elements)
-
-
-def _unpacked(setup):
-    import bh
-    from . import _imports
-
-    means_bh, named, tasks = pickle.loads(setup)
-    _imports.named.update(named)
-    if means_bh:
-        _imports.install()
-    bh.Stack()
-    return _carried.unpack(tasks, bh)
-
-
 def main(places):
     """Serves until the other side ends. `places` are the numbers of files: the connection, then shared memory in and out."""
     # Who interrupts the program interrupts its own process; this one ends with the connection.
@@ -59,7 +27,7 @@ def main(places):
     connection = multiprocessing.connection.Connection(places[0])
     inward, outward = Slots(places[1:3]), Slots(places[3:5])
     try:
-        group = Group(_pieces.present_stack(), _unpacked(connection.recv_bytes()))
+        group = Group(_pieces.present_stack(), unpacked(connection.recv_bytes()))
     except Exception as error:
         connection.send_bytes(_carried_error(error))
         return

@@ -55,7 +55,7 @@ class _Run:
 
 
 class _Queue:
-    """Pieces between two stages, at most so many, in order. What comes after the last piece is `_END` or a failure."""
+    """Pieces between two stages, in order, `room` of them at most. What comes after the last piece is `_END` or a failure."""
 
     def __init__(self, run, room, before, after):
         self._run, self._room, self._pieces = run, room, collections.deque()

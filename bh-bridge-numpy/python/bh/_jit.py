@@ -250,7 +250,7 @@ def _same_call(read, arrays, key):
 
 # Objects that do not change, or whose changes do not matter.
 _KNOWN_BY_IDENTITY = (type, np.dtype, np.ufunc, types.BuiltinFunctionType, types.ModuleType, type(UFUNCS["add"]))
-# So many sets of fixed values are warned of, and so many are kept.
+# The number of sets of fixed values from which on there is a warning, and the most that are kept.
 _MANY, _MOST = 64, 1024
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from . import _native
 
 _shown = None
-# The stack writes its files for the first time within so many seconds.
+# The seconds within which the stack writes its files for the first time.
 _PATIENCE = 5.0
 
 

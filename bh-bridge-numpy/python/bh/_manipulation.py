@@ -168,7 +168,7 @@ def broadcast_to(array, shape, subok=False):
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     array = native(array)
     if prod(shape) * array.itemsize >= 2**60:
-        # Memory has no addresses for so many.
+        # Memory has no addresses for that.
         return np.broadcast_to(lower(array), shape)
     if array.ndim > len(shape):
         raise ValueError(

@@ -28,7 +28,7 @@ def _along(a, axis, bitorder):
 
 
 def _fitted(a, extent):
-    """The array with so many elements in the last dimension: the first ones, or zeros after them."""
+    """The array with `extent` elements in the last dimension: the first ones, or zeros after them."""
     missing = extent - a.shape[-1]
     if missing <= 0:
         return a[..., :extent]

@@ -339,7 +339,7 @@ def _is_no_limit(a, limit, end):
 
 @falls_back
 def round(a, decimals=0, out=None):
-    """The elements rounded to so many decimals, halves to even."""
+    """The elements rounded to `decimals` decimals, halves to even."""
     a = native(a)
     decimals = operator.index(decimals)
     if a._code == BOOL:

@@ -15,7 +15,7 @@ _END = object()
 def stream(function, source, rows=1 << 20):
     """Calls a function on one piece after the other, and yields its results; the next piece is loaded meanwhile.
 
-    `source` is the path of a `.npy` file or an array, of which a piece has so many rows, or an iterable of pieces.
+    `source` is the path of a `.npy` file or an array, cut into pieces of `rows` rows, or an iterable of pieces.
 
         >>> sum(float(part) for part in bh.stream(bh.sum, [[1.0, 2.0], [3.0]]))
         6.0

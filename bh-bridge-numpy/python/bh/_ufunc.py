@@ -379,7 +379,7 @@ def binary(function, a, b):
 
 
 def repeated(a, b):
-    """A sequence of Python so many times, if one operand is such and the other one a whole number; else None."""
+    """A sequence of Python repeated, if one operand is a sequence and the other one a whole number; else None."""
     for sequence, times in ((a, b), (b, a)):
         if isinstance(sequence, (str, bytes, list, tuple)) and type(times) is ndarray and times._scalar and is_integer(times._code):
             return sequence * _native.item_of(times)

@@ -24,7 +24,7 @@ class Backend(Protocol):
     name: str
 
     def empty(self, size: int, dtype: np.dtype) -> Any:
-        """Memory for so many elements, whose values are undefined."""
+        """Memory for this number of elements, whose values are undefined."""
 
     def view(self, memory: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """An array of elements of this memory, all counted in elements."""
