@@ -81,7 +81,11 @@ mod tests {
         comment(&mut text, &"seven letters ".repeat(20));
         assert!(text.lines().count() == 3 && text.lines().all(|line| line.len() <= WIDTH && line.starts_with("# ")));
         let made = default_file(&format!("[stacks]\n{MARK}what was here")).unwrap();
-        assert!(made.starts_with("[stacks]\n") && !made.contains("what was here") && made.contains("\n# [components.ve-cpu]\n"));
+        assert!(
+            made.starts_with("[stacks]\n")
+                && !made.contains("what was here")
+                && made.contains("\n# [components.ve-cpu]\n")
+        );
         assert!(default_file("[stacks]\n").is_err());
     }
 }
