@@ -7,7 +7,7 @@ use crate::view::counted_axis;
 use bh_compose::Extreme;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::{ArrayId, Location, Recorder};
+use bh_recorder::ArrayId;
 
 /// The position of the extreme element along an axis.
 fn position(a: *const bh_array, axis: i32, extreme: Extreme, keep: i32) -> Result<*mut bh_array> {
@@ -60,20 +60,11 @@ pub unsafe extern "C" fn bh_roll(
     })
 }
 
-/// What puts arrays together along an axis.
-type Join = fn(&Recorder, &[ArrayId], usize, Location<'_>) -> Result<ArrayId>;
-
-/// Joins the arrays of a list, which are of one context, along an axis of a result that has `further` dimensions more than they.
+/// The arrays of a list, and the first of them, whose context they are all of.
 ///
 /// # Safety
 /// `parts` must be null or `count` handles.
-unsafe fn joined(
-    count: usize,
-    parts: *const *const bh_array,
-    axis: i32,
-    further: usize,
-    join: Join,
-) -> Result<*mut bh_array> {
+unsafe fn listed(count: usize, parts: *const *const bh_array) -> Result<(Array, Vec<ArrayId>)> {
     if parts.is_null() {
         return Err(null("parts"));
     }
@@ -84,10 +75,12 @@ unsafe fn joined(
     if arrays.iter().any(|array| array.slot != first.slot) {
         return Err(Error::new(status::HANDLE, "argument 'parts': the arrays belong to several contexts"));
     }
-    let rank = first.recorder.ask(first.id, |array| array.view.shape.len())?;
-    let axis = counted_axis(axis, rank + further).map_err(|error| argument(error.0))?;
-    let ids: Vec<ArrayId> = arrays.iter().map(|array| array.id).collect();
-    Ok(first.sibling(with_place(|place| join(first.recorder, &ids, axis, place))?))
+    Ok((first, arrays.iter().map(|array| array.id).collect()))
+}
+
+/// The number of dimensions of an array.
+fn rank(array: &Array) -> Result<usize> {
+    array.recorder.ask(array.id, |array| array.view.shape.len())
 }
 
 /// A new array with `count` parts one after the other along an axis; negative axes count from the end. The parts have one type,
@@ -102,8 +95,13 @@ pub unsafe extern "C" fn bh_concatenate(
     parts: *const *const bh_array,
     axis: i32,
 ) -> bh_status {
-    // SAFETY: promised by the caller.
-    frame_out(out, || unsafe { joined(count, parts, axis, 0, bh_compose::concatenate) })
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let (first, parts) = unsafe { listed(count, parts) }?;
+        let axis = counted_axis(axis, rank(&first)?).map_err(|error| argument(error.0))?;
+        let joined = with_place(|place| bh_compose::concatenate(first.recorder, &parts, axis, place))?;
+        Ok(first.sibling(joined))
+    })
 }
 
 /// A new array with `count` parts beside each other along a new axis; negative axes count from the end of the result's. The parts
@@ -118,8 +116,13 @@ pub unsafe extern "C" fn bh_stack(
     parts: *const *const bh_array,
     axis: i32,
 ) -> bh_status {
-    // SAFETY: promised by the caller.
-    frame_out(out, || unsafe { joined(count, parts, axis, 1, bh_compose::stack) })
+    frame_out(out, || {
+        // SAFETY: promised by the caller.
+        let (first, parts) = unsafe { listed(count, parts) }?;
+        let axis = counted_axis(axis, rank(&first)? + 1).map_err(|error| argument(error.0))?;
+        let joined = with_place(|place| bh_compose::stack(first.recorder, &parts, axis, place))?;
+        Ok(first.sibling(joined))
+    })
 }
 
 /// A new matrix with ones on a diagonal and zeros elsewhere. `diagonal` counts from the main diagonal upwards.
