@@ -246,3 +246,30 @@ def test_an_interrupt_ends_all_ranks(tmp_path):
         _, error = started.communicate(timeout=60)
         # The code is the launcher's: MPICH's ends with 130, 6 or 0, as its own signal handling happens to go.
         assert "KeyboardInterrupt" in error, (started.returncode, error)
+
+
+DATASETS = """
+import h5py, numpy, bh as np
+u = numpy.arange(300_000.0).reshape(600, 500)
+with h5py.File("run.h5", "w") as file:
+    file["u"], file["small"] = u, u[:3]
+    file.create_dataset("chunked", data=u.astype("f4"), chunks=(100, 100))
+    file.create_dataset("turned", data=u.astype(">i4"))
+with h5py.File("run.h5", "r") as file:
+    before = np.profile().get("cluster.bytes", 0)
+    read = np.load(file["u"])
+    print(np.profile().get("cluster.bytes", 0) - before)
+    for name in file:
+        read = np.load(file[name])
+        assert type(read) is np.ndarray and read.dtype == file[name].dtype.newbyteorder("="), name
+        assert (numpy.asarray(read) == file[name][...]).all(), name
+"""
+
+
+def test_ranks_read_datasets_of_hdf5(tmp_path):
+    pytest.importorskip("h5py")
+    assert simulated(tmp_path, DATASETS).stdout == "0\n"
+    assert run([], tmp_path, DATASETS).stdout == "0\n"
+    for name in THERE:
+        done = launched(name, tmp_path, DATASETS)
+        assert done.stdout == "0\n", done.stderr

@@ -1,10 +1,10 @@
-"""Arrays in files of NumPy's format: between the file and the stack without detours, on a cluster by each rank."""
+"""Arrays in files of NumPy's format, and in datasets of HDF5: between the file and the stack without detours, on a cluster by each rank."""
 
 import os
 
 import numpy as np
 
-from . import _fallback, _native
+from . import _fallback, _hdf5, _native
 
 ndarray = _native.ndarray
 
@@ -24,7 +24,9 @@ def save(file, arr, allow_pickle=True):
 
 
 def load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="ASCII", *, max_header_size=10000):
-    """The array in a file; archives, and types that bh lacks, are NumPy's."""
+    """The array in a file, or in a dataset of `h5py`; archives, and types that bh lacks, are NumPy's."""
+    if _hdf5.is_dataset(file):
+        return _hdf5.load(file)
     if mmap_mode is None and isinstance(file, (str, os.PathLike)) and isinstance(os.fspath(file), str):
         try:
             return _native.load(os.fspath(file))

@@ -6,6 +6,7 @@ use crate::plan::dealing::{Dealing, Dealt, Owner, Part};
 use crate::plan::stage::{Local, LocalBatch, Place};
 use crate::run::keys::Keys;
 use crate::run::machine::{Machine, timed};
+use crate::run::search::Search;
 use crate::transport::Class;
 use bh_bytecode::{Base, BatchRef, DType, Instr, Opcode, View};
 use bh_core::abi::status;
@@ -14,9 +15,6 @@ use std::collections::BTreeMap;
 
 /// Bytes of a position.
 const POSITION: usize = 8;
-
-/// So many parts of the numbers that an element can have are told apart at a time.
-const PARTS: u64 = 16;
 
 /// Elements of a rank's part of the result.
 #[derive(Default)]
@@ -89,16 +87,17 @@ impl Machine {
     /// What a rank's own elements come to.
     fn make(&mut self, batch: &BatchRef<'_>, index: u32, dealing: &Dealing, part: &Part) -> Result<Made> {
         let count = part.inputs[0].view.len() as usize;
-        let sorts = |machine: &mut Machine, dtype: DType, count: usize| {
+        let done = |machine: &mut Machine, dtype: DType, count: usize| {
             let result = line(machine, dtype, count)?;
             let operands: Vec<Place> = std::iter::once(result).chain(part.inputs.iter().copied()).collect();
-            machine.own(batch, part.rank, &[(batch.instrs[index as usize], index, operands)], &[])?;
-            machine.taken_out(part.rank, &result)
+            let done = machine.own(batch, part.rank, &[(batch.instrs[index as usize], index, operands)], &[]);
+            let elements = machine.taken_out(part.rank, &result);
+            done.and(elements)
         };
         Ok(match dealing.dealt {
-            Dealt::Sorted => Made { values: sorts(self, dealing.dtype, count)?, positions: Vec::new() },
+            Dealt::Sorted => Made { values: done(self, dealing.dtype, count)?, positions: Vec::new() },
             Dealt::Order => {
-                let (order, size) = (sorts(self, DType::I64, count)?, dealing.dtype.size());
+                let (order, size) = (done(self, DType::I64, count)?, dealing.dtype.size());
                 let unsorted = self.elements(part.rank, &part.inputs[0])?;
                 let mut made = Made::default();
                 for word in order.as_chunks::<POSITION>().0 {
@@ -117,7 +116,7 @@ impl Machine {
             Dealt::Chosen => {
                 let mask = self.elements(part.rank, &part.inputs[0])?;
                 let chosen = mask.iter().filter(|chosen| **chosen != 0).count();
-                let values = if chosen == 0 { Vec::new() } else { sorts(self, dealing.dtype, chosen)? };
+                let values = if chosen == 0 { Vec::new() } else { done(self, dealing.dtype, chosen)? };
                 Made { values, positions: Vec::new() }
             }
         })
@@ -155,63 +154,45 @@ impl Machine {
         Ok(Ok(ends))
     }
 
-    /// The same of sorted parts, for the ranks of this process: how many of their elements come before the end of each owner's. That
-    /// is found by counting elements below numbers which come closer and closer together. Of equal ones, those of lower
-    /// ranks come first.
+    /// The same of sorted parts, for the ranks of this process: how many of their elements come before the end of each owner's. Of
+    /// equal ones, those of lower ranks come first.
     fn ends_in_order(&mut self, dealing: &Dealing, made: &BTreeMap<usize, Made>) -> Result<Ends> {
         let (keys, none) = (dealing.keys(), Made::default());
         let own: Vec<&Made> = self.port.hosted().map(|rank| made.get(&rank).unwrap_or(&none)).collect();
-        let below = |numbers: &[Option<u64>]| -> Vec<Vec<i64>> {
-            let size = keys.dtype.size();
-            let count = |made: &&Made| {
-                let count = |number: &Option<u64>| match number {
-                    Some(number) => keys.below(&made.values, *number) as i64,
-                    None => (made.values.len() / size) as i64,
-                };
-                numbers.iter().map(count).collect()
-            };
-            own.iter().map(count).collect()
-        };
-        let wanted: Vec<i64> = dealing.owners.iter().map(|owner| owner.numbers.high).collect();
-        let (all, within) = wanted.split_last().map_or((0, &[][..]), |(all, within)| (*all, within));
-        // The number of the first element of the next owner.
-        let mut between = vec![(0, keys.highest()); within.len()];
-        while between.iter().any(|(low, high)| low < high) {
-            let probe = |(low, high): (u64, u64), part: u64| {
-                low + (u128::from(high - low) * u128::from(part) / u128::from(PARTS)) as u64
-            };
-            let probes = between.iter().flat_map(|&between| (1..PARTS).map(move |part| probe(between, part)));
-            let behind: Vec<Option<u64>> = probes.clone().map(|number| number.checked_add(1)).collect();
-            let counts = self.scan(&below(&behind))?.all;
-            let probes: Vec<u64> = probes.collect();
-            let each = PARTS as usize - 1;
-            for (place, (between, wanted)) in between.iter_mut().zip(within).enumerate() {
-                let counts = &counts[place * each..][..each];
-                let probes = &probes[place * each..][..each];
-                let first = counts.partition_point(|count| count <= wanted);
-                let low = if first == 0 { between.0 } else { (probes[first - 1] + 1).max(between.0) };
-                *between = (low.min(between.1), probes.get(first).map_or(between.1, |probe| *probe));
+        let count = |made: &&Made, up_to: u64| keys.up_to(&made.values, up_to) as i64;
+        let mut wanted: Vec<i64> = dealing.owners.iter().map(|owner| owner.numbers.high).collect();
+        // All comes before the end of the last one's.
+        wanted.pop();
+        let mut search = Search::new(wanted.clone(), keys);
+        loop {
+            let asked = search.asks();
+            if asked.is_empty() {
+                break;
             }
+            let counts: Vec<Vec<i64>> =
+                own.iter().map(|made| asked.iter().map(|number| count(made, *number)).collect()).collect();
+            let counts = self.scan(&counts)?.all;
+            search.learn(&asked, &counts);
         }
-        let numbers: Vec<Option<u64>> = between.iter().map(|&(number, _)| Some(number)).collect();
-        let behind: Vec<Option<u64>> = between.iter().map(|&(number, _)| number.checked_add(1)).collect();
-        let (less, with_equal) = (below(&numbers), below(&behind));
-        let both: Vec<Vec<i64>> = less
+        // How many are below the first element of the next owner, and how many are equal to it.
+        let below = |made: &&Made, number: u64| number.checked_sub(1).map_or(0, |number| count(made, number));
+        let places = wanted.len();
+        let counts: Vec<Vec<i64>> = own
             .iter()
-            .zip(&with_equal)
-            .map(|(less, more)| {
-                less.iter().copied().chain(more.iter().zip(less).map(|(more, less)| more - less)).collect()
+            .map(|made| {
+                let less = search.found().map(|number| below(made, number));
+                let equal = search.found().map(|number| count(made, number) - below(made, number));
+                less.chain(equal).collect()
             })
             .collect();
-        let sums = self.scan(&both)?;
+        let sums = self.scan(&counts)?;
         let mut ends = BTreeMap::new();
-        for (place, rank) in self.port.hosted().enumerate() {
-            let end = |number: usize| {
-                let left = within[number] - sums.all[number] - sums.before[place][within.len() + number];
-                (less[place][number] + left.clamp(0, both[place][within.len() + number])) as usize
+        for ((rank, own), (counts, before)) in self.port.hosted().zip(own).zip(counts.iter().zip(&sums.before)) {
+            let end = |place: usize| {
+                let left = wanted[place] - sums.all[place] - before[places + place];
+                (counts[place] + left.clamp(0, counts[places + place])) as usize
             };
-            let last = if all == 0 { 0 } else { own[place].values.len() / keys.dtype.size() };
-            ends.insert(rank, (0..within.len()).map(end).chain([last]).collect());
+            ends.insert(rank, (0..places).map(end).chain([own.values.len() / keys.dtype.size()]).collect());
         }
         Ok(ends)
     }

@@ -62,13 +62,13 @@ impl Keys {
         u64::MAX >> (64 - 8 * self.dtype.size().min(8))
     }
 
-    /// How many of some elements in order have a number below this.
-    pub fn below(self, elements: &[u8], number: u64) -> usize {
+    /// How many of some elements in order have this number or a lower one.
+    pub fn up_to(self, elements: &[u8], number: u64) -> usize {
         let size = self.dtype.size();
         let (mut low, mut high) = (0, elements.len() / size);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.of(&elements[middle * size..]) < number { low = middle + 1 } else { high = middle }
+            if self.of(&elements[middle * size..]) <= number { low = middle + 1 } else { high = middle }
         }
         low
     }
@@ -110,7 +110,7 @@ mod tests {
         let whole = Keys { dtype: DType::I16, by_value: false };
         let values = [i16::MIN, -300, -1, 0, 1, 255, i16::MAX];
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        let below = values.map(|value| whole.below(&bytes, whole.of(&value.to_ne_bytes())));
-        assert_eq!(below, [0, 1, 2, 3, 4, 5, 6]);
+        let counts = values.map(|value| whole.up_to(&bytes, whole.of(&value.to_ne_bytes())));
+        assert_eq!(counts, [1, 2, 3, 4, 5, 6, 7]);
     }
 }

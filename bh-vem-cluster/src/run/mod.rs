@@ -11,6 +11,7 @@ pub mod machine;
 pub mod programs;
 pub mod region;
 mod scan;
+mod search;
 pub mod staging;
 pub mod views;
 mod wishes;

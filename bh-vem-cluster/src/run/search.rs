@@ -1,0 +1,79 @@
+//! Which number has the element at some place of a sorted line, found by asking how many elements there are up to others: with each
+//! answer what is left becomes a small part of what it was.
+
+use crate::run::keys::Keys;
+
+/// So many parts of what is left are told apart at a time.
+const PARTS: u64 = 16;
+
+/// The places of a line, and the lowest and highest number that the element there may have.
+pub struct Search {
+    wanted: Vec<i64>,
+    between: Vec<(u64, u64)>,
+}
+
+impl Search {
+    /// Nothing is known yet.
+    pub fn new(wanted: Vec<i64>, keys: Keys) -> Search {
+        Search { between: vec![(0, keys.highest()); wanted.len()], wanted }
+    }
+
+    /// The numbers up to which elements are to be counted; none if all is known.
+    pub fn asks(&self) -> Vec<u64> {
+        if self.between.iter().all(|(low, high)| low == high) {
+            return Vec::new();
+        }
+        let ask = |(low, high): (u64, u64), part: u64| {
+            low + (u128::from(high - low) * u128::from(part) / u128::from(PARTS)) as u64
+        };
+        self.between.iter().flat_map(|&between| (1..PARTS).map(move |part| ask(between, part))).collect()
+    }
+
+    /// Learns how many elements there are up to each.
+    pub fn learn(&mut self, asked: &[u64], counts: &[i64]) {
+        let each = PARTS as usize - 1;
+        let answers = asked.chunks(each).zip(counts.chunks(each));
+        for ((between, wanted), (asked, counts)) in self.between.iter_mut().zip(&self.wanted).zip(answers) {
+            let enough = counts.partition_point(|count| count <= wanted);
+            let high = asked.get(enough).map_or(between.1, |number| *number);
+            let low = if enough == 0 { between.0 } else { asked[enough - 1].saturating_add(1).max(between.0) };
+            *between = (low.min(high), high);
+        }
+    }
+
+    /// The numbers of the elements there, when all is known.
+    pub fn found(&self) -> impl Iterator<Item = u64> + Clone + '_ {
+        self.between.iter().map(|(number, _)| *number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::DType;
+
+    #[test]
+    fn the_elements_at_places_are_found() {
+        for dtype in [DType::U8, DType::F32, DType::U64] {
+            let keys = Keys { dtype, by_value: false };
+            let highest = keys.highest();
+            let line = [0, 0, 1, 5, 5, 5, 200, highest / 3 + 7, highest - 1, highest, highest];
+            let mut line = line.map(|number| number.min(highest));
+            line.sort_unstable();
+            let mut search = Search::new((0..line.len() as i64).collect(), keys);
+            let mut turns = 0;
+            loop {
+                let asked = search.asks();
+                if asked.is_empty() {
+                    break;
+                }
+                let counts: Vec<i64> =
+                    asked.iter().map(|ask| line.iter().filter(|number| *number <= ask).count() as i64).collect();
+                search.learn(&asked, &counts);
+                turns += 1;
+            }
+            assert_eq!(search.found().collect::<Vec<_>>(), line);
+            assert!(turns <= 2 * dtype.size() + 1, "{turns} turns");
+        }
+    }
+}
