@@ -108,6 +108,18 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// Would reading a value at instruction `at` keep it for longer than anybody else does, though the base of `copy` keeps the
+    /// same one in any case?
+    pub fn would_be_kept(&self, batch: &Batch, value: u32, copy: u32, at: u32) -> bool {
+        let base_of = |view: u32| batch.views[view as usize].base as usize;
+        let flags = base_flags::BORN | base_flags::DIES;
+        let is_temporary = |base: usize| batch.bases[base].flags & flags == flags;
+        let base = base_of(value);
+        is_temporary(base) && !is_temporary(base_of(copy)) && self.reads[base].last().is_none_or(|&last| last < at)
+    }
+}
+
 impl Patience {
     fn new() -> Patience {
         Patience { all: LOOK_AT, closely: LOOK_CLOSELY }

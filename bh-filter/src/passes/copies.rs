@@ -3,8 +3,9 @@
 //! *Proof.* A reader of `t`, where `t = x` (a copy without conversion, or a fill with a constant) is still `t`'s last
 //! definition, reads x instead if x is unchanged since the copy and may stand beside the reader's output. A cast back,
 //! `y = A(B(x))` with x of type A, becomes `y = x` if every A is exactly representable in B. Only what is read changes,
-//! and it has the same values; the copy stays for others until `dead_code` finds that nobody reads it. Instructions keep
-//! at least one array operand, and extension methods and scatters are left alone.
+//! and it has the same values. A temporary is read only where somebody reads it later anyway, or where its copy is one, too:
+//! else it would need memory that it does not need now. The copy stays for others until `dead_code` finds that nobody reads
+//! it. Instructions keep at least one array operand, and extension methods and scatters are left alone.
 
 use super::Options;
 use crate::analysis::{Facts, may_read_beside, output, output_type};
@@ -53,6 +54,9 @@ fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Op
     }
     match source.as_view() {
         Some(original) => {
+            if facts.would_be_kept(batch, original, view, index) {
+                return None;
+            }
             let holds = !facts.changed(batch, original, copy_index, index)
                 && may_read_beside(batch, instr.opcode.kind(), output(&instr)?, original)
                 && !(instr.opcode == Opcode::Gather
@@ -136,5 +140,24 @@ mod tests {
         // A float that does not fit an integer, or a sign, is cast in a way of its own.
         assert!(!is_read_from_the_start(DType::U8, DType::F64, DType::I8));
         assert!(!is_read_from_the_start(DType::F32, DType::F64, DType::I32));
+    }
+
+    #[test]
+    fn temporaries_live_no_longer_for_those_who_can_read_a_copy_that_stays() {
+        let forwarded = |grid: &str, later: &str| {
+            let words = format!(
+                "bh batch 1\nbase b0 = f64[4] id 1 row 4 {grid}\nbase b1 = f64[4] id 2 row 4 born dies\n\
+                 base b2 = f64[4] id 3 row 4 born\nbase b3 = f64[4] id 4 row 4 born\n\
+                 view v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\nview v2 = b2 at 0 [4:1]\nview v3 = b3 at 0 [4:1]\n\
+                 i0: v1 = sqrt v2\ni1: v0 = copy v1\ni2: v2 = add v0, v0\n{later}"
+            );
+            let mut batch = text::parse(&words).unwrap();
+            run(&mut batch, &Options { reassociate: false, matmul: None });
+            batch.instrs[2].operands[1] == batch.instrs[1].operands[1]
+        };
+        assert!(!forwarded("", ""));
+        assert!(!forwarded("born live_out", ""));
+        assert!(forwarded("", "i3: v3 = sqrt v1\n"));
+        assert!(forwarded("born dies", ""));
     }
 }
