@@ -3,6 +3,7 @@
 use crate::attachment::Counters;
 use crate::held::Held;
 use crate::memory::{Memory, Pool};
+use crate::regions::Region;
 use crate::shared::Space;
 use bh_bytecode::{Base, View};
 use bh_core::abi::{access, status};
@@ -18,6 +19,8 @@ pub(crate) struct Arrays {
     space: u32,
     /// Bases that were on the device when they were last used, with the time of that.
     known: HashMap<u64, Known>,
+    /// Bases in host memory of which parts were brought, and how many bytes.
+    parted: HashMap<u64, u64>,
     clock: u64,
     counters: &'static Counters,
     evictions: Counter,
@@ -53,8 +56,8 @@ enum Claim {
 impl Arrays {
     pub(crate) fn new(registry: Registry, pool: Arc<Pool>, held: Arc<Held>, host: &Host) -> Arrays {
         let (space, evictions) = (registry.new_space(), host.counter("evictions"));
-        let (known, counters) = (HashMap::new(), Counters::new(host));
-        Arrays { registry, pool, space, known, clock: 0, counters, evictions, held }
+        let (known, parted, counters) = (HashMap::new(), HashMap::new(), Counters::new(host));
+        Arrays { registry, pool, space, known, parted, clock: 0, counters, evictions, held }
     }
 
     /// Where arrays of the device are known.
@@ -139,6 +142,31 @@ impl Arrays {
             return Ok(Lent { memory, claim: Claim::Nothing });
         }
         Ok(Lent { memory: self.fresh(base)?, claim: Claim::Attach })
+    }
+
+    /// Memory with some regions of a base that is in host memory, for one block that reads nothing else of it. None if it is on
+    /// the device, or if parts of it have come so often that all of it had better come.
+    pub(crate) fn lend_part(&mut self, base: &Base, regions: &[Region]) -> Result<Option<Lent>> {
+        if self.held.memory(base.id).is_some() || self.attached(base, access::READ)?.is_some() {
+            return Ok(None);
+        }
+        if self.parted.len() >= KNOWN {
+            self.parted.clear();
+        }
+        let bytes: u64 = regions.iter().map(Region::bytes).sum();
+        let brought = self.parted.entry(base.id).or_default();
+        *brought += bytes;
+        if *brought > base.bytes() / 2 {
+            return Ok(None);
+        }
+        let memory = Arc::new(self.take(base.bytes() as usize)?);
+        let loan = self.registry.acquire(base, access::READ)?;
+        // SAFETY: the loan holds the whole base until it is released.
+        let all = unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), base.bytes() as usize) };
+        let begun = self.counters.begin();
+        regions.iter().try_for_each(|region| region.upload(&memory, all))?;
+        self.counters.upload(bytes as usize, &begun);
+        Ok(Some(Lent { memory, claim: Claim::Nothing }))
     }
 
     /// Memory that the program uses, too, and that the base keeps.

@@ -8,7 +8,7 @@ use crate::timing::Timing;
 use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_kernel::{BaseUse, BufferRef};
+use bh_kernel::BufferRef;
 use opencl3::event::{Event, retain_event};
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Launcher {
             notes = notes.max(note_bytes(&launch.code));
             launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
         }
-        let bases = self.bases(batch, &plan.uses)?;
+        let bases = self.bases(batch, plan)?;
         let fresh = plan.renames.iter().map(|rename| self.arrays.fresh(&batch.bases[rename.base as usize]));
         let fresh = fresh.collect::<Result<Vec<_>>>()?;
         let (temporaries, scratch) = (self.take_all(&plan.temporaries)?, self.take_all(&scratch)?);
@@ -144,12 +144,14 @@ impl Launcher {
     }
 
     /// The memory of the bases that a block uses. What it only overwrites comes last, as its content is given up.
-    fn bases(&mut self, batch: &BatchRef<'_>, uses: &[BaseUse]) -> Result<Vec<Lent>> {
-        let mut lent: Vec<Option<Lent>> = uses.iter().map(|_| None).collect();
+    fn bases(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<Vec<Lent>> {
+        let mut lent: Vec<Option<Lent>> = plan.uses.iter().map(|_| None).collect();
         for overwritten in [false, true] {
-            for (used, lent) in uses.iter().zip(&mut lent) {
+            for ((used, part), lent) in plan.uses.iter().zip(&plan.parts).zip(&mut lent) {
                 if used.discards() == overwritten {
-                    *lent = Some(self.arrays.lend(&batch.bases[used.base as usize], used.access)?);
+                    let base = &batch.bases[used.base as usize];
+                    let some = if part.is_empty() { None } else { self.arrays.lend_part(base, part)? };
+                    *lent = Some(some.map_or_else(|| self.arrays.lend(base, used.access), Ok)?);
                 }
             }
         }

@@ -16,6 +16,7 @@ mod moves;
 mod pieces;
 mod plan;
 mod programs;
+mod regions;
 mod running;
 mod settings;
 mod shared;

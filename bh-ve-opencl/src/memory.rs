@@ -3,6 +3,7 @@
 use crate::code::Target;
 use crate::device::Class;
 use crate::programs::{Gpu, Programs, failed};
+use crate::regions::Region;
 use crate::settings::Settings;
 use crate::staging::Staging;
 use bh_core::abi::{ReleaseFn, status};
@@ -227,6 +228,36 @@ impl Memory {
         self.pool.transfer(bytes.len(), |staging| staging.upload(gpu, &mut target.0, offset, bytes), direct)
     }
 
+    /// Copies rows of host memory to the same places of the buffer, and returns when they may change.
+    pub(crate) fn upload_rows(&self, region: &Region, bytes: &[u8]) -> Result<()> {
+        let &Region { first, len, rows, pitch } = region;
+        if first + (rows - 1) * pitch + len > bytes.len() || bytes.len() > self.capacity {
+            return Err(failed_copy());
+        }
+        let gpu = &self.pool.gpu;
+        gpu.usable()?;
+        // The call starts at a whole row in both.
+        let (origin, shape) = ([first % pitch, first / pitch, 0], [len, rows, 1]);
+        let mut target = Handle::of(self);
+        // SAFETY: host memory and the buffer have all rows, as was looked at, and the call blocks until they are read.
+        let event = unsafe {
+            gpu.queue.enqueue_write_buffer_rect(
+                &mut target.0,
+                1,
+                origin.as_ptr(),
+                origin.as_ptr(),
+                shape.as_ptr(),
+                pitch,
+                0,
+                pitch,
+                0,
+                bytes.as_ptr().cast_mut().cast(),
+                &[],
+            )
+        };
+        event.map(drop).map_err(|why| failed("copying rows to the device", why))
+    }
+
     /// Copies bytes of the buffer from `offset` on to host memory, after everything that is in the queue.
     pub(crate) fn download_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() {
@@ -257,6 +288,11 @@ impl Memory {
         let event = unsafe { self.pool.gpu.queue.enqueue_fill_buffer(&mut target.0, &[0u8], 0, bytes, &[]) };
         event.map(drop).map_err(|why| failed("filling device memory", why))
     }
+}
+
+/// The error of a copy that leaves its memory.
+pub(crate) fn failed_copy() -> Error {
+    Error::new(status::DEVICE, "OpenCL: a copy to the device leaves its memory")
 }
 
 /// A second owner of a handle, for calls that want to change it and do not.

@@ -117,7 +117,7 @@ fn start(parameters: &Parameters, slot: usize, part: &Part) -> i64 {
 }
 
 /// The lowest and the highest element that a slot reaches in a part, and how many there are if it reaches each once.
-fn reach(parameters: &Parameters, slot: usize, part: &Part) -> Option<(i64, i64, i64)> {
+pub(crate) fn reach(parameters: &Parameters, slot: usize, part: &Part) -> Option<(i64, i64, i64)> {
     let first = start(parameters, slot, part);
     let (mut low, mut high, mut count) = (first, first, 1);
     for (&stride, &extent) in parameters.stride(slot).iter().zip(&part.extents).filter(|(stride, _)| **stride != 0) {
@@ -191,7 +191,9 @@ impl Uses {
             };
             let mode = kernel.slots[slot].mode;
             let dtype = batch.bases[base as usize].dtype();
-            let window = match reach(parameters, slot, part) {
+            // Without iterations results are there nevertheless, and nothing else.
+            let used = mode == SlotMode::Result || !part.extents.contains(&0);
+            let window = match reach(parameters, slot, part).filter(|_| used) {
                 Some((low, high, _)) => Window {
                     base,
                     dtype,

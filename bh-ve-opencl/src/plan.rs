@@ -5,6 +5,7 @@ use crate::engine::Counters;
 use crate::memory::Pool;
 use crate::methods::Methods;
 use crate::programs::Entry;
+use crate::regions::{Region, regions};
 use crate::settings::{Settings, Specialise};
 use crate::start::Launch;
 use crate::stream::InPieces;
@@ -45,6 +46,8 @@ impl Launches {
 /// A planned block.
 pub(crate) struct BlockPlan {
     pub(crate) uses: Vec<BaseUse>,
+    /// For each of these, what is read of it, if that is little.
+    pub(crate) parts: Vec<Vec<Region>>,
     /// Bases that get new memory.
     pub(crate) renames: Vec<Rename>,
     /// Bytes of the results of contracted reductions.
@@ -80,6 +83,9 @@ impl BlockPlan {
                 uses.add(rename.base, access::READ);
             }
         }
+        let (uses, stages) =
+            (uses.into_vec(), if let Lowered::Loops(stages, _) = &lowered { stages.as_slice() } else { &[] });
+        let parts = if stages.is_empty() { vec![Vec::new(); uses.len()] } else { regions(batch, stages, &uses) };
         let renames = renames.iter().map(|rename| {
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
             Rename { base: rename.base, alias }
@@ -95,7 +101,8 @@ impl BlockPlan {
         });
         let name = bh_bytecode::hash::hash_words(&words.collect::<Vec<u64>>());
         BlockPlan {
-            uses: uses.into_vec(),
+            uses,
+            parts,
             renames: renames.collect(),
             temporaries,
             plain,

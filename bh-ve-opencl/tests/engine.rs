@@ -8,7 +8,7 @@ use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, ba
 use bh_core::stack::Stack;
 use bh_tests::{data, run, stacks};
 use std::path::PathBuf;
-use support::{alone, count, load};
+use support::{alone, count, load, load_with_groups};
 
 /// A batch under construction, with the data of its bases.
 #[derive(Default)]
@@ -166,6 +166,33 @@ fn arrays_larger_than_device_memory_come_in_pieces() {
     // What cannot be parted is an error that says so.
     let error = run::run(&mut stack, &indexed(Opcode::Gather, 32768)).unwrap_err().to_string();
     assert!(error.contains("gather") && error.contains("out of device memory"), "{error}");
+}
+
+#[test]
+fn views_without_elements_need_nothing_of_arrays_that_do_not_fit() {
+    let _alone = alone();
+    let Some(mut stack) = load("'opencl'", "memory = '100KiB'\nspecialise = 'off'\ncache_dir = ''") else { return };
+    // Shapes and strides of what is read and of what is written, and the axes of a fold.
+    let cases: [([i64; 2], [i64; 2], u16); 6] = [
+        ([0, 4], [0, 1], 0),
+        ([4, 0], [1, 0], 0),
+        ([0, 0], [0, 0], 0),
+        ([4, 0], [1, 0], 2),
+        ([0, 4], [0, 0], 1),
+        ([0, 4], [0, 1], 3),
+    ];
+    for (shape, stride, folded) in cases {
+        let mut build = Build::default();
+        let (source, target) = (build.base(DType::F64, 32768, true), build.base(DType::F64, 32768, true));
+        let read = build.view(source, 7, &shape, &stride);
+        let kept: Vec<i64> = (0..2).filter(|dim| folded >> dim & 1 == 0).map(|dim| shape[dim]).collect();
+        let strides = [4, 1];
+        let result = build.view(target, 9, &kept, &strides[2 - kept.len()..]);
+        let opcode = if folded == 0 { Opcode::Sqrt } else { Opcode::AddReduce };
+        let instr = Instr { param: folded, ..Instr::new(opcode, &[result, read]) };
+        build.program().batch.push_instr(instr);
+        check(&mut stack, &build.program.unwrap());
+    }
 }
 
 /// Sums over an axis of a product of a matrix and itself turned, at 3 times the memory and more. Hundreds of pieces, so only with
@@ -400,6 +427,53 @@ fn arrays_read_across_their_order_are_turned_in_tiles() {
     assert_eq!(count(&stack, "kernels"), 1);
 }
 
+/// Sums over all pairs of the elements of two arrays, of distances and of products, along the axis `folded`.
+fn pairs(rows: i64, columns: i64, folded: u16) -> Program {
+    let mut build = Build::default();
+    let (down, right) = (build.base(DType::F32, rows, true), build.base(DType::F32, columns + 3, true));
+    let (down, right) =
+        (build.view(down, 0, &[rows, columns], &[1, 0]), build.view(right, columns + 2, &[rows, columns], &[0, -1]));
+    let kept = if folded == 1 { columns } else { rows };
+    let temporaries: Vec<Operand> = (0..2)
+        .map(|_| {
+            let base = build.base(DType::F32, rows * columns, false);
+            build.program().batch.bases[base as usize].flags = base_flags::BORN | base_flags::DIES;
+            build.view(base, 0, &[rows, columns], &[columns, 1])
+        })
+        .collect();
+    build.push(Opcode::Subtract, &[temporaries[0], right, down]);
+    build.push(Opcode::Multiply, &[temporaries[1], temporaries[0], right]);
+    for from in &temporaries {
+        let base = build.base(DType::F32, kept, false);
+        let result = build.view(base, 0, &[kept], &[1]);
+        let instr = Instr { param: folded, ..Instr::new(Opcode::AddReduce, &[result, *from]) };
+        build.program().batch.push_instr(instr);
+    }
+    temporaries.iter().for_each(|&temporary| build.push(Opcode::Discard, &[temporary]));
+    build.program.unwrap()
+}
+
+#[test]
+fn what_all_results_of_a_fold_read_comes_to_local_memory_and_changes_no_bit() {
+    let _alone = alone();
+    for (group, specialise) in [(16, "on"), (128, "off"), (128, "on")] {
+        let keys =
+            |placements: &str| format!("specialise = '{specialise}'\ncache_dir = ''\nplacements = '{placements}'");
+        let Some(mut plain) = load_with_groups(group, "'opencl'", &keys("unroll")) else { return };
+        let Some(mut tiled) = load_with_groups(group, "'opencl'", &keys("local,unroll")) else { return };
+        for (rows, columns) in [(37, 1003), (300, 77), (130, 4500), (5, 9), (2000, 130)] {
+            for folded in [1, 2] {
+                let program = pairs(rows, columns, folded);
+                check(&mut tiled, &program);
+                let found = [&mut plain, &mut tiled].map(|stack| run::run(stack, &program).unwrap());
+                for base in program.batch.bases.iter().filter(|base| base.flags & base_flags::LIVE_OUT != 0) {
+                    assert_eq!(found[0].get(base.id), found[1].get(base.id), "{rows} {columns} {folded} {group}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn elements_that_come_as_vectors_are_the_same() {
     let _alone = alone();
@@ -417,6 +491,40 @@ fn elements_that_come_as_vectors_are_the_same() {
         check(&mut stack, &build.program.unwrap());
     }
     assert_eq!(count(&stack, "kernels"), 4);
+}
+
+/// Sums of two views of an array, of this shape.
+fn parts(len: i64, starts: [i64; 2], shape: &[i64], stride: &[i64]) -> Program {
+    let mut build = Build::default();
+    let (source, target) = (build.base(DType::F32, len, true), build.base(DType::F32, shape.iter().product(), false));
+    let views = starts.map(|start| build.view(source, start, shape, stride));
+    let mut dense = vec![1; shape.len()];
+    for dim in (1..shape.len()).rev() {
+        dense[dim - 1] = dense[dim] * shape[dim];
+    }
+    let result = build.view(target, 0, shape, &dense);
+    build.push(Opcode::Add, &[result, views[0], views[1]]);
+    build.program.unwrap()
+}
+
+#[test]
+fn what_is_read_of_a_large_array_travels_and_no_more() {
+    let _alone = alone();
+    let len = 1 << 19;
+    // The bytes that travel: a range, one read backwards, two rectangles, a column (with what is between), and most of it.
+    type Case = ([i64; 2], &'static [i64], &'static [i64], u64);
+    let cases: [Case; 5] = [
+        ([1000, 1000], &[5000], &[1], 5000),
+        ([5999, 5999], &[5000], &[-1], 5000),
+        ([3, 200_003], &[100, 128], &[1024, 1], 2 * 100 * 128),
+        ([7, 7], &[20], &[1024], 19 * 1024 + 1),
+        ([0, 1], &[524_287], &[1], 524_288),
+    ];
+    for (starts, shape, stride, elements) in cases {
+        let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
+        check(&mut stack, &parts(len, starts, shape, stride));
+        assert_eq!(count(&stack, "upload_bytes"), 4 * elements, "{shape:?} {stride:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What is chosen for a loop nest and why, in words: the shares of a reduction, and each placement.
 
+use super::common::Common;
 use super::stage::{reduction, shares_rows, unrolls};
 use super::turned::turns;
 use super::vector::vectors;
@@ -23,9 +24,10 @@ pub(crate) fn choices(stage: &Stage, target: &Target) -> Vec<String> {
         true => Err("rows belong to different results"),
         false => shares_rows(stage, target),
     };
-    let local = if reduces { Err("reductions read along their own order") } else { turns(stage, target) };
+    let shares = reduction(stage, target).filter(|_| reduces).map(|(.., fold)| Common::find(stage, target, &fold));
+    let local = shares.map_or_else(|| turns(stage, target), |shares| shares.map(|common| common.count()));
     let unroll = match (&private, &local) {
-        (_, Ok(_)) => Err("elements come in tiles"),
+        (_, Ok(_)) if !reduces => Err("elements come in tiles"),
         _ => unrolls(&stage.kernel, target),
     };
     let vector = match (&private, &local) {
@@ -41,6 +43,7 @@ pub(crate) fn choices(stage: &Stage, target: &Target) -> Vec<String> {
     };
     let padding = match &local {
         Err(_) => Err("there are no tiles"),
+        Ok(_) if reduces => Err("neighbours read neighbours"),
         Ok(_) if !target.placements.has(Placement::Padding) => Err("not among the placements"),
         Ok(_) => Ok(String::from("rows of tiles are one element longer")),
     };

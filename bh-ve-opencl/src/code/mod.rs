@@ -1,6 +1,7 @@
 //! From lowered kernels to OpenCL C.
 
 mod choices;
+mod common;
 mod fold;
 mod numbers;
 mod part;

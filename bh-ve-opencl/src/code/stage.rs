@@ -1,5 +1,6 @@
 //! A stage of a lowered block as one or two kernels: element by element, or with reductions.
 
+use super::common::Common;
 use super::part::{PARTIALS, Part, is_wide};
 use super::turned::turned;
 use super::vector::vector;
@@ -292,6 +293,8 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
             writeln!(text, "__local {name} l{number}[{}];", fold.group).unwrap_or_default();
         }
     }
+    let common = Common::find(stage, target, &fold).ok();
+    text += &common.as_ref().map_or_else(String::new, |common| common.declare(stage));
     let (lane, result) = if fold.inner {
         (format!("item % {lanes}"), format!("item / {lanes}"))
     } else {
@@ -322,14 +325,22 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     part.body += &text;
     part.body += &part.writer.numbers.split(index, &within, &kept, &kept_names);
     let unroll = if rows { "" } else { unroll(kernel, target) };
+    // All items of the group bring what it shares, those without a result, too.
+    let (from, stop) = match &common {
+        Some(common) => {
+            common.bring(&mut part, fold.group, index, &reduced_names[0]);
+            ("from", "stop")
+        }
+        None => ("first", "end"),
+    };
     part.body += &format!("if (k < {count}) {{\n{unroll}");
-    part.body += &format!("for ({index} r = first + lane; r < end; r += {lanes}) {{\n");
+    part.body += &format!("for ({index} r = {from} + lane; r < {stop}; r += {lanes}) {{\n");
     part.body += &part.writer.numbers.split(index, "r", &reduced, &reduced_names);
     match rows {
         true => each_row(&mut part, index, parameters.extents[0]),
         false => part.steps(),
     }
-    part.body += "}\n}\n";
+    part.body += if common.is_some() { "}\n}\n}\n" } else { "}\n}\n" };
     let combine = |number: usize, left: &str, right: &str| {
         let (opcode, slot, _) = folds[number];
         let dtype = kernel.slots[slot as usize].dtype;

@@ -122,6 +122,20 @@ fn a_full_reduction_in_two_kernels() {
 }
 
 #[test]
+fn what_all_results_read_comes_to_local_memory() {
+    let mut program = Program::new();
+    let (left, right) = (program.base(DType::F32, 8192), program.base(DType::F32, 4096));
+    let left = program.view(left, 0, &[8192, 4096], &[1, 0]);
+    let right = program.view(right, 0, &[8192, 4096], &[0, 1]);
+    let (apart, sum) = (program.array(DType::F32, &[8192, 4096]), program.array(DType::F32, &[8192]));
+    program.push(Opcode::Subtract, 0, &[apart, right, left]);
+    program.push(Opcode::AddReduce, 2, &[sum, apart]);
+    let text = program.text(&[2]);
+    assert!(text.contains("__local bh_f32 t"), "{text}");
+    golden("pairs", &text);
+}
+
+#[test]
 fn reductions_of_rows_and_of_columns() {
     for (name, axes) in [("columns", 0b01), ("rows", 0b10)] {
         let mut program = Program::new();

@@ -5,10 +5,15 @@ use bh_core::stack::Stack;
 use bh_tests::stacks;
 use std::io::Write;
 
-/// A stack with these components below the node and these keys of the engine.
+/// A stack with these components below the node and these keys of the engine, whose groups have 16 items.
 pub fn load(below: &str, keys: &str) -> Option<Stack> {
+    load_with_groups(16, below, keys)
+}
+
+/// As [`load`], with so many items in a group.
+pub fn load_with_groups(group: usize, below: &str, keys: &str) -> Option<Stack> {
     let text = format!(
-        "[stacks]\nit = ['filter', 'fuser', 'node', {below}]\n[components.opencl]\ndevice = 'cpu'\ngroup = 16\n{keys}\n"
+        "[stacks]\nit = ['filter', 'fuser', 'node', {below}]\n[components.opencl]\ndevice = 'cpu'\ngroup = {group}\n{keys}\n"
     );
     let config = stacks::from_text("opencl-tests.toml", &text).unwrap();
     match Stack::load(&config, Some("it")) {
