@@ -375,3 +375,14 @@ def test_methods_that_decide_know_functions_and_scalars():
 def test_functions_along_axes_keep_classes_of_their_results():
     masked = np.apply_along_axis(lambda row: np.ma.masked_where(row > 1, row), 1, np.arange(6).reshape(2, 3))
     assert isinstance(masked, np.ma.MaskedArray) and masked.mask.tolist() == [[False, False, True], [True, True, True]]
+
+
+def test_methods_of_derived_classes_write_into_arrays():
+    class Derived(np.ndarray):
+        def cumprod(self, axis=None, dtype=None, out=None):
+            return super().cumprod(axis, dtype, out)
+
+    x, out = np.arange(1.0, 4.0).view(Derived), np.zeros(3)
+    assert x.cumprod(out=out) is out and out.tolist() == [1, 2, 6]
+    x.clip(2, None, out=out)
+    assert out.tolist() == [2, 2, 3] and x.sum() == 6

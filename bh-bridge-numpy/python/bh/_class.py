@@ -173,6 +173,8 @@ def teach_masked():
 
 for _kind in (np.matrix, np.memmap, np.recarray):
     teach(_kind, "view")
+# Methods that write into an output.
+teach(Derived, *"all any argmax argmin clip compress cumprod cumsum dot max mean min prod round std sum take trace var".split())
 
 
 def new(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
