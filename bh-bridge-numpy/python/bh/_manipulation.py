@@ -184,8 +184,8 @@ def broadcast_arrays(*args, subok=False):
     args = [native(value) for value in args]
     shape = np.broadcast_shapes(*(value.shape for value in args))
     results = tuple(value[...] if value.shape == shape else _native.broadcast_to(value, shape) for value in args)
-    if any(value.shape != shape for value in args):
-        # As in NumPy, they can be assigned to, of which the first time is warned of.
-        for result, value in zip(results, args):
+    for result, value in zip(results, args):
+        if value.shape != shape:
+            # As in NumPy, it can be assigned to, of which the first time is warned of.
             result._writeable = result._warns = value._writeable
     return results

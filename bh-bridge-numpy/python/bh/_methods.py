@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._convert import array, astype, called, decides, in_order, native, order_of, warn, warn_of_lost_parts
+from ._convert import array, astype, called, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._layout import dense
@@ -406,8 +406,8 @@ def __dlpack_device__(self):
 def __array_wrap__(self, array, context=None, return_scalar=False):
     if return_scalar and array.ndim == 0:
         return np.asarray(array)[()]
-    if decides(array):
-        # What a class derived from NumPy's made of the elements stays its own.
+    if isinstance(array, np.ma.MaskedArray):
+        # Without its mask it would be another one.
         return array
     return _fallback.lift(array if type(array) is ndarray else np.asarray(array))
 
