@@ -278,7 +278,7 @@ impl Recorder {
         let maps = memory == 0 && !executor.is_affine();
         let immediate = immediate.map(|(calls, services)| Immediate { calls, services });
         state.reset();
-        state.builder.period.set_longest(options.max_instructions);
+        state.builder.period.set(options.max_instructions, options.recipes != Recipes::Off);
         state.running = Some(Running { executor: Arc::new(executor), ids, evaluator, immediate, maps, options });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
@@ -341,8 +341,11 @@ impl Recorder {
         self.state().running.is_some()
     }
 
-    /// Sends a text question or command down the stack, after all work.
+    /// Sends a text question or command down the stack, after all work. `recipes` asks which results were not stored so far.
     pub fn message(&self, text: &str) -> Result<String> {
+        if text == "recipes" {
+            return Ok(self.told_of_recipes());
+        }
         self.sync()?;
         let executor = self.state().executor()?;
         executor.with_backend(|backend| backend.message(text))

@@ -8,7 +8,8 @@ use crate::batch::limit;
 use crate::batch::recipes::{Recipe, Recipes};
 use crate::batch::slots::{Seen, Slots};
 use crate::batch::trace::Trace;
-use crate::executor::{Executor, Job, Runner};
+use crate::batch::waiting::Waiting;
+use crate::executor::{Executor, Runner};
 use crate::immediate::Immediate;
 use crate::immediate::little::Little;
 use crate::immediate::scalars::{Evaluator, Scalar};
@@ -17,7 +18,6 @@ use crate::immediate::spares::Spares;
 use crate::record::order::Layout;
 use crate::{ArrayId, ArrayInfo, Location, Options, Statistics};
 use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
-use bh_bytecode::planning::{Planning, Work};
 use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -113,12 +113,14 @@ pub(crate) struct State {
     pub(crate) trace: Option<Trace>,
     pub(crate) spares: Spares,
     pub(crate) recipes: Recipes,
+    /// A batch that is closed and not handed over.
+    pub(crate) waiting: Option<Waiting>,
     /// An emptied batch for reuse.
-    spare: Batch,
+    pub(crate) spare: Batch,
     /// Memory of a list of handles to be freed, empty.
     pub(crate) freed: Vec<ArrayId>,
-    slots: Slots,
-    seen: Seen,
+    pub(crate) slots: Slots,
+    pub(crate) seen: Seen,
     /// Why the context ended, if not by a plain shutdown.
     pub(crate) ended: Option<Error>,
 }
@@ -141,7 +143,7 @@ pub(crate) struct Submitted {
     pub(crate) executor: Arc<Executor>,
     /// What to wait for to see everything done.
     pub(crate) epoch: u64,
-    runner: Option<Runner>,
+    pub(crate) runner: Option<Runner>,
 }
 
 impl Submitted {
@@ -184,6 +186,7 @@ impl State {
             trace: None,
             spares: Spares::default(),
             recipes: Recipes::default(),
+            waiting: None,
             spare: Batch::default(),
             freed: Vec::new(),
             slots: Slots::default(),
@@ -300,7 +303,7 @@ impl State {
         if let Ok(handle) = self.find(array)
             && !self.postpones(array, handle)
         {
-            self.release(handle);
+            self.give_up(handle);
         }
     }
 
@@ -309,7 +312,8 @@ impl State {
     pub(crate) fn release(&mut self, handle: u32) {
         let base = self.handles.at(handle).base;
         let entry = self.bases.at_mut(base);
-        if entry.maps > 0 && entry.references == entry.maps + 1 {
+        let mapped = entry.maps > 0;
+        if mapped && entry.references == entry.maps + 1 {
             // The last handle goes while the memory is mapped: nobody could end the maps later.
             entry.references = 1;
             let maps = std::mem::take(&mut entry.maps);
@@ -322,11 +326,24 @@ impl State {
             self.forget_value(base);
             self.end_recipe(base, handle);
         }
-        if last && known {
+        // A map ends before the batch under construction.
+        if last && known && (mapped || !self.discard_in_waiting(handle)) {
             self.push_discard(handle);
         }
         self.handles.remove(handle);
         self.drop_reference(base);
+    }
+
+    /// As [`State::release`], of a handle of the program's.
+    #[inline]
+    pub(crate) fn give_up(&mut self, handle: u32) {
+        let base = self.handles.at(handle).base;
+        let entry = self.bases.at(base);
+        let only_recipes = entry.readers > 0 && entry.references == entry.readers + 1;
+        self.release(handle);
+        if only_recipes {
+            self.make_wasteful_readers(base);
+        }
     }
 
     /// Drops a reference that is not, or no longer, a handle.
@@ -347,8 +364,7 @@ impl State {
         if entry.slot != NO_SLOT {
             self.builder.freed_slots.push(entry.slot);
         }
-        let base = &mut self.builder.batch.bases[index];
-        base.flags |= base_flags::DIES;
+        let base = &self.builder.batch.bases[index];
         // What is born and dies in the batch is not held after its last use; what was there before is held until then.
         self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(bytes);
         let held = &mut self.builder.held_bytes;
@@ -359,7 +375,7 @@ impl State {
             self.builder.freed_bytes = self.builder.freed_bytes.saturating_add(bytes);
         }
         let structure = self.handles.at(handle).view.hash;
-        self.builder.push_instr(Instr::new(Opcode::Discard, &[Operand::view(view)]), structure);
+        self.builder.push_discard(index as u32, view, structure);
     }
 
     /// Asks for the base's data in the program's address space, if the pending batch writes it.
@@ -467,39 +483,20 @@ impl State {
         self.submit()
     }
 
-    /// Hands the pending batch, if there is one, to the executor. What is returned goes on once the lock is open.
+    /// Hands what is pending, if there is something, to the executor. What is returned goes on once the lock is open.
     pub(crate) fn submit(&mut self) -> Result<Submitted> {
         let executor = self.executor()?;
-        let small = self.builder.work_bytes <= self.running()?.options.small_bytes;
-        let mut runner = None;
+        let mut runner = self.end_wait(&executor)?;
         if !self.builder.is_empty() {
-            self.note_cut();
-            let (epoch, work) = (self.builder.epoch, self.builder.work_bytes);
-            self.little.hand_over(work);
-            let exported = std::mem::take(&mut self.builder.exported);
-            let unmaps = std::mem::take(&mut self.builder.unmaps);
-            let given = std::mem::take(&mut self.builder.given);
-            self.builder.close();
-            self.give_slots();
-            if !self.builder.signed {
-                self.builder.batch.sign();
-            }
-            let header = &mut self.builder.batch.header;
-            header.seen = self.seen.count(header.signature);
-            let does = Work::of(&self.builder.batch.as_ref());
-            let header = &mut self.builder.batch.header;
-            header.level = Planning::Auto.level(does, header.seen).code();
-            let batch = self.builder.take(std::mem::take(&mut self.spare));
-            self.spare = executor.hand_over(Job { batch, epoch, exported, unmaps, given, work });
-            // A small batch is run by the caller, as that is quicker than waking the executor.
-            runner = Some(if small { Runner::Here } else { Runner::Thread });
+            let closed = self.close_batch();
+            runner = Some(self.hand_over(&executor, closed)?);
         }
         Ok(Submitted { executor, epoch: self.builder.epoch - 1, runner })
     }
 
     /// Gives the bases that live on behind the closed batch their slots: first those of bases that it ends, so that each turn
     /// of a loop finds the same ones.
-    fn give_slots(&mut self) {
+    pub(crate) fn give_slots(&mut self) {
         self.builder.freed_slots.drain(..).for_each(|slot| self.slots.free(slot));
         let batch = &mut self.builder.batch;
         for (at, slot) in batch.slots.iter_mut().enumerate() {
@@ -531,6 +528,9 @@ impl State {
         if self.trace.is_some() && !self.outgrows_trace() {
             return None;
         }
+        if self.waiting.as_ref().is_some_and(|waiting| self.builder.batch.instrs.len() >= waiting.turn) {
+            return self.submit_waiting().ok();
+        }
         let running = self.running.as_ref()?;
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;
@@ -545,14 +545,25 @@ impl State {
         }
         let over = instructions >= 2 * options.max_instructions || bytes / 2 >= options.max_bytes;
         let period = &self.builder.period;
+        let found = period.found().filter(|_| repeats);
         let looping = match period.found() {
-            Some(period) => period < options.max_instructions as u64,
+            Some(_) => repeats,
             // A batch that ends in the middle of a turn stores all that the rest of the turn needs.
             None => period.is_likely(),
         };
-        let cut = over || !looping || period.at_boundary();
+        let at_turn = looping && period.at_boundary();
+        if !over && looping && !at_turn {
+            return None;
+        }
+        if let Some(turn) = found
+            && at_turn
+            && !full
+            && self.wait_a_turn(turn)
+        {
+            return None;
+        }
         // Only a context without an executor refuses, and that was ruled out above.
-        if cut { self.submit_part().ok() } else { None }
+        self.submit_part().ok()
     }
 
     /// Forgets everything but the generations of handles.
@@ -563,7 +574,7 @@ impl State {
         self.extensions.clear();
         (self.recorded, self.immediate, self.unwritten, self.waited) = (0, 0, 0, 0);
         (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
-        self.trace = None;
+        (self.trace, self.waiting) = (None, None);
         self.spares.clear();
         self.recipes = Recipes::default();
         self.ended = None;
@@ -586,7 +597,7 @@ impl State {
             bases: self.bases.len() as u64,
             recorded: self.recorded,
             immediate: self.immediate,
-            pending: self.builder.batch.instrs.len() as u64,
+            pending: self.pending(),
             batches: executor.batches,
             instructions: executor.instructions,
             batches_on_caller: executor.on_caller,

@@ -112,19 +112,21 @@ class Explanation(str):
 def explain(array=None):
     """What the fuser makes of everything recorded and not yet run: kernels, their operations with lines, bytes of memory.
 
-    Runs what is recorded. With an array, on the stack of that array.
+    Runs what is recorded. With an array, on the stack of that array. Then the lines whose results were not stored so far, as
+    nobody had looked at them.
     """
     stack = _native.Stack(array._stack if array is not None else None)
+    recipes = stack.message("recipes")
     with tempfile.TemporaryDirectory() as directory:
         stack.message_first(f"fuser graph {directory}")
         try:
             stack.flush()
         finally:
             stack.message_first("fuser graph")
-        return _explained(Path(directory), stack.work()[2])
+        return _explained(Path(directory), stack.work()[2], recipes)
 
 
-def _explained(directory, immediate):
+def _explained(directory, immediate, recipes):
     texts, pictures = [], []
     for file in sorted(directory.iterdir()):
         if file.suffix == ".txt":
@@ -132,6 +134,7 @@ def _explained(directory, immediate):
         elif file.suffix == ".svg":
             pictures.append(file.read_text())
     at_once = f"; {immediate} operations on little data were carried out where they were called" if immediate else ""
-    result = Explanation("\n".join(texts) or f"nothing new: what was recorded had run, or its kernels were known{at_once}")
+    text = "\n".join(texts) or f"nothing new: what was recorded had run, or its kernels were known{at_once}"
+    result = Explanation(text + (f"\nnot stored, as nobody looked at them:\n{recipes}" if recipes else ""))
     result.pictures = tuple(pictures)
     return result

@@ -29,6 +29,10 @@ pub(crate) struct Builder {
     pub(crate) given: Vec<(Base, Option<Own>)>,
     /// For each base of the batch its place among the recorder's.
     pub(crate) places: Vec<u32>,
+    /// For each base of the batch the position of the last instruction that uses it, as loops are looked for.
+    used: Vec<u64>,
+    /// Where the batch began.
+    begin: u64,
     /// Slots of bases that the batch ends.
     pub(crate) freed_slots: Vec<u32>,
     /// Hash of the structure of all operations so far, without the management of data.
@@ -58,6 +62,8 @@ impl Builder {
             unmaps: Vec::new(),
             given: Vec::new(),
             places: Vec::new(),
+            used: Vec::new(),
+            begin: 0,
             freed_slots: Vec::new(),
             computes: 0,
             signed: false,
@@ -73,18 +79,11 @@ impl Builder {
         self.batch.instrs.is_empty()
     }
 
-    /// Says of the bases of the finished batch which live on.
-    pub(crate) fn close(&mut self) {
-        for base in &mut self.batch.bases {
-            if !base.has(base_flags::DIES) {
-                base.flags |= base_flags::LIVE_OUT;
-            }
-        }
-    }
-
     /// Hands out the closed batch and goes on with `empty`.
     pub(crate) fn take(&mut self, empty: Batch) -> Batch {
         self.places.clear();
+        self.used.clear();
+        self.begin = self.period.position();
         self.epoch += 1;
         self.held_bytes = 0;
         self.freed_bytes = 0;
@@ -102,6 +101,7 @@ impl Builder {
     pub(crate) fn push_base(&mut self, base: Base, slot: u32, place: u32) -> u32 {
         self.batch.slots.push(slot);
         self.places.push(place);
+        self.used.push(self.begin.saturating_sub(1));
         if base.has(base_flags::BORN) {
             self.held_bytes = self.held_bytes.saturating_add(base.bytes());
             self.live_bytes = self.live_bytes.saturating_add_unsigned(base.bytes());
@@ -214,9 +214,19 @@ impl Builder {
         index
     }
 
-    /// Tells the search for loops of an array that ends, of which the batch says nothing.
-    pub(crate) fn note_discard(&mut self, structure: u64) {
-        self.period.push(mix(structure, u64::from(Opcode::Discard.0)), self.live_bytes);
+    /// Tells the search for loops of an array of so many bytes that ends, of which the batch says nothing.
+    pub(crate) fn note_discard(&mut self, structure: u64, bytes: u64) {
+        let hash = mix(structure, u64::from(Opcode::Discard.0));
+        self.period.push(hash, self.live_bytes, Some((self.begin.saturating_sub(1), bytes)));
+    }
+
+    /// Ends a base: the view is one of it, and its structure has this hash.
+    pub(crate) fn push_discard(&mut self, base: u32, view: u32, structure: u64) {
+        let bytes = self.batch.bases[base as usize].bytes();
+        self.batch.bases[base as usize].flags |= base_flags::DIES;
+        let hash = mix(structure, u64::from(Opcode::Discard.0));
+        self.period.push(hash, self.live_bytes, Some((self.used[base as usize], bytes)));
+        self.batch.instrs.push(Instr::new(Opcode::Discard, &[Operand::view(view)]));
     }
 
     /// Appends an instruction whose operands' structure has the hash `structure`.
@@ -224,10 +234,22 @@ impl Builder {
     pub(crate) fn push_instr(&mut self, instr: Instr, structure: u64) {
         let code = u64::from(instr.opcode.0) | u64::from(instr.param) << 16 | u64::from(instr.order) << 32;
         let hash = mix(structure, code);
-        self.period.push(hash, self.live_bytes);
         if !instr.opcode.is_system() {
             self.computes = mix(self.computes, hash);
+            for view in instr.operands().iter().filter_map(|operand| operand.as_view()) {
+                // Generators have views of no base.
+                if let Some(used) = self.used.get_mut(self.batch.views[view as usize].base as usize) {
+                    *used = self.period.position();
+                }
+            }
         }
+        self.period.push(hash, self.live_bytes, None);
         self.batch.instrs.push(instr);
     }
+}
+
+/// Says of the bases of a finished batch which live on.
+pub(crate) fn close(batch: &mut Batch) {
+    let living = batch.bases.iter_mut().filter(|base| !base.has(base_flags::DIES));
+    living.for_each(|base| base.flags |= base_flags::LIVE_OUT);
 }

@@ -8,3 +8,4 @@ pub(crate) mod recipes;
 pub(crate) mod recording;
 pub(crate) mod slots;
 pub(crate) mod trace;
+pub(crate) mod waiting;

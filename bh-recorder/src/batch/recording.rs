@@ -5,6 +5,7 @@
 //! with the identities of its own arrays, and hands it over.
 
 use crate::array::small_view::SmallView;
+use crate::batch::builder::close;
 use crate::batch::trace::Trace;
 use crate::executor::Executor;
 use crate::record::order::Layout;
@@ -87,7 +88,7 @@ impl Recording {
         let roles = (0..state.builder.batch.bases.len()).map(|base| state.role_of(base, trace, &places, &results));
         let roles = roles.collect::<Result<Vec<Role>>>()?;
         let executor = Arc::downgrade(&state.executor()?);
-        state.builder.close();
+        close(&mut state.builder.batch);
         let mut batch = state.builder.batch.clone();
         batch.sign();
         Ok(Recording {

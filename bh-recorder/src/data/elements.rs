@@ -269,6 +269,7 @@ impl Recorder {
         let makes_room = makes_room && state.executor()?.is_idle();
         let needed = if makes_room { state.builder.epoch } else { needed };
         let pending = needed == state.builder.epoch;
+        let waits = !pending && needed >= state.first_pending();
         // A batch that only gives the stack what is at hand has this instruction.
         if pending && (reads || state.builder.is_empty()) {
             state.push_sync(handle);
@@ -285,6 +286,7 @@ impl Recorder {
                 let submitted = if reads { state.submit_part() } else { state.submit() };
                 submitted.map(|submitted| (submitted.executor, submitted.epoch))?
             }
+            false if waits => state.submit_waiting().map(|submitted| (submitted.executor, submitted.epoch))?,
             false => (state.executor()?, needed),
         };
         let entry = state.bases.at(place);
@@ -322,7 +324,8 @@ impl Recorder {
             }
             // What is given up by batches that were not run may be room enough.
             tried = true;
-            self.sync_with(patience)?;
+            let submitted = self.state().submit()?;
+            submitted.executor.complete(submitted.epoch, patience)?;
         }
     }
 
@@ -331,7 +334,7 @@ impl Recorder {
     pub(crate) fn begin_access(&self, held: &Held, needed: u64) -> Result<Option<u64>> {
         let mut state = self.state();
         let last = note_known(&mut state, held)?;
-        let submitted = state.builder.epoch - 1;
+        let submitted = state.first_pending() - 1;
         let needed = if last > held.needed { last.min(submitted) } else { needed };
         Ok((!held.executor.begin_access(held.base.id, needed)).then_some(needed))
     }

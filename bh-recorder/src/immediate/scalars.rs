@@ -126,9 +126,10 @@ impl State {
     /// Notes the value of an array that was read.
     pub(crate) fn note_value(&mut self, handle: u32, value: Constant) {
         if self.takes_value(handle) && self.running.as_ref().is_some_and(|running| running.evaluator.is_some()) {
+            let pending = self.first_pending();
             let entry = self.bases.at_mut(self.handles.at(handle).base);
             // What was recorded meanwhile has made another one.
-            if entry.scalar.is_none() && entry.written != self.builder.epoch {
+            if entry.scalar.is_none() && entry.written < pending {
                 entry.scalar = Some(Scalar { value, written: true });
             }
         }

@@ -352,7 +352,7 @@ impl State {
     pub(crate) fn settle_read(&mut self, handle: u32, own: Own, before: (u64, u32)) -> bool {
         let place = self.handles.at(handle).base;
         let entry = self.bases.at(place);
-        let same = (entry.written, entry.changes) == before && before.0 < self.builder.epoch;
+        let same = (entry.written, entry.changes) == before && before.0 < self.first_pending();
         let settles = same && entry.settled.is_none() && self.is_free_standing(place);
         if settles {
             self.set_own(place, own, true);

@@ -110,7 +110,7 @@ impl Recorder {
         let handle = state.find(array)?;
         let base = state.bases.at(state.handles.at(handle).base);
         let pinned = base.pins > 0 && base.references == 1;
-        state.release(handle);
+        state.give_up(handle);
         // The owner of adopted memory wants it back now, not at some later flush.
         let submitted = if pinned { Some(state.submit()?) } else { state.check_limits() };
         drop(state);

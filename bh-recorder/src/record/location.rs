@@ -43,4 +43,14 @@ impl Recorder {
         }
         error
     }
+
+    /// A place as text.
+    pub(crate) fn place(&self, location: Location<'_>) -> Option<String> {
+        let (file, line) = match location.file {
+            file if file == TOKENS.as_bytes() => self.resolver.get().and_then(|resolver| resolver(location.line))?,
+            [] => return None,
+            file => (String::from_utf8_lossy(file).into_owned(), location.line),
+        };
+        Some(format!("{file}:{line}"))
+    }
 }

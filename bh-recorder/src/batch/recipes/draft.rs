@@ -3,7 +3,7 @@
 use super::Scratch;
 use crate::state::State;
 use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::{Batch, Kind, Opcode, Operand, base_flags};
+use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand, base_flags};
 
 /// The most operations of a recipe.
 const MOST_STEPS: usize = 64;
@@ -16,8 +16,19 @@ pub(super) struct Draft {
     pub(super) copied: bool,
     /// Bases whose writers are still to be found.
     needed: Vec<usize>,
-    /// Positions of operations; bits say which operands are as the stack has them behind the batch.
-    pub(super) steps: Vec<(usize, u32)>,
+    pub(super) steps: Vec<Drafted>,
+    /// Inputs that will be others behind the batch may have so many bytes each.
+    pub(super) copied_bytes: u64,
+}
+
+/// An operation of a recipe under construction.
+pub(super) struct Drafted {
+    /// Its position in the batch.
+    pub(super) position: usize,
+    /// Bits say which operands are as the stack has them behind the batch,
+    pub(super) stored: u32,
+    /// and of which there is to be a copy.
+    pub(super) early: u32,
 }
 
 impl Draft {
@@ -60,7 +71,7 @@ impl State {
         draft.begin(at);
         if let Some(position) = self.copied_at(at, dies, last) {
             draft.copied = true;
-            draft.steps.push((position, 0));
+            draft.steps.push(Drafted { position, stored: 0, early: 0 });
             return true;
         }
         draft.needed.push(at);
@@ -94,7 +105,7 @@ impl State {
         if whole && reads.clone().all(|base| base as usize != target) {
             draft.needed.retain(|&base| base != target);
         }
-        let mut stored = 0;
+        let (mut stored, mut early) = (0, 0);
         for (number, operand) in instr.operands().iter().enumerate().skip(1) {
             let Some(base) = base_of(operand) else { continue };
             if base == NO_BASE {
@@ -105,12 +116,15 @@ impl State {
             if stays && !draft.needed.contains(&base) {
                 stored |= 1 << number;
             } else if !batch.bases[base].has(base_flags::BORN) {
-                return false;
+                if batch.bases[base].bytes() > draft.copied_bytes {
+                    return false;
+                }
+                early |= 1 << number;
             } else if !draft.needed.contains(&base) {
                 draft.needed.push(base);
             }
         }
-        draft.steps.push((position, stored));
+        draft.steps.push(Drafted { position, stored, early });
         true
     }
 
@@ -166,4 +180,16 @@ pub(super) fn find_writes(batch: &Batch, first: &mut Vec<u32>, last: &mut Vec<u3
             last[base] = behind;
         }
     }
+}
+
+/// The first position behind `position` of an instruction that writes a base or ends it.
+pub(super) fn next_change(batch: &Batch, base: usize, position: usize) -> usize {
+    let of_base =
+        |operand: &Operand| operand.as_view().is_some_and(|view| batch.views[view as usize].base as usize == base);
+    let changes = |instr: &Instr| match instr.opcode {
+        Opcode::Discard | Opcode::Free => instr.operands().iter().any(of_base),
+        _ => !instr.opcode.is_system() && instr.outputs().iter().any(of_base),
+    };
+    let later = batch.instrs.iter().skip(position + 1).position(changes);
+    later.map_or(batch.instrs.len(), |later| position + 1 + later)
 }

@@ -4,23 +4,27 @@
 //! because something else is read, such a result dies with the batch, as a temporary does, and the operations that make it
 //! are remembered. If it is asked for after all, they are recorded again, of it alone, and it is stored from then on. Inputs
 //! of recipes are arrays that the stack has. Whoever is about to change one has the recipes that read it recorded first.
+//! Small ones that the batch itself changes are copied in it before.
 //!
 //! Who stays a recipe follows from counts: a result that was dropped unread when a batch of this structure came before.
 
 mod draft;
+mod told;
 
 use crate::array::small_view::{SmallView, mix};
 use crate::state::State;
 use crate::{Location, Recipes as Mode};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_SLOT};
 use bh_bytecode::{Base, Constant, Instr, Opcode, Operand, base_flags};
-use draft::{Draft, find_writes};
+use draft::{Draft, find_writes, next_change};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Results of fewer bytes are stored: keeping them costs less than thinking about it.
 const LEAST_BYTES: u64 = 1 << 20;
+/// An input that the batch changes is copied before if it has this part of the result's bytes at most.
+const COPIED_SHARE: u64 = 16;
 /// The most recipes that are kept for reuse.
 const MOST_SPARE: usize = 64;
 /// The most structures that are remembered.
@@ -39,6 +43,7 @@ pub(crate) struct Recipes {
     #[expect(clippy::vec_box, reason = "bases keep them in boxes, which go on as they are")]
     spare: Vec<Box<Recipe>>,
     scratch: Scratch,
+    told: Vec<told::Told>,
     /// The file that recipes were last recorded from.
     file: Option<Arc<[u8]>>,
     /// Results that were not stored.
@@ -71,14 +76,27 @@ struct Scratch {
     /// For each base, whether it ends with the batch.
     dies: Vec<bool>,
     draft: Draft,
-    inputs: Vec<usize>,
+    /// Places of the arrays that a recipe reads.
+    inputs: Vec<u32>,
     temporaries: Vec<usize>,
+    copies: Vec<EarlyCopy>,
+}
+
+/// A copy of an array as it is before the batch changes it.
+struct EarlyCopy {
+    base: usize,
+    /// Position of the instruction that changes it.
+    before: usize,
+    /// A handle on the copy.
+    handle: u32,
 }
 
 /// How to make a result.
 #[derive(Default)]
 pub(crate) struct Recipe {
     key: u64,
+    /// Which of the lines that are told of it is from.
+    told: usize,
     steps: Vec<Step>,
     /// Handles of its own on the arrays that it reads.
     inputs: Vec<u32>,
@@ -137,18 +155,54 @@ impl State {
                 self.bases.at_mut(self.builder.places[at]).watched = key;
             }
         }
+        let share = if mode == Mode::Always { 1 } else { COPIED_SHARE };
         for number in 0..scratch.chosen.len() {
             let (at, key) = scratch.chosen[number];
+            scratch.draft.copied_bytes = self.builder.batch.bases[at].bytes() / share;
             if self.draft(at, scratch) {
                 self.set_recipe(at, key, scratch);
             }
+        }
+        self.insert_copies(&mut scratch.copies);
+    }
+
+    /// A copy of a base as it is behind the instruction at this position: the copy's place.
+    fn early_copy(&mut self, base: usize, position: usize, copies: &mut Vec<EarlyCopy>) -> Option<u32> {
+        let before = next_change(&self.builder.batch, base, position);
+        let known = copies.iter().find(|copy| (copy.base, copy.before) == (base, before));
+        let handle = match known {
+            Some(copy) => copy.handle,
+            None => {
+                let from = self.builder.batch.bases[base];
+                let handle = self.new_array(from.dtype(), SmallView::contiguous(&[from.len]), from.len).ok()?;
+                self.bases.at_mut(self.handles.at(handle).base).base.row_hint = from.row_hint;
+                copies.push(EarlyCopy { base, before, handle });
+                handle
+            }
+        };
+        Some(self.handles.at(handle).base)
+    }
+
+    /// Has the batch make the copies that recipes read. Positions in it are others then.
+    fn insert_copies(&mut self, copies: &mut Vec<EarlyCopy>) {
+        copies.sort_by_key(|copy| std::cmp::Reverse(copy.before));
+        for copy in copies.drain(..) {
+            let to = Operand::view(self.intern(copy.handle));
+            let from = &self.handles.at(copy.handle).view;
+            let from = Operand::view(self.builder.intern_view(copy.base as u32, from));
+            self.builder.batch.instrs.insert(copy.before, Instr::new(Opcode::Copy, &[to, from]));
+            let place = self.handles.at(copy.handle).base;
+            self.bases.at_mut(place).written = self.builder.epoch;
+            self.release(copy.handle);
         }
     }
 
     /// Makes a result a recipe: it dies with the batch.
     fn set_recipe(&mut self, at: usize, key: u64, scratch: &mut Scratch) {
         let Some(id) = self.running.as_ref().map(|running| running.ids.fetch_add(1, Ordering::Relaxed)) else { return };
-        let Some(recipe) = self.recipe_of(key, scratch) else { return };
+        let Some(mut recipe) = self.recipe_of(key, scratch) else { return };
+        let line = told::line_of(&self.builder.batch, &scratch.draft);
+        self.tell(&mut recipe, line, self.builder.batch.bases[at].bytes());
         let place = self.builder.places[at];
         let view = SmallView::contiguous(&[self.builder.batch.bases[at].len]);
         let operand = Operand::view(self.builder.intern_view(at as u32, &view));
@@ -164,16 +218,15 @@ impl State {
     }
 
     fn recipe_of(&mut self, key: u64, scratch: &mut Scratch) -> Option<Box<Recipe>> {
-        let Scratch { draft, inputs, temporaries, .. } = scratch;
+        let Scratch { draft, inputs, temporaries, copies, .. } = scratch;
         let mut recipe = self.recipes.spare.pop().unwrap_or_default();
         recipe.key = key;
         inputs.clear();
         temporaries.clear();
         let nowhere = || Arc::from(&b""[..]);
         let mut file: (u32, Arc<[u8]>) = (u32::MAX, self.recipes.file.clone().unwrap_or_else(nowhere));
-        for (position, stored) in &draft.steps {
-            let batch = &self.builder.batch;
-            let mut instr = batch.instrs[*position];
+        for step in &draft.steps {
+            let mut instr = self.builder.batch.instrs[step.position];
             if draft.copied {
                 // Back from where it was copied to.
                 instr.operands.swap(0, 1);
@@ -182,20 +235,25 @@ impl State {
             for (number, (part, operand)) in parts.iter_mut().zip(instr.operands()).enumerate() {
                 *part = match (operand.as_view(), operand.as_constant()) {
                     (Some(view), _) => {
+                        let batch = &self.builder.batch;
                         let (base, view) = (batch.views[view as usize].base as usize, batch.as_ref().view(view));
                         let view = SmallView::new(&view);
                         if base == draft.result {
                             Part::Result(view)
-                        } else if draft.copied || stored & 1 << number != 0 {
-                            Part::Input(place_in(inputs, base), view)
+                        } else if draft.copied || step.stored & 1 << number != 0 {
+                            Part::Input(place_in(inputs, self.builder.places[base]), view)
+                        } else if step.early & 1 << number != 0 {
+                            let place = self.early_copy(base, step.position, copies)?;
+                            Part::Input(place_in(inputs, place), view)
                         } else {
                             Part::Temporary(place_in(temporaries, base), view)
                         }
                     }
-                    (None, Some(constant)) => Part::Constant(batch.constants[constant as usize]),
+                    (None, Some(constant)) => Part::Constant(self.builder.batch.constants[constant as usize]),
                     (None, None) => Part::None,
                 };
             }
+            let batch = &self.builder.batch;
             let line = match (instr.origin as usize).checked_sub(1).map(|origin| batch.origins[origin]) {
                 Some(origin) => {
                     if file.0 != origin.file {
@@ -211,8 +269,8 @@ impl State {
         }
         self.recipes.file = Some(file.1);
         recipe.temporaries.extend(temporaries.iter().map(|&base| self.builder.batch.bases[base]));
-        for &base in &*inputs {
-            let (place, len) = (self.builder.places[base], self.builder.batch.bases[base].len);
+        for &place in &*inputs {
+            let len = self.bases.at(place).base.len;
             match self.new_handle(place, SmallView::contiguous(&[len])) {
                 Ok(handle) => recipe.inputs.push(handle),
                 Err(_) => {
@@ -265,7 +323,7 @@ impl State {
         let live = self.bases.at(place).base.bytes();
         self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(live);
         // Turns of a loop look alike, whether their results were stored or not.
-        self.builder.note_discard(self.handles.at(handle).view.hash);
+        self.builder.note_discard(self.handles.at(handle).view.hash, live);
         self.end_of(recipe);
     }
 
@@ -284,6 +342,7 @@ impl State {
         let Some(recipe) = self.take_recipe(place) else { return false };
         self.recipes.note(recipe.key, false);
         self.recipes.recomputed += 1;
+        self.tell_made(&recipe);
         // It counts again as it enters the batch.
         let live = self.bases.at(place).base.bytes();
         self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(live);
@@ -296,11 +355,10 @@ impl State {
         self.bases.at_mut(place).written = epoch;
         for &(index, record) in &made {
             let view = SmallView::contiguous(&[record.len]);
-            let operand = Operand::view(self.builder.intern_view(index, &view));
-            self.builder.batch.bases[index as usize].flags |= base_flags::DIES;
+            let at = self.builder.intern_view(index, &view);
             self.builder.held_bytes = self.builder.held_bytes.saturating_sub(record.bytes());
             self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(record.bytes());
-            self.builder.push_instr(Instr::new(Opcode::Discard, &[operand]), view.hash);
+            self.builder.push_discard(index, at, view.hash);
         }
         self.end_of(recipe);
         true
@@ -351,6 +409,28 @@ impl State {
         });
     }
 
+    /// Records the recipes that keep more bytes alive than they save, as nobody else keeps a base any more.
+    #[cold]
+    pub(crate) fn make_wasteful_readers(&mut self, place: u32) {
+        let wastes = |state: &State, one: u32| {
+            let entry = state.bases.at(one);
+            let Some(recipe) = &entry.recipe else { return false };
+            let inputs = recipe.inputs.iter().map(|&input| state.handles.at(input).base);
+            inputs.clone().any(|input| input == place)
+                && inputs.map(|input| state.kept_by_recipe(input)).sum::<u64>() > entry.base.bytes()
+        };
+        let readers: Vec<u32> = self.recipes.places.iter().copied().filter(|&one| wastes(self, one)).collect();
+        readers.into_iter().for_each(|one| {
+            self.make_of_recipe(one);
+        });
+    }
+
+    /// A recipe's share of the bytes of an input that nobody else keeps.
+    fn kept_by_recipe(&self, place: u32) -> u64 {
+        let entry = self.bases.at(place);
+        if entry.references == entry.readers { entry.base.bytes() / u64::from(entry.readers.max(1)) } else { 0 }
+    }
+
     /// Records all recipes, as everything is asked for.
     pub(crate) fn make_all_recipes(&mut self) {
         while let Some(&place) = self.recipes.places.last() {
@@ -385,10 +465,7 @@ impl State {
         for &place in &self.recipes.places {
             let recipe = self.bases.at(place).recipe.as_ref();
             for &input in recipe.iter().flat_map(|recipe| &recipe.inputs) {
-                let entry = self.bases.at(self.handles.at(input).base);
-                if entry.references == entry.readers {
-                    kept = kept.saturating_add(entry.base.bytes() / u64::from(entry.readers.max(1)));
-                }
+                kept = kept.saturating_add(self.kept_by_recipe(self.handles.at(input).base));
             }
         }
         if kept > most {
@@ -398,7 +475,7 @@ impl State {
 }
 
 /// The place of a number in a list, where it is put if it is new.
-fn place_in(list: &mut Vec<usize>, number: usize) -> usize {
+fn place_in<T: Copy + PartialEq>(list: &mut Vec<T>, number: T) -> usize {
     list.iter().position(|&one| one == number).unwrap_or_else(|| {
         list.push(number);
         list.len() - 1

@@ -1,0 +1,55 @@
+"""On a device of OpenCL: what the loops of programs build there."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
+PROGRAM = """
+import json, sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/common"]
+from rivals import program_of
+from bh import _native
+import numpy as np
+
+stack = _native.Stack()
+built = lambda: stack.message("finish building") or dict(stack.counters())["opencl.kernels built"]
+setup, run = program_of(sys.argv[2])
+state = setup(int(sys.argv[3]), np.float64)
+np.flush()
+before = built()
+result = run(state, int(sys.argv[4]))
+np.flush()
+print(json.dumps([built() - before, result()]))
+"""
+SETTINGS = {"DEVICE": "cpu", "SMALL_BYTES": "0", "SMALL_OPERATIONS": "0", "WHILE_BUILDING": "off", "TUNE": "off"}
+
+
+def kernels(tmp_path, name, n, steps, **settings):
+    """How many kernels a program of the benchmarks builds for so many steps, and its checksums."""
+    if not (BENCHES / "rivals.py").exists():
+        pytest.skip("the benchmarks are not here")
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    caches = {"XDG_CACHE_HOME": str(tmp_path / f"{steps}{settings}")}
+    env = {**os.environ, **caches, "BH_STACK": "opencl", **{f"BH_OPENCL_{key}": value for key, value in SETTINGS.items()}, **settings}
+    words = [sys.executable, "-m", "bh", str(file), str(BENCHES), name, str(n), str(steps)]
+    done = subprocess.run(words, capture_output=True, text=True, env=env)
+    if "opencl.kernels built" in done.stderr:
+        pytest.skip("there is no OpenCL")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_turns_of_a_loop_share_kernels_whatever_batches_they_are_in(tmp_path):
+    found = [kernels(tmp_path, "shallow_water", 300, steps) for steps in (12, 31)]
+    assert max(built for built, _ in found) <= 12, found
+
+
+def test_what_only_has_a_name_changes_no_result(tmp_path):
+    plain, lazy = (kernels(tmp_path, "heat_equation", 60, 30, BH_RECORDER_RECIPES=mode)[1] for mode in ("off", "always"))
+    assert lazy == pytest.approx(plain, rel=1e-12)
