@@ -11,6 +11,7 @@ mod shared;
 
 pub use attachment::Attachment;
 pub use child::{Child, SharedChild};
+pub(crate) use host::DEVICE_NUMBER;
 pub use host::{Counter, Host};
 pub use registry::{Fresh, Loan, Registry};
 pub use report::{Collected, Failure, Report};

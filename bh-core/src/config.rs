@@ -59,6 +59,8 @@ pub struct Name {
 pub enum Item {
     /// A component.
     One(Name),
+    /// `NAME*`: the chain of siblings that it stands in is there once for each device that the component offers.
+    Each(Name),
     /// Children of the component before, side by side; each is a chain, and each gets its own instances of what follows.
     Siblings(Vec<Vec<Item>>),
 }
@@ -92,7 +94,7 @@ impl ChosenStack {
 
 fn below<'a>(items: &'a [Item], is: &dyn Fn(&str) -> bool) -> Option<&'a [Item]> {
     items.iter().enumerate().find_map(|(place, item)| match item {
-        Item::One(name) => is(&name.text).then_some(&items[place + 1..]),
+        Item::One(name) | Item::Each(name) => is(&name.text).then_some(&items[place + 1..]),
         Item::Siblings(chains) => chains.iter().find_map(|chain| below(chain, is)),
     })
 }
@@ -296,7 +298,7 @@ impl Config {
         let depth = above.len();
         for (index, item) in items.iter().enumerate() {
             match item {
-                Item::One(name) => {
+                Item::One(name) | Item::Each(name) => {
                     let cycle = above.contains(&name.text);
                     above.push(name.text.clone());
                     if cycle {
@@ -327,7 +329,7 @@ impl Config {
         fn collect(items: &[Item], names: &mut BTreeMap<String, Name>) {
             for item in items {
                 match item {
-                    Item::One(name) => {
+                    Item::One(name) | Item::Each(name) => {
                         names.entry(name.text.clone()).or_insert_with(|| name.clone());
                     }
                     Item::Siblings(chains) => chains.iter().for_each(|chain| collect(chain, names)),
@@ -456,7 +458,7 @@ fn count_components(items: &[Item], count: &mut usize) {
     for (index, item) in items.iter().enumerate() {
         match item {
             _ if *count > MOST_COMPONENTS => return,
-            Item::One(_) => *count += 1,
+            Item::One(_) | Item::Each(_) => *count += 1,
             Item::Siblings(chains) => {
                 for chain in chains {
                     count_components(chain, count);

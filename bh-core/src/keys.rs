@@ -104,7 +104,8 @@ keys! {
     pub mod cluster = "cluster" {
         TRANSPORT "transport": String = "\"auto\"",
             "How ranks talk to each other: auto (as the launcher says), openmpi, mpich, or in-process for simulated ranks.";
-        RANKS "ranks": usize = "1", "Simulated ranks in this process; not with a launcher.";
+        RANKS "ranks": usize = "1",
+            "Ranks in this process, which take turns if there are fewer chains below. Unset, one for each chain; not with a launcher.";
         WEIGHTS "weights": String = "[]",
             "Shares of the ranks, a number for each, as in [1, 1, 2, 2]: a rank with 0 gets nothing. Empty for equal shares.";
         SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";

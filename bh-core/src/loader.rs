@@ -1,6 +1,7 @@
 //! Finds, loads and chains the components of a stack. Libraries are never unloaded.
 
 use crate::abi::{ENTRY_SYMBOL, EntryFn, status};
+use crate::component::{Child, DEVICE_NUMBER};
 use crate::config::{ChosenStack, Config, Item, Name, Table};
 use crate::error::{Error, Result};
 use crate::foreign::ForeignTable;
@@ -171,11 +172,13 @@ pub(crate) struct Loader<'a> {
     libraries: Libraries<'a>,
     services: Arc<Services>,
     instances: HashMap<String, usize>,
+    /// Devices of the component that the chain made last has for each of them.
+    devices: Option<usize>,
 }
 
 impl<'a> Loader<'a> {
     pub(crate) fn new(config: &'a Config, services: Arc<Services>) -> Loader<'a> {
-        Loader { config, libraries: Libraries::new(config), services, instances: HashMap::new() }
+        Loader { config, libraries: Libraries::new(config), services, instances: HashMap::new(), devices: None }
     }
 
     /// Makes the instances from the bottom up; returns the top one.
@@ -185,7 +188,7 @@ impl<'a> Loader<'a> {
         self.config.check_environment(
             tables.iter().map(|(name, table): (&String, &Arc<ForeignTable>)| (name.as_str(), table.keys.as_slice())),
         )?;
-        let mut top = self.chain(&stack.items, &tables)?;
+        let mut top = self.chain(&stack.items, &tables, 0)?;
         match (top.pop(), top.is_empty()) {
             (Some(link), true) => Ok(link),
             _ => Err(Error::new(
@@ -204,14 +207,14 @@ impl<'a> Loader<'a> {
         let items = stack.below(&is).ok_or_else(|| {
             Error::new(status::CONFIG, format!("stack '{}' has no component '{component}'", stack.name))
         })?;
-        self.chain(items, &tables)
+        self.chain(items, &tables, 0)
     }
 
     /// Loads all libraries and checks all keys before any instance is made.
     fn load(&mut self, items: &[Item], tables: &mut HashMap<String, Arc<ForeignTable>>) -> Result<()> {
         for item in items {
             match item {
-                Item::One(name) => {
+                Item::One(name) | Item::Each(name) => {
                     if !tables.contains_key(&name.text) {
                         let table = self.libraries.component(name)?;
                         self.config.check_keys(&name.text, &table.keys)?;
@@ -228,27 +231,61 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// The instances of a chain: one at the top, or several siblings, each with its own instances of what follows.
+    /// The instances of a chain: one at the top, or several siblings, each with its own instances of what follows. A component
+    /// that is there for each of its devices takes the one of this number.
     #[allow(clippy::vec_box)] // links stay at their addresses
-    fn chain(&mut self, items: &[Item], tables: &HashMap<String, Arc<ForeignTable>>) -> Result<Vec<Box<Link>>> {
+    fn chain(
+        &mut self,
+        items: &[Item],
+        tables: &HashMap<String, Arc<ForeignTable>>,
+        device: usize,
+    ) -> Result<Vec<Box<Link>>> {
         let Some((first, rest)) = items.split_first() else { return Ok(Vec::new()) };
-        match first {
-            Item::One(name) => {
-                let children = self.chain(rest, tables)?;
-                let table = &tables[&name.text];
-                let host = self.host(&name.text, table);
-                let link = Link::create(Arc::clone(table), host, children);
-                Ok(vec![link.map_err(|error| self.placed(&name.text, &table.keys, error))?])
+        let (name, each) = match first {
+            Item::One(name) => (name, false),
+            Item::Each(name) => (name, true),
+            Item::Siblings(chains) => return self.siblings(chains, rest, tables),
+        };
+        let children = self.chain(rest, tables, device)?;
+        let table = &tables[&name.text];
+        let host = self.host(&name.text, table, each.then_some(device));
+        let link = Link::create(Arc::clone(table), host, children);
+        let link = link.map_err(|error| self.placed(&name.text, &table.keys, error))?;
+        if each {
+            // SAFETY: the link lives, and nothing else calls it.
+            let answer = unsafe { Child::new(link.handle()) }.message("device count")?;
+            self.devices = Some(answer.trim().parse().unwrap_or(1));
+        }
+        Ok(vec![link])
+    }
+
+    /// The instances of siblings. A chain that is there for each device and finds none is left out beside others.
+    #[allow(clippy::vec_box)]
+    fn siblings(
+        &mut self,
+        chains: &[Vec<Item>],
+        rest: &[Item],
+        tables: &HashMap<String, Arc<ForeignTable>>,
+    ) -> Result<Vec<Box<Link>>> {
+        let (mut links, mut without) = (Vec::new(), Vec::new());
+        for chain in chains {
+            let items: Vec<Item> = chain.iter().chain(rest).cloned().collect();
+            self.devices = None;
+            let first = self.chain(&items, tables, 0)?;
+            let devices = self.devices.take().unwrap_or(1);
+            if devices == 0 {
+                without.push(first);
+                continue;
             }
-            Item::Siblings(chains) => {
-                let mut links = Vec::new();
-                for chain in chains {
-                    let items: Vec<Item> = chain.iter().chain(rest).cloned().collect();
-                    links.extend(self.chain(&items, tables)?);
-                }
-                Ok(links)
+            links.extend(first);
+            for device in 1..devices {
+                links.extend(self.chain(&items, tables, device)?);
             }
         }
+        if links.is_empty() {
+            links.extend(without.into_iter().next().unwrap_or_default());
+        }
+        Ok(links)
     }
 
     /// A component's error about one of its keys, with the place where that was set.
@@ -260,15 +297,16 @@ impl<'a> Loader<'a> {
         error
     }
 
-    fn host(&mut self, component: &str, table: &ForeignTable) -> Box<HostInstance> {
+    fn host(&mut self, component: &str, table: &ForeignTable, device: Option<usize>) -> Box<HostInstance> {
         let number = self.instances.entry(component.to_owned()).or_default();
         *number += 1;
         let label = if *number == 1 { component.to_owned() } else { format!("{component}#{number}") };
-        let values: Vec<(String, String)> = table
+        let values = table
             .keys
             .iter()
-            .filter_map(|key| Some((key.clone(), self.config.value(Table::Component(component), key)?.value)))
-            .collect();
+            .filter_map(|key| Some((key.clone(), self.config.value(Table::Component(component), key)?.value)));
+        let values: Vec<(String, String)> =
+            values.chain(device.map(|device| (DEVICE_NUMBER.to_owned(), device.to_string()))).collect();
         HostInstance::new(Arc::clone(&self.services), &label, &table.name, &values)
     }
 }

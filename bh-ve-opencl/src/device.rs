@@ -1,7 +1,6 @@
 //! Which device: all that the platforms offer, the choice among them, and what the chosen one can do.
 
 use bh_core::abi::status;
-use bh_core::launcher::Launcher;
 use bh_core::{Error, Result};
 use opencl3::device::{
     CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU,
@@ -36,6 +35,7 @@ pub(crate) struct Facts {
     pub(crate) largest_bytes: u64,
     pub(crate) local_bytes: u64,
     pub(crate) units: usize,
+    pub(crate) megahertz: u32,
     pub(crate) largest_group: usize,
     pub(crate) parameter_bytes: usize,
     pub(crate) f64: bool,
@@ -46,6 +46,12 @@ impl Facts {
     /// The handle for OpenCL's calls.
     pub(crate) fn device(&self) -> cl_device_id {
         self.id as cl_device_id
+    }
+
+    /// Operations in a nanosecond, roughly, as the device announces its units and their clock.
+    pub(crate) fn speed(&self) -> f64 {
+        let lanes = if self.class == Class::Cpu { 8.0 } else { 64.0 };
+        self.units as f64 * f64::from(self.megahertz) * lanes / 1000.0
     }
 
     fn read(id: cl_device_id, platform: &str) -> opencl3::Result<Facts> {
@@ -69,6 +75,7 @@ impl Facts {
             largest_bytes: device.max_mem_alloc_size()?,
             local_bytes: device.local_mem_size()?,
             units: device.max_compute_units()?.max(1) as usize,
+            megahertz: device.max_clock_frequency()?.max(1),
             largest_group: device.max_work_group_size()?.max(1),
             parameter_bytes: device.max_parameter_size()?,
             f64: device.double_fp_config().is_ok_and(|config| config != 0),
@@ -116,27 +123,34 @@ pub(crate) fn list() -> Result<Vec<Facts>> {
     if found.is_empty() { Err(none("no OpenCL device is available".into())) } else { Ok(found) }
 }
 
-/// The device that the key `device` asks for, or the best that is no processor.
-pub(crate) fn choose(devices: &[Facts], wanted: Option<&str>) -> Result<Facts> {
+/// The best of the devices that the key `device` asks for, or of all that are no processors, and its equals; the one at a
+/// place is alone.
+fn fitting<'a>(devices: &'a [Facts], wanted: Option<&str>) -> Vec<&'a Facts> {
     let best = |fits: &dyn Fn(&Facts) -> bool| {
         let fitting: Vec<&Facts> = devices.iter().filter(|facts| fits(facts)).collect();
         let key = |facts: &Facts| (facts.class, facts.global_bytes);
-        let most = fitting.iter().map(|facts| key(facts)).max()?;
-        // Of equal ones, the first, or one for each rank of this host.
-        let equal: Vec<&Facts> = fitting.into_iter().filter(|facts| key(facts) == most).collect();
-        let rank = Launcher::find().map_or(0, |launcher| launcher.local_rank);
-        equal.get(rank % equal.len()).map(|facts| (*facts).clone())
+        let most = fitting.iter().map(|facts| key(facts)).max();
+        fitting.into_iter().filter(|facts| Some(key(facts)) == most).collect()
     };
-    let found = match wanted {
-        None => best(&|facts| facts.class != Class::Cpu),
-        Some(text) => match (text.to_lowercase().as_str(), text.parse::<usize>()) {
-            (_, Ok(index)) => devices.get(index).cloned(),
-            ("gpu", _) => best(&|facts| facts.class == Class::Gpu),
-            ("cpu", _) => best(&|facts| facts.class == Class::Cpu),
-            ("accelerator", _) => best(&|facts| facts.class == Class::Accelerator),
-            (name, _) => best(&|facts| facts.name.to_lowercase().contains(name)),
-        },
-    };
+    let Some(text) = wanted else { return best(&|facts| facts.class != Class::Cpu) };
+    match (text.to_lowercase().as_str(), text.parse::<usize>()) {
+        (_, Ok(index)) => devices.get(index).into_iter().collect(),
+        ("gpu", _) => best(&|facts| facts.class == Class::Gpu),
+        ("cpu", _) => best(&|facts| facts.class == Class::Cpu),
+        ("accelerator", _) => best(&|facts| facts.class == Class::Accelerator),
+        (name, _) => best(&|facts| facts.name.to_lowercase().contains(name)),
+    }
+}
+
+/// How many devices a stack may have an instance for.
+pub(crate) fn count(wanted: Option<&str>) -> usize {
+    list().map_or(0, |devices| fitting(&devices, wanted).len())
+}
+
+/// The device that the key `device` asks for, or the best that is no processor. Of equal ones, the one of this number.
+pub(crate) fn choose(devices: &[Facts], wanted: Option<&str>, number: usize) -> Result<Facts> {
+    let fitting = fitting(devices, wanted);
+    let found = fitting.get(number % fitting.len().max(1)).map(|&facts| facts.clone());
     found.ok_or_else(|| {
         let list = devices.iter().enumerate().map(|(index, facts)| format!("{index}: {facts}")).collect::<Vec<_>>();
         let list = list.join("; ");
@@ -167,6 +181,7 @@ mod tests {
             largest_bytes: global_bytes,
             local_bytes: 32 << 10,
             units: 1,
+            megahertz: 1000,
             largest_group: 256,
             parameter_bytes: 1024,
             f64: true,
@@ -181,13 +196,16 @@ mod tests {
         let other = facts("Card B", Class::Accelerator, 99 << 30);
         let large = facts("Card C", Class::Gpu, 9 << 30);
         let all = [cpu.clone(), card, other.clone(), large];
-        let name = |devices: &[Facts], wanted| choose(devices, wanted).map(|facts| facts.name);
+        let name = |devices: &[Facts], wanted| choose(devices, wanted, 0).map(|facts| facts.name);
         assert_eq!(name(&all, None).unwrap(), "Card C");
         assert_eq!(name(&[cpu.clone(), other], None).unwrap(), "Card B");
         assert!(name(std::slice::from_ref(&cpu), None).unwrap_err().to_string().contains("BH_OPENCL_DEVICE"));
         assert_eq!(name(&all, Some("cpu")).unwrap(), "Fast Processor");
         assert_eq!(name(&all, Some("1")).unwrap(), "Card A");
         assert_eq!(name(&all, Some("card b")).unwrap(), "Card B");
+        let twins = [cpu.clone(), facts("Card D", Class::Gpu, 9 << 30), all[3].clone()];
+        let numbered = |number| choose(&twins, None, number).map(|facts| facts.name).unwrap();
+        assert_eq!([numbered(0), numbered(1), numbered(2)], ["Card D", "Card C", "Card D"]);
         let error = name(&all, Some("Card X")).unwrap_err().to_string();
         assert!(error.contains("'Card X'") && error.contains("3: Card C (GPU"), "{error}");
     }

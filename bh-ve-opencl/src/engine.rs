@@ -174,7 +174,7 @@ impl Component for Engine {
         Ok(own)
     }
 
-    /// Answers `devices`, `where`, `explain FILE` and `extmethod-library opencl NAME FILE`, adds its device to `info`, waits at
+    /// Answers `devices`, `device count`, `device memory`, `device speed`, `where`, `explain FILE` and `extmethod-library opencl NAME FILE`, adds its device to `info`, waits at
     /// `finish building` for kernels that are built beside the program, and passes everything else on.
     fn message(&mut self, text: &str) -> Result<String> {
         let below = |engine: &mut Engine| engine.child.as_mut().map_or(Ok(String::new()), |child| child.message(text));
@@ -183,6 +183,15 @@ impl Component for Engine {
                 Ok(all) => all.iter().enumerate().map(|(index, facts)| format!("{index}: {facts}\n")).collect(),
                 Err(error) => error.text,
             }),
+            "device count" => Ok(device::count(self.settings.device.as_deref()).to_string()),
+            "device memory" => match &self.device {
+                Some(device) => Ok(device.pool.limit.to_string()),
+                None => below(self),
+            },
+            "device speed" => match &self.device {
+                Some(device) => Ok(device.pool.gpu.facts.speed().to_string()),
+                None => below(self),
+            },
             "info" => {
                 let own = match &self.device {
                     Some(device) => {

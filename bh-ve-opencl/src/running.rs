@@ -17,7 +17,7 @@ use bh_bytecode::opcode::Signature;
 use bh_bytecode::{BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
 use bh_core::abi::status;
 use bh_core::component::enter_block;
-use bh_core::{Child, Error, Host, Report, Result, Ticket};
+use bh_core::{Child, Error, Host, Report, Result, Ticket, launcher};
 use opencl3::event::{CL_COMPLETE, Event};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,7 +34,9 @@ pub(crate) fn open(host: &Host, settings: &Settings) -> Result<Open> {
     let (context, queue) = (host.handle("opencl.context"), host.handle("opencl.queue"));
     let gpu = if context.is_null() && queue.is_null() {
         let devices = device::list()?;
-        let facts = device::choose(&devices, settings.device.as_deref())?;
+        // One for each instance of a stack that has several, or for each rank of this host.
+        let number = host.device_number().or_else(|| launcher::Launcher::find().map(|launcher| launcher.local_rank));
+        let facts = device::choose(&devices, settings.device.as_deref(), number.unwrap_or(0))?;
         let times = settings.times || settings.tunes(facts.class).is_some();
         Gpu::open(facts, times)?
     } else {

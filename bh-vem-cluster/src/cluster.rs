@@ -38,6 +38,9 @@ use std::sync::atomic::Ordering;
 /// The most lines of programs that are remembered for operations of one rank.
 const MOST_LINES: usize = 1000;
 
+/// A sibling that is slower than the fastest by more than this gets no share.
+const LEAST_SHARE: f64 = 10.0;
+
 /// What a process ends with that an interrupt ends, as shells see it.
 const INTERRUPTED: i32 = 130;
 
@@ -73,20 +76,28 @@ impl Component for Cluster {
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [Row] = keys::cluster::ALL;
 
-    fn create(host: Host, children: Vec<Child>) -> Result<Cluster> {
+    fn create(host: Host, mut children: Vec<Child>) -> Result<Cluster> {
         if children.is_empty() {
             return Err(Error::new(status::INIT, "vem-cluster needs a stack below it"));
         }
         call::note(&host);
         let remote = connect(&host)?;
+        let asked = host.config(&keys::cluster::RANKS).or_else(|| host.config(&keys::cluster::WEIGHTS)).is_some();
+        let speeds = if remote.is_none() && !asked { keep_the_fast(&mut children) } else { None };
         let ranks = match &remote {
             Some((remote, _)) => remote.ranks(),
+            // A rank for each sibling below.
+            None if host.config(&keys::cluster::RANKS).is_none() => children.len(),
             None => host.setting(&keys::cluster::RANKS)?,
         };
         if ranks == 0 {
             return Err(Error::of_key("ranks", "a whole number from 1", "0"));
         }
-        let settings = settings(&host, ranks);
+        if remote.is_some() && children.len() > 1 {
+            let text = "ranks of mpirun have one stack each: no siblings below vem-cluster";
+            return Err(Error::new(status::CONFIG, text));
+        }
+        let settings = settings(&host, ranks, speeds);
         let (mut lead, mut server) = (None, None);
         let machine = match remote.filter(|_| ranks > 1) {
             Some((remote, _meeting)) if remote.rank() == 0 => {
@@ -555,20 +566,34 @@ fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
 }
 
 /// How the configuration shares out work.
-fn settings(host: &Host, ranks: usize) -> Result<Settings> {
+fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>) -> Result<Settings> {
     Ok(Settings {
-        weights: weights(host, ranks)?,
+        weights: weights(host, ranks, speeds)?,
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
         overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
     })
 }
 
-fn weights(host: &Host, ranks: usize) -> Result<Weights> {
+/// Those of the key, or as fast as the siblings are, or equal ones.
+fn weights(host: &Host, ranks: usize, speeds: Option<Vec<f64>>) -> Result<Weights> {
     let Some(text) = host.config(&keys::cluster::WEIGHTS).filter(|text| !text.is_empty()) else {
-        return Ok(Weights::even(ranks));
+        return Ok(speeds.and_then(Weights::given).unwrap_or_else(|| Weights::even(ranks)));
     };
     let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let weights = numbers.filter(|numbers| numbers.len() == ranks).and_then(Weights::given);
     weights.ok_or_else(|| Error::of_key("weights", &format!("{ranks} numbers from 0 that are not all 0"), &text))
+}
+
+/// What the siblings say of their speed, if they differ. Those that are much slower than the fastest one would only make it
+/// wait for messages: they are left out.
+fn keep_the_fast(siblings: &mut Vec<Child>) -> Option<Vec<f64>> {
+    let of = |child: &mut Child| child.message("device speed").ok()?.trim().parse().ok();
+    let speeds: Vec<f64> = siblings.iter_mut().map(of).collect::<Option<_>>()?;
+    let most = speeds.iter().copied().fold(0.0, f64::max);
+    let is_fast = |speed: &f64| speed * LEAST_SHARE >= most;
+    let mut fast = speeds.iter().map(is_fast);
+    siblings.retain(|_| fast.next().unwrap_or(true));
+    let kept: Vec<f64> = speeds.iter().copied().filter(|speed| is_fast(speed)).collect();
+    kept.iter().any(|&speed| speed != most).then_some(kept)
 }

@@ -13,9 +13,16 @@ fn cluster(ranks: usize, small: u64, more: &str) -> Stack {
         true => String::new(),
         false => format!("ranks = {ranks}\n{more}\n"),
     };
-    let text = format!(
-        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nsmall_bytes = {small}\n{ranks}\n"
-    );
+    of_text("'node', 've-interp'", small, &ranks)
+}
+
+/// Arrays split over three stacks, which work at the same time.
+fn siblings(small: u64, more: &str) -> Stack {
+    of_text("[['node', 've-interp'], ['node', 've-interp'], ['node', 've-interp']]", small, more)
+}
+
+fn of_text(below: &str, small: u64, keys: &str) -> Stack {
+    let text = format!("[stacks]\nit = ['cluster', {below}]\n[components.cluster]\nsmall_bytes = {small}\n{keys}\n");
     let config = stacks::from_text("cluster.toml", &text).unwrap();
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -44,13 +51,16 @@ fn clusters_conform() {
 #[test]
 fn random_programs_equal_the_oracle() {
     let programs: u64 = std::env::var("BH_TEST_PROGRAMS").map_or(300, |text| text.parse().unwrap());
-    let mut stacks = [
+    let mut stacks = vec![
         cluster(2, 0, ""),
         cluster(3, 16, "overlap_rows = 0\noverlap_bytes = 0"),
         cluster(4, 64, "weights = [1, 2, 0.5, 1]"),
         cluster(5, 16, "weights = [0, 2, 0, 1, 0]"),
         cluster(7, 0, "overlap_rows = 5\noverlap_bytes = 0"),
     ];
+    if !launched() {
+        stacks.push(siblings(16, "weights = [1, 2, 3]"));
+    }
     for seed in 0..programs {
         if let Err(error) = random::check_seed(&mut stacks, seed) {
             panic!("{error}");
@@ -67,7 +77,8 @@ fn uneven() -> Vec<Stack> {
         let weights = shares[..ranks].join(", ");
         cluster(ranks, small, &format!("weights = [{weights}]\noverlap_rows = {rows}\noverlap_bytes = 0"))
     };
-    (2..=8).map(stack).collect()
+    let siblings = siblings(0, "weights = [3, 1, 2]\noverlap_bytes = 0");
+    (2..=8).map(stack).chain([siblings]).collect()
 }
 
 /// Runs the programs of so many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is

@@ -98,6 +98,11 @@ fn cluster_of_7() {
 }
 
 #[test]
+fn siblings() {
+    conforms("siblings");
+}
+
+#[test]
 fn compiled() {
     conforms("jit");
 }

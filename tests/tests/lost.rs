@@ -17,8 +17,8 @@ const PROGRAMS: u64 = 400;
 /// Later programs where other arrays were lost than should be.
 const FOUND: [u64; 2] = [1208, 1821];
 /// The stacks without a device.
-const EVERYWHERE: [&str; 9] =
-    ["cpu", "cpu-linear", "cpu-plain", "direct", "shadow", "split", "interp", "cluster-2", "cluster-3"];
+const EVERYWHERE: [&str; 10] =
+    ["cpu", "cpu-linear", "cpu-plain", "direct", "shadow", "split", "interp", "cluster-2", "cluster-3", "siblings"];
 /// Programs where each kernel is built by a driver.
 const BUILT: u64 = 12;
 

@@ -38,6 +38,36 @@ fn opencl_before_the_cpu() {
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
 
+/// All devices of a kind and the cores, as the parts of one stack. PoCL gives the processor as two devices if its variable is
+/// set, as CI's run of this test does.
+#[test]
+fn devices_and_cores_share_the_work() {
+    let mut stack: Stack = match stacks::load("opencl-siblings") {
+        Ok(stack) => stack,
+        Err(error) => {
+            assert!(error.to_string().contains("OpenCL"), "{error}");
+            say(format_args!("left out: {error}"));
+            return;
+        }
+    };
+    let siblings: usize = stack.message("cluster ranks").unwrap().parse().unwrap();
+    let devices = std::env::var("POCL_DEVICES").map_or(1, |names| names.split_whitespace().count());
+    assert_eq!(siblings, devices + 1);
+    let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, 4 * STEP, &mut |_| {});
+    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
+    let mut stacks = [stack];
+    for seed in 0..PROGRAMS {
+        random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let [mut stack] = stacks;
+    let stats = stack.stats();
+    for sibling in 1..=devices {
+        let label = if sibling == 1 { "opencl".to_owned() } else { format!("opencl#{sibling}") };
+        assert!(stats.get(&format!("{label}.kernels")).unwrap_or(0) > 0, "{label} ran nothing");
+    }
+    assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
+
 /// Prints past the capture of the test harness: what was left out is part of the result.
 fn say(text: std::fmt::Arguments<'_>) {
     let mut output = std::io::stdout();

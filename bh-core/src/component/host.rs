@@ -54,7 +54,16 @@ impl Counter {
     }
 }
 
+/// What a component that a stack has for each of its devices finds the number of its own under, among its config values.
+pub(crate) const DEVICE_NUMBER: &str = "device number";
+
 impl Host {
+    /// Which of the devices that its configuration offers this instance takes, from 0, where a stack has one for each of
+    /// them (`NAME*`). Such a component answers the message `device count`.
+    pub fn device_number(&self) -> Option<usize> {
+        self.text(DEVICE_NUMBER)?.parse().ok()
+    }
+
     /// Wraps the host's table.
     ///
     /// # Safety

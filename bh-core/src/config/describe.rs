@@ -62,6 +62,7 @@ fn list(items: &[Item]) -> String {
         .iter()
         .map(|item| match item {
             Item::One(name) => quoted(&name.text),
+            Item::Each(name) => quoted(&format!("{}*", name.text)),
             Item::Siblings(chains) => {
                 let chains: Vec<String> = chains.iter().map(|chain| list(chain)).collect();
                 format!("[{}]", chains.join(", "))
@@ -74,8 +75,11 @@ fn list(items: &[Item]) -> String {
 fn collect<'a>(items: &'a [Item], names: &mut Vec<&'a str>) {
     for item in items {
         match item {
-            Item::One(name) if !names.contains(&name.text.as_str()) => names.push(&name.text),
-            Item::One(_) => {}
+            Item::One(name) | Item::Each(name) => {
+                if !names.contains(&name.text.as_str()) {
+                    names.push(&name.text);
+                }
+            }
             Item::Siblings(chains) => chains.iter().for_each(|chain| collect(chain, names)),
         }
     }

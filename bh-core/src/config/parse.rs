@@ -130,7 +130,7 @@ impl Parser<'_> {
                         let text = format!("stack '{}' is empty; it needs at least one component", stack.text);
                         return Err(self.error(stack.line, text));
                     }
-                    Definition::List(items.iter().map(|item| self.item(&stack, item)).collect::<Result<_>>()?)
+                    Definition::List(items.iter().map(|item| self.item(&stack, item, false)).collect::<Result<_>>()?)
                 }
                 _ => return Err(self.mistyped(&stack, value, "a list of components or the name of another stack")),
             };
@@ -139,16 +139,23 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn item(&self, stack: &Name, value: &Node<'_>) -> Result<Item> {
+    fn item(&self, stack: &Name, value: &Node<'_>, among_siblings: bool) -> Result<Item> {
         let line = self.line(value.span().start);
         match value.get_ref() {
-            DeValue::String(component) => Ok(Item::One(Name { text: component.to_string(), line })),
+            DeValue::String(component) => match (component.strip_suffix('*'), among_siblings) {
+                (None, _) => Ok(Item::One(Name { text: component.to_string(), line })),
+                (Some(each), true) => Ok(Item::Each(Name { text: each.to_owned(), line })),
+                (Some(_), false) => {
+                    let text = format!("stack '{}' has '{component}' outside of a list of siblings", stack.text);
+                    Err(self.error(line, text))
+                }
+            },
             DeValue::Array(siblings) => {
                 let chain = |sibling: &Node<'_>| match sibling.get_ref() {
                     DeValue::Array(items) if !items.is_empty() => {
-                        items.iter().map(|item| self.item(stack, item)).collect()
+                        items.iter().map(|item| self.item(stack, item, true)).collect()
                     }
-                    _ => Ok(vec![self.item(stack, sibling)?]),
+                    _ => Ok(vec![self.item(stack, sibling, true)?]),
                 };
                 let siblings = siblings.iter().map(chain).collect::<Result<Vec<Vec<Item>>>>()?;
                 match siblings.is_empty() {

@@ -25,6 +25,7 @@ fn text(config: &Config, component: &str, key: &str) -> Option<String> {
 fn shape(items: &[Item]) -> String {
     let item = |item: &Item| match item {
         Item::One(name) => name.text.clone(),
+        Item::Each(name) => format!("{}*", name.text),
         Item::Siblings(chains) => {
             format!("[{}]", chains.iter().map(|chain| shape(chain)).collect::<Vec<_>>().join(" | "))
         }
@@ -85,6 +86,8 @@ fn values_of_all_types_become_text() {
 fn stacks_have_siblings_aliases_and_a_default() {
     let config = read("[stacks]\na = ['node', ['gpu', ['x', 'y']], 'cpu']\nb = 'a'");
     assert_eq!(shape(&config.choose_stack(Some("b")).unwrap().items), "node [gpu | x y] cpu");
+    let each = read("[stacks]\na = ['x', [['node', 'gpu*'], 'y'], 'cpu']").choose_stack(None).unwrap();
+    assert_eq!(shape(&each.items), "x [node gpu* | y] cpu");
     assert_eq!(read("[stacks]\nonly = ['x']").choose_stack(None).unwrap().name, "only");
     let picked = with_variables(read("[stacks]\na = ['x']\nb = ['y']"), &[("BH_STACK", "b")]);
     assert_eq!(picked.choose_stack(None).unwrap().name, "b");
@@ -137,6 +140,7 @@ fn errors_of_files_name_line_key_and_nearest_name() {
         ),
         ("[stacks]\na = []", "my.toml:2: stack 'a' is empty; it needs at least one component"),
         ("[stacks]\na = ['x', []]", "my.toml:2: stack 'a' has an empty set of siblings"),
+        ("[stacks]\na = ['x', 'y*']", "my.toml:2: stack 'a' has 'y*' outside of a list of siblings"),
         ("[stacks]\na = ['x',\n 7]", "my.toml:3: stack 'a' must list names of components, not integer"),
         (
             "[stacks]\na = 7",

@@ -7,6 +7,9 @@ use bh_bytecode::{Base, Instr, Opcode, View};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+/// Elements of a base, at most, whose uses are checked: each use is compared with those before it, element by element.
+const CHECKED: i64 = 1 << 16;
+
 /// The parts of a stage, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
@@ -72,9 +75,9 @@ impl Order {
     }
 
     /// Panics if a use that was planned before this one, of an element that either changes, comes after it, or if the base
-    /// is not there any more. Bases of other processes' ranks have no identity.
+    /// is not there any more. Bases of other processes' ranks have no identity, and large ones would take long.
     fn note(&mut self, place: &Place, new: Use) {
-        if place.base.id == 0 {
+        if place.base.id == 0 || place.base.len > CHECKED {
             return;
         }
         let known = self.uses.entry(place.base.id).or_default();

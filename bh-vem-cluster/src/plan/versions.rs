@@ -9,7 +9,7 @@ use bh_bytecode::{Base, View};
 use std::collections::HashMap;
 
 /// Arrays of more elements are not followed.
-const MOST_ELEMENTS: i64 = 1 << 22;
+const MOST_ELEMENTS: i64 = 1 << 16;
 
 /// What an element of a rank's base holds: the version above, the element of the program's array below. Versions of all arrays
 /// are different, so that they name the array, too.

@@ -80,15 +80,17 @@ impl Machine {
     }
 
     fn run_local(&mut self, local: &mut [LocalBatch], failures: &mut Failures<'_>) {
-        for (rank, local) in self.port.hosted().zip(local) {
-            if local.batch.instrs.is_empty() {
-                continue;
-            }
-            let begin = Instant::now();
-            let (state, child) = self.rank(rank);
-            let outcome = state.run(child, local);
-            self.spent.compute += begin.elapsed().as_nanos() as u64;
-            if let Err(error) = outcome {
+        if local.iter().all(|local| local.batch.instrs.is_empty()) {
+            return;
+        }
+        let begin = Instant::now();
+        let outcomes = self.side_by_side(local, |rank, child, local| match local.batch.instrs.is_empty() {
+            true => Ok(()),
+            false => rank.run(child, local),
+        });
+        self.spent.compute += begin.elapsed().as_nanos() as u64;
+        for (outcome, local) in outcomes.into_iter().zip(local) {
+            if let Some(Err(error)) = outcome {
                 let instr = error.instr.and_then(|index| local.globals.get(index as usize)).copied();
                 failures.keep(instr.filter(|&instr| instr != u32::MAX), error);
             }

@@ -1,8 +1,8 @@
 //! A rank's own side: its bases, the batches that run on them, and their bytes in messages.
 
 use crate::plan::stage::{LocalBatch, Place};
-use bh_bytecode::{Base, View, base_flags};
-use bh_core::abi::{HostMemory, retire};
+use bh_bytecode::{Base, Batch, Constant, Instr, Opcode, Operand, View, base_flags};
+use bh_core::abi::{HostMemory, retire, status};
 use bh_core::component::{Child, Report};
 use bh_core::error::{Error, Result};
 use std::collections::HashSet;
@@ -12,9 +12,18 @@ use std::collections::HashSet;
 pub struct LocalRank {
     /// Bases that the stack below has heard of.
     known: HashSet<u64>,
+    /// Have its engines memory of their own?
+    on_device: bool,
 }
 
 impl LocalRank {
+    /// A rank above this stack.
+    pub fn new(child: Option<&mut Child>) -> LocalRank {
+        let on_device =
+            child.and_then(|child| child.message("device memory").ok()).is_some_and(|bytes| !bytes.is_empty());
+        LocalRank { on_device, ..LocalRank::default() }
+    }
+
     /// Runs a batch on the stack below. The error says which instruction of the local batch failed, if that is known.
     pub fn run(&mut self, child: &mut Child, local: &mut LocalBatch) -> Result<()> {
         if local.only_drops() {
@@ -78,18 +87,33 @@ impl LocalRank {
         let bytes = place.view.len() as usize * size;
         let Some((mine, rest)) = from.split_at_checked(bytes) else {
             let text = format!("a message of {} bytes is too short for {bytes}", from.len());
-            return Err(Error::new(bh_core::abi::status::EXECUTION, text));
+            return Err(Error::new(status::EXECUTION, text));
         };
         if bytes == 0 {
             return Ok(rest);
         }
-        self.know(&place.base);
+        if self.known.insert(place.base.id) && self.on_device && bytes < place.base.bytes() as usize {
+            clear(child, &place.base)?;
+        }
         let stride = dense(&place.view, size);
         // SAFETY: the message has the view's elements, which are only read, and the strides live through the call.
         let memory = unsafe { HostMemory::new(mine.as_ptr().cast_mut(), &stride) };
         child.write(&place.base, &place.view, &memory)?;
         Ok(rest)
     }
+}
+
+/// Makes a base of zeros where an operation would write it. A part that came before would make it in host memory, and all of it
+/// would have to be brought to the device.
+fn clear(child: &mut Child, base: &Base) -> Result<()> {
+    let mut batch = Batch::default();
+    let place = batch.push_base(Base { flags: base_flags::BORN | base_flags::LIVE_OUT, ..*base });
+    let whole = View::contiguous(&[base.len]).map_err(|error| Error::new(status::BATCH, error.0))?;
+    let (whole, zero) =
+        (batch.push_view(place, &whole), batch.push_constant(Constant::from_bytes(base.dtype(), &[0; 16])));
+    batch.push_instr(Instr::new(Opcode::Copy, &[Operand::view(whole), Operand::constant(zero)]));
+    batch.sign();
+    child.execute(&batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket))
 }
 
 /// Strides in bytes of a view's elements, one after the other in C order.

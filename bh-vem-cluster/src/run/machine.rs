@@ -15,6 +15,7 @@ use crate::transport::{Class, Port, Transport};
 use bh_bytecode::{Base, Opcode, View};
 use bh_core::component::{Child, Host};
 use bh_core::error::{Error, Result};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::Instant;
 
 /// Where the time of this process's ranks went, in nanoseconds.
@@ -36,6 +37,8 @@ pub struct Machine {
     pub port: Port,
     /// The stacks below; ranks take turns if there are fewer stacks.
     pub children: Vec<Child>,
+    /// Threads for the stacks but the first, where each rank has one of its own.
+    pub(crate) crew: Option<ThreadPool>,
     /// Where the time went.
     pub spent: Spent,
     /// The file that elements go to or come from next.
@@ -56,14 +59,24 @@ pub(crate) fn timed<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Threads that work for as many ranks, each with a stack of its own; none where one thread is enough, or refused.
+fn crew(ranks: usize, stacks: usize) -> Option<ThreadPool> {
+    let threads = ThreadPoolBuilder::new().num_threads(ranks.saturating_sub(1));
+    (ranks > 1 && ranks <= stacks).then(|| threads.thread_name(|_| "bh-sibling".into()).build().ok())?
+}
+
 impl Machine {
     /// A machine without arrays.
-    pub fn new(planner: Planner, port: Port, children: Vec<Child>) -> Machine {
-        let locals = port.hosted().map(|_| LocalRank::default()).collect();
+    pub fn new(planner: Planner, port: Port, mut children: Vec<Child>) -> Machine {
+        let stacks = children.len().max(1);
+        let local = |number: usize| LocalRank::new(children.get_mut(number % stacks));
+        let locals: Vec<LocalRank> = (0..port.hosted().len()).map(local).collect();
+        let crew = crew(locals.len(), children.len());
         Machine {
             planner,
             port,
             children,
+            crew,
             spent: Spent::default(),
             region: None,
             called: None,
@@ -83,6 +96,35 @@ impl Machine {
     /// Notes that a base of a rank has data.
     pub fn know(&mut self, rank: usize, base: &Base) {
         self.rank(rank).0.know(base);
+    }
+
+    /// What each rank does on a stack of its own, side by side; the answers by rank.
+    pub(crate) fn side_by_side<T: Send, R: Send>(
+        &mut self,
+        work: &mut [T],
+        act: impl Fn(&mut LocalRank, &mut Child, &mut T) -> R + Sync,
+    ) -> Vec<Option<R>> {
+        let mut answers: Vec<Option<R>> = work.iter().map(|_| None).collect();
+        let (act, stacks) = (&act, self.children.len());
+        let ranks = self.locals.iter_mut().zip(work.iter_mut().zip(&mut answers));
+        match &self.crew {
+            Some(crew) => crew.in_place_scope(|scope| {
+                let mut ranks = self.children.iter_mut().zip(ranks);
+                let first = ranks.next();
+                for (child, (rank, (work, answer))) in ranks {
+                    scope.spawn(move |_| *answer = Some(act(rank, child, work)));
+                }
+                if let Some((child, (rank, (work, answer)))) = first {
+                    *answer = Some(act(rank, child, work));
+                }
+            }),
+            None => {
+                for (number, (rank, (work, answer))) in ranks.enumerate() {
+                    *answer = Some(act(rank, &mut self.children[number % stacks], work));
+                }
+            }
+        }
+        answers
     }
 
     pub(crate) fn rank(&mut self, rank: usize) -> (&mut LocalRank, &mut Child) {
